@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scant: which of your unlabelled samples are worth labelling?
+ *
+ * The public interface of libscant. What is not in this file is not API.
+ *
+ * A call that can fail returns a scant_status; the sentence that goes with a failure is on
+ * the context: scant_ctx_errmsg(). Threads: a context, and what was made with it, serves one
+ * thread at a time; two contexts in two threads do not meet. The library has no global
+ * state, never prints and never exits. Callbacks run on the thread that made the call.
+ *
+ * Zero in an options struct means "the default"; a NULL options pointer means all defaults.
+ */
+#ifndef SCANT_H
+#define SCANT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SCANT_API __attribute__((visibility("default")))
+#else
+#define SCANT_API
+#endif
+
+#define SCANT_VERSION_MAJOR 0
+#define SCANT_VERSION_MINOR 1
+#define SCANT_VERSION_PATCH 0
+
+/* The version of the library that is running, as "0.1.0". */
+SCANT_API const char *scant_version(void);
+
+/* ---- status codes ------------------------------------------------------------------ */
+
+/* name, what it means */
+#define SCANT_STATUS_MAP(X)                                                              \
+    X(OK, "success")                                                                     \
+    X(EUSAGE, "the call is wrong")                                                       \
+    X(EINPUT, "an input is wrong")                                                       \
+    X(ENOMEM, "out of memory")                                                           \
+    X(EIO, "a file cannot be written")                                                   \
+    X(ECANCELLED, "cancelled")                                                           \
+    X(EINTERNAL, "internal error")
+
+typedef enum scant_status {
+#define SCANT_STATUS_ENUM(name, text) SCANT_##name,
+    SCANT_STATUS_MAP(SCANT_STATUS_ENUM)
+#undef SCANT_STATUS_ENUM
+} scant_status;
+
+/* "EINPUT", and "an input is wrong". Static strings. */
+SCANT_API const char *scant_status_name(scant_status status);
+SCANT_API const char *scant_status_text(scant_status status);
+
+/* ---- context ----------------------------------------------------------------------- */
+
+typedef struct scant_ctx scant_ctx;
+
+typedef enum scant_log_level { SCANT_LOG_INFO = 1, SCANT_LOG_WARNING } scant_log_level;
+
+typedef struct scant_ctx_opts {
+    unsigned threads; /* 0: all cores */
+    size_t memory;    /* cap in bytes on what is allocated at once; 0: half of the machine's */
+    void *user;       /* handed to every callback */
+    void (*log)(void *user, scant_log_level level, const char *text);
+    /* Called now and then with how much of phase is done (0 to 1). */
+    void (*progress)(void *user, const char *phase, double fraction);
+    /* Polled; non-zero ends the call under way with SCANT_ECANCELLED. */
+    int (*cancel)(void *user);
+    /* Both or neither. May return NULL; must align as malloc does. */
+    void *(*allocate)(void *user, size_t bytes);
+    void (*release)(void *user, void *block);
+} scant_ctx_opts;
+
+/* On SCANT_OK *out is a new context the caller ends with scant_ctx_destroy(); else NULL. */
+SCANT_API scant_status scant_ctx_create(const scant_ctx_opts *opts, scant_ctx **out);
+/* Everything made with ctx must be gone before. NULL is fine. */
+SCANT_API void scant_ctx_destroy(scant_ctx *ctx);
+/* What went wrong in the last call that failed. Borrowed: valid until the next call. */
+SCANT_API const char *scant_ctx_errmsg(const scant_ctx *ctx);
+SCANT_API unsigned scant_ctx_threads(const scant_ctx *ctx);
+SCANT_API size_t scant_ctx_memory(const scant_ctx *ctx);      /* the cap, in bytes */
+SCANT_API size_t scant_ctx_memory_peak(const scant_ctx *ctx); /* most ever held at once */
+
+/* ---- arrays ------------------------------------------------------------------------ */
+
+/* An n-dimensional array in C order, read-only. Memory-mapped where the file allows it. */
+typedef struct scant_array scant_array;
+
+typedef enum scant_dtype {
+    SCANT_F16 = 1,
+    SCANT_F32,
+    SCANT_F64,
+    SCANT_U8,
+    SCANT_I8,
+    SCANT_U16,
+    SCANT_I16,
+    SCANT_U32,
+    SCANT_I32,
+    SCANT_U64,
+    SCANT_I64
+} scant_dtype;
+
+enum { SCANT_MAX_DIMS = 32 };
+
+/* Opens "FILE.npy" or "FILE.npz:KEY" (":KEY" may be left out where the archive has one
+ * member). The header is checked, the numbers are not. On SCANT_OK *out is a new handle the
+ * caller ends with scant_array_close(); else NULL. The file must not shrink meanwhile. */
+SCANT_API scant_status scant_array_open(scant_ctx *ctx, const char *spec, scant_array **out);
+/* Wraps the caller's memory (native byte order, C order), which must outlive the array.
+ * name is copied; messages use it. */
+SCANT_API scant_status scant_array_wrap(scant_ctx *ctx, const char *name, const void *data,
+                                        scant_dtype dtype, size_t ndim, const size_t *shape,
+                                        scant_array **out);
+SCANT_API void scant_array_close(scant_array *array); /* NULL is fine */
+
+SCANT_API const char *scant_array_name(const scant_array *array); /* borrowed */
+SCANT_API scant_dtype scant_array_dtype(const scant_array *array);
+SCANT_API size_t scant_array_ndim(const scant_array *array);
+SCANT_API const size_t *scant_array_shape(const scant_array *array); /* borrowed */
+
+/* The array as the bytes of a .npy file. *bytes is new: scant_bytes_free() ends it. */
+SCANT_API scant_status scant_array_encode(scant_ctx *ctx, const scant_array *array,
+                                          void **bytes, size_t *size);
+SCANT_API void scant_bytes_free(scant_ctx *ctx, void *bytes); /* NULL is fine */
+
+/* Writes a file whole or not at all: a failure leaves what was at path untouched. A path
+ * that is no regular file (a pipe, a device) is written straight. */
+SCANT_API scant_status scant_file_write(scant_ctx *ctx, const char *path, const void *bytes,
+                                        size_t size);
+
+/* The user's own names of rows: a text file with one a line, or a .npy (or .npz:KEY) of
+ * strings, one-dimensional. Strings of .npy come out as UTF-8. */
+typedef struct scant_ids scant_ids;
+SCANT_API scant_status scant_ids_open(scant_ctx *ctx, const char *spec, scant_ids **out);
+SCANT_API void scant_ids_close(scant_ids *ids); /* NULL is fine */
+SCANT_API size_t scant_ids_count(const scant_ids *ids);
+/* Borrowed until close, not terminated by a zero: *length says how long. */
+SCANT_API const char *scant_ids_get(const scant_ids *ids, size_t row, size_t *length);
+
+/* ---- strategies -------------------------------------------------------------------- */
+
+/* What a model says of a pool of n rows. NULL: not given. Only what a strategy needs is
+ * read; give everything you have. */
+typedef struct scant_evidence {
+    const scant_array *features;   /* n x d embeddings: f2 f4 f8 u1 */
+    const scant_array *probs;      /* n x C class probabilities: f2 f4 f8 */
+    const scant_array *logits;     /* n x C, instead of probs */
+    const scant_array *calibrated; /* n x C calibrated probabilities */
+    const scant_array *gradients;  /* n x k gradient features */
+    const scant_array *samples;    /* m x n x C posterior predictive samples */
+    const scant_array *labels;     /* n integers: the class of a labelled row, else -1 */
+    const scant_array *candidates; /* k integers: only these rows may be picked */
+    size_t rows;                   /* n, where no array tells it (random); else 0 */
+} scant_evidence;
+
+enum scant_evidence_kind { /* bits */
+    SCANT_FEATURES = 1 << 0,
+    SCANT_PROBS = 1 << 1, /* or logits */
+    SCANT_CALIBRATED = 1 << 2,
+    SCANT_GRADIENTS = 1 << 3,
+    SCANT_SAMPLES = 1 << 4,
+    SCANT_LABELS = 1 << 5, /* beyond knowing which rows are labelled */
+    SCANT_ROWS = 1 << 6    /* only how many rows there are: any input tells it */
+};
+
+typedef enum scant_option_kind {
+    SCANT_OPTION_SWITCH = 1, /* 0 or 1 */
+    SCANT_OPTION_COUNT,      /* a whole number within [min, max] */
+    SCANT_OPTION_NUMBER,     /* a number within [min, max]; "inf" where max is infinite */
+    SCANT_OPTION_CHOICE      /* one of the words in choices, "a|b|c" */
+} scant_option_kind;
+
+typedef struct scant_option {
+    const char *key;
+    scant_option_kind kind;
+    const char *value; /* the default, as one would write it */
+    double min, max;
+    const char *choices;
+    const char *help;
+} scant_option;
+
+typedef struct scant_strategy_info {
+    const char *name;
+    const char *summary; /* one line */
+    const char *use;     /* when to take it */
+    const char *paper;
+    const char *score;   /* what the score of a pick is */
+    unsigned needs;      /* scant_evidence_kind bits that must be there */
+    unsigned uses;       /* bits read when there, beyond needs */
+    const scant_option *options;
+    size_t n_options;
+} scant_strategy_info;
+
+/* All strategies, in the order they are listed to people. Static. */
+SCANT_API const scant_strategy_info *const *scant_strategies(size_t *count);
+SCANT_API const scant_strategy_info *scant_strategy_find(const char *name); /* or NULL */
+
+/* A strategy's own option as a person writes it. Strategies come and go without a change of
+ * this header, so their options are named; each is checked against the strategy's table. */
+typedef struct scant_setting {
+    const char *key, *value;
+} scant_setting;
+
+typedef struct scant_select_opts {
+    uint64_t seed;
+    const scant_setting *settings;
+    size_t n_settings;
+} scant_select_opts;
+
+typedef struct scant_pick {
+    size_t index; /* row of the pool, from 0 */
+    double weight, score;
+} scant_pick;
+
+typedef struct scant_figure {
+    const char *name;
+    double value;
+} scant_figure;
+
+typedef struct scant_picks {
+    size_t count;            /* may be less than asked for: there were no more rows */
+    size_t rows;             /* n */
+    const scant_pick *items; /* best first */
+    size_t n_settings;
+    const scant_setting *settings; /* the strategy's options, defaults filled in */
+    size_t n_info;
+    const scant_figure *info; /* a strategy's own figures */
+} scant_picks;
+
+/* Chooses up to batch rows to label next. Only unlabelled rows are picked, none twice. opts
+ * may be NULL. On SCANT_OK *out is new: scant_picks_free() ends it; else NULL. Same
+ * evidence, batch and opts give the same picks at any thread count. */
+SCANT_API scant_status scant_select(scant_ctx *ctx, const char *strategy,
+                                    const scant_evidence *evidence, size_t batch,
+                                    const scant_select_opts *opts, scant_picks **out);
+SCANT_API void scant_picks_free(scant_ctx *ctx, scant_picks *picks); /* NULL is fine */
+
+typedef struct scant_plan {
+    size_t rows, batch;      /* n; picks wanted, before labels and candidates are read */
+    size_t block_rows;       /* rows read at a time by a thread */
+    size_t blocks;           /* how many of them make the pool */
+    size_t memory;           /* bytes that will be allocated at most */
+    size_t passes;           /* over the inputs, at least; bounds may need a few more */
+    size_t input_bytes;      /* of the inputs that are read */
+    unsigned used;           /* scant_evidence_kind bits */
+} scant_plan;
+
+/* What scant_select() would do, without reading more than headers. Fails as it would where
+ * the call or the shapes are wrong, and with SCANT_ENOMEM, plan filled, where the cap is too
+ * small. */
+SCANT_API scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
+                                         const scant_evidence *evidence, size_t batch,
+                                         const scant_select_opts *opts, scant_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The context as the library's own files see it: error text, log, progress, cancel.
+ */
+#ifndef SCANT_CORE_CTX_H
+#define SCANT_CORE_CTX_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "scant/scant.h"
+
+#if defined(__GNUC__)
+#define SCANT__PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define SCANT__PRINTF(fmt, args)
+#endif
+
+enum { SCANT__ERR_SIZE = 1024 };
+
+struct scant_ctx {
+    scant_ctx_opts opts;
+    unsigned threads;        /* resolved: at least 1 */
+    size_t cap, used, peak;  /* bytes */
+    char err[SCANT__ERR_SIZE];
+};
+
+/* Returns early with the status of a call that failed. Only where nothing needs release. */
+#define TRY(call)                                                                        \
+    do {                                                                                 \
+        scant_status try_status_ = (call);                                               \
+        if (try_status_ != SCANT_OK) return try_status_;                                 \
+    } while (0)
+
+/* Sets the error text and returns status, so that a failure is one statement. */
+scant_status scant__fail(scant_ctx *ctx, scant_status status, const char *fmt, ...)
+    SCANT__PRINTF(3, 4);
+void scant__warn(scant_ctx *ctx, const char *fmt, ...) SCANT__PRINTF(2, 3);
+/* Tells progress and asks for cancellation: SCANT_OK or SCANT_ECANCELLED. total may be 0. */
+scant_status scant__tick(scant_ctx *ctx, const char *phase, size_t done, size_t total);
+
+#endif

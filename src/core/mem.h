@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory under the context's cap, and arenas of it.
+ *
+ * Every block is counted against ctx's cap while it lives. A call that gets no memory has
+ * already set the error text: return SCANT_ENOMEM.
+ */
+#ifndef SCANT_CORE_MEM_H
+#define SCANT_CORE_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/ctx.h"
+
+/* count*size bytes, aligned to 64, not zeroed; NULL with the error text set. */
+void *scant__alloc(scant_ctx *ctx, size_t count, size_t size);
+void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size); /* zeroed */
+void scant__free(scant_ctx *ctx, void *block);                  /* NULL is fine */
+/* What scant__alloc() counts for a block: size plus its own bookkeeping. */
+size_t scant__alloc_cost(size_t bytes);
+
+/* Blocks that end together. No growth, no single free: what belongs to one piece of work. */
+typedef struct scant__arena {
+    scant_ctx *ctx;
+    struct scant__arena_block *head;
+} scant__arena;
+
+void scant__arena_init(scant__arena *arena, scant_ctx *ctx);
+void *scant__arena_alloc(scant__arena *arena, size_t count, size_t size);
+void *scant__arena_zalloc(scant__arena *arena, size_t count, size_t size);
+char *scant__arena_strdup(scant__arena *arena, const char *text);
+void scant__arena_end(scant__arena *arena); /* frees all; the arena can be used again */
+
+/* Sizes from outside: false on overflow, *out untouched. */
+bool scant__mul(size_t a, size_t b, size_t *out);
+bool scant__add(size_t a, size_t b, size_t *out);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counter-based random numbers (Philox4x32-10; Salmon, Moraes, Dror, Shaw, "Parallel random
+ * numbers: as easy as 1, 2, 3", 2011): a pure function of (seed, purpose, index). Nothing is
+ * carried from one draw to the next, so threads, blocks and resumed work see the same numbers.
+ */
+#ifndef SCANT_CORE_RNG_H
+#define SCANT_CORE_RNG_H
+
+#include <stdint.h>
+
+/* Streams that never meet. Append only: a number here decides what a seed gives. */
+typedef enum scant__purpose {
+    SCANT__RNG_SHUFFLE = 1, /* random order of rows */
+    SCANT__RNG_PROPOSE,     /* proposals of D^2 sampling */
+    SCANT__RNG_ACCEPT       /* their acceptance */
+} scant__purpose;
+
+typedef struct scant__rng {
+    uint64_t seed;
+    uint32_t purpose;
+} scant__rng;
+
+/* The raw block: ten rounds over counter with key. */
+void scant__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+uint64_t scant__rng_u64(const scant__rng *rng, uint64_t index);
+double scant__rng_unit(const scant__rng *rng, uint64_t index); /* [0, 1), 53 bits */
+/* Uniform on 0..n-1, without bias; n > 0. */
+uint64_t scant__rng_below(const scant__rng *rng, uint64_t index, uint64_t n);
+
+#endif
