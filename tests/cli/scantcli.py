@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the program as a user does. SCANT names it (default: build/scant)."""
+import csv
+import io
+import os
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SCANT = os.environ.get("SCANT", os.path.join(ROOT, "build", "scant"))
+
+
+def run(*args, text=True, timeout=120, **kw):
+    """The finished process: returncode, stdout, stderr."""
+    return subprocess.run([SCANT, *map(str, args)], capture_output=True, text=text,
+                          timeout=timeout, **kw)
+
+
+class Case(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="scant-test-")
+        self.addCleanup(folder.cleanup)
+        self.dir = folder.name
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def save(self, name, array):
+        """Writes array to name.npy and returns the path."""
+        path = self.path(name + ".npy")
+        np.save(path, array)
+        return path
+
+    def ok(self, *args):
+        """Runs, expects success, returns stdout."""
+        done = run(*args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def table(self, *args):
+        """The CSV that a successful select prints, as a list of dicts with numbers."""
+        rows = list(csv.DictReader(io.StringIO(self.ok(*args))))
+        for row in rows:
+            for key in ("rank", "index"):
+                row[key] = int(row[key])
+            for key in ("weight", "score"):
+                row[key] = float(row[key])
+        return rows
+
+    def fails(self, status, *args, says=()):
+        """Runs, expects exit status, a message with every word of says and an empty stdout."""
+        done = run(*args)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stdout, "")
+        for word in [says] if isinstance(says, str) else says:
+            self.assertIn(word, done.stderr)
+        return done.stderr
