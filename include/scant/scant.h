@@ -4,12 +4,14 @@
  *
  * The public interface of libscant. What is not in this file is not API.
  *
- * A call that can fail returns a scant_status; the sentence that goes with a failure is on
- * the context: scant_ctx_errmsg(). Threads: a context, and what was made with it, serves one
- * thread at a time; two contexts in two threads do not meet. The library has no global
- * state, never prints and never exits. Callbacks run on the thread that made the call.
+ * A call that can fail returns a scant_status; the sentence that goes with a failure is
+ * on the context: scant_ctx_errmsg(). Threads: a context, and what was made with it,
+ * serves one thread at a time; two contexts in two threads do not meet. The library has
+ * no global state, never prints and never exits. Callbacks run on the thread that made
+ * the call.
  *
- * Zero in an options struct means "the default"; a NULL options pointer means all defaults.
+ * Zero in an options struct means "the default"; a NULL options pointer means all
+ * defaults.
  */
 #ifndef SCANT_H
 #define SCANT_H
@@ -64,8 +66,9 @@ typedef enum scant_log_level { SCANT_LOG_INFO = 1, SCANT_LOG_WARNING } scant_log
 
 typedef struct scant_ctx_opts {
     unsigned threads; /* 0: all cores */
-    size_t memory;    /* cap in bytes on what is allocated at once; 0: half of the machine's */
-    void *user;       /* handed to every callback */
+    size_t
+        memory; /* cap in bytes on what is allocated at once; 0: half of the machine's */
+    void *user; /* handed to every callback */
     void (*log)(void *user, scant_log_level level, const char *text);
     /* Called now and then with how much of phase is done (0 to 1). */
     void (*progress)(void *user, const char *phase, double fraction);
@@ -76,7 +79,8 @@ typedef struct scant_ctx_opts {
     void (*release)(void *user, void *block);
 } scant_ctx_opts;
 
-/* On SCANT_OK *out is a new context the caller ends with scant_ctx_destroy(); else NULL. */
+/* On SCANT_OK *out is a new context the caller ends with scant_ctx_destroy(); else NULL.
+ */
 SCANT_API scant_status scant_ctx_create(const scant_ctx_opts *opts, scant_ctx **out);
 /* Everything made with ctx must be gone before. NULL is fine. */
 SCANT_API void scant_ctx_destroy(scant_ctx *ctx);
@@ -88,7 +92,8 @@ SCANT_API size_t scant_ctx_memory_peak(const scant_ctx *ctx); /* most ever held 
 
 /* ---- arrays ------------------------------------------------------------------------ */
 
-/* An n-dimensional array in C order, read-only. Memory-mapped where the file allows it. */
+/* An n-dimensional array in C order, read-only. Memory-mapped where the file allows it.
+ */
 typedef struct scant_array scant_array;
 
 typedef enum scant_dtype {
@@ -108,14 +113,16 @@ typedef enum scant_dtype {
 enum { SCANT_MAX_DIMS = 32 };
 
 /* Opens "FILE.npy" or "FILE.npz:KEY" (":KEY" may be left out where the archive has one
- * member). The header is checked, the numbers are not. On SCANT_OK *out is a new handle the
- * caller ends with scant_array_close(); else NULL. The file must not shrink meanwhile. */
-SCANT_API scant_status scant_array_open(scant_ctx *ctx, const char *spec, scant_array **out);
+ * member). The header is checked, the numbers are not. On SCANT_OK *out is a new handle
+ * the caller ends with scant_array_close(); else NULL. The file must not shrink
+ * meanwhile. */
+SCANT_API scant_status scant_array_open(scant_ctx *ctx, const char *spec,
+                                        scant_array **out);
 /* Wraps the caller's memory (native byte order, C order), which must outlive the array.
  * name is copied; messages use it. */
-SCANT_API scant_status scant_array_wrap(scant_ctx *ctx, const char *name, const void *data,
-                                        scant_dtype dtype, size_t ndim, const size_t *shape,
-                                        scant_array **out);
+SCANT_API scant_status scant_array_wrap(scant_ctx *ctx, const char *name,
+                                        const void *data, scant_dtype dtype, size_t ndim,
+                                        const size_t *shape, scant_array **out);
 SCANT_API void scant_array_close(scant_array *array); /* NULL is fine */
 
 SCANT_API const char *scant_array_name(const scant_array *array); /* borrowed */
@@ -130,8 +137,8 @@ SCANT_API void scant_bytes_free(scant_ctx *ctx, void *bytes); /* NULL is fine */
 
 /* Writes a file whole or not at all: a failure leaves what was at path untouched. A path
  * that is no regular file (a pipe, a device) is written straight. */
-SCANT_API scant_status scant_file_write(scant_ctx *ctx, const char *path, const void *bytes,
-                                        size_t size);
+SCANT_API scant_status scant_file_write(scant_ctx *ctx, const char *path,
+                                        const void *bytes, size_t size);
 
 /* The user's own names of rows: a text file with one a line, or a .npy (or .npz:KEY) of
  * strings, one-dimensional. Strings of .npy come out as UTF-8. */
@@ -159,13 +166,16 @@ typedef struct scant_evidence {
 } scant_evidence;
 
 enum scant_evidence_kind { /* bits */
-    SCANT_FEATURES = 1 << 0,
-    SCANT_PROBS = 1 << 1, /* or logits */
-    SCANT_CALIBRATED = 1 << 2,
-    SCANT_GRADIENTS = 1 << 3,
-    SCANT_SAMPLES = 1 << 4,
-    SCANT_LABELS = 1 << 5, /* beyond knowing which rows are labelled */
-    SCANT_ROWS = 1 << 6    /* only how many rows there are: any input tells it */
+                           SCANT_FEATURES = 1 << 0,
+                           SCANT_PROBS = 1 << 1, /* or logits */
+                           SCANT_CALIBRATED = 1 << 2,
+                           SCANT_GRADIENTS = 1 << 3,
+                           SCANT_SAMPLES = 1 << 4,
+                           SCANT_LABELS =
+                               1 << 5, /* beyond knowing which rows are labelled */
+                           SCANT_ROWS =
+                               1
+                               << 6 /* only how many rows there are: any input tells it */
 };
 
 typedef enum scant_option_kind {
@@ -189,9 +199,9 @@ typedef struct scant_strategy_info {
     const char *summary; /* one line */
     const char *use;     /* when to take it */
     const char *paper;
-    const char *score;   /* what the score of a pick is */
-    unsigned needs;      /* scant_evidence_kind bits that must be there */
-    unsigned uses;       /* bits read when there, beyond needs */
+    const char *score; /* what the score of a pick is */
+    unsigned needs;    /* scant_evidence_kind bits that must be there */
+    unsigned uses;     /* bits read when there, beyond needs */
     const scant_option *options;
     size_t n_options;
 } scant_strategy_info;
@@ -200,8 +210,9 @@ typedef struct scant_strategy_info {
 SCANT_API const scant_strategy_info *const *scant_strategies(size_t *count);
 SCANT_API const scant_strategy_info *scant_strategy_find(const char *name); /* or NULL */
 
-/* A strategy's own option as a person writes it. Strategies come and go without a change of
- * this header, so their options are named; each is checked against the strategy's table. */
+/* A strategy's own option as a person writes it. Strategies come and go without a change
+ * of this header, so their options are named; each is checked against the strategy's
+ * table. */
 typedef struct scant_setting {
     const char *key, *value;
 } scant_setting;
@@ -232,8 +243,8 @@ typedef struct scant_picks {
     const scant_figure *info; /* a strategy's own figures */
 } scant_picks;
 
-/* Chooses up to batch rows to label next. Only unlabelled rows are picked, none twice. opts
- * may be NULL. On SCANT_OK *out is new: scant_picks_free() ends it; else NULL. Same
+/* Chooses up to batch rows to label next. Only unlabelled rows are picked, none twice.
+ * opts may be NULL. On SCANT_OK *out is new: scant_picks_free() ends it; else NULL. Same
  * evidence, batch and opts give the same picks at any thread count. */
 SCANT_API scant_status scant_select(scant_ctx *ctx, const char *strategy,
                                     const scant_evidence *evidence, size_t batch,
@@ -241,18 +252,18 @@ SCANT_API scant_status scant_select(scant_ctx *ctx, const char *strategy,
 SCANT_API void scant_picks_free(scant_ctx *ctx, scant_picks *picks); /* NULL is fine */
 
 typedef struct scant_plan {
-    size_t rows, batch;      /* n; picks wanted, before labels and candidates are read */
-    size_t block_rows;       /* rows read at a time by a thread */
-    size_t blocks;           /* how many of them make the pool */
-    size_t memory;           /* bytes that will be allocated at most */
-    size_t passes;           /* over the inputs, at least; bounds may need a few more */
-    size_t input_bytes;      /* of the inputs that are read */
-    unsigned used;           /* scant_evidence_kind bits */
+    size_t rows, batch; /* n; picks wanted, before labels and candidates are read */
+    size_t block_rows;  /* rows read at a time by a thread */
+    size_t blocks;      /* how many of them make the pool */
+    size_t memory;      /* bytes that will be allocated at most */
+    size_t passes;      /* over the inputs, at least; bounds may need a few more */
+    size_t input_bytes; /* of the inputs that are read */
+    unsigned used;      /* scant_evidence_kind bits */
 } scant_plan;
 
-/* What scant_select() would do, without reading more than headers. Fails as it would where
- * the call or the shapes are wrong, and with SCANT_ENOMEM, plan filled, where the cap is too
- * small. */
+/* What scant_select() would do, without reading more than headers. Fails as it would
+ * where the call or the shapes are wrong, and with SCANT_ENOMEM, plan filled, where the
+ * cap is too small. */
 SCANT_API scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
                                          const scant_evidence *evidence, size_t batch,
                                          const scant_select_opts *opts, scant_plan *plan);

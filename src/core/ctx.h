@@ -20,12 +20,13 @@ enum { SCANT__ERR_SIZE = 1024 };
 
 struct scant_ctx {
     scant_ctx_opts opts;
-    unsigned threads;        /* resolved: at least 1 */
-    size_t cap, used, peak;  /* bytes */
+    unsigned threads;       /* resolved: at least 1 */
+    size_t cap, used, peak; /* bytes */
     char err[SCANT__ERR_SIZE];
 };
 
-/* Returns early with the status of a call that failed. Only where nothing needs release. */
+/* Returns early with the status of a call that failed. Only where nothing needs release.
+ */
 #define TRY(call)                                                                        \
     do {                                                                                 \
         scant_status try_status_ = (call);                                               \
@@ -36,7 +37,8 @@ struct scant_ctx {
 scant_status scant__fail(scant_ctx *ctx, scant_status status, const char *fmt, ...)
     SCANT__PRINTF(3, 4);
 void scant__warn(scant_ctx *ctx, const char *fmt, ...) SCANT__PRINTF(2, 3);
-/* Tells progress and asks for cancellation: SCANT_OK or SCANT_ECANCELLED. total may be 0. */
+/* Tells progress and asks for cancellation: SCANT_OK or SCANT_ECANCELLED. total may be 0.
+ */
 scant_status scant__tick(scant_ctx *ctx, const char *phase, size_t done, size_t total);
 
 #endif

@@ -20,7 +20,8 @@ void scant__free(scant_ctx *ctx, void *block);                  /* NULL is fine 
 /* What scant__alloc() counts for a block: size plus its own bookkeeping. */
 size_t scant__alloc_cost(size_t bytes);
 
-/* Blocks that end together. No growth, no single free: what belongs to one piece of work. */
+/* Blocks that end together. No growth, no single free: what belongs to one piece of work.
+ */
 typedef struct scant__arena {
     scant_ctx *ctx;
     struct scant__arena_block *head;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counter-based random numbers (Philox4x32-10; Salmon, Moraes, Dror, Shaw, "Parallel random
- * numbers: as easy as 1, 2, 3", 2011): a pure function of (seed, purpose, index). Nothing is
- * carried from one draw to the next, so threads, blocks and resumed work see the same numbers.
+ * Counter-based random numbers (Philox4x32-10; Salmon, Moraes, Dror, Shaw, "Parallel
+ * random numbers: as easy as 1, 2, 3", 2011): a pure function of (seed, purpose, index).
+ * Nothing is carried from one draw to the next, so threads, blocks and resumed work see
+ * the same numbers.
  */
 #ifndef SCANT_CORE_RNG_H
 #define SCANT_CORE_RNG_H

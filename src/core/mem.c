@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Allocation under the cap. A block is preceded by 64 bytes that hold what the allocator
+ * gave and how much was asked, so that the block is aligned to a cache line and its size
+ * is known when it ends.
+ */
+#include "core/mem.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+typedef struct header {
+    void *raw;
+    size_t cost;
+} header;
+
+_Static_assert(sizeof(header) <= ALIGN, "the header fits in front of the block");
+
+bool scant__mul(size_t a, size_t b, size_t *out) {
+    if (b && a > SIZE_MAX / b) return false;
+    *out = a * b;
+    return true;
+}
+
+bool scant__add(size_t a, size_t b, size_t *out) {
+    if (a > SIZE_MAX - b) return false;
+    *out = a + b;
+    return true;
+}
+
+size_t scant__alloc_cost(size_t bytes) {
+    return bytes > SIZE_MAX - 2 * ALIGN ? SIZE_MAX : bytes + 2 * ALIGN;
+}
+
+void *scant__alloc(scant_ctx *ctx, size_t count, size_t size) {
+    size_t bytes, cost;
+    if (!scant__mul(count, size, &bytes) || !scant__add(bytes, 2 * ALIGN, &cost)) {
+        scant__fail(ctx, SCANT_ENOMEM,
+                    "%zu items of %zu bytes are more than can be addressed", count, size);
+        return NULL;
+    }
+    if (cost > ctx->cap || ctx->used > ctx->cap - cost) {
+        scant__fail(ctx, SCANT_ENOMEM,
+                    "needs %zu bytes more than the %zu of %zu allowed that are in use",
+                    cost, ctx->used, ctx->cap);
+        return NULL;
+    }
+    void *raw =
+        ctx->opts.allocate ? ctx->opts.allocate(ctx->opts.user, cost) : malloc(cost);
+    if (!raw) {
+        scant__fail(ctx, SCANT_ENOMEM, "no memory for %zu bytes", cost);
+        return NULL;
+    }
+    ctx->used += cost;
+    if (ctx->used > ctx->peak) ctx->peak = ctx->used;
+    /* the first multiple of ALIGN that leaves room for the header */
+    unsigned char *block = (unsigned char *)raw + sizeof(header);
+    block += (ALIGN - (uintptr_t)block % ALIGN) % ALIGN;
+    memcpy(block - sizeof(header), &(header){raw, cost}, sizeof(header));
+    return block;
+}
+
+void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size) {
+    void *block = scant__alloc(ctx, count, size);
+    if (block) memset(block, 0, count * size);
+    return block;
+}
+
+void scant__free(scant_ctx *ctx, void *block) {
+    if (!block) return;
+    header h;
+    memcpy(&h, (unsigned char *)block - sizeof h, sizeof h);
+    ctx->used -= h.cost;
+    if (ctx->opts.release)
+        ctx->opts.release(ctx->opts.user, h.raw);
+    else
+        free(h.raw);
+}
+
+/* Each allocation is a block of its own in a list: arenas here hold a few large things.
+ */
+struct scant__arena_block {
+    struct scant__arena_block *next;
+};
+
+void scant__arena_init(scant__arena *arena, scant_ctx *ctx) {
+    *arena = (scant__arena){.ctx = ctx};
+}
+
+void *scant__arena_alloc(scant__arena *arena, size_t count, size_t size) {
+    size_t bytes;
+    if (!scant__mul(count, size, &bytes) || bytes > SIZE_MAX - ALIGN)
+        bytes = SIZE_MAX - ALIGN; /* refused below */
+    struct scant__arena_block *b = scant__alloc(arena->ctx, bytes + ALIGN, 1);
+    if (!b) return NULL;
+    b->next = arena->head;
+    arena->head = b;
+    return (unsigned char *)b + ALIGN;
+}
+
+void *scant__arena_zalloc(scant__arena *arena, size_t count, size_t size) {
+    void *block = scant__arena_alloc(arena, count, size);
+    if (block) memset(block, 0, count * size);
+    return block;
+}
+
+char *scant__arena_strdup(scant__arena *arena, const char *text) {
+    size_t size = strlen(text) + 1;
+    char *copy = scant__arena_alloc(arena, size, 1);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+void scant__arena_end(scant__arena *arena) {
+    while (arena->head) {
+        struct scant__arena_block *b = arena->head;
+        arena->head = b->next;
+        scant__free(arena->ctx, b);
+    }
+}

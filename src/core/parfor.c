@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Blocks are handed out in order from one counter. OpenMP by default; POSIX threads where
+ * SCANT_PTHREADS is defined (the thread sanitizer does not understand libgomp's
+ * barriers). Inside a loop BLAS runs on one thread: omp_set_num_threads() is a property
+ * of the calling task, and OpenBLAS asks for it.
+ */
+#include "core/parfor.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef SCANT_PTHREADS
+#include <pthread.h>
+#else
+#include <omp.h>
+#endif
+
+typedef struct job {
+    scant_ctx *ctx;
+    const char *phase;
+    size_t blocks;
+    scant__block_fn fn;
+    void *arg;
+    atomic_size_t next, done;
+    atomic_bool stop;
+    atomic_flag lock; /* guards the three below */
+    size_t bad_block; /* lowest that failed; SIZE_MAX: none */
+    scant_status status;
+    scant__fault *fault;
+} job;
+
+scant_status scant__fault_set(scant__fault *fault, scant_status status, const char *fmt,
+                              ...) {
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(fault->text, sizeof fault->text, fmt, args);
+    va_end(args);
+    return status;
+}
+
+static void job_fail(job *j, size_t block, scant_status status,
+                     const scant__fault *fault) {
+    while (atomic_flag_test_and_set_explicit(&j->lock, memory_order_acquire)) continue;
+    if (block < j->bad_block) {
+        j->bad_block = block;
+        j->status = status;
+        *j->fault = *fault;
+    }
+    atomic_flag_clear_explicit(&j->lock, memory_order_release);
+    atomic_store(&j->stop, true);
+}
+
+static void job_work(job *j, unsigned worker) {
+    for (;;) {
+        size_t block = atomic_fetch_add(&j->next, 1);
+        /* Blocks come in order: every one below a failed one has been started already. */
+        if (block >= j->blocks || atomic_load(&j->stop)) return;
+        scant__fault fault = {{0}};
+        scant_status s = j->fn(j->arg, block, worker, &fault);
+        if (s != SCANT_OK) job_fail(j, block, s, &fault);
+        size_t done = atomic_fetch_add(&j->done, 1) + 1;
+        if (worker == 0 && scant__tick(j->ctx, j->phase, done, j->blocks) != SCANT_OK) {
+            scant__fault_set(&fault, SCANT_ECANCELLED, "cancelled");
+            job_fail(j, j->blocks, SCANT_ECANCELLED, &fault);
+        }
+    }
+}
+
+#ifdef SCANT_PTHREADS
+enum { MAX_PTHREADS = 256 };
+
+typedef struct seat {
+    job *j;
+    unsigned worker;
+} seat;
+
+static void *sit(void *arg) {
+    seat *s = arg;
+    job_work(s->j, s->worker);
+    return NULL;
+}
+
+static void job_run(job *j, unsigned threads) {
+    pthread_t ids[MAX_PTHREADS];
+    seat seats[MAX_PTHREADS];
+    unsigned started = 1; /* worker 0 is the caller */
+    for (; started < threads && started < MAX_PTHREADS; started++) {
+        seats[started] = (seat){j, started};
+        if (pthread_create(&ids[started], NULL, sit, &seats[started])) break;
+    }
+    job_work(j, 0);
+    for (unsigned i = 1; i < started; i++) pthread_join(ids[i], NULL);
+}
+#else
+static void job_run(job *j, unsigned threads) {
+#pragma omp parallel num_threads((int)threads)
+    {
+        int before = omp_get_max_threads();
+        omp_set_num_threads(1);
+        job_work(j, (unsigned)omp_get_thread_num());
+        omp_set_num_threads(before);
+    }
+}
+#endif
+
+scant_status scant__parfor(scant_ctx *ctx, const char *phase, size_t blocks,
+                           scant__block_fn fn, void *arg) {
+    scant__fault fault = {{0}};
+    job j = {.ctx = ctx,
+             .phase = phase,
+             .blocks = blocks,
+             .fn = fn,
+             .arg = arg,
+             .lock = ATOMIC_FLAG_INIT,
+             .bad_block = SIZE_MAX,
+             .fault = &fault};
+    if (blocks) {
+        unsigned threads = ctx->threads < blocks ? ctx->threads : (unsigned)blocks;
+        job_run(&j, threads);
+    }
+    if (j.bad_block == SIZE_MAX) return SCANT_OK;
+    return scant__fail(ctx, j.status, "%s", fault.text);
+}

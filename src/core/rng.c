@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/rng.h"
+
+void scant__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+    uint32_t k0 = key[0], k1 = key[1];
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)p1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+
+static uint64_t draw(const scant__rng *rng, uint64_t index, uint32_t attempt) {
+    const uint32_t key[2] = {(uint32_t)rng->seed, (uint32_t)(rng->seed >> 32)};
+    const uint32_t counter[4] = {(uint32_t)index, (uint32_t)(index >> 32), rng->purpose,
+                                 attempt};
+    uint32_t out[4];
+    scant__philox(counter, key, out);
+    return (uint64_t)out[1] << 32 | out[0];
+}
+
+uint64_t scant__rng_u64(const scant__rng *rng, uint64_t index) {
+    return draw(rng, index, 0);
+}
+
+double scant__rng_unit(const scant__rng *rng, uint64_t index) {
+    return (double)(draw(rng, index, 0) >> 11) * 0x1p-53;
+}
+
+uint64_t scant__rng_below(const scant__rng *rng, uint64_t index, uint64_t n) {
+    uint64_t excess = (UINT64_MAX % n + 1) % n; /* 2^64 mod n */
+    for (uint32_t attempt = 0;; attempt++) {
+        uint64_t x = draw(rng, index, attempt);
+        if (x <= UINT64_MAX - excess) return x % n; /* else in the uneven last stretch */
+    }
+}
