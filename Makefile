@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. CMake does the work (see CMakePresets.json and docs/building.md).
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+SOAK_SECONDS ?= 600
+CTEST   = ctest --output-on-failure -j$(JOBS)
+
+ifneq ($(shell command -v ninja 2>/dev/null),)
+export CMAKE_GENERATOR ?= Ninja
+endif
+
+# configure(preset, folder, more): once; cmake itself notices later changes
+configure = test -f $(2)/build.ninja -o -f $(2)/Makefile || cmake --preset $(1) -B $(2) $(3)
+compile   = cmake --build $(1) --parallel $(JOBS)
+
+.PHONY: all tests test demo bench install format soak asan tsan coverage clean help
+
+all: ## the program and the libraries, in build/ (the default)
+	@tools/deps --check build
+	@$(call configure,release,$(BUILD))
+	@$(call compile,$(BUILD)) --target products
+	@ln -sfn $(BUILD)/compile_commands.json compile_commands.json
+
+tests:
+	@tools/deps build test
+	@cmake --preset release -B $(BUILD) -DSCANT_TESTS=ON
+	@$(call compile,$(BUILD))
+	@ln -sfn $(BUILD)/compile_commands.json compile_commands.json
+
+test: tests ## installs what the tests need, builds and runs all of them
+	$(CTEST) --test-dir $(BUILD)
+
+demo: ## a pool of made-up points, and what three strategies choose of it
+	@tools/deps build demo
+	@$(MAKE) --no-print-directory all
+	@tools/demo $(BUILD)
+
+bench: ## speed, side by side with NumPy
+	@tools/deps build bench
+	@$(MAKE) --no-print-directory all
+	@tools/bench $(BUILD)
+
+install: all ## into PREFIX (/usr/local), below DESTDIR where given
+	cmake --install $(BUILD) --prefix $(PREFIX)
+	@test -n "$(DESTDIR)" -o "$$(id -u)" != 0 || ldconfig || true
+
+format: ## formats all C files
+	tools/format
+
+asan: ## the tests under the address and undefined-behaviour sanitizers
+	@tools/deps build test
+	@tools/sanitize asan
+
+tsan: ## the unit tests under the thread sanitizer
+	@tools/deps build test
+	@tools/sanitize tsan
+
+soak: ## the long tests: fuzzing SOAK_SECONDS a target, random pools under sanitizers
+	@tools/deps build test
+	@tools/soak $(SOAK_SECONDS)
+
+coverage: ## what the tests reach, a line a file
+	@tools/deps build test
+	@cmake --preset coverage && $(call compile,build-coverage)
+	@find build-coverage -name '*.gcda' -delete
+	$(CTEST) --test-dir build-coverage
+	@tools/coverage build-coverage
+
+clean: ## removes every build folder
+	rm -rf build build-*/ compile_commands.json
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 17
