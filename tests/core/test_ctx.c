@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The context: statuses, defaults, error text, callbacks.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/ctx.h"
+
+static void every_status_has_its_name_and_text(void **state) {
+    (void)state;
+#define CHECK(name, text)                                                                \
+    assert_string_equal(scant_status_name(SCANT_##name), #name);                         \
+    assert_string_equal(scant_status_text(SCANT_##name), text);
+    SCANT_STATUS_MAP(CHECK)
+#undef CHECK
+    assert_int_equal(SCANT_OK, 0);
+}
+
+static void a_status_that_does_not_exist_still_has_a_name(void **state) {
+    (void)state;
+    assert_non_null(scant_status_name((scant_status)1000));
+    assert_non_null(scant_status_text((scant_status)-1));
+}
+
+static void the_library_is_as_old_as_its_header(void **state) {
+    (void)state;
+    char expected[64];
+    snprintf(expected, sizeof expected, "%d.%d.%d", SCANT_VERSION_MAJOR,
+             SCANT_VERSION_MINOR, SCANT_VERSION_PATCH);
+    assert_string_equal(scant_version(), expected);
+}
+
+static void defaults_come_from_the_machine(void **state) {
+    (void)state;
+    scant_ctx *ctx;
+    assert_int_equal(scant_ctx_create(NULL, &ctx), SCANT_OK);
+    assert_true(scant_ctx_threads(ctx) >= 1);
+    assert_true(scant_ctx_memory(ctx) > 1 << 20);
+    assert_int_equal(scant_ctx_memory_peak(ctx), 0);
+    assert_string_equal(scant_ctx_errmsg(ctx), "");
+    scant_ctx_destroy(ctx);
+    scant_ctx_destroy(NULL);
+}
+
+static void options_are_taken(void **state) {
+    (void)state;
+    scant_ctx *ctx;
+    const scant_ctx_opts opts = {.threads = 3, .memory = 12345};
+    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
+    assert_int_equal(scant_ctx_threads(ctx), 3);
+    assert_int_equal(scant_ctx_memory(ctx), 12345);
+    scant_ctx_destroy(ctx);
+}
+
+static void *nothing(void *user, size_t bytes) {
+    (void)user, (void)bytes;
+    return NULL;
+}
+
+static void ignore(void *user, void *block) { (void)user, (void)block; }
+
+static void half_an_allocator_is_refused(void **state) {
+    (void)state;
+    scant_ctx *ctx = (scant_ctx *)&ctx;
+    assert_int_equal(scant_ctx_create(&(scant_ctx_opts){.allocate = nothing}, &ctx),
+                     SCANT_EUSAGE);
+    assert_null(ctx);
+    assert_int_equal(scant_ctx_create(&(scant_ctx_opts){.release = ignore}, &ctx),
+                     SCANT_EUSAGE);
+    assert_null(ctx);
+}
+
+static void no_memory_for_the_context_itself(void **state) {
+    (void)state;
+    scant_ctx *ctx = (scant_ctx *)&ctx;
+    const scant_ctx_opts opts = {.allocate = nothing, .release = ignore};
+    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_ENOMEM);
+    assert_null(ctx);
+}
+
+static void fail_keeps_the_sentence_and_hands_the_status_on(void **state) {
+    (void)state;
+    scant_ctx *a, *b;
+    assert_int_equal(scant_ctx_create(NULL, &a), SCANT_OK);
+    assert_int_equal(scant_ctx_create(NULL, &b), SCANT_OK);
+    assert_int_equal(scant__fail(a, SCANT_EINPUT, "row %d of %s", 7, "p.npy"),
+                     SCANT_EINPUT);
+    assert_string_equal(scant_ctx_errmsg(a), "row 7 of p.npy");
+    assert_string_equal(scant_ctx_errmsg(b), ""); /* contexts do not meet */
+    scant__fail(a, SCANT_EIO, "the last one counts");
+    assert_string_equal(scant_ctx_errmsg(a), "the last one counts");
+    scant_ctx_destroy(b);
+    scant_ctx_destroy(a);
+}
+
+static void a_sentence_too_long_is_cut(void **state) {
+    (void)state;
+    char text[3 * SCANT__ERR_SIZE];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = 0;
+    scant_ctx *ctx;
+    assert_int_equal(scant_ctx_create(NULL, &ctx), SCANT_OK);
+    scant__fail(ctx, SCANT_EINPUT, "%s", text);
+    size_t length = strlen(scant_ctx_errmsg(ctx));
+    assert_in_range(length, SCANT__ERR_SIZE / 2, SCANT__ERR_SIZE - 1);
+    scant_ctx_destroy(ctx);
+}
+
+typedef struct heard {
+    int logs, polls, reports;
+    scant_log_level level;
+    char text[128], phase[32];
+    double fraction;
+    int cancel;
+} heard;
+
+static void hear_log(void *user, scant_log_level level, const char *text) {
+    heard *h = user;
+    h->logs++;
+    h->level = level;
+    snprintf(h->text, sizeof h->text, "%s", text);
+}
+
+static void hear_progress(void *user, const char *phase, double fraction) {
+    heard *h = user;
+    h->reports++;
+    h->fraction = fraction;
+    snprintf(h->phase, sizeof h->phase, "%s", phase);
+}
+
+static int hear_cancel(void *user) {
+    heard *h = user;
+    h->polls++;
+    return h->cancel;
+}
+
+static void a_warning_reaches_the_log(void **state) {
+    (void)state;
+    heard h = {0};
+    scant_ctx *ctx, *deaf;
+    assert_int_equal(
+        scant_ctx_create(&(scant_ctx_opts){.user = &h, .log = hear_log}, &ctx), SCANT_OK);
+    assert_int_equal(scant_ctx_create(NULL, &deaf), SCANT_OK);
+    scant__warn(ctx, "only %d rows", 3);
+    scant__warn(deaf, "nobody listens");
+    assert_int_equal(h.logs, 1);
+    assert_int_equal(h.level, SCANT_LOG_WARNING);
+    assert_string_equal(h.text, "only 3 rows");
+    assert_string_equal(scant_ctx_errmsg(ctx), ""); /* a warning is no error */
+    scant_ctx_destroy(deaf);
+    scant_ctx_destroy(ctx);
+}
+
+static void tick_tells_progress_and_asks_for_cancel(void **state) {
+    (void)state;
+    heard h = {0};
+    const scant_ctx_opts opts = {
+        .user = &h, .progress = hear_progress, .cancel = hear_cancel};
+    scant_ctx *ctx;
+    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
+    assert_int_equal(scant__tick(ctx, "reading", 1, 4), SCANT_OK);
+    assert_string_equal(h.phase, "reading");
+    assert_true(h.fraction == 0.25);
+    assert_int_equal(scant__tick(ctx, "reading", 0, 0), SCANT_OK);
+    assert_true(h.fraction >= 0 && h.fraction <= 1); /* not 0/0 */
+    assert_int_equal(scant__tick(ctx, NULL, 1, 4), SCANT_OK);
+    assert_int_equal(h.reports, 2); /* no phase: quiet, but it asks */
+    assert_int_equal(h.polls, 3);
+    h.cancel = 1;
+    assert_int_equal(scant__tick(ctx, NULL, 1, 4), SCANT_ECANCELLED);
+    assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
+    scant_ctx_destroy(ctx);
+}
+
+static scant_status sum_of_tries(scant_status first, scant_status second, int *reached) {
+    *reached = 0;
+    TRY(first);
+    *reached = 1;
+    TRY(second);
+    *reached = 2;
+    return SCANT_OK;
+}
+
+static void try_returns_the_first_failure(void **state) {
+    (void)state;
+    int reached;
+    assert_int_equal(sum_of_tries(SCANT_OK, SCANT_OK, &reached), SCANT_OK);
+    assert_int_equal(reached, 2);
+    assert_int_equal(sum_of_tries(SCANT_OK, SCANT_EIO, &reached), SCANT_EIO);
+    assert_int_equal(reached, 1);
+    assert_int_equal(sum_of_tries(SCANT_EINPUT, SCANT_EIO, &reached), SCANT_EINPUT);
+    assert_int_equal(reached, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_status_has_its_name_and_text),
+        cmocka_unit_test(a_status_that_does_not_exist_still_has_a_name),
+        cmocka_unit_test(the_library_is_as_old_as_its_header),
+        cmocka_unit_test(defaults_come_from_the_machine),
+        cmocka_unit_test(options_are_taken),
+        cmocka_unit_test(half_an_allocator_is_refused),
+        cmocka_unit_test(no_memory_for_the_context_itself),
+        cmocka_unit_test(fail_keeps_the_sentence_and_hands_the_status_on),
+        cmocka_unit_test(a_sentence_too_long_is_cut),
+        cmocka_unit_test(a_warning_reaches_the_log),
+        cmocka_unit_test(tick_tells_progress_and_asks_for_cancel),
+        cmocka_unit_test(try_returns_the_first_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

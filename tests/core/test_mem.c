@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory under the cap: what is counted, what is refused, what is given back.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/mem.h"
+
+/* An allocator that counts, and that fails from its n-th call on. */
+typedef struct counted {
+    size_t calls, live;
+    size_t fail_at; /* 0: never; else the call that gets nothing, and all after it */
+} counted;
+
+static void *counted_allocate(void *user, size_t bytes) {
+    counted *c = user;
+    c->calls++;
+    if (c->fail_at && c->calls >= c->fail_at) return NULL;
+    void *block = malloc(bytes);
+    if (block) c->live++;
+    return block;
+}
+
+static void counted_release(void *user, void *block) {
+    counted *c = user;
+    c->live--;
+    free(block);
+}
+
+static scant_ctx *context(counted *c, size_t cap) {
+    scant_ctx_opts opts = {.memory = cap, .user = c};
+    if (c) opts.allocate = counted_allocate, opts.release = counted_release;
+    scant_ctx *ctx;
+    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
+    return ctx;
+}
+
+static void blocks_are_aligned_and_apart(void **state) {
+    (void)state;
+    scant_ctx *ctx = context(NULL, 0);
+    unsigned char *block[100];
+    for (size_t i = 0; i < 100; i++) {
+        block[i] = scant__alloc(ctx, i, 3);
+        assert_non_null(block[i]); /* no items is no failure */
+        assert_int_equal((uintptr_t)block[i] % 64, 0);
+        memset(block[i], (int)i, 3 * i);
+    }
+    for (size_t i = 0; i < 100; i++)
+        for (size_t k = 0; k < 3 * i; k++) assert_int_equal(block[i][k], i);
+    for (size_t i = 0; i < 100; i++) scant__free(ctx, block[i]);
+    scant__free(ctx, NULL);
+    scant_ctx_destroy(ctx);
+}
+
+static void zalloc_is_zero_also_where_memory_is_used_again(void **state) {
+    (void)state;
+    scant_ctx *ctx = context(NULL, 0);
+    for (int turn = 0; turn < 10; turn++) {
+        unsigned char *block = scant__zalloc(ctx, 100, 7);
+        assert_non_null(block);
+        for (size_t i = 0; i < 700; i++) assert_int_equal(block[i], 0);
+        memset(block, 0xff, 700);
+        scant__free(ctx, block);
+    }
+    scant_ctx_destroy(ctx);
+}
+
+static void the_cap_is_exact(void **state) {
+    (void)state;
+    const size_t cap = scant__alloc_cost(1000) + scant__alloc_cost(500);
+    scant_ctx *ctx = context(NULL, cap);
+    void *a = scant__alloc(ctx, 1000, 1);
+    void *b = scant__alloc(ctx, 500, 1);
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_int_equal(scant_ctx_memory_peak(ctx), cap);
+    assert_null(scant__alloc(ctx, 1, 1));
+    assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
+    scant__free(ctx, b);
+    assert_null(scant__alloc(ctx, 501, 1));
+    b = scant__alloc(ctx, 500, 1); /* what was given back counts no more */
+    assert_non_null(b);
+    scant__free(ctx, a);
+    scant__free(ctx, b);
+    scant_ctx_destroy(ctx);
+}
+
+static void the_peak_is_the_most_held_at_once(void **state) {
+    (void)state;
+    scant_ctx *ctx = context(NULL, 0);
+    void *a = scant__alloc(ctx, 1000, 1), *b = scant__alloc(ctx, 200, 1);
+    const size_t peak = scant__alloc_cost(1000) + scant__alloc_cost(200);
+    assert_int_equal(scant_ctx_memory_peak(ctx), peak);
+    scant__free(ctx, a);
+    void *c = scant__alloc(ctx, 300, 1);
+    assert_int_equal(scant_ctx_memory_peak(ctx), peak);
+    scant__free(ctx, b);
+    scant__free(ctx, c);
+    assert_int_equal(scant_ctx_memory_peak(ctx), peak);
+    scant_ctx_destroy(ctx);
+}
+
+static void sizes_that_overflow_are_refused(void **state) {
+    (void)state;
+    static const size_t sizes[][2] = {
+        {SIZE_MAX, 1},         {1, SIZE_MAX},     {SIZE_MAX, SIZE_MAX},
+        {SIZE_MAX / 2 + 1, 2}, {SIZE_MAX - 1, 1}, {(size_t)1 << 32, (size_t)1 << 32},
+        {SIZE_MAX - 64, 1},    {SIZE_MAX / 3, 3},
+    };
+    counted count = {0};
+    scant_ctx *ctx = context(&count, SIZE_MAX);
+    const size_t calls = count.calls;
+    scant__arena arena;
+    scant__arena_init(&arena, ctx);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_null(scant__alloc(ctx, sizes[i][0], sizes[i][1]));
+        assert_null(scant__zalloc(ctx, sizes[i][0], sizes[i][1]));
+        assert_null(scant__arena_alloc(&arena, sizes[i][0], sizes[i][1]));
+        assert_null(scant__arena_zalloc(&arena, sizes[i][0], sizes[i][1]));
+        assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
+    }
+    assert_int_equal(count.calls, calls); /* the allocator was not even asked */
+    assert_int_equal(scant_ctx_memory_peak(ctx), 0);
+    assert_true(scant__alloc_cost(SIZE_MAX) == SIZE_MAX);
+    scant__arena_end(&arena);
+    scant_ctx_destroy(ctx);
+}
+
+static void checked_arithmetic_leaves_out_alone_on_overflow(void **state) {
+    (void)state;
+    size_t out = 42;
+    assert_false(scant__mul(SIZE_MAX, 2, &out));
+    assert_false(scant__mul(2, SIZE_MAX, &out));
+    assert_false(scant__add(SIZE_MAX, 1, &out));
+    assert_false(scant__add(1, SIZE_MAX, &out));
+    assert_int_equal(out, 42);
+    assert_true(scant__mul(SIZE_MAX, 1, &out) && out == SIZE_MAX);
+    assert_true(scant__mul(SIZE_MAX, 0, &out) && out == 0);
+    assert_true(scant__mul(0, SIZE_MAX, &out) && out == 0);
+    assert_true(scant__add(SIZE_MAX - 1, 1, &out) && out == SIZE_MAX);
+    assert_true(scant__mul(6, 7, &out) && out == 42);
+}
+
+static void an_arena_gives_all_back_and_can_start_again(void **state) {
+    (void)state;
+    counted count = {0};
+    scant_ctx *ctx = context(&count, 0);
+    const size_t before = count.live;
+    scant__arena arena;
+    scant__arena_init(&arena, ctx);
+    scant__arena_end(&arena); /* nothing in it */
+    for (int turn = 0; turn < 3; turn++) {
+        for (size_t i = 0; i < 20; i++) {
+            unsigned char *block = scant__arena_alloc(&arena, i, 10);
+            assert_non_null(block);
+            assert_int_equal((uintptr_t)block % 64, 0);
+            memset(block, 1, i * 10);
+        }
+        const double *zeros = scant__arena_zalloc(&arena, 100, sizeof *zeros);
+        assert_non_null(zeros);
+        for (size_t i = 0; i < 100; i++) assert_true(zeros[i] == 0);
+        char text[] = "a name";
+        char *copy = scant__arena_strdup(&arena, text);
+        text[0] = 'x';
+        assert_string_equal(copy, "a name");
+        assert_true(count.live > before);
+        scant__arena_end(&arena);
+        assert_int_equal(count.live, before);
+    }
+    scant_ctx_destroy(ctx);
+    assert_int_equal(count.live, 0);
+}
+
+/* A piece of work with every kind of allocation, as library code does it. */
+static scant_status work(scant_ctx *ctx) {
+    scant_status s = SCANT_ENOMEM;
+    scant__arena arena;
+    scant__arena_init(&arena, ctx);
+    void *first = scant__alloc(ctx, 10, 8), *second = scant__zalloc(ctx, 3, 100);
+    if (!first || !second) goto done;
+    if (!scant__arena_alloc(&arena, 5, 5)) goto done;
+    if (!scant__arena_zalloc(&arena, 5, 5)) goto done;
+    if (!scant__arena_strdup(&arena, "text")) goto done;
+    s = SCANT_OK;
+done:
+    scant__arena_end(&arena);
+    scant__free(ctx, second);
+    scant__free(ctx, first);
+    return s;
+}
+
+static void running_out_at_any_step_leaks_nothing_and_says_so(void **state) {
+    (void)state;
+    bool done = false;
+    size_t failures = 0;
+    for (size_t step = 1; !done; step++) {
+        assert_true(step < 100);
+        counted count = {.fail_at = step};
+        const scant_ctx_opts opts = {
+            .user = &count, .allocate = counted_allocate, .release = counted_release};
+        scant_ctx *ctx;
+        scant_status s = scant_ctx_create(&opts, &ctx);
+        if (s == SCANT_OK) {
+            s = work(ctx);
+            assert_true(s == SCANT_OK || strlen(scant_ctx_errmsg(ctx)) > 0);
+            assert_int_equal(count.live, 1); /* the context itself */
+            count.fail_at = 0;
+            assert_int_equal(work(ctx), SCANT_OK); /* a failure breaks nothing */
+            scant_ctx_destroy(ctx);
+        }
+        assert_int_equal(count.live, 0);
+        done = s == SCANT_OK;
+        if (!done) {
+            assert_int_equal(s, SCANT_ENOMEM);
+            failures++;
+        }
+    }
+    assert_int_equal(failures, 6); /* the context and the five of work() */
+}
+
+static void a_refused_block_is_not_counted(void **state) {
+    (void)state;
+    counted count = {0};
+    scant_ctx *ctx = context(&count, scant__alloc_cost(100));
+    count.fail_at = count.calls + 1;
+    assert_null(scant__alloc(ctx, 100, 1));
+    assert_int_equal(scant_ctx_memory_peak(ctx), 0);
+    count.fail_at = 0;
+    void *block = scant__alloc(ctx, 100, 1); /* the whole cap is still there */
+    assert_non_null(block);
+    scant__free(ctx, block);
+    scant_ctx_destroy(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_are_aligned_and_apart),
+        cmocka_unit_test(zalloc_is_zero_also_where_memory_is_used_again),
+        cmocka_unit_test(the_cap_is_exact),
+        cmocka_unit_test(the_peak_is_the_most_held_at_once),
+        cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(checked_arithmetic_leaves_out_alone_on_overflow),
+        cmocka_unit_test(an_arena_gives_all_back_and_can_start_again),
+        cmocka_unit_test(running_out_at_any_step_leaks_nothing_and_says_so),
+        cmocka_unit_test(a_refused_block_is_not_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parallel loop: each block once, the lowest failure, cancel, progress; all of it at
+ * several thread counts, also more than there are cores.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/parfor.h"
+
+enum { MAX_BLOCKS = 1000, MAX_THREADS = 5 };
+static const unsigned thread_counts[] = {1, 2, MAX_THREADS};
+enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
+
+static scant_ctx *context(scant_ctx_opts opts, unsigned threads) {
+    scant_ctx *ctx;
+    opts.threads = threads;
+    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
+    return ctx;
+}
+
+typedef struct tally {
+    unsigned threads;
+    atomic_uint runs[MAX_BLOCKS];
+    atomic_flag busy[MAX_THREADS]; /* a worker index is one thread's at a time */
+    atomic_bool bad_worker;
+} tally;
+
+static scant_status count_block(void *arg, size_t block, unsigned worker,
+                                scant__fault *fault) {
+    (void)fault;
+    tally *t = arg;
+    if (worker >= t->threads || atomic_flag_test_and_set(&t->busy[worker])) {
+        atomic_store(&t->bad_worker, true);
+        return SCANT_OK;
+    }
+    atomic_fetch_add(&t->runs[block], 1);
+    atomic_flag_clear(&t->busy[worker]);
+    return SCANT_OK;
+}
+
+static void every_block_runs_exactly_once(void **state) {
+    (void)state;
+    static const size_t blocks[] = {0, 1, 2, 7, MAX_BLOCKS};
+    for (size_t k = 0; k < THREAD_COUNTS; k++) {
+        scant_ctx *ctx = context((scant_ctx_opts){0}, thread_counts[k]);
+        for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
+            tally t = {.threads = thread_counts[k]};
+            for (size_t i = 0; i < MAX_THREADS; i++) atomic_flag_clear(&t.busy[i]);
+            assert_int_equal(scant__parfor(ctx, "counting", blocks[b], count_block, &t),
+                             SCANT_OK);
+            assert_false(atomic_load(&t.bad_worker));
+            for (size_t i = 0; i < MAX_BLOCKS; i++)
+                assert_int_equal(atomic_load(&t.runs[i]), i < blocks[b]);
+        }
+        scant_ctx_destroy(ctx);
+    }
+}
+
+typedef struct failing {
+    size_t first;
+    atomic_size_t runs;
+} failing;
+
+/* From `first` on every block fails, the even ones with another status. */
+static scant_status fail_block(void *arg, size_t block, unsigned worker,
+                               scant__fault *fault) {
+    (void)worker;
+    failing *f = arg;
+    atomic_fetch_add(&f->runs, 1);
+    if (block < f->first) return SCANT_OK;
+    return scant__fault_set(fault, block % 2 ? SCANT_EINPUT : SCANT_EIO,
+                            "block %zu is bad", block);
+}
+
+static void the_lowest_failing_block_is_reported(void **state) {
+    (void)state;
+    for (size_t k = 0; k < THREAD_COUNTS; k++) {
+        scant_ctx *ctx = context((scant_ctx_opts){0}, thread_counts[k]);
+        /* Many turns, as the order in which threads get there is chance. */
+        for (size_t turn = 0; turn < 2000; turn++) {
+            failing f = {.first = turn % 50};
+            char expected[64];
+            snprintf(expected, sizeof expected, "block %zu is bad", f.first);
+            assert_int_equal(scant__parfor(ctx, NULL, MAX_BLOCKS, fail_block, &f),
+                             f.first % 2 ? SCANT_EINPUT : SCANT_EIO);
+            assert_string_equal(scant_ctx_errmsg(ctx), expected);
+        }
+        scant_ctx_destroy(ctx);
+    }
+}
+
+static void a_failure_ends_the_loop_soon(void **state) {
+    (void)state;
+    scant_ctx *ctx = context((scant_ctx_opts){0}, 1);
+    failing f = {.first = 3};
+    assert_int_equal(scant__parfor(ctx, NULL, MAX_BLOCKS, fail_block, &f), SCANT_EINPUT);
+    assert_int_equal(atomic_load(&f.runs), 4);
+    scant_ctx_destroy(ctx);
+}
+
+static void a_loop_that_failed_does_not_spoil_the_next(void **state) {
+    (void)state;
+    scant_ctx *ctx = context((scant_ctx_opts){0}, 2);
+    failing f = {.first = 0}, none = {.first = MAX_BLOCKS};
+    assert_int_equal(scant__parfor(ctx, NULL, 10, fail_block, &f), SCANT_EIO);
+    assert_int_equal(scant__parfor(ctx, NULL, 10, fail_block, &none), SCANT_OK);
+    assert_int_equal(atomic_load(&none.runs), 10);
+    scant_ctx_destroy(ctx);
+}
+
+/* What the callbacks heard, and on which thread. */
+typedef struct listener {
+    pthread_t caller;
+    int strangers; /* calls on another thread than the caller's */
+    int polls, cancel_after;
+    int reports, steps_back;
+    double last;
+    char phase[32];
+} listener;
+
+static int listen_cancel(void *user) {
+    listener *l = user;
+    if (!pthread_equal(pthread_self(), l->caller)) l->strangers++;
+    return ++l->polls > l->cancel_after;
+}
+
+static void listen_progress(void *user, const char *phase, double fraction) {
+    listener *l = user;
+    if (!pthread_equal(pthread_self(), l->caller)) l->strangers++;
+    if (strcmp(phase, l->phase) != 0) {
+        snprintf(l->phase, sizeof l->phase, "%s", phase);
+        l->last = 0;
+    }
+    if (!(fraction >= l->last && fraction <= 1)) l->steps_back++;
+    l->last = fraction;
+    l->reports++;
+}
+
+static void cancel_ends_the_loop(void **state) {
+    (void)state;
+    for (size_t k = 0; k < THREAD_COUNTS; k++) {
+        listener l = {.caller = pthread_self(), .cancel_after = 0};
+        scant_ctx *ctx = context((scant_ctx_opts){.user = &l, .cancel = listen_cancel},
+                                 thread_counts[k]);
+        /* The caller may find all blocks taken by others before its first: then nothing
+         * is asked, and the loop is done. */
+        for (int turn = 0; turn < 200 && l.polls == 0; turn++) {
+            failing none = {.first = MAX_BLOCKS};
+            scant_status s = scant__parfor(ctx, "x", MAX_BLOCKS, fail_block, &none);
+            assert_int_equal(s, l.polls ? SCANT_ECANCELLED : SCANT_OK);
+            if (s == SCANT_OK) continue;
+            assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
+            if (thread_counts[k] == 1) assert_int_equal(atomic_load(&none.runs), 1);
+        }
+        assert_true(l.polls > 0);
+        assert_int_equal(l.strangers, 0);
+        scant_ctx_destroy(ctx);
+    }
+}
+
+static void progress_never_goes_back_and_comes_on_the_callers_thread(void **state) {
+    (void)state;
+    for (size_t k = 0; k < THREAD_COUNTS; k++) {
+        listener l = {.caller = pthread_self()};
+        scant_ctx *ctx = context(
+            (scant_ctx_opts){.user = &l, .progress = listen_progress}, thread_counts[k]);
+        failing none = {.first = MAX_BLOCKS};
+        const char *const phases[] = {"reading", "scoring", "sorting"};
+        for (int p = 0; p < 3; p++)
+            assert_int_equal(scant__parfor(ctx, phases[p], MAX_BLOCKS, fail_block, &none),
+                             SCANT_OK);
+        assert_int_equal(l.steps_back, 0);
+        assert_int_equal(l.strangers, 0);
+        if (thread_counts[k] == 1) {
+            assert_true(l.reports > 0);
+            assert_true(l.last == 1);
+            assert_string_equal(l.phase, "sorting");
+        }
+        const int before = l.reports;
+        assert_int_equal(scant__parfor(ctx, NULL, MAX_BLOCKS, fail_block, &none),
+                         SCANT_OK);
+        assert_int_equal(l.reports, before); /* no phase: quiet */
+        scant_ctx_destroy(ctx);
+    }
+}
+
+/* Many small loops in a context of its own. */
+static void *own_context(void *arg) {
+    scant_ctx *ctx = NULL;
+    size_t *wrong = arg;
+    if (scant_ctx_create(&(scant_ctx_opts){.threads = 2}, &ctx) != SCANT_OK) {
+        *wrong = 1;
+        return NULL;
+    }
+    for (size_t turn = 0; turn < 100; turn++) {
+        failing none = {.first = MAX_BLOCKS};
+        scant_status s = scant__parfor(ctx, "x", 20, fail_block, &none);
+        *wrong += s != SCANT_OK || atomic_load(&none.runs) != 20;
+    }
+    scant_ctx_destroy(ctx);
+    return NULL;
+}
+
+static void two_contexts_in_two_threads_do_not_meet(void **state) {
+    (void)state;
+    pthread_t other;
+    size_t wrong_here = 0, wrong_there = 0;
+    assert_int_equal(pthread_create(&other, NULL, own_context, &wrong_there), 0);
+    own_context(&wrong_here);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(wrong_here + wrong_there, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_block_runs_exactly_once),
+        cmocka_unit_test(the_lowest_failing_block_is_reported),
+        cmocka_unit_test(a_failure_ends_the_loop_soon),
+        cmocka_unit_test(a_loop_that_failed_does_not_spoil_the_next),
+        cmocka_unit_test(cancel_ends_the_loop),
+        cmocka_unit_test(progress_never_goes_back_and_comes_on_the_callers_thread),
+        cmocka_unit_test(two_contexts_in_two_threads_do_not_meet),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

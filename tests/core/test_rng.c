@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random numbers: the generator against the published vectors, the derived draws against
+ * what their laws demand. Seeds are fixed, so a statistic passes always or never; the
+ * bounds are those a true generator would exceed once in a million.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/rng.h"
+
+/* Random123's kat_vectors, philox4x32 with 10 rounds. */
+static void philox_gives_the_published_vectors(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t counter[4], key[2], out[4];
+    } known[] = {
+        {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+         {0xffffffff, 0xffffffff},
+         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+         {0xa4093822, 0x299f31d0},
+         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        uint32_t out[4];
+        scant__philox(known[i].counter, known[i].key, out);
+        for (int word = 0; word < 4; word++)
+            assert_int_equal(out[word], known[i].out[word]);
+    }
+}
+
+static double chi_square(const size_t *count, size_t bins, size_t draws) {
+    double expected = (double)draws / (double)bins, sum = 0;
+    for (size_t i = 0; i < bins; i++) {
+        double gap = (double)count[i] - expected;
+        sum += gap * gap / expected;
+    }
+    return sum;
+}
+
+static void a_draw_hangs_on_seed_purpose_and_index(void **state) {
+    (void)state;
+    const scant__rng a = {7, SCANT__RNG_SHUFFLE}, same = {7, SCANT__RNG_SHUFFLE},
+                     purpose = {7, SCANT__RNG_PROPOSE}, seed = {8, SCANT__RNG_SHUFFLE},
+                     high_seed = {7 + ((uint64_t)1 << 32), SCANT__RNG_SHUFFLE};
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint64_t x = scant__rng_u64(&a, i);
+        assert_true(x == scant__rng_u64(&same, i));
+        assert_true(x != scant__rng_u64(&purpose, i));
+        assert_true(x != scant__rng_u64(&seed, i));
+        assert_true(x != scant__rng_u64(&high_seed, i));
+        assert_true(x != scant__rng_u64(&a, i + 1));
+        assert_true(x != scant__rng_u64(&a, i + ((uint64_t)1 << 32)));
+    }
+}
+
+static void unit_is_uniform_and_below_one(void **state) {
+    (void)state;
+    enum { DRAWS = 200000, BINS = 32 };
+    const scant__rng rng = {1, SCANT__RNG_ACCEPT};
+    size_t count[BINS] = {0};
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        double x = scant__rng_unit(&rng, i);
+        assert_true(x >= 0 && x < 1);
+        count[(size_t)(x * BINS)]++;
+    }
+    assert_true(chi_square(count, BINS, DRAWS) < 88); /* 31 degrees of freedom */
+}
+
+static void neighbouring_draws_are_independent(void **state) {
+    (void)state;
+    enum { DRAWS = 200000, SIDE = 8 };
+    const scant__rng rng = {2, SCANT__RNG_PROPOSE};
+    size_t count[SIDE * SIDE] = {0};
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        size_t x = (size_t)(scant__rng_unit(&rng, 2 * i) * SIDE);
+        size_t y = (size_t)(scant__rng_unit(&rng, 2 * i + 1) * SIDE);
+        count[x * SIDE + y]++;
+    }
+    assert_true(chi_square(count, SIDE * SIDE, DRAWS) < 132); /* 63 degrees of freedom */
+}
+
+static void below_is_uniform_and_in_range(void **state) {
+    (void)state;
+    enum { DRAWS = 100000, N = 10 };
+    const scant__rng rng = {3, SCANT__RNG_SHUFFLE};
+    size_t count[N] = {0};
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        uint64_t x = scant__rng_below(&rng, i, N);
+        assert_true(x < N);
+        count[x]++;
+    }
+    assert_true(chi_square(count, N, DRAWS) < 45); /* 9 degrees of freedom */
+}
+
+static void below_has_no_bias_where_n_does_not_divide_the_range(void **state) {
+    (void)state;
+    /* A plain remainder would land in the first third half of the time. */
+    enum { DRAWS = 30000 };
+    const scant__rng rng = {4, SCANT__RNG_SHUFFLE};
+    const uint64_t third = (uint64_t)1 << 62;
+    size_t count[3] = {0};
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        uint64_t x = scant__rng_below(&rng, i, 3 * third);
+        assert_true(x < 3 * third);
+        count[x / third]++;
+    }
+    assert_true(chi_square(count, 3, DRAWS) < 27.6); /* 2 degrees of freedom */
+}
+
+static void below_takes_every_n(void **state) {
+    (void)state;
+    const scant__rng rng = {5, SCANT__RNG_SHUFFLE};
+    const uint64_t ns[] = {1,         2, 3, (uint64_t)1 << 32, ((uint64_t)1 << 63) + 1,
+                           UINT64_MAX};
+    for (size_t k = 0; k < sizeof ns / sizeof *ns; k++)
+        for (uint64_t i = 0; i < 1000; i++)
+            assert_true(scant__rng_below(&rng, i, ns[k]) < ns[k]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(philox_gives_the_published_vectors),
+        cmocka_unit_test(a_draw_hangs_on_seed_purpose_and_index),
+        cmocka_unit_test(unit_is_uniform_and_below_one),
+        cmocka_unit_test(neighbouring_draws_are_independent),
+        cmocka_unit_test(below_is_uniform_and_in_range),
+        cmocka_unit_test(below_has_no_bias_where_n_does_not_divide_the_range),
+        cmocka_unit_test(below_takes_every_n),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
