@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which set of kernels this machine runs. The probe reads the CPU and nothing else, so
+ * the answer is the same in every thread and needs no state.
+ */
+#include "linalg/kernels.h"
+
+#include <stdbool.h>
+
+#define SET(type, isa, bytes)                                                            \
+    {                                                                                    \
+        .size = bytes, .lanes = 32 / (bytes), .dot = la_dot_##type##_##isa,              \
+        .sqdist = la_sqdist_##type##_##isa, .selfdot = la_selfdot_##type##_##isa,        \
+        .sumsq = la_sumsq_##type##_##isa, .rowstat = la_rowstat_##type##_##isa,          \
+        .entropy = la_entropy_##type##_##isa,                                            \
+    }
+
+static const la_kernels base[] = {
+    [LA_F32] = SET(f32, base, 4), [LA_F64] = SET(f64, base, 8)};
+
+#ifdef SCANT_HAVE_AVX2
+static const la_kernels avx2[] = {
+    [LA_F32] = SET(f32, avx2, 4), [LA_F64] = SET(f64, avx2, 8)};
+static bool has_avx2(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#define PICK(with_avx2, without) (has_avx2() ? (with_avx2) : (without))
+#else
+#define PICK(with_avx2, without) (without)
+#endif
+
+const la_kernels *la_kernels_for(la_type type) { return PICK(&avx2[type], &base[type]); }
+
+void la_softmax(double *rows, size_t n, size_t c) {
+    PICK(la_softmax_f64_avx2, la_softmax_f64_base)(rows, n, c);
+}
+
+size_t la_argmax(const double *x, size_t n) {
+    return PICK(la_argmax_f64_avx2, la_argmax_f64_base)(x, n);
+}
+
+size_t la_pitch(la_type type, size_t d) {
+    size_t lanes = la_kernels_for(type)->lanes;
+    return (d + lanes - 1) / lanes * lanes;
+}

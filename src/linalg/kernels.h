@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inner loops, one set a number type, chosen for the machine once. Kernels allocate
+ * nothing, cannot fail and have no state. Rows lie one after the other.
+ */
+#ifndef SCANT_LINALG_KERNELS_H
+#define SCANT_LINALG_KERNELS_H
+
+#include <stddef.h>
+
+typedef enum la_type { LA_F32, LA_F64 } la_type;
+
+typedef struct la_rowstat {
+    double sum, min, top, second;
+} la_rowstat;
+
+typedef struct la_kernels {
+    size_t size; /* bytes a number */
+    size_t
+        lanes; /* rows given to dot, sqdist and selfdot are multiples of it in length */
+    /* out (nx,ny) = x_i . y_j; every pair's value is the same whatever it is computed
+     * with */
+    void (*dot)(const void *const *x, size_t nx, const void *const *y, size_t ny,
+                size_t d, double *out);
+    /* out (nx,ny) = |x_i - y_j|^2, likewise */
+    void (*sqdist)(const void *const *x, size_t nx, const void *const *y, size_t ny,
+                   size_t d, double *out);
+    void (*selfdot)(const void *rows, size_t n, size_t d,
+                    double *out); /* as dot, to the bit */
+    void (*sumsq)(const void *rows, size_t n, size_t d,
+                  double *out); /* in double, any d */
+    void (*rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out); /* c >= 2 */
+    void (*entropy)(const void *rows, size_t n, size_t c, double *out);     /* nats */
+} la_kernels;
+
+const la_kernels *la_kernels_for(la_type type);
+
+/* Rows of logits to probabilities, in place. Finite input. */
+void la_softmax(double *rows, size_t n, size_t c);
+/* First index of the largest; n > 0, no NaN. */
+size_t la_argmax(const double *x, size_t n);
+
+/* d rounded up to what the distance kernels take. */
+size_t la_pitch(la_type type, size_t d);
+
+/* Each compiled set, by name, for the dispatcher and for tests: scalar twins compare. */
+#define LA_KERNEL_SET(type, isa)                                                         \
+    void la_dot_##type##_##isa(const void *const *, size_t, const void *const *, size_t, \
+                               size_t, double *);                                        \
+    void la_sqdist_##type##_##isa(const void *const *, size_t, const void *const *,      \
+                                  size_t, size_t, double *);                             \
+    void la_selfdot_##type##_##isa(const void *, size_t, size_t, double *);              \
+    void la_sumsq_##type##_##isa(const void *, size_t, size_t, double *);                \
+    void la_rowstat_##type##_##isa(const void *, size_t, size_t, la_rowstat *);          \
+    void la_entropy_##type##_##isa(const void *, size_t, size_t, double *);              \
+    void la_softmax_##type##_##isa(double *, size_t, size_t);                            \
+    size_t la_argmax_##type##_##isa(const double *, size_t);
+LA_KERNEL_SET(f32, base)
+LA_KERNEL_SET(f64, base)
+LA_KERNEL_SET(f32, avx2)
+LA_KERNEL_SET(f64, avx2)
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One pass over rows of class probabilities: sum, smallest, two largest, entropy,
+ * softmax; and squared norms in double.
+ *
+ * Sums of entropies and of exponentials are exact: each term is rounded to a fixed grid,
+ * so coarse that no sum of them rounds, so that rows that are permutations of each other
+ * tie. The grid costs at most 2e-15 a term.
+ */
+#include "linalg/kernels/vec.h"
+
+#include <math.h>
+
+#include "linalg/kernels.h"
+
+enum { SHORT_ROW = 16 }; /* below it a row's tail would cost more than its vectors */
+
+/* Adding and taking away 1.5 * 2^4 rounds a small number to a multiple of 2^-48. */
+#define GRID (1.5 * 0x1p4)
+#define FAINT 0x1p-16 /* below it an entropy has fewer than 9 digits on that grid */
+
+INLINE D4 spread(double x) { return (D4){x, x, x, x}; }
+
+INLINE D4 max_d(D4 a, D4 b) {
+#ifdef __AVX2__
+    return (D4)_mm256_max_pd((__m256d)a, (__m256d)b);
+#else
+    L4 m = a > b;
+    return (D4)((m & (L4)a) | (~m & (L4)b));
+#endif
+}
+
+/* ln x for normal x > 0: x = 2^k z with z in [sqrt(1/2), sqrt 2), ln z = 2 artanh(s) with
+ * s = (z-1)/(z+1), |s| < 0.172: ten terms of its series leave 3e-17. */
+INLINE D4 log_d(D4 x) {
+    const int64_t half_root = 0x3fe6a09e667f3bcd; /* bits of sqrt(1/2) */
+    L4 bits = (L4)x, from = bits - half_root;
+    L4 top = from & (int64_t)0xfff0000000000000;
+    D4 z = (D4)(bits - top);
+    /* the exponent as a double, without a 64-bit conversion: biased into 2^52's mantissa
+     */
+    typedef uint64_t U4 __attribute__((vector_size(32)));
+    U4 biased = (U4)(from + ((int64_t)1024 << 52)) >> 52;
+    D4 k = (D4)(biased | (uint64_t)0x4330000000000000) - (0x1p52 + 1024.0);
+    D4 s = (z - 1.0) / (z + 1.0), w = s * s;
+    D4 p = spread(2.0 / 19);
+    p = fma_d(p, w, spread(2.0 / 17));
+    p = fma_d(p, w, spread(2.0 / 15));
+    p = fma_d(p, w, spread(2.0 / 13));
+    p = fma_d(p, w, spread(2.0 / 11));
+    p = fma_d(p, w, spread(2.0 / 9));
+    p = fma_d(p, w, spread(2.0 / 7));
+    p = fma_d(p, w, spread(2.0 / 5));
+    p = fma_d(p, w, spread(2.0 / 3));
+    p = fma_d(p, w, spread(2.0));
+    return fma_d(k, spread(0.693147180559945309417), s * p);
+}
+
+/* -p ln p on the grid. Inside the logarithm p is at least 1e-12; 0 gives 0. */
+INLINE D4 surprise(D4 p, double grid) {
+    D4 t = -p * log_d(max_d(p, spread(1e-12)));
+    return (t + grid) - grid;
+}
+
+#ifdef KERNEL_f32
+INLINE D4 load_d(const T *p) {
+    typedef float F4U __attribute__((vector_size(16), aligned(4), may_alias));
+    return __builtin_convertvector((F4)(*(const F4U *)p), D4);
+}
+#else
+INLINE D4 load_d(const T *p) { return load(p); }
+#endif
+
+/* Up to 3 numbers; what is missing is 0. */
+INLINE D4 load_rest(const T *p, size_t count) {
+    D4 v = {0};
+    for (size_t i = 0; i < count; i++) v[i] = (double)p[i];
+    return v;
+}
+
+static double row_entropy(const T *p, size_t c, double grid) {
+    D4 sum = {0};
+    size_t k = 0;
+    for (; k + 4 <= c; k += 4) sum += surprise(load_d(p + k), grid);
+    sum += surprise(load_rest(p + k, c - k), grid);
+    return sum4(sum);
+}
+
+/* The sum on ever finer grids, until it is large for its grid (or below 1e-30). Each grid
+ * is a function of the sum before, which does not depend on the order of terms. */
+static __attribute__((noinline)) double faint_entropy(const T *p, size_t c, double sum) {
+    double grid = GRID;
+    while (fabs(sum) < FAINT * (grid / GRID) && grid > 0x1p-60) {
+        grid *= FAINT * 4;
+        sum = row_entropy(p, c, grid);
+    }
+    return sum;
+}
+
+void KERNEL(entropy)(const void *rows, size_t n, size_t c, double *out) {
+    const T *p = rows;
+    if (c >= SHORT_ROW) {
+        for (size_t i = 0; i < n; i++) {
+            out[i] = row_entropy(p + i * c, c, GRID);
+            if (fabs(out[i]) < FAINT) out[i] = faint_entropy(p + i * c, c, out[i]);
+        }
+        return;
+    }
+    enum { CHUNK = 64 };
+    double terms[CHUNK * SHORT_ROW + 4];
+    for (size_t first = 0; first < n; first += CHUNK) {
+        size_t rows_here = n - first < CHUNK ? n - first : CHUNK, count = rows_here * c;
+        const T *flat = p + first * c;
+        size_t k = 0;
+        for (; k + 4 <= count; k += 4) {
+            D4 t = surprise(load_d(flat + k), GRID);
+            memcpy(terms + k, &t, sizeof t);
+        }
+        D4 t = surprise(load_rest(flat + k, count - k), GRID);
+        memcpy(terms + k, &t, sizeof t);
+        for (size_t i = 0; i < rows_here; i++) {
+            double sum = 0;
+            for (size_t j = 0; j < c; j++) sum += terms[i * c + j];
+            out[first + i] =
+                fabs(sum) < FAINT ? faint_entropy(flat + i * c, c, sum) : sum;
+        }
+    }
+}
+
+INLINE void insert(la_rowstat *s, double x) {
+    double below = x < s->top ? x : s->top;
+    s->top = x > s->top ? x : s->top;
+    s->second = below > s->second ? below : s->second;
+}
+
+static void short_row_stat(const T *p, size_t c, la_rowstat *out) {
+    la_rowstat s = {0, INFINITY, -INFINITY, -INFINITY};
+    for (size_t k = 0; k < c; k++) {
+        double x = (double)p[k];
+        s.sum += x;
+        s.min = x < s.min ? x : s.min;
+        insert(&s, x);
+    }
+    *out = s;
+}
+
+static void long_row_stat(const T *p, size_t c, la_rowstat *out) {
+    V least = load(p), top = least, second = {0};
+    second -= (T)INFINITY;
+    D4 sum = fold(top);
+    size_t k = LANES;
+    for (; k + LANES <= c; k += LANES) {
+        V x = load(p + k);
+        sum += fold(x);
+        least = min_v(least, x);
+        second = max_v(second, min_v(top, x));
+        top = max_v(top, x);
+    }
+    la_rowstat s;
+    short_row_stat(p + k, c - k, &s);
+    s.sum += sum4(sum);
+    for (int j = 0; j < LANES; j++) {
+        s.min = (double)least[j] < s.min ? (double)least[j] : s.min;
+        insert(&s, (double)top[j]);
+        insert(&s, (double)second[j]);
+    }
+    *out = s;
+}
+
+void KERNEL(rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out) {
+    const T *p = rows;
+    for (size_t i = 0; i < n; i++) {
+        if (c < SHORT_ROW)
+            short_row_stat(p + i * c, c, out + i);
+        else
+            long_row_stat(p + i * c, c, out + i);
+    }
+}
+
+void KERNEL(sumsq)(const void *rows, size_t n, size_t d, double *out) {
+    const T *x = rows;
+    for (size_t i = 0; i < n; i++) {
+        const T *row = x + i * d;
+        D4 a = {0}, b = {0};
+        size_t k = 0;
+        for (; k + 8 <= d; k += 8) {
+            D4 u = load_d(row + k), v = load_d(row + k + 4);
+            a = fma_d(u, u, a);
+            b = fma_d(v, v, b);
+        }
+        for (; k + 4 <= d; k += 4) {
+            D4 u = load_d(row + k);
+            a = fma_d(u, u, a);
+        }
+        D4 u = load_rest(row + k, d - k);
+        out[i] = sum4(fma_d(u, u, a) + b);
+    }
+}
+
+#ifdef KERNEL_f64
+/* e^x for x <= 0; 0 below -708. Powers of two apart, 14 terms of the series on |r| <
+ * 0.347 leave 4e-18. */
+INLINE D4 exp_d(D4 x) {
+    D4 kept = max_d(x, spread(-708.0));
+    D4 shifted = fma_d(kept, spread(1.4426950408889634074), spread(0x1.8p52));
+    D4 k = shifted - 0x1.8p52;
+    D4 r =
+        fma_d(k, spread(-0x1.62e42fefa3800p-1), kept); /* ln 2 in two parts: the high */
+    r = fma_d(k, spread(-0x1.ef35793c76730p-45), r);   /* one has zeros to spare */
+    D4 p = spread(1.0 / 6227020800);
+    static const double over_factorial[] = {1.0 / 479001600,
+                                            1.0 / 39916800,
+                                            1.0 / 3628800,
+                                            1.0 / 362880,
+                                            1.0 / 40320,
+                                            1.0 / 5040,
+                                            1.0 / 720,
+                                            1.0 / 120,
+                                            1.0 / 24,
+                                            1.0 / 6,
+                                            1.0 / 2,
+                                            1.0,
+                                            1.0};
+#pragma GCC unroll 13
+    for (int i = 0; i < 13; i++) p = fma_d(p, r, spread(over_factorial[i]));
+    L4 scaled = (L4)p + ((L4)shifted << 52); /* the low bits of shifted are k */
+    return (D4)(scaled & (L4)(x >= -708.0));
+}
+
+/* In place. The sum's grid leaves room for c terms of at most 1. */
+void KERNEL(softmax)(double *rows, size_t n, size_t c) {
+    double grid = 1.5 * ldexp(1.0, ilogb((double)c) + 2);
+    for (size_t i = 0; i < n; i++) {
+        double *z = rows + i * c, top = z[0];
+        for (size_t k = 1; k < c; k++) top = z[k] > top ? z[k] : top;
+        D4 sum = {0};
+        size_t k = 0;
+        for (; k + 4 <= c; k += 4) {
+            D4 e = exp_d(load(z + k) - top);
+            memcpy(z + k, &e, sizeof e);
+            sum += (e + grid) - grid;
+        }
+        if (k < c) {
+            D4 e = exp_d(load_rest(z + k, c - k) - top);
+            for (size_t j = 0; k + j < c; j++) {
+                z[k + j] = e[j];
+                sum[0] += (e[j] + grid) - grid;
+            }
+        }
+        double total = sum4(sum);
+        for (k = 0; k < c; k++) z[k] /= total;
+    }
+}
+
+size_t KERNEL(argmax)(const double *x, size_t n) {
+    V top = {0};
+    top -= (T)INFINITY;
+    size_t k = 0;
+    for (; k + LANES <= n; k += LANES) top = max_v(top, load(x + k));
+    double best = -INFINITY;
+    for (int j = 0; j < LANES; j++) best = top[j] > best ? top[j] : best;
+    for (; k < n; k++) best = x[k] > best ? x[k] : best;
+    for (k = 0; k < n && x[k] != best;) k++;
+    return k < n ? k : 0;
+}
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A 32-byte vector of the type a kernel file is compiled for: 8 floats or 4 doubles, on
+ * any machine (the compiler splits it where registers are narrower). The number of lanes
+ * is part of the arithmetic: sums run along the lanes, so it must not change with the
+ * machine's width within one build.
+ */
+#ifndef SCANT_LINALG_VEC_H
+#define SCANT_LINALG_VEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+#define PASTE3_(a, b, c) a##_##b##_##c
+#define PASTE3(a, b, c) PASTE3_(a, b, c)
+/* The kernel's symbol for this type and instruction set. */
+#define KERNEL(name) PASTE3(la_##name, KERNEL_TYPE, KERNEL_ISA)
+
+#if defined(KERNEL_f32)
+typedef float T;
+typedef int32_t I;
+#elif defined(KERNEL_f64)
+typedef double T;
+typedef int64_t I;
+#else
+#error "compile with -DKERNEL_f32 or -DKERNEL_f64"
+#endif
+
+enum { LANES = 32 / sizeof(T) };
+
+typedef T V __attribute__((vector_size(32)));
+typedef I VI __attribute__((vector_size(32)));
+typedef T VU __attribute__((vector_size(32), aligned(sizeof(T)), may_alias)); /* loads */
+typedef double D4 __attribute__((vector_size(32)));
+typedef int64_t L4 __attribute__((vector_size(32)));
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE V load(const T *p) { return *(const VU *)p; }
+
+/* a*b + c, rounded once where the machine can. */
+INLINE V fma_v(V a, V b, V c) {
+#if defined(__FMA__) && defined(KERNEL_f32)
+    return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__FMA__)
+    return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+    return a * b + c;
+#endif
+}
+
+INLINE D4 fma_d(D4 a, D4 b, D4 c) {
+#ifdef __FMA__
+    return (D4)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+    return a * b + c;
+#endif
+}
+
+INLINE V max_v(V a, V b) {
+#if defined(__AVX2__) && defined(KERNEL_f32)
+    return (V)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__AVX2__)
+    return (V)_mm256_max_pd((__m256d)a, (__m256d)b);
+#else
+    VI m = a > b;
+    return (V)((m & (VI)a) | (~m & (VI)b));
+#endif
+}
+
+INLINE V min_v(V a, V b) {
+#if defined(__AVX2__) && defined(KERNEL_f32)
+    return (V)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(__AVX2__)
+    return (V)_mm256_min_pd((__m256d)a, (__m256d)b);
+#else
+    VI m = a < b;
+    return (V)((m & (VI)a) | (~m & (VI)b));
+#endif
+}
+
+/* Lanes in double: floats as the sum of both halves, so that a sum of lanes is a sum
+ * of 4. */
+#ifdef KERNEL_f32
+typedef float F4 __attribute__((vector_size(16)));
+INLINE D4 low(V v) {
+    return __builtin_convertvector(__builtin_shufflevector(v, v, 0, 1, 2, 3), D4);
+}
+INLINE D4 high(V v) {
+    return __builtin_convertvector(__builtin_shufflevector(v, v, 4, 5, 6, 7), D4);
+}
+INLINE D4 fold(V v) { return low(v) + high(v); }
+#else
+INLINE D4 fold(V v) { return v; }
+#endif
+
+INLINE double sum4(D4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+
+#endif

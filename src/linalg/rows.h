@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A matrix served by rows, in one number type, wherever it lies. Either direct (the rows
+ * are in memory as they are to be used) or by a function that converts into scratch. Rows
+ * are padded with zeros to the pitch that the distance kernels take.
+ */
+#ifndef SCANT_LINALG_ROWS_H
+#define SCANT_LINALG_ROWS_H
+
+#include <stddef.h>
+
+#include "linalg/kernels.h"
+
+typedef struct la_rows {
+    size_t n, d;
+    size_t pitch; /* numbers from one row to the next: la_pitch(type, d) */
+    la_type type;
+    const void *base; /* direct: row i starts at base + i*pitch; else NULL */
+    /* Writes rows first..first+count-1 to out, pitch apart, zeros between. Thread-safe.
+     */
+    void (*fetch)(const void *self, size_t first, size_t count, void *out);
+    const void *self;
+} la_rows;
+
+/* Bytes of scratch that la_rows_get() needs for count rows. */
+size_t la_rows_scratch(const la_rows *rows, size_t count);
+/* Rows first..first+count-1; valid while scratch and the matrix are. */
+const void *la_rows_get(const la_rows *rows, size_t first, size_t count, void *scratch);
+
+#endif
