@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arrays: opened from a file, wrapped around the caller's memory, written as .npy bytes.
+ * The struct and its name are one block.
+ */
+#include "data/array.h"
+
+#include <string.h>
+
+#include "core/mem.h"
+#include "data/dtype.h"
+#include "data/npy.h"
+#include "data/source.h"
+
+static scant_array *create(scant_ctx *ctx, const char *name) {
+    size_t length = strlen(name) + 1;
+    scant_array *array = scant__alloc(ctx, sizeof *array + length, 1);
+    if (!array) return NULL;
+    *array = (scant_array){.ctx = ctx, .name = (char *)(array + 1)};
+    memcpy(array->name, name, length);
+    return array;
+}
+
+scant_status scant_array_open(scant_ctx *ctx, const char *spec, scant_array **out) {
+    scant__source source = {0};
+    scant__npy header;
+    scant_array *array = NULL;
+    *out = NULL;
+    scant_status status = scant__source_open(ctx, spec, &source);
+    if (status != SCANT_OK) return status;
+    status = scant__npy_parse(ctx, spec, source.bytes, source.size, SCANT__NPY_NUMBERS,
+                              &header);
+    if (status == SCANT_OK && !(array = create(ctx, spec))) status = SCANT_ENOMEM;
+    if (status != SCANT_OK) {
+        scant__source_close(ctx, &source);
+        return status;
+    }
+    array->data = source.bytes + header.offset;
+    array->dtype = scant__dtype_find(header.kind, header.item);
+    array->swapped = header.swapped;
+    array->item = header.item;
+    array->ndim = header.ndim;
+    memcpy(array->shape, header.shape, sizeof array->shape);
+    array->count = header.count;
+    array->map = source.map;
+    array->map_size = source.map_size;
+    array->owned = source.owned;
+    *out = array;
+    return SCANT_OK;
+}
+
+scant_status scant_array_wrap(scant_ctx *ctx, const char *name, const void *data,
+                              scant_dtype dtype, size_t ndim, const size_t *shape,
+                              scant_array **out) {
+    size_t item = scant__dtype_size(dtype), count;
+    *out = NULL;
+    if (!item)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: %d is no dtype", name, (int)dtype);
+    if (ndim > SCANT_MAX_DIMS)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: %zu dimensions are more than %d", name,
+                           ndim, SCANT_MAX_DIMS);
+    if (!scant__shape_count(ndim, shape, item, &count))
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: its shape is too large to address",
+                           name);
+    if (count && !data)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s: data is NULL, %zu elements are expected", name, count);
+    scant_array *array = create(ctx, name);
+    if (!array) return SCANT_ENOMEM;
+    array->data = data;
+    array->dtype = dtype;
+    array->item = item;
+    array->ndim = ndim;
+    for (size_t i = 0; i < ndim; i++) array->shape[i] = shape[i];
+    array->count = count;
+    *out = array;
+    return SCANT_OK;
+}
+
+void scant_array_close(scant_array *array) {
+    if (!array) return;
+    scant__source source = {
+        .map = array->map, .map_size = array->map_size, .owned = array->owned};
+    scant__source_close(array->ctx, &source);
+    scant__free(array->ctx, array);
+}
+
+const char *scant_array_name(const scant_array *array) { return array->name; }
+scant_dtype scant_array_dtype(const scant_array *array) { return array->dtype; }
+size_t scant_array_ndim(const scant_array *array) { return array->ndim; }
+const size_t *scant_array_shape(const scant_array *array) { return array->shape; }
+
+scant_status scant_array_encode(scant_ctx *ctx, const scant_array *array, void **bytes,
+                                size_t *size) {
+    unsigned char header[SCANT__NPY_HEADER];
+    size_t length = scant__npy_format(array, header), data = array->count * array->item;
+    *bytes = NULL;
+    *size = 0;
+    unsigned char *out = scant__alloc(ctx, length + data, 1);
+    if (!out) return SCANT_ENOMEM;
+    memcpy(out, header, length);
+    if (data) memcpy(out + length, array->data, data);
+    *bytes = out;
+    *size = length + data;
+    return SCANT_OK;
+}
+
+void scant_bytes_free(scant_ctx *ctx, void *bytes) { scant__free(ctx, bytes); }

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Elements of any type read as float, double or int64.
+ *
+ * Elements that lie unaligned or in the other byte order are first copied, a few
+ * kilobytes at a time, to where they are aligned and native; then one plain loop a pair
+ * of types. The loops go by LANES, a constant: at -O2 gcc vectorizes no loop of unknown
+ * length.
+ *
+ * Stateless, allocates nothing: any number of threads may read one array.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "data/array.h"
+
+enum { CHUNK = 1024, LANES = 16 };
+
+typedef union chunk {
+    unsigned char bytes[CHUNK * 8];
+    uint16_t u2[CHUNK];
+    uint32_t u4[CHUNK];
+    uint64_t u8[CHUNK];
+    float f4[CHUNK];
+    double f8[CHUNK];
+} chunk;
+
+static bool aligned(const scant_array *array) {
+    return (uintptr_t)array->data % array->item == 0;
+}
+
+bool scant__array_is_direct(const scant_array *array, scant_dtype dtype) {
+    return array->dtype == dtype && !array->swapped && aligned(array);
+}
+
+static void swap_bytes(chunk *c, size_t count, size_t item) {
+    if (item == 2)
+        for (size_t i = 0; i < count; i++) c->u2[i] = __builtin_bswap16(c->u2[i]);
+    else if (item == 4)
+        for (size_t i = 0; i < count; i++) c->u4[i] = __builtin_bswap32(c->u4[i]);
+    else if (item == 8)
+        for (size_t i = 0; i < count; i++) c->u8[i] = __builtin_bswap64(c->u8[i]);
+}
+
+/* Elements first..first+count-1, aligned and native: where they are, or copied to c. */
+static const void *native(const scant_array *array, size_t first, size_t count,
+                          chunk *c) {
+    const unsigned char *from = array->data + first * array->item;
+    if (!array->swapped && aligned(array)) return from;
+    memcpy(c, from, count * array->item);
+    if (array->swapped) swap_bytes(c, count, array->item);
+    return c;
+}
+
+/* Exact. A subnormal half is normal as a float: its bits go under the exponent of 2^-14,
+ * whose hidden one is then taken off. No branch, so that it vectorizes, and no float
+ * subnormal on the way, so that it holds where the processor flushes them. */
+static inline float half(uint16_t h) {
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
+    uint32_t exponent = rest & 0x0f800000;
+    uint32_t normal = rest + ((127 - 15) << 23);
+    uint32_t huge = rest + ((255 - 31) << 23); /* infinities and NaN */
+    union {
+        uint32_t u;
+        float f;
+    } tiny = {.u = rest + ((127 - 14) << 23)}, out;
+    tiny.f -= 0x1p-14f;
+    out.u = exponent == 0 ? tiny.u : exponent == 0x0f800000 ? huge : normal;
+    out.u |= sign;
+    return out.f;
+}
+
+#define SAME(x) (x)
+#define HALF(x) half(x)
+#define CLIP(x) ((x) > INT64_MAX ? INT64_MAX : (x))
+
+/* out[i] = (to)of(from[i]), LANES at a time and then the rest. */
+#define CONVERT(type, of, to)                                                            \
+    do {                                                                                 \
+        const type *restrict in = from;                                                  \
+        size_t i_ = 0;                                                                   \
+        for (; i_ + LANES <= n; i_ += LANES)                                             \
+            for (size_t j_ = 0; j_ < LANES; j_++) out[i_ + j_] = (to)of(in[i_ + j_]);    \
+        for (; i_ < n; i_++) out[i_] = (to)of(in[i_]);                                   \
+    } while (0)
+
+static void convert_f32(scant_dtype dtype, const void *from, size_t n,
+                        float *restrict out) {
+    switch (dtype) {
+    case SCANT_F16:
+        CONVERT(uint16_t, HALF, float);
+        break;
+    case SCANT_F32:
+        memcpy(out, from, n * sizeof *out);
+        break;
+    case SCANT_F64:
+        CONVERT(double, SAME, float);
+        break;
+    case SCANT_U8:
+        CONVERT(uint8_t, SAME, float);
+        break;
+    case SCANT_I8:
+        CONVERT(int8_t, SAME, float);
+        break;
+    case SCANT_U16:
+        CONVERT(uint16_t, SAME, float);
+        break;
+    case SCANT_I16:
+        CONVERT(int16_t, SAME, float);
+        break;
+    case SCANT_U32:
+        CONVERT(uint32_t, SAME, float);
+        break;
+    case SCANT_I32:
+        CONVERT(int32_t, SAME, float);
+        break;
+    case SCANT_U64:
+        CONVERT(uint64_t, SAME, float);
+        break;
+    case SCANT_I64:
+        CONVERT(int64_t, SAME, float);
+        break;
+    }
+}
+
+static void convert_f64(scant_dtype dtype, const void *from, size_t n,
+                        double *restrict out) {
+    switch (dtype) {
+    case SCANT_F16:
+        CONVERT(uint16_t, HALF, double);
+        break;
+    case SCANT_F32:
+        CONVERT(float, SAME, double);
+        break;
+    case SCANT_F64:
+        memcpy(out, from, n * sizeof *out);
+        break;
+    case SCANT_U8:
+        CONVERT(uint8_t, SAME, double);
+        break;
+    case SCANT_I8:
+        CONVERT(int8_t, SAME, double);
+        break;
+    case SCANT_U16:
+        CONVERT(uint16_t, SAME, double);
+        break;
+    case SCANT_I16:
+        CONVERT(int16_t, SAME, double);
+        break;
+    case SCANT_U32:
+        CONVERT(uint32_t, SAME, double);
+        break;
+    case SCANT_I32:
+        CONVERT(int32_t, SAME, double);
+        break;
+    case SCANT_U64:
+        CONVERT(uint64_t, SAME, double);
+        break;
+    case SCANT_I64:
+        CONVERT(int64_t, SAME, double);
+        break;
+    }
+}
+
+static void convert_i64(scant_dtype dtype, const void *from, size_t n,
+                        int64_t *restrict out) {
+    switch (dtype) {
+    case SCANT_U8:
+        CONVERT(uint8_t, SAME, int64_t);
+        break;
+    case SCANT_I8:
+        CONVERT(int8_t, SAME, int64_t);
+        break;
+    case SCANT_U16:
+        CONVERT(uint16_t, SAME, int64_t);
+        break;
+    case SCANT_I16:
+        CONVERT(int16_t, SAME, int64_t);
+        break;
+    case SCANT_U32:
+        CONVERT(uint32_t, SAME, int64_t);
+        break;
+    case SCANT_I32:
+        CONVERT(int32_t, SAME, int64_t);
+        break;
+    case SCANT_U64:
+        CONVERT(uint64_t, CLIP, int64_t);
+        break;
+    case SCANT_I64:
+        memcpy(out, from, n * sizeof *out);
+        break;
+    case SCANT_F16:
+    case SCANT_F32:
+    case SCANT_F64:
+        assert(scant__dtype_is_integer(dtype));
+        break;
+    }
+}
+
+/* Elements of the wanted type in native order need no more than a copy, aligned or not.
+ */
+static bool copied(const scant_array *array, scant_dtype dtype, size_t first,
+                   size_t count, void *out) {
+    assert(first <= array->count && count <= array->count - first);
+    if (array->dtype != dtype || array->swapped) return false;
+    if (count) memcpy(out, array->data + first * array->item, count * array->item);
+    return true;
+}
+
+/* How many elements go at once: all where nothing needs copying. */
+static size_t step(const scant_array *array, size_t count) {
+    bool whole = !array->swapped && aligned(array);
+    return whole || count < CHUNK ? count : CHUNK;
+}
+
+void scant__array_read_f32(const scant_array *array, size_t first, size_t count,
+                           float *out) {
+    chunk c;
+    if (copied(array, SCANT_F32, first, count, out)) return;
+    for (size_t n; count; first += n, out += n, count -= n) {
+        n = step(array, count);
+        convert_f32(array->dtype, native(array, first, n, &c), n, out);
+    }
+}
+
+void scant__array_read_f64(const scant_array *array, size_t first, size_t count,
+                           double *out) {
+    chunk c;
+    if (copied(array, SCANT_F64, first, count, out)) return;
+    for (size_t n; count; first += n, out += n, count -= n) {
+        n = step(array, count);
+        convert_f64(array->dtype, native(array, first, n, &c), n, out);
+    }
+}
+
+void scant__array_read_i64(const scant_array *array, size_t first, size_t count,
+                           int64_t *out) {
+    chunk c;
+    if (copied(array, SCANT_I64, first, count, out)) return;
+    for (size_t n; count; first += n, out += n, count -= n) {
+        n = step(array, count);
+        convert_i64(array->dtype, native(array, first, n, &c), n, out);
+    }
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * .npy: what a file must be before its elements are used, and the header we write.
+ *
+ * Nothing in the bytes is trusted. Accepted as NumPy accepts it: bytes after the
+ * elements,
+ * '=' or no sign at all for the native byte order, and Fortran order where it is the same
+ * as C order (at most one dimension above 1, or no elements).
+ */
+#include "data/npy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/mem.h"
+#include "data/dtype.h"
+#include "data/looks.h"
+
+static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+
+bool scant__npy_magic(const unsigned char *bytes, size_t size) {
+    return size >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+}
+
+/* ---- dtype ---------------------------------------------------------------------------
+ */
+
+/* What a kind is, in a person's words, and what to do about it where numbers or strings
+ * were expected. */
+static const struct {
+    char kind;
+    const char *what, *as_numbers, *as_strings;
+} kinds[] = {
+    {'f', "floating point", "save it with dtype float32", "save arr.astype(str)"},
+    {'i', "integers", "save it with dtype int64", "save arr.astype(str)"},
+    {'u', "unsigned integers", "save it with dtype int64", "save arr.astype(str)"},
+    {'b', "booleans", "save arr.astype('uint8')", "save arr.astype(str)"},
+    {'c', "complex numbers", "save its real and imaginary parts", "save arr.astype(str)"},
+    {'O', "Python objects", "save it with dtype float32", "save arr.astype(str)"},
+    {'S', "byte strings", "save it with dtype float32", "save arr.astype(str)"},
+    {'U', "strings", "save it with dtype float32", "save arr.astype(str)"},
+    {'M', "dates", "save arr.astype('int64')", "save arr.astype(str)"},
+    {'m', "time spans", "save arr.astype('int64')", "save arr.astype(str)"},
+    {'V', "raw bytes", "save it with dtype float32", "save arr.astype(str)"},
+    {'[', "a structured dtype", "save one field of it", "save one field of it"},
+};
+
+/* Sets kind, item and swapped from descr; false where it is no dtype we know of. */
+static bool read_descr(scant__npy *h) {
+    const char *p = h->descr;
+    char sign = '=';
+    if (*p == '[' || *p == '(') {
+        h->kind = '[';
+        return true;
+    }
+    if (*p && strchr("<>=|", *p)) sign = *p++;
+    h->kind = *p ? *p++ : 0;
+    if (h->kind == 'a') h->kind = 'S'; /* as NumPy before 1.0 wrote it */
+    size_t n = 0;
+    for (; *p >= '0' && *p <= '9'; p++)
+        if (!scant__mul(n, 10, &n) || !scant__add(n, (size_t)(*p - '0'), &n))
+            return false;
+    if (*p && h->kind != 'M' && h->kind != 'm') return false; /* those have a unit */
+    if (h->kind == 'U' && !scant__mul(n, 4, &n)) return false;
+    h->item = n;
+    h->swapped = sign == (scant__little_endian() ? '>' : '<') && n > 1;
+    return true;
+}
+
+static scant_status check_dtype(scant_ctx *ctx, const char *name, scant__npy_want want,
+                                scant__npy *h) {
+    bool numbers = want == SCANT__NPY_NUMBERS;
+    bool known = read_descr(h);
+    if (known && numbers && scant__dtype_find(h->kind, h->item)) return SCANT_OK;
+    if (known && !numbers && (h->kind == 'S' || h->kind == 'U')) return SCANT_OK;
+    const char *expected =
+        numbers ? "numbers (f2 f4 f8, i1 to i8, u1 to u8)" : "strings (U or S)";
+    for (size_t i = 0; known && i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].kind == h->kind)
+            return scant__fail(ctx, SCANT_EINPUT,
+                               "%s: has dtype '%s' (%s) where %s are expected: %s", name,
+                               h->descr, kinds[i].what, expected,
+                               numbers ? kinds[i].as_numbers : kinds[i].as_strings);
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "%s: has the unknown dtype '%s' where %s are expected", name,
+                       h->descr, expected);
+}
+
+/* ---- shape and size ------------------------------------------------------------------
+ */
+
+static void print_shape(const size_t *shape, size_t ndim, char *out, size_t size) {
+    size_t at = 0;
+    for (size_t i = 0; i < ndim && at < size; i++) {
+        int n = snprintf(out + at, size - at, "%s%zu", i ? " x " : "", shape[i]);
+        at += n > 0 ? (size_t)n : 0;
+    }
+    if (!ndim) snprintf(out, size, "one number");
+}
+
+static scant_status check_shape(scant_ctx *ctx, const char *name, scant__npy *h) {
+    char text[128];
+    size_t wide = 0;
+    print_shape(h->shape, h->ndim, text, sizeof text);
+    if (!scant__shape_count(h->ndim, h->shape, h->item, &h->count))
+        return scant__fail(ctx, SCANT_EINPUT, "%s: its shape %s is too large to address",
+                           name, text);
+    for (size_t i = 0; i < h->ndim; i++) wide += h->shape[i] > 1;
+    if (h->fortran && wide > 1 && h->count)
+        return scant__fail(
+            ctx, SCANT_EINPUT,
+            "%s: is in Fortran order (shape %s), C order is expected: save "
+            "np.ascontiguousarray(arr)",
+            name, text);
+    return SCANT_OK;
+}
+
+/* ---- the whole -----------------------------------------------------------------------
+ */
+
+static scant_status not_npy(scant_ctx *ctx, const char *name, const unsigned char *bytes,
+                            size_t size) {
+    if (!size)
+        return scant__fail(ctx, SCANT_EINPUT, "%s: is empty, not a .npy file", name);
+    return scant__fail(ctx, SCANT_EINPUT, "%s: is not a .npy file; it looks like %s",
+                       name, scant__looks_like(bytes, size));
+}
+
+/* Where the dict lies: *at and *length. */
+static scant_status find_dict(scant_ctx *ctx, const char *name,
+                              const unsigned char *bytes, size_t size, size_t *at,
+                              size_t *length) {
+    if (size < sizeof magic ? memcmp(bytes, magic, size) != 0 || !size
+                            : memcmp(bytes, magic, sizeof magic) != 0)
+        return not_npy(ctx, name, bytes, size);
+    size_t major = size > 6 ? bytes[6] : 1, minor = size > 7 ? bytes[7] : 0;
+    if (major < 1 || major > 3 || minor != 0)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: is .npy version %zu.%zu; 1.0, 2.0 and 3.0 are known",
+                           name, major, minor);
+    *at = major == 1 ? 10 : 12;
+    if (size < *at)
+        return scant__fail(
+            ctx, SCANT_EINPUT,
+            "%s: is cut short: a .npy file starts with %zu bytes, %zu found", name, *at,
+            size);
+    *length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
+    if (major > 1) *length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    if (*length > size - *at)
+        return scant__fail(
+            ctx, SCANT_EINPUT,
+            "%s: is cut short: its header should have %zu bytes, %zu found", name,
+            *length, size - *at);
+    return SCANT_OK;
+}
+
+scant_status scant__npy_parse(scant_ctx *ctx, const char *name,
+                              const unsigned char *bytes, size_t size,
+                              scant__npy_want want, scant__npy *out) {
+    const char *why;
+    size_t at = 0, length = 0, wrong_at;
+    *out = (scant__npy){0};
+    TRY(find_dict(ctx, name, bytes, size, &at, &length));
+    if (!scant__npy_dict(bytes + at, length, out, &why, &wrong_at))
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: its .npy header is wrong at byte %zu: %s", name,
+                           at + wrong_at, why);
+    out->offset = at + length;
+    TRY(check_dtype(ctx, name, want, out));
+    TRY(check_shape(ctx, name, out));
+    size_t expected = out->count * out->item, found = size - out->offset;
+    if (found < expected)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: is cut short: %zu bytes of elements expected, %zu found",
+                           name, expected, found);
+    return SCANT_OK;
+}
+
+/* ---- writing -------------------------------------------------------------------------
+ */
+
+/* The dict literal; returns its length, with the blanks NumPy leaves for shape[0] to grow
+ * in place. */
+static size_t print_dict(const scant_array *array, char *text, size_t size) {
+    enum { GROWN = 21 };
+    char sign = '|';
+    if (array->item > 1) sign = scant__little_endian() != array->swapped ? '<' : '>';
+    int n = snprintf(text, size, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                     sign, scant__dtype_code(array->dtype));
+    int spare = 0;
+    for (size_t i = 0; i < array->ndim; i++) {
+        const char *comma = i + 1 < array->ndim ? ", " : array->ndim == 1 ? "," : "";
+        int digits = snprintf(text + n, size - (size_t)n, "%zu", array->shape[i]);
+        n += digits;
+        n += snprintf(text + n, size - (size_t)n, "%s", comma);
+        if (!i) spare = GROWN - digits;
+    }
+    n += snprintf(text + n, size - (size_t)n, "), }%*s", spare, "");
+    return (size_t)n;
+}
+
+size_t scant__npy_format(const scant_array *array, unsigned char *out) {
+    enum { PRELUDE = 10, ALIGN = 64 };
+    char text[SCANT__NPY_HEADER];
+    size_t n = print_dict(array, text, sizeof text);
+    size_t total = PRELUDE + n + 1;
+    total += ALIGN - total % ALIGN; /* never 0 blanks: so NumPy does */
+    size_t length = total - PRELUDE;
+    memcpy(out, magic, sizeof magic);
+    memcpy(out + sizeof magic, "\1\0", 2);
+    out[8] = (unsigned char)(length & 0xff);
+    out[9] = (unsigned char)(length >> 8);
+    memcpy(out + PRELUDE, text, n);
+    memset(out + PRELUDE + n, ' ', length - n - 1);
+    out[total - 1] = '\n';
+    return total;
+}
