@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/check_layers finds what it is there to find, and nothing else."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOOL = os.path.join(ROOT, "tools", "check_layers")
+
+
+class CheckLayers(unittest.TestCase):
+    def check(self, path, text):
+        """Exit status and output where text is all there is, as src/path."""
+        with tempfile.TemporaryDirectory(prefix="scant-test-") as root:
+            full = os.path.join(root, path if path.startswith("include") else "src/" + path)
+            os.makedirs(os.path.dirname(full))
+            with open(full, "w", encoding="utf-8") as out:
+                out.write(text)
+            done = subprocess.run([sys.executable, TOOL, root], capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout
+
+    def caught(self, path, text, line, *words):
+        status, out = self.check(path, text)
+        self.assertEqual(status, 1, f"{path}: {text!r} was let through")
+        self.assertIn(f"{path}:{line}: ", out)
+        for word in words:
+            self.assertIn(word, out)
+
+    def fine(self, path, text):
+        status, out = self.check(path, text)
+        self.assertEqual((status, out.count(": ")), (0, 1), f"{path}: {text!r}: {out}")
+
+    def test_the_project_itself_is_clean(self):
+        done = subprocess.run([sys.executable, TOOL, ROOT], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_includes_go_down_only(self):
+        self.fine("select/a.c", '#include "core/mem.h"\n#include "linalg/k.h"\n#include "data/array.h"\n')
+        self.fine("select/a.c", '#include "select/b.h"\n#include "c.h"\n#include "scant/scant.h"\n#include <math.h>\n')
+        self.fine("linalg/kernels/a.c", '#include "linalg/k.h"\n#include "core/ctx.h"\n')
+        self.caught("core/a.c", '\n#include "data/array.h"\n', 2, "core", "below data")
+        self.caught("linalg/kernels/a.c", '#include "select/b.h"\n', 1, "below select")
+        self.caught("store/a.c", '#include "loop/b.h"\n', 1)
+
+    def test_siblings_do_not_meet(self):
+        for one, other in (("linalg", "data"), ("select", "nn"), ("loop", "report"), ("dist", "data")):
+            self.caught(f"{one}/a.c", f'#include "{other}/b.h"\n', 1, "side by side")
+
+    def test_ways_in_see_the_public_header(self):
+        self.fine("cli/a.c", '#include "scant/scant.h"\n#include "cli/ui.h"\n#include "ui.h"\n')
+        self.caught("cli/a.c", '#include "core/ctx.h"\n', 1, "scant/scant.h")
+        self.caught("serve/a.c", '#include "cli/ui.h"\n', 1)
+
+    def test_libraries_stay_in_their_place(self):
+        for header, home, other in (("cblas.h", "linalg", "select"), ("lapacke.h", "linalg", "select"),
+                                    ("dnnl.h", "nn", "ssl"), ("sqlite3.h", "store", "loop"),
+                                    ("mpi.h", "dist", "loop"), ("microhttpd.h", "serve", "cli"),
+                                    ("omp.h", "core", "linalg"), ("pthread.h", "core", "data")):
+            self.fine(f"{home}/a.c", f"#include <{header}>\n")
+            self.caught(f"{other}/a.c", f"# include <{header}>\n", 1, header, home)
+
+    def test_banned_calls(self):
+        for call in ("printf(x)", "puts(x)", "exit(1)", "abort()", "getenv(x)", "malloc(1)", "calloc(1, 2)",
+                     "free (x)", "strcpy(a, b)", "strcat(a, b)", "sprintf(a, b)", "gets(a)", "atoi(a)",
+                     "alloca(3)", "rand()", "fprintf(stderr, x)", "fputs(x, stdout)"):
+            self.caught("select/a.c", f"int f(void) {{\n    {call};\n}}\n", 2)
+        for call in ("strcpy(a, b)", "atoi(a)", "sprintf(a, b)", "rand()"):
+            self.caught("cli/a.c", f"int f(void) {{ {call}; }}\n", 1)
+
+    def test_what_only_looks_like_a_banned_call(self):
+        self.fine("select/a.c", "/* free(x),\n * printf(x) */\nint x; // exit(1)\n")
+        self.fine("select/a.c", 'const char *s = "printf(x) \\" exit(1)";\n')
+        self.fine("select/a.c", "x->free(y); x.free(y); scant__free(c, y); snprintf(a, 3, b); is_free(x);\n")
+        self.fine("cli/a.c", "printf(x); exit(1); getenv(x); free(malloc(3)); fputs(x, stderr);\n")
+        self.fine("core/mem.c", "free(malloc(3));\n")
+
+    def test_threads_start_in_one_place(self):
+        self.fine("core/parfor.c", "#pragma omp parallel num_threads(2)\n")
+        self.fine("linalg/a.c", "#pragma omp simd\n")
+        self.caught("linalg/a.c", "#pragma omp parallel for\n", 1)
+
+    def test_an_unknown_layer(self):
+        self.caught("utils/a.c", "int x;\n", 1, "no layer")
+        self.caught("cli/a.c", '#include "utils/a.h"\n', 1, "no layer")
+
+    def test_the_public_header_stands_alone(self):
+        self.fine("include/scant/scant.h", "#include <stddef.h>\n")
+        self.caught("include/scant/scant.h", '#include "core/ctx.h"\n', 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
