@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the program share: exit statuses, text, messages, and the tables that
+ * commands and flags are written in. Parsing, --help, the manual page and completion all
+ * read the same tables, so a flag is one row and cannot be documented wrongly.
+ *
+ * The program never calls setlocale(): printf and strtod see the C locale, so numbers
+ * look the same everywhere.
+ */
+#ifndef SCANT_CLI_H
+#define SCANT_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scant/scant.h"
+
+#if defined(__GNUC__)
+#define CLI_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define CLI_PRINTF(fmt, args)
+#endif
+
+#define CLI_COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+/* ---- exit statuses ----------------------------------------------------------------- */
+
+enum {
+    CLI_DONE = 0,
+    CLI_FAILED = 1, /* our own fault */
+    CLI_USAGE = 2,
+    CLI_BAD_INPUT = 3,
+    CLI_SYSTEM = 4, /* no memory, or no place to write */
+    CLI_INTERRUPTED = 130
+};
+
+typedef struct cli_exit_row {
+    int status;
+    const char *meaning;
+} cli_exit_row;
+
+const cli_exit_row *cli_exit_table(size_t *count); /* what people are told */
+int cli_exit_of(scant_status status);
+
+/* ---- text (text.c) ----------------------------------------------------------------- */
+
+/* These end the program with CLI_SYSTEM where there is no memory. */
+void *cli_calloc(size_t count, size_t size);
+void *cli_grow(void *block, size_t count, size_t size);
+char *cli_strndup(const char *text, size_t length);
+
+/* A string that grows. {0} is an empty one. Not terminated by a zero. */
+typedef struct cli_text {
+    char *data;
+    size_t size, room;
+} cli_text;
+
+enum { CLI_COLUMNS = 80 };
+
+void cli_text_bytes(cli_text *text, const char *bytes, size_t count);
+void cli_text_add(cli_text *text, const char *string);
+void cli_text_addf(cli_text *text, const char *format, ...) CLI_PRINTF(2, 3);
+/* Blanks up to column of the current line; at least one where the line is not empty. */
+void cli_text_pad(cli_text *text, size_t column);
+/* Words from the current column on, broken before CLI_COLUMNS, further lines indented.
+ * Ends the line. A newline in words starts a new line. */
+void cli_text_wrap(cli_text *text, size_t indent, const char *words);
+void cli_text_end(cli_text *text);
+
+/* The next character of a string of size >= 1 bytes; returns how many it takes. What is
+ * not UTF-8 comes out as U+FFFD. */
+size_t cli_utf8(const char *bytes, size_t size, uint32_t *code);
+
+/* JSON (json.c). Numbers as short as reads back the same; NaN and infinities as null. */
+void cli_json_string(cli_text *text, const char *bytes, size_t size);
+void cli_json_number(cli_text *text, double value);
+/* An option's value: a number where its kind is numeric and JSON can hold it. */
+void cli_json_setting(cli_text *text, scant_option_kind kind, const char *value);
+
+/* ---- messages (say.c) -------------------------------------------------------------- */
+
+void cli_error(const char *format, ...) CLI_PRINTF(1, 2);
+void cli_warning(const char *format, ...) CLI_PRINTF(1, 2);
+void cli_note(const char *format, ...) CLI_PRINTF(1, 2);
+/* Writes text to stdout and ends it: CLI_DONE, or CLI_SYSTEM after a message. */
+int cli_print(cli_text *text);
+/* The same for bytes that stay the caller's. CLI_INTERRUPTED after Ctrl-C. */
+int cli_write_stdout(const void *bytes, size_t size);
+
+/* ---- flags (flags.c, values.c) ----------------------------------------------------- */
+
+typedef enum cli_kind {
+    CLI_SWITCH = 1, /* bool */
+    CLI_FILE,       /* const char *: any file */
+    CLI_ARRAY,      /* const char *: FILE.npy or FILE.npz:KEY */
+    CLI_CHOICE,     /* const char *: one of the words of arg, "a|b|c" */
+    CLI_NUMBER,     /* size_t within [min, max] */
+    CLI_SEED,       /* uint64_t */
+    CLI_SIZE,       /* size_t, in bytes: 512M, 1.5G */
+    CLI_SETTING     /* cli_settings: KEY=VALUE, repeatable */
+} cli_kind;
+
+typedef struct cli_flag {
+    const char *name; /* without the dashes */
+    const char *arg;  /* what its value is called; NULL for a switch */
+    cli_kind kind;
+    size_t at;         /* offset of the value in the command's struct */
+    size_t min, max;   /* of a CLI_NUMBER */
+    const char *group; /* heading in --help; rows of a group stand together */
+    const char *help;
+} cli_flag;
+
+typedef struct cli_settings {
+    scant_setting *items;
+    size_t count;
+} cli_settings;
+
+bool cli_read_number(const char *text, size_t min, size_t max, size_t *out);
+bool cli_read_seed(const char *text, uint64_t *out);
+bool cli_read_size(const char *text, size_t *out);
+/* Whether word is one of "a|b|c". */
+bool cli_is_choice(const char *choices, const char *word, size_t length);
+
+/* ---- commands ---------------------------------------------------------------------- */
+
+/* What a command takes beside flags; completion offers it. */
+typedef enum cli_operand {
+    CLI_NOTHING,
+    CLI_STRATEGY,
+    CLI_TOPIC, /* a command or a strategy */
+    CLI_SHELL
+} cli_operand;
+
+typedef struct cli_example {
+    const char *what, *call;
+} cli_example;
+
+typedef struct cli_command {
+    const char *name;
+    const char *synopsis; /* after the name */
+    const char *summary;  /* one line */
+    const char *about;    /* paragraphs */
+    cli_operand operand;
+    bool hidden; /* for builds, not for people */
+    const cli_flag *flags;
+    size_t n_flags;
+    const cli_example *examples;
+    size_t n_examples;
+    /* argv starts after the command's name; returns the exit status. */
+    int (*run)(const struct cli_command *command, int argc, char **argv);
+} cli_command;
+
+extern const cli_command cli_cmd_select, cli_cmd_strategies, cli_cmd_help, cli_cmd_man,
+    cli_cmd_completion;
+
+const cli_command *const *cli_commands(size_t *count);
+const cli_command *cli_command_find(const char *name);
+/* Flags that every command has. */
+const cli_flag *cli_common_flags(size_t *count);
+
+typedef struct cli_parsed {
+    const char *operand; /* or NULL; no command takes two */
+    bool help;
+} cli_parsed;
+
+/* Reads flags into values (the command's struct) by the command's table. CLI_DONE, or
+ * CLI_USAGE after a message. Strings are borrowed from argv; the list of settings is new.
+ */
+int cli_parse(const cli_command *command, int argc, char **argv, void *values,
+              cli_parsed *parsed);
+
+/* A message, where to read on, and CLI_USAGE. */
+int cli_usage(const cli_command *command, const char *format, ...) CLI_PRINTF(2, 3);
+
+/* ---- names and pages --------------------------------------------------------------- */
+
+/* The name nearest to word, as "; did you mean X?" with X behind before, or an empty
+ * string where none is near. The answer is new. (suggest.c) */
+typedef const char *(*cli_name_at)(const void *names, size_t i);
+char *cli_suggest(const char *word, const char *before, const void *names, size_t count,
+                  cli_name_at name_at);
+char *cli_suggest_strategy(const char *word);
+/* Says that there is no such strategy; returns CLI_USAGE. */
+int cli_unknown_strategy(const cli_command *command, const char *word);
+
+/* What people read (page.c). */
+void cli_page_program(cli_text *text);
+void cli_page_command(cli_text *text, const cli_command *command);
+void cli_page_strategy(cli_text *text, const scant_strategy_info *info);
+/* "0 or 1", "a whole number from 1 to 5", "one of last, best" */
+void cli_option_range(cli_text *text, const scant_option *option);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant completion bash`: a completion script from the tables that the parser reads. The
+ * script needs bash alone, not the bash-completion package.
+ *
+ * bash cuts words at '=' (COMP_WORDBREAKS), so "--flag=value" and "KEY=VALUE" arrive as
+ * three words; the head of the function puts them together again.
+ */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/select.h"
+
+static const char head[] =
+    "# bash completion for scant; written by 'scant completion bash'\n"
+    "_scant() {\n"
+    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+    "    local command=${COMP_WORDS[1]} strategy= key= i at=$((COMP_CWORD - 1))\n"
+    "    COMPREPLY=()\n"
+    "    if [[ $cur == = ]]; then\n"
+    "        cur=\n"
+    "    elif [[ $prev == = ]]; then\n"
+    "        at=$((COMP_CWORD - 2))\n"
+    "        prev=${COMP_WORDS[at]}\n"
+    "    fi\n"
+    "    if [[ ${COMP_WORDS[at-1]} == --opt ]]; then\n"
+    "        key=$prev\n"
+    "        prev=--opt\n"
+    "    elif [[ ${COMP_WORDS[at-1]} == = && ${COMP_WORDS[at-2]} == --opt ]]; then\n"
+    "        key=$prev\n"
+    "        prev=--opt\n"
+    "    fi\n"
+    "    if ((COMP_CWORD == 1)); then\n";
+
+static const char tail[] = "}\ncomplete -F _scant scant\n";
+
+static void add_commands(cli_text *text) {
+    size_t count;
+    const cli_command *const *list = cli_commands(&count);
+    for (size_t i = 0; i < count; i++)
+        if (!list[i]->hidden) cli_text_addf(text, "%s ", list[i]->name);
+}
+
+static void add_strategies(cli_text *text) {
+    size_t count;
+    const scant_strategy_info *const *list = scant_strategies(&count);
+    for (size_t i = 0; i < count; i++)
+        cli_text_addf(text, "%s%s", i ? " " : "", list[i]->name);
+}
+
+/* A reply of words, given as "a b c" or "a|b|c". */
+static void reply(cli_text *text, const char *words) {
+    cli_text_add(text, "COMPREPLY=($(compgen -W '");
+    for (; *words; words++) cli_text_bytes(text, *words == '|' ? " " : words, 1);
+    cli_text_add(text, "' -- \"$cur\"))");
+}
+
+/* Keys of a strategy's options, and values after KEY=. */
+static void add_options(cli_text *text) {
+    size_t count;
+    const scant_strategy_info *const *list = scant_strategies(&count);
+    cli_text_add(text, "        case $strategy:$key in\n");
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < list[i]->n_options; j++) {
+            const scant_option *option = &list[i]->options[j];
+            bool either = option->kind == SCANT_OPTION_SWITCH;
+            if (!either && option->kind != SCANT_OPTION_CHOICE) continue;
+            cli_text_addf(text, "        %s:%s) ", list[i]->name, option->key);
+            reply(text, either ? "0 1" : option->choices);
+            cli_text_add(text, " ;;\n");
+        }
+        if (!list[i]->n_options) continue;
+        cli_text_addf(text, "        %s:)\n            compopt -o nospace\n            ",
+                      list[i]->name);
+        cli_text keys = {0};
+        for (size_t j = 0; j < list[i]->n_options; j++)
+            cli_text_addf(&keys, "%s= ", list[i]->options[j].key);
+        cli_text_bytes(&keys, "", 1);
+        reply(text, keys.data);
+        cli_text_end(&keys);
+        cli_text_add(text, "\n            ;;\n");
+    }
+    cli_text_add(text, "        esac\n        return ;;\n");
+}
+
+/* What may stand after a flag. */
+static void add_values(cli_text *text, const cli_command *command) {
+    for (size_t i = 0; i < command->n_flags; i++) {
+        const cli_flag *flag = &command->flags[i];
+        if (flag->kind == CLI_SWITCH) continue;
+        cli_text_addf(text, "    %s:--%s)\n        ", command->name, flag->name);
+        if (flag->kind == CLI_FILE || flag->kind == CLI_ARRAY) {
+            cli_text_add(text, "compopt -o filenames\n        mapfile -t COMPREPLY < "
+                               "<(compgen -f -- \"$cur\")\n        return ;;\n");
+        } else if (flag->kind == CLI_CHOICE) {
+            reply(text, flag->arg);
+            cli_text_add(text, "\n        return ;;\n");
+        } else if (flag->kind == CLI_SETTING) {
+            cli_text_add(text, "\n");
+            text->size -= strlen("        \n");
+            add_options(text);
+        } else {
+            cli_text_add(text, "return ;;\n");
+        }
+    }
+}
+
+/* Flags and operands of a command. */
+static void add_words(cli_text *text, const cli_command *command) {
+    size_t count;
+    const cli_flag *common = cli_common_flags(&count);
+    cli_text words = {0};
+    for (size_t i = 0; i < command->n_flags; i++)
+        cli_text_addf(&words, "--%s ", command->flags[i].name);
+    for (size_t i = 0; i < count; i++) cli_text_addf(&words, "--%s ", common[i].name);
+    cli_text_bytes(&words, "", 1);
+    cli_text_addf(text, "    %s:-*)\n        ", command->name);
+    reply(text, words.data);
+    cli_text_add(text, " ;;\n");
+    words.size = 0;
+    if (command->operand == CLI_TOPIC) add_commands(&words);
+    if (command->operand == CLI_SHELL) cli_text_add(&words, "bash");
+    if (command->operand == CLI_TOPIC || command->operand == CLI_STRATEGY)
+        add_strategies(&words);
+    cli_text_bytes(&words, "", 1);
+    if (words.size > 1) {
+        cli_text_addf(text, "    %s:*)\n        [[ $strategy ]] || ", command->name);
+        reply(text, words.data);
+        cli_text_add(text, " ;;\n");
+    }
+    cli_text_end(&words);
+}
+
+static void bash_script(cli_text *text) {
+    size_t count;
+    const cli_command *const *list = cli_commands(&count);
+    cli_text words = {0};
+    cli_text_add(text, head);
+    add_commands(&words);
+    cli_text_add(&words, "--help --version");
+    cli_text_bytes(&words, "", 1);
+    cli_text_add(text, "        ");
+    reply(text, words.data);
+    cli_text_end(&words);
+    cli_text_add(text, "\n        return\n    fi\n"
+                       "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+                       "        case \" ");
+    add_strategies(text);
+    cli_text_add(
+        text, " \" in\n        *\" ${COMP_WORDS[i]} \"*) strategy=${COMP_WORDS[i]} ;;\n"
+              "        esac\n    done\n"
+              "    case $command:$prev in\n");
+    for (size_t i = 0; i < count; i++) add_values(text, list[i]);
+    cli_text_add(text, "    esac\n    case $command:$cur in\n");
+    for (size_t i = 0; i < count; i++) add_words(text, list[i]);
+    cli_text_add(text, "    esac\n");
+    cli_text_add(text, tail);
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    cli_parsed parsed;
+    cli_text text = {0};
+    int status = cli_parse(command, argc, argv, NULL, &parsed);
+    if (status != CLI_DONE) return status;
+    if (parsed.help) {
+        cli_page_command(&text, command);
+        return cli_print(&text);
+    }
+    if (!parsed.operand) return cli_usage(command, "for which shell? (bash)");
+    if (strcmp(parsed.operand, "bash") != 0)
+        return cli_usage(command, "only bash is known, not '%s'", parsed.operand);
+    bash_script(&text);
+    return cli_print(&text);
+}
+
+static const cli_example examples[] = {
+    {"In ~/.bashrc:", "source <(scant completion bash)"},
+};
+
+const cli_command cli_cmd_completion = {
+    .name = "completion",
+    .synopsis = "bash",
+    .summary = "print a completion script for a shell",
+    .about = "Prints a script that lets bash complete commands, flags, strategies, their "
+             "options and names of files.",
+    .operand = CLI_SHELL,
+    .hidden = true,
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The program: a table of commands, a file each.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static const cli_command *const commands[] = {
+    &cli_cmd_select, &cli_cmd_strategies, &cli_cmd_help,
+    &cli_cmd_man,    &cli_cmd_completion,
+};
+
+const cli_command *const *cli_commands(size_t *count) {
+    *count = CLI_COUNT_OF(commands);
+    return commands;
+}
+
+const cli_command *cli_command_find(const char *name) {
+    for (size_t i = 0; i < CLI_COUNT_OF(commands); i++)
+        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+    return NULL;
+}
+
+static const cli_exit_row exits[] = {
+    {CLI_DONE, "done"},
+    {CLI_USAGE, "the call is wrong"},
+    {CLI_BAD_INPUT, "an input is wrong; the message names file, row and value"},
+    {CLI_SYSTEM, "out of memory, or the output cannot be written"},
+    {CLI_INTERRUPTED, "interrupted with Ctrl-C"},
+    {CLI_FAILED, "anything else"},
+};
+
+const cli_exit_row *cli_exit_table(size_t *count) {
+    *count = CLI_COUNT_OF(exits);
+    return exits;
+}
+
+int cli_exit_of(scant_status status) {
+    static const int statuses[] = {
+        [SCANT_OK] = CLI_DONE,          [SCANT_EUSAGE] = CLI_USAGE,
+        [SCANT_EINPUT] = CLI_BAD_INPUT, [SCANT_ENOMEM] = CLI_SYSTEM,
+        [SCANT_EIO] = CLI_SYSTEM,       [SCANT_ECANCELLED] = CLI_INTERRUPTED,
+        [SCANT_EINTERNAL] = CLI_FAILED,
+    };
+    size_t i = (size_t)status;
+    return i < CLI_COUNT_OF(statuses) ? statuses[i] : CLI_FAILED;
+}
+
+/* A standard stream that is closed would be taken by the next file that is opened, and
+ * output or messages would go there. What stands in for stdout cannot be written. */
+static void fill_standard_streams(void) {
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+        if (open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            exit(CLI_SYSTEM);
+    }
+}
+
+static const char *command_name(const void *names, size_t i) {
+    const cli_command *const *list = names;
+    return list[i]->name;
+}
+
+static int unknown_command(const char *word) {
+    if (word[0] == '-') return cli_usage(NULL, "unknown flag '%s'", word);
+    if (scant_strategy_find(word))
+        return cli_usage(NULL, "'%s' is a strategy; did you mean 'scant select %s'?",
+                         word, word);
+    char *hint = cli_suggest(word, "", commands, CLI_COUNT_OF(commands), command_name);
+    cli_usage(NULL, "unknown command '%s'%s", word, hint);
+    free(hint);
+    return CLI_USAGE;
+}
+
+int main(int argc, char **argv) {
+    fill_standard_streams();
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like any other */
+    cli_text text = {0};
+    if (argc < 2) {
+        cli_page_program(&text);
+        fwrite(text.data, 1, text.size, stderr);
+        cli_text_end(&text);
+        return CLI_USAGE;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--version") == 0) {
+        cli_text_addf(&text, "scant %s\n", scant_version());
+        return cli_print(&text);
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        cli_page_program(&text);
+        return cli_print(&text);
+    }
+    const cli_command *command = cli_command_find(word);
+    return command ? command->run(command, argc - 2, argv + 2) : unknown_command(word);
+}

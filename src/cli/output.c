@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The picks as CSV, JSON or .npy. The whole output is made in memory first: a file then
+ * appears whole or not at all. Where it goes is checked before the work, so that an hour
+ * of choosing does not end at a folder that was never there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/select.h"
+
+static bool to_stdout(const select_args *args) {
+    return !args->out || strcmp(args->out, "-") == 0;
+}
+
+static bool ends_with(const char *text, const char *ending) {
+    size_t n = strlen(text), m = strlen(ending);
+    return n >= m && strcmp(text + n - m, ending) == 0;
+}
+
+static select_format format_of(const select_args *args) {
+    if (args->format) {
+        if (strcmp(args->format, "json") == 0) return FORMAT_JSON;
+        return strcmp(args->format, "npy") == 0 ? FORMAT_NPY : FORMAT_CSV;
+    }
+    if (to_stdout(args)) return FORMAT_CSV;
+    if (ends_with(args->out, ".json")) return FORMAT_JSON;
+    return ends_with(args->out, ".npy") ? FORMAT_NPY : FORMAT_CSV;
+}
+
+/* ---- where it goes ----------------------------------------------------------------- */
+
+/* The file behind "FILE" or "FILE.npz:KEY". */
+static bool stat_spec(const char *spec, struct stat *info) {
+    if (stat(spec, info) == 0) return true;
+    const char *colon = strrchr(spec, ':');
+    if (!colon) return false;
+    char *path = cli_strndup(spec, (size_t)(colon - spec));
+    bool found = stat(path, info) == 0;
+    free(path);
+    return found;
+}
+
+/* An output that is one of the inputs would eat it. */
+static int check_overwrite(const select_job *job, const struct stat *out) {
+    for (unsigned i = 0; i <= N_INPUTS; i++) {
+        const char *spec = i < N_INPUTS ? job->args.inputs[i] : job->args.ids;
+        struct stat in;
+        if (spec && stat_spec(spec, &in) && in.st_dev == out->st_dev &&
+            in.st_ino == out->st_ino)
+            return cli_usage(job->command, "--out %s would overwrite --%s", job->args.out,
+                             i < N_INPUTS ? select_input_flag(i) : "ids");
+    }
+    return CLI_DONE;
+}
+
+static int cannot_write(const char *path, const char *why) {
+    cli_error("%s: cannot be written: %s", path, why);
+    return CLI_SYSTEM;
+}
+
+static int check_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    size_t length = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
+    char *folder = cli_strndup(slash ? path : ".", length);
+    struct stat info;
+    int status = CLI_DONE;
+    if (stat(folder, &info) != 0)
+        status = cannot_write(path, strerror(errno));
+    else if (!S_ISDIR(info.st_mode))
+        status = cannot_write(path, strerror(ENOTDIR));
+    else if (access(folder, W_OK | X_OK) != 0)
+        status = cannot_write(path, strerror(errno));
+    free(folder);
+    return status;
+}
+
+int select_check_output(select_job *job) {
+    const char *out = job->args.out;
+    struct stat info;
+    job->format = format_of(&job->args);
+    if (to_stdout(&job->args)) {
+        int mode = fcntl(STDOUT_FILENO, F_GETFL);
+        if (mode >= 0 && (mode & O_ACCMODE) != O_RDONLY) return CLI_DONE;
+        return cannot_write("standard output", strerror(EBADF));
+    }
+    if (ends_with(out, "/")) return cannot_write(out, strerror(EISDIR));
+    if (stat(out, &info) != 0)
+        return errno == ENOENT ? check_folder(out) : cannot_write(out, strerror(errno));
+    if (S_ISDIR(info.st_mode)) return cannot_write(out, strerror(EISDIR));
+    if (!S_ISREG(info.st_mode)) /* written straight */
+        return access(out, W_OK) == 0 ? CLI_DONE : cannot_write(out, strerror(errno));
+    int status = check_overwrite(job, &info);
+    return status == CLI_DONE ? check_folder(out) : status;
+}
+
+/* ---- what it is -------------------------------------------------------------------- */
+
+/* RFC 4180, and quotes where a reader might trim blanks. */
+static void csv_field(cli_text *text, const char *bytes, size_t size) {
+    bool quote = size > 0 && (strchr(" \t", bytes[0]) || strchr(" \t", bytes[size - 1]));
+    for (size_t i = 0; i < size && !quote; i++)
+        quote = bytes[i] && strchr(",\"\r\n", bytes[i]);
+    if (!quote) {
+        cli_text_bytes(text, bytes, size);
+        return;
+    }
+    cli_text_add(text, "\"");
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] == '"') cli_text_add(text, "\"");
+        cli_text_bytes(text, bytes + i, 1);
+    }
+    cli_text_add(text, "\"");
+}
+
+static void csv_table(cli_text *text, const select_job *job) {
+    cli_text_add(text,
+                 job->ids ? "rank,index,id,weight,score\n" : "rank,index,weight,score\n");
+    for (size_t i = 0; i < job->picks->count; i++) {
+        const scant_pick *pick = &job->picks->items[i];
+        cli_text_addf(text, "%zu,%zu,", i + 1, pick->index);
+        if (job->ids) {
+            size_t size;
+            const char *id = scant_ids_get(job->ids, pick->index, &size);
+            csv_field(text, id, size);
+            cli_text_add(text, ",");
+        }
+        cli_text_addf(text, "%.9g,%.9g\n", pick->weight, pick->score);
+    }
+}
+
+static scant_option_kind kind_of(const scant_strategy_info *strategy, const char *key) {
+    for (size_t i = 0; i < strategy->n_options; i++)
+        if (strcmp(strategy->options[i].key, key) == 0) return strategy->options[i].kind;
+    return SCANT_OPTION_CHOICE;
+}
+
+static void json_picks(cli_text *text, const select_job *job) {
+    for (size_t i = 0; i < job->picks->count; i++) {
+        const scant_pick *pick = &job->picks->items[i];
+        cli_text_addf(text, "%s{\"index\": %zu", i ? ", " : "", pick->index);
+        if (job->ids) {
+            size_t size;
+            const char *id = scant_ids_get(job->ids, pick->index, &size);
+            cli_text_add(text, ", \"id\": ");
+            cli_json_string(text, id, size);
+        }
+        cli_text_add(text, ", \"weight\": ");
+        cli_json_number(text, pick->weight);
+        cli_text_add(text, ", \"score\": ");
+        cli_json_number(text, pick->score);
+        cli_text_add(text, "}");
+    }
+}
+
+static void json_object(cli_text *text, const select_job *job) {
+    const scant_picks *picks = job->picks;
+    cli_text_add(text, "{\"strategy\": ");
+    cli_json_string(text, job->strategy->name, strlen(job->strategy->name));
+    cli_text_addf(text, ", \"seed\": \"%llu\"", (unsigned long long)job->args.seed);
+    cli_text_addf(text, ", \"n\": %zu, \"requested\": %zu, \"batch\": %zu", picks->rows,
+                  job->args.batch, picks->count);
+    cli_text_addf(text, ", \"seconds\": %.6f, \"options\": {", job->seconds);
+    for (size_t i = 0; i < picks->n_settings; i++) {
+        const scant_setting *s = &picks->settings[i];
+        if (i) cli_text_add(text, ", ");
+        cli_json_string(text, s->key, strlen(s->key));
+        cli_text_add(text, ": ");
+        cli_json_setting(text, kind_of(job->strategy, s->key), s->value);
+    }
+    cli_text_add(text, "}, \"info\": {");
+    for (size_t i = 0; i < picks->n_info; i++) {
+        if (i) cli_text_add(text, ", ");
+        cli_json_string(text, picks->info[i].name, strlen(picks->info[i].name));
+        cli_text_add(text, ": ");
+        cli_json_number(text, picks->info[i].value);
+    }
+    cli_text_add(text, "}, \"picks\": [");
+    json_picks(text, job);
+    cli_text_add(text, "]}\n");
+}
+
+static scant_status npy_bytes(cli_text *text, const select_job *job) {
+    size_t count = job->picks->count, size;
+    int64_t *rows = cli_calloc(count, sizeof *rows);
+    for (size_t i = 0; i < count; i++) rows[i] = (int64_t)job->picks->items[i].index;
+    scant_array *array = NULL;
+    void *bytes = NULL;
+    scant_status status =
+        scant_array_wrap(job->ctx, "picks", rows, SCANT_I64, 1, &count, &array);
+    if (status == SCANT_OK) status = scant_array_encode(job->ctx, array, &bytes, &size);
+    if (status == SCANT_OK) cli_text_bytes(text, bytes, size);
+    scant_bytes_free(job->ctx, bytes);
+    scant_array_close(array);
+    free(rows);
+    return status;
+}
+
+int select_write(select_job *job) {
+    cli_text text = {0};
+    scant_status status = SCANT_OK;
+    switch (job->format) {
+    case FORMAT_CSV:
+        csv_table(&text, job);
+        break;
+    case FORMAT_JSON:
+        json_object(&text, job);
+        break;
+    case FORMAT_NPY:
+        status = npy_bytes(&text, job);
+        break;
+    }
+    if (status == SCANT_OK && to_stdout(&job->args)) return cli_print(&text);
+    if (status == SCANT_OK)
+        status = scant_file_write(job->ctx, job->args.out, text.data, text.size);
+    cli_text_end(&text);
+    return status == SCANT_OK ? CLI_DONE : select_failed(job, status);
+}

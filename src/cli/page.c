@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Help as plain text, all of it from tables.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/select.h"
+
+enum { HELP_COLUMN = 24 };
+
+static void add_examples(cli_text *text, const cli_command *command) {
+    if (command->n_examples) cli_text_add(text, "\nExamples\n");
+    for (size_t i = 0; i < command->n_examples; i++) {
+        cli_text_pad(text, 2);
+        cli_text_wrap(text, 2, command->examples[i].what);
+        cli_text_addf(text, "    %s\n", command->examples[i].call);
+    }
+}
+
+void cli_page_program(cli_text *text) {
+    size_t count;
+    const cli_command *const *list = cli_commands(&count);
+    cli_text_add(text, "scant: which of your unlabelled samples are worth labelling?\n\n"
+                       "Usage: scant COMMAND ...\n\nCommands\n");
+    for (size_t i = 0; i < count; i++) {
+        if (list[i]->hidden) continue;
+        cli_text_addf(text, "  %s", list[i]->name);
+        cli_text_pad(text, 15);
+        cli_text_wrap(text, 15, list[i]->summary);
+    }
+    cli_text_add(text,
+                 "\n'scant COMMAND --help' explains a command; 'scant --version' tells "
+                 "the version.\n");
+    add_examples(text, &cli_cmd_select);
+    const cli_exit_row *exits = cli_exit_table(&count);
+    cli_text_add(text, "\nExit status\n");
+    for (size_t i = 0; i < count; i++)
+        cli_text_addf(text, "  %-5d%s\n", exits[i].status, exits[i].meaning);
+}
+
+static void add_flags(cli_text *text, const cli_flag *flags, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || strcmp(flags[i].group, flags[i - 1].group) != 0)
+            cli_text_addf(text, "\n%s\n", flags[i].group);
+        cli_text_addf(text, "  --%s", flags[i].name);
+        if (flags[i].arg) cli_text_addf(text, " %s", flags[i].arg);
+        cli_text_pad(text, HELP_COLUMN);
+        cli_text_wrap(text, HELP_COLUMN, flags[i].help);
+    }
+}
+
+void cli_page_command(cli_text *text, const cli_command *command) {
+    size_t count;
+    cli_text_addf(text, "Usage: scant %s%s%s\n\n", command->name,
+                  *command->synopsis ? " " : "", command->synopsis);
+    cli_text_wrap(text, 0, command->about);
+    if (command->operand == CLI_STRATEGY) {
+        const scant_strategy_info *const *list = scant_strategies(&count);
+        cli_text_add(text, "\nStrategies\n  ");
+        cli_text names = {0};
+        for (size_t i = 0; i < count; i++) cli_text_addf(&names, "%s ", list[i]->name);
+        cli_text_bytes(&names, "", 1);
+        cli_text_wrap(text, 2, names.data);
+        cli_text_end(&names);
+    }
+    add_flags(text, command->flags, command->n_flags);
+    const cli_flag *common = cli_common_flags(&count);
+    add_flags(text, common, count);
+    add_examples(text, command);
+}
+
+void cli_option_range(cli_text *text, const scant_option *option) {
+    const char *what = option->kind == SCANT_OPTION_COUNT ? "a whole number" : "a number";
+    if (option->kind == SCANT_OPTION_SWITCH) {
+        cli_text_add(text, "0 or 1");
+    } else if (option->kind == SCANT_OPTION_CHOICE) {
+        cli_text_add(text, "one of ");
+        for (const char *c = option->choices; *c; c++)
+            cli_text_add(text, *c == '|' ? ", " : (char[]){*c, '\0'});
+    } else if (isfinite(option->max) && option->max < 1e15) {
+        cli_text_addf(text, "%s from %.9g to %.9g", what, option->min, option->max);
+    } else if (isfinite(option->min)) {
+        cli_text_addf(text, "%s of at least %.9g", what, option->min);
+    } else {
+        cli_text_add(text, what);
+    }
+}
+
+static void entry(cli_text *text, const char *name, const char *value) {
+    if (!value || !*value) return;
+    cli_text_add(text, name);
+    cli_text_pad(text, 10);
+    cli_text_wrap(text, 10, value);
+}
+
+static void evidence_entry(cli_text *text, const char *name, unsigned kinds) {
+    cli_text flags = {0};
+    select_evidence_flags(&flags, kinds, " and ");
+    cli_text_bytes(&flags, "", 1);
+    entry(text, name, flags.data);
+    cli_text_end(&flags);
+}
+
+void cli_page_strategy(cli_text *text, const scant_strategy_info *info) {
+    cli_text_addf(text, "%s: ", info->name);
+    cli_text_wrap(text, 0, info->summary);
+    cli_text_add(text, "\n");
+    entry(text, "Use", info->use);
+    evidence_entry(text, "Needs", info->needs);
+    evidence_entry(text, "Can use", info->uses & ~info->needs);
+    entry(text, "Score", info->score);
+    entry(text, "Paper", info->paper);
+    if (info->n_options) cli_text_add(text, "\nOptions (--opt KEY=VALUE)\n");
+    for (size_t i = 0; i < info->n_options; i++) {
+        const scant_option *option = &info->options[i];
+        cli_text line = {0};
+        cli_text_addf(&line, "%s (", option->help ? option->help : "");
+        cli_option_range(&line, option);
+        cli_text_addf(&line, "; default %s)", option->value);
+        cli_text_bytes(&line, "", 1);
+        cli_text_addf(text, "  %s", option->key);
+        cli_text_pad(text, HELP_COLUMN - 8);
+        cli_text_wrap(text, HELP_COLUMN - 8, line.data);
+        cli_text_end(&line);
+    }
+    cli_text_addf(text, "\nExample\n    scant select %s --batch 100", info->name);
+    select_evidence_example(text, info->needs);
+    cli_text_add(text, "\n");
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `--dry-run`: what a selection would read, hold and do.
+ */
+#include <string.h>
+
+#include "cli/select.h"
+
+enum { LABEL = 11 }; /* column where values start */
+
+static const char *dtype_name(scant_dtype dtype) {
+    static const char *const names[] = {
+        [SCANT_F16] = "float16", [SCANT_F32] = "float32", [SCANT_F64] = "float64",
+        [SCANT_U8] = "uint8",    [SCANT_I8] = "int8",     [SCANT_U16] = "uint16",
+        [SCANT_I16] = "int16",   [SCANT_U32] = "uint32",  [SCANT_I32] = "int32",
+        [SCANT_U64] = "uint64",  [SCANT_I64] = "int64",
+    };
+    size_t i = (size_t)dtype;
+    return i < CLI_COUNT_OF(names) && names[i] ? names[i] : "?";
+}
+
+static void add_bytes(cli_text *text, size_t bytes) {
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    if (bytes < 1024) {
+        cli_text_addf(text, "%zu bytes", bytes);
+        return;
+    }
+    for (value /= 1024; value >= 1023.95 && unit + 1 < CLI_COUNT_OF(units); unit++)
+        value /= 1024;
+    cli_text_addf(text, "%.1f %s", value, units[unit]);
+}
+
+static void label(cli_text *text, const char *name) {
+    cli_text_add(text, name);
+    cli_text_pad(text, LABEL);
+}
+
+static void add_array(cli_text *text, const char *flag, const scant_array *array) {
+    const size_t *shape = scant_array_shape(array);
+    cli_text_pad(text, LABEL);
+    cli_text_addf(text, "--%s", flag);
+    cli_text_pad(text, LABEL + 14);
+    for (size_t i = 0; i < scant_array_ndim(array); i++)
+        cli_text_addf(text, "%s%zu", i ? " x " : "", shape[i]);
+    cli_text_addf(text, " %s  %s\n", dtype_name(scant_array_dtype(array)),
+                  scant_array_name(array));
+}
+
+static void add_inputs(cli_text *text, const select_job *job) {
+    cli_text_add(text, "inputs");
+    for (input i = 0; i < N_INPUTS; i++)
+        if (job->arrays[i]) add_array(text, select_input_flag(i), job->arrays[i]);
+    if (job->ids) {
+        cli_text_pad(text, LABEL);
+        cli_text_add(text, "--ids");
+        cli_text_pad(text, LABEL + 14);
+        cli_text_addf(text, "%zu ids  %s\n", scant_ids_count(job->ids), job->args.ids);
+    }
+}
+
+static void add_options(cli_text *text, const select_job *job) {
+    const scant_strategy_info *s = job->strategy;
+    if (s->n_options == 0) return;
+    label(text, "options");
+    for (size_t i = 0; i < s->n_options; i++) {
+        const char *value = s->options[i].value;
+        for (size_t j = 0; j < job->opts.n_settings; j++)
+            if (strcmp(job->opts.settings[j].key, s->options[i].key) == 0)
+                value = job->opts.settings[j].value;
+        cli_text_addf(text, "%s%s=%s", i ? " " : "", s->options[i].key, value);
+    }
+    cli_text_add(text, "\n");
+}
+
+int select_print_plan(const select_job *job) {
+    const scant_plan *plan = &job->plan;
+    cli_text text = {0};
+    label(&text, "strategy");
+    cli_text_addf(&text, "%s\n", job->strategy->name);
+    add_options(&text, job);
+    label(&text, "seed");
+    cli_text_addf(&text, "%llu\n", (unsigned long long)job->args.seed);
+    label(&text, "rows");
+    cli_text_addf(&text, "%zu\n", plan->rows);
+    label(&text, "batch");
+    cli_text_addf(&text, "%zu\n", plan->batch);
+    add_inputs(&text, job);
+    label(&text, "reads");
+    add_bytes(&text, plan->input_bytes);
+    cli_text_add(&text, "\n");
+    label(&text, "blocks");
+    cli_text_addf(&text, "%zu of %zu rows\n", plan->blocks, plan->block_rows);
+    label(&text, "passes");
+    cli_text_addf(&text, "%zu at least\n", plan->passes);
+    label(&text, "memory");
+    add_bytes(&text, plan->memory);
+    cli_text_addf(&text, " (%zu bytes) at most, of ", plan->memory);
+    add_bytes(&text, scant_ctx_memory(job->ctx));
+    cli_text_add(&text, " allowed\n");
+    label(&text, "threads");
+    cli_text_addf(&text, "%u\n", scant_ctx_threads(job->ctx));
+    return cli_print(&text);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data goes to stdout, everything else to stderr. A message is one line, "scant: ...";
+ * bytes that would steer a terminal are shown as '?', since names of files get into it.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/ui.h"
+
+/* See no-color.org: set and not empty means no. */
+static bool wants_colour(void) {
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (no && *no) return false;
+    return isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0);
+}
+
+static void say(const char *label, const char *colour, const char *format, va_list args) {
+    char line[2048];
+    int length = vsnprintf(line, sizeof line, format, args);
+    if (length < 0) return;
+    for (char *c = line; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7F) *c = '?';
+    const char *cut = (size_t)length >= sizeof line ? "..." : "";
+    if (wants_colour())
+        fprintf(stderr, "\033[%smscant:%s\033[0m %s%s\n", colour, label, line, cut);
+    else
+        fprintf(stderr, "scant:%s %s%s\n", label, line, cut);
+}
+
+void cli_error(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say("", "1;31", format, args);
+    va_end(args);
+}
+
+void cli_warning(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(" warning:", "1;33", format, args);
+    va_end(args);
+}
+
+void cli_note(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(" note:", "1", format, args);
+    va_end(args);
+}
+
+int cli_usage(const cli_command *command, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say("", "1;31", format, args);
+    va_end(args);
+    fprintf(stderr, "Try 'scant %s%s--help'.\n", command ? command->name : "",
+            command ? " " : "");
+    return CLI_USAGE;
+}
+
+int cli_write_stdout(const void *bytes, size_t size) {
+    const char *at = bytes;
+    while (size > 0) {
+        ssize_t done = write(STDOUT_FILENO, at, size);
+        if (done < 0 && errno == EINTR) {
+            if (cli_interrupted()) return CLI_INTERRUPTED;
+            continue;
+        }
+        if (done < 0) {
+            cli_error("cannot write to standard output: %s", strerror(errno));
+            return CLI_SYSTEM;
+        }
+        at += done;
+        size -= (size_t)done;
+    }
+    return CLI_DONE;
+}
+
+int cli_print(cli_text *text) {
+    int status = cli_write_stdout(text->data, text->size);
+    cli_text_end(text);
+    return status;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant select`: arrays in, picks out. First all that can be said without opening a file
+ * (the call), then whether the output can be written, then headers and the plan, and only
+ * then the work. Nothing is written on any error.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/select.h"
+
+enum { MOST_THREADS = 1024 };
+
+#define INPUT(which) offsetof(select_args, inputs[which])
+#define AT(field) offsetof(select_args, field)
+
+static const char inputs_group[] = "Inputs (FILE.npy, or FILE.npz:KEY)";
+static const char options_group[] = "Options";
+static const char output_group[] = "Output";
+
+static const cli_flag flags[] = {
+    {"features", "F", CLI_ARRAY, INPUT(IN_FEATURES), 0, 0, inputs_group,
+     "n x d embeddings, one row a sample: float16, float32, float64 or uint8"},
+    {"probs", "P", CLI_ARRAY, INPUT(IN_PROBS), 0, 0, inputs_group,
+     "n x C class probabilities; each row sums to 1 within 1e-3"},
+    {"logits", "Z", CLI_ARRAY, INPUT(IN_LOGITS), 0, 0, inputs_group,
+     "n x C logits instead of --probs; softmax is applied"},
+    {"calibrated", "Q", CLI_ARRAY, INPUT(IN_CALIBRATED), 0, 0, inputs_group,
+     "n x C calibrated class probabilities"},
+    {"gradients", "G", CLI_ARRAY, INPUT(IN_GRADIENTS), 0, 0, inputs_group,
+     "n x k gradient features"},
+    {"samples", "S", CLI_ARRAY, INPUT(IN_SAMPLES), 0, 0, inputs_group,
+     "m x n x C posterior predictive samples"},
+    {"labels", "Y", CLI_ARRAY, INPUT(IN_LABELS), 0, 0, inputs_group,
+     "n integers: the class of a labelled row, -1 of an unlabelled one; absent: nothing "
+     "is "
+     "labelled"},
+    {"candidates", "IDX", CLI_ARRAY, INPUT(IN_CANDIDATES), 0, 0, inputs_group,
+     "only these rows (counted from 0) may be picked; absent: all unlabelled ones"},
+    {"ids", "FILE", CLI_FILE, AT(ids), 0, 0, inputs_group,
+     "your own names of the rows, one a line, or a .npy of strings; the output then has "
+     "them too"},
+    {"batch", "B", CLI_NUMBER, AT(batch), 1, SIZE_MAX, options_group,
+     "how many rows to pick (required)"},
+    {"seed", "S", CLI_SEED, AT(seed), 0, 0, options_group,
+     "decides every random choice: same inputs, seed and options, same output (default "
+     "0)"},
+    {"opt", "KEY=VALUE", CLI_SETTING, AT(settings), 0, 0, options_group,
+     "an option of the strategy, see 'scant strategies NAME'; may be given again"},
+    {"threads", "T", CLI_NUMBER, AT(threads), 0, MOST_THREADS, options_group,
+     "default and 0: all cores; the picks do not depend on it"},
+    {"memory", "SIZE", CLI_SIZE, AT(memory), 0, 0, options_group,
+     "cap on what is allocated, as 512M or 4G (default: half of the machine's)"},
+    {"dry-run", NULL, CLI_SWITCH, AT(dry_run), 0, 0, options_group,
+     "print what would be read, held and done, and stop"},
+    {"out", "FILE", CLI_FILE, AT(out), 0, 0, output_group,
+     "default - (standard output); .npy: the indices as int64; .json: one object; "
+     "anything "
+     "else: CSV"},
+    {"format", "csv|json|npy", CLI_CHOICE, AT(format), 0, 0, output_group,
+     "whatever the ending of --out"},
+    {"quiet", NULL, CLI_SWITCH, AT(quiet), 0, 0, output_group,
+     "errors only: no warnings, no progress"},
+    {"progress", NULL, CLI_SWITCH, AT(progress), 0, 0, output_group,
+     "show progress even where standard error is no terminal"},
+};
+
+static const cli_example examples[] = {
+    {"The 100 rows the model is least sure of, without those that have a label:",
+     "scant select margin --batch 100 --probs probs.npy --labels y.npy"},
+    {"A diverse batch from logits and embeddings in one archive, into a file:",
+     "scant select badge --batch 100 --logits model.npz:logits --features model.npz:h "
+     "--out picks.csv"},
+    {"What would that need on a pool that is larger than memory?",
+     "scant select coreset --batch 1000 --features h.npy --memory 2G --dry-run"},
+};
+
+/* ---- the call ---------------------------------------------------------------------- */
+
+static const char *option_key(const void *names, size_t i) {
+    return ((const scant_option *)names)[i].key;
+}
+
+/* Keys are checked here, before a file is opened; values by the library. */
+static int check_settings(const select_job *job) {
+    const scant_strategy_info *s = job->strategy;
+    for (size_t i = 0; i < job->args.settings.count; i++) {
+        const char *key = job->args.settings.items[i].key;
+        size_t at = 0;
+        while (at < s->n_options && strcmp(s->options[at].key, key) != 0) at++;
+        if (at < s->n_options) continue;
+        if (s->n_options == 0)
+            return cli_usage(job->command, "%s has no options, so no '%s'", s->name, key);
+        cli_text known = {0};
+        for (size_t j = 0; j < s->n_options; j++)
+            cli_text_addf(&known, "%s%s", j ? ", " : "", s->options[j].key);
+        char *hint = cli_suggest(key, "", s->options, s->n_options, option_key);
+        cli_usage(job->command, "%s has no option '%s'%s; it has: %.*s", s->name, key,
+                  hint, (int)known.size, known.data);
+        free(hint);
+        cli_text_end(&known);
+        return CLI_USAGE;
+    }
+    return CLI_DONE;
+}
+
+static int check_call(select_job *job, const char *strategy) {
+    if (!strategy)
+        return cli_usage(job->command, "which strategy? ('scant strategies' lists them)");
+    job->strategy = scant_strategy_find(strategy);
+    if (!job->strategy) return cli_unknown_strategy(job->command, strategy);
+    if (job->args.batch == 0)
+        return cli_usage(job->command, "--batch is missing: how many rows to pick");
+    int status = check_settings(job);
+    return status == CLI_DONE ? select_check_inputs(job) : status;
+}
+
+/* ---- the work ---------------------------------------------------------------------- */
+
+int select_failed(select_job *job, scant_status status) {
+    cli_ui_clear(&job->ui);
+    if (status == SCANT_ECANCELLED)
+        cli_error("interrupted; nothing was written");
+    else
+        cli_error("%s", scant_ctx_errmsg(job->ctx));
+    return cli_exit_of(status);
+}
+
+static int begin(select_job *job) {
+    const select_args *args = &job->args;
+    cli_signals_begin();
+    cli_ui_begin(&job->ui, args->quiet, args->progress);
+    scant_ctx_opts opts = {
+        .threads = (unsigned)args->threads,
+        .memory = args->memory,
+        .user = &job->ui,
+        .log = cli_ui_log,
+        .progress = cli_ui_progress,
+        .cancel = cli_ui_cancel,
+    };
+    scant_status status = scant_ctx_create(&opts, &job->ctx);
+    if (status != SCANT_OK) cli_error("%s", scant_status_text(status));
+    job->opts = (scant_select_opts){
+        .seed = args->seed,
+        .settings = args->settings.items,
+        .n_settings = args->settings.count,
+    };
+    return cli_exit_of(status);
+}
+
+static int plan(select_job *job) {
+    scant_status status = scant_select_plan(job->ctx, job->strategy->name, &job->evidence,
+                                            job->args.batch, &job->opts, &job->plan);
+    return status == SCANT_OK ? select_check_ids(job) : select_failed(job, status);
+}
+
+static int choose(select_job *job) {
+    double begun = cli_now();
+    scant_status status = scant_select(job->ctx, job->strategy->name, &job->evidence,
+                                       job->args.batch, &job->opts, &job->picks);
+    job->seconds = cli_now() - begun;
+    cli_ui_clear(&job->ui);
+    if (status == SCANT_OK && cli_interrupted()) status = SCANT_ECANCELLED;
+    return status == SCANT_OK ? CLI_DONE : select_failed(job, status);
+}
+
+static int work(select_job *job) {
+    int status = select_check_output(job);
+    if (status == CLI_DONE) status = begin(job);
+    if (status == CLI_DONE) status = select_open_inputs(job);
+    if (status == CLI_DONE) status = plan(job);
+    if (status != CLI_DONE) return status;
+    if (job->args.dry_run) return select_print_plan(job);
+    status = choose(job);
+    return status == CLI_DONE ? select_write(job) : status;
+}
+
+static int help(const select_job *job, const char *strategy) {
+    cli_text text = {0};
+    if (!strategy) {
+        cli_page_command(&text, job->command);
+        return cli_print(&text);
+    }
+    const scant_strategy_info *info = scant_strategy_find(strategy);
+    if (!info) return cli_unknown_strategy(job->command, strategy);
+    cli_page_strategy(&text, info);
+    cli_text_add(&text, "\n'scant select --help' lists all flags.\n");
+    return cli_print(&text);
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    select_job job = {.command = command};
+    cli_parsed parsed;
+    int status = cli_parse(command, argc, argv, &job.args, &parsed);
+    if (status == CLI_DONE && parsed.help) return help(&job, parsed.operand);
+    if (status == CLI_DONE) status = check_call(&job, parsed.operand);
+    if (status == CLI_DONE) status = work(&job);
+    scant_picks_free(job.ctx, job.picks);
+    select_close_inputs(&job);
+    scant_ctx_destroy(job.ctx);
+    free(job.args.settings.items);
+    return status;
+}
+
+const cli_command cli_cmd_select = {
+    .name = "select",
+    .synopsis = "STRATEGY --batch B [inputs] [options]",
+    .summary = "choose the rows to label next: arrays in, picks out",
+    .about =
+        "Reads what a model says of a pool of n rows and prints the B rows that are most "
+        "worth a label, best first. Only unlabelled rows are picked, none twice. Arrays "
+        "are "
+        "NumPy's .npy in C order, memory-mapped: a pool may be larger than memory. Flags "
+        "may "
+        "stand before or after the strategy.",
+    .operand = CLI_STRATEGY,
+    .flags = flags,
+    .n_flags = CLI_COUNT_OF(flags),
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};

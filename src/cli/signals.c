@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ctrl-C and files that shrink under us. The flag is the program's only mutable global: a
+ * signal handler has nowhere else to put it.
+ */
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/ui.h"
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number) {
+    (void)number;
+    if (interrupted) _exit(CLI_INTERRUPTED);
+    interrupted = 1;
+}
+
+static void on_bus_error(int number) {
+    static const char text[] =
+        "scant: an input file cannot be read any more: was it cut short meanwhile?\n";
+    (void)number;
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)ignored;
+    _exit(CLI_BAD_INPUT);
+}
+
+void cli_signals_begin(void) {
+    struct sigaction action = {0}, old;
+    sigemptyset(&action.sa_mask);
+    /* No SA_RESTART: a write that waits for a reader must end. A shell that runs us in
+     * the background has Ctrl-C ignored; it stays so. */
+    action.sa_handler = on_interrupt;
+    if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(SIGINT, &action, NULL);
+    action.sa_handler = on_bus_error;
+    sigaction(SIGBUS, &action, NULL);
+}
+
+bool cli_interrupted(void) { return interrupted != 0; }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Long work in front of a person: warnings, a progress bar, Ctrl-C. (ui.c, signals.c)
+ */
+#ifndef SCANT_CLI_UI_H
+#define SCANT_CLI_UI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "scant/scant.h"
+
+typedef struct cli_ui {
+    bool quiet;                       /* errors only */
+    bool bar;                         /* show progress at all */
+    bool terminal;                    /* one line that is rewritten, rather than lines */
+    double begun, shown, phase_begun; /* seconds; shown: when last */
+    char phase[64];
+    size_t width; /* of what stands on the line now */
+} cli_ui;
+
+double cli_now(void); /* seconds on a clock that only goes forward */
+
+void cli_ui_begin(cli_ui *ui, bool quiet, bool progress);
+/* Takes the bar off the screen; it comes back with the next progress. */
+void cli_ui_clear(cli_ui *ui);
+
+/* Callbacks of a scant_ctx whose user is a cli_ui. */
+void cli_ui_log(void *user, scant_log_level level, const char *text);
+void cli_ui_progress(void *user, const char *phase, double fraction);
+int cli_ui_cancel(void *user);
+
+/* From here on the first Ctrl-C is noted, the second ends the program; a mapped file that
+ * shrinks ends it with a sentence. */
+void cli_signals_begin(void);
+bool cli_interrupted(void);
+
+#endif
