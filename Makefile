@@ -5,6 +5,8 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 SOAK_SECONDS ?= 600
+# the distribution's Python has its NumPy; another one first in PATH may have none
+PYTHON  = $(shell /usr/bin/python3 -c 'import numpy' 2>/dev/null && echo /usr/bin/python3 || echo python3)
 CTEST   = ctest --output-on-failure -j$(JOBS)
 
 ifneq ($(shell command -v ninja 2>/dev/null),)
@@ -35,12 +37,12 @@ test: tests ## installs what the tests need, builds and runs all of them
 demo: ## a pool of made-up points, and what three strategies choose of it
 	@tools/deps build demo
 	@$(MAKE) --no-print-directory all
-	@tools/demo $(BUILD)
+	@$(PYTHON) tools/demo $(BUILD)
 
 bench: ## speed, side by side with NumPy
 	@tools/deps build bench
 	@$(MAKE) --no-print-directory all
-	@tools/bench $(BUILD)
+	@tools/bench $(PYTHON) $(BUILD)
 
 install: all ## into PREFIX (/usr/local), below DESTDIR where given
 	cmake --install $(BUILD) --prefix $(PREFIX)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/deps asks once, installs only what is missing, and fails only for a good reason."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOOL = os.path.join(ROOT, "tools", "deps")
+NEEDED = ["gcc", "cc", "make", "cmake", "pkg-config"]
+
+
+class Deps(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="scant-test-")
+        self.addCleanup(folder.cleanup)
+        self.bin, self.log = folder.name + "/bin", folder.name + "/log"
+        os.mkdir(self.bin)
+        for tool in ["env", "id", "ls"] + NEEDED:
+            os.symlink(shutil.which(tool), f"{self.bin}/{tool}")
+
+    def fake(self, tool, body):
+        path = f"{self.bin}/{tool}"
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(f'#!/bin/bash\necho {tool} "$@" >>{self.log}\n{body}\n')
+        os.chmod(path, 0o755)
+
+    def debian(self, installed, apt="true"):
+        """Package tools that know `installed`; all other packages can be had."""
+        lines = "".join(f"{name} installed\\n" for name in installed)
+        self.fake("dpkg-query", f"printf '{lines}'; exit 1")
+        self.fake("apt-cache", "echo there")
+        self.fake("apt-get", apt)
+        self.fake("sudo", 'while [[ $1 == -* ]]; do shift; done; exec "$@"')
+
+    def run_tool(self, *args):
+        return subprocess.run(["/bin/bash", TOOL, *args], env={"PATH": self.bin}, text=True, check=False,
+                              capture_output=True, stdin=subprocess.DEVNULL)
+
+    def calls(self, tool):
+        if not os.path.exists(self.log):
+            return []
+        with open(self.log, encoding="utf-8") as log:
+            return [line for line in log if line.startswith(tool + " ")]
+
+    def packages(self, *groups):
+        return self.run_tool("--list", *groups).stdout.split()
+
+    def test_nothing_is_done_where_all_is_there(self):
+        self.debian(self.packages("build", "test"))
+        done = self.run_tool("build", "test")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual(len(self.calls("dpkg-query")), 1)
+        self.assertEqual(self.calls("apt-get"), [])
+
+    def test_only_what_is_missing_is_installed(self):
+        have = [name for name in self.packages("build", "test") if name not in ("cmake", "libcmocka-dev")]
+        self.debian(have)
+        self.assertEqual(self.run_tool("build", "test").returncode, 0)
+        update, install = self.calls("apt-get")
+        self.assertIn("update", update)
+        self.assertTrue(install.endswith("install -y --no-install-recommends cmake libcmocka-dev\n"), install)
+
+    def test_an_alternative_counts(self):
+        have = [name for name in self.packages("build") if name != "pkg-config"]
+        self.debian(have + ["pkgconf"])
+        self.assertEqual(self.run_tool("build").returncode, 0)
+        self.assertEqual(self.calls("apt-get"), [])
+
+    def test_check_installs_nothing(self):
+        self.debian([])
+        self.run_tool("--check", "build")
+        self.assertEqual(self.calls("apt-get"), [])
+
+    def test_another_system_that_has_the_tools_is_fine(self):
+        done = self.run_tool("build")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_what_is_really_absent_is_named_with_the_reason(self):
+        os.unlink(self.bin + "/cmake")
+        done = self.run_tool("build")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no apt-get", done.stderr)
+        self.assertIn("cannot go on without: cmake (", done.stderr)
+
+    def test_a_failing_apt_is_forgiven_where_the_tools_are_there(self):
+        self.debian([], apt="exit 100")
+        self.assertEqual(self.run_tool("build").returncode, 0)
+        os.unlink(self.bin + "/cmake")
+        done = self.run_tool("build")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("apt-get failed", done.stderr)
+
+    def test_wrong_calls(self):
+        for args in ((), ("nonsense",), ("--check",)):
+            self.assertEqual(self.run_tool(*args).returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
