@@ -190,5 +190,7 @@ void cli_page_command(cli_text *text, const cli_command *command);
 void cli_page_strategy(cli_text *text, const scant_strategy_info *info);
 /* "0 or 1", "a whole number from 1 to 5", "one of last, best" */
 void cli_option_range(cli_text *text, const scant_option *option);
+/* Its help, range and default, in one sentence. */
+void cli_option_help(cli_text *text, const scant_option *option);
 
 #endif

@@ -14,21 +14,19 @@
 static const char head[] =
     "# bash completion for scant; written by 'scant completion bash'\n"
     "_scant() {\n"
-    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-    "    local command=${COMP_WORDS[1]} strategy= key= i at=$((COMP_CWORD - 1))\n"
+    "    local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) i\n"
+    "    local command=${COMP_WORDS[1]} prev=${COMP_WORDS[at]} strategy= key= equals=\n"
     "    COMPREPLY=()\n"
     "    if [[ $cur == = ]]; then\n"
-    "        cur=\n"
+    "        cur= equals=1\n"
     "    elif [[ $prev == = ]]; then\n"
-    "        at=$((COMP_CWORD - 2))\n"
+    "        equals=1 at=$((at - 1))\n"
     "        prev=${COMP_WORDS[at]}\n"
     "    fi\n"
-    "    if [[ ${COMP_WORDS[at-1]} == --opt ]]; then\n"
-    "        key=$prev\n"
-    "        prev=--opt\n"
-    "    elif [[ ${COMP_WORDS[at-1]} == = && ${COMP_WORDS[at-2]} == --opt ]]; then\n"
-    "        key=$prev\n"
-    "        prev=--opt\n"
+    "    if [[ $equals && $prev != --* ]]; then # KEY=VALUE after a flag\n"
+    "        key=$prev at=$((at - 1))\n"
+    "        [[ ${COMP_WORDS[at]} == = ]] && at=$((at - 1))\n"
+    "        prev=${COMP_WORDS[at]}\n"
     "    fi\n"
     "    if ((COMP_CWORD == 1)); then\n";
 
@@ -70,8 +68,10 @@ static void add_options(cli_text *text) {
             cli_text_add(text, " ;;\n");
         }
         if (!list[i]->n_options) continue;
-        cli_text_addf(text, "        %s:)\n            compopt -o nospace\n            ",
-                      list[i]->name);
+        cli_text_addf(
+            text,
+            "        %s:)\n            compopt -o nospace 2>/dev/null\n            ",
+            list[i]->name);
         cli_text keys = {0};
         for (size_t j = 0; j < list[i]->n_options; j++)
             cli_text_addf(&keys, "%s= ", list[i]->options[j].key);
@@ -80,28 +80,42 @@ static void add_options(cli_text *text) {
         cli_text_end(&keys);
         cli_text_add(text, "\n            ;;\n");
     }
-    cli_text_add(text, "        esac\n        return ;;\n");
+    cli_text_add(text, "        esac\n");
+}
+
+static bool takes_file(const cli_flag *flag) {
+    return flag->kind == CLI_FILE || flag->kind == CLI_ARRAY;
+}
+
+static void add_file_flags(cli_text *text, const cli_command *command) {
+    bool any = false;
+    for (size_t i = 0; i < command->n_flags; i++) {
+        if (!takes_file(&command->flags[i])) continue;
+        cli_text_addf(text, "%s%s:--%s", any ? " | \\\n    " : "    ", command->name,
+                      command->flags[i].name);
+        any = true;
+    }
+    if (any)
+        cli_text_add(text, ")\n        compopt -o filenames 2>/dev/null\n"
+                           "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+                           "        return ;;\n");
 }
 
 /* What may stand after a flag. */
 static void add_values(cli_text *text, const cli_command *command) {
+    add_file_flags(text, command);
     for (size_t i = 0; i < command->n_flags; i++) {
         const cli_flag *flag = &command->flags[i];
-        if (flag->kind == CLI_SWITCH) continue;
-        cli_text_addf(text, "    %s:--%s)\n        ", command->name, flag->name);
-        if (flag->kind == CLI_FILE || flag->kind == CLI_ARRAY) {
-            cli_text_add(text, "compopt -o filenames\n        mapfile -t COMPREPLY < "
-                               "<(compgen -f -- \"$cur\")\n        return ;;\n");
-        } else if (flag->kind == CLI_CHOICE) {
+        if (flag->kind == CLI_SWITCH || takes_file(flag)) continue;
+        cli_text_addf(text, "    %s:--%s)\n", command->name, flag->name);
+        if (flag->kind == CLI_CHOICE) {
+            cli_text_add(text, "        ");
             reply(text, flag->arg);
-            cli_text_add(text, "\n        return ;;\n");
-        } else if (flag->kind == CLI_SETTING) {
             cli_text_add(text, "\n");
-            text->size -= strlen("        \n");
+        } else if (flag->kind == CLI_SETTING) {
             add_options(text);
-        } else {
-            cli_text_add(text, "return ;;\n");
         }
+        cli_text_add(text, "        return ;;\n");
     }
 }
 

@@ -30,11 +30,11 @@ const cli_command *cli_command_find(const char *name) {
 
 static const cli_exit_row exits[] = {
     {CLI_DONE, "done"},
+    {CLI_FAILED, "anything that is none of the below"},
     {CLI_USAGE, "the call is wrong"},
     {CLI_BAD_INPUT, "an input is wrong; the message names file, row and value"},
     {CLI_SYSTEM, "out of memory, or the output cannot be written"},
     {CLI_INTERRUPTED, "interrupted with Ctrl-C"},
-    {CLI_FAILED, "anything else"},
 };
 
 const cli_exit_row *cli_exit_table(size_t *count) {

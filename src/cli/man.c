@@ -40,19 +40,26 @@ static bool ends_sentence(const char *word, size_t length) {
     return length > 0 && strchr(".!?", word[length - 1]);
 }
 
-/* Running text: a line a sentence, as mdoc wants it. */
+/* Running text: a line a sentence, as mdoc wants it; an empty line starts a paragraph. */
 static void man_words(cli_text *text, const char *words) {
     size_t line = text->size; /* where it starts */
     if (!words) return;
-    while (*(words += strspn(words, " \n"))) {
-        size_t length = strcspn(words, " \n");
+    for (;;) {
+        size_t blanks = strspn(words, " \n"), length = strcspn(words + blanks, " \n");
+        if (length == 0) break;
+        if (strncmp(words, "\n\n", 2) == 0) {
+            cli_text_add(text, text->size > line ? "\n.Pp\n" : ".Pp\n");
+            line = text->size;
+        }
+        words += blanks;
         if (text->size > line) cli_text_add(text, " ");
         man_word(text, words, length);
-        if (ends_sentence(words, length) || text->size - line > MAN_COLUMNS - 8) {
+        words += length;
+        if (ends_sentence(words - length, length) ||
+            text->size - line > MAN_COLUMNS - 8) {
             cli_text_add(text, "\n");
             line = text->size;
         }
-        words += length;
     }
     if (text->size > line) cli_text_add(text, "\n");
 }
@@ -100,18 +107,12 @@ static void man_commands(cli_text *text) {
 }
 
 static void man_option(cli_text *text, const scant_option *option) {
-    cli_text range = {0};
-    cli_option_range(&range, option);
-    cli_text_addf(&range, "; default %s.", option->value);
-    cli_text_bytes(&range, "", 1);
+    cli_text help = {0};
+    cli_option_help(&help, option);
+    cli_text_bytes(&help, "", 1);
     man_macro(text, "It Sy", option->key);
-    man_words(text, option->help);
-    cli_text_add(text, "(\n");
-    text->size--; /* the parenthesis belongs to the first word */
-    man_words(text, range.data);
-    text->size -= 2; /* ".\n" */
-    cli_text_add(text, ")\n");
-    cli_text_end(&range);
+    man_words(text, help.data);
+    cli_text_end(&help);
 }
 
 static void man_strategy(cli_text *text, const scant_strategy_info *info) {
@@ -187,9 +188,9 @@ static int run(const cli_command *command, int argc, char **argv) {
     }
     cli_text_addf(&text,
                   ".\\\" Written by 'scant man'; do not edit.\n.Dd %s\n.Dt SCANT 1\n"
-                  ".Os scant %s\n.Sh NAME\n.Nm scant\n"
+                  ".Os\n.Sh NAME\n.Nm scant\n"
                   ".Nd choose which unlabelled samples to label next\n",
-                  man_date, scant_version());
+                  man_date);
     man_synopsis(&text);
     cli_text_add(&text,
                  ".Sh DESCRIPTION\n"

@@ -79,23 +79,32 @@ static int check_folder(const char *path) {
     return status;
 }
 
-int select_check_output(select_job *job) {
+static int check_file(const select_job *job) {
     const char *out = job->args.out;
     struct stat info;
-    job->format = format_of(&job->args);
-    if (to_stdout(&job->args)) {
-        int mode = fcntl(STDOUT_FILENO, F_GETFL);
-        if (mode >= 0 && (mode & O_ACCMODE) != O_RDONLY) return CLI_DONE;
-        return cannot_write("standard output", strerror(EBADF));
-    }
     if (ends_with(out, "/")) return cannot_write(out, strerror(EISDIR));
-    if (stat(out, &info) != 0)
-        return errno == ENOENT ? check_folder(out) : cannot_write(out, strerror(errno));
+    if (stat(out, &info) != 0) {
+        if (errno != ENOENT) return cannot_write(out, strerror(errno));
+        /* a link to a file that is to be: writing will tell */
+        return lstat(out, &info) == 0 ? CLI_DONE : check_folder(out);
+    }
     if (S_ISDIR(info.st_mode)) return cannot_write(out, strerror(EISDIR));
-    if (!S_ISREG(info.st_mode)) /* written straight */
-        return access(out, W_OK) == 0 ? CLI_DONE : cannot_write(out, strerror(errno));
+    if (access(out, W_OK) != 0) return cannot_write(out, strerror(errno));
+    if (!S_ISREG(info.st_mode)) return CLI_DONE; /* written straight */
     int status = check_overwrite(job, &info);
-    return status == CLI_DONE ? check_folder(out) : status;
+    char *target =
+        realpath(out, NULL); /* the file behind links is replaced, beside itself */
+    if (status == CLI_DONE && target) status = check_folder(target);
+    free(target);
+    return status;
+}
+
+int select_check_output(select_job *job) {
+    job->format = format_of(&job->args);
+    if (!to_stdout(&job->args)) return check_file(job);
+    int mode = fcntl(STDOUT_FILENO, F_GETFL);
+    if (mode >= 0 && (mode & O_ACCMODE) != O_RDONLY) return CLI_DONE;
+    return cannot_write("standard output", strerror(EBADF));
 }
 
 /* ---- what it is -------------------------------------------------------------------- */

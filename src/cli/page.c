@@ -31,8 +31,8 @@ void cli_page_program(cli_text *text) {
         cli_text_wrap(text, 15, list[i]->summary);
     }
     cli_text_add(text,
-                 "\n'scant COMMAND --help' explains a command; 'scant --version' tells "
-                 "the version.\n");
+                 "\n'scant COMMAND --help' explains a command; 'scant completion bash' "
+                 "prints a\ncompletion script; 'scant --version' tells the version.\n");
     add_examples(text, &cli_cmd_select);
     const cli_exit_row *exits = cli_exit_table(&count);
     cli_text_add(text, "\nExit status\n");
@@ -88,6 +88,12 @@ void cli_option_range(cli_text *text, const scant_option *option) {
     }
 }
 
+void cli_option_help(cli_text *text, const scant_option *option) {
+    cli_text_addf(text, "%s (", option->help ? option->help : "");
+    cli_option_range(text, option);
+    cli_text_addf(text, "; default %s)", option->value);
+}
+
 static void entry(cli_text *text, const char *name, const char *value) {
     if (!value || !*value) return;
     cli_text_add(text, name);
@@ -116,9 +122,7 @@ void cli_page_strategy(cli_text *text, const scant_strategy_info *info) {
     for (size_t i = 0; i < info->n_options; i++) {
         const scant_option *option = &info->options[i];
         cli_text line = {0};
-        cli_text_addf(&line, "%s (", option->help ? option->help : "");
-        cli_option_range(&line, option);
-        cli_text_addf(&line, "; default %s)", option->value);
+        cli_option_help(&line, option);
         cli_text_bytes(&line, "", 1);
         cli_text_addf(text, "  %s", option->key);
         cli_text_pad(text, HELP_COLUMN - 8);

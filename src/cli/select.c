@@ -58,7 +58,7 @@ static const cli_flag flags[] = {
      "anything "
      "else: CSV"},
     {"format", "csv|json|npy", CLI_CHOICE, AT(format), 0, 0, output_group,
-     "whatever the ending of --out"},
+     "the format, whatever --out ends in"},
     {"quiet", NULL, CLI_SWITCH, AT(quiet), 0, 0, output_group,
      "errors only: no warnings, no progress"},
     {"progress", NULL, CLI_SWITCH, AT(progress), 0, 0, output_group,
@@ -69,8 +69,8 @@ static const cli_example examples[] = {
     {"The 100 rows the model is least sure of, without those that have a label:",
      "scant select margin --batch 100 --probs probs.npy --labels y.npy"},
     {"A diverse batch from logits and embeddings in one archive, into a file:",
-     "scant select badge --batch 100 --logits model.npz:logits --features model.npz:h "
-     "--out picks.csv"},
+     "scant select badge --batch 100 --logits m.npz:z --features m.npz:h --out "
+     "picks.csv"},
     {"What would that need on a pool that is larger than memory?",
      "scant select coreset --batch 1000 --features h.npy --memory 2G --dry-run"},
 };
@@ -207,12 +207,11 @@ const cli_command cli_cmd_select = {
     .synopsis = "STRATEGY --batch B [inputs] [options]",
     .summary = "choose the rows to label next: arrays in, picks out",
     .about =
-        "Reads what a model says of a pool of n rows and prints the B rows that are most "
-        "worth a label, best first. Only unlabelled rows are picked, none twice. Arrays "
-        "are "
-        "NumPy's .npy in C order, memory-mapped: a pool may be larger than memory. Flags "
-        "may "
-        "stand before or after the strategy.",
+        "Reads what a model says of a pool of n rows and names the B rows that are most "
+        "worth a label. Only unlabelled rows are picked, none twice. Arrays are NumPy's "
+        ".npy in C order and memory-mapped: a pool may be larger than memory.\n\n"
+        "Prints CSV with the columns rank, index (row of the input, from 0), id (with "
+        "--ids), weight and score, best first.",
     .operand = CLI_STRATEGY,
     .flags = flags,
     .n_flags = CLI_COUNT_OF(flags),
