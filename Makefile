@@ -7,6 +7,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 SOAK_SECONDS ?= 600
 # the distribution's Python has its NumPy; another one first in PATH may have none
 PYTHON  = $(shell /usr/bin/python3 -c 'import numpy' 2>/dev/null && echo /usr/bin/python3 || echo python3)
+export JOBS
 CTEST   = ctest --output-on-failure -j$(JOBS)
 
 ifneq ($(shell command -v ninja 2>/dev/null),)
