@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Speed side by side: libscant against NumPy and against the machine, in one run.
+
+The exit status tells of wrong results only; a missed target is printed, not an error.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+from cases import CASES
+from libscant import Scant
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+
+# Starts the program from a small process and reports the peak of its memory: a child of this
+# large one would inherit our own peak.
+MEASURE = """
+import json, resource, subprocess, sys, time
+start = time.perf_counter()
+status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
+seconds = time.perf_counter() - start
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+print(json.dumps([status, seconds, peak]))
+"""
+
+
+class Bench:
+    """What a case needs: the library, the program, a clock and a place for files."""
+
+    def __init__(self, build, folder, quick, repeat):
+        self.build, self.folder, self.quick, self.repeat = build, folder, quick, repeat
+        self.scant = Scant(os.path.join(build, "libscant.so"))
+        self.limits_program = os.path.join(build, "bench-limits")
+        subprocess.run(["cc", "-O3", "-march=native", "-fopenmp", "-o", self.limits_program,
+                        os.path.join(HERE, "limits.c")], check=True)
+
+    def size(self, count):
+        return count // 10 if self.quick else count
+
+    def say(self, text):
+        print(text, file=sys.stderr, flush=True)
+
+    def ours(self, title, call):
+        """Seconds of each run and the result of the last. The first run, which finds caches
+        and threads cold, is not counted."""
+        call()
+        seconds = []
+        for _ in range(self.repeat):
+            start = time.perf_counter()
+            result = call()
+            seconds.append(time.perf_counter() - start)
+        self.say(f"{title}: scant {statistics.median(seconds) * 1e3:.1f} ms")
+        return seconds, result
+
+    def theirs(self, title, call):
+        """Their best time, of one run if it is long and of five if it is not; the result."""
+        best = float("inf")
+        for _ in range(5):
+            start = time.perf_counter()
+            result = call()
+            best = min(best, time.perf_counter() - start)
+            if best > 1:
+                break
+        self.say(f"{title}: NumPy {best * 1e3:.1f} ms")
+        return best, result
+
+    def program(self, strategy, batch, **arrays):
+        """Seconds and peak bytes of the program on these arrays, read from files."""
+        args = []
+        for name, array in arrays.items():
+            path = os.path.join(self.folder, name + ".npy")
+            np.save(path, array)
+            args += ["--" + name, path]
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, os.path.join(self.build, "scant"), "select",
+             strategy, "--batch", str(batch), *args], stdout=subprocess.PIPE, check=True)
+        status, seconds, peak = json.loads(done.stdout)
+        if status:
+            raise RuntimeError(f"scant select {strategy} ended with status {status}")
+        self.say(f"scant select {strategy}: {seconds * 1e3:.1f} ms, {peak / 1e6:.0f} MB")
+        return seconds, peak
+
+    def limits(self):
+        done = subprocess.run([self.limits_program], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, check=True)
+        return json.loads(done.stdout)
+
+
+def sgemm_speed(size=2048):
+    """GFLOPS of NumPy's own product of float32 matrices."""
+    A = np.ones((size, size), np.float32)
+    best = float("inf")
+    for _ in range(7):
+        start = time.perf_counter()
+        A @ A
+        best = min(best, time.perf_counter() - start)
+    return 2 * size ** 3 / best / 1e9
+
+
+def first_line(*command):
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True,
+                              check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def machine(bench):
+    with open("/proc/cpuinfo") as file:
+        cpu = next((line.split(":")[1].strip() for line in file if line.startswith("model name")),
+                   "unknown")
+    return {"commit": first_line("git", "describe", "--always", "--dirty"), "cpu": cpu,
+            "cores": os.cpu_count(), "scant": bench.scant.version(), "numpy": np.__version__,
+            "python": sys.version.split()[0],
+            "limits": {**bench.limits(), "sgemm": round(sgemm_speed(), 1)}}
+
+
+def milliseconds(seconds):
+    return "" if seconds is None else f"{seconds * 1e3:.1f}"
+
+
+def print_table(about, rows):
+    limits = about["limits"]
+    print(f"scant {about['scant']} ({about['commit']}), NumPy {about['numpy']}, "
+          f"Python {about['python']}, {about['cpu']}, {about['cores']} cores")
+    print(f"limits: read {limits['read_1']} GB/s with one thread, {limits['read_all']} with "
+          f"{limits['threads']}; multiply-add {limits['fma_1']}, {limits['fma_all']} GFLOPS; "
+          f"sgemm {limits['sgemm']} GFLOPS\n")
+    print(f"{'case':<52}{'median ms':>10}{'min ms':>10}{'NumPy ms':>10}  "
+          f"{'figure':<16}{'target':<18}{'':<6}note")
+    for row in rows:
+        figure = "" if row.figure is None else f"{row.figure:.3g}{row.unit}"
+        mark = "WRONG" if row.wrong else {True: "pass", False: "MISS", None: ""}[row.passed]
+        print(f"{row.case:<52}{milliseconds(statistics.median(row.ours)):>10}"
+              f"{milliseconds(min(row.ours)):>10}{milliseconds(row.theirs):>10}  "
+              f"{figure:<16}{row.target:<18}{mark:<6}{row.note}")
+        for sentence in row.wrong[:5]:
+            print(f"    wrong: {sentence}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
+    parser.add_argument("--only", metavar="CASE", action="append",
+                        help="only cases whose name begins so; repeatable: " + ", ".join(CASES))
+    parser.add_argument("--json", metavar="FILE", help="write everything there, too")
+    parser.add_argument("--repeat", type=int, default=5, help="our runs a case (5)")
+    parser.add_argument("--build", metavar="DIR", default=os.path.dirname(
+        os.environ.get("SCANT", os.path.join(ROOT, "build", "scant"))),
+        help="where libscant.so and scant are (build, or where $SCANT is)")
+    args = parser.parse_args()
+    chosen = [name for name in CASES
+              if not args.only or any(name.startswith(prefix) for prefix in args.only)]
+    if not chosen:
+        parser.error("no case begins with " + ", ".join(args.only))
+
+    with tempfile.TemporaryDirectory(prefix="scant-bench-") as folder:
+        bench = Bench(os.path.abspath(args.build), folder, args.quick, args.repeat)
+        about = machine(bench)
+        rows = [row for name in chosen for row in CASES[name](bench)]
+    print_table(about, rows)
+    if args.json:
+        with open(args.json, "w") as file:
+            json.dump({**about, "quick": args.quick, "rows": [vars(row) for row in rows]}, file,
+                      indent=1)
+            file.write("\n")
+    return 1 if any(row.wrong for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
