@@ -26,8 +26,10 @@ static size_t block_rows(const la_growset *set, size_t block) {
     return set->n - first < BLOCK ? set->n - first : BLOCK;
 }
 
-size_t la_growset_memory(const la_rows *h, const la_rows *a, size_t n, unsigned threads) {
-    size_t blocks = (n + BLOCK - 1) / BLOCK, padded = la_space_scratch(h, a) + 64;
+size_t la_growset_memory(const la_rows *h, const la_rows *a, size_t group,
+                         unsigned threads) {
+    size_t n = h->n, blocks = (n + BLOCK - 1) / BLOCK;
+    size_t padded = la_space_scratch(h, a, group) + 64;
     return n * (sizeof(double) + sizeof(uint32_t)) + blocks * 3 * sizeof(double) +
            threads * padded;
 }
@@ -36,7 +38,8 @@ scant_status la_growset_init(la_growset *set, scant__arena *arena, la_space *spa
     size_t n = space->h->n, blocks = (n + BLOCK - 1) / BLOCK;
     *set = (la_growset){
         .ctx = arena->ctx, .space = space, .n = n, .active = n, .blocks = blocks};
-    set->scratch_size = (la_space_scratch(space->h, space->a) + 63) / 64 * 64;
+    set->scratch_size =
+        (la_space_scratch(space->h, space->a, space->group) + 63) / 64 * 64;
     set->bound = scant__arena_alloc(arena, n, sizeof *set->bound);
     set->stamp = scant__arena_zalloc(arena, n, sizeof *set->stamp);
     set->top = scant__arena_zalloc(arena, blocks, sizeof *set->top);

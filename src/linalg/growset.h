@@ -49,7 +49,8 @@ typedef struct la_growset {
 } la_growset;
 
 /* Bytes that init takes from the arena, beyond the space's. */
-size_t la_growset_memory(const la_rows *h, const la_rows *a, size_t n, unsigned threads);
+size_t la_growset_memory(const la_rows *h, const la_rows *a, size_t group,
+                         unsigned threads);
 /* All rows may be picked, no distance is known. The space must be empty of centres. */
 scant_status la_growset_init(la_growset *set, scant__arena *arena, la_space *space);
 void la_growset_exclude(la_growset *set, size_t row); /* never picked from now on */

@@ -13,6 +13,7 @@
         .sqdist = la_sqdist_##type##_##isa, .selfdot = la_selfdot_##type##_##isa,        \
         .sumsq = la_sumsq_##type##_##isa, .rowstat = la_rowstat_##type##_##isa,          \
         .entropy = la_entropy_##type##_##isa,                                            \
+        .residual_length = la_residual_length_##type##_##isa,                            \
     }
 
 static const la_kernels base[] = {

@@ -31,6 +31,9 @@ typedef struct la_kernels {
                   double *out); /* in double, any d */
     void (*rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out); /* c >= 2 */
     void (*entropy)(const void *rows, size_t n, size_t c, double *out);     /* nats */
+    /* sum_y p_y |p - e_y|, given the rows' stats */
+    void (*residual_length)(const void *rows, size_t n, size_t c, const la_rowstat *stat,
+                            double *out);
 } la_kernels;
 
 const la_kernels *la_kernels_for(la_type type);
@@ -53,6 +56,8 @@ size_t la_pitch(la_type type, size_t d);
     void la_sumsq_##type##_##isa(const void *, size_t, size_t, double *);                \
     void la_rowstat_##type##_##isa(const void *, size_t, size_t, la_rowstat *);          \
     void la_entropy_##type##_##isa(const void *, size_t, size_t, double *);              \
+    void la_residual_length_##type##_##isa(const void *, size_t, size_t,                 \
+                                           const la_rowstat *, double *);                \
     void la_softmax_##type##_##isa(double *, size_t, size_t);                            \
     size_t la_argmax_##type##_##isa(const double *, size_t);
 LA_KERNEL_SET(f32, base)

@@ -25,8 +25,9 @@ size_t la_space_memory(const la_rows *h, const la_rows *a, size_t capacity) {
 }
 
 scant_status la_space_init(la_space *space, scant__arena *arena, const la_rows *h,
-                           const la_rows *a, double bias, size_t capacity) {
-    *space = (la_space){.h = h, .a = a, .bias = bias, .capacity = capacity};
+                           const la_rows *a, double bias, size_t group, size_t capacity) {
+    *space =
+        (la_space){.h = h, .a = a, .bias = bias, .group = group, .capacity = capacity};
     space->hc = scant__arena_alloc(arena, capacity, sizeof *space->hc);
     if (!space->hc) return SCANT_ENOMEM;
     if (!h->base) {
@@ -44,9 +45,9 @@ scant_status la_space_init(la_space *space, scant__arena *arena, const la_rows *
     return SCANT_OK;
 }
 
-size_t la_space_scratch(const la_rows *h, const la_rows *a) {
-    size_t bytes = sizeof(scratch) + la_rows_scratch(h, LA_GROUP);
-    return a ? bytes + la_rows_scratch(a, LA_GROUP) : bytes;
+size_t la_space_scratch(const la_rows *h, const la_rows *a, size_t group) {
+    size_t bytes = sizeof(scratch) + la_rows_scratch(h, group);
+    return a ? bytes + la_rows_scratch(a, group) : bytes;
 }
 
 void la_space_norms(const la_space *space, size_t first, size_t count, double *out,
@@ -81,34 +82,47 @@ static void gather(const la_rows *matrix, const size_t *rows, size_t m, const vo
         out[i] = la_rows_get(matrix, rows[i], 1, room + i * bytes);
 }
 
-void la_space_nearest(const la_space *space, const size_t *rows, size_t m, size_t from,
-                      size_t to, double *best, void *raw) {
-    scratch *s = raw;
+/* best[i] against width Kronecker products in the scratch. */
+static void nearest_kronecker(const la_space *space, const size_t *rows, size_t m,
+                              size_t first, size_t width, const scratch *s,
+                              double *best) {
+    for (size_t i = 0; i < m; i++) {
+        double ni = space->norm[rows[i]];
+        for (size_t j = 0; j < width; j++) {
+            double cross = s->aa[i * width + j] * (s->hh[i * width + j] + space->bias);
+            double d = ni + space->nc[first + j] - 2 * cross;
+            d = d > 0 ? d : 0; /* cancellation can leave a tiny negative */
+            if (d < best[i]) best[i] = d;
+        }
+    }
+}
+
+static void nearest_group(const la_space *space, const size_t *rows, size_t m,
+                          size_t from, size_t to, double *best, scratch *s) {
     unsigned char *room = (unsigned char *)(s + 1);
     const la_rows *h = space->h, *a = space->a;
     const la_kernels *hk = la_kernels_for(h->type);
     gather(h, rows, m, s->hp, room);
-    if (a) gather(a, rows, m, s->ap, room + la_rows_scratch(h, LA_GROUP));
+    if (a) gather(a, rows, m, s->ap, room + la_rows_scratch(h, space->group));
     for (size_t c = from; c < to; c += CENTRES) {
         size_t width = to - c < CENTRES ? to - c : CENTRES;
-        if (!a) {
-            hk->sqdist(s->hp, m, space->hc + c, width, h->pitch, s->hh);
-            for (size_t i = 0; i < m; i++)
-                for (size_t j = 0; j < width; j++)
-                    if (s->hh[i * width + j] < best[i]) best[i] = s->hh[i * width + j];
+        if (a) {
+            hk->dot(s->hp, m, space->hc + c, width, h->pitch, s->hh);
+            la_kernels_for(a->type)->dot(s->ap, m, space->ac + c, width, a->pitch, s->aa);
+            nearest_kronecker(space, rows, m, c, width, s, best);
             continue;
         }
-        hk->dot(s->hp, m, space->hc + c, width, h->pitch, s->hh);
-        la_kernels_for(a->type)->dot(s->ap, m, space->ac + c, width, a->pitch, s->aa);
-        for (size_t i = 0; i < m; i++) {
-            double ni = space->norm[rows[i]];
-            for (size_t j = 0; j < width; j++) {
-                double cross =
-                    s->aa[i * width + j] * (s->hh[i * width + j] + space->bias);
-                double d = ni + space->nc[c + j] - 2 * cross;
-                d = d > 0 ? d : 0; /* cancellation can leave a tiny negative */
-                if (d < best[i]) best[i] = d;
-            }
-        }
+        hk->sqdist(s->hp, m, space->hc + c, width, h->pitch, s->hh);
+        for (size_t i = 0; i < m; i++)
+            for (size_t j = 0; j < width; j++)
+                if (s->hh[i * width + j] < best[i]) best[i] = s->hh[i * width + j];
+    }
+}
+
+void la_space_nearest(const la_space *space, const size_t *rows, size_t m, size_t from,
+                      size_t to, double *best, void *raw) {
+    for (size_t i = 0; i < m; i += space->group) {
+        size_t k = m - i < space->group ? m - i : space->group;
+        nearest_group(space, rows + i, k, from, to, best + i, raw);
     }
 }

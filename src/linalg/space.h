@@ -18,7 +18,7 @@
 #include "linalg/rows.h"
 
 enum {
-    LA_GROUP = 64 /* rows evaluated together at most */
+    LA_GROUP = 64 /* rows given to one call at most */
 };
 
 typedef struct la_space {
@@ -26,6 +26,7 @@ typedef struct la_space {
     const la_rows *a;   /* NULL: Euclidean */
     double bias;        /* 1 where h carries an appended constant 1, else 0 */
     const double *norm; /* Kronecker: N_i of all rows, as la_space_norms() gives them */
+    size_t group;       /* rows in scratch at a time: 1..LA_GROUP; changes no result */
     size_t count;       /* centres so far */
     size_t capacity;
     const void **hc, **ac;            /* the centres' rows */
@@ -37,12 +38,12 @@ typedef struct la_space {
 size_t la_space_memory(const la_rows *h, const la_rows *a, size_t capacity);
 /* h and a are kept, not copied. */
 scant_status la_space_init(la_space *space, scant__arena *arena, const la_rows *h,
-                           const la_rows *a, double bias, size_t capacity);
+                           const la_rows *a, double bias, size_t group, size_t capacity);
 
-/* Bytes of scratch for a group of LA_GROUP rows: one worker's. */
-size_t la_space_scratch(const la_rows *h, const la_rows *a);
+/* Bytes of scratch for a group of rows: one worker's. */
+size_t la_space_scratch(const la_rows *h, const la_rows *a, size_t group);
 
-/* N of rows first..first+count-1, count <= LA_GROUP. Kronecker only. */
+/* N of rows first..first+count-1, count <= group. Kronecker only. */
 void la_space_norms(const la_space *space, size_t first, size_t count, double *out,
                     void *scratch);
 

@@ -177,6 +177,55 @@ void KERNEL(rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out) {
     }
 }
 
+INLINE D4 sqrt_d(D4 x) {
+#ifdef __AVX2__
+    return (D4)_mm256_sqrt_pd((__m256d)x);
+#else
+    return (D4){sqrt(x[0]), sqrt(x[1]), sqrt(x[2]), sqrt(x[3])};
+#endif
+}
+
+INLINE D4 load_some(const T *p, size_t count) {
+    return count >= 4 ? load_d(p) : load_rest(p, count);
+}
+
+static double sum_of_squares(const T *p, size_t count) {
+    D4 sum = {0};
+    for (size_t k = 0; k < count; k += 4) {
+        D4 x = load_some(p + k, count - k);
+        sum = fma_d(x, x, sum);
+    }
+    return sum4(sum);
+}
+
+/* sum of p_k sqrt((1 - p_k)^2 + squares - p_k^2) */
+static double sum_of_lengths(const T *p, size_t count, double squares) {
+    D4 sum = {0};
+    for (size_t k = 0; k < count; k += 4) {
+        D4 x = load_some(p + k, count - k), miss = 1.0 - x;
+        D4 rest = max_d(squares - x * x, spread(0));
+        sum += x * sqrt_d(fma_d(miss, miss, rest));
+    }
+    return sum4(sum);
+}
+
+/* |p - e_k|^2 = (1 - p_k)^2 + the other squares. Of the largest p the others are summed
+ * apart: taking its square from the sum of all would leave nothing of a confident row. */
+void KERNEL(residual_length)(const void *rows, size_t n, size_t c, const la_rowstat *stat,
+                             double *out) {
+    for (size_t i = 0; i < n; i++) {
+        const T *p = (const T *)rows + i * c;
+        double top = stat[i].top;
+        size_t y = 0;
+        while ((double)p[y] != top) y++;
+        size_t after = c - y - 1;
+        double others = sum_of_squares(p, y) + sum_of_squares(p + y + 1, after);
+        double all = top * top + others, miss = 1 - top;
+        out[i] = top * sqrt(miss * miss + others) + sum_of_lengths(p, y, all) +
+                 sum_of_lengths(p + y + 1, after, all);
+    }
+}
+
 void KERNEL(sumsq)(const void *rows, size_t n, size_t d, double *out) {
     const T *x = rows;
     for (size_t i = 0; i < n; i++) {

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * badge: k-means++ seeding on the last layer's gradients (Ash, Zhang, Krishnamurthy,
+ * Langford & Agarwal, "Deep batch active learning by diverse, uncertain gradient lower
+ * bounds", 2020). The gradient of a row at its own most probable label is a x h with a =
+ * p - e_y; a batch is drawn from them by D^2 sampling, which prefers large gradients and
+ * avoids likeness.
+ *
+ * As in the published code the first pick is the row with the largest norm, features
+ * carry no bias (option bias), and labelled rows play no part. Unlike it, the n x (C d)
+ * gradients are never built, and most distances are never computed (linalg/growset.h),
+ * while the law of the picks stays exactly that of k-means++. Once all distances are 0
+ * the rest is drawn uniformly.
+ *
+ * Cost: O(n(C + d)) for the norms, then a few refreshes of n rows against the new
+ * centres. Memory: 20 bytes a row and the picks' rows, for any number of classes.
+ */
+#include <math.h>
+
+#include "select/grow.h"
+
+/* All distances below this share of the largest norm, on average, are rounding. */
+static const double NOTHING = 1e-15;
+
+enum { NORM_BLOCK = 1024 };
+
+typedef struct norm_job {
+    const select_req *req;
+    select_grow *grow;
+    double *norm;
+    unsigned char *room; /* a worker's: probabilities and their stats of a few rows */
+    size_t room_size, room_rows;
+} norm_job;
+
+static size_t check_rows(const select_pool *pool) {
+    size_t rows = 16384 / pool->c + 1;
+    return rows < LA_GROUP ? rows : LA_GROUP;
+}
+
+static size_t check_room(const select_pool *pool) {
+    return check_rows(pool) * (sizeof(la_rowstat) + pool->c * sizeof(double));
+}
+
+/* Checks the probabilities of a block and computes its norms. */
+static scant_status norm_block(void *arg, size_t block, unsigned worker,
+                               scant__fault *fault) {
+    norm_job *job = arg;
+    const select_pool *pool = &job->req->pool;
+    la_rowstat *stat = (la_rowstat *)(void *)(job->room + worker * job->room_size);
+    size_t first = block * NORM_BLOCK, end = first + NORM_BLOCK, step = job->room_rows;
+    end = end < pool->n ? end : pool->n;
+    for (; first < end; first += step) {
+        size_t count = end - first < step ? end - first : step;
+        select_probs_block checked;
+        TRY(select_probs_read(pool, first, count, stat + step, stat, &checked, fault));
+        la_space_norms(&job->grow->space, first, count, job->norm + first,
+                       la_growset_scratch(&job->grow->set, worker));
+    }
+    return SCANT_OK;
+}
+
+static scant_status compute_norms(select_req *req, select_grow *grow) {
+    norm_job job = {.req = req, .grow = grow};
+    job.room_size = check_room(&req->pool);
+    job.room_rows = check_rows(&req->pool);
+    if (job.room_rows > grow->space.group) job.room_rows = grow->space.group;
+    job.norm = scant__arena_alloc(req->arena, req->pool.n, sizeof *job.norm);
+    job.room = scant__arena_alloc(req->arena, req->ctx->threads, job.room_size);
+    if (!job.norm || !job.room) return SCANT_ENOMEM;
+    grow->space.norm = job.norm;
+    size_t blocks = (req->pool.n + NORM_BLOCK - 1) / NORM_BLOCK;
+    return scant__parfor(req->ctx, "measuring gradients", blocks, norm_block, &job);
+}
+
+/* The row with the largest norm of those that may be picked; the first of equals. */
+static size_t largest(const select_req *req, const select_grow *grow) {
+    size_t best = req->pool.n;
+    for (size_t i = 0; i < req->pool.n; i++)
+        if (grow->set.bound[i] >= 0 &&
+            (best == req->pool.n || grow->space.norm[i] > grow->space.norm[best]))
+            best = i;
+    return best;
+}
+
+static void badge_plan(const select_req *req, scant_plan *plan) {
+    const select_pool *pool = &req->pool;
+    select_grow_plan(req, plan->batch, plan);
+    plan->memory += pool->n * sizeof(double) + req->ctx->threads * check_room(pool);
+    plan->memory += plan->batch * (sizeof(size_t) + sizeof(double));
+    plan->memory += pool->n * sizeof(bool); /* for a fill */
+    plan->passes += 1;
+}
+
+/* Where all rows left are copies of picked ones. */
+static scant_status fill(select_req *req, const select_grow *grow) {
+    bool *taken = scant__arena_alloc(req->arena, req->pool.n, sizeof *taken);
+    if (!taken) return SCANT_ENOMEM;
+    for (size_t i = 0; i < req->pool.n; i++) taken[i] = grow->set.bound[i] < 0;
+    return select_fill(req, taken, 0);
+}
+
+static scant_status badge_select(select_req *req) {
+    select_grow grow;
+    TRY(select_grow_init(req, req->batch, select_option(req, "bias"), &grow));
+    TRY(compute_norms(req, &grow));
+    select_grow_exclude(req, &grow);
+    double scale = grow.features.scale, unscale = 1 / scale / scale;
+    size_t first = largest(req, &grow);
+    double top = grow.space.norm[first];
+    la_growset_add(&grow.set, first);
+    select_pick(req, first, 1, top * unscale);
+    size_t want = req->batch - 1, got;
+    size_t *rows = scant__arena_alloc(req->arena, want + 1, sizeof *rows);
+    double *d2 = scant__arena_alloc(req->arena, want + 1, sizeof *d2);
+    if (!rows || !d2) return SCANT_ENOMEM;
+    double zero = (double)req->pool.n * NOTHING * top;
+    TRY(la_growset_sample(&grow.set, req->seed, zero, want, rows, d2, &got));
+    for (size_t i = 0; i < got; i++) select_pick(req, rows[i], 1, d2[i] * unscale);
+    return got < want ? fill(req, &grow) : SCANT_OK;
+}
+
+static const scant_option options[] = {SELECT_OPTION_BIAS("0"), SELECT_OPTION_NORMALISE};
+
+const scant_strategy select_strategy_badge = {
+    .info = {.name = "badge",
+             .summary = "uncertain and diverse: k-means++ on the last layer's gradients",
+             .use = "The default choice for batches when there are probabilities and "
+                    "features.",
+             .paper = "Ash et al. 2020",
+             .score = "squared distance to the picks before it when picked (first: its "
+                      "squared norm)",
+             .needs = SCANT_PROBS | SCANT_FEATURES,
+             .options = options,
+             .n_options = sizeof options / sizeof *options},
+    .plan = badge_plan,
+    .select = badge_select,
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * confidence: rows whose most probable class is least probable, 1 - max p. One pass,
+ * O(nC).
+ */
+#include "select/scan.h"
+
+static void score(const scan_block *block, double *out) {
+    for (size_t i = 0; i < block->count; i++) out[i] = 1 - block->probs.stat[i].top;
+}
+
+static scant_status confidence_select(select_req *req) { return select_scan(req, score); }
+
+const scant_strategy select_strategy_confidence = {
+    .info = {.name = "confidence",
+             .summary = "least confident rows: smallest largest probability",
+             .use =
+                 "Cheap and strong once the model is fair; a large batch of it repeats "
+                 "itself.",
+             .paper = "Lewis & Gale 1994",
+             .score = "1 - max p",
+             .needs = SCANT_PROBS},
+    .plan = select_scan_plan,
+    .select = confidence_select,
+};

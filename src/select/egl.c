@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * egl: expected gradient length of the last layer, sum_y p_y |p - e_y| |h+|, where h+ is
+ * h with a 1 appended for the bias. The length itself, not its square (both occur in
+ * print). One pass, O(n(C + d)); the n x C x d gradients are never built.
+ */
+#include <math.h>
+
+#include "select/scan.h"
+
+static void score(const scan_block *block, double *out) {
+    const select_req *req = block->req;
+    const select_probs_block *p = &block->probs;
+    double bias = select_option(req, "bias");
+    bool unit = select_option(req, "normalise") != 0;
+    la_kernels_for(p->type)->residual_length(p->rows, block->count, req->pool.c, p->stat,
+                                             out);
+    for (size_t i = 0; i < block->count; i++) {
+        double h = block->norm[i];
+        if (unit) h = h > 0 ? 1 : 0;
+        out[i] *= bias > 0 ? hypot(h, 1) : h;
+    }
+}
+
+static scant_status egl_select(select_req *req) { return select_scan(req, score); }
+
+static const scant_option options[] = {
+    SELECT_OPTION_BIAS("1"),
+    SELECT_OPTION_NORMALISE,
+};
+
+const scant_strategy select_strategy_egl = {
+    .info = {.name = "egl",
+             .summary = "rows whose label is expected to move the last layer most",
+             .use = "Uncertainty weighted by how large the features are.",
+             .paper = "Settles, Craven & Ray 2008",
+             .score = "expected length of the last layer's gradient",
+             .needs = SCANT_PROBS | SCANT_FEATURES,
+             .options = options,
+             .n_options = sizeof options / sizeof *options},
+    .plan = select_scan_plan,
+    .select = egl_select,
+};

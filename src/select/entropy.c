@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * entropy: rows with the largest -sum p ln p, in nats. One pass, O(nC), bound by the
+ * logarithm.
+ */
+#include "select/scan.h"
+
+static void score(const scan_block *block, double *out) {
+    const select_probs_block *p = &block->probs;
+    la_kernels_for(p->type)->entropy(p->rows, block->count, block->req->pool.c, out);
+}
+
+static scant_status entropy_select(select_req *req) { return select_scan(req, score); }
+
+const scant_strategy select_strategy_entropy = {
+    .info = {.name = "entropy",
+             .summary = "rows with the largest entropy of the predicted classes",
+             .use =
+                 "When all classes matter; with many classes, margin is usually better.",
+             .paper = "Shannon 1948; Settles 2009",
+             .score = "entropy in nats",
+             .needs = SCANT_PROBS},
+    .plan = select_scan_plan,
+    .select = entropy_select,
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Evidence, checked: which rows there are, which may be picked, and the matrices as rows
+ * in the number type that a strategy computes in.
+ *
+ * What is used is checked before it is believed: shapes and types when the pool is
+ * opened, every number (NaN, Inf, rows that are no distributions) in the first pass over
+ * it.
+ */
+#ifndef SCANT_SELECT_EVIDENCE_H
+#define SCANT_SELECT_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/mem.h"
+#include "core/parfor.h"
+#include "linalg/rows.h"
+#include "scant/scant.h"
+
+typedef struct select_pool {
+    size_t n;
+    size_t d, c;                 /* width of features; classes. 0: not used */
+    const scant_array *features; /* NULL: not used; likewise below */
+    const scant_array *probs;    /* or logits */
+    bool softmax;                /* probs are logits */
+    const scant_array *labels, *candidates;
+    uint64_t *allowed;          /* bits: rows listed as candidates; NULL: all */
+    size_t labelled, available; /* rows; rows that may be picked */
+} select_pool;
+
+/* Checks shapes and types of what `used` names, and of labels and candidates. Reads no
+ * data. `used` may hold SCANT_ROWS: then every array that is given counts for n. */
+scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *evidence,
+                              unsigned used, const char *strategy, select_pool *pool);
+size_t select_pool_memory(const select_pool *pool); /* what read will allocate */
+/* Reads and checks labels and candidates; counts labelled and available rows. */
+scant_status select_pool_read(scant__arena *arena, select_pool *pool);
+
+/* mask[i] = row first+i may be picked. count <= SELECT_MASK. */
+enum { SELECT_MASK = 1024 };
+void select_pool_mask(const select_pool *pool, size_t first, size_t count, bool *mask);
+/* mask[i] = row first+i is labelled. count <= SELECT_MASK. */
+void select_pool_labelled(const select_pool *pool, size_t first, size_t count,
+                          bool *mask);
+
+/* ---- probabilities --------------------------------------------------------------------
+ */
+
+/* The type that probabilities are worked on in: float only where that is exact. */
+la_type select_probs_type(const select_pool *pool);
+/* Whether they can be used where they lie. */
+bool select_probs_direct(const select_pool *pool);
+
+typedef struct select_probs_block {
+    la_type type;
+    const void *rows; /* count x c */
+    la_rowstat *stat; /* count: sum, smallest, two largest */
+} select_probs_block;
+
+/* Rows first..first+count-1, checked. rows: room for count*c numbers (unused where
+ * direct), stat: count of them. */
+scant_status select_probs_read(const select_pool *pool, size_t first, size_t count,
+                               void *rows, la_rowstat *stat, select_probs_block *out,
+                               scant__fault *fault);
+
+/* a_i = p_i - e_y with y the first of the largest p: what a confident model would have to
+ * unlearn. Valid while pool is; the numbers must have been checked. */
+void select_residual_rows(const select_pool *pool, la_rows *out);
+
+/* ---- features -------------------------------------------------------------------------
+ */
+
+typedef struct select_features {
+    const select_pool *pool;
+    la_type type;
+    bool normalise; /* rows to unit length; zero rows stay */
+    double scale;   /* a power of two: rows are served times it */
+} select_features;
+
+/* Norms in double of rows first..first+count-1, exact in range: neither large nor small
+ * rows overflow. Fails on NaN and Inf. room: count*d doubles (unused where direct). */
+scant_status select_features_norms(const select_pool *pool, size_t first, size_t count,
+                                   void *room, double *norm, scant__fault *fault);
+bool select_features_direct(const select_pool *pool);
+
+/* How rows will be served, before they are read: the type may still change to double. */
+void select_features_guess(const select_pool *pool, bool normalise, select_features *f);
+/* Reads all features once: checks them, and chooses type and scale so that squared
+ * distances neither overflow nor vanish. */
+scant_status select_features_scan(scant__arena *arena, const select_pool *pool,
+                                  bool normalise, select_features *out);
+size_t select_features_memory(const select_pool *pool,
+                              unsigned threads); /* of the scan */
+/* Valid while f is. */
+void select_feature_rows(const select_features *f, la_rows *out);
+
+#endif

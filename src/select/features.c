@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Features: read, checked, and as rows for distances.
+ *
+ * Float rows are used where they lie. Distances are worked out in float only where
+ * float32 holds the input exactly and its squares; f8 input, unit-length rows and numbers
+ * of extreme size go in double, the last scaled by a power of two.
+ */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "data/array.h"
+#include "select/evidence.h"
+
+/* Norms within which float32 squares neither overflow nor vanish, and double ones. */
+#define F32_LARGE 1e15
+#define F32_SMALL 1e-10
+#define F64_LARGE 1e140
+#define F64_SMALL 1e-140
+
+enum { PIECE = 256 };
+
+static bool is_f64(const select_pool *pool) {
+    return scant_array_dtype(pool->features) == SCANT_F64;
+}
+
+bool select_features_direct(const select_pool *pool) {
+    return scant__array_is_direct(pool->features, is_f64(pool) ? SCANT_F64 : SCANT_F32);
+}
+
+/* The largest magnitude of a row, or which number is not finite (column; d: none). */
+static double row_reach(const select_pool *pool, size_t row, size_t *bad) {
+    double piece[PIECE], reach = 0;
+    *bad = pool->d;
+    for (size_t k = 0; k < pool->d; k += PIECE) {
+        size_t count = pool->d - k < PIECE ? pool->d - k : PIECE;
+        scant__array_read_f64(pool->features, row * pool->d + k, count, piece);
+        for (size_t j = 0; j < count; j++) {
+            if (!isfinite(piece[j])) {
+                *bad = k + j;
+                return piece[j];
+            }
+            reach = fabs(piece[j]) > reach ? fabs(piece[j]) : reach;
+        }
+    }
+    return reach;
+}
+
+/* The norm of a row whose squares overflow or vanish in double, or that is not finite. */
+static scant_status extreme_norm(const select_pool *pool, size_t row, double *norm,
+                                 scant__fault *fault) {
+    size_t bad;
+    double reach = row_reach(pool, row, &bad), sum = 0, piece[PIECE];
+    if (bad < pool->d)
+        return scant__fault_set(fault, SCANT_EINPUT, "%s: row %zu, column %zu is %g",
+                                scant_array_name(pool->features), row, bad, reach);
+    for (size_t k = 0; reach > 0 && k < pool->d; k += PIECE) {
+        size_t count = pool->d - k < PIECE ? pool->d - k : PIECE;
+        scant__array_read_f64(pool->features, row * pool->d + k, count, piece);
+        for (size_t j = 0; j < count; j++) sum += (piece[j] / reach) * (piece[j] / reach);
+    }
+    *norm = reach * sqrt(sum);
+    return SCANT_OK;
+}
+
+scant_status select_features_norms(const select_pool *pool, size_t first, size_t count,
+                                   void *room, double *norm, scant__fault *fault) {
+    size_t d = pool->d;
+    if (select_features_direct(pool)) {
+        const la_kernels *k = la_kernels_for(is_f64(pool) ? LA_F64 : LA_F32);
+        k->sumsq(pool->features->data + first * d * k->size, count, d, norm);
+    } else {
+        scant__array_read_f64(pool->features, first * d, count * d, room);
+        la_kernels_for(LA_F64)->sumsq(room, count, d, norm);
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool vanished = norm[i] < F64_SMALL * F64_SMALL && is_f64(pool);
+        if (!vanished && norm[i] <= F64_LARGE * F64_LARGE)
+            norm[i] = sqrt(norm[i]);
+        else
+            TRY(extreme_norm(pool, first + i, &norm[i], fault));
+    }
+    return SCANT_OK;
+}
+
+void select_features_guess(const select_pool *pool, bool normalise, select_features *f) {
+    *f = (select_features){.pool = pool,
+                           .type = normalise || is_f64(pool) ? LA_F64 : LA_F32,
+                           .normalise = normalise,
+                           .scale = 1};
+}
+
+/* Rows checked at a time: a quarter megabyte, but not more than 65,536 blocks. */
+static size_t check_rows(const select_pool *pool) {
+    size_t rows = 32768 / pool->d + 1, least = pool->n / 65536 + 1;
+    return rows > least ? rows : least;
+}
+
+static size_t check_room(const select_pool *pool) { /* bytes a worker */
+    return check_rows(pool) * (1 + (select_features_direct(pool) ? 0 : pool->d)) *
+           sizeof(double);
+}
+
+size_t select_features_memory(const select_pool *pool, unsigned threads) {
+    return scant__alloc_cost(threads * check_room(pool)) +
+           scant__alloc_cost((pool->n / check_rows(pool) + 2) * sizeof(double)) + 128;
+}
+
+typedef struct norms_job {
+    const select_pool *pool;
+    size_t rows;         /* a block */
+    unsigned char *room; /* a worker's: rows norms, then rows*d doubles */
+    size_t room_size;
+    double *largest; /* a block's */
+} norms_job;
+
+static scant_status norms_block(void *arg, size_t block, unsigned worker,
+                                scant__fault *fault) {
+    norms_job *job = arg;
+    const select_pool *pool = job->pool;
+    size_t first = block * job->rows;
+    size_t count = pool->n - first < job->rows ? pool->n - first : job->rows;
+    double *norm = (double *)(void *)(job->room + worker * job->room_size);
+    TRY(select_features_norms(pool, first, count, norm + job->rows, norm, fault));
+    job->largest[block] = norm[la_argmax(norm, count)];
+    return SCANT_OK;
+}
+
+scant_status select_features_scan(scant__arena *arena, const select_pool *pool,
+                                  bool normalise, select_features *out) {
+    norms_job job = {
+        .pool = pool, .rows = check_rows(pool), .room_size = check_room(pool)};
+    size_t blocks = (pool->n + job.rows - 1) / job.rows;
+    scant__arena room;
+    select_features_guess(pool, normalise, out);
+    scant__arena_init(&room, arena->ctx);
+    job.room = scant__arena_alloc(&room, arena->ctx->threads, job.room_size);
+    job.largest = scant__arena_alloc(&room, blocks + 1, sizeof *job.largest);
+    scant_status s = job.room && job.largest ? SCANT_OK : SCANT_ENOMEM;
+    if (s == SCANT_OK)
+        s = scant__parfor(arena->ctx, "checking features", blocks, norms_block, &job);
+    double reach = 0;
+    for (size_t i = 0; s == SCANT_OK && i < blocks; i++)
+        if (job.largest[i] > reach) reach = job.largest[i];
+    scant__arena_end(&room);
+    if (s != SCANT_OK || normalise || reach == 0) return s;
+    if (reach > F32_LARGE || reach < F32_SMALL) out->type = LA_F64;
+    if (reach > F64_LARGE || reach < F64_SMALL) out->scale = ldexp(1.0, -ilogb(reach));
+    return SCANT_OK;
+}
+
+/* Dividing by the largest magnitude first keeps squares in range. */
+static void to_unit_length(double *x, size_t d) {
+    double reach = 0, squares;
+    for (size_t k = 0; k < d; k++) reach = fabs(x[k]) > reach ? fabs(x[k]) : reach;
+    if (reach == 0) return;
+    for (size_t k = 0; k < d; k++) x[k] /= reach;
+    la_kernels_for(LA_F64)->sumsq(x, 1, d, &squares);
+    double norm = sqrt(squares);
+    for (size_t k = 0; k < d; k++) x[k] /= norm;
+}
+
+static void fetch_f64(const select_features *f, size_t row, double *out) {
+    size_t d = f->pool->d;
+    scant__array_read_f64(f->pool->features, row * d, d, out);
+    if (f->normalise) to_unit_length(out, d);
+    for (size_t k = 0; f->scale != 1 && k < d; k++) out[k] *= f->scale;
+}
+
+static void feature_fetch(const void *self, size_t first, size_t count, void *out) {
+    const select_features *f = self;
+    size_t d = f->pool->d, pitch = la_pitch(f->type, d),
+           size = la_kernels_for(f->type)->size;
+    for (size_t i = 0; i < count; i++) {
+        unsigned char *row = (unsigned char *)out + i * pitch * size;
+        if (f->type == LA_F64)
+            fetch_f64(f, first + i, (double *)(void *)row);
+        else
+            scant__array_read_f32(f->pool->features, (first + i) * d, d,
+                                  (float *)(void *)row);
+        memset(row + d * size, 0, (pitch - d) * size);
+    }
+}
+
+void select_feature_rows(const select_features *f, la_rows *out) {
+    const select_pool *pool = f->pool;
+    size_t pitch = la_pitch(f->type, pool->d);
+    bool as_it_lies =
+        !f->normalise && f->scale == 1 && pitch == pool->d &&
+        scant__array_is_direct(pool->features, f->type == LA_F64 ? SCANT_F64 : SCANT_F32);
+    *out = (la_rows){.n = pool->n,
+                     .d = pool->d,
+                     .pitch = pitch,
+                     .type = f->type,
+                     .base = as_it_lies ? pool->features->data : NULL,
+                     .fetch = feature_fetch,
+                     .self = f};
+}

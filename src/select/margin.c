@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * margin: rows whose two most probable classes are closest, 1 - (p1 - p2). Probabilities,
+ * not logits: the two rank differently. One pass, O(nC).
+ */
+#include "select/scan.h"
+
+static void score(const scan_block *block, double *out) {
+    const la_rowstat *stat = block->probs.stat;
+    for (size_t i = 0; i < block->count; i++) out[i] = 1 - (stat[i].top - stat[i].second);
+}
+
+static scant_status margin_select(select_req *req) { return select_scan(req, score); }
+
+const scant_strategy select_strategy_margin = {
+    .info = {.name = "margin",
+             .summary = "rows between two classes: smallest gap of the two largest "
+                        "probabilities",
+             .use = "The best of the plain uncertainty scores in most comparisons.",
+             .paper = "Scheffer, Decomain & Wrobel 2001",
+             .score = "1 - (p1 - p2), the two largest probabilities",
+             .needs = SCANT_PROBS},
+    .plan = select_scan_plan,
+    .select = margin_select,
+};

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "select/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Which word of "a|b|c" text is; -1: none. */
+static int choice_of(const char *choices, const char *text) {
+    size_t length = strlen(text);
+    int which = 0;
+    for (const char *word = choices;; which++) {
+        size_t size = strcspn(word, "|");
+        if (size == length && !memcmp(word, text, size)) return which;
+        if (!word[size]) return -1;
+        word += size + 1;
+    }
+}
+
+/* The number that text is as a whole; false if it is none. */
+static bool number_of(const char *text, double *out) {
+    char *end;
+    if (!text[0] || strspn(text, " \t\n\r")) return false;
+    errno = 0;
+    *out = strtod(text, &end);
+    return !*end && !isnan(*out) && !(errno == ERANGE && isinf(*out));
+}
+
+static scant_status parse(scant_ctx *ctx, const char *strategy, const scant_option *o,
+                          const char *text, double *out) {
+    if (o->kind == SCANT_OPTION_CHOICE) {
+        int which = choice_of(o->choices, text);
+        if (which < 0)
+            return scant__fail(ctx, SCANT_EUSAGE, "%s: %s is '%s', expected one of %s",
+                               strategy, o->key, text, o->choices);
+        *out = which;
+        return SCANT_OK;
+    }
+    bool whole = o->kind != SCANT_OPTION_NUMBER;
+    double min = o->kind == SCANT_OPTION_SWITCH ? 0 : o->min;
+    double max = o->kind == SCANT_OPTION_SWITCH ? 1 : o->max;
+    if (number_of(text, out) && (!whole || floor(*out) == *out) && *out >= min &&
+        *out <= max)
+        return SCANT_OK;
+    if (o->kind == SCANT_OPTION_SWITCH)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: %s is '%s', expected 0 or 1", strategy,
+                           o->key, text);
+    return scant__fail(ctx, SCANT_EUSAGE,
+                       "%s: %s is '%s', expected a %snumber from %g to %g", strategy,
+                       o->key, text, whole ? "whole " : "", min, max);
+}
+
+static scant_status unknown(scant_ctx *ctx, const scant_strategy_info *info,
+                            const char *key) {
+    char known[512];
+    size_t used = 0;
+    known[0] = 0;
+    for (size_t i = 0; i < info->n_options && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                 info->options[i].key);
+    if (!info->n_options)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s has no option '%s'; it has none",
+                           info->name, key);
+    return scant__fail(ctx, SCANT_EUSAGE, "%s has no option '%s'; it has: %s", info->name,
+                       key, known);
+}
+
+scant_status select_options_resolve(scant__arena *arena, const scant_strategy *strategy,
+                                    const scant_setting *settings, size_t n_settings,
+                                    select_value **out) {
+    const scant_strategy_info *info = &strategy->info;
+    select_value *values =
+        scant__arena_zalloc(arena, info->n_options + 1, sizeof *values);
+    if (!values) return SCANT_ENOMEM;
+    for (size_t i = 0; i < n_settings; i++) {
+        size_t k = 0;
+        while (k < info->n_options && strcmp(info->options[k].key, settings[i].key)) k++;
+        if (k == info->n_options) return unknown(arena->ctx, info, settings[i].key);
+        if (values[k].text)
+            return scant__fail(arena->ctx, SCANT_EUSAGE, "%s: %s is given twice",
+                               info->name, settings[i].key);
+        values[k].text = scant__arena_strdup(arena, settings[i].value);
+        if (!values[k].text) return SCANT_ENOMEM;
+    }
+    for (size_t k = 0; k < info->n_options; k++) {
+        const scant_option *o = &info->options[k];
+        if (!values[k].text) values[k].text = scant__arena_strdup(arena, o->value);
+        if (!values[k].text) return SCANT_ENOMEM;
+        TRY(parse(arena->ctx, info->name, o, values[k].text, &values[k].number));
+    }
+    *out = values;
+    return SCANT_OK;
+}
+
+double select_option(const select_req *req, const char *key) {
+    const scant_strategy_info *info = &req->strategy->info;
+    size_t k = 0;
+    while (k < info->n_options && strcmp(info->options[k].key, key)) k++;
+    assert(k < info->n_options);
+    return req->values[k].number;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "select/scan.h"
+
+#include "core/rng.h"
+#include "linalg/topk.h"
+
+enum {
+    BLOCK_BYTES = 1 << 17, /* what a block of rows may take of the second-level cache */
+    CHUNK = 16             /* blocks that a worker takes at a time */
+};
+
+typedef struct worker_room {
+    la_topk top;
+    double *score, *norm;
+    la_rowstat *stat;
+    void *probs, *features; /* NULL: used where they lie */
+} worker_room;
+
+typedef struct scan_job {
+    select_req *req;
+    scan_score_fn score;
+    const bool *taken;
+    size_t rows; /* a block */
+    worker_room *rooms;
+} scan_job;
+
+/* Bytes a row takes in a worker's room. */
+static size_t row_room(const select_pool *pool) {
+    size_t bytes = sizeof(double); /* score */
+    if (pool->probs) {
+        bytes += sizeof(la_rowstat);
+        if (!select_probs_direct(pool))
+            bytes += pool->c * la_kernels_for(select_probs_type(pool))->size;
+    }
+    if (pool->features) {
+        bytes += sizeof(double);
+        if (!select_features_direct(pool)) bytes += pool->d * sizeof(double);
+    }
+    return bytes;
+}
+
+/* Rows a block: as many as the cache likes, fewer where memory is short. */
+static size_t block_rows(const select_req *req, size_t budget) {
+    const select_pool *pool = &req->pool;
+    size_t width = (pool->probs ? pool->c : 0) + (pool->features ? pool->d : 0);
+    size_t rows = BLOCK_BYTES / (8 * (width + 1)) + 1;
+    rows = rows < SELECT_MASK ? rows : SELECT_MASK;
+    while (rows > 1 && rows * row_room(pool) * req->ctx->threads > budget) rows /= 2;
+    return rows;
+}
+
+static size_t room_size(const select_req *req, size_t rows, size_t batch) {
+    /* up to six blocks of memory, each with an arena's and an allocator's overhead */
+    return rows * row_room(&req->pool) + batch * sizeof(la_scored) + 6 * 256;
+}
+
+static size_t budget_left(const select_req *req, size_t planned) {
+    return req->ctx->cap > planned ? (req->ctx->cap - planned) / 2 : 0;
+}
+
+void select_scan_plan(const select_req *req, scant_plan *plan) {
+    size_t heaps = req->ctx->threads * plan->batch * sizeof(la_scored);
+    size_t rows = block_rows(req, budget_left(req, plan->memory + heaps));
+    plan->block_rows = rows;
+    plan->blocks = (req->pool.n + rows - 1) / rows;
+    plan->memory += req->ctx->threads * (room_size(req, rows, plan->batch) + 256);
+    plan->passes = 1;
+}
+
+static scant_status room_init(scant__arena *arena, const select_req *req, size_t rows,
+                              size_t want, worker_room *room) {
+    const select_pool *pool = &req->pool;
+    la_scored *heap = scant__arena_alloc(arena, want, sizeof *heap);
+    room->score = scant__arena_alloc(arena, rows, sizeof *room->score);
+    if (!heap || !room->score) return SCANT_ENOMEM;
+    la_topk_init(&room->top, heap, want);
+    if (pool->probs) {
+        room->stat = scant__arena_alloc(arena, rows, sizeof *room->stat);
+        if (!room->stat) return SCANT_ENOMEM;
+    }
+    if (pool->probs && !select_probs_direct(pool)) {
+        room->probs = scant__arena_alloc(arena, rows * pool->c,
+                                         la_kernels_for(select_probs_type(pool))->size);
+        if (!room->probs) return SCANT_ENOMEM;
+    }
+    if (pool->features) {
+        room->norm = scant__arena_alloc(arena, rows, sizeof *room->norm);
+        if (!room->norm) return SCANT_ENOMEM;
+    }
+    if (pool->features && !select_features_direct(pool)) {
+        room->features = scant__arena_alloc(arena, rows * pool->d, sizeof(double));
+        if (!room->features) return SCANT_ENOMEM;
+    }
+    return SCANT_OK;
+}
+
+static scant_status scan_rows(const scan_job *job, worker_room *room, size_t first,
+                              size_t count, scant__fault *fault) {
+    const select_pool *pool = &job->req->pool;
+    scan_block block = {
+        .req = job->req, .first = first, .count = count, .norm = room->norm};
+    bool mask[SELECT_MASK];
+    if (pool->probs)
+        TRY(select_probs_read(pool, first, count, room->probs, room->stat, &block.probs,
+                              fault));
+    if (pool->features)
+        TRY(select_features_norms(pool, first, count, room->features, room->norm, fault));
+    job->score(&block, room->score);
+    select_pool_mask(pool, first, count, mask);
+    for (size_t i = 0; i < count; i++)
+        if (mask[i] && !(job->taken && job->taken[first + i]))
+            la_topk_offer(&room->top, room->score[i], first + i);
+    return SCANT_OK;
+}
+
+static scant_status scan_chunk(void *arg, size_t chunk, unsigned worker,
+                               scant__fault *fault) {
+    scan_job *job = arg;
+    size_t n = job->req->pool.n, end = (chunk + 1) * CHUNK * job->rows;
+    end = end < n ? end : n;
+    for (size_t first = chunk * CHUNK * job->rows; first < end; first += job->rows) {
+        size_t count = end - first < job->rows ? end - first : job->rows;
+        TRY(scan_rows(job, &job->rooms[worker], first, count, fault));
+    }
+    return SCANT_OK;
+}
+
+static scant_status scan(scan_job *job, scant__arena *arena, size_t want) {
+    select_req *req = job->req;
+    unsigned threads = req->ctx->threads;
+    size_t heaps = threads * want * sizeof(la_scored);
+    job->rows = block_rows(req, budget_left(req, req->ctx->used + heaps));
+    job->rooms = scant__arena_zalloc(arena, threads, sizeof *job->rooms);
+    if (!job->rooms) return SCANT_ENOMEM;
+    for (unsigned i = 0; i < threads; i++)
+        TRY(room_init(arena, req, job->rows, want, &job->rooms[i]));
+    size_t blocks = (req->pool.n + job->rows - 1) / job->rows;
+    TRY(scant__parfor(req->ctx, "scoring", (blocks + CHUNK - 1) / CHUNK, scan_chunk,
+                      job));
+    la_topk *top = &job->rooms[0].top;
+    for (unsigned i = 1; i < threads; i++) la_topk_merge(top, &job->rooms[i].top);
+    la_topk_sort(top);
+    for (size_t i = 0; i < top->count; i++)
+        select_pick(req, top->items[i].index, 1, top->items[i].score);
+    return SCANT_OK;
+}
+
+scant_status select_scan(select_req *req, scan_score_fn score) {
+    scan_job job = {.req = req, .score = score};
+    return scan(&job, req->arena, req->batch);
+}
+
+/* A random key a row: the rows with the largest keys are a uniform sample in uniform
+ * order, found in one pass whatever rows are left out. */
+static void random_keys(const scan_block *block, double *score) {
+    const scant__rng rng = {block->req->seed, SCANT__RNG_SHUFFLE};
+    for (size_t i = 0; i < block->count; i++)
+        score[i] = scant__rng_unit(&rng, block->first + i);
+}
+
+scant_status select_fill(select_req *req, const bool *taken, double score) {
+    select_pool whole =
+        req->pool; /* only its rows count now: nothing else is read again */
+    scant__arena room;
+    scan_job job = {.req = req, .score = random_keys, .taken = taken};
+    size_t from = req->count;
+    req->pool.probs = req->pool.features = NULL;
+    scant__arena_init(&room, req->ctx);
+    scant_status s = scan(&job, &room, req->batch - from);
+    scant__arena_end(&room);
+    req->pool = whole;
+    for (size_t i = from; s == SCANT_OK && i < req->count; i++)
+        req->picks[i].score = score;
+    return s;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One pass: a score a row, computed block by block over the pool at the speed of memory,
+ * and the best of them. Memory: a heap of the batch and one block a thread.
+ */
+#ifndef SCANT_SELECT_SCAN_H
+#define SCANT_SELECT_SCAN_H
+
+#include "select/strategy.h"
+
+typedef struct scan_block {
+    const select_req *req;
+    size_t first, count;
+    select_probs_block probs; /* where the strategy needs them */
+    const double *norm;       /* |h_i| of the features, likewise */
+} scan_block;
+
+/* score[i] for rows first+i. Higher is picked earlier. */
+typedef void (*scan_score_fn)(const scan_block *block, double *score);
+
+void select_scan_plan(const select_req *req, scant_plan *plan);
+/* Picks the batch rows with the best scores; ties to the lowest index. */
+scant_status select_scan(select_req *req, scan_score_fn score);
+
+#endif

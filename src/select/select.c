@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scant_select(): check the call, plan, read labels, run the strategy, hand out the
+ * picks.
+ */
+#include <string.h>
+
+#include "data/array.h"
+#include "select/options.h"
+#include "select/registry.h"
+
+/* Everything up to, and without, reading data. */
+static scant_status prepare(scant__arena *arena, const char *name,
+                            const scant_evidence *evidence, size_t batch,
+                            const scant_select_opts *opts, select_req *req) {
+    scant_select_opts o = opts ? *opts : (scant_select_opts){0};
+    const scant_strategy *strategy = select_strategy_find(name);
+    if (!strategy)
+        return scant__fail(arena->ctx, SCANT_EUSAGE, "unknown strategy '%s'", name);
+    if (batch < 1)
+        return scant__fail(arena->ctx, SCANT_EUSAGE,
+                           "the batch is 0, expected at least 1");
+    *req = (select_req){
+        .ctx = arena->ctx, .arena = arena, .strategy = strategy, .seed = o.seed};
+    TRY(select_options_resolve(arena, strategy, o.settings, o.n_settings, &req->values));
+    TRY(select_pool_open(arena->ctx, evidence, strategy->info.needs, name, &req->pool));
+    req->batch = batch < req->pool.n ? batch : req->pool.n;
+    return SCANT_OK;
+}
+
+static size_t bytes_of(const scant_array *array) {
+    return array ? array->count * array->item : 0;
+}
+
+/* What is allocated besides the strategy's own: picks and their copy, options, figures.
+ */
+static size_t common_memory(const select_req *req) {
+    enum { SMALL = 16 << 10 };
+    return SMALL + 2 * scant__alloc_cost(req->batch * sizeof(scant_pick)) +
+           select_pool_memory(&req->pool);
+}
+
+static scant_status plan(const select_req *req, scant_plan *out) {
+    scant_ctx *ctx = req->ctx;
+    const select_pool *pool = &req->pool;
+    *out =
+        (scant_plan){.rows = pool->n,
+                     .batch = req->batch,
+                     .memory = ctx->used + common_memory(req),
+                     .used = req->strategy->info.needs,
+                     .input_bytes = bytes_of(pool->features) + bytes_of(pool->probs) +
+                                    bytes_of(pool->labels) + bytes_of(pool->candidates)};
+    if (pool->n) req->strategy->plan(req, out);
+    if (out->memory <= ctx->cap) return SCANT_OK;
+    return scant__fail(
+        ctx, SCANT_ENOMEM,
+        "%s needs %zu bytes (%zu MB) for %zu rows, but only %zu (%zu MB) are "
+        "allowed",
+        req->strategy->info.name, out->memory, (out->memory >> 20) + 1, pool->n, ctx->cap,
+        ctx->cap >> 20);
+}
+
+scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
+                               const scant_evidence *evidence, size_t batch,
+                               const scant_select_opts *opts, scant_plan *out) {
+    scant__arena arena;
+    select_req req;
+    scant__arena_init(&arena, ctx);
+    *out = (scant_plan){0};
+    scant_status s = prepare(&arena, strategy, evidence, batch, opts, &req);
+    if (s == SCANT_OK) s = plan(&req, out);
+    scant__arena_end(&arena);
+    return s;
+}
+
+void select_pick(select_req *req, size_t index, double weight, double score) {
+    req->picks[req->count++] = (scant_pick){index, weight, score};
+}
+
+/* The picks as the caller gets them: an arena of their own, whose head is found again. */
+typedef struct picks_box {
+    scant_picks picks; /* first: the caller's pointer is the box's */
+    scant__arena arena;
+} picks_box;
+
+void scant_picks_free(scant_ctx *ctx, scant_picks *picks) {
+    if (!picks) return;
+    picks_box *box = (picks_box *)picks;
+    scant__arena_end(&box->arena);
+    scant__free(ctx, box);
+}
+
+static scant_status box_fill(const select_req *req, picks_box *box) {
+    scant__arena *arena = &box->arena;
+    const scant_strategy_info *info = &req->strategy->info;
+    scant_pick *items = scant__arena_alloc(arena, req->count + 1, sizeof *items);
+    scant_setting *settings =
+        scant__arena_alloc(arena, info->n_options + 1, sizeof *settings);
+    scant_figure *figures = scant__arena_alloc(arena, req->n_info + 1, sizeof *figures);
+    if (!items || !settings || !figures) return SCANT_ENOMEM;
+    if (req->count) memcpy(items, req->picks, req->count * sizeof *items);
+    if (req->n_info) memcpy(figures, req->info, req->n_info * sizeof *figures);
+    for (size_t k = 0; k < info->n_options; k++) {
+        char *value = scant__arena_strdup(arena, req->values[k].text);
+        if (!value) return SCANT_ENOMEM;
+        settings[k] = (scant_setting){info->options[k].key, value};
+    }
+    box->picks = (scant_picks){.count = req->count,
+                               .rows = req->pool.n,
+                               .items = items,
+                               .n_settings = info->n_options,
+                               .settings = settings,
+                               .n_info = req->n_info,
+                               .info = figures};
+    return SCANT_OK;
+}
+
+static scant_status hand_out(const select_req *req, scant_picks **out) {
+    picks_box *box = scant__zalloc(req->ctx, 1, sizeof *box);
+    if (!box) return SCANT_ENOMEM;
+    scant__arena_init(&box->arena, req->ctx);
+    scant_status s = box_fill(req, box);
+    if (s == SCANT_OK)
+        *out = &box->picks;
+    else
+        scant_picks_free(req->ctx, &box->picks);
+    return s;
+}
+
+static scant_status run(select_req *req, size_t asked) {
+    TRY(select_pool_read(req->arena, &req->pool));
+    size_t available = req->pool.available;
+    if (available == 0)
+        scant__warn(req->ctx, "no row is left to pick");
+    else if (asked > available)
+        scant__warn(req->ctx, "%zu rows were asked for, but only %zu can be picked",
+                    asked, available);
+    req->batch = req->batch < available ? req->batch : available;
+    req->picks = scant__arena_alloc(req->arena, req->batch + 1, sizeof *req->picks);
+    req->info = scant__arena_alloc(req->arena, SELECT_INFO, sizeof *req->info);
+    if (!req->picks || !req->info) return SCANT_ENOMEM;
+    return available ? req->strategy->select(req) : SCANT_OK;
+}
+
+scant_status scant_select(scant_ctx *ctx, const char *strategy,
+                          const scant_evidence *evidence, size_t batch,
+                          const scant_select_opts *opts, scant_picks **out) {
+    scant__arena arena;
+    scant_plan planned;
+    select_req req;
+    *out = NULL;
+    scant__arena_init(&arena, ctx);
+    scant_status s = prepare(&arena, strategy, evidence, batch, opts, &req);
+    if (s == SCANT_OK) s = plan(&req, &planned);
+    if (s == SCANT_OK) s = run(&req, batch);
+    if (s == SCANT_OK) s = hand_out(&req, out);
+    scant__arena_end(&arena);
+    return s;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a strategy is: a row of a table. It sees evidence and returns picks; it never sees
+ * a network, a file or a database.
+ */
+#ifndef SCANT_SELECT_STRATEGY_H
+#define SCANT_SELECT_STRATEGY_H
+
+#include "select/evidence.h"
+
+typedef struct select_value { /* an option's, in the order of the strategy's table */
+    double number;            /* switch, count, number; of a choice: which word */
+    char *text;
+} select_value;
+
+typedef struct select_req {
+    scant_ctx *ctx;
+    scant__arena *arena; /* for all that ends with the call */
+    const struct scant_strategy *strategy;
+    select_pool pool;
+    size_t batch; /* rows to pick: at least 1, at most pool.available */
+    uint64_t seed;
+    select_value *values;
+    /* what the strategy fills in: */
+    scant_pick *picks; /* room for batch */
+    size_t count;
+    scant_figure *info; /* room for SELECT_INFO */
+    size_t n_info;
+} select_req;
+
+enum { SELECT_INFO = 16 };
+
+typedef struct scant_strategy {
+    scant_strategy_info info;
+    /* Adds memory and passes to a plan that has rows, batch and memory before it; only
+     * the shapes of req->pool are known, and batch may still be clipped. */
+    void (*plan)(const select_req *req, scant_plan *plan);
+    scant_status (*select)(select_req *req);
+} scant_strategy;
+
+/* Options that several strategies have. */
+#define SELECT_OPTION_BIAS(default_)                                                     \
+    {                                                                                    \
+        .key = "bias", .kind = SCANT_OPTION_SWITCH, .value = default_,                   \
+        .help = "append a 1 to the features, for the last layer's bias"                  \
+    }
+#define SELECT_OPTION_NORMALISE                                                          \
+    {                                                                                    \
+        .key = "normalise", .kind = SCANT_OPTION_SWITCH, .value = "0",                   \
+        .help = "scale the features to unit length first"                                \
+    }
+
+/* The value of a strategy's own option. */
+double select_option(const select_req *req, const char *key);
+void select_pick(select_req *req, size_t index, double weight, double score);
+
+/* Fills up to the batch uniformly at random from rows that may be picked and are not
+ * taken (n flags; NULL: none is), with the given score. */
+scant_status select_fill(select_req *req, const bool *taken, double score);
+
+#endif
