@@ -119,30 +119,30 @@ static void add_values(cli_text *text, const cli_command *command) {
     }
 }
 
-/* Flags and operands of a command. */
+/* Flags and operands of a command; flags alone once the strategy is there. */
 static void add_words(cli_text *text, const cli_command *command) {
     size_t count;
     const cli_flag *common = cli_common_flags(&count);
-    cli_text words = {0};
+    cli_text flags = {0}, operands = {0};
     for (size_t i = 0; i < command->n_flags; i++)
-        cli_text_addf(&words, "--%s ", command->flags[i].name);
-    for (size_t i = 0; i < count; i++) cli_text_addf(&words, "--%s ", common[i].name);
-    cli_text_bytes(&words, "", 1);
-    cli_text_addf(text, "    %s:-*)\n        ", command->name);
-    reply(text, words.data);
-    cli_text_add(text, " ;;\n");
-    words.size = 0;
-    if (command->operand == CLI_TOPIC) add_commands(&words);
-    if (command->operand == CLI_SHELL) cli_text_add(&words, "bash");
+        cli_text_addf(&flags, "--%s ", command->flags[i].name);
+    for (size_t i = 0; i < count; i++)
+        cli_text_addf(&flags, "%s--%s", i ? " " : "", common[i].name);
+    cli_text_bytes(&flags, "", 1);
+    if (command->operand == CLI_TOPIC) add_commands(&operands);
+    if (command->operand == CLI_SHELL) cli_text_add(&operands, "bash");
     if (command->operand == CLI_TOPIC || command->operand == CLI_STRATEGY)
-        add_strategies(&words);
-    cli_text_bytes(&words, "", 1);
-    if (words.size > 1) {
-        cli_text_addf(text, "    %s:*)\n        [[ $strategy ]] || ", command->name);
-        reply(text, words.data);
-        cli_text_add(text, " ;;\n");
-    }
-    cli_text_end(&words);
+        add_strategies(&operands);
+    cli_text_bytes(&operands, "", 1);
+    cli_text_addf(text,
+                  "    %s)\n        if [[ $cur == -* || $strategy ]]; then\n            ",
+                  command->name);
+    reply(text, flags.data);
+    cli_text_add(text, "\n        else\n            ");
+    reply(text, operands.data);
+    cli_text_add(text, "\n        fi ;;\n");
+    cli_text_end(&flags);
+    cli_text_end(&operands);
 }
 
 static void bash_script(cli_text *text) {
@@ -165,7 +165,7 @@ static void bash_script(cli_text *text) {
               "        esac\n    done\n"
               "    case $command:$prev in\n");
     for (size_t i = 0; i < count; i++) add_values(text, list[i]);
-    cli_text_add(text, "    esac\n    case $command:$cur in\n");
+    cli_text_add(text, "    esac\n    case $command in\n");
     for (size_t i = 0; i < count; i++) add_words(text, list[i]);
     cli_text_add(text, "    esac\n");
     cli_text_add(text, tail);

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages from tables: strategies, the manual page, completion."""
+import json
+import re
+import shutil
+import subprocess
+import unittest
+
+from scantcli import SCANT, Case
+
+
+class Strategies(Case):
+    def names(self):
+        return [line.split()[0] for line in self.ok("strategies").splitlines()[1:]
+                if not line.startswith(" ")]
+
+    def test_the_list_has_the_strategies_and_their_needs(self):
+        text = self.ok("strategies")
+        for name, needs in (("random", "any input"), ("margin", "probs"), ("egl", "features"),
+                            ("coreset", "features"), ("badge", "probs")):
+            self.assertRegex(text, rf"(?m)^{name} .*{needs}")
+
+    def test_one_strategy(self):
+        text = self.ok("strategies", "badge")
+        for word in ("--features", "--probs (or --logits)", "bias", "default 0", "Score", "Paper",
+                     "scant select badge --batch"):
+            self.assertIn(word, text)
+        self.fails(2, "strategies", "bagde", says="'badge'")
+
+    def test_every_strategy_has_all_its_texts(self):
+        for one in json.loads(self.ok("strategies", "--format", "json")):
+            for field in ("name", "summary", "use", "score"):
+                self.assertTrue(one[field], (one["name"], field))
+            self.assertTrue(one["needs"] or one["uses"], one["name"])
+            for option in one["options"]:
+                self.assertTrue(option["help"], (one["name"], option["key"]))
+
+    def test_json(self):
+        every = json.loads(self.ok("strategies", "--format", "json"))
+        self.assertEqual([one["name"] for one in every], self.names())
+        badge = json.loads(self.ok("strategies", "badge", "--format=json"))
+        self.assertEqual(badge, next(one for one in every if one["name"] == "badge"))
+        self.assertEqual(sorted(badge["needs"]), ["features", "probs"])
+        self.assertEqual({o["key"]: o["default"] for o in badge["options"]},
+                         {"bias": 0, "normalise": 0})
+
+
+class Manual(Case):
+    @unittest.skipUnless(shutil.which("mandoc"), "no mandoc")
+    def test_mandoc_has_nothing_to_say(self):
+        with open(self.path("scant.1"), "w", encoding="utf-8") as file:
+            file.write(self.ok("man"))
+        done = subprocess.run(["mandoc", "-Tlint", self.path("scant.1")], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_it_has_every_flag_strategy_and_status(self):
+        text = self.ok("man").replace("\\-", "-").replace("\\&", "")
+        for flag in re.findall(r"(?m)^  (--[a-z-]+)", self.ok("select", "--help")):
+            if flag != "--help":
+                self.assertRegex(text, rf"(?m)^\.It Fl {flag[1:]}( |$)")
+        for name in [one["name"] for one in json.loads(self.ok("strategies", "--format", "json"))]:
+            self.assertIn(f".It Sy {name}\n", text)
+        for status in (0, 1, 2, 3, 4, 130):
+            self.assertIn(f".It {status}\n", text)
+
+    def test_it_is_ascii(self):
+        self.ok("man").encode("ascii")
+
+
+class Completion(Case):
+    def complete(self, *words):
+        """What bash offers for the last of words; '=' cuts words as bash does."""
+        cut = [piece for word in words for piece in (re.split("(=)", word) if word else [""])
+               if piece or not word]
+        script = ('source <("$1" completion bash) || exit; shift; COMP_WORDS=("$@"); '
+                  'COMP_CWORD=$(($# - 1)); _scant; printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "-c", script, "bash", SCANT, "scant",
+                               *cut], capture_output=True, text=True, cwd=self.dir, timeout=30,
+                              check=False)
+        self.assertEqual(done.stderr, "")
+        return [line for line in done.stdout.splitlines() if line]
+
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("bash"):
+            self.skipTest("no bash")
+
+    def test_commands(self):
+        self.assertEqual(self.complete("sel"), ["select"])
+        self.assertIn("strategies", self.complete(""))
+        self.assertEqual(self.complete("--v"), ["--version"])
+
+    def test_strategies_and_flags(self):
+        self.assertEqual(self.complete("select", "ba"), ["badge"])
+        self.assertEqual(self.complete("strategies", "core"), ["coreset"])
+        self.assertEqual(self.complete("select", "badge", "--fe"), ["--features"])
+        self.assertIn("--dry-run", self.complete("select", "--"))
+        self.assertIn("--batch", self.complete("select", "badge", ""))
+        self.assertEqual(self.complete("help", "sele"), ["select"])
+        self.assertEqual(self.complete("completion", ""), ["bash"])
+
+    def test_values(self):
+        self.assertEqual(self.complete("select", "badge", "--format", "j"), ["json"])
+        self.assertEqual(self.complete("select", "badge", "--format=j"), ["json"])
+        self.assertEqual(self.complete("select", "badge", "--format="), ["csv", "json", "npy"])
+        self.assertEqual(self.complete("select", "badge", "--batch", ""), [])
+
+    def test_files(self):
+        for name in ("probs.npy", "picks of mine.csv"):
+            with open(self.path(name), "w", encoding="utf-8"):
+                pass
+        self.assertEqual(self.complete("select", "--probs", "pr"), ["probs.npy"])
+        self.assertEqual(self.complete("select", "--probs=pr"), ["probs.npy"])
+        self.assertEqual(self.complete("select", "margin", "--out", "pi"), ["picks of mine.csv"])
+
+    def test_options_of_the_strategy_at_hand(self):
+        self.assertEqual(self.complete("select", "badge", "--opt", ""), ["bias=", "normalise="])
+        self.assertEqual(self.complete("select", "badge", "--opt=b"), ["bias="])
+        self.assertEqual(self.complete("select", "badge", "--opt", "bias="), ["0", "1"])
+        self.assertEqual(self.complete("select", "badge", "--opt", "bias=1"), ["1"])
+        self.assertEqual(self.complete("select", "badge", "--opt=bias="), ["0", "1"])
+        self.assertEqual(self.complete("select", "random", "--opt", ""), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
