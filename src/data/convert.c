@@ -56,18 +56,19 @@ static const void *native(const scant_array *array, size_t first, size_t count,
  * whose hidden one is then taken off. No branch, so that it vectorizes, and no float
  * subnormal on the way, so that it holds where the processor flushes them. */
 static inline float half(uint16_t h) {
+    const uint32_t rebias = (uint32_t)(127 - 15) << 23;
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
-    uint32_t exponent = rest & 0x0f800000;
-    uint32_t normal = rest + ((127 - 15) << 23);
-    uint32_t huge = rest + ((255 - 31) << 23); /* infinities and NaN */
-    union {
-        uint32_t u;
-        float f;
-    } tiny = {.u = rest + ((127 - 14) << 23)}, out;
-    tiny.f -= 0x1p-14f;
-    out.u = exponent == 0 ? tiny.u : exponent == 0x0f800000 ? huge : normal;
-    out.u |= sign;
-    return out.f;
+    uint32_t tiny_bits = rest + rebias + (1u << 23);
+    float tiny, out;
+    memcpy(&tiny, &tiny_bits, sizeof tiny);
+    tiny -= 0x1p-14f;
+    memcpy(&tiny_bits, &tiny, sizeof tiny);
+    uint32_t is_tiny = 0u - (rest < 1u << 23);
+    uint32_t is_huge = 0u - (rest >= 31u << 23); /* infinities and NaN */
+    uint32_t bits = rest + rebias + (is_huge & rebias);
+    bits = sign | (tiny_bits & is_tiny) | (bits & ~is_tiny);
+    memcpy(&out, &bits, sizeof out);
+    return out;
 }
 
 #define SAME(x) (x)

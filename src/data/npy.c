@@ -130,8 +130,8 @@ static scant_status not_npy(scant_ctx *ctx, const char *name, const unsigned cha
 static scant_status find_dict(scant_ctx *ctx, const char *name,
                               const unsigned char *bytes, size_t size, size_t *at,
                               size_t *length) {
-    if (size < sizeof magic ? memcmp(bytes, magic, size) != 0 || !size
-                            : memcmp(bytes, magic, sizeof magic) != 0)
+    size_t start = size < sizeof magic ? size : sizeof magic;
+    if (!start || memcmp(bytes, magic, start) != 0)
         return not_npy(ctx, name, bytes, size);
     size_t major = size > 6 ? bytes[6] : 1, minor = size > 7 ? bytes[7] : 0;
     if (major < 1 || major > 3 || minor != 0)

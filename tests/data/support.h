@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the tests of arrays and files share: a directory of their own, a context that
+ * counts and can fail its allocations, .npy and .npz files built byte by byte.
+ */
+#ifndef SCANT_TESTS_DATA_SUPPORT_H
+#define SCANT_TESTS_DATA_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "data/array.h"
+
+/* ---- context -------------------------------------------------------------------------
+ */
+
+typedef struct memory {
+    size_t calls, live;
+    size_t fail_at; /* this call gets nothing; SIZE_MAX: none fails */
+} memory;
+
+static inline void *memory_allocate(void *user, size_t bytes) {
+    memory *m = user;
+    if (m->calls++ == m->fail_at) return NULL;
+    m->live++;
+    return malloc(bytes);
+}
+
+static inline void memory_release(void *user, void *block) {
+    memory *m = user;
+    m->live--;
+    free(block);
+}
+
+static inline scant_ctx *ctx_counting(memory *m) {
+    scant_ctx *ctx;
+    scant_ctx_opts opts = {
+        .user = m, .allocate = memory_allocate, .release = memory_release};
+    *m = (memory){.fail_at = SIZE_MAX};
+    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
+    return ctx;
+}
+
+static inline void ctx_end(scant_ctx *ctx, memory *m) {
+    scant_ctx_destroy(ctx);
+    assert_int_equal(m->live, 0);
+}
+
+/* The message must have text in it, and start with the file's name. */
+static inline void assert_says(scant_ctx *ctx, const char *name, const char *text) {
+    const char *message = scant_ctx_errmsg(ctx);
+    if (strncmp(message, name, strlen(name)) != 0 || !strstr(message, text))
+        fail_msg("message \"%s\" should start with \"%s\" and say \"%s\"", message, name,
+                 text);
+}
+
+/* ---- files ---------------------------------------------------------------------------
+ */
+
+static char dir[256];
+
+static inline int make_dir(void **state) {
+    const char *tmp = getenv("TMPDIR");
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/scant-test-XXXXXX", tmp ? tmp : "/tmp");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static inline int remove_dir(void **state) {
+    char command[300];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    return system(command);
+}
+
+/* The path of name in the test's directory. Four can be in use at once. */
+static inline const char *path_of(const char *name) {
+    static char paths[4][512];
+    static int next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
+    return path;
+}
+
+static inline const char *put(const char *name, const void *bytes, size_t size) {
+    const char *path = path_of(name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    if (size) assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+/* ---- bytes ---------------------------------------------------------------------------
+ */
+
+typedef struct buffer {
+    unsigned char bytes[16384];
+    size_t size;
+} buffer;
+
+static inline void add(buffer *b, const void *bytes, size_t size) {
+    assert_true(b->size + size <= sizeof b->bytes);
+    if (size) memcpy(b->bytes + b->size, bytes, size);
+    b->size += size;
+}
+
+static inline void add_le(buffer *b, uint64_t value, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        unsigned char byte = (unsigned char)(value >> (8 * i));
+        add(b, &byte, 1);
+    }
+}
+
+/* A .npy of the given version whose header is the text as it stands. */
+static inline buffer npy(int version, const char *header, const void *data, size_t size) {
+    buffer b = {.size = 0};
+    add(&b, "\x93NUMPY", 6);
+    add_le(&b, (uint64_t)version, 1);
+    add_le(&b, 0, 1);
+    add_le(&b, strlen(header), version == 1 ? 2 : 4);
+    add(&b, header, strlen(header));
+    add(&b, data, size);
+    return b;
+}
+
+#define NPY(descr, shape)                                                                \
+    "{'descr': '" descr "', 'fortran_order': False, 'shape': " shape ", }\n"
+
+/* A buffer as a file; returns its path. */
+static inline const char *put_buffer(const char *name, const buffer *b) {
+    return put(name, b->bytes, b->size);
+}
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * .npz archives: members found and read, and what is wrong with the others.
+ */
+#include "zip.h"
+
+static memory mem;
+static scant_ctx *ctx;
+static zip z; /* large for a stack; each test starts it anew */
+
+static int setup(void **state) {
+    ctx = ctx_counting(&mem);
+    return make_dir(state);
+}
+
+static int teardown(void **state) {
+    ctx_end(ctx, &mem);
+    return remove_dir(state);
+}
+
+/* 2 x 3 numbers from first on. */
+static buffer numbers(float first) {
+    float data[6];
+    for (int i = 0; i < 6; i++) data[i] = first + (float)i;
+    return npy(1, NPY("<f4", "(2, 3)"), data, sizeof data);
+}
+
+static void zip_two(bool wide, bool descriptors, int method, const char *comment) {
+    buffer a = numbers(0), b = numbers(10);
+    z = (zip){.wide = wide, .descriptors = descriptors};
+    zip_add(&z, "a.npy", &a, method);
+    zip_add(&z, "b.npy", &b, method);
+    zip_end(&z, comment);
+}
+
+static const char *spec_of(const char *path, const char *key) {
+    static char spec[600];
+    snprintf(spec, sizeof spec, "%s%s%s", path, key ? ":" : "", key ? key : "");
+    return spec;
+}
+
+static void gives(const char *path, const char *key, float first) {
+    scant_array *array;
+    float out[6];
+    const char *spec = spec_of(path, key);
+    if (scant_array_open(ctx, spec, &array) != SCANT_OK)
+        fail_msg("%s", scant_ctx_errmsg(ctx));
+    assert_string_equal(scant_array_name(array), spec);
+    assert_int_equal(array->count, 6);
+    scant__array_read_f32(array, 0, 6, out);
+    for (int i = 0; i < 6; i++) assert_true(out[i] == first + (float)i);
+    scant_array_close(array);
+}
+
+static void refuses(const char *key, const char *words) {
+    scant_array *array = (scant_array *)1;
+    const char *spec = spec_of(put_buffer("bad.npz", &z.out), key);
+    assert_int_equal(scant_array_open(ctx, spec, &array), SCANT_EINPUT);
+    assert_null(array);
+    assert_says(ctx, spec, words);
+}
+
+static void members_are_found_in_every_form_of_archive(void **state) {
+    (void)state;
+    for (int i = 0; i < 16; i++) {
+        zip_two(i & 1, i & 2, i & 4 ? DEFLATED : STORED,
+                i & 8 ? "a comment PK\5\6 of ours" : "");
+        const char *path = put_buffer("two.npz", &z.out);
+        gives(path, "a", 0);
+        gives(path, "b", 10);
+        gives(path, "b.npy", 10);
+    }
+}
+
+static void stored_members_cost_no_memory_for_their_bytes(void **state) {
+    (void)state;
+    zip_two(false, false, STORED, "");
+    scant_array *array;
+    const char *spec = spec_of(put_buffer("two.npz", &z.out), "a");
+    assert_int_equal(scant_array_open(ctx, spec, &array), SCANT_OK);
+    assert_non_null(array->map);
+    assert_null(array->owned);
+    scant_array_close(array);
+}
+
+static void a_single_array_needs_no_key(void **state) {
+    buffer a = numbers(5), note = {.size = 0};
+    (void)state;
+    z = (zip){0};
+    add(&note, "hello", 5);
+    zip_add(&z, "note.txt", &note, STORED);
+    zip_add(&z, "a.npy", &a, DEFLATED);
+    zip_end(&z, "");
+    gives(put_buffer("one.npz", &z.out), NULL, 5);
+    gives(put_buffer("one-by-another-name", &z.out), NULL, 5);
+}
+
+static void a_colon_elsewhere_in_the_path_is_no_key(void **state) {
+    (void)state;
+    zip_two(false, false, STORED, "");
+    gives(put_buffer("x:y.npz", &z.out), "b", 10);
+    gives(put_buffer("x.npz:y.npz", &z.out), "b", 10);
+}
+
+static void of_two_members_with_one_name_the_last_counts(void **state) {
+    buffer a = numbers(0), b = numbers(10);
+    (void)state;
+    z = (zip){0};
+    zip_add(&z, "a.npy", &a, STORED);
+    zip_add(&z, "a.npy", &b, STORED);
+    zip_end(&z, "");
+    gives(put_buffer("twice.npz", &z.out), "a", 10);
+}
+
+static void an_unknown_or_missing_key_lists_what_there_is(void **state) {
+    (void)state;
+    zip_two(false, false, STORED, "");
+    refuses("c", "there is no such key in the archive; its keys are: a, b");
+    refuses("", "its keys are: a, b");
+    refuses("a.np", "its keys are: a, b");
+    refuses(NULL, "several arrays, choose one as FILE.npz:KEY; its keys are: a, b");
+
+    buffer a = numbers(0);
+    z = (zip){0};
+    for (int i = 0; i < 25; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "k%d.npy", i);
+        zip_add(&z, name, &a, STORED);
+    }
+    zip_end(&z, "");
+    refuses("c", "k18, k19, ...");
+
+    z = (zip){0};
+    zip_add(&z, "\x1b[31m.npy", &a, STORED);
+    zip_add(&z, "plain.npy", &a, STORED);
+    zip_end(&z, "");
+    refuses("c", "its keys are: ?[31m, plain");
+}
+
+static void an_archive_without_arrays_says_so(void **state) {
+    buffer note = {.size = 0};
+    (void)state;
+    z = (zip){0};
+    zip_end(&z, "");
+    refuses(NULL, "no .npy member");
+    z = (zip){0};
+    zip_add(&z, "data.pkl", &note, STORED);
+    zip_end(&z, "");
+    refuses(NULL, "no .npy member");
+    refuses("a", "no .npy member");
+}
+
+static void a_file_that_is_no_archive_is_named(void **state) {
+    (void)state;
+    z = (zip){.out = numbers(0)};
+    refuses("a", "is not an .npz archive; it looks like a .npy file");
+    z.out.size = 0;
+    refuses("a", "the archive is empty");
+}
+
+static void encryption_and_other_methods_are_refused(void **state) {
+    (void)state;
+    zip_two(false, false, STORED, "");
+    zip_set(&z, z.dir_at + z.central[0] + 8, 1, 2);
+    refuses("a", "encrypted");
+    zip_two(false, false, STORED, "");
+    zip_set(&z, z.dir_at + z.central[0] + 10, 14, 2);
+    refuses("a", "packed by zip method 14");
+    zip_two(false, false, STORED, "");
+    zip_set(&z, z.end_at + 4, 1, 2);
+    refuses("a", "in several parts");
+}
+
+static void offsets_and_sizes_that_lie_are_found_out(void **state) {
+    size_t record;
+    (void)state;
+#define SPOIL(field, value, size, words)                                                 \
+    do {                                                                                 \
+        zip_two(false, false, STORED, "");                                               \
+        record = z.dir_at + z.central[0];                                                \
+        zip_set(&z, record + (field), value, size);                                      \
+        refuses("a", words);                                                             \
+    } while (0)
+    SPOIL(0, 0, 4, "a record that is none");
+    SPOIL(20, 1, 4, "two sizes");
+    SPOIL(28, 60000, 2, "ends within a record");
+    SPOIL(42, z.out.size, 4, "outside of the file");
+    SPOIL(42, 1, 4, "not where it should be");
+    SPOIL(42, z.local[1], 4, "two names differ");
+    SPOIL(42, UINT32_MAX, 4, "outside of the file");
+#undef SPOIL
+    zip_two(false, false, STORED, "");
+    zip_set(&z, z.dir_at + z.central[0] + 20, z.dir_at, 4);
+    zip_set(&z, z.dir_at + z.central[0] + 24, z.dir_at, 4);
+    refuses("a", "beyond the data");
+    zip_two(false, false, STORED, "");
+    zip_set(&z, z.dir_at + z.central[0] + 20, z.dir_at - 100, 4);
+    zip_set(&z, z.dir_at + z.central[0] + 24, z.dir_at - 100, 4);
+    refuses("a", "overlaps another");
+    zip_two(false, false, STORED, "");
+    zip_set(&z, z.end_at + 16, z.end_at, 4);
+    refuses("a", "directory lies outside");
+    zip_two(false, false, STORED, "");
+    zip_set(&z, z.end_at + 12, UINT32_MAX, 4);
+    refuses("a", "directory lies outside");
+}
+
+static void zip64_fields_that_lie_are_found_out(void **state) {
+    (void)state;
+    const size_t sizes_at =
+        46 + 5 + 5 + 4; /* the record, its name, UT's field, our field */
+    zip_two(true, false, STORED, "");
+    zip_set(&z, z.end64_at + 56 + 8, UINT64_MAX, 8);
+    refuses("a", "zip64 end record");
+    zip_two(true, false, STORED, "");
+    zip_set(&z, z.end64_at + 48, UINT64_MAX - 3, 8);
+    refuses("a", "directory lies outside");
+    zip_two(true, false, STORED, "");
+    zip_set(&z, z.dir_at + z.central[0] + sizes_at - 2, 8, 2);
+    refuses("a", "zip64 field that is cut short");
+    for (size_t i = 0; i < 3; i++) { /* size, packed size, offset */
+        zip_two(true, false, STORED, "");
+        zip_set(&z, z.dir_at + z.central[0] + sizes_at + 8 * i, UINT64_MAX - 7, 8);
+        refuses("a", "damaged");
+    }
+    zip_two(true, false, STORED, "");
+    zip_set(&z, z.dir_at + z.central[0] + sizes_at, UINT64_MAX, 8);
+    zip_set(&z, z.dir_at + z.central[0] + sizes_at + 8, UINT64_MAX, 8);
+    refuses("a", "beyond the data");
+}
+
+static void deflated_members_are_checked(void **state) {
+    size_t record, data;
+    (void)state;
+#define START()                                                                          \
+    do {                                                                                 \
+        zip_two(false, false, DEFLATED, "");                                             \
+        record = z.dir_at + z.central[0];                                                \
+        data = z.local[0] + 30 + 5;                                                      \
+    } while (0)
+    const size_t true_size = numbers(0).size;
+    START();
+    zip_set(&z, record + 16, 12345, 4);
+    refuses("a", "checksum is wrong");
+    START();
+    zip_set(&z, record + 24, true_size + 1, 4);
+    refuses("a", "smaller than it says");
+    START();
+    zip_set(&z, record + 24, true_size - 1, 4);
+    refuses("a", "larger than it says");
+    START();
+    zip_set(&z, record + 24, 0, 4);
+    refuses("a", "larger than it says");
+    START();
+    zip_set(&z, record + 20, 20, 4);
+    refuses("a", "cut short");
+    START();
+    zip_set(&z, data, 0xff, 1); /* a block type there is none of */
+    refuses("a", "not deflated data");
+    START();
+    zip_set(&z, record + 24, UINT32_MAX - 1, 4);
+    refuses("a", "larger than it can be");
+#undef START
+}
+
+static void a_deflated_member_above_the_cap_says_how_much_it_needs(void **state) {
+    static buffer big;
+    scant_ctx *small;
+    scant_array *array;
+    (void)state;
+    big = npy(1, NPY("|u1", "(9000,)"), NULL, 0);
+    while (big.size < 9100) add(&big, "\1\2\3\4", 4);
+    z = (zip){0};
+    zip_add(&z, "a.npy", &big, DEFLATED);
+    zip_end(&z, "");
+    const char *path = put_buffer("big.npz", &z.out);
+    assert_int_equal(scant_ctx_create(&(scant_ctx_opts){.memory = 4096}, &small),
+                     SCANT_OK);
+    assert_int_equal(scant_array_open(small, path, &array), SCANT_ENOMEM);
+    assert_says(small, path, "bytes of memory to be inflated");
+    assert_says(small, path, "store it uncompressed");
+    scant_ctx_destroy(small);
+}
+
+static int yes(void *user) {
+    (void)user;
+    return 1;
+}
+
+static void inflating_can_be_cancelled(void **state) {
+    scant_ctx *other;
+    scant_array *array;
+    (void)state;
+    zip_two(false, false, DEFLATED, "");
+    const char *spec = spec_of(put_buffer("two.npz", &z.out), "a");
+    assert_int_equal(scant_ctx_create(&(scant_ctx_opts){.cancel = yes}, &other),
+                     SCANT_OK);
+    assert_int_equal(scant_array_open(other, spec, &array), SCANT_ECANCELLED);
+    assert_null(array);
+    scant_ctx_destroy(other);
+}
+
+/* Opened under every cut and every changed byte: refused or right-sized, never a crash.
+ */
+static void try_out(const buffer *b) {
+    float out[64];
+    scant_array *array;
+    const char *spec = spec_of(put_buffer("odd.npz", b), "a");
+    scant_status status = scant_array_open(ctx, spec, &array);
+    if (status != SCANT_OK) {
+        assert_int_equal(status, SCANT_EINPUT);
+        return;
+    }
+    assert_true(array->count <= 64);
+    scant__array_read_f32(array, 0, array->count, out);
+    scant_array_close(array);
+}
+
+static void an_archive_cut_or_changed_anywhere_never_crashes(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        zip_two(i & 1, false, i & 2 ? DEFLATED : STORED, "");
+        buffer b = z.out;
+        for (b.size = 0; b.size < z.out.size; b.size++) try_out(&b);
+        for (size_t at = 0; at < z.out.size; at++)
+            for (unsigned flip = 1; flip < 256; flip += flip) {
+                b = z.out;
+                b.bytes[at] = (unsigned char)(b.bytes[at] ^ flip);
+                try_out(&b);
+            }
+    }
+}
+
+static void an_archive_cut_short_says_so(void **state) {
+    (void)state;
+    zip_two(false, false, STORED, "");
+    z.out.size = z.end_at;
+    refuses("a", "no end record (is it cut short?)");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_are_found_in_every_form_of_archive),
+        cmocka_unit_test(stored_members_cost_no_memory_for_their_bytes),
+        cmocka_unit_test(a_single_array_needs_no_key),
+        cmocka_unit_test(a_colon_elsewhere_in_the_path_is_no_key),
+        cmocka_unit_test(of_two_members_with_one_name_the_last_counts),
+        cmocka_unit_test(an_unknown_or_missing_key_lists_what_there_is),
+        cmocka_unit_test(an_archive_without_arrays_says_so),
+        cmocka_unit_test(a_file_that_is_no_archive_is_named),
+        cmocka_unit_test(encryption_and_other_methods_are_refused),
+        cmocka_unit_test(offsets_and_sizes_that_lie_are_found_out),
+        cmocka_unit_test(zip64_fields_that_lie_are_found_out),
+        cmocka_unit_test(deflated_members_are_checked),
+        cmocka_unit_test(a_deflated_member_above_the_cap_says_how_much_it_needs),
+        cmocka_unit_test(inflating_can_be_cancelled),
+        cmocka_unit_test(an_archive_cut_or_changed_anywhere_never_crashes),
+        cmocka_unit_test(an_archive_cut_short_says_so),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
