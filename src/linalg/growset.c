@@ -141,23 +141,28 @@ static void by_stamp(const la_growset *set, const size_t *rows, size_t m, size_t
     }
 }
 
-/* Brings rows (m <= LA_GROUP) up to the first `to` centres: best gets the distances,
- * bounds are left alone. Rows are taken together, so that a centre is read once for many,
- * as long as their stamps are alike; the lowest counts for all: seeing a centre twice
- * changes nothing. */
-static void look(la_growset *set, const size_t *rows, size_t m, size_t to, double *best) {
-    size_t order[LA_GROUP], group[LA_GROUP];
+/* Shows each row (m <= LA_GROUP, all different) more centres, about as many again as it
+ * has seen, and lowers its bound. Rows are taken together, so that a centre is read once
+ * for many, as long as their stamps are alike; the lowest counts for all: seeing a centre
+ * twice changes nothing. */
+static void look(la_growset *set, const size_t *rows, size_t m) {
+    size_t order[LA_GROUP], group[LA_GROUP], count = set->space->count;
     double d2[LA_GROUP];
     by_stamp(set, rows, m, order);
     for (size_t i = 0; i < m;) {
-        size_t from = set->stamp[rows[order[i]]], slack = (to - from) / 4, k = 0;
-        for (; i + k < m && set->stamp[rows[order[i + k]]] <= from + slack; k++) {
+        size_t from = set->stamp[rows[order[i]]], step = from > LOOK ? from : LOOK, k = 0;
+        size_t to = count - from > step + step / 2 ? from + step : count;
+        for (; i + k < m && set->stamp[rows[order[i + k]]] <= from + (to - from) / 4;
+             k++) {
             group[k] = rows[order[i + k]];
             d2[k] = set->bound[group[k]];
         }
         la_space_nearest(set->space, group, k, from, to, d2, la_growset_scratch(set, 0));
         set->spent += (double)(k * (to - from));
-        for (size_t j = 0; j < k; j++) best[order[i + j]] = d2[j];
+        for (size_t j = 0; j < k; j++) {
+            set->bound[group[j]] = d2[j];
+            set->stamp[group[j]] = (uint32_t)to;
+        }
         i += k;
     }
 }
@@ -190,24 +195,6 @@ static size_t take_promising(la_growset *set, size_t *rows, double *bounds,
     return m;
 }
 
-static void look_at_promising(la_growset *set, const size_t *rows, const double *bounds,
-                              size_t m) {
-    double best[LA_GROUP];
-    size_t oldest = set->space->count;
-    for (size_t i = 0; i < m; i++) {
-        set->bound[rows[i]] = bounds[i];
-        if (set->stamp[rows[i]] < oldest) oldest = set->stamp[rows[i]];
-    }
-    size_t to = set->space->count - oldest > LOOK ? oldest + LOOK : set->space->count;
-    look(set, rows, m, to, best);
-    for (size_t i = 0; i < m; i++) {
-        size_t row = rows[i], block = row / BLOCK;
-        set->bound[row] = best[i];
-        if (set->stamp[row] < to) set->stamp[row] = (uint32_t)to;
-        if (best[i] > set->top[block]) set->top[block] = best[i];
-    }
-}
-
 scant_status la_growset_farthest(la_growset *set, size_t want, size_t *rows, double *d2,
                                  size_t *got) {
     size_t known = set->space->count;
@@ -217,7 +204,13 @@ scant_status la_growset_farthest(la_growset *set, size_t want, size_t *rows, dou
         double bounds[LA_GROUP];
         size_t m = take_promising(set, promising, bounds, &farthest);
         if (m > 0) {
-            look_at_promising(set, promising, bounds, m);
+            for (size_t i = 0; i < m; i++) set->bound[promising[i]] = bounds[i];
+            look(set, promising, m);
+            for (size_t i = 0; i < m; i++) {
+                double bound = set->bound[promising[i]],
+                       *top = &set->top[promising[i] / BLOCK];
+                *top = bound > *top ? bound : *top;
+            }
             if (refresh_pays(set)) TRY(refresh(set, set->space->count));
             continue;
         }
@@ -264,56 +257,63 @@ static size_t row_at(const la_growset *set, double at) {
 }
 
 typedef struct draw {
-    size_t rows[LA_GROUP];
-    double bound[LA_GROUP]; /* when drawn */
-    double d2[LA_GROUP];    /* now */
     size_t m;
+    size_t rows[LA_GROUP];
+    double floor[LA_GROUP]; /* accepted if its distance is above: chance times bound */
 } draw;
 
-static void propose(la_growset *set, const scant__rng *rng, uint64_t serial, double total,
+static void propose(la_growset *set, uint64_t seed, uint64_t serial, double total,
                     size_t m, draw *out) {
+    const scant__rng where = {seed, SCANT__RNG_PROPOSE},
+                     whether = {seed, SCANT__RNG_ACCEPT};
     out->m = m;
     for (size_t i = 0; i < m; i++) {
-        out->rows[i] = row_at(set, scant__rng_unit(rng, serial + i) * total);
-        out->bound[i] = set->bound[out->rows[i]];
+        out->rows[i] = row_at(set, scant__rng_unit(&where, serial + i) * total);
+        out->floor[i] = scant__rng_unit(&whether, serial + i) * set->bound[out->rows[i]];
     }
-    look(set, out->rows, m, set->space->count, out->d2);
 }
 
-/* Keeps what was learnt of the rows that were not taken. */
-static void remember(la_growset *set, const draw *d, size_t seen) {
-    for (size_t i = 0; i < d->m; i++) {
-        size_t row = d->rows[i];
-        if (set->bound[row] >= 0) {
-            set->bound[row] = d->d2[i] < set->bound[row] ? d->d2[i] : set->bound[row];
-            if (set->stamp[row] < seen) set->stamp[row] = (uint32_t)seen;
+/* Lowers the bounds of the proposed rows until each is at its distance, or at its floor:
+ * then it is rejected whatever its distance is. */
+static void evaluate(la_growset *set, const draw *d) {
+    for (;;) {
+        size_t open[LA_GROUP], m = 0;
+        for (size_t i = 0; i < d->m; i++) {
+            size_t row = d->rows[i], j = 0;
+            if (set->stamp[row] == set->space->count || set->bound[row] <= d->floor[i])
+                continue;
+            while (j < m && open[j] != row) j++; /* a row may be proposed twice */
+            if (j == m) open[m++] = row;
         }
+        if (m == 0) return;
+        look(set, open, m);
     }
-    for (size_t i = 0; i < d->m; i++) resum(set, d->rows[i] / BLOCK);
 }
 
-/* Goes through the proposals in order; returns how many were accepted. */
-static size_t accept(la_growset *set, const scant__rng *rng, uint64_t serial, draw *d,
-                     size_t want, size_t *rows, double *d2) {
+/* Goes through the proposals in order; returns how many were accepted. Proposals still to
+ * come see each new centre. */
+static size_t accept(la_growset *set, const draw *d, size_t want, size_t *rows,
+                     double *d2) {
+    double now[LA_GROUP];
     size_t got = 0;
+    for (size_t i = 0; i < d->m; i++) now[i] = set->bound[d->rows[i]];
     for (size_t i = 0; i < d->m && got < want; i++) {
-        if (!(scant__rng_unit(rng, serial + i) * d->bound[i] < d->d2[i])) continue;
+        if (!(now[i] > d->floor[i])) continue;
         size_t row = d->rows[i], later = i + 1, newest = set->space->count;
         rows[got] = row;
-        d2[got++] = d->d2[i];
+        d2[got++] = now[i];
         la_growset_add(set, row);
         la_space_nearest(set->space, d->rows + later, d->m - later, newest, newest + 1,
-                         d->d2 + later, la_growset_scratch(set, 0));
+                         now + later, la_growset_scratch(set, 0));
         for (size_t j = later; j < d->m; j++)
-            if (d->rows[j] == row) d->d2[j] = 0; /* drawn twice, taken once */
+            if (d->rows[j] == row) now[j] = 0; /* drawn twice, taken once */
     }
+    for (size_t i = 0; i < d->m; i++) resum(set, d->rows[i] / BLOCK);
     return got;
 }
 
 scant_status la_growset_sample(la_growset *set, uint64_t seed, double zero, size_t want,
                                size_t *rows, double *d2, size_t *got) {
-    const scant__rng proposing = {seed, SCANT__RNG_PROPOSE};
-    const scant__rng accepting = {seed, SCANT__RNG_ACCEPT};
     uint64_t serial = 0;
     size_t m = MIN_DRAW;
     TRY(refresh(set, set->space->count));
@@ -326,12 +326,10 @@ scant_status la_growset_sample(la_growset *set, uint64_t seed, double zero, size
             continue;
         }
         draw d;
-        size_t seen = set->space->count;
         double spent = set->spent;
-        propose(set, &proposing, serial, total, m, &d);
-        size_t k =
-            accept(set, &accepting, serial, &d, want - *got, rows + *got, d2 + *got);
-        remember(set, &d, seen);
+        propose(set, seed, serial, total, m, &d);
+        evaluate(set, &d);
+        size_t k = accept(set, &d, want - *got, rows + *got, d2 + *got);
         serial += m;
         *got += k;
         /* what led to picks was not wasted */
