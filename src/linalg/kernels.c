@@ -7,21 +7,21 @@
 
 #include <stdbool.h>
 
-#define SET(type, isa, bytes)                                                            \
+#define SET(type, isa, bytes, fused_)                                                    \
     {                                                                                    \
-        .size = bytes, .lanes = 32 / (bytes), .dot = la_dot_##type##_##isa,              \
-        .sqdist = la_sqdist_##type##_##isa, .selfdot = la_selfdot_##type##_##isa,        \
-        .sumsq = la_sumsq_##type##_##isa, .rowstat = la_rowstat_##type##_##isa,          \
-        .entropy = la_entropy_##type##_##isa,                                            \
+        .size = bytes, .fused = fused_, .lanes = 32 / (bytes),                           \
+        .dot = la_dot_##type##_##isa, .sqdist = la_sqdist_##type##_##isa,                \
+        .selfdot = la_selfdot_##type##_##isa, .sumsq = la_sumsq_##type##_##isa,          \
+        .rowstat = la_rowstat_##type##_##isa, .entropy = la_entropy_##type##_##isa,      \
         .residual_length = la_residual_length_##type##_##isa,                            \
     }
 
 static const la_kernels base[] = {
-    [LA_F32] = SET(f32, base, 4), [LA_F64] = SET(f64, base, 8)};
+    [LA_F32] = SET(f32, base, 4, 0), [LA_F64] = SET(f64, base, 8, 0)};
 
 #ifdef SCANT_HAVE_AVX2
 static const la_kernels avx2[] = {
-    [LA_F32] = SET(f32, avx2, 4), [LA_F64] = SET(f64, avx2, 8)};
+    [LA_F32] = SET(f32, avx2, 4, 1), [LA_F64] = SET(f64, avx2, 8, 1)};
 static bool has_avx2(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
@@ -31,6 +31,8 @@ static bool has_avx2(void) {
 #endif
 
 const la_kernels *la_kernels_for(la_type type) { return PICK(&avx2[type], &base[type]); }
+
+const la_kernels *la_kernels_plain(la_type type) { return &base[type]; }
 
 void la_softmax(double *rows, size_t n, size_t c) {
     PICK(la_softmax_f64_avx2, la_softmax_f64_base)(rows, n, c);

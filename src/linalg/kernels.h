@@ -16,27 +16,31 @@ typedef struct la_rowstat {
 
 typedef struct la_kernels {
     size_t size; /* bytes a number */
-    size_t
-        lanes; /* rows given to dot, sqdist and selfdot are multiples of it in length */
-    /* out (nx,ny) = x_i . y_j; every pair's value is the same whatever it is computed
-     * with */
+    int fused;   /* a*b + c rounds once */
+    /* Rows given to dot, sqdist and selfdot are multiples of it in length. */
+    size_t lanes;
+    /* out (nx,ny) = x_i . y_j. A pair's value is the same whatever it is computed with.
+     */
     void (*dot)(const void *const *x, size_t nx, const void *const *y, size_t ny,
                 size_t d, double *out);
-    /* out (nx,ny) = |x_i - y_j|^2, likewise */
+    /* out (nx,ny) = |x_i - y_j|^2, likewise. */
     void (*sqdist)(const void *const *x, size_t nx, const void *const *y, size_t ny,
                    size_t d, double *out);
-    void (*selfdot)(const void *rows, size_t n, size_t d,
-                    double *out); /* as dot, to the bit */
-    void (*sumsq)(const void *rows, size_t n, size_t d,
-                  double *out); /* in double, any d */
-    void (*rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out); /* c >= 2 */
-    void (*entropy)(const void *rows, size_t n, size_t c, double *out);     /* nats */
-    /* sum_y p_y |p - e_y|, given the rows' stats */
+    /* x_i . x_i, equal to dot to the bit. */
+    void (*selfdot)(const void *rows, size_t n, size_t d, double *out);
+    /* The same in double, for any d. */
+    void (*sumsq)(const void *rows, size_t n, size_t d, double *out);
+    /* Of rows of probabilities, c >= 2: statistics; entropy in nats; and, given the
+     * statistics, sum_y p_y |p - e_y|. */
+    void (*rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out);
+    void (*entropy)(const void *rows, size_t n, size_t c, double *out);
     void (*residual_length)(const void *rows, size_t n, size_t c, const la_rowstat *stat,
                             double *out);
 } la_kernels;
 
 const la_kernels *la_kernels_for(la_type type);
+/* The set that every machine runs. */
+const la_kernels *la_kernels_plain(la_type type);
 
 /* Rows of logits to probabilities, in place. Finite input. */
 void la_softmax(double *rows, size_t n, size_t c);

@@ -276,28 +276,25 @@ INLINE D4 exp_d(D4 x) {
     return (D4)(scaled & (L4)(x >= -708.0));
 }
 
-/* In place. The sum's grid leaves room for c terms of at most 1. */
+/* In place. The sum is of parts on a grid that leaves room for c terms of at most 1,
+ * exactly, and of what the grid left, whose rounding is too small to be seen. */
 void KERNEL(softmax)(double *rows, size_t n, size_t c) {
     double grid = 1.5 * ldexp(1.0, ilogb((double)c) + 2);
     for (size_t i = 0; i < n; i++) {
         double *z = rows + i * c, top = z[0];
         for (size_t k = 1; k < c; k++) top = z[k] > top ? z[k] : top;
-        D4 sum = {0};
-        size_t k = 0;
-        for (; k + 4 <= c; k += 4) {
-            D4 e = exp_d(load(z + k) - top);
-            memcpy(z + k, &e, sizeof e);
-            sum += (e + grid) - grid;
+        D4 coarse = {0}, fine = {0};
+        for (size_t k = 0; k < c; k += 4) {
+            size_t count = c - k < 4 ? c - k : 4;
+            D4 e = exp_d(count == 4 ? load(z + k) - top : load_rest(z + k, count) - top);
+            for (size_t j = count; j < 4; j++) e[j] = 0;
+            D4 part = (e + grid) - grid;
+            coarse += part;
+            fine += e - part;
+            memcpy(z + k, &e, count * sizeof *z);
         }
-        if (k < c) {
-            D4 e = exp_d(load_rest(z + k, c - k) - top);
-            for (size_t j = 0; k + j < c; j++) {
-                z[k + j] = e[j];
-                sum[0] += (e[j] + grid) - grid;
-            }
-        }
-        double total = sum4(sum);
-        for (k = 0; k < c; k++) z[k] /= total;
+        double total = sum4(coarse) + sum4(fine);
+        for (size_t k = 0; k < c; k++) z[k] /= total;
     }
 }
 

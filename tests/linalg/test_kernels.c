@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every kernel against a scalar twin or a formula in long double, for both number types
+ * and both instruction sets. Pair kernels must equal their twin to the bit, and
+ * themselves whatever they are computed with: picks rest on it.
+ */
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "linalg/kernels.h"
+
+enum { ROWS = 9, CENTRES = 8, LENGTH = 40 };
+
+typedef struct set {
+    const la_kernels *k;
+    la_type type;
+} set;
+
+static size_t sets(set out[4]) {
+    size_t count = 0;
+    for (la_type type = LA_F32; type <= LA_F64; type++) {
+        out[count++] = (set){la_kernels_for(type), type};
+        if (la_kernels_plain(type) != la_kernels_for(type))
+            out[count++] = (set){la_kernels_plain(type), type};
+    }
+    return count;
+}
+
+static void put(void *at, la_type type, size_t i, double x) {
+    if (type == LA_F32)
+        ((float *)at)[i] = (float)x;
+    else
+        ((double *)at)[i] = x;
+}
+
+static double get(const void *at, la_type type, size_t i) {
+    return type == LA_F32 ? (double)((const float *)at)[i] : ((const double *)at)[i];
+}
+
+/* One chain a lane, lanes folded to four in double, then (0+2) + (1+3). */
+static double twin(const set *s, const void *x, const void *y, size_t d,
+                   int differences) {
+    double four[4] = {0};
+    for (size_t lane = 0; lane < s->k->lanes; lane++) {
+        float f = 0;
+        double e = 0;
+        for (size_t i = lane; i < d; i += s->k->lanes) {
+            if (s->type == LA_F32) {
+                float a = ((const float *)x)[i], b = ((const float *)y)[i];
+                if (differences) a = b = a - b;
+                f = s->k->fused ? fmaf(a, b, f) : a * b + f;
+            } else {
+                double a = ((const double *)x)[i], b = ((const double *)y)[i];
+                if (differences) a = b = a - b;
+                e = s->k->fused ? fma(a, b, e) : a * b + e;
+            }
+        }
+        four[lane % 4] += s->type == LA_F32 ? (double)f : e;
+    }
+    return (four[0] + four[2]) + (four[1] + four[3]);
+}
+
+static void pairs_equal_their_scalar_twin_to_the_bit(void **state) {
+    (void)state;
+    set all[4];
+    double xs[ROWS * LENGTH], ys[CENTRES * LENGTH], out[ROWS * CENTRES];
+    for (size_t v = 0, n = sets(all); v < n; v++) {
+        const set *s = &all[v];
+        const void *x[ROWS], *y[CENTRES];
+        for (size_t i = 0; i < ROWS * LENGTH; i++) put(xs, s->type, i, normal_at(1, i));
+        for (size_t i = 0; i < CENTRES * LENGTH; i++)
+            put(ys, s->type, i, normal_at(2, i));
+        for (size_t i = 0; i < ROWS; i++)
+            x[i] = (const char *)xs + i * LENGTH * s->k->size;
+        for (size_t i = 0; i < CENTRES; i++)
+            y[i] = (const char *)ys + i * LENGTH * s->k->size;
+        for (size_t nx = 1; nx <= ROWS; nx++)
+            for (size_t ny = 1; ny <= CENTRES; ny++)
+                for (int differences = 0; differences < 2; differences++) {
+                    (differences ? s->k->sqdist : s->k->dot)(x, nx, y, ny, LENGTH, out);
+                    for (size_t i = 0; i < nx; i++)
+                        for (size_t j = 0; j < ny; j++)
+                            assert_true(out[i * ny + j] ==
+                                        twin(s, x[i], y[j], LENGTH, differences));
+                }
+        s->k->selfdot(xs, ROWS, LENGTH, out);
+        for (size_t i = 0; i < ROWS; i++)
+            assert_true(out[i] == twin(s, x[i], x[i], LENGTH, 0));
+    }
+}
+
+static void distances_survive_a_common_offset(void **state) {
+    (void)state;
+    float x[8] = {4096, 4096}, y[8] = {4099, 4092};
+    const void *xp = x, *yp = y;
+    double d2;
+    la_kernels_for(LA_F32)->sqdist(&xp, 1, &yp, 1, 8, &d2);
+    assert_true(d2 == 25); /* the 3-4-5 triangle, far from the origin */
+}
+
+static void sums_of_squares_are_those_of_the_numbers(void **state) {
+    (void)state;
+    set all[4];
+    double xs[3 * 33], out[3];
+    for (size_t v = 0, n = sets(all); v < n; v++)
+        for (size_t d = 1; d <= 33; d++) {
+            for (size_t i = 0; i < 3 * d; i++) put(xs, all[v].type, i, normal_at(d, i));
+            all[v].k->sumsq(xs, 3, d, out);
+            for (size_t r = 0; r < 3; r++) {
+                long double sum = 0;
+                for (size_t i = 0; i < d; i++) {
+                    long double x = get(xs, all[v].type, r * d + i);
+                    sum += x * x;
+                }
+                /* double sums of at most 33 positive terms */
+                assert_true(fabsl((long double)out[r] - sum) <= 1e-14L * sum);
+            }
+        }
+}
+
+/* Rows of probabilities from sharp to flat; row 0 is one-hot, row 1 uniform. */
+static void make_probs(void *out, la_type type, size_t n, size_t c) {
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0, sharp = 60 * unit_at(7, i);
+        for (size_t k = 0; k < c; k++) sum += exp(sharp * (unit_at(8, i * c + k) - 1));
+        for (size_t k = 0; k < c; k++) {
+            double p = exp(sharp * (unit_at(8, i * c + k) - 1)) / sum;
+            if (i == 0) p = k == c / 2;
+            if (i == 1) p = 1.0 / (double)c;
+            put(out, type, i * c + k, p);
+        }
+    }
+}
+
+static const size_t widths[] = {2, 3, 4, 7, 8, 10, 15, 16, 17, 31, 100, 1000};
+enum { WIDTHS = sizeof widths / sizeof *widths, PROBS = 130 };
+
+static void row_statistics_are_exact(void **state) {
+    (void)state;
+    set all[4];
+    double *p = malloc(PROBS * 1000 * sizeof *p);
+    la_rowstat stat[PROBS];
+    for (size_t v = 0, n = sets(all); v < n; v++)
+        for (size_t w = 0; w < WIDTHS; w++) {
+            size_t c = widths[w];
+            make_probs(p, all[v].type, PROBS, c);
+            all[v].k->rowstat(p, PROBS, c, stat);
+            for (size_t i = 0; i < PROBS; i++) {
+                double sum = 0, min = INFINITY, top = -1, second = -1;
+                for (size_t k = 0; k < c; k++) {
+                    double x = get(p, all[v].type, i * c + k);
+                    sum += x;
+                    min = x < min ? x : min;
+                    if (x > top)
+                        second = top, top = x;
+                    else if (x > second)
+                        second = x;
+                }
+                assert_true(stat[i].min == min && stat[i].top == top);
+                assert_true(stat[i].second == second);
+                assert_true(fabs(stat[i].sum - sum) < 1e-12);
+            }
+        }
+    free(p);
+}
+
+static long double entropy_of(const void *p, la_type type, size_t c) {
+    long double sum = 0;
+    for (size_t k = 0; k < c; k++) {
+        long double x = get(p, type, k);
+        if (x > 0) sum -= x * logl(x < 1e-12L ? 1e-12L : x);
+    }
+    return sum;
+}
+
+static void entropies_are_right_to_ten_digits_however_small(void **state) {
+    (void)state;
+    set all[4];
+    double *p = malloc(PROBS * 1000 * sizeof *p), out[PROBS];
+    for (size_t v = 0, n = sets(all); v < n; v++)
+        for (size_t w = 0; w < WIDTHS; w++) {
+            size_t c = widths[w];
+            make_probs(p, all[v].type, PROBS, c);
+            all[v].k->entropy(p, PROBS, c, out);
+            assert_true(out[0] == 0);
+            for (size_t i = 0; i < PROBS; i++) {
+                const char *row = (const char *)p + i * c * all[v].k->size;
+                long double want = entropy_of(row, all[v].type, c);
+                /* grid: 2e-15 a term, against sums above 2^-16 of it */
+                assert_true(fabsl((long double)out[i] - want) <=
+                            fabsl(want) * 3e-10L + 1e-30L);
+            }
+        }
+    free(p);
+}
+
+static void rows_that_are_permutations_tie(void **state) {
+    (void)state;
+    set all[4];
+    double p[2 * 100], out[2];
+    for (size_t v = 0, n = sets(all); v < n; v++)
+        for (size_t trial = 0; trial < 200; trial++) {
+            size_t c = 3 + trial % 98;
+            make_probs(p, all[v].type, 1, c);
+            for (size_t k = 0; k < c; k++)
+                put(p, all[v].type, k, unit_at(trial, k) * 2 / (double)c);
+            for (size_t k = 0; k < c; k++)
+                put(p, all[v].type, c + k, get(p, all[v].type, (k * 2 + 1) % c));
+            if (c % 2 == 0) /* doubling is no permutation there: turn instead */
+                for (size_t k = 0; k < c; k++)
+                    put(p, all[v].type, c + k, get(p, all[v].type, (k + 1) % c));
+            all[v].k->entropy(p, 2, c, out);
+            assert_true(out[0] == out[1]);
+        }
+}
+
+static void softmax_is_exact_and_ties_stay(void **state) {
+    (void)state;
+    double *z = malloc(1000 * sizeof *z), *was = malloc(1000 * sizeof *was);
+    for (size_t w = 0; w < WIDTHS; w++) {
+        size_t c = widths[w];
+        for (double scale = 1e-3; scale < 1e5; scale *= 10) {
+            long double sum = 0, top = -INFINITY;
+            for (size_t k = 0; k < c; k++) {
+                was[k] = z[k] = scale * normal_at(3, k);
+                top = (long double)z[k] > top ? (long double)z[k] : top;
+            }
+            for (size_t k = 0; k < c; k++) sum += expl((long double)was[k] - top);
+            la_softmax(z, 1, c);
+            for (size_t k = 0; k < c; k++) {
+                long double want = expl((long double)was[k] - top) / sum;
+                if ((long double)was[k] - top < -700)
+                    assert_true(z[k] < 1e-300);
+                else /* rounding of the argument: |z - max| ulps of 2e-16 */
+                    assert_true(fabsl((long double)z[k] - want) <= want * 2e-13L);
+            }
+        }
+    }
+    double pair[4] = {1000, 1000, -1000, 1000};
+    la_softmax(pair, 1, 4);
+    assert_true(pair[0] == pair[1] && pair[1] == pair[3] && pair[2] == 0);
+    assert_true(fabs(pair[0] * 3 - 1) < 1e-15);
+    free(z);
+    free(was);
+}
+
+static void expected_lengths_follow_the_formula(void **state) {
+    (void)state;
+    set all[4];
+    double *p = malloc(PROBS * 1000 * sizeof *p), out[PROBS];
+    la_rowstat stat[PROBS];
+    for (size_t v = 0, n = sets(all); v < n; v++)
+        for (size_t w = 0; w < WIDTHS; w++) {
+            size_t c = widths[w];
+            make_probs(p, all[v].type, PROBS, c);
+            all[v].k->rowstat(p, PROBS, c, stat);
+            all[v].k->residual_length(p, PROBS, c, stat, out);
+            for (size_t i = 0; i < PROBS; i++) {
+                long double want = 0;
+                for (size_t y = 0; y < c; y++) {
+                    long double square = 0;
+                    for (size_t k = 0; k < c; k++) {
+                        long double e =
+                            (long double)get(p, all[v].type, i * c + k) - (k == y);
+                        square += e * e;
+                    }
+                    want += (long double)get(p, all[v].type, i * c + y) * sqrtl(square);
+                }
+                /* 1 - p of a confident row is exact; sums of c positive terms */
+                assert_true(fabsl((long double)out[i] - want) <= want * 1e-12L + 1e-300L);
+            }
+        }
+    free(p);
+}
+
+static void the_hand_computed_row(void **state) {
+    (void)state;
+    const double p[3] = {.5, .3, .2};
+    const la_kernels *k = la_kernels_for(LA_F64);
+    la_rowstat stat;
+    double entropy, length;
+    k->rowstat(p, 1, 3, &stat);
+    k->entropy(p, 1, 3, &entropy);
+    k->residual_length(p, 1, 3, &stat, &length);
+    assert_true(stat.top == .5 && stat.second == .3);
+    assert_true(fabs(entropy - 1.0296530) < 5e-8);
+    assert_true(fabs(length - .7711634) < 5e-8);
+}
+
+static void the_first_of_the_largest_is_found(void **state) {
+    (void)state;
+    double x[70];
+    for (size_t n = 1; n <= 70; n++)
+        for (size_t at = 0; at < n; at++) {
+            for (size_t i = 0; i < n; i++) x[i] = i < at ? -1 : (double)(i % 2) * -0.5;
+            x[at] = 3;
+            if (at + 2 < n) x[at + 2] = 3;
+            assert_int_equal(la_argmax(x, n), at);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_equal_their_scalar_twin_to_the_bit),
+        cmocka_unit_test(distances_survive_a_common_offset),
+        cmocka_unit_test(sums_of_squares_are_those_of_the_numbers),
+        cmocka_unit_test(row_statistics_are_exact),
+        cmocka_unit_test(entropies_are_right_to_ten_digits_however_small),
+        cmocka_unit_test(rows_that_are_permutations_tie),
+        cmocka_unit_test(softmax_is_exact_and_ties_stay),
+        cmocka_unit_test(expected_lengths_follow_the_formula),
+        cmocka_unit_test(the_hand_computed_row),
+        cmocka_unit_test(the_first_of_the_largest_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
