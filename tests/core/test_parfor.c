@@ -4,6 +4,7 @@
  * several thread counts, also more than there are cores.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -146,26 +147,41 @@ static void listen_progress(void *user, const char *phase, double fraction) {
     l->reports++;
 }
 
+/* Blocks of other workers last until the caller has had one, so that it always has. */
+static scant_status wait_for_caller(void *arg, size_t block, unsigned worker,
+                                    scant__fault *fault) {
+    (void)block, (void)fault;
+    atomic_bool *caller_came = arg;
+    if (worker == 0) atomic_store(caller_came, true);
+    while (!atomic_load(caller_came)) sched_yield();
+    return SCANT_OK;
+}
+
 static void cancel_ends_the_loop(void **state) {
     (void)state;
     for (size_t k = 0; k < THREAD_COUNTS; k++) {
         listener l = {.caller = pthread_self(), .cancel_after = 0};
         scant_ctx *ctx = context((scant_ctx_opts){.user = &l, .cancel = listen_cancel},
                                  thread_counts[k]);
-        /* The caller may find all blocks taken by others before its first: then nothing
-         * is asked, and the loop is done. */
-        for (int turn = 0; turn < 200 && l.polls == 0; turn++) {
-            failing none = {.first = MAX_BLOCKS};
-            scant_status s = scant__parfor(ctx, "x", MAX_BLOCKS, fail_block, &none);
-            assert_int_equal(s, l.polls ? SCANT_ECANCELLED : SCANT_OK);
-            if (s == SCANT_OK) continue;
-            assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
-            if (thread_counts[k] == 1) assert_int_equal(atomic_load(&none.runs), 1);
-        }
-        assert_true(l.polls > 0);
+        atomic_bool caller_came = false;
+        assert_int_equal(
+            scant__parfor(ctx, "x", MAX_BLOCKS, wait_for_caller, &caller_came),
+            SCANT_ECANCELLED);
+        assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
         assert_int_equal(l.strangers, 0);
         scant_ctx_destroy(ctx);
     }
+}
+
+static void nothing_starts_after_cancel(void **state) {
+    (void)state;
+    listener l = {.caller = pthread_self(), .cancel_after = 2};
+    scant_ctx *ctx = context((scant_ctx_opts){.user = &l, .cancel = listen_cancel}, 1);
+    failing none = {.first = MAX_BLOCKS};
+    assert_int_equal(scant__parfor(ctx, "x", MAX_BLOCKS, fail_block, &none),
+                     SCANT_ECANCELLED);
+    assert_int_equal(atomic_load(&none.runs), 3);
+    scant_ctx_destroy(ctx);
 }
 
 static void progress_never_goes_back_and_comes_on_the_callers_thread(void **state) {
@@ -174,19 +190,19 @@ static void progress_never_goes_back_and_comes_on_the_callers_thread(void **stat
         listener l = {.caller = pthread_self()};
         scant_ctx *ctx = context(
             (scant_ctx_opts){.user = &l, .progress = listen_progress}, thread_counts[k]);
-        failing none = {.first = MAX_BLOCKS};
         const char *const phases[] = {"reading", "scoring", "sorting"};
-        for (int p = 0; p < 3; p++)
-            assert_int_equal(scant__parfor(ctx, phases[p], MAX_BLOCKS, fail_block, &none),
-                             SCANT_OK);
+        for (int p = 0; p < 3; p++) {
+            atomic_bool caller_came = false;
+            assert_int_equal(
+                scant__parfor(ctx, phases[p], MAX_BLOCKS, wait_for_caller, &caller_came),
+                SCANT_OK);
+            assert_string_equal(l.phase, phases[p]);
+        }
         assert_int_equal(l.steps_back, 0);
         assert_int_equal(l.strangers, 0);
-        if (thread_counts[k] == 1) {
-            assert_true(l.reports > 0);
-            assert_true(l.last == 1);
-            assert_string_equal(l.phase, "sorting");
-        }
+        if (thread_counts[k] == 1) assert_true(l.last == 1);
         const int before = l.reports;
+        failing none = {.first = MAX_BLOCKS};
         assert_int_equal(scant__parfor(ctx, NULL, MAX_BLOCKS, fail_block, &none),
                          SCANT_OK);
         assert_int_equal(l.reports, before); /* no phase: quiet */
@@ -228,6 +244,7 @@ int main(void) {
         cmocka_unit_test(a_failure_ends_the_loop_soon),
         cmocka_unit_test(a_loop_that_failed_does_not_spoil_the_next),
         cmocka_unit_test(cancel_ends_the_loop),
+        cmocka_unit_test(nothing_starts_after_cancel),
         cmocka_unit_test(progress_never_goes_back_and_comes_on_the_callers_thread),
         cmocka_unit_test(two_contexts_in_two_threads_do_not_meet),
     };
