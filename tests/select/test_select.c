@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scant_select() as a C program calls it: what it promises of every strategy (memory,
+ * failure, threads, what may be picked), and what a wrong call gets. The strategies' own
+ * results are judged by tests/cli against a reference written apart.
+ */
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { N = 700, D = 12, C = 5 };
+
+typedef struct fixture {
+    float h[N * D], p[N * C];
+    int32_t labels[N];
+    int64_t candidates[N];
+} fixture;
+
+typedef struct inputs {
+    scant_evidence evidence;
+    scant_array *array[5];
+    size_t count;
+} inputs;
+
+static fixture *make(void) {
+    fixture *f = calloc(1, sizeof *f);
+    for (size_t i = 0; i < N; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < D; k++) f->h[i * D + k] = (float)normal_at(1, i * D + k);
+        for (size_t k = 0; k < C; k++) sum += unit_at(2, i * C + k);
+        for (size_t k = 0; k < C; k++)
+            f->p[i * C + k] = (float)(unit_at(2, i * C + k) / sum);
+        f->labels[i] = i % 5 == 0 ? (int32_t)(i % C) : -1;
+        f->candidates[i] = (int64_t)((i * 3) % N); /* 3 and 700 are coprime: all, mixed */
+    }
+    return f;
+}
+
+static scant_status wrap(scant_ctx *ctx, inputs *in, const char *name, const void *data,
+                         scant_dtype dtype, size_t rows, size_t columns,
+                         const scant_array **out) {
+    size_t shape[2] = {rows, columns};
+    scant_status s = scant_array_wrap(ctx, name, data, dtype, columns ? 2 : 1, shape,
+                                      &in->array[in->count]);
+    if (s == SCANT_OK) *out = in->array[in->count++];
+    return s;
+}
+
+static void close_inputs(inputs *in) {
+    for (size_t i = 0; i < in->count; i++) scant_array_close(in->array[i]);
+}
+
+static scant_status open_inputs(scant_ctx *ctx, const fixture *f, size_t candidates,
+                                inputs *in) {
+    scant_evidence *e = &in->evidence;
+    *in = (inputs){0};
+    scant_status s = wrap(ctx, in, "features", f->h, SCANT_F32, N, D, &e->features);
+    if (s == SCANT_OK) s = wrap(ctx, in, "probs", f->p, SCANT_F32, N, C, &e->probs);
+    if (s == SCANT_OK)
+        s = wrap(ctx, in, "labels", f->labels, SCANT_I32, N, 0, &e->labels);
+    if (s == SCANT_OK && candidates)
+        s = wrap(ctx, in, "candidates", f->candidates, SCANT_I64, candidates, 0,
+                 &e->candidates);
+    if (s != SCANT_OK) close_inputs(in);
+    return s;
+}
+
+/* Everything of one selection, as one call that may fail at any step. */
+static scant_status whole_call(scant_ctx *ctx, const fixture *f, const char *strategy,
+                               size_t batch, size_t candidates, scant_picks **out) {
+    inputs in;
+    scant_status s = open_inputs(ctx, f, candidates, &in);
+    if (s != SCANT_OK) return s;
+    s = scant_select(ctx, strategy, &in.evidence, batch, NULL, out);
+    close_inputs(&in);
+    return s;
+}
+
+static void picks_are_distinct_unlabelled_candidates(void **state) {
+    (void)state;
+    fixture *f = make();
+    scant_ctx *ctx = ctx_threads(2);
+    size_t n_strategies;
+    const scant_strategy_info *const *all = scant_strategies(&n_strategies);
+    for (size_t s = 0; s < n_strategies; s++)
+        for (size_t batch = 1; batch < 1000; batch = batch * 3 + 1)
+            for (size_t k = 0; k < 2; k++) {
+                size_t candidates = k ? 200 : 0, open = 0;
+                int allowed[N] = {0};
+                scant_picks *picks;
+                for (size_t i = 0; i < (k ? candidates : N); i++) {
+                    size_t row = k ? (size_t)f->candidates[i] : i;
+                    if (f->labels[row] < 0) allowed[row] = 1, open++;
+                }
+                assert_int_equal(
+                    whole_call(ctx, f, all[s]->name, batch, candidates, &picks),
+                    SCANT_OK);
+                assert_int_equal(picks->rows, N);
+                assert_int_equal(picks->count, batch < open ? batch : open);
+                for (size_t i = 0; i < picks->count; i++) {
+                    assert_true(picks->items[i].index < N);
+                    assert_true(allowed[picks->items[i].index]);
+                    allowed[picks->items[i].index] = 0;
+                    assert_true(picks->items[i].weight == 1);
+                    assert_true(isfinite(picks->items[i].score));
+                }
+                scant_picks_free(ctx, picks);
+            }
+    scant_ctx_destroy(ctx);
+    free(f);
+}
+
+static void thread_counts_change_nothing(void **state) {
+    (void)state;
+    fixture *f = make();
+    size_t n_strategies;
+    const scant_strategy_info *const *all = scant_strategies(&n_strategies);
+    for (size_t s = 0; s < n_strategies; s++) {
+        scant_picks *first = NULL;
+        scant_ctx *first_ctx = ctx_threads(1);
+        assert_int_equal(whole_call(first_ctx, f, all[s]->name, 300, 0, &first),
+                         SCANT_OK);
+        for (unsigned threads = 2; threads <= 5; threads++) {
+            scant_ctx *ctx = ctx_threads(threads);
+            scant_picks *picks;
+            assert_int_equal(whole_call(ctx, f, all[s]->name, 300, 0, &picks), SCANT_OK);
+            assert_int_equal(picks->count, first->count);
+            assert_memory_equal(picks->items, first->items,
+                                picks->count * sizeof *picks->items);
+            scant_picks_free(ctx, picks);
+            scant_ctx_destroy(ctx);
+        }
+        scant_picks_free(first_ctx, first);
+        scant_ctx_destroy(first_ctx);
+    }
+    free(f);
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    fixture *f = make();
+    size_t n_strategies;
+    const scant_strategy_info *const *all = scant_strategies(&n_strategies);
+    for (size_t s = 0; s < n_strategies; s++) {
+        memory m;
+        scant_ctx *ctx = ctx_counting(&m);
+        scant_picks *picks = NULL;
+        scant_status status = SCANT_ENOMEM;
+        size_t steps = 0;
+        for (; status != SCANT_OK; steps++) {
+            m.calls = 0, m.fail_at = steps;
+            status = whole_call(ctx, f, all[s]->name, 100, 300, &picks);
+            if (status == SCANT_OK) break;
+            assert_int_equal(status, SCANT_ENOMEM);
+            assert_null(picks);
+            assert_int_equal(m.live, 1); /* the context alone */
+            assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
+        }
+        assert_true(steps > 8); /* it did fail, many times */
+        scant_picks_free(ctx, picks);
+        assert_int_equal(m.live, 1);
+        scant_ctx_destroy(ctx);
+    }
+    free(f);
+}
+
+static void the_plan_holds(void **state) {
+    (void)state;
+    fixture *f = make();
+    size_t n_strategies;
+    const scant_strategy_info *const *all = scant_strategies(&n_strategies);
+    for (size_t s = 0; s < n_strategies; s++)
+        for (size_t batch = 1; batch <= N; batch += 233) {
+            scant_ctx *ctx = ctx_threads(2);
+            inputs in;
+            scant_plan plan;
+            scant_picks *picks;
+            assert_int_equal(open_inputs(ctx, f, 300, &in), SCANT_OK);
+            assert_int_equal(
+                scant_select_plan(ctx, all[s]->name, &in.evidence, batch, NULL, &plan),
+                SCANT_OK);
+            assert_int_equal(
+                scant_select(ctx, all[s]->name, &in.evidence, batch, NULL, &picks),
+                SCANT_OK);
+            assert_true(scant_ctx_memory_peak(ctx) <= plan.memory);
+            assert_int_equal(plan.rows, N);
+            assert_true(plan.passes >= 1 && plan.block_rows >= 1);
+            assert_true(plan.block_rows * plan.blocks >= N);
+            scant_picks_free(ctx, picks);
+            close_inputs(&in);
+            scant_ctx_destroy(ctx);
+        }
+    free(f);
+}
+
+/* A cap at what the plan says is enough, with the same picks; the plan under a tighter
+ * cap may ask for less, in smaller blocks; far below it is refused with the number. */
+static void a_tight_cap_gives_the_same_picks_or_the_number(void **state) {
+    (void)state;
+    fixture *f = make();
+    size_t n_strategies;
+    const scant_strategy_info *const *all = scant_strategies(&n_strategies);
+    for (size_t s = 0; s < n_strategies; s++) {
+        scant_ctx *free_ctx = ctx_threads(2);
+        scant_picks *want;
+        assert_int_equal(whole_call(free_ctx, f, all[s]->name, 100, 0, &want), SCANT_OK);
+        size_t cap = scant_ctx_memory_peak(free_ctx) * 4, refused = 0, granted = 0;
+        for (; cap > 1000; cap = cap * 9 / 10) {
+            scant_ctx *ctx;
+            scant_ctx_opts opts = {.threads = 2, .memory = cap};
+            scant_picks *picks = NULL;
+            assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
+            scant_status status = whole_call(ctx, f, all[s]->name, 100, 0, &picks);
+            assert_true(scant_ctx_memory_peak(ctx) <= cap);
+            if (status == SCANT_OK) {
+                granted++;
+                assert_int_equal(refused,
+                                 0); /* less is never enough where more was not */
+                assert_memory_equal(picks->items, want->items,
+                                    want->count * sizeof *want->items);
+            } else {
+                refused++;
+                assert_int_equal(status, SCANT_ENOMEM);
+                assert_non_null(strstr(scant_ctx_errmsg(ctx), "needs"));
+            }
+            scant_picks_free(ctx, picks);
+            scant_ctx_destroy(ctx);
+        }
+        assert_true(granted > 0 && refused > 0);
+        scant_picks_free(free_ctx, want);
+        scant_ctx_destroy(free_ctx);
+    }
+    free(f);
+}
+
+/* ---- wrong calls ----------------------------------------------------------------------
+ */
+
+static void refused(scant_ctx *ctx, const char *strategy, const scant_evidence *e,
+                    size_t batch, const scant_setting *setting, scant_status status,
+                    const char *says) {
+    scant_picks *picks = (void *)ctx;
+    scant_select_opts opts = {.settings = setting, .n_settings = setting ? 1 : 0};
+    assert_int_equal(scant_select(ctx, strategy, e, batch, &opts, &picks), status);
+    assert_null(picks);
+    if (!strstr(scant_ctx_errmsg(ctx), says))
+        fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), says);
+}
+
+static void wrong_calls_are_refused_with_a_reason(void **state) {
+    (void)state;
+    fixture *f = make();
+    scant_ctx *ctx = ctx_threads(1);
+    inputs in;
+    assert_int_equal(open_inputs(ctx, f, 0, &in), SCANT_OK);
+    scant_evidence e = in.evidence;
+    refused(ctx, "nonsense", &e, 1, NULL, SCANT_EUSAGE, "unknown strategy 'nonsense'");
+    refused(ctx, "badge", &e, 0, NULL, SCANT_EUSAGE, "batch");
+    refused(ctx, "badge", &e, 1, &(scant_setting){"bais", "1"}, SCANT_EUSAGE, "bias");
+    refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "2"}, SCANT_EUSAGE, "0 or 1");
+    refused(ctx, "badge", &e, 1, &(scant_setting){"bias", ""}, SCANT_EUSAGE, "0 or 1");
+    refused(ctx, "entropy", &e, 1, &(scant_setting){"bias", "1"}, SCANT_EUSAGE, "none");
+    e.features = NULL;
+    refused(ctx, "badge", &e, 1, NULL, SCANT_EUSAGE, "needs features");
+    e = in.evidence;
+    e.logits = e.probs;
+    refused(ctx, "badge", &e, 1, NULL, SCANT_EUSAGE, "probs and logits");
+    e = (scant_evidence){0};
+    refused(ctx, "random", &e, 1, NULL, SCANT_EUSAGE, "random needs");
+    e = in.evidence;
+    e.probs = in.evidence.labels;
+    refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT, "expected n x C");
+    e = in.evidence;
+    e.labels = in.evidence.probs;
+    refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT, "probs: has the shape 700 x 5");
+    close_inputs(&in);
+    scant_ctx_destroy(ctx);
+    free(f);
+}
+
+typedef struct damage {
+    const char *says;
+    float *at, value;
+    int32_t *label;
+    const char *strategy;
+} damage;
+
+static void wrong_numbers_are_named_by_row_and_value(void **state) {
+    (void)state;
+    fixture *f = make();
+    scant_ctx *ctx = ctx_threads(2);
+    const damage all[] = {
+        {"features: row 699, column 11 is nan", &f->h[N * D - 1], NAN, NULL, "coreset"},
+        {"features: row 3, column 1 is inf", &f->h[3 * D + 1], INFINITY, NULL, "egl"},
+        {"features: row 3, column 1 is -inf", &f->h[3 * D + 1], -INFINITY, NULL, "badge"},
+        {"probs: row 5, column 0 is nan", &f->p[5 * C], NAN, NULL, "entropy"},
+        {"probs: row 650, column 2 is -0.25", &f->p[650 * C + 2], -.25F, NULL, "badge"},
+        {"probs: row 44 sums to", &f->p[44 * C], 1.5F, NULL, "margin"},
+        {"labels: row 9 is -2", NULL, -2, &f->labels[9], "random"},
+        {"labels: row 9 is class 5", NULL, 5, &f->labels[9], "confidence"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const damage *d = &all[i];
+        float was = d->at ? *d->at : 0;
+        int32_t label = d->label ? *d->label : 0;
+        if (d->at) *d->at = d->value;
+        if (d->label) *d->label = (int32_t)d->value;
+        inputs in;
+        assert_int_equal(open_inputs(ctx, f, 0, &in), SCANT_OK);
+        refused(ctx, d->strategy, &in.evidence, 10, NULL, SCANT_EINPUT, d->says);
+        close_inputs(&in);
+        if (d->at) *d->at = was;
+        if (d->label) *d->label = label;
+    }
+    scant_ctx_destroy(ctx);
+    free(f);
+}
+
+static int after_three(void *user) { return ++*(int *)user > 3; }
+
+static void a_cancelled_call_ends_and_leaves_nothing(void **state) {
+    (void)state;
+    fixture *f = make();
+    int polled = 0;
+    scant_ctx *ctx;
+    scant_ctx_opts opts = {.threads = 1, .user = &polled, .cancel = after_three};
+    scant_picks *picks;
+    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
+    assert_int_equal(whole_call(ctx, f, "coreset", 500, 0, &picks), SCANT_ECANCELLED);
+    assert_null(picks);
+    scant_ctx_destroy(ctx);
+    free(f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(picks_are_distinct_unlabelled_candidates),
+        cmocka_unit_test(thread_counts_change_nothing),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(the_plan_holds),
+        cmocka_unit_test(a_tight_cap_gives_the_same_picks_or_the_number),
+        cmocka_unit_test(wrong_calls_are_refused_with_a_reason),
+        cmocka_unit_test(wrong_numbers_are_named_by_row_and_value),
+        cmocka_unit_test(a_cancelled_call_ends_and_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
