@@ -50,6 +50,7 @@ static scant_status map_file(scant_ctx *ctx, const char *spec, int fd,
         return scant__fail(ctx, SCANT_EINPUT, "%s: %s", spec, odd_kind(st.st_mode));
     if ((uintmax_t)st.st_size > PTRDIFF_MAX)
         return scant__fail(ctx, SCANT_EINPUT, "%s: is too large to address", spec);
+    out->bytes = (const unsigned char *)"";
     if (!st.st_size) return SCANT_OK; /* an empty mapping is an error */
     void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED)

@@ -10,8 +10,8 @@
 #include "core/ctx.h"
 
 typedef struct scant__source {
-    const unsigned char
-        *bytes; /* the file's, or the member's; borrowed from the two below */
+    const unsigned char *bytes; /* the file's, or the member's; borrowed from the two
+                                 * below; never NULL */
     size_t size;
     bool member; /* of an archive */
     void *map;
