@@ -4,6 +4,7 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 20
 SOAK_SECONDS ?= 600
 # the distribution's Python has its NumPy; another one first in PATH may have none
 PYTHON  = $(shell /usr/bin/python3 -c 'import numpy' 2>/dev/null && echo /usr/bin/python3 || echo python3)
@@ -18,7 +19,7 @@ endif
 configure = test -f $(2)/build.ninja -o -f $(2)/Makefile || cmake --preset $(1) -B $(2) $(3)
 compile   = cmake --build $(1) --parallel $(JOBS)
 
-.PHONY: all tests test demo bench install format soak asan tsan coverage clean help
+.PHONY: all tests test demo bench install format asan tsan fuzz soak coverage clean help
 
 all: ## the program and the libraries, in build/ (the default)
 	@tools/deps --check build
@@ -59,6 +60,10 @@ asan: ## the tests under the address and undefined-behaviour sanitizers
 tsan: ## the unit tests under the thread sanitizer
 	@tools/deps build test
 	@tools/sanitize tsan
+
+fuzz: ## every reader of files with libFuzzer, FUZZ_SECONDS (20) each
+	@tools/deps build test
+	@tools/fuzz $(FUZZ_SECONDS)
 
 soak: ## the long tests: fuzzing SOAK_SECONDS a target, random pools under sanitizers
 	@tools/deps build test
