@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 
 # Starts the program from a small process and reports the peak of its memory: a child of this
-# large one would inherit our own peak.
+# large one would inherit our own peak. (So no figure is below that process's 11 MB.)
 MEASURE = """
 import json, resource, subprocess, sys, time
 start = time.perf_counter()
@@ -73,16 +73,20 @@ class Bench:
         self.say(f"{title}: NumPy {best * 1e3:.1f} ms")
         return best, result
 
-    def program(self, strategy, batch, **arrays):
-        """Seconds and peak bytes of the program on these arrays, read from files."""
+    def files(self, **arrays):
+        """Saves the arrays and returns the flags that name them."""
         args = []
         for name, array in arrays.items():
             path = os.path.join(self.folder, name + ".npy")
             np.save(path, array)
             args += ["--" + name, path]
+        return args
+
+    def program(self, strategy, batch, files):
+        """Seconds and peak bytes of the program on what files() returned."""
         done = subprocess.run(
             [sys.executable, "-c", MEASURE, os.path.join(self.build, "scant"), "select",
-             strategy, "--batch", str(batch), *args], stdout=subprocess.PIPE, check=True)
+             strategy, "--batch", str(batch), *files], stdout=subprocess.PIPE, check=True)
         status, seconds, peak = json.loads(done.stdout)
         if status:
             raise RuntimeError(f"scant select {strategy} ended with status {status}")

@@ -86,7 +86,7 @@ def badge_million(bench):
         ours, (indices, scores) = bench.ours(title, lambda: bench.scant.select(
             "badge", batch, features=H, probs=P))
         row = Row(title, ours, wrong=checks.badge(H, P, indices, scores, batch))
-        _, peak = bench.program("badge", batch, features=H, probs=P)
+        _, peak = bench.program("badge", batch, bench.files(features=H, probs=P))
         yield at_most(row, peak / (H.nbytes + P.nbytes), 1.2, " of input")
 
 
@@ -95,7 +95,7 @@ def badge_memory(bench):
     n, batch = bench.size(100000), 200
     H, P = pools.noise(n, 512, 1000)
     title = f"badge-memory n={n} d=512 C=1000 b={batch}"
-    seconds, peak = bench.program("badge", batch, features=H, probs=P)
+    seconds, peak = bench.program("badge", batch, bench.files(features=H, probs=P))
     yield at_most(Row(title, [seconds], note="program, from files"), peak / 1e9, 1.5, " GB")
 
 
@@ -178,7 +178,8 @@ def program(bench):
     for strategy, arrays in (("random", {"features": H}), ("entropy", {"probs": P}),
                              ("egl", {"features": H, "probs": P}), ("coreset", {"features": H}),
                              ("badge", {"features": H, "probs": P})):
-        runs = [bench.program(strategy, batch, **arrays) for _ in range(bench.repeat)]
+        files = bench.files(**arrays)
+        runs = [bench.program(strategy, batch, files) for _ in range(bench.repeat)]
         title = f"program {strategy} n={n} d=512 C=10 b={batch}"
         yield Row(title, [seconds for seconds, _ in runs],
                   note=f"peak {max(peak for _, peak in runs) / 1e6:.0f} MB")
