@@ -133,14 +133,14 @@ static bool rows_told(const select_job *job) {
     return false;
 }
 
-int select_open_inputs(select_job *job) {
+scant_status select_open_inputs(select_job *job) {
     scant_status status = SCANT_OK;
     for (input i = 0; i < N_INPUTS && status == SCANT_OK; i++)
         if (job->args.inputs[i])
             status = scant_array_open(job->ctx, job->args.inputs[i], &job->arrays[i]);
     if (status == SCANT_OK && job->args.ids)
         status = scant_ids_open(job->ctx, job->args.ids, &job->ids);
-    if (status != SCANT_OK) return select_failed(job, status);
+    if (status != SCANT_OK) return status;
     job->evidence = (scant_evidence){
         .features = job->arrays[IN_FEATURES],
         .probs = job->arrays[IN_PROBS],
@@ -152,7 +152,7 @@ int select_open_inputs(select_job *job) {
         .candidates = job->arrays[IN_CANDIDATES],
     };
     if (!rows_told(job) && job->ids) job->evidence.rows = scant_ids_count(job->ids);
-    return CLI_DONE;
+    return SCANT_OK;
 }
 
 int select_check_ids(const select_job *job) {

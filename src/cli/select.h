@@ -66,14 +66,18 @@ void select_evidence_example(cli_text *text, unsigned kinds);
 /* Says why a call of the library failed; returns the exit status. */
 int select_failed(select_job *job, scant_status status);
 
-/* Each returns an exit status; what is not CLI_DONE has been said. */
-int select_check_inputs(
-    select_job *job);                    /* before anything is opened; drops the unused */
-int select_open_inputs(select_job *job); /* fills arrays, ids and evidence */
-int select_check_ids(const select_job *job); /* once the plan tells n */
+/* Fills arrays, ids and evidence; says nothing. */
+scant_status select_open_inputs(select_job *job);
 void select_close_inputs(select_job *job);
 
-int select_check_output(select_job *job); /* format; can it be written? */
+/* Each returns an exit status; what is not CLI_DONE has been said. */
+
+/* Before anything is opened; drops what is not used. */
+int select_check_inputs(select_job *job);
+/* Once the plan tells how many rows there are. */
+int select_check_ids(const select_job *job);
+/* Settles the format and whether it can be written. */
+int select_check_output(select_job *job);
 int select_write(select_job *job);
 int select_print_plan(const select_job *job);
 

@@ -59,7 +59,8 @@ class Csv(Picks):
         names = ["plain", "with,comma", 'with"quote', " leading", "trailing ", "tab\t", "",
                  "größe", "a b", "cr\rin it", "'single'", "last"]
         path = self.ids([name.encode() for name in names])
-        out = self.ok("select", "margin", "--batch", 12, "--probs", self.p, "--ids", path)
+        out = run("select", "margin", "--batch", 12, "--probs", self.p, "--ids", path,
+                  text=False).stdout.decode()
         self.assertEqual(out.splitlines()[0], "rank,index,id,weight,score")
         rows = list(csv.DictReader(io.StringIO(out, newline="")))
         self.assertEqual({int(r["index"]): r["id"] for r in rows}, dict(enumerate(names)))
@@ -256,8 +257,11 @@ class Files(Picks):
         os.mkfifo(self.path("pipe"))
         with subprocess.Popen(["cat", self.path("pipe")], stdout=subprocess.PIPE,
                               text=True) as reader:
-            self.ok(*self.call, "--out", self.path("pipe"))
-            self.assertEqual(reader.stdout.read(), self.ok(*self.call))
+            try:
+                self.ok(*self.call, "--out", self.path("pipe"))
+                self.assertEqual(reader.communicate(timeout=20)[0], self.ok(*self.call))
+            finally:
+                reader.kill()
 
 
 class Streams(Picks):

@@ -68,13 +68,15 @@ class Plan(Case):
                    "--dry-run")
 
     def test_memory_that_is_too_small_names_what_would_do(self):
-        call = ["select", "badge", "--batch", 10, "--probs", self.p, "--features", self.h]
-        for memory in ("0", "1", "100", "1K", "10K"):
-            said = self.fails(4, *call, "--memory", memory)
-            need = max(int(number) for number in re.findall(r"\d+", said))
-            self.assertGreater(need, 10240, said)
-            self.ok(*call, "--memory", need)
-        self.fails(4, *call, "--memory", need - 1)
+        for strategy in ("random", "margin", "egl", "coreset", "badge"):
+            call = ["select", strategy, "--batch", 10, "--probs", self.p, "--features", self.h,
+                    "--quiet"]
+            for memory in ("0", "1", "100", "1K", "2K", "10K"):
+                said = self.fails(4, *call, "--memory", memory)
+                need = int(re.search(r"needs (\d+) bytes", said)[1])
+                self.assertGreater(need, 10240, said)
+                self.ok(*call, "--memory", need)
+            self.fails(4, *call, "--memory", need // 2)
 
 
 class Determinism(Case):
