@@ -291,7 +291,8 @@ static void evaluate(la_growset *set, const draw *d) {
 }
 
 /* Goes through the proposals in order; returns how many were accepted. Proposals still to
- * come see each new centre. */
+ * come see each new centre; the row itself, if it was proposed again, is at distance 0.
+ */
 static size_t accept(la_growset *set, const draw *d, size_t want, size_t *rows,
                      double *d2) {
     double now[LA_GROUP];
@@ -305,8 +306,6 @@ static size_t accept(la_growset *set, const draw *d, size_t want, size_t *rows,
         la_growset_add(set, row);
         la_space_nearest(set->space, d->rows + later, d->m - later, newest, newest + 1,
                          now + later, la_growset_scratch(set, 0));
-        for (size_t j = later; j < d->m; j++)
-            if (d->rows[j] == row) now[j] = 0; /* drawn twice, taken once */
     }
     for (size_t i = 0; i < d->m; i++) resum(set, d->rows[i] / BLOCK);
     return got;

@@ -222,18 +222,38 @@ static void law(const pool *p, const size_t *picked, size_t count, double *out) 
     for (size_t i = 0; i < p->n; i++) out[i] /= sum;
 }
 
-enum { SMALL = 9, DRAWS = 40000 };
+enum { SMALL = 9, COPIES = 60, DRAWS = 40000 };
 
-/* Three picks after the first: all 9^3 sequences counted against their exact probability.
- */
-static void check_law(pool *p) {
+/* Each row of p many times over: the law of where picks lie stays the same, but so many
+ * rows are not refreshed after every pick, and most draws are made from stale bounds. */
+static pool crowd(const pool *p) {
+    pool q = *p;
+    size_t pitch = p->h_rows.pitch, a_pitch = p->a_rows.pitch;
+    q.n = p->n * COPIES;
+    q.norm = NULL;
+    q.h = calloc(q.n * pitch, sizeof *q.h);
+    q.a = p->c ? calloc(q.n * a_pitch, sizeof *q.a) : NULL;
+    for (size_t i = 0; i < q.n; i++) {
+        memcpy(q.h + i * pitch, p->h + i % p->n * pitch, pitch * sizeof *q.h);
+        if (p->c)
+            memcpy(q.a + i * a_pitch, p->a + i % p->n * a_pitch, a_pitch * sizeof *q.a);
+    }
+    q.h_rows = rows_of(q.h, q.n, q.d);
+    if (p->c) q.a_rows = rows_of(q.a, q.n, q.c);
+    return q;
+}
+
+/* Three picks after the first, from drawn, whose rows lie where p's do: all 9^3 sequences
+ * of places counted against their exact probability. */
+static void check_law(pool *p, pool *drawn) {
     scant_ctx *ctx = ctx_threads(1);
     double *count = calloc(SMALL * SMALL * SMALL, sizeof *count);
     double *want = calloc(SMALL * SMALL * SMALL, sizeof *want);
     for (uint64_t seed = 0; seed < DRAWS; seed++) {
         size_t rows[3];
         double d2[3];
-        assert_int_equal(draw_rows(ctx, p, seed, 3, rows, d2), 3);
+        assert_int_equal(draw_rows(ctx, drawn, seed, 3, rows, d2), 3);
+        for (size_t k = 0; k < 3; k++) rows[k] %= SMALL;
         count[(rows[0] * SMALL + rows[1]) * SMALL + rows[2]]++;
     }
     for (size_t i = 0; i < SMALL; i++)
@@ -268,16 +288,19 @@ static void check_law(pool *p) {
 
 static void draws_follow_the_law(void **state) {
     (void)state;
-    pool spread = make_pool(SMALL, 3, 0, 1, 3);
-    check_law(&spread);
-    end_pool(&spread);
-    pool tight = make_pool(SMALL, 4, 0, 0.3, 11);
-    check_law(&tight);
-    end_pool(&tight);
-    pool products = make_pool(SMALL, 3, 4, 1, 21);
-    products.bias = 1;
-    check_law(&products);
-    end_pool(&products);
+    const struct {
+        size_t d, c;
+        double spread;
+    } kinds[] = {{3, 0, 1}, {4, 0, 0.3}, {3, 4, 1}};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        pool p = make_pool(SMALL, kinds[k].d, kinds[k].c, kinds[k].spread, 3 + 10 * k);
+        p.bias = kinds[k].c ? 1 : 0;
+        check_law(&p, &p);
+        pool many = crowd(&p);
+        check_law(&p, &many);
+        end_pool(&many);
+        end_pool(&p);
+    }
 }
 
 /* On a larger pool, where bounds have gone stale by the tenth pick: the potential that
