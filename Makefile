@@ -73,8 +73,7 @@ coverage: ## what the tests reach, a line a file
 	@tools/deps build test
 	@cmake --preset coverage && $(call compile,build-coverage)
 	@find build-coverage -name '*.gcda' -delete
-	$(CTEST) --test-dir build-coverage
-	@tools/coverage build-coverage
+	$(CTEST) --test-dir build-coverage; status=$$?; tools/coverage build-coverage; exit $$status
 
 clean: ## removes every build folder
 	rm -rf build build-*/ compile_commands.json
