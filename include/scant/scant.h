@@ -252,7 +252,7 @@ SCANT_API scant_status scant_select(scant_ctx *ctx, const char *strategy,
 SCANT_API void scant_picks_free(scant_ctx *ctx, scant_picks *picks); /* NULL is fine */
 
 typedef struct scant_plan {
-    size_t rows, batch; /* n; picks wanted, before labels and candidates are read */
+    size_t rows, batch; /* n; how many will be picked */
     size_t block_rows;  /* rows read at a time by a thread */
     size_t blocks;      /* how many of them make the pool */
     size_t memory;      /* bytes that will be allocated at most */
@@ -261,9 +261,9 @@ typedef struct scant_plan {
     unsigned used;      /* scant_evidence_kind bits */
 } scant_plan;
 
-/* What scant_select() would do, without reading more than headers. Fails as it would
- * where the call or the shapes are wrong, and with SCANT_ENOMEM, plan filled, where the
- * cap is too small. */
+/* What scant_select() would do; reads no more than headers, labels and candidates. Fails
+ * as it would where the call or the shapes are wrong, and with SCANT_ENOMEM, plan filled,
+ * where the cap is too small. */
 SCANT_API scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
                                          const scant_evidence *evidence, size_t batch,
                                          const scant_select_opts *opts, scant_plan *plan);

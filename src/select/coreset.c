@@ -108,14 +108,12 @@ static scant_status nearest_to_mean(select_req *req, const la_rows *h, size_t *r
 
 static void coreset_plan(const select_req *req, scant_plan *plan) {
     size_t d = req->pool.d, threads = req->ctx->threads;
-    size_t labelled = req->pool.labels ? req->pool.n : 0; /* not read yet: at most all */
-    size_t centres = plan->batch + labelled;
-    centres = centres < req->pool.n ? centres : req->pool.n;
+    size_t centres = plan->batch + req->pool.labelled;
     select_grow_plan(req, centres, plan);
     plan->memory += plan->batch * (sizeof(size_t) + sizeof(double));
     plan->memory +=
         (SUMS + 1) * d * sizeof(double) + threads * (2 * d + 8) * sizeof(double);
-    if (!labelled) plan->passes += 2;
+    if (!req->pool.labelled) plan->passes += 2;
 }
 
 static void add_labelled(const select_req *req, select_grow *grow) {

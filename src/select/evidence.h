@@ -33,7 +33,6 @@ typedef struct select_pool {
  * data. `used` may hold SCANT_ROWS: then every array that is given counts for n. */
 scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *evidence,
                               unsigned used, const char *strategy, select_pool *pool);
-size_t select_pool_memory(const select_pool *pool); /* what read will allocate */
 /* Reads and checks labels and candidates; counts labelled and available rows. */
 scant_status select_pool_read(scant__arena *arena, select_pool *pool);
 

@@ -120,12 +120,6 @@ scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *e, unsigned 
     return SCANT_OK;
 }
 
-size_t select_pool_memory(const select_pool *pool) {
-    return pool->candidates
-               ? scant__alloc_cost((pool->n / 64 + 1) * sizeof(uint64_t)) + 64
-               : 0;
-}
-
 static scant_status read_labels(scant_ctx *ctx, select_pool *pool) {
     int64_t block[READ];
     for (size_t first = 0; first < pool->n; first += READ) {

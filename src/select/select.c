@@ -9,7 +9,7 @@
 #include "select/options.h"
 #include "select/registry.h"
 
-/* Everything up to, and without, reading data. */
+/* Everything up to reading matrices: the call, shapes, labels and candidates. */
 static scant_status prepare(scant__arena *arena, const char *name,
                             const scant_evidence *evidence, size_t batch,
                             const scant_select_opts *opts, select_req *req) {
@@ -24,7 +24,9 @@ static scant_status prepare(scant__arena *arena, const char *name,
         .ctx = arena->ctx, .arena = arena, .strategy = strategy, .seed = o.seed};
     TRY(select_options_resolve(arena, strategy, o.settings, o.n_settings, &req->values));
     TRY(select_pool_open(arena->ctx, evidence, strategy->info.needs, name, &req->pool));
-    req->batch = batch < req->pool.n ? batch : req->pool.n;
+    TRY(select_pool_read(arena, &req->pool));
+    size_t available = req->pool.available;
+    req->batch = batch < available ? batch : available;
     return SCANT_OK;
 }
 
@@ -36,8 +38,7 @@ static size_t bytes_of(const scant_array *array) {
  */
 static size_t common_memory(const select_req *req) {
     enum { SMALL = 16 << 10 };
-    return SMALL + 2 * scant__alloc_cost(req->batch * sizeof(scant_pick)) +
-           select_pool_memory(&req->pool);
+    return SMALL + 2 * scant__alloc_cost(req->batch * sizeof(scant_pick));
 }
 
 static scant_status plan(const select_req *req, scant_plan *out) {
@@ -50,7 +51,7 @@ static scant_status plan(const select_req *req, scant_plan *out) {
                      .used = req->strategy->info.needs,
                      .input_bytes = bytes_of(pool->features) + bytes_of(pool->probs) +
                                     bytes_of(pool->labels) + bytes_of(pool->candidates)};
-    if (pool->n) req->strategy->plan(req, out);
+    if (req->batch) req->strategy->plan(req, out);
     if (out->memory <= ctx->cap) return SCANT_OK;
     return scant__fail(
         ctx, SCANT_ENOMEM,
@@ -128,18 +129,15 @@ static scant_status hand_out(const select_req *req, scant_picks **out) {
 }
 
 static scant_status run(select_req *req, size_t asked) {
-    TRY(select_pool_read(req->arena, &req->pool));
-    size_t available = req->pool.available;
-    if (available == 0)
+    if (req->batch == 0)
         scant__warn(req->ctx, "no row is left to pick");
-    else if (asked > available)
+    else if (asked > req->batch)
         scant__warn(req->ctx, "%zu rows were asked for, but only %zu can be picked",
-                    asked, available);
-    req->batch = req->batch < available ? req->batch : available;
+                    asked, req->batch);
     req->picks = scant__arena_alloc(req->arena, req->batch + 1, sizeof *req->picks);
     req->info = scant__arena_alloc(req->arena, SELECT_INFO, sizeof *req->info);
     if (!req->picks || !req->info) return SCANT_ENOMEM;
-    return available ? req->strategy->select(req) : SCANT_OK;
+    return req->batch ? req->strategy->select(req) : SCANT_OK;
 }
 
 scant_status scant_select(scant_ctx *ctx, const char *strategy,
