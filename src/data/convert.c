@@ -198,8 +198,7 @@ static void convert_i64(scant_dtype dtype, const void *from, size_t n,
     }
 }
 
-/* Elements of the wanted type in native order need no more than a copy, aligned or not.
- */
+/* Elements of the wanted type in native order need but a copy, aligned or not. */
 static bool copied(const scant_array *array, scant_dtype dtype, size_t first,
                    size_t count, void *out) {
     assert(first <= array->count && count <= array->count - first);

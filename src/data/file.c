@@ -93,8 +93,7 @@ static int follow_links(char path[PATH_MAX]) {
     return ELOOP;
 }
 
-/* A new file beside target, its name in temp. Returns the descriptor, or -1 with errno.
- */
+/* A new file beside target, its name in temp. Returns the descriptor, or -1 and errno. */
 static int open_temp(const char *target, mode_t mode, char temp[PATH_MAX]) {
     size_t dir = dir_length(target);
     for (int i = 0; i < MAX_TRIES; i++) {

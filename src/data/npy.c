@@ -22,8 +22,7 @@ bool scant__npy_magic(const unsigned char *bytes, size_t size) {
     return size >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
 }
 
-/* ---- dtype ---------------------------------------------------------------------------
- */
+/* ---- dtype ---------------------------------------------------------------------- */
 
 /* What a kind is, in a person's words, and what to do about it where numbers or strings
  * were expected. */
@@ -86,8 +85,7 @@ static scant_status check_dtype(scant_ctx *ctx, const char *name, scant__npy_wan
                        h->descr, expected);
 }
 
-/* ---- shape and size ------------------------------------------------------------------
- */
+/* ---- shape and size ------------------------------------------------------------- */
 
 static void print_shape(const size_t *shape, size_t ndim, char *out, size_t size) {
     size_t at = 0;
@@ -115,8 +113,7 @@ static scant_status check_shape(scant_ctx *ctx, const char *name, scant__npy *h)
     return SCANT_OK;
 }
 
-/* ---- the whole -----------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------ */
 
 static scant_status not_npy(scant_ctx *ctx, const char *name, const unsigned char *bytes,
                             size_t size) {
@@ -176,8 +173,7 @@ scant_status scant__npy_parse(scant_ctx *ctx, const char *name,
     return SCANT_OK;
 }
 
-/* ---- writing -------------------------------------------------------------------------
- */
+/* ---- writing -------------------------------------------------------------------- */
 
 /* The dict literal; returns its length, with the blanks NumPy leaves for shape[0] to grow
  * in place. */

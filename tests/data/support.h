@@ -21,8 +21,7 @@
 
 #include "data/array.h"
 
-/* ---- context -------------------------------------------------------------------------
- */
+/* ---- context -------------------------------------------------------------------- */
 
 typedef struct memory {
     size_t calls, live;
@@ -64,8 +63,7 @@ static inline void assert_says(scant_ctx *ctx, const char *name, const char *tex
                  text);
 }
 
-/* ---- files ---------------------------------------------------------------------------
- */
+/* ---- files ---------------------------------------------------------------------- */
 
 static char dir[256];
 
@@ -106,8 +104,7 @@ static inline const char *put(const char *name, const void *bytes, size_t size) 
     return path;
 }
 
-/* ---- bytes ---------------------------------------------------------------------------
- */
+/* ---- bytes ---------------------------------------------------------------------- */
 
 typedef struct buffer {
     unsigned char bytes[16384];
