@@ -120,7 +120,7 @@ bool cli_read_number(const char *text, size_t min, size_t max, size_t *out);
 bool cli_read_seed(const char *text, uint64_t *out);
 bool cli_read_size(const char *text, size_t *out);
 /* Whether word is one of "a|b|c". */
-bool cli_is_choice(const char *choices, const char *word, size_t length);
+bool cli_is_choice(const char *choices, const char *word);
 
 /* ---- commands ---------------------------------------------------------------------- */
 
@@ -180,7 +180,6 @@ int cli_usage(const cli_command *command, const char *format, ...) CLI_PRINTF(2,
 typedef const char *(*cli_name_at)(const void *names, size_t i);
 char *cli_suggest(const char *word, const char *before, const void *names, size_t count,
                   cli_name_at name_at);
-char *cli_suggest_strategy(const char *word);
 /* Says that there is no such strategy; returns CLI_USAGE. */
 int cli_unknown_strategy(const cli_command *command, const char *word);
 

@@ -75,7 +75,7 @@ static int store(const cli_command *command, const cli_flag *flag, char *value,
         *(bool *)at = true;
         return CLI_DONE;
     case CLI_CHOICE:
-        if (!cli_is_choice(flag->arg, value, strlen(value)))
+        if (!cli_is_choice(flag->arg, value))
             return cli_usage(command, "--%s is one of %s, not '%s'", flag->name,
                              flag->arg, value);
         *(const char **)at = value;

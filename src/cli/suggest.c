@@ -60,17 +60,11 @@ static const char *strategy_name(const void *names, size_t i) {
     return list[i]->name;
 }
 
-char *cli_suggest_strategy(const char *word) {
-    size_t count;
-    const scant_strategy_info *const *list = scant_strategies(&count);
-    return cli_suggest(word, "", list, count, strategy_name);
-}
-
 int cli_unknown_strategy(const cli_command *command, const char *word) {
-    char *hint = cli_suggest_strategy(word);
     cli_text text = {0};
     size_t count;
     const scant_strategy_info *const *list = scant_strategies(&count);
+    char *hint = cli_suggest(word, "", list, count, strategy_name);
     for (size_t i = 0; i < count; i++)
         cli_text_addf(&text, "%s%s", i ? ", " : "", list[i]->name);
     if (*hint)

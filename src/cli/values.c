@@ -72,7 +72,8 @@ bool cli_read_size(const char *text, size_t *out) {
     return true;
 }
 
-bool cli_is_choice(const char *choices, const char *word, size_t length) {
+bool cli_is_choice(const char *choices, const char *word) {
+    size_t length = strlen(word);
     while (length > 0) {
         size_t span = strcspn(choices, "|");
         if (span == length && memcmp(choices, word, length) == 0) return true;
