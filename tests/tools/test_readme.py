@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the README shows is what the program does."""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("SCANT_BUILD", os.path.join(ROOT, "build"))
+
+
+def read(name):
+    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+        return file.read()
+
+
+class Readme(unittest.TestCase):
+    def test_the_example_prints_what_it_says(self):
+        demo = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "demo"), BUILD],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(demo.returncode, 0, demo.stderr)
+        block = re.search(r"test_readme\.py -->\n```console\n\$ (.*)\n((?:.*\n)*?)```",
+                          read("README.md"))
+        command = block[1].replace("build/", BUILD + "/").split()
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, block[2])
+
+    def test_the_table_lists_every_strategy_in_order(self):
+        listed = subprocess.run([os.path.join(BUILD, "scant"), "strategies", "--format",
+                                 "json"], capture_output=True, text=True, check=True).stdout
+        names = re.findall(r'"name": *"([^"]+)"', listed)
+        table = read("README.md").split("## Strategies")[1].split("\n## ")[0]
+        self.assertEqual(re.findall(r"^\| `([^`]+)`", table, re.M), names)
+
+
+if __name__ == "__main__":
+    unittest.main()
