@@ -98,7 +98,7 @@ class Determinism(Case):
             if one.returncode == 2:
                 continue  # it needs what is not here
             self.assertEqual(one.returncode, 0, one.stderr)
-            for threads in (0, 2, 3, 8):
+            for threads in (0, 2, 5):
                 self.assertEqual(self.ok(*call, "--threads", threads), one.stdout, name)
 
     def test_the_seed_decides(self):
@@ -160,7 +160,7 @@ class Long(Case):
             file.write("old")
         child = self.start("--out", out)
         child.send_signal(signal.SIGINT)
-        stdout, stderr = child.communicate(timeout=20)
+        stdout, stderr = child.communicate(timeout=60)
         self.assertEqual((child.returncode, stdout), (130, ""), stderr)
         self.assertIn("interrupted", stderr)
         with open(out, encoding="utf-8") as file:
@@ -172,7 +172,7 @@ class Long(Case):
         child.send_signal(signal.SIGINT)
         child.send_signal(signal.SIGINT)
         begun = time.monotonic()
-        self.assertEqual(child.wait(timeout=20), 130)
+        self.assertEqual(child.wait(timeout=60), 130)
         self.assertLess(time.monotonic() - begun, 5)
 
     def test_ignored_ctrl_c_stays_ignored(self):
@@ -191,16 +191,15 @@ class Long(Case):
 
     def test_progress_as_plain_lines_when_asked_for(self):
         child = self.start("--progress")
-        time.sleep(1.5)
+        line = child.stderr.readline()
         child.send_signal(signal.SIGINT)
-        _, stderr = child.communicate(timeout=20)
-        self.assertRegex(stderr, r"(?m)^scant: .+: +\d+%, \d+:\d\d elapsed")
-        self.assertNotIn("\r", stderr)
+        self.assertRegex(line, r"^scant: .+: +\d+%, \d+:\d\d elapsed.*\n$")
+        self.assertNotIn("\r", line)
 
     def test_no_progress_off_a_terminal(self):
         child = self.start()
         child.send_signal(signal.SIGINT)
-        self.assertEqual(child.communicate(timeout=20)[1].count("\n"), 1)
+        self.assertEqual(child.communicate(timeout=60)[1].count("\n"), 1)
 
     def test_the_bar_is_one_line_and_goes_away(self):
         call = self.call[:3] + [400] + self.call[4:]
