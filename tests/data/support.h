@@ -6,49 +6,16 @@
 #ifndef SCANT_TESTS_DATA_SUPPORT_H
 #define SCANT_TESTS_DATA_SUPPORT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "../support.h"
 
 #include "data/array.h"
 
 /* ---- context -------------------------------------------------------------------- */
-
-typedef struct memory {
-    size_t calls, live;
-    size_t fail_at; /* this call gets nothing; SIZE_MAX: none fails */
-} memory;
-
-static inline void *memory_allocate(void *user, size_t bytes) {
-    memory *m = user;
-    if (m->calls++ == m->fail_at) return NULL;
-    m->live++;
-    return malloc(bytes);
-}
-
-static inline void memory_release(void *user, void *block) {
-    memory *m = user;
-    m->live--;
-    free(block);
-}
-
-static inline scant_ctx *ctx_counting(memory *m) {
-    scant_ctx *ctx;
-    scant_ctx_opts opts = {
-        .user = m, .allocate = memory_allocate, .release = memory_release};
-    *m = (memory){.fail_at = SIZE_MAX};
-    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
-    return ctx;
-}
 
 static inline void ctx_end(scant_ctx *ctx, memory *m) {
     scant_ctx_destroy(ctx);
