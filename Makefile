@@ -44,7 +44,7 @@ demo: ## a pool of made-up points, and what three strategies choose of it
 bench: ## speed, side by side with NumPy
 	@tools/deps build bench
 	@$(MAKE) --no-print-directory all
-	@tools/bench $(PYTHON) $(BUILD)
+	@$(PYTHON) bench/bench.py --build $(BUILD)
 
 install: all ## into PREFIX (/usr/local), below DESTDIR where given
 	cmake --install $(BUILD) --prefix $(PREFIX)

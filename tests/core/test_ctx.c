@@ -2,16 +2,10 @@
  *
  * The context: statuses, defaults, error text, callbacks.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/ctx.h"
+#include "support.h"
 
 static void every_status_has_its_name_and_text(void **state) {
     (void)state;

@@ -5,18 +5,12 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/parfor.h"
+#include "support.h"
 
 enum { MAX_BLOCKS = 1000, MAX_THREADS = 5 };
 static const unsigned thread_counts[] = {1, 2, MAX_THREADS};
@@ -53,7 +47,7 @@ static void every_block_runs_exactly_once(void **state) {
     (void)state;
     static const size_t blocks[] = {0, 1, 2, 7, MAX_BLOCKS};
     for (size_t k = 0; k < THREAD_COUNTS; k++) {
-        scant_ctx *ctx = context((scant_ctx_opts){0}, thread_counts[k]);
+        scant_ctx *ctx = ctx_threads(thread_counts[k]);
         for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
             tally t = {.threads = thread_counts[k]};
             for (size_t i = 0; i < MAX_THREADS; i++) atomic_flag_clear(&t.busy[i]);
@@ -86,7 +80,7 @@ static scant_status fail_block(void *arg, size_t block, unsigned worker,
 static void the_lowest_failing_block_is_reported(void **state) {
     (void)state;
     for (size_t k = 0; k < THREAD_COUNTS; k++) {
-        scant_ctx *ctx = context((scant_ctx_opts){0}, thread_counts[k]);
+        scant_ctx *ctx = ctx_threads(thread_counts[k]);
         /* Many turns, as the order in which threads get there is chance. */
         for (size_t turn = 0; turn < 2000; turn++) {
             failing f = {.first = turn % 50};
@@ -102,7 +96,7 @@ static void the_lowest_failing_block_is_reported(void **state) {
 
 static void a_failure_ends_the_loop_soon(void **state) {
     (void)state;
-    scant_ctx *ctx = context((scant_ctx_opts){0}, 1);
+    scant_ctx *ctx = ctx_threads(1);
     failing f = {.first = 3};
     assert_int_equal(scant__parfor(ctx, NULL, MAX_BLOCKS, fail_block, &f), SCANT_EINPUT);
     assert_int_equal(atomic_load(&f.runs), 4);
@@ -111,7 +105,7 @@ static void a_failure_ends_the_loop_soon(void **state) {
 
 static void a_loop_that_failed_does_not_spoil_the_next(void **state) {
     (void)state;
-    scant_ctx *ctx = context((scant_ctx_opts){0}, 2);
+    scant_ctx *ctx = ctx_threads(2);
     failing f = {.first = 0}, none = {.first = MAX_BLOCKS};
     assert_int_equal(scant__parfor(ctx, NULL, 10, fail_block, &f), SCANT_EIO);
     assert_int_equal(scant__parfor(ctx, NULL, 10, fail_block, &none), SCANT_OK);
