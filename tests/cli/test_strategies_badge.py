@@ -170,6 +170,10 @@ class Precision(StrategyCase):
                     self.judge("badge", 50, self.inputs(**arrays), **arrays, bias=bias,
                                normalise=normalise)
 
+    def test_subnormal_doubles_have_no_square(self):
+        H, Z = noise(19, 10, 3, 4)
+        self.check(H * 1e-310, batch=10, logits=Z)
+
     def test_a_large_common_offset(self):
         H, Z = noise(11, 60, 9, 4)
         for dtype, offset in (("f4", 100), ("f4", 1e4), ("f8", 1e8)):

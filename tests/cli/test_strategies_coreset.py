@@ -160,6 +160,13 @@ class Precision(StrategyCase):
                                   labelled=labelled):
                     self.check((H * scale).astype(dtype), 50, normalise, labelled)
 
+    def test_subnormal_doubles_are_numbers_like_others(self):
+        # Their squares are 0, so this one is by hand: the mean is 4.
+        X = np.array([[1.0], [2], [4], [9]]) * 1e-310
+        indices, scores = self.pick("coreset", 4, self.inputs(features=X))
+        self.assertEqual(indices, [2, 3, 0, 1])
+        np.testing.assert_allclose(np.array(scores) * 1e300 * 1e10, [0, 5, 3, 1], rtol=1e-5)
+
     def test_a_large_common_offset(self):
         H, _ = noise(9, 80, 20, 2)
         for dtype, offset in (("f4", 30), ("f4", 1e3), ("f4", 1e5), ("f8", 1e3), ("f8", 1e8)):
