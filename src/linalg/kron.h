@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kronecker rows g_i = a_i x h_i+ of a view (linalg/products.h) without building them:
+ * the last layer's gradients, C d+ numbers each, are worked with as C + d+.
+ *
+ *     |g_i|^2     = |a_i|^2 |h_i+|^2
+ *     <g_i, g_j>  = (a_i . a_j) (h_i+ . h_j+)
+ *     sum w_i g_i = A^T diag(w) H+      (C, d+)
+ *     <g_i, R>    = a_i^T R h_i+
+ *
+ * The same to the bit at any thread count; memory as linalg/products.h says. With v->a
+ * NULL, norms and pairs are those of H+ alone; sums and dots need it.
+ */
+#ifndef SCANT_LINALG_KRON_H
+#define SCANT_LINALG_KRON_H
+
+#include "linalg/products.h"
+
+/* out (m) = |g_i|^2. C + d+ multiply-adds a row. */
+scant_status la_kron_norms(const la_view *v, double *out, la_work *work);
+size_t la_kron_norms_memory(const la_view *v, unsigned threads);
+
+/* out (m, k) = <g_i, g_j>, i over the view, j over the k rows of its matrices that
+ * `others` names (NULL: 0..k-1). The view's rows are read once for every LA_BLOCK others:
+ * let the longer list be the view's. C + d+ multiply-adds a pair; and LA_BLOCK rows more
+ * of memory, for others. */
+scant_status la_kron_pairs(const la_view *v, const size_t *others, size_t k, double *out,
+                           la_work *work);
+size_t la_kron_pairs_memory(const la_view *v, size_t k, unsigned threads);
+
+/* out (C, d+) = sum of w_i g_i; w is indexed by the rows' numbers, NULL: ones. Few rows
+ * of many are best named by the view: rows of weight 0 are read too. C d+ multiply-adds a
+ * row. */
+scant_status la_kron_sum(const la_view *v, const double *w, double *out, la_work *work);
+size_t la_kron_sum_memory(const la_view *v, unsigned threads);
+
+/* out (m) = <g_i, r> with r (C, d+). C d+ multiply-adds a row. */
+scant_status la_kron_dots(const la_view *v, const double *r, double *out, la_work *work);
+size_t la_kron_dots_memory(const la_view *v, unsigned threads);
+
+#endif

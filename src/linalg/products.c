@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A walk goes in rounds. A round is `parts` runs of `depth` blocks; a task is one part,
+ * or one stripe of columns of it. A part has a partial sum of its own, kept from round to
+ * round: so all workers read the same stretch of the matrix, and cancel is polled often.
+ * Stripes cost another widening of the same rows: they serve where partial sums are too
+ * large for many parts, and only where there is far more to multiply than to widen. What
+ * is no sum is one round of as many parts as it takes.
+ */
+#include "linalg/products.h"
+
+#include <assert.h>
+#include <cblas.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/parfor.h"
+
+enum {
+    FETCH = 32,            /* rows converted at a time: they stay in the nearest cache */
+    TASKS = 32,            /* of a round of a sum, if the sizes allow */
+    DEPTH = 16,            /* blocks a task at most */
+    TASK_WORK = 8 << 20,   /* multiply-adds worth a task: some tenths of a millisecond */
+    SUM_BYTES = 32 << 20,  /* of partial sums beside the first */
+    STRIPE = 128,          /* columns at least */
+    STRIPE_WORK = 16,      /* multiply-adds for each number widened, at least */
+    LINE = 64,             /* bytes that the worker's pieces are aligned to */
+    ALLOCATOR_SPARE = 256, /* what an arena and the allocator add to a block */
+};
+
+/* ---- sizes ------------------------------------------------------------------------ */
+
+size_t la_size_mul(size_t a, size_t b) {
+    size_t out = SIZE_MAX;
+    scant__mul(a, b, &out);
+    return out;
+}
+
+size_t la_size_add(size_t a, size_t b) {
+    size_t out = SIZE_MAX;
+    scant__add(a, b, &out);
+    return out;
+}
+
+static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
+static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
+static size_t over(size_t a, size_t b) { return a / b + (a % b != 0); }
+
+static size_t doubles(size_t rows, size_t width) { /* bytes, in whole lines */
+    size_t bytes = la_size_mul(la_size_mul(rows, width), sizeof(double));
+    return la_size_add(bytes, LINE - 1) / LINE * LINE;
+}
+
+scant_status la_fits(scant_ctx *ctx, size_t size) {
+    if (size <= INT_MAX) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT, "%zu columns are more than BLAS can take (%d)",
+                       size, INT_MAX);
+}
+
+/* ---- rows as doubles -------------------------------------------------------------- */
+
+size_t la_view_width(const la_view *v) { return v->h->d + (v->bias != 0); }
+
+size_t la_view_raw(const la_view *v) {
+    size_t count = lesser(v->m, FETCH), h = la_rows_scratch(v->h, count);
+    return v->a ? greater(h, la_rows_scratch(v->a, count)) : h;
+}
+
+/* Written out: compilers vectorise no such loop at -O2. */
+static void to_double(const float *x, size_t n, double *out) {
+    typedef float f4 __attribute__((vector_size(16)));
+    typedef double d4 __attribute__((vector_size(32)));
+    size_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        f4 four;
+        memcpy(&four, x + k, sizeof four);
+        d4 wide = __builtin_convertvector(four, d4);
+        memcpy(out + k, &wide, sizeof wide);
+    }
+    for (; k < n; k++) out[k] = (double)x[k];
+}
+
+/* Rows of matrix at places first.. of the view, width apart. */
+static void widen(const la_view *v, const la_rows *matrix, size_t first, size_t count,
+                  size_t width, double *out, void *raw) {
+    for (size_t i = 0, run; i < count; i += run) {
+        size_t row = v->rows ? v->rows[first + i] : first + i;
+        size_t most = lesser(count - i, FETCH);
+        for (run = 1; run < most; run++)
+            if (v->rows && v->rows[first + i + run] != row + run) break;
+        const void *from = la_rows_get(matrix, row, run, raw);
+        for (size_t r = 0; r < run; r++) {
+            double *to = out + (i + r) * width;
+            size_t skip = r * matrix->pitch;
+            if (matrix->type == LA_F64)
+                memcpy(to, (const double *)from + skip, matrix->d * sizeof *to);
+            else
+                to_double((const float *)from + skip, matrix->d, to);
+        }
+    }
+}
+
+void la_view_load(const la_view *v, size_t first, size_t count, double *h, double *a,
+                  void *raw) {
+    size_t d = v->h->d, width = la_view_width(v);
+    widen(v, v->h, first, count, width, h, raw);
+    for (size_t i = 0; width > d && i < count; i++) h[i * width + d] = v->bias;
+    if (a) widen(v, v->a, first, count, v->a->d, a, raw);
+}
+
+/* ---- the walk --------------------------------------------------------------------- */
+
+typedef struct cut {
+    size_t rows; /* a block */
+    size_t blocks, depth, parts, stripes;
+    size_t h, a, raw, room; /* bytes of a worker's pieces */
+    size_t sum;             /* bytes of a partial sum */
+    size_t memory;
+} cut;
+
+static cut cut_up(const la_view *v, const la_job *job, unsigned threads) {
+    size_t width = la_view_width(v), classes = v->a ? v->a->d : 0;
+    cut c = {.rows = lesser(v->m, LA_BLOCK), .stripes = 1};
+    c.blocks = over(v->m, LA_BLOCK);
+    c.depth = TASK_WORK / la_size_mul(LA_BLOCK, la_size_add(job->cost, 1));
+    c.depth = greater(1, lesser(c.depth, DEPTH));
+    c.parts = greater(1, over(c.blocks, c.depth));
+    if (job->height) {
+        c.sum = doubles(job->height, job->width);
+        c.parts = lesser(lesser(c.parts, TASKS), 1 + SUM_BYTES / c.sum);
+        size_t worth = la_size_mul(job->height, job->width) / (width + classes);
+        c.stripes = lesser(over(TASKS, c.parts), over(job->width, STRIPE));
+        c.stripes = greater(1, lesser(c.stripes, worth / STRIPE_WORK));
+        if (la_size_mul(v->m, job->cost) < TASK_WORK) c.stripes = 1;
+    }
+    c.h = doubles(c.rows, width);
+    c.a = doubles(c.rows, classes);
+    c.raw = la_size_add(la_view_raw(v), LINE - 1) / LINE * LINE;
+    c.room = doubles(c.rows, job->room);
+    size_t worker = la_size_add(la_size_add(c.h, c.a), la_size_add(c.raw, c.room));
+    c.memory = la_size_mul(worker, lesser(threads, c.parts * c.stripes));
+    c.memory = la_size_add(c.memory, la_size_mul(c.parts - 1, c.sum));
+    c.memory = la_size_add(c.memory, ALLOCATOR_SPARE);
+    return c;
+}
+
+size_t la_walk_memory(const la_view *v, const la_job *job, unsigned threads) {
+    return cut_up(v, job, threads).memory;
+}
+
+scant_status la_work_init(la_work *work, scant__arena *arena, size_t memory) {
+    *work = (la_work){.ctx = arena->ctx, .memory = memory};
+    work->room = scant__arena_alloc(arena, memory - ALLOCATOR_SPARE, 1);
+    return work->room ? SCANT_OK : SCANT_ENOMEM;
+}
+
+typedef struct walk {
+    const la_view *v;
+    const la_job *job;
+    cut c;
+    double *sum;           /* of the first part */
+    unsigned char *others; /* of the others, then the workers' pieces */
+    size_t start;          /* the round's first block */
+} walk;
+
+static double *part_sum(const walk *w, size_t part) {
+    if (!part || !w->c.sum) return w->sum;
+    return (double *)(void *)(w->others + (part - 1) * w->c.sum);
+}
+
+static scant_status walk_task(void *arg, size_t task, unsigned worker,
+                              scant__fault *fault) {
+    (void)fault;
+    const walk *w = arg;
+    const cut *c = &w->c;
+    size_t part = task / c->stripes, stripe = task % c->stripes;
+    size_t columns = over(over(w->job->width, c->stripes), 8) * 8;
+    unsigned char *room = w->others + (c->parts - 1) * c->sum;
+    room += worker * (c->h + c->a + c->raw + c->room);
+    la_block b = {.rows = w->v->rows,
+                  .h = (double *)(void *)room,
+                  .a = w->v->a ? (double *)(void *)(room + c->h) : NULL,
+                  .room = (double *)(void *)(room + c->h + c->a),
+                  .sum = part_sum(w, part),
+                  .from = lesser(stripe * columns, w->job->width),
+                  .to = lesser((stripe + 1) * columns, w->job->width)};
+    size_t end = lesser(w->start + (part + 1) * c->depth, c->blocks);
+    for (size_t i = w->start + part * c->depth; i < end; i++) {
+        b.first = i * LA_BLOCK;
+        b.count = lesser(w->v->m - b.first, LA_BLOCK);
+        la_view_load(w->v, b.first, b.count, b.h, b.a, room + c->h + c->a + c->room);
+        w->job->fn(w->job->arg, &b);
+    }
+    return SCANT_OK;
+}
+
+static scant_status walk_rounds(walk *w, la_work *work) {
+    const cut *c = &w->c;
+    size_t round = c->parts * c->depth;
+    const char *inner = c->blocks <= round ? work->phase : NULL;
+    for (; w->start < c->blocks; w->start += round) {
+        size_t tasks = lesser(over(c->blocks - w->start, c->depth), c->parts);
+        TRY(scant__parfor(work->ctx, inner, tasks * c->stripes, walk_task, w));
+        size_t done = lesser(w->start + round, c->blocks);
+        if (!inner) TRY(scant__tick(work->ctx, work->phase, done, c->blocks));
+    }
+    return SCANT_OK;
+}
+
+scant_status la_walk(const la_view *v, const la_job *job, double *sum, la_work *work) {
+    walk w = {.v = v, .job = job, .sum = sum, .others = work->room};
+    TRY(la_fits(work->ctx, la_view_width(v)));
+    if (v->a) TRY(la_fits(work->ctx, v->a->d));
+    w.c = cut_up(v, job, work->ctx->threads);
+    if (w.c.memory > work->memory)
+        return scant__fail(work->ctx, SCANT_EINTERNAL,
+                           "a product needs %zu bytes and was planned with %zu",
+                           w.c.memory, work->memory);
+    size_t size = job->height * job->width;
+    for (size_t p = 0; size && p < w.c.parts; p++)
+        memset(part_sum(&w, p), 0, size * sizeof *sum);
+    TRY(walk_rounds(&w, work));
+    for (size_t p = 1; size && p < w.c.parts; p++) {
+        const double *part = part_sum(&w, p);
+        for (size_t k = 0; k < size; k++) sum[k] += part[k];
+    }
+    return SCANT_OK;
+}
+
+/* ---- BLAS ------------------------------------------------------------------------- */
+
+void la_nn(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b,
+           size_t ldb, double *c, size_t ldc) {
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a,
+                (int)lda, b, (int)ldb, 0, c, (int)ldc);
+}
+
+void la_nt(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b,
+           size_t ldb, double *c, size_t ldc) {
+    if (n == 1) { /* no packing: half the time */
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)m, (int)k, 1, a, (int)lda, b, 1, 0,
+                    c, (int)ldc);
+        return;
+    }
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)k, 1, a,
+                (int)lda, b, (int)ldb, 0, c, (int)ldc);
+}
+
+void la_tn_add(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b,
+               size_t ldb, double *c, size_t ldc) {
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a,
+                (int)lda, b, (int)ldb, 1, c, (int)ldc);
+}
+
+/* ---- products --------------------------------------------------------------------- */
+
+typedef struct product {
+    size_t width;    /* d+ */
+    const double *w; /* weights, or NULL */
+    const double *b; /* of la_times: (d+, k) */
+    size_t k;
+    double *out;
+} product;
+
+/* The stripe's columns of the upper triangle. */
+static void gram_block(void *arg, const la_block *b) {
+    const product *p = arg;
+    size_t width = p->width, columns = b->to - b->from;
+    for (size_t i = 0; p->w && i < b->count; i++) {
+        double weight = p->w[la_block_row(b, i)], root = sqrt(weight);
+        assert(weight >= 0);
+        for (size_t k = 0; k < b->to; k++) b->h[i * width + k] *= root;
+    }
+    const double *h = b->h + b->from;
+    if (!columns) return;
+    la_tn_add(b->from, columns, b->count, b->h, width, h, width, b->sum + b->from, width);
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, (int)columns, (int)b->count, 1, h,
+                (int)width, 1, b->sum + b->from * width + b->from, (int)width);
+}
+
+static la_job gram_job(const la_view *v, product *p) {
+    size_t width = la_view_width(v);
+    return (la_job){.fn = gram_block,
+                    .arg = p,
+                    .cost = la_size_mul(width, width) / 2,
+                    .height = width,
+                    .width = width};
+}
+
+size_t la_gram_memory(const la_view *v, unsigned threads) {
+    la_job job = gram_job(v, NULL);
+    return la_walk_memory(v, &job, threads);
+}
+
+scant_status la_gram(const la_view *v, const double *w, double *out, la_work *work) {
+    product p = {.width = la_view_width(v), .w = w};
+    la_job job = gram_job(v, &p);
+    TRY(la_walk(v, &job, out, work));
+    for (size_t i = 0; i < p.width; i++)
+        for (size_t j = 0; j < i; j++) out[i * p.width + j] = out[j * p.width + i];
+    return SCANT_OK;
+}
+
+static void sums_block(void *arg, const la_block *b) {
+    const product *p = arg;
+    for (size_t i = 0; i < b->count; i++) {
+        double weight = p->w ? p->w[la_block_row(b, i)] : 1;
+        const double *h = b->h + i * p->width;
+        for (size_t k = b->from; k < b->to; k++) b->sum[k] += weight * h[k];
+    }
+}
+
+static la_job sums_job(const la_view *v, product *p) {
+    size_t width = la_view_width(v);
+    return (la_job){
+        .fn = sums_block, .arg = p, .cost = width, .height = 1, .width = width};
+}
+
+size_t la_sums_memory(const la_view *v, unsigned threads) {
+    la_job job = sums_job(v, NULL);
+    return la_walk_memory(v, &job, threads);
+}
+
+scant_status la_sums(const la_view *v, const double *w, double *out, la_work *work) {
+    product p = {.width = la_view_width(v), .w = w};
+    la_job job = sums_job(v, &p);
+    return la_walk(v, &job, out, work);
+}
+
+static void times_block(void *arg, const la_block *b) {
+    const product *p = arg;
+    la_nn(b->count, p->k, p->width, b->h, p->width, p->b, p->k, p->out + b->first * p->k,
+          p->k);
+}
+
+static la_job times_job(const la_view *v, size_t k, product *p) {
+    return (la_job){
+        .fn = times_block, .arg = p, .cost = la_size_mul(la_view_width(v), k)};
+}
+
+size_t la_times_memory(const la_view *v, size_t k, unsigned threads) {
+    la_job job = times_job(v, k, NULL);
+    return la_walk_memory(v, &job, threads);
+}
+
+scant_status la_times(const la_view *v, const double *b, size_t k, double *out,
+                      la_work *work) {
+    product p = {.width = la_view_width(v), .b = b, .k = k, .out = out};
+    la_job job = times_job(v, k, &p);
+    TRY(la_fits(work->ctx, k));
+    return la_walk(v, &job, NULL, work);
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kronecker rows against rows that are really built; the same bits however they are
+ * served and whatever the thread count; memory as planned.
+ */
+#include <math.h>
+
+#include "linalg/kron.h"
+#include "support.h"
+
+/* Sums of up to C d+ or m terms go in blocks: chains below 1500 roundings of 2^-53, so
+ * 1.7e-13 of the sum of magnitudes; a product of two such sums has twice that. */
+static const double NEAR = 1e-12;
+
+static const unsigned thread_counts[] = {1, 2, 3};
+enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
+
+/* ---- matrices ---------------------------------------------------------------------- */
+
+static void fetch(const void *self, size_t first, size_t count, void *out) {
+    const la_rows *direct = self;
+    size_t bytes = direct->pitch * la_kernels_for(direct->type)->size;
+    memcpy(out, (const unsigned char *)direct->base + first * bytes, count * bytes);
+}
+
+typedef struct matrix {
+    la_rows rows, direct; /* as served; where fetch() finds them */
+    double *value;        /* (n, d) */
+    void *data;
+} matrix;
+
+/* Values that float holds exactly. Row 3 is row 2 again. m must stay where it is. */
+static void matrix_make(matrix *m, uint64_t seed, size_t n, size_t d, la_type type,
+                        bool direct) {
+    size_t pitch = la_pitch(type, d);
+    m->value = malloc(n * d * sizeof(double));
+    m->data = calloc(n * pitch, la_kernels_for(type)->size);
+    assert_true(m->value && m->data);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < d; k++) {
+            double x = (double)(float)(2 * unit_at(seed, (i == 3 ? 2 : i) * d + k) - 0.8);
+            m->value[i * d + k] = x;
+            if (type == LA_F64)
+                ((double *)m->data)[i * pitch + k] = x;
+            else
+                ((float *)m->data)[i * pitch + k] = (float)x;
+        }
+    m->direct = (la_rows){.n = n, .d = d, .pitch = pitch, .type = type, .base = m->data};
+    m->rows = m->direct;
+    if (!direct) m->rows.base = NULL, m->rows.fetch = fetch, m->rows.self = &m->direct;
+}
+
+static void matrix_end(matrix *m) {
+    free(m->value);
+    free(m->data);
+}
+
+/* A problem: rows, weights, a matrix R, others to pair with. */
+typedef struct problem {
+    matrix h, a;
+    la_view v;
+    size_t width, classes, others;
+    double *w, *r;
+    size_t *list, *other;
+} problem;
+
+typedef struct shape {
+    size_t n, d, c;
+    bool bias;
+} shape;
+
+/* One row, one column, two classes and a thousand, blocks that end early, others in two
+ * blocks (300 rows and more), stripes (200 x 300), several rounds (140000). */
+static const shape shapes[] = {
+    {1, 1, 2, false},    {1, 1, 2, true},       {2, 3, 2, true},     {7, 1, 1000, true},
+    {20, 2, 1000, true}, {256, 4, 3, false},    {257, 5, 10, true},  {700, 3, 4, true},
+    {30, 9, 7, true},    {600, 299, 200, true}, {140000, 1, 2, true}};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static bool is_small(const shape *s) { return s->n * s->d * s->c <= 70000; }
+
+/* how: bits for types and ways of serving. listed: a list with runs and repeats. */
+static void problem_make(problem *p, const shape *s, unsigned how, bool listed) {
+    matrix_make(&p->h, 7, s->n, s->d, how & 1 ? LA_F64 : LA_F32, how & 2);
+    matrix_make(&p->a, 8, s->n, s->c, how & 4 ? LA_F64 : LA_F32, how & 8);
+    p->v = (la_view){.h = &p->h.rows, .a = &p->a.rows, .m = s->n};
+    p->v.bias = s->bias ? 0.5 : 0;
+    p->width = la_view_width(&p->v);
+    p->classes = s->c;
+    p->others = s->n < 400 ? s->n : s->n > 1000 ? 2 : 400;
+    p->w = malloc(s->n * sizeof *p->w);
+    p->r = malloc(p->width * s->c * sizeof *p->r);
+    p->list = malloc(s->n * sizeof *p->list);
+    p->other = malloc(p->others * sizeof *p->other);
+    assert_true(p->w && p->r && p->list && p->other);
+    for (size_t i = 0; i < s->n; i++) {
+        p->w[i] = i % 5 ? normal_at(9, i) : 0;
+        p->list[i] = i % 100 < 60 ? i : (s->n - i) * 7 % s->n;
+    }
+    for (size_t i = 0; i < p->width * s->c; i++) p->r[i] = normal_at(10, i);
+    for (size_t j = 0; j < p->others; j++) p->other[j] = j * 3 % s->n;
+    if (listed) p->v.rows = p->list, p->v.m = s->n - s->n / 4;
+}
+
+static void problem_end(problem *p) {
+    matrix_end(&p->h);
+    matrix_end(&p->a);
+    free(p->w);
+    free(p->r);
+    free(p->list);
+    free(p->other);
+}
+
+static size_t row_at(const problem *p, size_t i) { return p->v.rows ? p->v.rows[i] : i; }
+
+/* g (C, d+) of a row of the matrices: what the library never builds. */
+static void build(const problem *p, size_t row, double *g) {
+    for (size_t c = 0; c < p->classes; c++)
+        for (size_t k = 0; k < p->width; k++)
+            g[c * p->width + k] =
+                p->a.value[row * p->classes + c] *
+                (k < p->h.rows.d ? p->h.value[row * p->h.rows.d + k] : p->v.bias);
+}
+
+/* ---- calls, each with a work of exactly its memory ---- */
+
+typedef enum kind { NORMS, PAIRS, SUM, DOTS, KINDS } kind;
+
+static size_t call_size(const problem *p, kind what) {
+    size_t m = p->v.m;
+    return what == PAIRS ? m * p->others : what == SUM ? p->classes * p->width : m;
+}
+
+static size_t call_memory(const problem *p, kind what, unsigned threads) {
+    if (what == NORMS) return la_kron_norms_memory(&p->v, threads);
+    if (what == PAIRS) return la_kron_pairs_memory(&p->v, p->others, threads);
+    if (what == SUM) return la_kron_sum_memory(&p->v, threads);
+    return la_kron_dots_memory(&p->v, threads);
+}
+
+static scant_status call_run(const problem *p, kind what, double *out, la_work *work) {
+    if (what == NORMS) return la_kron_norms(&p->v, out, work);
+    if (what == PAIRS) return la_kron_pairs(&p->v, p->other, p->others, out, work);
+    if (what == SUM) return la_kron_sum(&p->v, p->w, out, work);
+    return la_kron_dots(&p->v, p->r, out, work);
+}
+
+/* Twice with one work, the second over what the first left: both must agree. */
+static double *result(const problem *p, kind what, unsigned threads) {
+    scant_ctx *ctx = ctx_threads(threads);
+    scant__arena arena;
+    la_work work;
+    size_t size = call_size(p, what);
+    double *first = malloc((size + 1) * sizeof *first), *out = malloc((size + 1) * 8);
+    assert_true(first && out);
+    for (size_t i = 0; i <= size; i++) first[i] = out[i] = NAN;
+    scant__arena_init(&arena, ctx);
+    assert_int_equal(la_work_init(&work, &arena, call_memory(p, what, threads)),
+                     SCANT_OK);
+    assert_int_equal(call_run(p, what, first, &work), SCANT_OK);
+    assert_int_equal(call_run(p, what, out, &work), SCANT_OK);
+    assert_memory_equal(first, out, size * sizeof *out);
+    assert_true(isnan(out[size])); /* nothing behind the end */
+    scant__arena_end(&arena);
+    scant_ctx_destroy(ctx);
+    free(first);
+    return out;
+}
+
+/* ---- against rows that are built ---- */
+
+static void check_near(double got, double want, double magnitude) {
+    if (fabs(got - want) <= NEAR * magnitude) return;
+    fail_msg("%.17g is not %.17g (of %.3g)", got, want, magnitude);
+}
+
+static void check_dot(double got, const double *x, const double *y, size_t size) {
+    long double sum = 0, magnitude = 0;
+    for (size_t k = 0; k < size; k++) {
+        sum += (long double)x[k] * y[k];
+        magnitude += fabsl((long double)x[k] * y[k]);
+    }
+    check_near(got, (double)sum, (double)magnitude);
+}
+
+static void check_problem(const problem *p) {
+    size_t m = p->v.m, size = p->classes * p->width;
+    double *g = malloc(size * sizeof *g), *other = malloc(size * sizeof *g);
+    double *norms = result(p, NORMS, 2), *pairs = result(p, PAIRS, 2);
+    double *sum = result(p, SUM, 2), *dots = result(p, DOTS, 2);
+    long double *want = calloc(2 * size, sizeof *want), *magnitude = want + size;
+    for (size_t i = 0; i < m; i++) {
+        build(p, row_at(p, i), g);
+        check_dot(norms[i], g, g, size);
+        check_dot(dots[i], g, p->r, size);
+        for (size_t k = 0; k < size; k++) {
+            long double x = (long double)p->w[row_at(p, i)] * g[k];
+            want[k] += x;
+            magnitude[k] += fabsl(x);
+        }
+        for (size_t j = i % 7; j < p->others; j += 7) {
+            build(p, p->other[j], other);
+            check_dot(pairs[i * p->others + j], g, other, size);
+        }
+    }
+    for (size_t k = 0; k < size; k++)
+        check_near(sum[k], (double)want[k], (double)magnitude[k]);
+    free(g);
+    free(other);
+    free(norms);
+    free(pairs);
+    free(sum);
+    free(dots);
+    free(want);
+}
+
+static void results_are_those_of_rows_that_are_built(void **state) {
+    (void)state;
+    for (size_t s = 0; s < SHAPES; s++)
+        for (unsigned how = 0; is_small(&shapes[s]) && how < 16; how += 5) {
+            problem p;
+            problem_make(&p, &shapes[s], how, how & 2);
+            check_problem(&p);
+            problem_end(&p);
+        }
+}
+
+static void bits_depend_neither_on_threads_nor_on_how_rows_are_served(void **state) {
+    (void)state;
+    for (size_t s = 0; s < SHAPES; s++) {
+        double *want[KINDS] = {NULL};
+        for (unsigned how = 0; how < 16; how += 5) {
+            problem p;
+            problem_make(&p, &shapes[s], how, false);
+            for (unsigned run = 0; run < KINDS * THREAD_COUNTS; run++) {
+                kind what = run % KINDS;
+                double *got = result(&p, what, thread_counts[run / KINDS]);
+                if (!want[what]) {
+                    want[what] = got;
+                    continue;
+                }
+                assert_memory_equal(got, want[what], call_size(&p, what) * sizeof *got);
+                free(got);
+            }
+            problem_end(&p);
+        }
+        for (kind k = 0; k < KINDS; k++) free(want[k]);
+    }
+}
+
+/* Large shapes, where building is too slow, by algebra: with M = sum w_i g_i,
+ * sum_i w_i <g_i, R> = <M, R>, and with two rows as R, <g_i, g_j> is the pair. */
+static void sums_dots_and_pairs_agree_with_each_other(void **state) {
+    (void)state;
+    for (size_t s = 0; s < SHAPES; s++) {
+        problem p;
+        problem_make(&p, &shapes[s], 5, false);
+        size_t size = p.classes * p.width;
+        double *sum = result(&p, SUM, 3), *dots = result(&p, DOTS, 3);
+        double *norms = result(&p, NORMS, 3), *pairs = result(&p, PAIRS, 3);
+        long double left = 0, right = 0, magnitude = 0, length = 0;
+        for (size_t k = 0; k < size; k++) {
+            right += (long double)sum[k] * p.r[k];
+            length += (long double)p.r[k] * p.r[k];
+        }
+        for (size_t i = 0; i < p.v.m; i++) {
+            left += (long double)p.w[i] * dots[i];
+            magnitude += fabsl(p.w[i]) * sqrtl(norms[i] * length); /* Cauchy-Schwarz */
+        }
+        check_near((double)left, (double)right, (double)magnitude);
+        size_t last = p.others - 1, row = p.other[last];
+        build(&p, row, p.r);
+        double *again = result(&p, DOTS, 3);
+        for (size_t i = 0; i < p.v.m; i++)
+            check_near(again[i], pairs[i * p.others + last],
+                       sqrt(norms[i] * norms[row]) * 10);
+        problem_end(&p);
+        free(sum);
+        free(dots);
+        free(norms);
+        free(pairs);
+        free(again);
+    }
+}
+
+/* The squared length of a sum is the sum of all pairs: what dynamics strategies rest on.
+ */
+static void the_length_of_a_sum_is_the_sum_of_pairs(void **state) {
+    (void)state;
+    problem p;
+    problem_make(&p, &(shape){30, 9, 7, true}, 0, false);
+    for (size_t i = 0; i < 30; i++) p.w[i] = 1, p.other[i] = i;
+    double *sum = result(&p, SUM, 2), *pairs = result(&p, PAIRS, 2);
+    long double length = 0, all = 0, magnitude = 0;
+    for (size_t k = 0; k < p.classes * p.width; k++)
+        length += (long double)sum[k] * sum[k];
+    for (size_t k = 0; k < 900; k++) all += pairs[k], magnitude += fabs(pairs[k]);
+    check_near((double)length, (double)all, (double)magnitude);
+    for (size_t i = 0; i < 30; i++) /* row 3 is row 2 again */
+        check_near(pairs[2 * 30 + i], pairs[3 * 30 + i], fabs(pairs[3 * 30 + i]));
+    free(sum);
+    free(pairs);
+    problem_end(&p);
+}
+
+static void a_small_problem_by_hand(void **state) {
+    (void)state;
+    problem p;
+    problem_make(&p, &(shape){2, 1, 2, true}, 15, false);
+    double *h = p.h.data, *a = p.a.data, *w = p.w;
+    h[0] = 3, h[p.h.rows.pitch] = -1, p.v.bias = 1; /* h+ = (3, 1), (-1, 1) */
+    a[0] = 1, a[1] = -1, a[p.a.rows.pitch] = 2, a[p.a.rows.pitch + 1] = 0;
+    w[0] = 1, w[1] = 10;
+    for (size_t i = 0; i < 4; i++) p.r[i] = (double)i + 1; /* (1 2; 3 4) */
+    p.other[0] = 0, p.other[1] = 1;
+    static const double want[KINDS][4] = {
+        {20, 8}, {20, -4, -4, 8}, {-17, 21, -3, -1}, {-8, 2}};
+    for (kind k = 0; k < KINDS; k++) {
+        double *got = result(&p, k, 1);
+        for (size_t i = 0; i < call_size(&p, k); i++) assert_true(got[i] == want[k][i]);
+        free(got);
+    }
+    problem_end(&p);
+}
+
+static void without_a_norms_and_pairs_are_those_of_h(void **state) {
+    (void)state;
+    problem p;
+    problem_make(&p, &(shape){300, 5, 2, true}, 0, false);
+    for (size_t i = 0; i < 300; i++) /* a = (1, 0) changes no length and no angle */
+        for (size_t c = 0; c < 2; c++)
+            ((float *)p.a.data)[i * p.a.rows.pitch + c] = c ? 0 : 1;
+    double *norms = result(&p, NORMS, 2), *pairs = result(&p, PAIRS, 2);
+    p.v.a = NULL;
+    double *bare_norms = result(&p, NORMS, 2), *bare_pairs = result(&p, PAIRS, 2);
+    assert_memory_equal(norms, bare_norms, 300 * sizeof *norms);
+    assert_memory_equal(pairs, bare_pairs, 300 * p.others * sizeof *pairs);
+    free(norms);
+    free(pairs);
+    free(bare_norms);
+    free(bare_pairs);
+    problem_end(&p);
+}
+
+static void weights_may_be_left_out(void **state) {
+    (void)state;
+    problem p;
+    problem_make(&p, &(shape){600, 3, 4, true}, 0, true);
+    for (size_t i = 0; i < 600; i++) p.w[i] = 1;
+    double *ones = result(&p, SUM, 2), *weights = p.w;
+    p.w = NULL;
+    double *none = result(&p, SUM, 2);
+    p.w = weights;
+    assert_memory_equal(ones, none, call_size(&p, SUM) * sizeof *ones);
+    free(ones);
+    free(none);
+    problem_end(&p);
+}
+
+static void no_rows_sum_to_zero(void **state) {
+    (void)state;
+    problem p;
+    problem_make(&p, &(shape){5, 3, 4, true}, 0, false);
+    p.v.m = 0; /* an empty list may well be NULL */
+    for (kind k = 0; k < KINDS; k++) {
+        double *got = result(&p, k, 2);
+        for (size_t i = 0; i < call_size(&p, k); i++) assert_true(got[i] == 0);
+        free(got);
+    }
+    p.v.m = 5, p.others = 0;
+    free(result(&p, PAIRS, 2));
+    problem_end(&p);
+}
+
+/* ---- memory ---- */
+
+static void memory_is_what_was_planned_and_taken_once(void **state) {
+    (void)state;
+    for (size_t s = 0; s < SHAPES; s++)
+        for (unsigned run = 0; run < KINDS * 2; run++) {
+            problem p;
+            memory count;
+            scant_ctx *ctx = ctx_counting(&count);
+            scant__arena arena;
+            la_work work;
+            kind what = run / 2;
+            scant__arena_init(&arena, ctx);
+            problem_make(&p, &shapes[s], run & 1 ? 10 : 0, false);
+            double *out = malloc(call_size(&p, what) * sizeof *out);
+            size_t planned = call_memory(&p, what, 2);
+            assert_int_equal(la_work_init(&work, &arena, planned), SCANT_OK);
+            size_t calls = count.calls;
+            assert_int_equal(call_run(&p, what, out, &work), SCANT_OK);
+            assert_int_equal(count.calls, calls);
+            assert_true(scant_ctx_memory_peak(ctx) <= planned);
+            work.memory--;
+            assert_int_equal(call_run(&p, what, out, &work), SCANT_EINTERNAL);
+            work.memory = 10;
+            assert_int_equal(call_run(&p, what, out, &work), SCANT_EINTERNAL);
+            scant__arena_end(&arena);
+            scant_ctx_destroy(ctx);
+            assert_int_equal(count.live, 0);
+            problem_end(&p);
+            free(out);
+        }
+}
+
+static void memory_grows_with_neither_rows_nor_classes_times_columns(void **state) {
+    (void)state;
+    la_rows h = {.n = 1, .d = 512, .pitch = 512, .base = ""}, a = h;
+    a.d = a.pitch = 1000;
+    la_view v = {.h = &h, .a = &a, .bias = 1};
+    for (size_t n = 1000000; n < 2000000000; n *= 10) {
+        h.n = a.n = v.m = n;
+        /* 256 (513 + 1000 + 1000) doubles, twice; and 32 MB of partial sums */
+        assert_true(la_kron_dots_memory(&v, 2) < 11 << 20);
+        assert_true(la_kron_norms_memory(&v, 2) < 11 << 20);
+        assert_true(la_kron_pairs_memory(&v, 1000, 2) < 11 << 20);
+        assert_true(la_kron_sum_memory(&v, 2) < 43 << 20);
+    }
+}
+
+static void without_memory_nothing_leaks(void **state) {
+    (void)state;
+    problem p;
+    problem_make(&p, &(shape){300, 4, 3, true}, 0, false);
+    for (kind k = 0; k < KINDS; k++) {
+        memory count;
+        scant_ctx *ctx = ctx_counting(&count);
+        scant__arena arena;
+        la_work work;
+        size_t before = count.live;
+        count.fail_at = count.calls; /* the only one there is */
+        scant__arena_init(&arena, ctx);
+        assert_int_equal(la_work_init(&work, &arena, call_memory(&p, k, 2)),
+                         SCANT_ENOMEM);
+        assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
+        assert_int_equal(count.live, before);
+        scant__arena_end(&arena);
+        scant_ctx_destroy(ctx);
+        assert_int_equal(count.live, 0);
+    }
+    problem_end(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_are_those_of_rows_that_are_built),
+        cmocka_unit_test(bits_depend_neither_on_threads_nor_on_how_rows_are_served),
+        cmocka_unit_test(sums_dots_and_pairs_agree_with_each_other),
+        cmocka_unit_test(the_length_of_a_sum_is_the_sum_of_pairs),
+        cmocka_unit_test(a_small_problem_by_hand),
+        cmocka_unit_test(without_a_norms_and_pairs_are_those_of_h),
+        cmocka_unit_test(weights_may_be_left_out),
+        cmocka_unit_test(no_rows_sum_to_zero),
+        cmocka_unit_test(memory_is_what_was_planned_and_taken_once),
+        cmocka_unit_test(memory_grows_with_neither_rows_nor_classes_times_columns),
+        cmocka_unit_test(without_memory_nothing_leaks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
