@@ -9,11 +9,7 @@
 
 #include "cli/select.h"
 
-enum {
-    MOST_THREADS = 1024,
-    PROBE_MEMORY = 64 << 20, /* bytes, to open inputs with */
-    PROBES = 32
-};
+enum { MOST_THREADS = 1024 };
 
 #define INPUT(which) offsetof(select_args, inputs[which])
 #define AT(field) offsetof(select_args, field)
@@ -152,59 +148,12 @@ static int begin(select_job *job) {
     return cli_exit_of(status);
 }
 
-static scant_status open_and_plan(select_job *job) {
-    scant_status status = select_open_inputs(job);
-    if (status != SCANT_OK) return status;
-    return scant_select_plan(job->ctx, job->strategy->name, &job->evidence,
-                             job->args.batch, &job->opts, &job->plan);
-}
-
-/* Whether the call can be planned under cap. *named: what the plan would take, 0 where it
- * was not got to; *peak: what getting there took. */
-static scant_status try_cap(const select_job *job, size_t cap, size_t *named,
-                            size_t *peak) {
-    select_job probe = {.strategy = job->strategy, .args = job->args, .opts = job->opts};
-    scant_ctx_opts opts = {.threads = (unsigned)job->args.threads, .memory = cap};
-    scant_status status = scant_ctx_create(&opts, &probe.ctx);
-    if (status != SCANT_OK) return status;
-    status = open_and_plan(&probe);
-    *named = probe.plan.memory;
-    *peak = scant_ctx_memory_peak(probe.ctx);
-    select_close_inputs(&probe);
-    scant_ctx_destroy(probe.ctx);
-    return status;
-}
-
-/* A cap that will do, close to the smallest; 0 where none is found. A plan may take more
- * where it is given more, so a number is tried before people are told it. What is too
- * small even to open the inputs under is tried with a little memory; where that does not
- * do either (archives to unpack), we do not take more than we were allowed to find out.
- */
-static size_t memory_needed(const select_job *job) {
-    size_t cap = job->plan.memory, named = 0, peak = 0;
-    if (cap == 0) { /* under what opening takes, the plan names the least */
-        try_cap(job, PROBE_MEMORY, &named, &peak);
-        if (named == 0) return 0;
-        cap = peak;
-    }
-    for (int tries = 0; tries < PROBES; tries++) {
-        scant_status status = try_cap(job, cap, &named, &peak);
-        if (status == SCANT_OK) return cap;
-        if (status != SCANT_ENOMEM) return 0;
-        size_t more = cap + cap / 8 * (size_t)(tries / 4);
-        cap = named > more ? named : more;
-    }
-    return 0;
-}
-
 static int plan(select_job *job) {
-    scant_status status = open_and_plan(job);
-    if (status == SCANT_OK) return select_check_ids(job);
-    size_t needed = status == SCANT_ENOMEM && job->args.memory ? memory_needed(job) : 0;
-    if (needed == 0) return select_failed(job, status);
-    cli_error("%s needs %zu bytes of memory, but only %zu are allowed",
-              job->strategy->name, needed, job->args.memory);
-    return CLI_SYSTEM;
+    scant_status status = select_open_inputs(job);
+    if (status == SCANT_OK)
+        status = scant_select_plan(job->ctx, job->strategy->name, &job->evidence,
+                                   job->args.batch, &job->opts, &job->plan);
+    return status == SCANT_OK ? select_check_ids(job) : select_failed(job, status);
 }
 
 static int choose(select_job *job) {

@@ -42,7 +42,8 @@ void *scant__alloc(scant_ctx *ctx, size_t count, size_t size) {
                     "%zu items of %zu bytes are more than can be addressed", count, size);
         return NULL;
     }
-    if (cost > ctx->cap || ctx->used > ctx->cap - cost) {
+    size_t cap = ctx->cap > SCANT__MEM_FLOOR ? ctx->cap : SCANT__MEM_FLOOR;
+    if (cost > cap || ctx->used > cap - cost) {
         scant__fail(ctx, SCANT_ENOMEM,
                     "needs %zu bytes more than the %zu of %zu allowed that are in use",
                     cost, ctx->used, ctx->cap);

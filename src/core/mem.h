@@ -3,7 +3,9 @@
  * Memory under the context's cap, and arenas of it.
  *
  * Every block is counted against ctx's cap while it lives. A call that gets no memory has
- * already set the error text: return SCANT_ENOMEM.
+ * already set the error text: return SCANT_ENOMEM. The first SCANT__MEM_FLOOR bytes are
+ * granted under any cap, so that inputs can be opened and the number that would do be
+ * named.
  */
 #ifndef SCANT_CORE_MEM_H
 #define SCANT_CORE_MEM_H
@@ -12,6 +14,8 @@
 #include <stddef.h>
 
 #include "core/ctx.h"
+
+enum { SCANT__MEM_FLOOR = 64 << 10 };
 
 /* count*size bytes, aligned to 64, not zeroed; NULL with the error text set. */
 void *scant__alloc(scant_ctx *ctx, size_t count, size_t size);

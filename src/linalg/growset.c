@@ -21,6 +21,9 @@ enum {
 /* Pairs for single rows cost more than in a refresh: rows lie apart, one thread works. */
 static const double SINGLE_PRICE = 3.0;
 
+/* Multiply-adds that take about a tenth of a millisecond. */
+static const double SMALL_WORK = 4e6;
+
 static size_t block_rows(const la_growset *set, size_t block) {
     size_t first = block * BLOCK;
     return set->n - first < BLOCK ? set->n - first : BLOCK;
@@ -116,10 +119,20 @@ static scant_status refresh_chunk(void *arg, size_t chunk, unsigned worker,
     return SCANT_OK;
 }
 
+/* Little work is done here and now: waking a thread takes longer, and where another
+ * process holds its core, as long as the scheduler pleases. */
 static scant_status refresh(la_growset *set, size_t to) {
     refresh_job job = {set, to};
+    const la_space *space = set->space;
     size_t chunks = (set->blocks + CHUNK - 1) / CHUNK;
-    TRY(scant__parfor(set->ctx, NULL, chunks, refresh_chunk, &job));
+    size_t width = space->h->pitch + (space->a ? space->a->pitch : 0);
+    double work = (double)set->active * (double)(to - set->fresh) * (double)width;
+    if (work < SMALL_WORK) {
+        scant__fault fault;
+        for (size_t i = 0; i < chunks; i++) TRY(refresh_chunk(&job, i, 0, &fault));
+    } else {
+        TRY(scant__parfor(set->ctx, NULL, chunks, refresh_chunk, &job));
+    }
     set->fresh = to;
     set->spent = 0;
     return SCANT_OK;

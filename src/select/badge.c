@@ -84,10 +84,10 @@ static size_t largest(const select_req *req, const select_grow *grow) {
 
 static void badge_plan(const select_req *req, scant_plan *plan) {
     const select_pool *pool = &req->pool;
-    select_grow_plan(req, plan->batch, plan);
     plan->memory += pool->n * sizeof(double) + req->ctx->threads * check_room(pool);
     plan->memory += plan->batch * (sizeof(size_t) + sizeof(double));
-    plan->memory += pool->n * sizeof(bool); /* for a fill */
+    plan->memory += pool->n * sizeof(bool) + select_fill_memory(req, plan->batch);
+    select_grow_plan(req, plan->batch, plan);
     plan->passes += 1;
 }
 

@@ -108,11 +108,10 @@ static scant_status nearest_to_mean(select_req *req, const la_rows *h, size_t *r
 
 static void coreset_plan(const select_req *req, scant_plan *plan) {
     size_t d = req->pool.d, threads = req->ctx->threads;
-    size_t centres = plan->batch + req->pool.labelled;
-    select_grow_plan(req, centres, plan);
     plan->memory += plan->batch * (sizeof(size_t) + sizeof(double));
     plan->memory +=
         (SUMS + 1) * d * sizeof(double) + threads * (2 * d + 8) * sizeof(double);
+    select_grow_plan(req, plan->batch + req->pool.labelled, plan);
     if (!req->pool.labelled) plan->passes += 2;
 }
 

@@ -27,6 +27,7 @@ typedef struct select_pool {
     const scant_array *labels, *candidates;
     uint64_t *allowed;          /* bits: rows listed as candidates; NULL: all */
     size_t labelled, available; /* rows; rows that may be picked */
+    size_t barred;              /* candidates that are labelled */
 } select_pool;
 
 /* Checks shapes and types of what `used` names, and of labels and candidates. Reads no

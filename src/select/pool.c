@@ -151,7 +151,7 @@ static bool is_labelled(const select_pool *pool, size_t row) {
 }
 
 static scant_status read_candidates(scant__arena *arena, select_pool *pool) {
-    size_t k = scant_array_shape(pool->candidates)[0], labelled = 0;
+    size_t k = scant_array_shape(pool->candidates)[0];
     pool->allowed = scant__arena_zalloc(arena, pool->n / 64 + 1, sizeof *pool->allowed);
     if (!pool->allowed) return SCANT_ENOMEM;
     for (size_t i = 0; i < k; i++) {
@@ -164,15 +164,12 @@ static scant_status read_candidates(scant__arena *arena, select_pool *pool) {
                 scant_array_name(pool->candidates), i, (long long)row, pool->n - 1);
         uint64_t *word = &pool->allowed[row / 64], bit = (uint64_t)1 << row % 64;
         if (is_labelled(pool, (size_t)row)) {
-            labelled++;
+            pool->barred++;
         } else if (!(*word & bit)) {
             *word |= bit;
             pool->available++;
         }
     }
-    if (labelled)
-        scant__warn(arena->ctx, "%s: %zu of the candidates are labelled and are left out",
-                    scant_array_name(pool->candidates), labelled);
     return SCANT_OK;
 }
 

@@ -39,32 +39,29 @@ static size_t row_room(const select_pool *pool) {
     return bytes;
 }
 
+/* Bytes of a worker's room: its blocks of memory carry an overhead each. */
+static size_t room_size(const select_req *req, size_t rows, size_t batch) {
+    enum { BLOCKS = 7, OVERHEAD = 256 };
+    return rows * row_room(&req->pool) + batch * sizeof(la_scored) + BLOCKS * OVERHEAD;
+}
+
 /* Rows a block: as many as the cache likes, fewer where memory is short. */
-static size_t block_rows(const select_req *req, size_t budget) {
+void select_scan_plan(const select_req *req, scant_plan *plan) {
     const select_pool *pool = &req->pool;
     size_t width = (pool->probs ? pool->c : 0) + (pool->features ? pool->d : 0);
-    size_t rows = BLOCK_BYTES / (8 * (width + 1)) + 1;
+    size_t rows = BLOCK_BYTES / (8 * (width + 1)) + 1, cap = req->ctx->cap, all;
     rows = rows < SELECT_MASK ? rows : SELECT_MASK;
-    while (rows > 1 && rows * row_room(pool) * req->ctx->threads > budget) rows /= 2;
-    return rows;
-}
-
-static size_t room_size(const select_req *req, size_t rows, size_t batch) {
-    /* up to six blocks of memory, each with an arena's and an allocator's overhead */
-    return rows * row_room(&req->pool) + batch * sizeof(la_scored) + 6 * 256;
-}
-
-static size_t budget_left(const select_req *req, size_t planned) {
-    return req->ctx->cap > planned ? (req->ctx->cap - planned) / 2 : 0;
-}
-
-void select_scan_plan(const select_req *req, scant_plan *plan) {
-    size_t heaps = req->ctx->threads * plan->batch * sizeof(la_scored);
-    size_t rows = block_rows(req, budget_left(req, plan->memory + heaps));
+    while ((all = req->ctx->threads * room_size(req, rows, plan->batch)),
+           rows > 1 && (plan->memory > cap || all > cap - plan->memory))
+        rows /= 2;
     plan->block_rows = rows;
-    plan->blocks = (req->pool.n + rows - 1) / rows;
-    plan->memory += req->ctx->threads * (room_size(req, rows, plan->batch) + 256);
+    plan->blocks = (pool->n + rows - 1) / rows;
+    plan->memory += all;
     plan->passes = 1;
+}
+
+size_t select_fill_memory(const select_req *req, size_t batch) {
+    return req->ctx->threads * (room_size(req, 0, batch) + SELECT_MASK * sizeof(double));
 }
 
 static scant_status room_init(scant__arena *arena, const select_req *req, size_t rows,
@@ -128,8 +125,7 @@ static scant_status scan_chunk(void *arg, size_t chunk, unsigned worker,
 static scant_status scan(scan_job *job, scant__arena *arena, size_t want) {
     select_req *req = job->req;
     unsigned threads = req->ctx->threads;
-    size_t heaps = threads * want * sizeof(la_scored);
-    job->rows = block_rows(req, budget_left(req, req->ctx->used + heaps));
+    job->rows = req->plan.block_rows;
     job->rooms = scant__arena_zalloc(arena, threads, sizeof *job->rooms);
     if (!job->rooms) return SCANT_ENOMEM;
     for (unsigned i = 0; i < threads; i++)

@@ -128,12 +128,19 @@ static scant_status hand_out(const select_req *req, scant_picks **out) {
     return s;
 }
 
-static scant_status run(select_req *req, size_t asked) {
+static void warn(const select_req *req, size_t asked) {
+    const select_pool *pool = &req->pool;
+    if (pool->barred)
+        scant__warn(req->ctx, "%s: %zu of the candidates are labelled and are left out",
+                    scant_array_name(pool->candidates), pool->barred);
     if (req->batch == 0)
         scant__warn(req->ctx, "no row is left to pick");
     else if (asked > req->batch)
         scant__warn(req->ctx, "%zu rows were asked for, but only %zu can be picked",
                     asked, req->batch);
+}
+
+static scant_status run(select_req *req) {
     req->picks = scant__arena_alloc(req->arena, req->batch + 1, sizeof *req->picks);
     req->info = scant__arena_alloc(req->arena, SELECT_INFO, sizeof *req->info);
     if (!req->picks || !req->info) return SCANT_ENOMEM;
@@ -144,13 +151,13 @@ scant_status scant_select(scant_ctx *ctx, const char *strategy,
                           const scant_evidence *evidence, size_t batch,
                           const scant_select_opts *opts, scant_picks **out) {
     scant__arena arena;
-    scant_plan planned;
     select_req req;
     *out = NULL;
     scant__arena_init(&arena, ctx);
     scant_status s = prepare(&arena, strategy, evidence, batch, opts, &req);
-    if (s == SCANT_OK) s = plan(&req, &planned);
-    if (s == SCANT_OK) s = run(&req, batch);
+    if (s == SCANT_OK) s = plan(&req, &req.plan);
+    if (s == SCANT_OK) warn(&req, batch);
+    if (s == SCANT_OK) s = run(&req);
     if (s == SCANT_OK) s = hand_out(&req, out);
     scant__arena_end(&arena);
     return s;

@@ -18,7 +18,8 @@ typedef struct select_req {
     scant__arena *arena; /* for all that ends with the call */
     const struct scant_strategy *strategy;
     select_pool pool;
-    size_t batch; /* rows to pick: at least 1, at most pool.available */
+    scant_plan plan; /* what was planned: block_rows is for the strategy to keep to */
+    size_t batch;    /* rows to pick: at least 1, at most pool.available */
     uint64_t seed;
     select_value *values;
     /* what the strategy fills in: */
@@ -57,5 +58,6 @@ void select_pick(select_req *req, size_t index, double weight, double score);
 /* Fills up to the batch uniformly at random from rows that may be picked and are not
  * taken (n flags; NULL: none is), with the given score. */
 scant_status select_fill(select_req *req, const bool *taken, double score);
+size_t select_fill_memory(const select_req *req, size_t batch); /* what it allocates */
 
 #endif

@@ -194,43 +194,59 @@ static void the_plan_holds(void **state) {
     free(f);
 }
 
-/* A cap at what the plan says is enough, with the same picks; the plan under a tighter
- * cap may ask for less, in smaller blocks; far below it is refused with the number. */
+/* Whatever the cap: the same picks within it, or a refusal that names a cap that is
+ * enough, and no smaller cap is. */
+static void check_caps(const fixture *f, const char *strategy, size_t batch) {
+    scant_ctx *free_ctx = ctx_threads(2);
+    scant_picks *want;
+    assert_int_equal(whole_call(free_ctx, f, strategy, batch, 0, &want), SCANT_OK);
+    size_t cap = scant_ctx_memory_peak(free_ctx) * 4, refused = 0, granted = 0, named = 0;
+    for (; cap > 5000; cap = cap * 9 / 10) {
+        scant_ctx *ctx;
+        scant_plan plan;
+        scant_picks *picks = NULL;
+        inputs in;
+        if (named) cap = named; /* the number of the last refusal */
+        assert_int_equal(
+            scant_ctx_create(&(scant_ctx_opts){.threads = 2, .memory = cap}, &ctx),
+            SCANT_OK);
+        assert_int_equal(open_inputs(ctx, f, 0, &in), SCANT_OK);
+        scant_status s =
+            scant_select_plan(ctx, strategy, &in.evidence, batch, NULL, &plan);
+        scant_status done =
+            scant_select(ctx, strategy, &in.evidence, batch, NULL, &picks);
+        assert_int_equal(s, done); /* what is planned is done */
+        assert_true(scant_ctx_memory_peak(ctx) <= cap);
+        if (s == SCANT_OK) {
+            granted++;
+            assert_true(scant_ctx_memory_peak(ctx) <= plan.memory);
+            assert_memory_equal(picks->items, want->items,
+                                want->count * sizeof *want->items);
+            if (named) cap /= 2, named = 0;
+        } else {
+            refused++;
+            assert_int_equal(s, SCANT_ENOMEM);
+            assert_non_null(strstr(scant_ctx_errmsg(ctx), "needs"));
+            assert_int_equal(named, 0); /* it was enough */
+            named = refused == 1 ? plan.memory : 0;
+        }
+        scant_picks_free(ctx, picks);
+        close_inputs(&in);
+        scant_ctx_destroy(ctx);
+    }
+    assert_true(granted > 1 && refused > 1);
+    scant_picks_free(free_ctx, want);
+    scant_ctx_destroy(free_ctx);
+}
+
 static void a_tight_cap_gives_the_same_picks_or_the_number(void **state) {
     (void)state;
     fixture *f = make();
     size_t n_strategies;
     const scant_strategy_info *const *all = scant_strategies(&n_strategies);
-    for (size_t s = 0; s < n_strategies; s++) {
-        scant_ctx *free_ctx = ctx_threads(2);
-        scant_picks *want;
-        assert_int_equal(whole_call(free_ctx, f, all[s]->name, 100, 0, &want), SCANT_OK);
-        size_t cap = scant_ctx_memory_peak(free_ctx) * 4, refused = 0, granted = 0;
-        for (; cap > 1000; cap = cap * 9 / 10) {
-            scant_ctx *ctx;
-            scant_ctx_opts opts = {.threads = 2, .memory = cap};
-            scant_picks *picks = NULL;
-            assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
-            scant_status status = whole_call(ctx, f, all[s]->name, 100, 0, &picks);
-            assert_true(scant_ctx_memory_peak(ctx) <= cap);
-            if (status == SCANT_OK) {
-                granted++;
-                assert_int_equal(refused,
-                                 0); /* less is never enough where more was not */
-                assert_memory_equal(picks->items, want->items,
-                                    want->count * sizeof *want->items);
-            } else {
-                refused++;
-                assert_int_equal(status, SCANT_ENOMEM);
-                assert_non_null(strstr(scant_ctx_errmsg(ctx), "needs"));
-            }
-            scant_picks_free(ctx, picks);
-            scant_ctx_destroy(ctx);
-        }
-        assert_true(granted > 0 && refused > 0);
-        scant_picks_free(free_ctx, want);
-        scant_ctx_destroy(free_ctx);
-    }
+    for (size_t s = 0; s < n_strategies; s++)
+        for (size_t batch = 1; batch <= N; batch += 233)
+            check_caps(f, all[s]->name, batch);
     free(f);
 }
 
