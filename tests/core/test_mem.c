@@ -62,6 +62,18 @@ static void the_cap_is_exact(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+static void a_little_is_granted_under_any_cap(void **state) {
+    (void)state;
+    scant_ctx *ctx = capped(1);
+    const size_t all = SCANT__MEM_FLOOR - scant__alloc_cost(0);
+    void *block = scant__alloc(ctx, all, 1);
+    assert_non_null(block);
+    assert_null(scant__alloc(ctx, 1, 1));
+    scant__free(ctx, block);
+    assert_null(scant__alloc(ctx, all + 1, 1));
+    scant_ctx_destroy(ctx);
+}
+
 static void the_peak_is_the_most_held_at_once(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
@@ -210,6 +222,7 @@ int main(void) {
         cmocka_unit_test(blocks_are_aligned_and_apart),
         cmocka_unit_test(zalloc_is_zero_also_where_memory_is_used_again),
         cmocka_unit_test(the_cap_is_exact),
+        cmocka_unit_test(a_little_is_granted_under_any_cap),
         cmocka_unit_test(the_peak_is_the_most_held_at_once),
         cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(checked_arithmetic_leaves_out_alone_on_overflow),
