@@ -165,7 +165,8 @@ class Precision(StrategyCase):
         X = np.array([[1.0], [2], [4], [9]]) * 1e-310
         indices, scores = self.pick("coreset", 4, self.inputs(features=X))
         self.assertEqual(indices, [2, 3, 0, 1])
-        np.testing.assert_allclose(np.array(scores) * 1e300 * 1e10, [0, 5, 3, 1], rtol=1e-5)
+        np.testing.assert_allclose(np.array(scores) * 1e300 * 1e10, [0, 5, 3, 1], rtol=1e-5,
+                                   atol=1e-9)
 
     def test_a_large_common_offset(self):
         H, _ = noise(9, 80, 20, 2)
