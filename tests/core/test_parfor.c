@@ -82,7 +82,7 @@ static void the_lowest_failing_block_is_reported(void **state) {
     for (size_t k = 0; k < THREAD_COUNTS; k++) {
         scant_ctx *ctx = ctx_threads(thread_counts[k]);
         /* Many turns, as the order in which threads get there is chance. */
-        for (size_t turn = 0; turn < 2000; turn++) {
+        for (size_t turn = 0; turn < 1000; turn++) {
             failing f = {.first = turn % 50};
             char expected[64];
             snprintf(expected, sizeof expected, "block %zu is bad", f.first);
