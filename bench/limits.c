@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this machine can do, as JSON: reading memory (GB/s) and multiply-adds (GFLOPS), with
- * one thread and with all. Each figure is the best of several tries: a limit, not a mean.
+ * What this machine can do, as JSON: reading memory (GB/s) and multiply-adds (GFLOPS),
+ * with one thread and with all. Each figure is the best of several tries: a limit, not a
+ * mean.
  *
  *     cc -O3 -march=native -fopenmp -o limits limits.c && ./limits
  */
@@ -77,12 +78,14 @@ int main(void) {
     const int all = omp_get_max_threads();
 #pragma omp parallel for schedule(static) num_threads(all)
     for (size_t i = 0; i < READ_BYTES / sizeof *memory; i++) memory[i] = i;
-    double read_one = read_speed(memory, 1, &bytes), read_all = read_speed(memory, all, &bytes);
+    double read_one = read_speed(memory, 1, &bytes),
+           read_all = read_speed(memory, all, &bytes);
     double fma_one = fma_speed(1, &sums), fma_all = fma_speed(all, &sums);
     printf("{\"threads\": %d, \"read_1\": %.2f, \"read_all\": %.2f, \"fma_1\": %.1f, "
            "\"fma_all\": %.1f}\n",
            all, read_one / 1e9, read_all / 1e9, fma_one / 1e9, fma_all / 1e9);
-    fprintf(stderr, "limits: checksums %llu %g\n", (unsigned long long)bytes, (double)sums);
+    fprintf(stderr, "limits: checksums %llu %g\n", (unsigned long long)bytes,
+            (double)sums);
     free(memory);
     return 0;
 }

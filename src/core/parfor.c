@@ -55,10 +55,12 @@ static void job_fail(job *j, size_t block, scant_status status,
 }
 
 static void job_work(job *j, unsigned worker) {
-    for (;;) {
+    /* Asked before a block is taken: a block that was taken runs. As they are taken in
+     * order, every one below the first that fails does, and the lowest failure is found.
+     */
+    while (!atomic_load(&j->stop)) {
         size_t block = atomic_fetch_add(&j->next, 1);
-        /* Blocks come in order: every one below a failed one has been started already. */
-        if (block >= j->blocks || atomic_load(&j->stop)) return;
+        if (block >= j->blocks) return;
         scant__fault fault = {{0}};
         scant_status s = j->fn(j->arg, block, worker, &fault);
         if (s != SCANT_OK) job_fail(j, block, s, &fault);

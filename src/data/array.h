@@ -35,10 +35,12 @@ bool scant__dtype_is_integer(scant_dtype dtype);
  * aligned. */
 bool scant__array_is_direct(const scant_array *array, scant_dtype dtype);
 
-/* Elements first..first+count-1 in C order, converted (exactly for every type that out can
- * hold: f2, f4, u1 in float; those and f8 in double). The range must lie inside. */
-void scant__array_read_f32(const scant_array *array, size_t first, size_t count, float *out);
-void scant__array_read_f64(const scant_array *array, size_t first, size_t count, double *out);
+/* Elements first..first+count-1 in C order, converted (exactly for every type that out
+ * can hold: f2, f4, u1 in float; those and f8 in double). The range must lie inside. */
+void scant__array_read_f32(const scant_array *array, size_t first, size_t count,
+                           float *out);
+void scant__array_read_f64(const scant_array *array, size_t first, size_t count,
+                           double *out);
 /* Integers. A uint64 above INT64_MAX comes out as INT64_MAX. Only for integer dtypes. */
 void scant__array_read_i64(const scant_array *array, size_t first, size_t count,
                            int64_t *out);

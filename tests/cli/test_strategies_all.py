@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every strategy promises whatever the pool: sizes, types, labels, candidates, threads."""
+import os
 import unittest
 
 import numpy as np
@@ -8,6 +9,7 @@ from reference import HEADER, NEEDS, STRATEGIES, StrategyCase, noise, softmax
 from scantcli import run
 
 ORDERS = ("<", ">")
+POOLS = int(os.environ.get("SCANT_SOAK", 300))  # random pools; make soak draws many
 
 
 def needed(strategy, features, probs, **more):
@@ -207,7 +209,7 @@ class RandomPools(StrategyCase):
                 "labels": labels, "candidates": candidates}
 
     def test_every_promise_holds_on_pools_of_every_kind(self):
-        for number in range(300):
+        for number in range(POOLS):
             rng = np.random.default_rng(number)
             strategy = STRATEGIES[number % len(STRATEGIES)]
             arrays = self.pool(rng)

@@ -23,10 +23,10 @@ INLINE void tile(const T *const *x, const T *const *y, size_t d, double *out, si
     for (size_t k = 0; k < d; k += LANES) {
         V yv[3];
 #pragma GCC unroll 3
-        for (int j = 0; j < c; j++) yv[j] = load(y[j] + k);
+        for (int j = 0; j < c; j++) yv[j] = load_once(y[j] + k);
 #pragma GCC unroll 4
         for (int i = 0; i < r; i++) {
-            V xv = load(x[i] + k);
+            V xv = load_once(x[i] + k);
 #pragma GCC unroll 3
             for (int j = 0; j < c; j++) {
                 if (differences) {

@@ -43,12 +43,11 @@ INLINE D4 min_d(D4 a, D4 b) {
  * s = (z-1)/(z+1). 2 artanh(s)/s is interpolated at seven Chebyshev points of s^2 in [0,
  * 0.0295], which leaves 4e-16; its terms are grouped so that few wait for each other. */
 INLINE D4 log_d(D4 x) {
-    const int64_t half_root = 0x3fe6a09e667f3bcd; /* bits of sqrt(1/2) */
-    typedef uint64_t U4 __attribute__((vector_size(32)));
-    L4 from = (L4)x + (((int64_t)1024 << 52) - half_root);
-    D4 z = (D4)((from & (int64_t)0x000fffffffffffff) + half_root);
+    const uint64_t half_root = 0x3fe6a09e667f3bcd; /* bits of sqrt(1/2) */
+    U4 from = (U4)x + (((uint64_t)1024 << 52) - half_root);
+    D4 z = (D4)((from & (uint64_t)0x000fffffffffffff) + half_root);
     /* k as a double, without a 64-bit conversion: biased into the mantissa of 2^52 */
-    D4 k = (D4)((U4)from >> 52 | (uint64_t)0x4330000000000000) - (0x1p52 + 1024.0);
+    D4 k = (D4)(from >> 52 | (uint64_t)0x4330000000000000) - (0x1p52 + 1024.0);
     D4 s = (z - 1.0) / (z + 1.0), w = s * s, w2 = w * w;
     D4 p01 = fma_d(w, spread(0.6666666666655292), spread(2.0000000000000004));
     D4 p23 = fma_d(w, spread(0.2857141602110767), spread(0.40000000061741614));
@@ -279,8 +278,8 @@ INLINE D4 exp_d(D4 x) {
                                             1.0};
 #pragma GCC unroll 13
     for (int i = 0; i < 13; i++) p = fma_d(p, r, spread(over_factorial[i]));
-    L4 scaled = (L4)p + ((L4)shifted << 52); /* the low bits of shifted are k */
-    return (D4)(scaled & (L4)(x >= -708.0));
+    U4 scaled = (U4)p + ((U4)shifted << 52); /* the low bits of shifted are k */
+    return (D4)(scaled & (U4)(x >= -708.0));
 }
 
 /* In place. The sum is of parts on a grid that leaves room for c terms of at most 1,
