@@ -127,6 +127,12 @@ static scant_status norms_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
+/* A power of two that brings norms near 1, as far as a normal double can. */
+static double scale_for(double reach) {
+    int up = -ilogb(reach);
+    return ldexp(1.0, up > 1000 ? 1000 : up < -1000 ? -1000 : up);
+}
+
 scant_status select_features_scan(scant__arena *arena, const select_pool *pool,
                                   bool normalise, select_features *out) {
     norms_job job = {
@@ -146,7 +152,7 @@ scant_status select_features_scan(scant__arena *arena, const select_pool *pool,
     scant__arena_end(&room);
     if (s != SCANT_OK || normalise || reach == 0) return s;
     if (reach > F32_LARGE || reach < F32_SMALL) out->type = LA_F64;
-    if (reach > F64_LARGE || reach < F64_SMALL) out->scale = ldexp(1.0, -ilogb(reach));
+    if (reach > F64_LARGE || reach < F64_SMALL) out->scale = scale_for(reach);
     return SCANT_OK;
 }
 

@@ -74,7 +74,7 @@ static inline const char *put(const char *name, const void *bytes, size_t size) 
 /* ---- bytes ---------------------------------------------------------------------- */
 
 typedef struct buffer {
-    unsigned char bytes[16384];
+    unsigned char bytes[81920];
     size_t size;
 } buffer;
 
