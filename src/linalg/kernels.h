@@ -11,7 +11,8 @@
 typedef enum la_type { LA_F32, LA_F64 } la_type;
 
 typedef struct la_rowstat {
-    double sum, min, top, second;
+    double sum; /* to a few millionths, as floats add up; the others are exact */
+    double min, top, second;
 } la_rowstat;
 
 typedef struct la_kernels {

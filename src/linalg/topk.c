@@ -24,7 +24,7 @@ static void sift_down(la_scored *heap, size_t count, size_t slot, la_scored item
     heap[slot] = item;
 }
 
-void la_topk_offer(la_topk *top, double score, size_t index) {
+void la_topk_insert(la_topk *top, double score, size_t index) {
     la_scored item = {score, index};
     if (top->count == top->capacity) {
         if (top->count > 0 && worse(top->items[0], item))

@@ -8,8 +8,9 @@
 #include "data/array.h"
 #include "select/evidence.h"
 
-static const double SUM_SLACK =
-    1e-3 + 1e-12; /* the contract's, and rounding of the sum */
+/* The contract's slack and the rounding of a sum in double; and what of a quick sum
+ * leaves no doubt. */
+static const double SUM_SLACK = 1e-3 + 1e-12, SURELY = 0.9e-3;
 
 la_type select_probs_type(const select_pool *pool) {
     return pool->softmax || scant_array_dtype(pool->probs) == SCANT_F64 ? LA_F64 : LA_F32;
@@ -21,8 +22,9 @@ bool select_probs_direct(const select_pool *pool) {
                pool->probs, select_probs_type(pool) == LA_F64 ? SCANT_F64 : SCANT_F32);
 }
 
-/* Says what is wrong with a row that failed a check. Reads it again, one by one. */
-static scant_status bad_row(const select_pool *pool, size_t row, scant__fault *fault) {
+/* Looks closely at a row whose quick sum is not well within the slack: sums it in double,
+ * and says what is wrong if anything is. */
+static scant_status check_row(const select_pool *pool, size_t row, scant__fault *fault) {
     const char *name = scant_array_name(pool->probs);
     double sum = 0;
     for (size_t k = 0; k < pool->c; k++) {
@@ -38,6 +40,7 @@ static scant_status bad_row(const select_pool *pool, size_t row, scant__fault *f
                 k, x);
         sum += x;
     }
+    if (pool->softmax || fabs(sum - 1) <= SUM_SLACK) return SCANT_OK;
     return scant__fault_set(fault, SCANT_EINPUT,
                             "%s: row %zu sums to %.9g, expected 1 within 0.001", name,
                             row, sum);
@@ -65,13 +68,13 @@ scant_status select_probs_read(const select_pool *pool, size_t first, size_t cou
     if (pool->softmax) {
         for (size_t i = 0; i < count; i++)
             if (!all_finite((double *)rows + i * c, c))
-                return bad_row(pool, first + i, fault);
+                return check_row(pool, first + i, fault);
         la_softmax(rows, count, c);
     }
     k->rowstat(p, count, c, stat);
     for (size_t i = 0; i < count; i++)
-        if (!(fabs(stat[i].sum - 1) <= SUM_SLACK && stat[i].min >= 0))
-            return bad_row(pool, first + i, fault);
+        if (!(fabs(stat[i].sum - 1) <= SURELY && stat[i].min >= 0))
+            TRY(check_row(pool, first + i, fault));
     *out = (select_probs_block){type, p, stat};
     return SCANT_OK;
 }

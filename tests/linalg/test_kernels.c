@@ -160,7 +160,9 @@ static void row_statistics_are_exact(void **state) {
                 }
                 assert_true(stat[i].min == min && stat[i].top == top);
                 assert_true(stat[i].second == second);
-                assert_true(fabs(stat[i].sum - sum) < 1e-12);
+                /* floats: at most 65 additions a lane, each off by 6e-8 */
+                assert_true(fabs(stat[i].sum - sum) <
+                            (all[v].type == LA_F32 ? 4e-6 : 1e-12));
             }
         }
     free(p);

@@ -53,8 +53,8 @@ INLINE D4 log_d(D4 x) {
     D4 p23 = fma_d(w, spread(0.2857141602110767), spread(0.40000000061741614));
     D4 p45 = fma_d(w, spread(0.18121934431215214), spread(0.22223434547517906));
     D4 p46 = fma_d(w2, spread(0.16837659970680488), p45);
-    D4 p = fma_d(w2, fma_d(w2, p46, p23), p01);
-    return fma_d(k, spread(0.693147180559945309417), s * p);
+    D4 p = fma_d(w2 * w2, p46, fma_d(w2, p23, p01));
+    return fma_d(s, p, k * 0.693147180559945309417);
 }
 
 /* -p ln p on the grid. Inside the logarithm p is at least 1e-12; 0 gives 0. */
@@ -135,21 +135,31 @@ static void short_row_stat(const T *p, size_t c, la_rowstat *out) {
     *out = s;
 }
 
+typedef struct column_stat { /* a column each lane */
+    V sum, least, top, second;
+} column_stat;
+
+INLINE void take(column_stat *s, V x) {
+    s->sum += x;
+    s->least = min_v(s->least, x);
+    s->second = max_v(s->second, min_v(s->top, x));
+    s->top = max_v(s->top, x);
+}
+
+/* Two sets of columns, so that one addition need not wait for the other. */
 static void long_row_stat(const T *p, size_t c, la_rowstat *out) {
-    V least = load(p), top = least, second = {0};
-    second -= (T)INFINITY;
-    D4 sum = fold(top);
-    size_t k = LANES;
-    for (; k + LANES <= c; k += LANES) {
-        V x = load(p + k);
-        sum += fold(x);
-        least = min_v(least, x);
-        second = max_v(second, min_v(top, x));
-        top = max_v(top, x);
-    }
+    const V low = (V){0} - (T)INFINITY;
+    column_stat a = {load(p), load(p), load(p), low}, b = {{0}, load(p), low, low};
     la_rowstat s;
+    size_t k = LANES;
+    for (; k + 2 * LANES <= c; k += 2 * LANES) {
+        take(&a, load(p + k));
+        take(&b, load(p + k + LANES));
+    }
     short_row_stat(p + k, c - k, &s);
-    s.sum += sum4(sum);
+    s.sum += sum4(fold(a.sum) + fold(b.sum));
+    V least = min_v(a.least, b.least), top = max_v(a.top, b.top);
+    V second = max_v(min_v(a.top, b.top), max_v(a.second, b.second));
     for (int j = 0; j < LANES; j++) {
         s.min = (double)least[j] < s.min ? (double)least[j] : s.min;
         insert(&s, (double)top[j]);
