@@ -33,6 +33,10 @@ print(json.dumps([status, seconds, peak]))
 """
 
 
+# Of a core: with more than that in other hands both sides are slowed, and not by the same factor.
+DISTURBED = 0.1
+
+
 class Bench:
     """What a case needs: the library, the program, a clock and a place for files."""
 
@@ -49,29 +53,26 @@ class Bench:
     def say(self, text):
         print(text, file=sys.stderr, flush=True)
 
-    def ours(self, title, call):
-        """Seconds of each run and the result of the last. The first run, which finds caches
-        and threads cold, is not counted."""
+    def clock(self, title, who, call, runs):
+        """Seconds of each run and the result of the last. The first run, which finds memory,
+        caches and threads cold, is not counted: on either side."""
         call()
         seconds = []
-        for _ in range(self.repeat):
+        for _ in range(runs):
             start = time.perf_counter()
             result = call()
             seconds.append(time.perf_counter() - start)
-        self.say(f"{title}: scant {statistics.median(seconds) * 1e3:.1f} ms")
+        self.say(f"{title}: {who} {statistics.median(seconds) * 1e3:.1f} ms, "
+                 f"best {min(seconds) * 1e3:.1f}")
         return seconds, result
 
+    def ours(self, title, call):
+        return self.clock(title, "scant", call, self.repeat)
+
     def theirs(self, title, call):
-        """Their best time, of one run if it is long and of five if it is not; the result."""
-        best = float("inf")
-        for _ in range(5):
-            start = time.perf_counter()
-            result = call()
-            best = min(best, time.perf_counter() - start)
-            if best > 1:
-                break
-        self.say(f"{title}: NumPy {best * 1e3:.1f} ms")
-        return best, result
+        """Their best time, and the result."""
+        seconds, result = self.clock(title, "NumPy", call, min(self.repeat, 3))
+        return min(seconds), result
 
     def files(self, **arrays):
         """Saves the arrays and returns the flags that name them."""
@@ -97,6 +98,24 @@ class Bench:
         done = subprocess.run([self.limits_program], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, check=True)
         return json.loads(done.stdout)
+
+
+def others_seconds():
+    """Processor time that has gone to anything but this process and its children."""
+    with open("/proc/stat") as file:
+        user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
+    everyone = (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+    own = os.times()
+    return everyone - (own.user + own.system + own.children_user + own.children_system)
+
+
+def measured(case, bench):
+    """The rows of a case, each with how much of a core other processes had meanwhile."""
+    start, before = time.perf_counter(), others_seconds()
+    for row in case(bench):
+        row.others = max(0.0, (others_seconds() - before) / (time.perf_counter() - start))
+        yield row
+        start, before = time.perf_counter(), others_seconds()
 
 
 def sgemm_speed(size=2048):
@@ -140,15 +159,18 @@ def print_table(about, rows):
           f"{limits['threads']}; multiply-add {limits['fma_1']}, {limits['fma_all']} GFLOPS; "
           f"sgemm {limits['sgemm']} GFLOPS\n")
     print(f"{'case':<52}{'median ms':>10}{'min ms':>10}{'NumPy ms':>10}  "
-          f"{'figure':<16}{'target':<18}{'':<6}note")
+          f"{'figure':<16}{'target':<18}{'':<6}{'others':<8}note")
     for row in rows:
         figure = "" if row.figure is None else f"{row.figure:.3g}{row.unit}"
         mark = "WRONG" if row.wrong else {True: "pass", False: "MISS", None: ""}[row.passed]
         print(f"{row.case:<52}{milliseconds(statistics.median(row.ours)):>10}"
               f"{milliseconds(min(row.ours)):>10}{milliseconds(row.theirs):>10}  "
-              f"{figure:<16}{row.target:<18}{mark:<6}{row.note}")
+              f"{figure:<16}{row.target:<18}{mark:<6}{row.others:<8.2f}{row.note}")
         for sentence in row.wrong[:5]:
             print(f"    wrong: {sentence}")
+    if any(row.others > DISTURBED for row in rows):
+        print(f"\nOther processes had more than {DISTURBED} of a core in some rows (column "
+              "others): those times and ratios are not to be trusted.")
 
 
 def main():
@@ -170,7 +192,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="scant-bench-") as folder:
         bench = Bench(os.path.abspath(args.build), folder, args.quick, args.repeat)
         about = machine(bench)
-        rows = [row for name in chosen for row in CASES[name](bench)]
+        rows = [row for name in chosen for row in measured(CASES[name], bench)]
     print_table(about, rows)
     if args.json:
         with open(args.json, "w") as file:

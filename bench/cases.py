@@ -17,13 +17,14 @@ class Row:
     """One line: a figure against its target, or for information where there is none."""
     case: str
     ours: list                       # seconds, one a run
-    theirs: float = None             # seconds, best run
+    theirs: float = None             # seconds, their best run
     figure: float = None             # what is held to the target
     unit: str = ""
     target: str = ""
     passed: bool = None              # None: for information
     note: str = ""
     wrong: list = field(default_factory=list)  # what the checks found
+    others: float = 0.0              # of a core, in the hands of other processes meanwhile
 
 
 def speedup(row):
