@@ -11,8 +11,10 @@
 typedef enum la_type { LA_F32, LA_F64 } la_type;
 
 typedef struct la_rowstat {
-    double sum; /* to a few millionths, as floats add up; the others are exact */
-    double min, top, second;
+    double sum; /* to a few millionths, as floats add up; min, top, second are exact */
+    double min;
+    double top, second; /* the two largest: rowstat */
+    double entropy;     /* nats: entropy */
 } la_rowstat;
 
 typedef struct la_kernels {
@@ -31,10 +33,11 @@ typedef struct la_kernels {
     void (*selfdot)(const void *rows, size_t n, size_t d, double *out);
     /* The same in double, for any d. */
     void (*sumsq)(const void *rows, size_t n, size_t d, double *out);
-    /* Of rows of probabilities, c >= 2: statistics; entropy in nats; and, given the
-     * statistics, sum_y p_y |p - e_y|. */
+    /* Of rows of probabilities, c >= 2: sum, smallest, two largest; or sum, smallest and
+     * entropy. What is not asked for is left alone. */
     void (*rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out);
-    void (*entropy)(const void *rows, size_t n, size_t c, double *out);
+    void (*entropy)(const void *rows, size_t n, size_t c, la_rowstat *out);
+    /* sum_y p_y |p - e_y|, given rowstat's. */
     void (*residual_length)(const void *rows, size_t n, size_t c, const la_rowstat *stat,
                             double *out);
 } la_kernels;
@@ -60,7 +63,7 @@ size_t la_pitch(la_type type, size_t d);
     void la_selfdot_##type##_##isa(const void *, size_t, size_t, double *);              \
     void la_sumsq_##type##_##isa(const void *, size_t, size_t, double *);                \
     void la_rowstat_##type##_##isa(const void *, size_t, size_t, la_rowstat *);          \
-    void la_entropy_##type##_##isa(const void *, size_t, size_t, double *);              \
+    void la_entropy_##type##_##isa(const void *, size_t, size_t, la_rowstat *);          \
     void la_residual_length_##type##_##isa(const void *, size_t, size_t,                 \
                                            const la_rowstat *, double *);                \
     void la_softmax_##type##_##isa(double *, size_t, size_t);                            \

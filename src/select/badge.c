@@ -52,7 +52,8 @@ static scant_status norm_block(void *arg, size_t block, unsigned worker,
     for (; first < end; first += step) {
         size_t count = end - first < step ? end - first : step;
         select_probs_block checked;
-        TRY(select_probs_read(pool, first, count, stat + step, stat, &checked, fault));
+        TRY(select_probs_read(pool, SELECT_TOP, first, count, stat + step, stat, &checked,
+                              fault));
         la_space_norms(&job->grow->space, first, count, job->norm + first,
                        la_growset_scratch(&job->grow->set, worker));
     }

@@ -22,7 +22,9 @@ static void score(const scan_block *block, double *out) {
     }
 }
 
-static scant_status egl_select(select_req *req) { return select_scan(req, score); }
+static scant_status egl_select(select_req *req) {
+    return select_scan(req, SELECT_TOP, score);
+}
 
 static const scant_option options[] = {
     SELECT_OPTION_BIAS("1"),

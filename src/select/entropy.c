@@ -6,11 +6,12 @@
 #include "select/scan.h"
 
 static void score(const scan_block *block, double *out) {
-    const select_probs_block *p = &block->probs;
-    la_kernels_for(p->type)->entropy(p->rows, block->count, block->req->pool.c, out);
+    for (size_t i = 0; i < block->count; i++) out[i] = block->probs.stat[i].entropy;
 }
 
-static scant_status entropy_select(select_req *req) { return select_scan(req, score); }
+static scant_status entropy_select(select_req *req) {
+    return select_scan(req, SELECT_ENTROPY, score);
+}
 
 const scant_strategy select_strategy_entropy = {
     .info = {.name = "entropy",

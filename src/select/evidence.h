@@ -55,14 +55,17 @@ bool select_probs_direct(const select_pool *pool);
 typedef struct select_probs_block {
     la_type type;
     const void *rows; /* count x c */
-    la_rowstat *stat; /* count: sum, smallest, two largest */
+    la_rowstat *stat; /* count: two largest, or entropy, as asked for */
 } select_probs_block;
+
+/* What is measured of each row while it is checked. */
+typedef enum select_measure { SELECT_TOP, SELECT_ENTROPY } select_measure;
 
 /* Rows first..first+count-1, checked. rows: room for count*c numbers (unused where
  * direct), stat: count of them. */
-scant_status select_probs_read(const select_pool *pool, size_t first, size_t count,
-                               void *rows, la_rowstat *stat, select_probs_block *out,
-                               scant__fault *fault);
+scant_status select_probs_read(const select_pool *pool, select_measure measure,
+                               size_t first, size_t count, void *rows, la_rowstat *stat,
+                               select_probs_block *out, scant__fault *fault);
 
 /* a_i = p_i - e_y with y the first of the largest p: what a confident model would have to
  * unlearn. Valid while pool is; the numbers must have been checked. */

@@ -52,9 +52,9 @@ static bool all_finite(const double *x, size_t count) {
     return probe == 0;
 }
 
-scant_status select_probs_read(const select_pool *pool, size_t first, size_t count,
-                               void *rows, la_rowstat *stat, select_probs_block *out,
-                               scant__fault *fault) {
+scant_status select_probs_read(const select_pool *pool, select_measure measure,
+                               size_t first, size_t count, void *rows, la_rowstat *stat,
+                               select_probs_block *out, scant__fault *fault) {
     size_t c = pool->c;
     la_type type = select_probs_type(pool);
     const la_kernels *k = la_kernels_for(type);
@@ -71,7 +71,7 @@ scant_status select_probs_read(const select_pool *pool, size_t first, size_t cou
                 return check_row(pool, first + i, fault);
         la_softmax(rows, count, c);
     }
-    k->rowstat(p, count, c, stat);
+    (measure == SELECT_ENTROPY ? k->entropy : k->rowstat)(p, count, c, stat);
     for (size_t i = 0; i < count; i++)
         if (!(fabs(stat[i].sum - 1) <= SURELY && stat[i].min >= 0))
             TRY(check_row(pool, first + i, fault));

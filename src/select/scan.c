@@ -6,7 +6,7 @@
 
 enum {
     BLOCK_BYTES = 1 << 17, /* what a block of rows may take of the second-level cache */
-    CHUNK = 16             /* blocks that a worker takes at a time */
+    CHUNK = 4              /* blocks that a worker takes at a time */
 };
 
 typedef struct worker_room {
@@ -18,6 +18,7 @@ typedef struct worker_room {
 
 typedef struct scan_job {
     select_req *req;
+    select_measure measure;
     scan_score_fn score;
     const bool *taken;
     size_t rows; /* a block */
@@ -91,22 +92,27 @@ static scant_status room_init(scant__arena *arena, const select_req *req, size_t
     return SCANT_OK;
 }
 
+static void offer(const scan_job *job, worker_room *room, size_t first, size_t count) {
+    const select_pool *pool = &job->req->pool;
+    bool mask[SELECT_MASK], all = pool->available == pool->n;
+    if (!all) select_pool_mask(pool, first, count, mask);
+    for (size_t i = 0; i < count; i++)
+        if ((all || mask[i]) && !(job->taken && job->taken[first + i]))
+            la_topk_offer(&room->top, room->score[i], first + i);
+}
+
 static scant_status scan_rows(const scan_job *job, worker_room *room, size_t first,
                               size_t count, scant__fault *fault) {
     const select_pool *pool = &job->req->pool;
     scan_block block = {
         .req = job->req, .first = first, .count = count, .norm = room->norm};
-    bool mask[SELECT_MASK];
     if (pool->probs)
-        TRY(select_probs_read(pool, first, count, room->probs, room->stat, &block.probs,
-                              fault));
+        TRY(select_probs_read(pool, job->measure, first, count, room->probs, room->stat,
+                              &block.probs, fault));
     if (pool->features)
         TRY(select_features_norms(pool, first, count, room->features, room->norm, fault));
     job->score(&block, room->score);
-    select_pool_mask(pool, first, count, mask);
-    for (size_t i = 0; i < count; i++)
-        if (mask[i] && !(job->taken && job->taken[first + i]))
-            la_topk_offer(&room->top, room->score[i], first + i);
+    offer(job, room, first, count);
     return SCANT_OK;
 }
 
@@ -141,8 +147,8 @@ static scant_status scan(scan_job *job, scant__arena *arena, size_t want) {
     return SCANT_OK;
 }
 
-scant_status select_scan(select_req *req, scan_score_fn score) {
-    scan_job job = {.req = req, .score = score};
+scant_status select_scan(select_req *req, select_measure measure, scan_score_fn score) {
+    scan_job job = {.req = req, .measure = measure, .score = score};
     return scan(&job, req->arena, req->batch);
 }
 

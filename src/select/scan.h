@@ -20,6 +20,6 @@ typedef void (*scan_score_fn)(const scan_block *block, double *score);
 
 void select_scan_plan(const select_req *req, scant_plan *plan);
 /* Picks the batch rows with the best scores; ties to the lowest index. */
-scant_status select_scan(select_req *req, scan_score_fn score);
+scant_status select_scan(select_req *req, select_measure measure, scan_score_fn score);
 
 #endif

@@ -103,19 +103,44 @@ INLINE D4 load_column(const T *p, size_t c) {
     return (D4){(double)p[0], (double)p[c], (double)p[2 * c], (double)p[3 * c]};
 }
 
-static void four_entropies(const T *p, size_t c, double *out) {
-    D4 sum = {0};
-    for (size_t k = 0; k < c; k++) sum += surprise(load_column(p + k, c), GRID);
-    memcpy(out, &sum, sizeof sum);
+static void four_entropies(const T *p, size_t c, la_rowstat *out) {
+    D4 sum = {0}, least = spread(INFINITY), entropy = {0};
+    for (size_t k = 0; k < c; k++) {
+        D4 x = load_column(p + k, c);
+        sum += x;
+        least = min_d(least, x);
+        entropy += surprise(x, GRID);
+    }
+    for (int j = 0; j < 4; j++)
+        out[j].sum = sum[j], out[j].min = least[j], out[j].entropy = entropy[j];
 }
 
-void KERNEL(entropy)(const void *rows, size_t n, size_t c, double *out) {
+static void one_entropy(const T *p, size_t c, la_rowstat *out) {
+    D4 sum = {0}, least = spread(INFINITY), entropy = {0};
+    size_t k = 0;
+    for (; k + 4 <= c; k += 4) {
+        D4 x = load_d(p + k);
+        sum += x;
+        least = min_d(least, x);
+        entropy += surprise(x, GRID);
+    }
+    out->sum = sum4(sum);
+    out->min = fmin(fmin(least[0], least[1]), fmin(least[2], least[3]));
+    for (size_t j = k; j < c; j++) {
+        out->sum += (double)p[j];
+        out->min = fmin(out->min, (double)p[j]);
+    }
+    out->entropy = sum4(entropy + surprise(load_rest(p + k, c - k), GRID));
+}
+
+void KERNEL(entropy)(const void *rows, size_t n, size_t c, la_rowstat *out) {
     const T *p = rows;
     size_t i = 0;
     for (; c < SHORT_ROW && i + 4 <= n; i += 4) four_entropies(p + i * c, c, out + i);
-    for (; i < n; i++) out[i] = row_entropy(p + i * c, c, GRID);
+    for (; i < n; i++) one_entropy(p + i * c, c, out + i);
     for (i = 0; i < n; i++)
-        if (fabs(out[i]) < FAINT) out[i] = faint_entropy(p + i * c, c, out[i]);
+        if (fabs(out[i].entropy) < FAINT)
+            out[i].entropy = faint_entropy(p + i * c, c, out[i].entropy);
 }
 
 INLINE void insert(la_rowstat *s, double x) {
@@ -125,7 +150,7 @@ INLINE void insert(la_rowstat *s, double x) {
 }
 
 static void short_row_stat(const T *p, size_t c, la_rowstat *out) {
-    la_rowstat s = {0, INFINITY, -INFINITY, -INFINITY};
+    la_rowstat s = {.min = INFINITY, .top = -INFINITY, .second = -INFINITY};
     for (size_t k = 0; k < c; k++) {
         double x = (double)p[k];
         s.sum += x;
@@ -178,7 +203,8 @@ static void four_row_stats(const T *p, size_t c, la_rowstat *out) {
         top = max_d(top, x);
     }
     for (int j = 0; j < 4; j++)
-        out[j] = (la_rowstat){sum[j], least[j], top[j], second[j]};
+        out[j] = (la_rowstat){
+            .sum = sum[j], .min = least[j], .top = top[j], .second = second[j]};
 }
 
 void KERNEL(rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out) {
