@@ -8,20 +8,17 @@
 #include "core/rng.h"
 
 enum {
-    BLOCK = 256, /* rows that share a maximum and a sum */
-    CHUNK = 4,   /* blocks that a worker refreshes at a time */
-    FIRST_LOOK =
-        64,      /* centres of a large starting set that all rows see before picking */
-    LOOK = 512,  /* centres a row sees at most before others are considered again */
-    MIN_DRAW = 4 /* proposals a batch at least; LA_GROUP at most */
+    BLOCK = 256,     /* rows that share a maximum and a sum */
+    CHUNK = 4,       /* blocks that a worker refreshes at a time */
+    TOGETHER = 16,   /* rows that a worker looks at */
+    FIRST_LOOK = 64, /* of a large starting set: what all rows see first */
+    LOOK = 32,       /* centres a row is shown at least, where there are */
+    MIN_DRAW = 4     /* proposals a batch at least; LA_GROUP at most */
 };
 
 #define TAKEN (-1.0)
 
-/* Pairs for single rows cost more than in a refresh: rows lie apart, one thread works. */
-static const double SINGLE_PRICE = 3.0;
-
-/* Multiply-adds that take about a tenth of a millisecond. */
+/* Multiply-adds that take a tenth of a millisecond. */
 static const double SMALL_WORK = 4e6;
 
 static size_t block_rows(const la_growset *set, size_t block) {
@@ -119,20 +116,24 @@ static scant_status refresh_chunk(void *arg, size_t chunk, unsigned worker,
     return SCANT_OK;
 }
 
-/* Little work is done here and now: waking a thread takes longer, and where another
- * process holds its core, as long as the scheduler pleases. */
+/* Runs blocks of work, in parallel where it is worth it: waking a thread takes longer
+ * than little work, and where another process holds its core, as long as the scheduler
+ * pleases. */
+static scant_status spread(la_growset *set, size_t pairs, size_t blocks,
+                           scant__block_fn fn, void *job) {
+    const la_space *space = set->space;
+    size_t width = space->h->pitch + (space->a ? space->a->pitch : 0);
+    if ((double)pairs * (double)width >= SMALL_WORK)
+        return scant__parfor(set->ctx, NULL, blocks, fn, job);
+    scant__fault fault;
+    for (size_t i = 0; i < blocks; i++) TRY(fn(job, i, 0, &fault));
+    return SCANT_OK;
+}
+
 static scant_status refresh(la_growset *set, size_t to) {
     refresh_job job = {set, to};
-    const la_space *space = set->space;
     size_t chunks = (set->blocks + CHUNK - 1) / CHUNK;
-    size_t width = space->h->pitch + (space->a ? space->a->pitch : 0);
-    double work = (double)set->active * (double)(to - set->fresh) * (double)width;
-    if (work < SMALL_WORK) {
-        scant__fault fault;
-        for (size_t i = 0; i < chunks; i++) TRY(refresh_chunk(&job, i, 0, &fault));
-    } else {
-        TRY(scant__parfor(set->ctx, NULL, chunks, refresh_chunk, &job));
-    }
+    TRY(spread(set, set->active * (to - set->fresh), chunks, refresh_chunk, &job));
     set->fresh = to;
     set->spent = 0;
     return SCANT_OK;
@@ -141,7 +142,7 @@ static scant_status refresh(la_growset *set, size_t to) {
 /* Whether single rows have cost as much as bringing all rows up to date. */
 static int refresh_pays(const la_growset *set) {
     double price = (double)set->active * (double)(set->space->count - set->fresh);
-    return set->spent * SINGLE_PRICE >= price && price > 0;
+    return set->spent >= price && price > 0;
 }
 
 /* Sorts rows by how many centres they have seen. order has m entries. */
@@ -154,30 +155,47 @@ static void by_stamp(const la_growset *set, const size_t *rows, size_t m, size_t
     }
 }
 
+typedef struct look_job {
+    la_growset *set;
+    size_t rows[LA_GROUP], m, from, to;
+} look_job;
+
+static scant_status look_some(void *arg, size_t block, unsigned worker,
+                              scant__fault *fault) {
+    (void)fault;
+    look_job *job = arg;
+    la_growset *set = job->set;
+    const size_t *rows = job->rows + block * TOGETHER;
+    size_t rest = job->m - block * TOGETHER, m = rest < TOGETHER ? rest : TOGETHER;
+    double d2[TOGETHER];
+    for (size_t i = 0; i < m; i++) d2[i] = set->bound[rows[i]];
+    la_space_nearest(set->space, rows, m, job->from, job->to, d2,
+                     la_growset_scratch(set, worker));
+    for (size_t i = 0; i < m; i++) {
+        set->bound[rows[i]] = d2[i];
+        set->stamp[rows[i]] = (uint32_t)job->to;
+    }
+    return SCANT_OK;
+}
+
 /* Shows each row (m <= LA_GROUP, all different) more centres, about as many again as it
  * has seen, and lowers its bound. Rows are taken together, so that a centre is read once
  * for many, as long as their stamps are alike; the lowest counts for all: seeing a centre
  * twice changes nothing. */
-static void look(la_growset *set, const size_t *rows, size_t m) {
-    size_t order[LA_GROUP], group[LA_GROUP], count = set->space->count;
-    double d2[LA_GROUP];
+static scant_status look(la_growset *set, const size_t *rows, size_t m) {
+    size_t order[LA_GROUP], count = set->space->count;
     by_stamp(set, rows, m, order);
     for (size_t i = 0; i < m;) {
-        size_t from = set->stamp[rows[order[i]]], step = from > LOOK ? from : LOOK, k = 0;
+        size_t from = set->stamp[rows[order[i]]], step = from > LOOK ? from : LOOK;
         size_t to = count - from > step + step / 2 ? from + step : count;
-        for (; i + k < m && set->stamp[rows[order[i + k]]] <= from + (to - from) / 4;
-             k++) {
-            group[k] = rows[order[i + k]];
-            d2[k] = set->bound[group[k]];
-        }
-        la_space_nearest(set->space, group, k, from, to, d2, la_growset_scratch(set, 0));
-        set->spent += (double)(k * (to - from));
-        for (size_t j = 0; j < k; j++) {
-            set->bound[group[j]] = d2[j];
-            set->stamp[group[j]] = (uint32_t)to;
-        }
-        i += k;
+        look_job job = {.set = set, .from = from, .to = to};
+        while (i < m && set->stamp[rows[order[i]]] <= from + (to - from) / 4)
+            job.rows[job.m++] = rows[order[i++]];
+        size_t pairs = job.m * (to - from), blocks = (job.m + TOGETHER - 1) / TOGETHER;
+        TRY(spread(set, pairs, blocks, look_some, &job));
+        set->spent += (double)pairs;
     }
+    return SCANT_OK;
 }
 
 /* ---- farthest first -------------------------------------------------------------------
@@ -218,7 +236,7 @@ scant_status la_growset_farthest(la_growset *set, size_t want, size_t *rows, dou
         size_t m = take_promising(set, promising, bounds, &farthest);
         if (m > 0) {
             for (size_t i = 0; i < m; i++) set->bound[promising[i]] = bounds[i];
-            look(set, promising, m);
+            TRY(look(set, promising, m));
             for (size_t i = 0; i < m; i++) {
                 double bound = set->bound[promising[i]],
                        *top = &set->top[promising[i] / BLOCK];
@@ -288,7 +306,7 @@ static void propose(la_growset *set, uint64_t seed, uint64_t serial, double tota
 
 /* Lowers the bounds of the proposed rows until each is at its distance, or at its floor:
  * then it is rejected whatever its distance is. */
-static void evaluate(la_growset *set, const draw *d) {
+static scant_status evaluate(la_growset *set, const draw *d) {
     for (;;) {
         size_t open[LA_GROUP], m = 0;
         for (size_t i = 0; i < d->m; i++) {
@@ -298,8 +316,8 @@ static void evaluate(la_growset *set, const draw *d) {
             while (j < m && open[j] != row) j++; /* a row may be proposed twice */
             if (j == m) open[m++] = row;
         }
-        if (m == 0) return;
-        look(set, open, m);
+        if (m == 0) return SCANT_OK;
+        TRY(look(set, open, m));
     }
 }
 
@@ -340,7 +358,7 @@ scant_status la_growset_sample(la_growset *set, uint64_t seed, double zero, size
         draw d;
         double spent = set->spent;
         propose(set, seed, serial, total, m, &d);
-        evaluate(set, &d);
+        TRY(evaluate(set, &d));
         size_t k = accept(set, &d, want - *got, rows + *got, d2 + *got);
         serial += m;
         *got += k;
