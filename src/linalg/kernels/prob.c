@@ -3,9 +3,9 @@
  * One pass over rows of class probabilities: sum, smallest, two largest, entropy,
  * softmax; and squared norms in double.
  *
- * Sums of entropies and of exponentials are exact: each term is rounded to a fixed grid,
- * so coarse that no sum of them rounds, so that rows that are permutations of each other
- * tie. The grid costs at most 2e-15 a term.
+ * Sums of entropies and of exponentials do not depend on the order of their terms, so
+ * that rows that are permutations of each other tie: each term is rounded to a grid so
+ * coarse that no sum of them rounds again.
  */
 #include "linalg/kernels/vec.h"
 
@@ -15,9 +15,11 @@
 
 enum { SHORT_ROW = 16 }; /* below it a row's tail would cost more than its vectors */
 
-/* Adding and taking away 1.5 * 2^4 rounds a small number to a multiple of 2^-48. */
-#define GRID (1.5 * 0x1p4)
-#define FAINT 0x1p-16 /* below it an entropy has fewer than 9 digits on that grid */
+/* An entropy in bits is summed on top of 96: as long as it is below 32, what is added is
+ * rounded to a multiple of 2^-46, exactly so whatever the sum is. */
+#define BASE 96.0
+#define FAINT 0x1p-14 /* below it an entropy has fewer than 9 digits on that grid */
+#define LN2 0.693147180559945309417
 
 INLINE D4 spread(double x) { return (D4){x, x, x, x}; }
 
@@ -39,27 +41,32 @@ INLINE D4 min_d(D4 a, D4 b) {
 #endif
 }
 
-/* ln x for normal x > 0: x = 2^k z with z in [sqrt(1/2), sqrt 2), ln z = 2 artanh(s) with
- * s = (z-1)/(z+1). 2 artanh(s)/s is interpolated at seven Chebyshev points of s^2 in [0,
- * 0.0295], which leaves 4e-16; its terms are grouped so that few wait for each other. */
-INLINE D4 log_d(D4 x) {
+/* log2 x for normal x > 0 (any finite number for 0): x = 2^k z with z in [sqrt(1/2), sqrt
+ * 2), log2 z = 2/ln 2 artanh(s) with s = (z-1)/(z+1). artanh(s)/s is interpolated at six
+ * Chebyshev points of s^2 in [0, 0.0295], which leaves 3e-14 of it. */
+INLINE D4 log2_d(D4 x) {
     const uint64_t half_root = 0x3fe6a09e667f3bcd; /* bits of sqrt(1/2) */
     U4 from = (U4)x + (((uint64_t)1024 << 52) - half_root);
     D4 z = (D4)((from & (uint64_t)0x000fffffffffffff) + half_root);
     /* k as a double, without a 64-bit conversion: biased into the mantissa of 2^52 */
     D4 k = (D4)(from >> 52 | (uint64_t)0x4330000000000000) - (0x1p52 + 1024.0);
     D4 s = (z - 1.0) / (z + 1.0), w = s * s, w2 = w * w;
-    D4 p01 = fma_d(w, spread(0.6666666666655292), spread(2.0000000000000004));
-    D4 p23 = fma_d(w, spread(0.2857141602110767), spread(0.40000000061741614));
-    D4 p45 = fma_d(w, spread(0.18121934431215214), spread(0.22223434547517906));
-    D4 p46 = fma_d(w2, spread(0.16837659970680488), p45);
-    D4 p = fma_d(w2 * w2, p46, fma_d(w2, p23, p01));
-    return fma_d(s, p, k * 0.693147180559945309417);
+    D4 p01 = fma_d(w, spread(0.9617966941122649), spread(2.885390081777851));
+    D4 p23 = fma_d(w, spread(0.41220922406110433), spread(0.5770779426603044));
+    D4 p45 = fma_d(w, spread(0.28288502340748234), spread(0.31990680380701336));
+    return fma_d(s, fma_d(w2, fma_d(w2, p45, p23), p01), k);
 }
 
-/* -p ln p on the grid. Inside the logarithm p is at least 1e-12; 0 gives 0. */
-INLINE D4 surprise(D4 p, double grid) {
-    return fma_d(-p, log_d(max_d(p, spread(1e-12))), spread(grid)) - grid;
+/* sum - p log2 p, where sum lies above base. 0 adds nothing. A product that was rounded
+ * by itself may fall half-way between two points of the grid, and which one it goes to
+ * would hang on the sum: without a fused multiply-add it is put on the grid first. */
+INLINE D4 surprise(D4 sum, D4 p, double base) {
+#ifdef __FMA__
+    (void)base;
+    return fma_d(-p, log2_d(p), sum);
+#else
+    return sum + ((base - p * log2_d(p)) - base);
+#endif
 }
 
 #ifdef KERNEL_f32
@@ -78,21 +85,23 @@ INLINE D4 load_rest(const T *p, size_t count) {
     return v;
 }
 
-static double row_entropy(const T *p, size_t c, double grid) {
-    D4 sum = {0};
+/* Bits above base. */
+INLINE double above(D4 sum, double base) { return sum4(sum - base); }
+
+static double row_entropy(const T *p, size_t c, double base) {
+    D4 sum = spread(base);
     size_t k = 0;
-    for (; k + 4 <= c; k += 4) sum += surprise(load_d(p + k), grid);
-    sum += surprise(load_rest(p + k, c - k), grid);
-    return sum4(sum);
+    for (; k + 4 <= c; k += 4) sum = surprise(sum, load_d(p + k), base);
+    return above(surprise(sum, load_rest(p + k, c - k), base), base);
 }
 
 /* The sum on ever finer grids, until it is large for its grid (or below 1e-30). Each grid
  * is a function of the sum before, which does not depend on the order of terms. */
 static __attribute__((noinline)) double faint_entropy(const T *p, size_t c, double sum) {
-    double grid = GRID;
-    while (fabs(sum) < FAINT * (grid / GRID) && grid > 0x1p-60) {
-        grid *= FAINT * 4;
-        sum = row_entropy(p, c, grid);
+    double base = BASE;
+    while (fabs(sum) < FAINT * (base / BASE) && base > 0x1p-60) {
+        base *= FAINT * 4;
+        sum = row_entropy(p, c, base);
     }
     return sum;
 }
@@ -104,33 +113,33 @@ INLINE D4 load_column(const T *p, size_t c) {
 }
 
 static void four_entropies(const T *p, size_t c, la_rowstat *out) {
-    D4 sum = {0}, least = spread(INFINITY), entropy = {0};
+    D4 sum = {0}, least = spread(INFINITY), entropy = spread(BASE);
     for (size_t k = 0; k < c; k++) {
         D4 x = load_column(p + k, c);
         sum += x;
         least = min_d(least, x);
-        entropy += surprise(x, GRID);
+        entropy = surprise(entropy, x, BASE);
     }
     for (int j = 0; j < 4; j++)
-        out[j].sum = sum[j], out[j].min = least[j], out[j].entropy = entropy[j];
+        out[j].sum = sum[j], out[j].min = least[j], out[j].entropy = entropy[j] - BASE;
 }
 
 static void one_entropy(const T *p, size_t c, la_rowstat *out) {
-    D4 sum = {0}, least = spread(INFINITY), entropy = {0};
+    V sum = {0}, least = (V){0} + (T)INFINITY;
     size_t k = 0;
-    for (; k + 4 <= c; k += 4) {
-        D4 x = load_d(p + k);
+    for (; k + LANES <= c; k += LANES) {
+        V x = load(p + k);
         sum += x;
-        least = min_d(least, x);
-        entropy += surprise(x, GRID);
+        least = min_v(least, x);
     }
-    out->sum = sum4(sum);
-    out->min = fmin(fmin(least[0], least[1]), fmin(least[2], least[3]));
-    for (size_t j = k; j < c; j++) {
-        out->sum += (double)p[j];
-        out->min = fmin(out->min, (double)p[j]);
+    out->sum = sum4(fold(sum));
+    out->min = INFINITY;
+    for (int j = 0; j < LANES; j++) out->min = fmin(out->min, (double)least[j]);
+    for (; k < c; k++) {
+        out->sum += (double)p[k];
+        out->min = fmin(out->min, (double)p[k]);
     }
-    out->entropy = sum4(entropy + surprise(load_rest(p + k, c - k), GRID));
+    out->entropy = row_entropy(p, c, BASE);
 }
 
 void KERNEL(entropy)(const void *rows, size_t n, size_t c, la_rowstat *out) {
@@ -138,9 +147,11 @@ void KERNEL(entropy)(const void *rows, size_t n, size_t c, la_rowstat *out) {
     size_t i = 0;
     for (; c < SHORT_ROW && i + 4 <= n; i += 4) four_entropies(p + i * c, c, out + i);
     for (; i < n; i++) one_entropy(p + i * c, c, out + i);
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n; i++) {
         if (fabs(out[i].entropy) < FAINT)
             out[i].entropy = faint_entropy(p + i * c, c, out[i].entropy);
+        out[i].entropy *= LN2;
+    }
 }
 
 INLINE void insert(la_rowstat *s, double x) {
