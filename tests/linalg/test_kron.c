@@ -6,54 +6,11 @@
 #include <math.h>
 
 #include "linalg/kron.h"
-#include "support.h"
+#include "matrix.h"
 
 /* Sums of up to C d+ or m terms go in blocks: chains below 1500 roundings of 2^-53, so
  * 1.7e-13 of the sum of magnitudes; a product of two such sums has twice that. */
 static const double NEAR = 1e-12;
-
-static const unsigned thread_counts[] = {1, 2, 3};
-enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
-
-/* ---- matrices ---------------------------------------------------------------------- */
-
-static void fetch(const void *self, size_t first, size_t count, void *out) {
-    const la_rows *direct = self;
-    size_t bytes = direct->pitch * la_kernels_for(direct->type)->size;
-    memcpy(out, (const unsigned char *)direct->base + first * bytes, count * bytes);
-}
-
-typedef struct matrix {
-    la_rows rows, direct; /* as served; where fetch() finds them */
-    double *value;        /* (n, d) */
-    void *data;
-} matrix;
-
-/* Values that float holds exactly. Row 3 is row 2 again. m must stay where it is. */
-static void matrix_make(matrix *m, uint64_t seed, size_t n, size_t d, la_type type,
-                        bool direct) {
-    size_t pitch = la_pitch(type, d);
-    m->value = malloc(n * d * sizeof(double));
-    m->data = calloc(n * pitch, la_kernels_for(type)->size);
-    assert_true(m->value && m->data);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < d; k++) {
-            double x = (double)(float)(2 * unit_at(seed, (i == 3 ? 2 : i) * d + k) - 0.8);
-            m->value[i * d + k] = x;
-            if (type == LA_F64)
-                ((double *)m->data)[i * pitch + k] = x;
-            else
-                ((float *)m->data)[i * pitch + k] = (float)x;
-        }
-    m->direct = (la_rows){.n = n, .d = d, .pitch = pitch, .type = type, .base = m->data};
-    m->rows = m->direct;
-    if (!direct) m->rows.base = NULL, m->rows.fetch = fetch, m->rows.self = &m->direct;
-}
-
-static void matrix_end(matrix *m) {
-    free(m->value);
-    free(m->data);
-}
 
 /* A problem: rows, weights, a matrix R, others to pair with. */
 typedef struct problem {

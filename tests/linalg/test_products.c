@@ -7,55 +7,11 @@
 #include <stdio.h>
 
 #include "linalg/products.h"
-#include "support.h"
+#include "matrix.h"
 
 /* A blocked double sum is a chain of a block's 256 terms, its part's blocks and the
  * parts: below 1000 roundings of 2^-53, so 1.1e-13 of the sum of magnitudes. */
 static const long double NEAR = 1e-12L;
-
-static const unsigned thread_counts[] = {1, 2, 3};
-enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
-
-/* ---- matrices ---------------------------------------------------------------------- */
-
-typedef struct matrix {
-    la_rows rows;
-    double *value; /* (n, d), as written to the rows */
-    void *data;    /* (n, pitch) */
-} matrix;
-
-static void fetch(const void *self, size_t first, size_t count, void *out) {
-    const matrix *m = self;
-    size_t bytes = m->rows.pitch * la_kernels_for(m->rows.type)->size;
-    memcpy(out, (const unsigned char *)m->data + first * bytes, count * bytes);
-}
-
-/* Values that float holds exactly. Row 3 is row 2 again. m must stay where it is. */
-static void matrix_make(matrix *m, size_t n, size_t d, la_type type, bool direct) {
-    size_t pitch = la_pitch(type, d);
-    m->value = malloc(n * d * sizeof(double));
-    m->data = calloc(n * pitch, la_kernels_for(type)->size);
-    assert_true(m->value && m->data);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < d; k++) {
-            double x = (double)(float)(2 * unit_at(7, (i == 3 ? 2 : i) * d + k) - 0.8);
-            m->value[i * d + k] = x;
-            if (type == LA_F64)
-                ((double *)m->data)[i * pitch + k] = x;
-            else
-                ((float *)m->data)[i * pitch + k] = (float)x;
-        }
-    m->rows = (la_rows){.n = n, .d = d, .pitch = pitch, .type = type};
-    if (direct)
-        m->rows.base = m->data;
-    else
-        m->rows.fetch = fetch, m->rows.self = m;
-}
-
-static void matrix_end(matrix *m) {
-    free(m->value);
-    free(m->data);
-}
 
 /* Number k of H+'s row at place i of the view. */
 static double at(const matrix *m, const la_view *v, size_t i, size_t k) {
@@ -198,7 +154,7 @@ static void each_result_is_the_plain_sum(void **state) {
         size_t *list = malloc(n * sizeof *list), listed = list_make(list, n);
         for (unsigned how = 0; how < 8; how++) { /* type, direct, and with it the rest */
             matrix m;
-            matrix_make(&m, n, shapes[s].d, how & 1 ? LA_F64 : LA_F32, how & 2);
+            matrix_make(&m, 7, n, shapes[s].d, how & 1 ? LA_F64 : LA_F32, how & 2);
             la_view v = {.h = &m.rows, .m = n, .bias = how & 4 ? 0.5 : 0};
             if (how == 1 || how == 6) v.rows = list, v.m = listed;
             weights_make(w, n, how & 1);
@@ -226,7 +182,7 @@ static void bits_depend_neither_on_threads_nor_on_how_rows_are_served(void **sta
         weights_make(w, n, false);
         for (unsigned how = 0; how < 4; how++) {
             matrix m;
-            matrix_make(&m, n, shapes[s].d, how & 1 ? LA_F64 : LA_F32, how & 2);
+            matrix_make(&m, 7, n, shapes[s].d, how & 1 ? LA_F64 : LA_F32, how & 2);
             la_view v = {.h = &m.rows, .m = n, .bias = 1};
             for (unsigned run = 0; run < KINDS * THREAD_COUNTS; run++) {
                 call c = {run % KINDS, &v, w, b};
@@ -251,7 +207,7 @@ static void a_gram_of_few_partial_sums_is_cut_into_stripes(void **state) {
     enum { N = 600, D = 1499 };
     matrix m;
     double w[N], *want = NULL;
-    matrix_make(&m, N, D, LA_F32, true);
+    matrix_make(&m, 7, N, D, LA_F32, true);
     weights_make(w, N, false);
     la_view v = {.h = &m.rows, .m = N, .bias = 1};
     call c = {.kind = GRAM, .v = &v, .w = w};
@@ -299,7 +255,7 @@ static void a_mask_is_a_list_of_rows(void **state) {
     matrix m;
     double w[N];
     size_t list[N], listed = 0;
-    matrix_make(&m, N, D, LA_F32, false);
+    matrix_make(&m, 7, N, D, LA_F32, false);
     weights_make(w, N, true);
     for (size_t i = 0; i < N; i++)
         if (w[i] > 0) list[listed++] = i;
@@ -316,7 +272,7 @@ static void a_mask_is_a_list_of_rows(void **state) {
 static void rows_that_are_not_named_are_not_seen(void **state) {
     (void)state;
     matrix m;
-    matrix_make(&m, 50, 4, LA_F64, true);
+    matrix_make(&m, 7, 50, 4, LA_F64, true);
     for (size_t i = 0; i < 50; i++)
         if (i % 10)
             for (size_t k = 0; k < 4; k++) ((double *)m.data)[i * 4 + k] = NAN;
@@ -336,7 +292,7 @@ static void rows_that_are_not_named_are_not_seen(void **state) {
 static void no_rows_sum_to_zero(void **state) {
     (void)state;
     matrix m;
-    matrix_make(&m, 5, 3, LA_F32, false);
+    matrix_make(&m, 7, 5, 3, LA_F32, false);
     la_view v = {.h = &m.rows, .bias = 1, .m = 0}; /* an empty list may well be NULL */
     for (kind what = 0; what < KINDS; what++) {
         call c = {what, &v, NULL, NULL};
@@ -360,7 +316,7 @@ static void memory_is_what_was_planned_and_taken_once(void **state) {
             scant__arena arena;
             la_work work;
             scant__arena_init(&arena, ctx);
-            matrix_make(&m, shapes[s].n, shapes[s].d, LA_F32, run & 1);
+            matrix_make(&m, 7, shapes[s].n, shapes[s].d, LA_F32, run & 1);
             la_view v = {.h = &m.rows, .m = shapes[s].n, .bias = 1};
             call c = {run / 2, &v, NULL, b};
             double *out = malloc(call_size(&c) * sizeof *out);
@@ -383,7 +339,7 @@ static void memory_is_what_was_planned_and_taken_once(void **state) {
 static void without_memory_nothing_leaks(void **state) {
     (void)state;
     matrix m;
-    matrix_make(&m, 300, 4, LA_F32, false);
+    matrix_make(&m, 7, 300, 4, LA_F32, false);
     la_view v = {.h = &m.rows, .m = 300, .bias = 1};
     for (kind what = 0; what < KINDS; what++) {
         memory count;
@@ -440,7 +396,7 @@ static void long_sums_tell_progress_and_can_be_cancelled(void **state) {
     (void)state;
     enum { N = 300000 };
     matrix m;
-    matrix_make(&m, N, 1, LA_F32, true);
+    matrix_make(&m, 7, N, 1, LA_F32, true);
     la_view v = {.h = &m.rows, .m = N};
     for (unsigned limit = 1; limit < 1000; limit += 998) {
         watch watched = {.limit = limit};
