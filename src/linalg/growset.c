@@ -11,6 +11,7 @@ enum {
     BLOCK = 256,     /* rows that share a maximum and a sum */
     CHUNK = 4,       /* blocks that a worker refreshes at a time */
     TOGETHER = 16,   /* rows that a worker looks at */
+    PROMISING = 16,  /* blocks that are searched for rows worth a look */
     FIRST_LOOK = 64, /* of a large starting set: what all rows see first */
     LOOK = 32,       /* centres a row is shown at least, where there are */
     MIN_DRAW = 4     /* proposals a batch at least; LA_GROUP at most */
@@ -122,7 +123,7 @@ static scant_status refresh_chunk(void *arg, size_t chunk, unsigned worker,
 static scant_status spread(la_growset *set, size_t pairs, size_t blocks,
                            scant__block_fn fn, void *job) {
     const la_space *space = set->space;
-    size_t width = space->h->pitch + (space->a ? space->a->pitch : 0);
+    size_t width = space->h->d + (space->a ? space->a->d : 0);
     if ((double)pairs * (double)width >= SMALL_WORK)
         return scant__parfor(set->ctx, NULL, blocks, fn, job);
     scant__fault fault;
@@ -189,7 +190,7 @@ static scant_status look(la_growset *set, const size_t *rows, size_t m) {
         size_t from = set->stamp[rows[order[i]]], step = from > LOOK ? from : LOOK;
         size_t to = count - from > step + step / 2 ? from + step : count;
         look_job job = {.set = set, .from = from, .to = to};
-        while (i < m && set->stamp[rows[order[i]]] <= from + (to - from) / 4)
+        while (i < m && set->stamp[rows[order[i]]] <= from + (to - from) / 2)
             job.rows[job.m++] = rows[order[i++]];
         size_t pairs = job.m * (to - from), blocks = (job.m + TOGETHER - 1) / TOGETHER;
         TRY(spread(set, pairs, blocks, look_some, &job));
@@ -201,27 +202,35 @@ static scant_status look(la_growset *set, const size_t *rows, size_t m) {
 /* ---- farthest first -------------------------------------------------------------------
  */
 
-static size_t farthest_bound(const la_growset *set) {
-    size_t block = la_argmax(set->top, set->blocks), first = block * BLOCK;
-    return first + la_argmax(set->bound + first, block_rows(set, block));
+/* The blocks with the largest bounds, largest first, ties to the lowest; *next is the
+ * largest bound of all other blocks. */
+static size_t top_blocks(const la_growset *set, size_t out[PROMISING + 1], double *next) {
+    size_t count = 0;
+    for (size_t i = 0; i < set->blocks; i++) {
+        if (count > PROMISING && set->top[i] <= set->top[out[PROMISING]]) continue;
+        size_t at = count > PROMISING ? PROMISING : count++;
+        for (; at > 0 && set->top[out[at - 1]] < set->top[i]; at--) out[at] = out[at - 1];
+        out[at] = i;
+    }
+    *next = count > PROMISING ? set->top[out[PROMISING]] : TAKEN;
+    return count > PROMISING ? PROMISING : count;
 }
 
-/* Takes out the rows with the largest bounds, down to the first that is up to date.
- * Returns how many; 0: that one is the farthest, and in *farthest. */
-static size_t take_promising(la_growset *set, size_t *rows, double *bounds,
-                             size_t *farthest) {
-    size_t m = 0;
-    while (m < LA_GROUP / 2) {
-        size_t row = farthest_bound(set);
-        if (set->bound[row] < 0) break;
-        if (set->stamp[row] == set->space->count) {
-            if (m == 0) *farthest = row;
-            break;
-        }
-        rows[m] = row;
-        bounds[m++] = set->bound[row];
-        set->bound[row] = TAKEN;
-        retop(set, row / BLOCK);
+/* The row with the largest bound, the first of equals, in rows[0], and other rows out of
+ * date whose bounds are next: they will be wanted soon, and centres that are read for one
+ * row are there for all. Returns how many, at most LA_GROUP. Rows of a block stand
+ * together. */
+static size_t promising_rows(const la_growset *set, size_t *rows) {
+    size_t blocks[PROMISING + 1] = {0}, m = 1;
+    double next;
+    size_t n_blocks = top_blocks(set, blocks, &next), first = blocks[0] * BLOCK;
+    rows[0] = first + la_argmax(set->bound + first, block_rows(set, blocks[0]));
+    for (size_t k = 0; k < n_blocks; k++) {
+        first = blocks[k] * BLOCK;
+        for (size_t i = first, end = first + block_rows(set, blocks[k]); i < end; i++)
+            if (set->bound[i] > next && set->stamp[i] < set->space->count &&
+                i != rows[0] && m < LA_GROUP)
+                rows[m++] = i;
     }
     return m;
 }
@@ -231,17 +240,13 @@ scant_status la_growset_farthest(la_growset *set, size_t want, size_t *rows, dou
     size_t known = set->space->count;
     TRY(refresh(set, known < FIRST_LOOK ? known : FIRST_LOOK));
     for (*got = 0; *got < want && set->active > 0;) {
-        size_t promising[LA_GROUP], farthest = 0;
-        double bounds[LA_GROUP];
-        size_t m = take_promising(set, promising, bounds, &farthest);
-        if (m > 0) {
-            for (size_t i = 0; i < m; i++) set->bound[promising[i]] = bounds[i];
+        size_t promising[LA_GROUP], m = promising_rows(set, promising);
+        size_t farthest = promising[0];
+        if (set->stamp[farthest] < set->space->count) {
             TRY(look(set, promising, m));
-            for (size_t i = 0; i < m; i++) {
-                double bound = set->bound[promising[i]],
-                       *top = &set->top[promising[i] / BLOCK];
-                *top = bound > *top ? bound : *top;
-            }
+            for (size_t i = 0; i < m; i++)
+                if (i == 0 || promising[i] / BLOCK != promising[i - 1] / BLOCK)
+                    retop(set, promising[i] / BLOCK);
             if (refresh_pays(set)) TRY(refresh(set, set->space->count));
             continue;
         }
@@ -342,14 +347,14 @@ static size_t accept(la_growset *set, const draw *d, size_t want, size_t *rows,
     return got;
 }
 
-scant_status la_growset_sample(la_growset *set, uint64_t seed, double zero, size_t want,
-                               size_t *rows, double *d2, size_t *got) {
+scant_status la_growset_sample(la_growset *set, uint64_t seed, size_t want, size_t *rows,
+                               double *d2, size_t *got) {
     uint64_t serial = 0;
     size_t m = MIN_DRAW;
     TRY(refresh(set, set->space->count));
     for (*got = 0; *got < want;) {
         double total = accumulate(set);
-        int worthless = !(total > zero);
+        int worthless = !(total > 0);
         if (worthless && set->fresh == set->space->count) break;
         if (worthless || refresh_pays(set)) {
             TRY(refresh(set, set->space->count));

@@ -65,8 +65,8 @@ scant_status la_growset_farthest(la_growset *set, size_t want, size_t *rows, dou
                                  size_t *got);
 
 /* Adds up to want rows, each drawn with probability proportional to its squared distance.
- * Stops early, *got < want, once all distances together are at most zero. */
-scant_status la_growset_sample(la_growset *set, uint64_t seed, double zero, size_t want,
-                               size_t *rows, double *d2, size_t *got);
+ * Stops early, *got < want, once all distances are 0. */
+scant_status la_growset_sample(la_growset *set, uint64_t seed, size_t want, size_t *rows,
+                               double *d2, size_t *got);
 
 #endif

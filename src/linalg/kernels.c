@@ -9,9 +9,10 @@
 
 #define SET(type, isa, bytes, fused_)                                                    \
     {                                                                                    \
-        .size = bytes, .fused = fused_, .lanes = 32 / (bytes),                           \
+        .size = bytes, .fused = fused_, .lanes = 32 / (bytes), .piece = 2048,            \
         .dot = la_dot_##type##_##isa, .sqdist = la_sqdist_##type##_##isa,                \
         .selfdot = la_selfdot_##type##_##isa, .sumsq = la_sumsq_##type##_##isa,          \
+        .total = la_total_##type##_##isa, .sqdist_to = la_sqdist_to_##type##_##isa,      \
         .rowstat = la_rowstat_##type##_##isa, .entropy = la_entropy_##type##_##isa,      \
         .residual_length = la_residual_length_##type##_##isa,                            \
     }
@@ -40,9 +41,4 @@ void la_softmax(double *rows, size_t n, size_t c) {
 
 size_t la_argmax(const double *x, size_t n) {
     return PICK(la_argmax_f64_avx2, la_argmax_f64_base)(x, n);
-}
-
-size_t la_pitch(la_type type, size_t d) {
-    size_t lanes = la_kernels_for(type)->lanes;
-    return (d + lanes - 1) / lanes * lanes;
 }

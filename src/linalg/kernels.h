@@ -18,10 +18,9 @@ typedef struct la_rowstat {
 } la_rowstat;
 
 typedef struct la_kernels {
-    size_t size; /* bytes a number */
-    int fused;   /* a*b + c rounds once */
-    /* Rows given to dot, sqdist and selfdot are multiples of it in length. */
-    size_t lanes;
+    size_t size;         /* bytes a number */
+    int fused;           /* a*b + c rounds once */
+    size_t lanes, piece; /* how dot and sqdist add up: tests do likewise */
     /* out (nx,ny) = x_i . y_j. A pair's value is the same whatever it is computed with.
      */
     void (*dot)(const void *const *x, size_t nx, const void *const *y, size_t ny,
@@ -31,8 +30,11 @@ typedef struct la_kernels {
                    size_t d, double *out);
     /* x_i . x_i, equal to dot to the bit. */
     void (*selfdot)(const void *rows, size_t n, size_t d, double *out);
-    /* The same in double, for any d. */
+    /* In double: x_i . x_i; sum += all rows; |x_i - point|^2. */
     void (*sumsq)(const void *rows, size_t n, size_t d, double *out);
+    void (*total)(const void *rows, size_t n, size_t d, double *sum);
+    void (*sqdist_to)(const void *rows, size_t n, size_t d, const double *point,
+                      double *out);
     /* Of rows of probabilities, c >= 2: sum, smallest, two largest; or sum, smallest and
      * entropy. What is not asked for is left alone. */
     void (*rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out);
@@ -51,9 +53,6 @@ void la_softmax(double *rows, size_t n, size_t c);
 /* First index of the largest; n > 0, no NaN. */
 size_t la_argmax(const double *x, size_t n);
 
-/* d rounded up to what the distance kernels take. */
-size_t la_pitch(la_type type, size_t d);
-
 /* Each compiled set, by name, for the dispatcher and for tests: scalar twins compare. */
 #define LA_KERNEL_SET(type, isa)                                                         \
     void la_dot_##type##_##isa(const void *const *, size_t, const void *const *, size_t, \
@@ -62,6 +61,9 @@ size_t la_pitch(la_type type, size_t d);
                                   size_t, size_t, double *);                             \
     void la_selfdot_##type##_##isa(const void *, size_t, size_t, double *);              \
     void la_sumsq_##type##_##isa(const void *, size_t, size_t, double *);                \
+    void la_total_##type##_##isa(const void *, size_t, size_t, double *);                \
+    void la_sqdist_to_##type##_##isa(const void *, size_t, size_t, const double *,       \
+                                     double *);                                          \
     void la_rowstat_##type##_##isa(const void *, size_t, size_t, la_rowstat *);          \
     void la_entropy_##type##_##isa(const void *, size_t, size_t, la_rowstat *);          \
     void la_residual_length_##type##_##isa(const void *, size_t, size_t,                 \

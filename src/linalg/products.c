@@ -92,7 +92,7 @@ static void widen(const la_view *v, const la_rows *matrix, size_t first, size_t 
         const void *from = la_rows_get(matrix, row, run, raw);
         for (size_t r = 0; r < run; r++) {
             double *to = out + (i + r) * width;
-            size_t skip = r * matrix->pitch;
+            size_t skip = r * matrix->d;
             if (matrix->type == LA_F64)
                 memcpy(to, (const double *)from + skip, matrix->d * sizeof *to);
             else

@@ -2,7 +2,7 @@
 #include "linalg/rows.h"
 
 static size_t row_bytes(const la_rows *rows) {
-    return rows->pitch * la_kernels_for(rows->type)->size;
+    return rows->d * la_kernels_for(rows->type)->size;
 }
 
 size_t la_rows_scratch(const la_rows *rows, size_t count) {

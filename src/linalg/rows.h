@@ -2,7 +2,7 @@
  *
  * A matrix served by rows, in one number type, wherever it lies. Either direct (the rows
  * are in memory as they are to be used) or by a function that converts into scratch. Rows
- * are padded with zeros to the pitch that the distance kernels take.
+ * lie one after the other.
  */
 #ifndef SCANT_LINALG_ROWS_H
 #define SCANT_LINALG_ROWS_H
@@ -13,10 +13,9 @@
 
 typedef struct la_rows {
     size_t n, d;
-    size_t pitch; /* numbers from one row to the next: la_pitch(type, d) */
     la_type type;
-    const void *base; /* direct: row i starts at base + i*pitch; else NULL */
-    /* Writes rows first..first+count-1 to out, pitch apart, zeros between. Thread-safe.
+    const void *base; /* direct: row i starts at base + i*d; else NULL */
+    /* Writes rows first..first+count-1 to out. Thread-safe.
      */
     void (*fetch)(const void *self, size_t first, size_t count, void *out);
     const void *self;

@@ -14,7 +14,7 @@ typedef struct scratch {
 } scratch;
 
 static size_t row_bytes(const la_rows *rows) {
-    return rows->pitch * la_kernels_for(rows->type)->size;
+    return rows->d * la_kernels_for(rows->type)->size;
 }
 
 size_t la_space_memory(const la_rows *h, const la_rows *a, size_t capacity) {
@@ -56,8 +56,8 @@ void la_space_norms(const la_space *space, size_t first, size_t count, double *o
     unsigned char *room = (unsigned char *)(s + 1);
     const la_rows *h = space->h, *a = space->a;
     const la_kernels *hk = la_kernels_for(h->type), *ak = la_kernels_for(a->type);
-    hk->selfdot(la_rows_get(h, first, count, room), count, h->pitch, s->hh);
-    ak->selfdot(la_rows_get(a, first, count, room), count, a->pitch, s->aa);
+    hk->selfdot(la_rows_get(h, first, count, room), count, h->d, s->hh);
+    ak->selfdot(la_rows_get(a, first, count, room), count, a->d, s->aa);
     for (size_t i = 0; i < count; i++) out[i] = s->aa[i] * (s->hh[i] + space->bias);
 }
 
@@ -107,12 +107,12 @@ static void nearest_group(const la_space *space, const size_t *rows, size_t m,
     for (size_t c = from; c < to; c += CENTRES) {
         size_t width = to - c < CENTRES ? to - c : CENTRES;
         if (a) {
-            hk->dot(s->hp, m, space->hc + c, width, h->pitch, s->hh);
-            la_kernels_for(a->type)->dot(s->ap, m, space->ac + c, width, a->pitch, s->aa);
+            hk->dot(s->hp, m, space->hc + c, width, h->d, s->hh);
+            la_kernels_for(a->type)->dot(s->ap, m, space->ac + c, width, a->d, s->aa);
             nearest_kronecker(space, rows, m, c, width, s, best);
             continue;
         }
-        hk->sqdist(s->hp, m, space->hc + c, width, h->pitch, s->hh);
+        hk->sqdist(s->hp, m, space->hc + c, width, h->d, s->hh);
         for (size_t i = 0; i < m; i++)
             for (size_t j = 0; j < width; j++)
                 if (s->hh[i * width + j] < best[i]) best[i] = s->hh[i * width + j];

@@ -19,9 +19,6 @@
 
 #include "select/grow.h"
 
-/* All distances below this share of the largest norm, on average, are rounding. */
-static const double NOTHING = 1e-15;
-
 enum { NORM_BLOCK = 1024 };
 
 typedef struct norm_job {
@@ -105,18 +102,17 @@ static scant_status badge_select(select_req *req) {
     TRY(select_grow_init(req, req->batch, select_option(req, "bias"), &grow));
     TRY(compute_norms(req, &grow));
     select_grow_exclude(req, &grow);
-    double scale = grow.features.scale;
     size_t first = largest(req, &grow);
     double top = grow.space.norm[first];
     la_growset_add(&grow.set, first);
-    select_pick(req, first, 1, top / scale / scale);
+    select_pick(req, first, 1, top / grow.scale / grow.scale);
     size_t want = req->batch - 1, got;
     size_t *rows = scant__arena_alloc(req->arena, want + 1, sizeof *rows);
     double *d2 = scant__arena_alloc(req->arena, want + 1, sizeof *d2);
     if (!rows || !d2) return SCANT_ENOMEM;
-    double zero = (double)req->pool.n * NOTHING * top;
-    TRY(la_growset_sample(&grow.set, req->seed, zero, want, rows, d2, &got));
-    for (size_t i = 0; i < got; i++) select_pick(req, rows[i], 1, d2[i] / scale / scale);
+    TRY(la_growset_sample(&grow.set, req->seed, want, rows, d2, &got));
+    for (size_t i = 0; i < got; i++)
+        select_pick(req, rows[i], 1, d2[i] / grow.scale / grow.scale);
     return got < want ? fill(req, &grow) : SCANT_OK;
 }
 

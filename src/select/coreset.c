@@ -14,7 +14,10 @@
 
 #include "select/grow.h"
 
-enum { SUMS = 64 }; /* parts of the pool whose sums are added in order */
+enum {
+    SUMS = 64, /* parts of the pool whose sums are added in order */
+    BLOCK = 16 /* rows at a time */
+};
 
 /* ---- the row nearest the mean -------------------------------------------------------
  */
@@ -26,36 +29,29 @@ typedef struct centre_job {
     double *sums; /* SUMS x d */
     double *mean; /* d */
     unsigned char *room;
-    size_t room_size; /* a worker's: one row in double */
+    size_t room_size; /* a worker's: BLOCK rows, where they are not direct */
     double best[SUMS];
     size_t row[SUMS];
 } centre_job;
 
-/* Row i in double, as the distances see it. */
-static const double *row_f64(const centre_job *job, size_t i, unsigned worker) {
-    unsigned char *room = job->room + worker * job->room_size;
-    const la_rows *h = job->h;
-    if (h->type == LA_F64) return la_rows_get(h, i, 1, room);
-    double *wide = (double *)(void *)room;
-    const float *row = la_rows_get(h, i, 1, wide + h->d);
-    for (size_t k = 0; k < h->d; k++) wide[k] = (double)row[k];
-    return wide;
-}
-
-static size_t part_end(const centre_job *job, size_t part) {
+/* Up to BLOCK rows of a part from first on. */
+static const void *block_at(const centre_job *job, size_t part, size_t first,
+                            unsigned worker, size_t *count) {
     size_t end = (part + 1) * job->part;
-    return end < job->h->n ? end : job->h->n;
+    end = end < job->h->n ? end : job->h->n;
+    *count = end - first < BLOCK ? end - first : BLOCK;
+    return la_rows_get(job->h, first, *count, job->room + worker * job->room_size);
 }
 
 static scant_status sum_part(void *arg, size_t part, unsigned worker,
                              scant__fault *fault) {
     (void)fault;
     centre_job *job = arg;
-    size_t d = job->h->d;
-    double *sum = job->sums + part * d;
-    for (size_t i = part * job->part; i < part_end(job, part); i++) {
-        const double *row = row_f64(job, i, worker);
-        for (size_t k = 0; k < d; k++) sum[k] += row[k];
+    const la_kernels *k = la_kernels_for(job->h->type);
+    size_t first = part * job->part, stop = first + job->part, count;
+    for (; first < stop && first < job->h->n; first += count) {
+        const void *rows = block_at(job, part, first, worker, &count);
+        k->total(rows, count, job->h->d, job->sums + part * job->h->d);
     }
     return SCANT_OK;
 }
@@ -64,30 +60,27 @@ static scant_status nearest_in_part(void *arg, size_t part, unsigned worker,
                                     scant__fault *fault) {
     (void)fault;
     centre_job *job = arg;
-    size_t d = job->h->d;
+    const la_kernels *k = la_kernels_for(job->h->type);
+    size_t first = part * job->part, stop = first + job->part, count;
     job->best[part] = INFINITY;
-    for (size_t i = part * job->part; i < part_end(job, part); i++) {
-        bool open;
-        select_pool_mask(&job->req->pool, i, 1, &open);
-        if (!open) continue;
-        const double *row = row_f64(job, i, worker);
-        double sum = 0;
-        for (size_t k = 0; k < d; k++)
-            sum += (row[k] - job->mean[k]) * (row[k] - job->mean[k]);
-        if (sum < job->best[part]) job->best[part] = sum, job->row[part] = i;
+    for (; first < stop && first < job->h->n; first += count) {
+        double d2[BLOCK];
+        bool open[BLOCK];
+        const void *rows = block_at(job, part, first, worker, &count);
+        k->sqdist_to(rows, count, job->h->d, job->mean, d2);
+        select_pool_mask(&job->req->pool, first, count, open);
+        for (size_t i = 0; i < count; i++)
+            if (open[i] && d2[i] < job->best[part])
+                job->best[part] = d2[i], job->row[part] = first + i;
     }
     return SCANT_OK;
-}
-
-static size_t centre_room(const la_rows *h) { /* bytes a worker */
-    return (h->d + h->pitch) * sizeof(double);
 }
 
 static scant_status nearest_to_mean(select_req *req, const la_rows *h, size_t *row,
                                     double *d2) {
     centre_job job = {.req = req, .h = h, .part = (h->n + SUMS - 1) / SUMS};
     size_t parts = (h->n + job.part - 1) / job.part;
-    job.room_size = centre_room(h);
+    job.room_size = la_rows_scratch(h, BLOCK);
     job.sums = scant__arena_zalloc(req->arena, parts, h->d * sizeof(double));
     job.mean = scant__arena_zalloc(req->arena, h->d, sizeof(double));
     job.room = scant__arena_alloc(req->arena, req->ctx->threads, job.room_size);
@@ -109,8 +102,7 @@ static scant_status nearest_to_mean(select_req *req, const la_rows *h, size_t *r
 static void coreset_plan(const select_req *req, scant_plan *plan) {
     size_t d = req->pool.d, threads = req->ctx->threads;
     plan->memory += plan->batch * (sizeof(size_t) + sizeof(double));
-    plan->memory +=
-        (SUMS + 1) * d * sizeof(double) + threads * (2 * d + 8) * sizeof(double);
+    plan->memory += (SUMS + 1 + threads * BLOCK) * d * sizeof(double);
     select_grow_plan(req, plan->batch + req->pool.labelled, plan);
     if (!req->pool.labelled) plan->passes += 2;
 }
@@ -129,7 +121,6 @@ static void add_labelled(const select_req *req, select_grow *grow) {
 static scant_status coreset_select(select_req *req) {
     select_grow grow;
     TRY(select_grow_init(req, req->pool.labelled + req->batch, 0, &grow));
-    double scale = grow.features.scale;
     select_grow_exclude(req, &grow);
     if (req->pool.labelled) {
         add_labelled(req, &grow);
@@ -138,14 +129,15 @@ static scant_status coreset_select(select_req *req) {
         double d2 = 0;
         TRY(nearest_to_mean(req, &grow.h, &row, &d2));
         la_growset_add(&grow.set, row);
-        select_pick(req, row, 1, sqrt(d2) / scale);
+        select_pick(req, row, 1, sqrt(d2) / grow.scale);
     }
     size_t want = req->batch - req->count, got;
     size_t *rows = scant__arena_alloc(req->arena, want + 1, sizeof *rows);
     double *d2 = scant__arena_alloc(req->arena, want + 1, sizeof *d2);
     if (!rows || !d2) return SCANT_ENOMEM;
     TRY(la_growset_farthest(&grow.set, want, rows, d2, &got));
-    for (size_t i = 0; i < got; i++) select_pick(req, rows[i], 1, sqrt(d2[i]) / scale);
+    for (size_t i = 0; i < got; i++)
+        select_pick(req, rows[i], 1, sqrt(d2[i]) / grow.scale);
     return SCANT_OK;
 }
 

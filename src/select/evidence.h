@@ -68,8 +68,9 @@ scant_status select_probs_read(const select_pool *pool, select_measure measure,
                                select_probs_block *out, scant__fault *fault);
 
 /* a_i = p_i - e_y with y the first of the largest p: what a confident model would have to
- * unlearn. Valid while pool is; the numbers must have been checked. */
-void select_residual_rows(const select_pool *pool, la_rows *out);
+ * unlearn. Rows are served times the power of two that is returned. Valid while pool is;
+ * the numbers must have been checked. */
+double select_residual_rows(const select_pool *pool, la_rows *out);
 
 /* ---- features -------------------------------------------------------------------------
  */

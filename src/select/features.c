@@ -15,7 +15,7 @@
 
 /* Norms within which float32 squares neither overflow nor vanish, and double ones. */
 #define F32_LARGE 1e15
-#define F32_SMALL 1e-10
+#define F32_SMALL 1e-15
 #define F64_LARGE 1e140
 #define F64_SMALL 1e-140
 
@@ -104,7 +104,7 @@ static size_t check_room(const select_pool *pool) { /* bytes a worker */
 
 size_t select_features_memory(const select_pool *pool, unsigned threads) {
     return scant__alloc_cost(threads * check_room(pool)) +
-           scant__alloc_cost((pool->n / check_rows(pool) + 2) * sizeof(double)) + 128;
+           scant__alloc_cost((pool->n / check_rows(pool) + 2) * 2 * sizeof(double)) + 128;
 }
 
 typedef struct norms_job {
@@ -112,7 +112,7 @@ typedef struct norms_job {
     size_t rows;         /* a block */
     unsigned char *room; /* a worker's: rows norms, then rows*d doubles */
     size_t room_size;
-    double *largest; /* a block's */
+    double *largest, *smallest; /* a block's; zero rows do not count as small */
 } norms_job;
 
 static scant_status norms_block(void *arg, size_t block, unsigned worker,
@@ -124,6 +124,9 @@ static scant_status norms_block(void *arg, size_t block, unsigned worker,
     double *norm = (double *)(void *)(job->room + worker * job->room_size);
     TRY(select_features_norms(pool, first, count, norm + job->rows, norm, fault));
     job->largest[block] = norm[la_argmax(norm, count)];
+    job->smallest[block] = INFINITY;
+    for (size_t i = 0; i < count; i++)
+        if (norm[i] > 0 && norm[i] < job->smallest[block]) job->smallest[block] = norm[i];
     return SCANT_OK;
 }
 
@@ -142,16 +145,19 @@ scant_status select_features_scan(scant__arena *arena, const select_pool *pool,
     select_features_guess(pool, normalise, out);
     scant__arena_init(&room, arena->ctx);
     job.room = scant__arena_alloc(&room, arena->ctx->threads, job.room_size);
-    job.largest = scant__arena_alloc(&room, blocks + 1, sizeof *job.largest);
+    job.largest = scant__arena_alloc(&room, 2 * (blocks + 1), sizeof *job.largest);
+    job.smallest = job.largest ? job.largest + blocks + 1 : NULL;
     scant_status s = job.room && job.largest ? SCANT_OK : SCANT_ENOMEM;
     if (s == SCANT_OK)
         s = scant__parfor(arena->ctx, "checking features", blocks, norms_block, &job);
-    double reach = 0;
-    for (size_t i = 0; s == SCANT_OK && i < blocks; i++)
-        if (job.largest[i] > reach) reach = job.largest[i];
+    double reach = 0, least = INFINITY;
+    for (size_t i = 0; s == SCANT_OK && i < blocks; i++) {
+        reach = fmax(reach, job.largest[i]);
+        least = fmin(least, job.smallest[i]);
+    }
     scant__arena_end(&room);
     if (s != SCANT_OK || normalise || reach == 0) return s;
-    if (reach > F32_LARGE || reach < F32_SMALL) out->type = LA_F64;
+    if (reach > F32_LARGE || least < F32_SMALL) out->type = LA_F64;
     if (reach > F64_LARGE || reach < F64_SMALL) out->scale = scale_for(reach);
     return SCANT_OK;
 }
@@ -176,28 +182,21 @@ static void fetch_f64(const select_features *f, size_t row, double *out) {
 
 static void feature_fetch(const void *self, size_t first, size_t count, void *out) {
     const select_features *f = self;
-    size_t d = f->pool->d, pitch = la_pitch(f->type, d),
-           size = la_kernels_for(f->type)->size;
-    for (size_t i = 0; i < count; i++) {
-        unsigned char *row = (unsigned char *)out + i * pitch * size;
-        if (f->type == LA_F64)
-            fetch_f64(f, first + i, (double *)(void *)row);
-        else
-            scant__array_read_f32(f->pool->features, (first + i) * d, d,
-                                  (float *)(void *)row);
-        memset(row + d * size, 0, (pitch - d) * size);
+    size_t d = f->pool->d;
+    if (f->type == LA_F32) {
+        scant__array_read_f32(f->pool->features, first * d, count * d, out);
+        return;
     }
+    for (size_t i = 0; i < count; i++) fetch_f64(f, first + i, (double *)out + i * d);
 }
 
 void select_feature_rows(const select_features *f, la_rows *out) {
     const select_pool *pool = f->pool;
-    size_t pitch = la_pitch(f->type, pool->d);
     bool as_it_lies =
-        !f->normalise && f->scale == 1 && pitch == pool->d &&
+        !f->normalise && f->scale == 1 &&
         scant__array_is_direct(pool->features, f->type == LA_F64 ? SCANT_F64 : SCANT_F32);
     *out = (la_rows){.n = pool->n,
                      .d = pool->d,
-                     .pitch = pitch,
                      .type = f->type,
                      .base = as_it_lies ? pool->features->data : NULL,
                      .fetch = feature_fetch,

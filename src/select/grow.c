@@ -9,34 +9,62 @@ static const la_rows *residuals(const select_req *req, la_rows *a) {
 
 enum { SPARE = 16 << 10 }; /* the arena's and the allocator's, over all blocks */
 
-/* Rows in a worker's scratch: all that may come at once, fewer where memory is short. */
-void select_grow_plan(const select_req *req, size_t centres, scant_plan *plan) {
-    select_features f;
+/* What init allocates where features are served as f says, with so many rows in a
+ * worker's scratch. */
+static size_t grow_memory(const select_req *req, const select_features *f, size_t centres,
+                          size_t rows) {
     la_rows h, a_rows;
-    select_features_guess(&req->pool, select_option(req, "normalise") != 0, &f);
-    select_feature_rows(&f, &h);
+    select_feature_rows(f, &h);
     const la_rows *a = residuals(req, &a_rows);
     unsigned threads = req->ctx->threads;
+    size_t set = la_growset_memory(&h, a, rows, threads);
     size_t check = select_features_memory(&req->pool, threads);
-    size_t rows = LA_GROUP, cap = req->ctx->cap, set;
-    plan->memory += la_space_memory(&h, a, centres) + SPARE;
-    while ((set = la_growset_memory(&h, a, rows, threads)),
-           rows > 1 && (plan->memory > cap || set > cap - plan->memory))
+    /* the check ends before the set starts */
+    return la_space_memory(&h, a, centres) + SPARE + (set > check ? set : check);
+}
+
+/* All rows that may come at once are in scratch, fewer where memory is short. */
+static void plan_rows(const select_req *req, const select_features *f, size_t centres,
+                      scant_plan *plan) {
+    size_t rows = LA_GROUP, all;
+    while ((all = plan->memory + grow_memory(req, f, centres, rows)) > req->ctx->cap &&
+           rows > 1)
         rows /= 2;
+    plan->memory = all;
     plan->block_rows = rows;
     plan->blocks = (req->pool.n + rows - 1) / rows;
-    plan->memory += set > check ? set : check; /* one ends before the other starts */
+}
+
+void select_grow_plan(const select_req *req, size_t centres, scant_plan *plan) {
+    select_features guess;
+    select_features_guess(&req->pool, select_option(req, "normalise") != 0, &guess);
+    plan_rows(req, &guess, centres, plan);
     plan->passes = 2;
+}
+
+/* Features of extreme size go in double, which was not known when the plan was made. */
+static scant_status plan_again(select_req *req, const select_features *f,
+                               size_t centres) {
+    select_features guess;
+    scant_plan *plan = &req->plan;
+    select_features_guess(&req->pool, f->normalise, &guess);
+    if (guess.type == f->type && guess.scale == f->scale) return SCANT_OK;
+    plan->memory -= grow_memory(req, &guess, centres, plan->block_rows);
+    plan_rows(req, f, centres, plan);
+    return select_check_plan(req, plan);
 }
 
 scant_status select_grow_init(select_req *req, size_t centres, double bias,
                               select_grow *grow) {
     bool unit = select_option(req, "normalise") != 0;
-    TRY(select_features_scan(req->arena, &req->pool, unit, &grow->features));
-    select_feature_rows(&grow->features, &grow->h);
+    select_features *f = &grow->features;
+    TRY(select_features_scan(req->arena, &req->pool, unit, f));
+    if (bias > 0 && f->scale > 1) f->scale = 1; /* next to the 1, they do not count */
+    TRY(plan_again(req, f, centres));
+    select_feature_rows(f, &grow->h);
     const la_rows *a = residuals(req, &grow->a);
-    double scale = grow->features.scale;
-    TRY(la_space_init(&grow->space, req->arena, &grow->h, a, bias * scale * scale,
+    grow->scale = f->scale * (a ? select_residual_rows(&req->pool, &grow->a) : 1);
+    TRY(la_space_init(&grow->space, req->arena, &grow->h, a, bias * f->scale * f->scale,
                       req->plan.block_rows, centres));
     return la_growset_init(&grow->set, req->arena, &grow->space);
 }

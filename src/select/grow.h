@@ -12,6 +12,7 @@
 typedef struct select_grow {
     select_features features;
     la_rows h, a;
+    double scale; /* distances are served times it, squared ones times its square */
     la_space space;
     la_growset set;
 } select_grow;

@@ -23,7 +23,8 @@ static int choice_of(const char *choices, const char *text) {
 /* The number that text is as a whole; false if it is none. */
 static bool number_of(const char *text, double *out) {
     char *end;
-    if (!text[0] || strspn(text, " \t\n\r")) return false;
+    if (strcmp(text, "inf") && text[strspn(text, "0123456789+-.eE")]) return false;
+    if (!text[0]) return false;
     errno = 0;
     *out = strtod(text, &end);
     return !*end && !isnan(*out) && !(errno == ERANGE && isinf(*out));

@@ -160,8 +160,9 @@ static scant_status read_candidates(scant__arena *arena, select_pool *pool) {
         if (row < 0 || (uint64_t)row >= pool->n)
             return scant__fail(
                 arena->ctx, SCANT_EINPUT,
-                "%s: row %zu is %lld, expected a row of the pool (0 to %zu)",
-                scant_array_name(pool->candidates), i, (long long)row, pool->n - 1);
+                "%s: row %zu is %lld, expected a row of the pool, which has %zu "
+                "(counted from 0)",
+                scant_array_name(pool->candidates), i, (long long)row, pool->n);
         uint64_t *word = &pool->allowed[row / 64], bit = (uint64_t)1 << row % 64;
         if (is_labelled(pool, (size_t)row)) {
             pool->barred++;

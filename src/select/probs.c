@@ -3,7 +3,6 @@
  * Probabilities and logits: read, checked, and as residuals p - e_y.
  */
 #include <math.h>
-#include <string.h>
 
 #include "data/array.h"
 #include "select/evidence.h"
@@ -79,6 +78,10 @@ scant_status select_probs_read(const select_pool *pool, select_measure measure,
     return SCANT_OK;
 }
 
+/* Residuals of a confident row are so small that their squares vanish in float: all are
+ * served times a power of two. */
+static const double RESIDUAL_SCALE = 0x1p40;
+
 static void residual_f32(const select_pool *pool, size_t row, float *out) {
     la_rowstat stat;
     size_t y = 0;
@@ -86,42 +89,39 @@ static void residual_f32(const select_pool *pool, size_t row, float *out) {
     la_kernels_for(LA_F32)->rowstat(out, 1, pool->c, &stat);
     while ((double)out[y] != stat.top) y++;
     out[y] -= 1;
+    for (size_t k = 0; k < pool->c; k++) out[k] *= (float)RESIDUAL_SCALE;
 }
 
 static void residual_f64(const select_pool *pool, size_t row, double *out) {
     scant__array_read_f64(pool->probs, row * pool->c, pool->c, out);
     if (pool->softmax) la_softmax(out, 1, pool->c);
     size_t y = la_argmax(out, pool->c);
-    double rest = 0; /* 1 - p_y from the others: 1 - p_y itself has lost its digits */
-    if (pool->softmax) {
+    if (pool->softmax) { /* p_y - 1 from the others: 1 - p_y itself has lost its digits */
+        out[y] = 0;
         for (size_t k = 0; k < pool->c; k++)
-            if (k != y) rest += out[k];
-        out[y] = -rest;
+            if (k != y) out[y] -= out[k];
     } else {
         out[y] -= 1;
     }
+    for (size_t k = 0; k < pool->c; k++) out[k] *= RESIDUAL_SCALE;
 }
 
 static void residual_fetch(const void *self, size_t first, size_t count, void *out) {
     const select_pool *pool = self;
     la_type type = select_probs_type(pool);
-    size_t pitch = la_pitch(type, pool->c), size = la_kernels_for(type)->size;
     for (size_t i = 0; i < count; i++) {
-        unsigned char *row = (unsigned char *)out + i * pitch * size;
         if (type == LA_F32)
-            residual_f32(pool, first + i, (float *)(void *)row);
+            residual_f32(pool, first + i, (float *)out + i * pool->c);
         else
-            residual_f64(pool, first + i, (double *)(void *)row);
-        memset(row + pool->c * size, 0, (pitch - pool->c) * size);
+            residual_f64(pool, first + i, (double *)out + i * pool->c);
     }
 }
 
-void select_residual_rows(const select_pool *pool, la_rows *out) {
-    la_type type = select_probs_type(pool);
+double select_residual_rows(const select_pool *pool, la_rows *out) {
     *out = (la_rows){.n = pool->n,
                      .d = pool->c,
-                     .pitch = la_pitch(type, pool->c),
-                     .type = type,
+                     .type = select_probs_type(pool),
                      .fetch = residual_fetch,
                      .self = pool};
+    return RESIDUAL_SCALE;
 }

@@ -41,6 +41,17 @@ static size_t common_memory(const select_req *req) {
     return SMALL + 2 * scant__alloc_cost(req->batch * sizeof(scant_pick));
 }
 
+scant_status select_check_plan(const select_req *req, const scant_plan *plan) {
+    scant_ctx *ctx = req->ctx;
+    if (plan->memory <= ctx->cap) return SCANT_OK;
+    return scant__fail(
+        ctx, SCANT_ENOMEM,
+        "%s needs %zu bytes (%zu MB) for %zu rows, but only %zu (%zu MB) are "
+        "allowed",
+        req->strategy->info.name, plan->memory, (plan->memory >> 20) + 1, plan->rows,
+        ctx->cap, ctx->cap >> 20);
+}
+
 static scant_status plan(const select_req *req, scant_plan *out) {
     scant_ctx *ctx = req->ctx;
     const select_pool *pool = &req->pool;
@@ -52,13 +63,7 @@ static scant_status plan(const select_req *req, scant_plan *out) {
                      .input_bytes = bytes_of(pool->features) + bytes_of(pool->probs) +
                                     bytes_of(pool->labels) + bytes_of(pool->candidates)};
     if (req->batch) req->strategy->plan(req, out);
-    if (out->memory <= ctx->cap) return SCANT_OK;
-    return scant__fail(
-        ctx, SCANT_ENOMEM,
-        "%s needs %zu bytes (%zu MB) for %zu rows, but only %zu (%zu MB) are "
-        "allowed",
-        req->strategy->info.name, out->memory, (out->memory >> 20) + 1, pool->n, ctx->cap,
-        ctx->cap >> 20);
+    return select_check_plan(req, out);
 }
 
 scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,

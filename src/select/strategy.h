@@ -53,6 +53,8 @@ typedef struct scant_strategy {
 
 /* The value of a strategy's own option. */
 double select_option(const select_req *req, const char *key);
+/* Fails, with the number that is needed, where the plan is above the cap. */
+scant_status select_check_plan(const select_req *req, const scant_plan *plan);
 void select_pick(select_req *req, size_t index, double weight, double score);
 
 /* Fills up to the batch uniformly at random from rows that may be picked and are not

@@ -16,7 +16,7 @@ enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
 
 static inline void matrix_fetch(const void *self, size_t first, size_t count, void *out) {
     const la_rows *direct = self;
-    size_t bytes = direct->pitch * la_kernels_for(direct->type)->size;
+    size_t bytes = direct->d * la_kernels_for(direct->type)->size;
     memcpy(out, (const unsigned char *)direct->base + first * bytes, count * bytes);
 }
 
@@ -29,7 +29,7 @@ typedef struct matrix {
 /* Values that float holds exactly. Row 3 is row 2 again. m must stay where it is. */
 static inline void matrix_make(matrix *m, uint64_t seed, size_t n, size_t d, la_type type,
                                bool direct) {
-    size_t pitch = la_pitch(type, d);
+    size_t pitch = d;
     m->value = malloc(n * d * sizeof(double));
     m->data = calloc(n * pitch, la_kernels_for(type)->size);
     assert_true(m->value && m->data);
@@ -42,7 +42,7 @@ static inline void matrix_make(matrix *m, uint64_t seed, size_t n, size_t d, la_
             else
                 ((float *)m->data)[i * pitch + k] = (float)x;
         }
-    m->direct = (la_rows){.n = n, .d = d, .pitch = pitch, .type = type, .base = m->data};
+    m->direct = (la_rows){.n = n, .d = d, .type = type, .base = m->data};
     m->rows = m->direct;
     if (!direct)
         m->rows.base = NULL, m->rows.fetch = matrix_fetch, m->rows.self = &m->direct;

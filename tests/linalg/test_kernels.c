@@ -11,7 +11,7 @@
 
 #include "linalg/kernels.h"
 
-enum { ROWS = 9, CENTRES = 8, LENGTH = 40 };
+enum { ROWS = 9, CENTRES = 8, LONGEST = 4099 };
 
 typedef struct set {
     const la_kernels *k;
@@ -39,14 +39,15 @@ static double get(const void *at, la_type type, size_t i) {
     return type == LA_F32 ? (double)((const float *)at)[i] : ((const double *)at)[i];
 }
 
-/* One chain a lane, lanes folded to four in double, then (0+2) + (1+3). */
-static double twin(const set *s, const void *x, const void *y, size_t d,
-                   int differences) {
+/* A piece of the rows: one chain a lane, lanes folded to four in double, (0+2) + (1+3).
+ */
+static double twin_piece(const set *s, const void *x, const void *y, size_t from,
+                         size_t to, int differences) {
     double four[4] = {0};
     for (size_t lane = 0; lane < s->k->lanes; lane++) {
         float f = 0;
         double e = 0;
-        for (size_t i = lane; i < d; i += s->k->lanes) {
+        for (size_t i = from + lane; i < to; i += s->k->lanes) {
             if (s->type == LA_F32) {
                 float a = ((const float *)x)[i], b = ((const float *)y)[i];
                 if (differences) a = b = a - b;
@@ -62,41 +63,70 @@ static double twin(const set *s, const void *x, const void *y, size_t d,
     return (four[0] + four[2]) + (four[1] + four[3]);
 }
 
+static double twin(const set *s, const void *x, const void *y, size_t d,
+                   int differences) {
+    double sum = 0;
+    for (size_t from = 0; from < d; from += s->k->piece) {
+        size_t to = d - from < s->k->piece ? d : from + s->k->piece;
+        sum += twin_piece(s, x, y, from, to, differences);
+    }
+    return sum;
+}
+
+/* Every block of rows and centres of length d, each pair against its twin. */
+static void check_pairs(const set *s, size_t d) {
+    static double xs[ROWS * LONGEST], ys[CENTRES * LONGEST];
+    const void *x[ROWS], *y[CENTRES];
+    double out[ROWS * CENTRES];
+    for (size_t i = 0; i < ROWS * d; i++) put(xs, s->type, i, normal_at(1, i % 5000));
+    for (size_t i = 0; i < CENTRES * d; i++) put(ys, s->type, i, normal_at(2, i % 5001));
+    for (size_t i = 0; i < ROWS; i++) x[i] = (const char *)xs + i * d * s->k->size;
+    for (size_t i = 0; i < CENTRES; i++) y[i] = (const char *)ys + i * d * s->k->size;
+    for (size_t nx = 1; nx <= ROWS; nx += d > 100 ? 4 : 1)
+        for (size_t ny = 1; ny <= CENTRES; ny += d > 100 ? 3 : 1)
+            for (int differences = 0; differences < 2; differences++) {
+                (differences ? s->k->sqdist : s->k->dot)(x, nx, y, ny, d, out);
+                for (size_t i = 0; i < nx; i++)
+                    for (size_t j = 0; j < ny; j++)
+                        assert_true(out[i * ny + j] ==
+                                    twin(s, x[i], y[j], d, differences));
+            }
+    s->k->selfdot(xs, ROWS, d, out);
+    for (size_t i = 0; i < ROWS; i++) assert_true(out[i] == twin(s, x[i], x[i], d, 0));
+}
+
 static void pairs_equal_their_scalar_twin_to_the_bit(void **state) {
     (void)state;
+    const size_t lengths[] = {1,  2,  3,  5,    7,    8,    9,      13,
+                              16, 31, 40, 2047, 2048, 2050, LONGEST};
     set all[4];
-    double xs[ROWS * LENGTH], ys[CENTRES * LENGTH], out[ROWS * CENTRES];
-    for (size_t v = 0, n = sets(all); v < n; v++) {
-        const set *s = &all[v];
-        const void *x[ROWS], *y[CENTRES];
-        for (size_t i = 0; i < ROWS * LENGTH; i++) put(xs, s->type, i, normal_at(1, i));
-        for (size_t i = 0; i < CENTRES * LENGTH; i++)
-            put(ys, s->type, i, normal_at(2, i));
-        for (size_t i = 0; i < ROWS; i++)
-            x[i] = (const char *)xs + i * LENGTH * s->k->size;
-        for (size_t i = 0; i < CENTRES; i++)
-            y[i] = (const char *)ys + i * LENGTH * s->k->size;
-        for (size_t nx = 1; nx <= ROWS; nx++)
-            for (size_t ny = 1; ny <= CENTRES; ny++)
-                for (int differences = 0; differences < 2; differences++) {
-                    (differences ? s->k->sqdist : s->k->dot)(x, nx, y, ny, LENGTH, out);
-                    for (size_t i = 0; i < nx; i++)
-                        for (size_t j = 0; j < ny; j++)
-                            assert_true(out[i * ny + j] ==
-                                        twin(s, x[i], y[j], LENGTH, differences));
-                }
-        s->k->selfdot(xs, ROWS, LENGTH, out);
-        for (size_t i = 0; i < ROWS; i++)
-            assert_true(out[i] == twin(s, x[i], x[i], LENGTH, 0));
-    }
+    for (size_t v = 0, n = sets(all); v < n; v++)
+        for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
+            check_pairs(&all[v], lengths[k]);
+}
+
+/* A million floats of the same sign, where one chain of floats would be off by 1e-3. */
+static void wide_rows_are_right_to_a_millionth(void **state) {
+    (void)state;
+    enum { WIDE = 1000000 };
+    float *x = malloc(WIDE * sizeof *x), *zero = calloc(WIDE, sizeof *zero);
+    const void *xp = x, *yp = zero;
+    double d2, square = (double)0.1F * (double)0.1F;
+    for (size_t i = 0; i < WIDE; i++) x[i] = 0.1F;
+    la_kernels_for(LA_F32)->sqdist(&xp, 1, &yp, 1, WIDE, &d2);
+    /* chains of 256: at most 256 roundings of 6e-8, on average half of them of one sign
+     */
+    assert_true(fabs(d2 / (WIDE * square) - 1) < 8e-6);
+    free(x);
+    free(zero);
 }
 
 static void distances_survive_a_common_offset(void **state) {
     (void)state;
-    float x[8] = {4096, 4096}, y[8] = {4099, 4092};
+    float x[2] = {4096, 4096}, y[2] = {4099, 4092};
     const void *xp = x, *yp = y;
     double d2;
-    la_kernels_for(LA_F32)->sqdist(&xp, 1, &yp, 1, 8, &d2);
+    la_kernels_for(LA_F32)->sqdist(&xp, 1, &yp, 1, 2, &d2);
     assert_true(d2 == 25); /* the 3-4-5 triangle, far from the origin */
 }
 
@@ -311,6 +341,7 @@ static void the_first_of_the_largest_is_found(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_equal_their_scalar_twin_to_the_bit),
+        cmocka_unit_test(wide_rows_are_right_to_a_millionth),
         cmocka_unit_test(distances_survive_a_common_offset),
         cmocka_unit_test(sums_of_squares_are_those_of_the_numbers),
         cmocka_unit_test(row_statistics_are_exact),

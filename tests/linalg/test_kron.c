@@ -265,8 +265,8 @@ static void a_small_problem_by_hand(void **state) {
     problem p;
     problem_make(&p, &(shape){2, 1, 2, true}, 15, false);
     double *h = p.h.data, *a = p.a.data, *w = p.w;
-    h[0] = 3, h[p.h.rows.pitch] = -1, p.v.bias = 1; /* h+ = (3, 1), (-1, 1) */
-    a[0] = 1, a[1] = -1, a[p.a.rows.pitch] = 2, a[p.a.rows.pitch + 1] = 0;
+    h[0] = 3, h[p.h.rows.d] = -1, p.v.bias = 1; /* h+ = (3, 1), (-1, 1) */
+    a[0] = 1, a[1] = -1, a[p.a.rows.d] = 2, a[p.a.rows.d + 1] = 0;
     w[0] = 1, w[1] = 10;
     for (size_t i = 0; i < 4; i++) p.r[i] = (double)i + 1; /* (1 2; 3 4) */
     p.other[0] = 0, p.other[1] = 1;
@@ -286,7 +286,7 @@ static void without_a_norms_and_pairs_are_those_of_h(void **state) {
     problem_make(&p, &(shape){300, 5, 2, true}, 0, false);
     for (size_t i = 0; i < 300; i++) /* a = (1, 0) changes no length and no angle */
         for (size_t c = 0; c < 2; c++)
-            ((float *)p.a.data)[i * p.a.rows.pitch + c] = c ? 0 : 1;
+            ((float *)p.a.data)[i * p.a.rows.d + c] = c ? 0 : 1;
     double *norms = result(&p, NORMS, 2), *pairs = result(&p, PAIRS, 2);
     p.v.a = NULL;
     double *bare_norms = result(&p, NORMS, 2), *bare_pairs = result(&p, PAIRS, 2);
@@ -364,8 +364,8 @@ static void memory_is_what_was_planned_and_taken_once(void **state) {
 
 static void memory_grows_with_neither_rows_nor_classes_times_columns(void **state) {
     (void)state;
-    la_rows h = {.n = 1, .d = 512, .pitch = 512, .base = ""}, a = h;
-    a.d = a.pitch = 1000;
+    la_rows h = {.n = 1, .d = 512, .base = ""}, a = h;
+    a.d = 1000;
     la_view v = {.h = &h, .a = &a, .bias = 1};
     for (size_t n = 1000000; n < 2000000000; n *= 10) {
         h.n = a.n = v.m = n;

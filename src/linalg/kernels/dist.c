@@ -4,8 +4,9 @@
  *
  * Each (row, centre) pair has its own chain of fused multiply-adds per lane, and the
  * lanes are summed in double in a fixed order. So a pair's value does not depend on which
- * other pairs were computed with it: not on blocking, not on threads. Rows come as
- * pointers, whose length d is a multiple of the lanes (padded with zeros).
+ * other pairs were computed with it: not on blocking, not on threads. Rows are pointers
+ * to d numbers. Long rows are cut, and the pieces added in double: a chain of floats
+ * stays so short that its rounding stays below a few millionths.
  *
  * Distances are summed from differences, not from |x|^2 + |y|^2 - 2xy: no cancellation,
  * so that far-off or tight clusters keep their digits.
@@ -14,60 +15,75 @@
 
 #include "linalg/kernels.h"
 
-enum { ROWS = 4 };
+enum { ROWS = 4, WIDE = 6, PIECE = 2048 };
 
-/* One tile of r rows and c centres, r and c known to the compiler. */
-INLINE void tile(const T *const *x, const T *const *y, size_t d, double *out, size_t ldo,
-                 const int r, const int c, const int differences) {
-    V acc[ROWS][3] = {{{0}}};
-    for (size_t k = 0; k < d; k += LANES) {
-        V yv[3];
-#pragma GCC unroll 3
-        for (int j = 0; j < c; j++) yv[j] = load_once(y[j] + k);
+/* Numbers k..k+count-1 of r rows and c centres, all known to the compiler but k. */
+INLINE void step(V acc[ROWS][WIDE], const T *const *x, const T *const *y, size_t k,
+                 size_t count, const int r, const int c, const int differences) {
+    V yv[WIDE];
+#pragma GCC unroll 6
+    for (int j = 0; j < c; j++)
+        yv[j] = count == LANES ? load_once(y[j] + k) : load_tail(y[j] + k, count);
 #pragma GCC unroll 4
-        for (int i = 0; i < r; i++) {
-            V xv = load_once(x[i] + k);
-#pragma GCC unroll 3
-            for (int j = 0; j < c; j++) {
-                if (differences) {
-                    V e = xv - yv[j];
-                    acc[i][j] = fma_v(e, e, acc[i][j]);
-                } else {
-                    acc[i][j] = fma_v(xv, yv[j], acc[i][j]);
-                }
+    for (int i = 0; i < r; i++) {
+        V xv = count == LANES ? load_once(x[i] + k) : load_tail(x[i] + k, count);
+#pragma GCC unroll 6
+        for (int j = 0; j < c; j++) {
+            if (differences) {
+                V e = xv - yv[j];
+                acc[i][j] = fma_v(e, e, acc[i][j]);
+            } else {
+                acc[i][j] = fma_v(xv, yv[j], acc[i][j]);
             }
         }
     }
-#pragma GCC unroll 4
-    for (int i = 0; i < r; i++)
-#pragma GCC unroll 3
-        for (int j = 0; j < c; j++)
-            out[(size_t)i * ldo + (size_t)j] = sum4(fold(acc[i][j]));
 }
 
-/* All rows against c centres. */
-INLINE void strip(const T *const *x, size_t nx, const T *const *y, size_t d, double *out,
-                  size_t ldo, const int c, const int differences) {
-    size_t i = 0;
-    for (; i + ROWS <= nx; i += ROWS)
-        tile(x + i, y, d, out + i * ldo, ldo, ROWS, c, differences);
-    for (; i < nx; i++) tile(x + i, y, d, out + i * ldo, ldo, 1, c, differences);
+/* One tile of r rows and c centres. */
+INLINE void tile(const T *const *x, const T *const *y, size_t d, double *out, size_t ldo,
+                 const int r, const int c, const int differences) {
+    for (size_t from = 0; from < d; from += PIECE) {
+        size_t to = d - from < PIECE ? d : from + PIECE, k = from;
+        V acc[ROWS][WIDE] = {{{0}}};
+        for (; k + LANES <= to; k += LANES) step(acc, x, y, k, LANES, r, c, differences);
+        if (k < to) step(acc, x, y, k, to - k, r, c, differences);
+#pragma GCC unroll 4
+        for (int i = 0; i < r; i++)
+#pragma GCC unroll 6
+            for (int j = 0; j < c; j++) {
+                double *at = &out[(size_t)i * ldo + (size_t)j];
+                *at = (from ? *at : 0) + sum4(fold(acc[i][j]));
+            }
+    }
+}
+
+/* All pairs: four rows and c centres at a time; the last rows one by one with many
+ * centres, as it takes several chains to keep the machine busy. */
+INLINE void pairs(const T *const *x, size_t nx, const T *const *y, size_t ny, size_t d,
+                  double *out, const int c, const int differences) {
+    size_t even = nx - nx % ROWS, j = 0;
+    for (; j + (size_t)c <= ny; j += (size_t)c)
+        for (size_t i = 0; i < even; i += ROWS)
+            tile(x + i, y + j, d, out + i * ny + j, ny, ROWS, c, differences);
+    for (; j < ny; j++)
+        for (size_t i = 0; i < even; i += ROWS)
+            tile(x + i, y + j, d, out + i * ny + j, ny, ROWS, 1, differences);
+    for (size_t i = even; i < nx; i++) {
+        for (j = 0; j + WIDE <= ny; j += WIDE)
+            tile(x + i, y + j, d, out + i * ny + j, ny, 1, WIDE, differences);
+        for (; j < ny; j++)
+            tile(x + i, y + j, d, out + i * ny + j, ny, 1, 1, differences);
+    }
 }
 
 void KERNEL(dot)(const void *const *x, size_t nx, const void *const *y, size_t ny,
                  size_t d, double *out) {
-    const T *const *xs = (const T *const *)x, *const *ys = (const T *const *)y;
-    size_t j = 0;
-    for (; j + 3 <= ny; j += 3) strip(xs, nx, ys + j, d, out + j, ny, 3, 0);
-    for (; j < ny; j++) strip(xs, nx, ys + j, d, out + j, ny, 1, 0);
+    pairs((const T *const *)x, nx, (const T *const *)y, ny, d, out, 3, 0);
 }
 
 void KERNEL(sqdist)(const void *const *x, size_t nx, const void *const *y, size_t ny,
                     size_t d, double *out) {
-    const T *const *xs = (const T *const *)x, *const *ys = (const T *const *)y;
-    size_t j = 0;
-    for (; j + 2 <= ny; j += 2) strip(xs, nx, ys + j, d, out + j, ny, 2, 1);
-    for (; j < ny; j++) strip(xs, nx, ys + j, d, out + j, ny, 1, 1);
+    pairs((const T *const *)x, nx, (const T *const *)y, ny, d, out, 2, 1);
 }
 
 void KERNEL(selfdot)(const void *rows, size_t n, size_t d, double *out) {

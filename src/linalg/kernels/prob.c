@@ -69,22 +69,6 @@ INLINE D4 surprise(D4 sum, D4 p, double base) {
 #endif
 }
 
-#ifdef KERNEL_f32
-INLINE D4 load_d(const T *p) {
-    typedef float F4U __attribute__((vector_size(16), aligned(4), may_alias));
-    return __builtin_convertvector((F4)(*(const F4U *)p), D4);
-}
-#else
-INLINE D4 load_d(const T *p) { return load(p); }
-#endif
-
-/* Up to 3 numbers; what is missing is 0. */
-INLINE D4 load_rest(const T *p, size_t count) {
-    D4 v = {0};
-    for (size_t i = 0; i < count; i++) v[i] = (double)p[i];
-    return v;
-}
-
 /* Bits above base. */
 INLINE double above(D4 sum, double base) { return sum4(sum - base); }
 
@@ -95,15 +79,25 @@ static double row_entropy(const T *p, size_t c, double base) {
     return above(surprise(sum, load_rest(p + k, c - k), base), base);
 }
 
-/* The sum on ever finer grids, until it is large for its grid (or below 1e-30). Each grid
- * is a function of the sum before, which does not depend on the order of terms. */
-static __attribute__((noinline)) double faint_entropy(const T *p, size_t c, double sum) {
-    double base = BASE;
-    while (fabs(sum) < FAINT * (base / BASE) && base > 0x1p-60) {
-        base *= FAINT * 4;
-        sum = row_entropy(p, c, base);
+/* Whether all numbers are 0 or 1: x(1-x) of any other is not 0. */
+static int is_certain(const T *p, size_t c) {
+    V rest = {0};
+    size_t k = 0;
+    for (; k + LANES <= c; k += LANES) {
+        V x = load(p + k);
+        rest += x * ((T)1 - x);
     }
-    return sum;
+    double sum = sum4(fold(rest));
+    for (; k < c; k++) sum += (double)(p[k] * ((T)1 - p[k]));
+    return sum == 0;
+}
+
+/* The entropy of a row that is too small for the grid of the others: once to see how
+ * small, and on a grid that fits that. */
+static __attribute__((noinline)) double faint_entropy(const T *p, size_t c) {
+    if (is_certain(p, c)) return 0;
+    double plain = row_entropy(p, c, 0);
+    return plain > 0 ? row_entropy(p, c, 1.5 * ldexp(1, ilogb(plain) + 4)) : plain;
 }
 
 /* Number k of four rows, side by side: short rows go down the columns, without a sum
@@ -124,14 +118,24 @@ static void four_entropies(const T *p, size_t c, la_rowstat *out) {
         out[j].sum = sum[j], out[j].min = least[j], out[j].entropy = entropy[j] - BASE;
 }
 
+/* All in one loop, so that memory is read while logarithms are worked out. */
 static void one_entropy(const T *p, size_t c, la_rowstat *out) {
     V sum = {0}, least = (V){0} + (T)INFINITY;
+    D4 entropy = spread(BASE), more = entropy;
     size_t k = 0;
     for (; k + LANES <= c; k += LANES) {
         V x = load(p + k);
         sum += x;
         least = min_v(least, x);
+#ifdef KERNEL_f32
+        entropy = surprise(entropy, low(x), BASE);
+        more = surprise(more, high(x), BASE);
+#else
+        entropy = surprise(entropy, x, BASE);
+#endif
     }
+    out->entropy =
+        above(entropy, BASE) + above(more, BASE) + row_entropy(p + k, c - k, BASE);
     out->sum = sum4(fold(sum));
     out->min = INFINITY;
     for (int j = 0; j < LANES; j++) out->min = fmin(out->min, (double)least[j]);
@@ -139,7 +143,6 @@ static void one_entropy(const T *p, size_t c, la_rowstat *out) {
         out->sum += (double)p[k];
         out->min = fmin(out->min, (double)p[k]);
     }
-    out->entropy = row_entropy(p, c, BASE);
 }
 
 void KERNEL(entropy)(const void *rows, size_t n, size_t c, la_rowstat *out) {
@@ -148,8 +151,7 @@ void KERNEL(entropy)(const void *rows, size_t n, size_t c, la_rowstat *out) {
     for (; c < SHORT_ROW && i + 4 <= n; i += 4) four_entropies(p + i * c, c, out + i);
     for (; i < n; i++) one_entropy(p + i * c, c, out + i);
     for (i = 0; i < n; i++) {
-        if (fabs(out[i].entropy) < FAINT)
-            out[i].entropy = faint_entropy(p + i * c, c, out[i].entropy);
+        if (fabs(out[i].entropy) < FAINT) out[i].entropy = faint_entropy(p + i * c, c);
         out[i].entropy *= LN2;
     }
 }
@@ -276,26 +278,6 @@ void KERNEL(residual_length)(const void *rows, size_t n, size_t c, const la_rows
         double all = top * top + others, miss = 1 - top;
         out[i] = top * sqrt(miss * miss + others) + sum_of_lengths(p, y, all) +
                  sum_of_lengths(p + y + 1, after, all);
-    }
-}
-
-void KERNEL(sumsq)(const void *rows, size_t n, size_t d, double *out) {
-    const T *x = rows;
-    for (size_t i = 0; i < n; i++) {
-        const T *row = x + i * d;
-        D4 a = {0}, b = {0};
-        size_t k = 0;
-        for (; k + 8 <= d; k += 8) {
-            D4 u = load_d(row + k), v = load_d(row + k + 4);
-            a = fma_d(u, u, a);
-            b = fma_d(v, v, b);
-        }
-        for (; k + 4 <= d; k += 4) {
-            D4 u = load_d(row + k);
-            a = fma_d(u, u, a);
-        }
-        D4 u = load_rest(row + k, d - k);
-        out[i] = sum4(fma_d(u, u, a) + b);
     }
 }
 

@@ -54,6 +54,30 @@ INLINE V load_once(const T *p) {
     return v;
 }
 
+/* The first count numbers, 0 < count < LANES; zeros after them. Reads no further. */
+INLINE V load_tail(const T *p, size_t count) {
+#if defined(__AVX2__)
+    static const I on_off[2 * LANES] = {
+#ifdef KERNEL_f32
+        -1, -1, -1, -1, -1,
+        -1, -1, -1
+#else
+        -1, -1, -1, -1
+#endif
+    };
+    __m256i mask = _mm256_loadu_si256((const __m256i *)(on_off + LANES - count));
+#ifdef KERNEL_f32
+    return (V)_mm256_maskload_ps(p, mask);
+#else
+    return (V)_mm256_maskload_pd(p, mask);
+#endif
+#else
+    V v = {0};
+    memcpy(&v, p, count * sizeof *p);
+    return v;
+#endif
+}
+
 /* a*b + c, rounded once where the machine can. */
 INLINE V fma_v(V a, V b, V c) {
 #if defined(__FMA__) && defined(KERNEL_f32)
@@ -109,6 +133,23 @@ INLINE D4 fold(V v) { return low(v) + high(v); }
 #else
 INLINE D4 fold(V v) { return v; }
 #endif
+
+/* Four numbers in double. */
+#ifdef KERNEL_f32
+INLINE D4 load_d(const T *p) {
+    typedef float F4U __attribute__((vector_size(16), aligned(4), may_alias));
+    return __builtin_convertvector((F4)(*(const F4U *)p), D4);
+}
+#else
+INLINE D4 load_d(const T *p) { return load(p); }
+#endif
+
+/* Up to 3 numbers; what is missing is 0. */
+INLINE D4 load_rest(const T *p, size_t count) {
+    D4 v = {0};
+    for (size_t i = 0; i < count; i++) v[i] = (double)p[i];
+    return v;
+}
 
 INLINE double sum4(D4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 
