@@ -213,6 +213,12 @@ class Bad(Case):
         self.ok("select", "margin", "--batch", 2, "--probs", self.save("near", p))
         p[7] = [0.3339, 0.3339, 0.3339]
         self.margin(self.save("far", p), says=["far.npy", "7"])
+        p[7] = [0.5, 0.25, 0.250999]  # just within, and just beyond
+        self.ok("select", "margin", "--batch", 2, "--probs", self.save("within", p))
+        p[7] = [0.5, 0.25, 0.25102]
+        self.margin(self.save("beyond", p), says=["beyond.npy", "7", "1.00102"])
+        p[7] = [0.5, 0.25, 0.24898]
+        self.margin(self.save("short", p), says=["short.npy", "7", "0.99898"])
 
     def test_labels_out_of_range(self):
         y = np.full(self.n, -1)

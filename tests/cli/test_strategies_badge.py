@@ -174,6 +174,29 @@ class Precision(StrategyCase):
         H, Z = noise(19, 10, 3, 4)
         self.check(H * 1e-310, batch=10, logits=Z)
 
+    def test_next_to_a_bias_tiny_features_do_not_count(self):
+        H, Z = noise(20, 12, 3, 4)
+        for scale in (1e-200, 1e-310):
+            with self.subTest(scale=scale):
+                arrays = {"features": H * scale, "logits": Z}
+                self.judge("badge", 12, self.inputs(**arrays), **arrays, bias=1)
+
+    def test_distances_far_below_the_largest_norm_are_drawn_from(self):
+        # By the law row 4 (8 away from the rest) leads the four small ones most of the time.
+        H = np.array([[1e9], [1.0], [2], [4], [8]])
+        args = self.inputs(features=H, probs=np.full((5, 2), 0.5))
+        chosen = self.pick_with_seeds("badge", 3, args, range(60))
+        self.assertEqual({c[0] for c in chosen}, {0})
+        # The second is any of the four: all are 1e9 away. The third is never a copy, and is
+        # the farthest of the rest in most runs: 36 + 49 + 16 and more of every 60 to 90.
+        third = [max(abs(H[c[2], 0] - H[c[1], 0]), 0) for c in chosen]
+        self.assertGreater(np.mean(np.array(third) >= 4), 0.6)
+
+    def test_probabilities_whose_squares_vanish_in_float32(self):
+        P = np.array([[1, 1e-25, 0], [1, 5e-25, 0], [1, 0, 2e-25], [1, 3e-25, 1e-25]], "f4")
+        H = np.array([[1.0, 0], [0, 1], [1, 1], [2, 0]], "f4")
+        self.check(H, batch=4, probs=P)
+
     def test_a_large_common_offset(self):
         H, Z = noise(11, 60, 9, 4)
         for dtype, offset in (("f4", 100), ("f4", 1e4), ("f8", 1e8)):

@@ -168,6 +168,23 @@ class Precision(StrategyCase):
         np.testing.assert_allclose(np.array(scores) * 1e300 * 1e10, [0, 5, 3, 1], rtol=1e-5,
                                    atol=1e-9)
 
+    def test_small_rows_beside_large_ones_keep_their_distances(self):
+        X = np.array([[1], [0], [1e-25], [3e-25]], "f4")
+        args = self.inputs(features=X, labels=np.array([0, -1, -1, -1]))
+        indices, scores = self.pick("coreset", 3, args)
+        self.assertEqual(indices, [1, 3, 2])
+        np.testing.assert_allclose(scores, [1, 3e-25, 1e-25], rtol=1e-5)
+
+    def test_wide_rows(self):
+        # A float32 sum of so many terms of one sign would be off by 1e-4 and more.
+        X = np.zeros((4, 150_001), "f4")
+        X[1], X[2], X[3] = 0.1, 0.2, 0.05
+        indices, scores = self.pick("coreset", 3, self.inputs(
+            features=X, labels=np.array([0, -1, -1, -1])))
+        self.assertEqual(indices, [2, 1, 3])
+        truth = np.sqrt(150_001) * np.array([0.2, 0.1, 0.05], "f4").astype(float)
+        np.testing.assert_allclose(scores, truth, rtol=1e-5)
+
     def test_a_large_common_offset(self):
         H, _ = noise(9, 80, 20, 2)
         for dtype, offset in (("f4", 30), ("f4", 1e3), ("f4", 1e5), ("f8", 1e3), ("f8", 1e8)):

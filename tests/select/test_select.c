@@ -250,6 +250,45 @@ static void a_tight_cap_gives_the_same_picks_or_the_number(void **state) {
     free(f);
 }
 
+/* Features that turn out to need double take more than was planned: the same picks under
+ * the cap, or a refusal whose number is enough. */
+static void features_of_extreme_size_keep_to_the_cap(void **state) {
+    (void)state;
+    fixture *f = make();
+    for (size_t i = 0; i < N * D; i++) f->h[i] *= 1e18F;
+    for (size_t s = 0; s < 2; s++) {
+        const char *strategy = s ? "badge" : "coreset";
+        scant_ctx *ctx = ctx_threads(2);
+        scant_picks *want, *picks;
+        assert_int_equal(whole_call(ctx, f, strategy, 300, 0, &want), SCANT_OK);
+        size_t cap = scant_ctx_memory_peak(ctx) * 2, refused_once = 0;
+        for (; cap > 100000; cap = cap * 19 / 20) {
+            scant_ctx *tight;
+            scant_ctx_opts opts = {.threads = 2, .memory = cap};
+            assert_int_equal(scant_ctx_create(&opts, &tight), SCANT_OK);
+            scant_status status = whole_call(tight, f, strategy, 300, 0, &picks);
+            assert_true(scant_ctx_memory_peak(tight) <= cap);
+            if (status == SCANT_OK) {
+                assert_memory_equal(picks->items, want->items,
+                                    want->count * sizeof *want->items);
+            } else {
+                unsigned long long named = 0;
+                assert_int_equal(status, SCANT_ENOMEM);
+                const char *number = strstr(scant_ctx_errmsg(tight), "needs ");
+                assert_true(number && sscanf(number, "needs %llu", &named) == 1);
+                assert_true(named > cap);
+                if (!refused_once++) cap = named * 20 / 19 + 20; /* is granted next */
+            }
+            scant_picks_free(tight, picks);
+            scant_ctx_destroy(tight);
+        }
+        assert_true(refused_once > 1);
+        scant_picks_free(ctx, want);
+        scant_ctx_destroy(ctx);
+    }
+    free(f);
+}
+
 /* ---- wrong calls ----------------------------------------------------------------------
  */
 
@@ -276,6 +315,7 @@ static void wrong_calls_are_refused_with_a_reason(void **state) {
     refused(ctx, "badge", &e, 1, &(scant_setting){"bais", "1"}, SCANT_EUSAGE, "bias");
     refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "2"}, SCANT_EUSAGE, "0 or 1");
     refused(ctx, "badge", &e, 1, &(scant_setting){"bias", ""}, SCANT_EUSAGE, "0 or 1");
+    refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "0x1"}, SCANT_EUSAGE, "0 or 1");
     refused(ctx, "entropy", &e, 1, &(scant_setting){"bias", "1"}, SCANT_EUSAGE, "none");
     e.features = NULL;
     refused(ctx, "badge", &e, 1, NULL, SCANT_EUSAGE, "needs features");
@@ -356,6 +396,7 @@ int main(void) {
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(the_plan_holds),
         cmocka_unit_test(a_tight_cap_gives_the_same_picks_or_the_number),
+        cmocka_unit_test(features_of_extreme_size_keep_to_the_cap),
         cmocka_unit_test(wrong_calls_are_refused_with_a_reason),
         cmocka_unit_test(wrong_numbers_are_named_by_row_and_value),
         cmocka_unit_test(a_cancelled_call_ends_and_leaves_nothing),
