@@ -66,8 +66,8 @@ typedef enum scant_log_level { SCANT_LOG_INFO = 1, SCANT_LOG_WARNING } scant_log
 
 typedef struct scant_ctx_opts {
     unsigned threads; /* 0: all cores */
-    size_t
-        memory; /* cap in bytes on what is allocated at once; 0: half of the machine's */
+    /* Cap in bytes on what is allocated at once; 0: half of the machine's memory. */
+    size_t memory;
     void *user; /* handed to every callback */
     void (*log)(void *user, scant_log_level level, const char *text);
     /* Called now and then with how much of phase is done (0 to 1). */
@@ -165,17 +165,18 @@ typedef struct scant_evidence {
     size_t rows;                   /* n, where no array tells it (random); else 0 */
 } scant_evidence;
 
-enum scant_evidence_kind { /* bits */
-                           SCANT_FEATURES = 1 << 0,
-                           SCANT_PROBS = 1 << 1, /* or logits */
-                           SCANT_CALIBRATED = 1 << 2,
-                           SCANT_GRADIENTS = 1 << 3,
-                           SCANT_SAMPLES = 1 << 4,
-                           SCANT_LABELS =
-                               1 << 5, /* beyond knowing which rows are labelled */
-                           SCANT_ROWS =
-                               1
-                               << 6 /* only how many rows there are: any input tells it */
+/* Bits. */
+enum scant_evidence_kind {
+    SCANT_FEATURES = 1 << 0,
+    /* or logits */
+    SCANT_PROBS = 1 << 1,
+    SCANT_CALIBRATED = 1 << 2,
+    SCANT_GRADIENTS = 1 << 3,
+    SCANT_SAMPLES = 1 << 4,
+    /* beyond knowing which rows are labelled */
+    SCANT_LABELS = 1 << 5,
+    /* only how many rows there are: any input tells it */
+    SCANT_ROWS = 1 << 6
 };
 
 typedef enum scant_option_kind {
@@ -255,7 +256,9 @@ typedef struct scant_plan {
     size_t rows, batch; /* n; how many will be picked */
     size_t block_rows;  /* rows read at a time by a thread */
     size_t blocks;      /* how many of them make the pool */
-    size_t memory;      /* bytes that will be allocated at most */
+    /* Bytes that will be allocated at most. Features of extreme size (found by reading
+     * them) need more, and are refused then if it is too much. */
+    size_t memory;
     size_t passes;      /* over the inputs, at least; bounds may need a few more */
     size_t input_bytes; /* of the inputs that are read */
     unsigned used;      /* scant_evidence_kind bits */

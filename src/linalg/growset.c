@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/parfor.h"
 #include "core/rng.h"
@@ -19,8 +20,10 @@ enum {
 
 #define TAKEN (-1.0)
 
-/* Multiply-adds that take a tenth of a millisecond. */
-static const double SMALL_WORK = 4e6;
+/* Multiply-adds that take some 10 and some 100 microseconds. */
+static const double LITTLE_WORK = 5e5, SOME_WORK = 5e6;
+/* Longer than SOME_WORK takes: the other thread was not there. */
+static const double TOO_LONG = 1e-3; /* seconds */
 
 static size_t block_rows(const la_growset *set, size_t block) {
     size_t first = block * BLOCK;
@@ -117,15 +120,28 @@ static scant_status refresh_chunk(void *arg, size_t chunk, unsigned worker,
     return SCANT_OK;
 }
 
-/* Runs blocks of work, in parallel where it is worth it: waking a thread takes longer
- * than little work, and where another process holds its core, as long as the scheduler
- * pleases. */
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Runs blocks of work, in parallel where it is worth it. Where another process holds a
+ * core, a thread on it comes when the scheduler pleases, and little work would wait for
+ * it again and again: once some has taken too long, such work is no longer shared. Who
+ * does the work changes no result. */
 static scant_status spread(la_growset *set, size_t pairs, size_t blocks,
                            scant__block_fn fn, void *job) {
     const la_space *space = set->space;
     size_t width = space->h->d + (space->a ? space->a->d : 0);
-    if ((double)pairs * (double)width >= SMALL_WORK)
-        return scant__parfor(set->ctx, NULL, blocks, fn, job);
+    double work = (double)pairs * (double)width;
+    if (work >= SOME_WORK) return scant__parfor(set->ctx, NULL, blocks, fn, job);
+    if (work >= LITTLE_WORK && blocks > 1 && !set->alone) {
+        double begun = now();
+        TRY(scant__parfor(set->ctx, NULL, blocks, fn, job));
+        set->alone = now() - begun > TOO_LONG;
+        return SCANT_OK;
+    }
     scant__fault fault;
     for (size_t i = 0; i < blocks; i++) TRY(fn(job, i, 0, &fault));
     return SCANT_OK;

@@ -28,6 +28,7 @@
 #ifndef SCANT_LINALG_GROWSET_H
 #define SCANT_LINALG_GROWSET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "linalg/space.h"
@@ -43,6 +44,7 @@ typedef struct la_growset {
     double *top, *sum; /* a block's largest bound, and the sum of its bounds */
     double *before;    /* sums of the blocks before (sampling) */
     size_t fresh;      /* every row has seen at least so many centres */
+    bool alone;        /* little work is not shared between threads */
     double spent;      /* pairs evaluated for single rows since all were refreshed */
     unsigned char *scratch;
     size_t scratch_size; /* a worker's */

@@ -21,6 +21,7 @@ typedef struct la_rows {
     const void *self;
 } la_rows;
 
+size_t la_rows_bytes(const la_rows *rows); /* of one row */
 /* Bytes of scratch that la_rows_get() needs for count rows. */
 size_t la_rows_scratch(const la_rows *rows, size_t count);
 /* Rows first..first+count-1; valid while scratch and the matrix are. */

@@ -13,14 +13,10 @@ typedef struct scratch {
     double hh[LA_GROUP * CENTRES], aa[LA_GROUP * CENTRES];
 } scratch;
 
-static size_t row_bytes(const la_rows *rows) {
-    return rows->d * la_kernels_for(rows->type)->size;
-}
-
 size_t la_space_memory(const la_rows *h, const la_rows *a, size_t capacity) {
     size_t each = sizeof(void *);
-    if (!h->base) each += row_bytes(h);
-    if (a) each += sizeof(void *) + sizeof(double) + (a->base ? 0 : row_bytes(a));
+    if (!h->base) each += la_rows_bytes(h);
+    if (a) each += sizeof(void *) + sizeof(double) + (a->base ? 0 : la_rows_bytes(a));
     return capacity * each;
 }
 
@@ -31,7 +27,7 @@ scant_status la_space_init(la_space *space, scant__arena *arena, const la_rows *
     space->hc = scant__arena_alloc(arena, capacity, sizeof *space->hc);
     if (!space->hc) return SCANT_ENOMEM;
     if (!h->base) {
-        space->h_store = scant__arena_alloc(arena, capacity, row_bytes(h));
+        space->h_store = scant__arena_alloc(arena, capacity, la_rows_bytes(h));
         if (!space->h_store) return SCANT_ENOMEM;
     }
     if (!a) return SCANT_OK;
@@ -39,7 +35,7 @@ scant_status la_space_init(la_space *space, scant__arena *arena, const la_rows *
     space->nc = scant__arena_alloc(arena, capacity, sizeof *space->nc);
     if (!space->ac || !space->nc) return SCANT_ENOMEM;
     if (!a->base) {
-        space->a_store = scant__arena_alloc(arena, capacity, row_bytes(a));
+        space->a_store = scant__arena_alloc(arena, capacity, la_rows_bytes(a));
         if (!space->a_store) return SCANT_ENOMEM;
     }
     return SCANT_OK;
@@ -64,7 +60,7 @@ void la_space_norms(const la_space *space, size_t first, size_t count, double *o
 static const void *centre_row(const la_rows *rows, size_t row, unsigned char *store,
                               size_t slot) {
     if (rows->base) return la_rows_get(rows, row, 1, NULL);
-    return la_rows_get(rows, row, 1, store + slot * row_bytes(rows));
+    return la_rows_get(rows, row, 1, store + slot * la_rows_bytes(rows));
 }
 
 void la_space_add(la_space *space, size_t row) {
@@ -77,7 +73,7 @@ void la_space_add(la_space *space, size_t row) {
 
 static void gather(const la_rows *matrix, const size_t *rows, size_t m, const void **out,
                    unsigned char *room) {
-    size_t bytes = row_bytes(matrix);
+    size_t bytes = la_rows_bytes(matrix);
     for (size_t i = 0; i < m; i++)
         out[i] = la_rows_get(matrix, rows[i], 1, room + i * bytes);
 }

@@ -5,9 +5,13 @@
 #include "linalg/topk.h"
 
 enum {
-    BLOCK_BYTES = 1 << 17, /* what a block of rows may take of the second-level cache */
-    CHUNK = 4              /* blocks that a worker takes at a time */
+    BLOCK_BYTES =
+        1 << 17, /* of a block's rows in double: they stay in the second-level cache */
+    BLOCK_ROWS = 384, /* at most: what is made of them stays in the first */
+    CHUNK = 4         /* blocks that a worker takes at a time */
 };
+
+_Static_assert((int)BLOCK_ROWS <= (int)SELECT_MASK, "a block's mask fits");
 
 typedef struct worker_room {
     la_topk top;
@@ -51,7 +55,7 @@ void select_scan_plan(const select_req *req, scant_plan *plan) {
     const select_pool *pool = &req->pool;
     size_t width = (pool->probs ? pool->c : 0) + (pool->features ? pool->d : 0);
     size_t rows = BLOCK_BYTES / (8 * (width + 1)) + 1, cap = req->ctx->cap, all;
-    rows = rows < SELECT_MASK ? rows : SELECT_MASK;
+    rows = rows < BLOCK_ROWS ? rows : BLOCK_ROWS;
     while ((all = req->ctx->threads * room_size(req, rows, plan->batch)),
            rows > 1 && (plan->memory > cap || all > cap - plan->memory))
         rows /= 2;

@@ -106,6 +106,11 @@ INLINE D4 load_column(const T *p, size_t c) {
     return (D4){(double)p[0], (double)p[c], (double)p[2 * c], (double)p[3 * c]};
 }
 
+/* From bits to nats; looks again at what is too small for the grid. */
+INLINE double nats(const T *p, size_t c, double bits) {
+    return LN2 * (fabs(bits) < FAINT ? faint_entropy(p, c) : bits);
+}
+
 static void four_entropies(const T *p, size_t c, la_rowstat *out) {
     D4 sum = {0}, least = spread(INFINITY), entropy = spread(BASE);
     for (size_t k = 0; k < c; k++) {
@@ -114,8 +119,11 @@ static void four_entropies(const T *p, size_t c, la_rowstat *out) {
         least = min_d(least, x);
         entropy = surprise(entropy, x, BASE);
     }
-    for (int j = 0; j < 4; j++)
-        out[j].sum = sum[j], out[j].min = least[j], out[j].entropy = entropy[j] - BASE;
+    for (size_t j = 0; j < 4; j++) {
+        out[j].sum = sum[j];
+        out[j].min = least[j];
+        out[j].entropy = nats(p + j * c, c, entropy[j] - BASE);
+    }
 }
 
 /* All in one loop, so that memory is read while logarithms are worked out. */
@@ -134,8 +142,8 @@ static void one_entropy(const T *p, size_t c, la_rowstat *out) {
         entropy = surprise(entropy, x, BASE);
 #endif
     }
-    out->entropy =
-        above(entropy, BASE) + above(more, BASE) + row_entropy(p + k, c - k, BASE);
+    double bits = above(entropy, BASE) + above(more, BASE);
+    out->entropy = nats(p, c, bits + row_entropy(p + k, c - k, BASE));
     out->sum = sum4(fold(sum));
     out->min = INFINITY;
     for (int j = 0; j < LANES; j++) out->min = fmin(out->min, (double)least[j]);
@@ -150,10 +158,6 @@ void KERNEL(entropy)(const void *rows, size_t n, size_t c, la_rowstat *out) {
     size_t i = 0;
     for (; c < SHORT_ROW && i + 4 <= n; i += 4) four_entropies(p + i * c, c, out + i);
     for (; i < n; i++) one_entropy(p + i * c, c, out + i);
-    for (i = 0; i < n; i++) {
-        if (fabs(out[i].entropy) < FAINT) out[i].entropy = faint_entropy(p + i * c, c);
-        out[i].entropy *= LN2;
-    }
 }
 
 INLINE void insert(la_rowstat *s, double x) {
