@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """libscant over NumPy arrays, by ctypes: what include/scant/scant.h says, no more."""
 import ctypes
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import (POINTER, byref, c_char_p, c_double, c_int, c_size_t, c_uint, c_uint64,
+                    c_void_p, cast)
 
 import numpy as np
 
@@ -85,10 +86,12 @@ class Scant:
                 setattr(evidence, name, handles[-1])
             self.check(self.lib.scant_select(self.ctx, strategy.encode(), byref(evidence), batch,
                                              byref(opts), byref(picks)))
-            items = picks.contents.items
             count = picks.contents.count
-            indices = np.fromiter((items[i].index for i in range(count)), np.int64, count)
-            scores = np.fromiter((items[i].score for i in range(count)), np.float64, count)
+            if count == 0:
+                return np.empty(0, np.int64), np.empty(0)
+            items = cast(picks.contents.items, POINTER(Pick * count)).contents
+            table = np.frombuffer(items, np.dtype(Pick))
+            indices, scores = table["index"].astype(np.int64), table["score"].copy()
             return indices, scores
         finally:
             if picks:
