@@ -85,8 +85,7 @@ void la_growset_add(la_growset *set, size_t row) {
     la_space_add(set->space, row);
 }
 
-/* ---- refreshing all rows --------------------------------------------------------------
- */
+/* ---- refreshing all rows ------------------------------------------------------- */
 
 typedef struct refresh_job {
     la_growset *set;
@@ -130,12 +129,12 @@ static double now(void) {
  * core, a thread on it comes when the scheduler pleases, and little work would wait for
  * it again and again: once some has taken too long, such work is no longer shared. Who
  * does the work changes no result. */
-static scant_status spread(la_growset *set, size_t pairs, size_t blocks,
-                           scant__block_fn fn, void *job) {
+static scant_status spread(la_growset *set, const char *phase, size_t pairs,
+                           size_t blocks, scant__block_fn fn, void *job) {
     const la_space *space = set->space;
     size_t width = space->h->d + (space->a ? space->a->d : 0);
     double work = (double)pairs * (double)width;
-    if (work >= SOME_WORK) return scant__parfor(set->ctx, NULL, blocks, fn, job);
+    if (work >= SOME_WORK) return scant__parfor(set->ctx, phase, blocks, fn, job);
     if (work >= LITTLE_WORK && blocks > 1 && !set->alone) {
         double begun = now();
         TRY(scant__parfor(set->ctx, NULL, blocks, fn, job));
@@ -150,7 +149,8 @@ static scant_status spread(la_growset *set, size_t pairs, size_t blocks,
 static scant_status refresh(la_growset *set, size_t to) {
     refresh_job job = {set, to};
     size_t chunks = (set->blocks + CHUNK - 1) / CHUNK;
-    TRY(spread(set, set->active * (to - set->fresh), chunks, refresh_chunk, &job));
+    TRY(spread(set, "measuring distances", set->active * (to - set->fresh), chunks,
+               refresh_chunk, &job));
     set->fresh = to;
     set->spent = 0;
     return SCANT_OK;
@@ -209,14 +209,13 @@ static scant_status look(la_growset *set, const size_t *rows, size_t m) {
         while (i < m && set->stamp[rows[order[i]]] <= from + (to - from) / 2)
             job.rows[job.m++] = rows[order[i++]];
         size_t pairs = job.m * (to - from), blocks = (job.m + TOGETHER - 1) / TOGETHER;
-        TRY(spread(set, pairs, blocks, look_some, &job));
+        TRY(spread(set, NULL, pairs, blocks, look_some, &job));
         set->spent += (double)pairs;
     }
     return SCANT_OK;
 }
 
-/* ---- farthest first -------------------------------------------------------------------
- */
+/* ---- farthest first ------------------------------------------------------------ */
 
 /* The blocks with the largest bounds, largest first, ties to the lowest; *next is the
  * largest bound of all other blocks. */
@@ -275,8 +274,7 @@ scant_status la_growset_farthest(la_growset *set, size_t want, size_t *rows, dou
     return SCANT_OK;
 }
 
-/* ---- D^2 sampling ---------------------------------------------------------------------
- */
+/* ---- D^2 sampling -------------------------------------------------------------- */
 
 /* Running sums of the blocks' sums; returns the total. */
 static double accumulate(la_growset *set) {

@@ -12,8 +12,8 @@
  * while the law of the picks stays exactly that of k-means++. Once all distances are 0
  * the rest is drawn uniformly.
  *
- * Cost: O(n(C + d)) for the norms, then a few refreshes of n rows against the new
- * centres. Memory: 20 bytes a row and the picks' rows, for any number of classes.
+ * Cost: O(n(C + d)) for the norms, then a few per cent of the n*b distances. Memory: 21
+ * bytes a row and the picks' rows, for any number of classes.
  */
 #include <math.h>
 

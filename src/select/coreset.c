@@ -19,8 +19,7 @@ enum {
     BLOCK = 16 /* rows at a time */
 };
 
-/* ---- the row nearest the mean -------------------------------------------------------
- */
+/* ---- the row nearest the mean -------------------------------------------------- */
 
 typedef struct centre_job {
     const select_req *req;
@@ -96,8 +95,7 @@ static scant_status nearest_to_mean(select_req *req, const la_rows *h, size_t *r
     return SCANT_OK;
 }
 
-/* ---- the strategy -------------------------------------------------------------------
- */
+/* ---- the strategy -------------------------------------------------------------- */
 
 static void coreset_plan(const select_req *req, scant_plan *plan) {
     size_t d = req->pool.d, threads = req->ctx->threads;

@@ -44,8 +44,7 @@ void select_pool_mask(const select_pool *pool, size_t first, size_t count, bool 
 void select_pool_labelled(const select_pool *pool, size_t first, size_t count,
                           bool *mask);
 
-/* ---- probabilities --------------------------------------------------------------------
- */
+/* ---- probabilities ------------------------------------------------------------- */
 
 /* The type that probabilities are worked on in: float only where that is exact. */
 la_type select_probs_type(const select_pool *pool);
@@ -72,8 +71,7 @@ scant_status select_probs_read(const select_pool *pool, select_measure measure,
  * the numbers must have been checked. */
 double select_residual_rows(const select_pool *pool, la_rows *out);
 
-/* ---- features -------------------------------------------------------------------------
- */
+/* ---- features ------------------------------------------------------------------ */
 
 typedef struct select_features {
     const select_pool *pool;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "select/grow.h"
 
-static const la_rows *residuals(const select_req *req, la_rows *a) {
-    if (!req->pool.probs) return NULL;
-    select_residual_rows(&req->pool, a);
-    return a;
+/* NULL: distances are Euclidean. *scale: what residuals are served times. */
+static const la_rows *residuals(const select_req *req, la_rows *a, double *scale) {
+    *scale = req->pool.probs ? select_residual_rows(&req->pool, a) : 1;
+    return req->pool.probs ? a : NULL;
 }
 
 enum { SPARE = 16 << 10 }; /* the arena's and the allocator's, over all blocks */
@@ -14,8 +14,9 @@ enum { SPARE = 16 << 10 }; /* the arena's and the allocator's, over all blocks *
 static size_t grow_memory(const select_req *req, const select_features *f, size_t centres,
                           size_t rows) {
     la_rows h, a_rows;
+    double scale;
     select_feature_rows(f, &h);
-    const la_rows *a = residuals(req, &a_rows);
+    const la_rows *a = residuals(req, &a_rows, &scale);
     unsigned threads = req->ctx->threads;
     size_t set = la_growset_memory(&h, a, rows, threads);
     size_t check = select_features_memory(&req->pool, threads);
@@ -62,8 +63,8 @@ scant_status select_grow_init(select_req *req, size_t centres, double bias,
     if (bias > 0 && f->scale > 1) f->scale = 1; /* next to the 1, they do not count */
     TRY(plan_again(req, f, centres));
     select_feature_rows(f, &grow->h);
-    const la_rows *a = residuals(req, &grow->a);
-    grow->scale = f->scale * (a ? select_residual_rows(&req->pool, &grow->a) : 1);
+    const la_rows *a = residuals(req, &grow->a, &grow->scale);
+    grow->scale *= f->scale;
     TRY(la_space_init(&grow->space, req->arena, &grow->h, a, bias * f->scale * f->scale,
                       req->plan.block_rows, centres));
     return la_growset_init(&grow->set, req->arena, &grow->space);

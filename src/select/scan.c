@@ -4,11 +4,11 @@
 #include "core/rng.h"
 #include "linalg/topk.h"
 
+/* A block's rows stay in the second-level cache, what is made of them in the first. */
 enum {
-    BLOCK_BYTES =
-        1 << 17, /* of a block's rows in double: they stay in the second-level cache */
-    BLOCK_ROWS = 384, /* at most: what is made of them stays in the first */
-    CHUNK = 4         /* blocks that a worker takes at a time */
+    BLOCK_BYTES = 1 << 17, /* of its rows, if they were in double */
+    BLOCK_ROWS = 384,      /* at most */
+    CHUNK = 4              /* blocks that a worker takes at a time */
 };
 
 _Static_assert((int)BLOCK_ROWS <= (int)SELECT_MASK, "a block's mask fits");
@@ -165,8 +165,7 @@ static void random_keys(const scan_block *block, double *score) {
 }
 
 scant_status select_fill(select_req *req, const bool *taken, double score) {
-    select_pool whole =
-        req->pool; /* only its rows count now: nothing else is read again */
+    select_pool whole = req->pool; /* what was read is not read again: only rows count */
     scant__arena room;
     scan_job job = {.req = req, .score = random_keys, .taken = taken};
     size_t from = req->count;

@@ -72,9 +72,7 @@ static double *result(const call *c, unsigned threads) {
     return out;
 }
 
-/* ---- against plain sums
- * ----------------------------------------------------------------
- */
+/* ---- against plain sums ---- */
 
 static void check_near(double got, long double want, long double magnitude) {
     if (fabsl((long double)got - want) <= NEAR * magnitude) return;

@@ -289,8 +289,7 @@ static void features_of_extreme_size_keep_to_the_cap(void **state) {
     free(f);
 }
 
-/* ---- wrong calls ----------------------------------------------------------------------
- */
+/* ---- wrong calls --------------------------------------------------------------- */
 
 static void refused(scant_ctx *ctx, const char *strategy, const scant_evidence *e,
                     size_t batch, const scant_setting *setting, scant_status status,
