@@ -19,7 +19,8 @@ class CtxOpts(ctypes.Structure):
 
 
 class Evidence(ctypes.Structure):
-    _fields_ = [(name, c_void_p) for name in ARRAYS] + [("rows", c_size_t)]
+    _fields_ = [(name, c_void_p) for name in ARRAYS] + [
+        ("rows", c_size_t), ("temperature", c_double), ("calibrate_on", c_void_p)]
 
 
 class Setting(ctypes.Structure):
@@ -27,15 +28,23 @@ class Setting(ctypes.Structure):
 
 
 class SelectOpts(ctypes.Structure):
-    _fields_ = [("seed", c_uint64), ("settings", POINTER(Setting)), ("n_settings", c_size_t)]
+    _fields_ = [("seed", c_uint64), ("settings", POINTER(Setting)), ("n_settings", c_size_t),
+                ("state", c_char_p), ("state_size", c_size_t)]
 
 
 class Pick(ctypes.Structure):
     _fields_ = [("index", c_size_t), ("weight", c_double), ("score", c_double)]
 
 
+class Figure(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("value", c_double)]
+
+
 class Picks(ctypes.Structure):
-    _fields_ = [("count", c_size_t), ("rows", c_size_t), ("items", POINTER(Pick))]
+    _fields_ = [("count", c_size_t), ("rows", c_size_t), ("items", POINTER(Pick)),
+                ("n_settings", c_size_t), ("settings", POINTER(Setting)),
+                ("n_info", c_size_t), ("info", POINTER(Figure)),
+                ("state", c_char_p), ("state_size", c_size_t)]
 
 
 class Scant:

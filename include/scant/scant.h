@@ -163,6 +163,10 @@ typedef struct scant_evidence {
     const scant_array *labels;     /* n integers: the class of a labelled row, else -1 */
     const scant_array *candidates; /* k integers: only these rows may be picked */
     size_t rows;                   /* n, where no array tells it (random); else 0 */
+    /* With logits, instead of calibrated: softmax(z / temperature), or a temperature that
+     * is fitted to the labels of the rows that calibrate_on (k integers) lists. */
+    double temperature; /* 0: none */
+    const scant_array *calibrate_on;
 } scant_evidence;
 
 /* Bits. */
@@ -170,26 +174,31 @@ enum scant_evidence_kind {
     SCANT_FEATURES = 1 << 0,
     /* or logits */
     SCANT_PROBS = 1 << 1,
+    /* or logits and a temperature */
     SCANT_CALIBRATED = 1 << 2,
     SCANT_GRADIENTS = 1 << 3,
     SCANT_SAMPLES = 1 << 4,
     /* beyond knowing which rows are labelled */
     SCANT_LABELS = 1 << 5,
     /* only how many rows there are: any input tells it */
-    SCANT_ROWS = 1 << 6
+    SCANT_ROWS = 1 << 6,
+    /* no matrix: what the last call of a strategy left for the next */
+    SCANT_STATE = 1 << 7
 };
 
 typedef enum scant_option_kind {
     SCANT_OPTION_SWITCH = 1, /* 0 or 1 */
     SCANT_OPTION_COUNT,      /* a whole number within [min, max] */
     SCANT_OPTION_NUMBER,     /* a number within [min, max]; "inf" where max is infinite */
-    SCANT_OPTION_CHOICE      /* one of the words in choices, "a|b|c" */
+    /* one of the words in choices, "a|b|c:K": K is a whole number within [min, max] */
+    SCANT_OPTION_CHOICE
 } scant_option_kind;
 
 typedef struct scant_option {
     const char *key;
     scant_option_kind kind;
-    const char *value; /* the default, as one would write it */
+    const char *value; /* the default, as one would write it; NULL: the call decides */
+    const char *otherwise; /* where value is NULL: how it does, for people */
     double min, max;
     const char *choices;
     const char *help;
@@ -202,6 +211,7 @@ typedef struct scant_strategy_info {
     const char *paper;
     const char *score; /* what the score of a pick is */
     unsigned needs;    /* scant_evidence_kind bits that must be there */
+    unsigned or_needs; /* or these, instead; 0: there is one way only */
     unsigned uses;     /* bits read when there, beyond needs */
     const scant_option *options;
     size_t n_options;
@@ -222,6 +232,10 @@ typedef struct scant_select_opts {
     uint64_t seed;
     const scant_setting *settings;
     size_t n_settings;
+    /* What scant_picks of the call before held, for strategies that learn from call to
+     * call (SCANT_STATE); NULL: this is the first. */
+    const char *state;
+    size_t state_size;
 } scant_select_opts;
 
 typedef struct scant_pick {
@@ -239,10 +253,19 @@ typedef struct scant_picks {
     size_t rows;             /* n */
     const scant_pick *items; /* best first */
     size_t n_settings;
-    const scant_setting *settings; /* the strategy's options, defaults filled in */
+    const scant_setting *settings; /* the strategy's options as they were used */
     size_t n_info;
     const scant_figure *info; /* a strategy's own figures */
+    const char *state;        /* JSON, for the next call; NULL: there is none */
+    size_t state_size;
 } scant_picks;
+
+/* Which evidence a call would read, of what is given, and what it lacks: bits of
+ * scant_evidence_kind. For ways in that open only what is used. Fails where an option is
+ * wrong. */
+SCANT_API scant_status scant_select_inputs(scant_ctx *ctx, const char *strategy,
+                                           const scant_select_opts *opts, unsigned given,
+                                           unsigned *used, unsigned *missing);
 
 /* Chooses up to batch rows to label next. Only unlabelled rows are picked, none twice.
  * opts may be NULL. On SCANT_OK *out is new: scant_picks_free() ends it; else NULL. Same

@@ -14,7 +14,12 @@
 typedef enum scant__purpose {
     SCANT__RNG_SHUFFLE = 1, /* random order of rows */
     SCANT__RNG_PROPOSE,     /* proposals of D^2 sampling */
-    SCANT__RNG_ACCEPT       /* their acceptance */
+    SCANT__RNG_ACCEPT,      /* their acceptance */
+    SCANT__RNG_BATCH,       /* random batches to choose from */
+    SCANT__RNG_LABELS,      /* strings of labels drawn from a posterior */
+    SCANT__RNG_ROW,         /* proposals of rows by leverage */
+    SCANT__RNG_KEEP,        /* whether they are kept */
+    SCANT__RNG_ARM          /* which arm a bandit plays */
 } scant__purpose;
 
 typedef struct scant__rng {

@@ -20,11 +20,15 @@
 
 typedef struct select_pool {
     size_t n;
-    size_t d, c;                 /* width of features; classes. 0: not used */
-    const scant_array *features; /* NULL: not used; likewise below */
-    const scant_array *probs;    /* or logits */
-    bool softmax;                /* probs are logits */
-    const scant_array *labels, *candidates;
+    size_t d, c;                   /* width of features; classes. 0: not used */
+    size_t k, m;                   /* width of gradients; samples. 0: not used */
+    const scant_array *features;   /* NULL: not used; likewise below */
+    const scant_array *probs;      /* or logits */
+    bool softmax;                  /* probs are logits */
+    const scant_array *calibrated; /* or logits, with a temperature */
+    double temperature;            /* 0: calibrated are probabilities */
+    const scant_array *gradients, *samples;
+    const scant_array *labels, *candidates, *calibrate_on;
     uint64_t *allowed;          /* bits: rows listed as candidates; NULL: all */
     size_t labelled, available; /* rows; rows that may be picked */
     size_t barred;              /* candidates that are labelled */
@@ -36,6 +40,13 @@ scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *evidence,
                               unsigned used, const char *strategy, select_pool *pool);
 /* Reads and checks labels and candidates; counts labelled and available rows. */
 scant_status select_pool_read(scant__arena *arena, select_pool *pool);
+
+/* Lists rows that may be picked (pool->available of them), or that are labelled
+ * (pool->labelled), in order. */
+void select_pool_list_available(const select_pool *pool, size_t *rows);
+void select_pool_list_labelled(const select_pool *pool, size_t *rows);
+/* The class of a row, -1: none. */
+int64_t select_pool_label(const select_pool *pool, size_t row);
 
 /* mask[i] = row first+i may be picked. count <= SELECT_MASK. */
 enum { SELECT_MASK = 1024 };
@@ -71,6 +82,28 @@ scant_status select_probs_read(const select_pool *pool, select_measure measure,
  * the numbers must have been checked. */
 double select_residual_rows(const select_pool *pool, la_rows *out);
 
+/* Reads all probabilities that are used (calibrated ones and samples too) once and checks
+ * them. After it rows can be served: */
+scant_status select_probs_check(scant__arena *arena, const select_pool *pool);
+size_t select_probs_check_memory(const select_pool *pool, unsigned threads);
+
+/* Rows of C doubles, exact in their inputs; pool->calibrated where it is named. */
+typedef enum select_prob_kind {
+    SELECT_PROBS,      /* p */
+    SELECT_CALIBRATED, /* p~ */
+    SELECT_EXCESS,     /* p - p~ */
+    SELECT_RESIDUAL    /* p - e_y, y the label, or the first of the largest p */
+} select_prob_kind;
+/* Valid while pool is. */
+void select_prob_rows(const select_pool *pool, select_prob_kind kind, la_rows *out);
+
+/* All samples of rows first..first+count-1: out (count, m, C). */
+void select_samples_get(const select_pool *pool, size_t first, size_t count, double *out);
+
+/* Fits the temperature where pool->calibrate_on asks for it: of the labels' likelihood.
+ */
+scant_status select_temperature_fit(scant__arena *arena, select_pool *pool);
+
 /* ---- features ------------------------------------------------------------------ */
 
 typedef struct select_features {
@@ -96,5 +129,7 @@ size_t select_features_memory(const select_pool *pool,
                               unsigned threads); /* of the scan */
 /* Valid while f is. */
 void select_feature_rows(const select_features *f, la_rows *out);
+/* The same pool, with gradients in the place of features. */
+select_pool select_gradients_as_features(const select_pool *pool);
 
 #endif

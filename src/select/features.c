@@ -202,3 +202,10 @@ void select_feature_rows(const select_features *f, la_rows *out) {
                      .fetch = feature_fetch,
                      .self = f};
 }
+
+select_pool select_gradients_as_features(const select_pool *pool) {
+    select_pool out = *pool;
+    out.features = pool->gradients;
+    out.d = pool->k;
+    return out;
+}

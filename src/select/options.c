@@ -4,17 +4,25 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Which word of "a|b|c" text is; -1: none. */
-static int choice_of(const char *choices, const char *text) {
+static bool number_of(const char *text, double *out);
+
+/* Which word of "a|b|c:K" text is; -1: none. */
+static int choice_of(const scant_option *o, const char *text, double *param) {
     size_t length = strlen(text);
     int which = 0;
-    for (const char *word = choices;; which++) {
-        size_t size = strcspn(word, "|");
-        if (size == length && !memcmp(word, text, size)) return which;
+    for (const char *word = o->choices;; which++) {
+        size_t size = strcspn(word, "|"), stem = size > 2 ? size - 1 : 0; /* "c:" */
+        if (size == length && !memcmp(word, text, size) && word[size - 1] != 'K')
+            return which;
+        if (stem && !memcmp(word + size - 2, ":K", 2) && length > stem &&
+            !memcmp(word, text, stem) && number_of(text + stem, param) &&
+            floor(*param) == *param && *param >= o->min && *param <= o->max)
+            return which;
         if (!word[size]) return -1;
         word += size + 1;
     }
@@ -31,9 +39,15 @@ static bool number_of(const char *text, double *out) {
 }
 
 static scant_status parse(scant_ctx *ctx, const char *strategy, const scant_option *o,
-                          const char *text, double *out) {
+                          select_value *value) {
+    const char *text = value->text;
+    double *out = &value->number;
     if (o->kind == SCANT_OPTION_CHOICE) {
-        int which = choice_of(o->choices, text);
+        int which = choice_of(o, text, &value->param);
+        if (which < 0 && strstr(o->choices, ":K"))
+            return scant__fail(ctx, SCANT_EUSAGE,
+                               "%s: %s is '%s', expected one of %s, K from %g to %g",
+                               strategy, o->key, text, o->choices, o->min, o->max);
         if (which < 0)
             return scant__fail(ctx, SCANT_EUSAGE, "%s: %s is '%s', expected one of %s",
                                strategy, o->key, text, o->choices);
@@ -88,18 +102,46 @@ scant_status select_options_resolve(scant__arena *arena, const scant_strategy *s
     }
     for (size_t k = 0; k < info->n_options; k++) {
         const scant_option *o = &info->options[k];
+        values[k].number = -1;
+        if (!values[k].text && !o->value) continue; /* the call decides */
         if (!values[k].text) values[k].text = scant__arena_strdup(arena, o->value);
         if (!values[k].text) return SCANT_ENOMEM;
-        TRY(parse(arena->ctx, info->name, o, values[k].text, &values[k].number));
+        TRY(parse(arena->ctx, info->name, o, &values[k]));
     }
     *out = values;
     return SCANT_OK;
 }
 
-double select_option(const select_req *req, const char *key) {
+static select_value *value_of(const select_req *req, const char *key) {
     const scant_strategy_info *info = &req->strategy->info;
     size_t k = 0;
     while (k < info->n_options && strcmp(info->options[k].key, key)) k++;
     assert(k < info->n_options);
-    return req->values[k].number;
+    return &req->values[k];
+}
+
+double select_option(const select_req *req, const char *key) {
+    return value_of(req, key)->number;
+}
+
+double select_option_param(const select_req *req, const char *key) {
+    return value_of(req, key)->param;
+}
+
+bool select_option_is_set(const select_req *req, const char *key) {
+    return value_of(req, key)->text != NULL;
+}
+
+scant_status select_option_settle(select_req *req, const char *key, const char *fmt,
+                                  ...) {
+    const scant_strategy_info *info = &req->strategy->info;
+    select_value *value = value_of(req, key);
+    char text[64];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    value->text = scant__arena_strdup(req->arena, text);
+    if (!value->text) return SCANT_ENOMEM;
+    return parse(req->ctx, info->name, &info->options[value - req->values], value);
 }

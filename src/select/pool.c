@@ -24,6 +24,8 @@ static const rule features_rule = {2, 0, "n x d", "float16, float32, float64 or 
                                    is_feature_type};
 static const rule probs_rule = {2, 0, "n x C", "float16, float32 or float64",
                                 scant__dtype_is_float};
+static const rule gradients_rule = {2, 0, "n x k", "float16, float32 or float64",
+                                    scant__dtype_is_float};
 static const rule samples_rule = {3, 1, "m x n x C", "float16, float32 or float64",
                                   scant__dtype_is_float};
 static const rule labels_rule = {1, 0, "n", "an integer type", scant__dtype_is_integer};
@@ -79,6 +81,57 @@ static scant_status missing(scant_ctx *ctx, const char *strategy, const char *wh
     return scant__fail(ctx, SCANT_EUSAGE, "%s needs %s", strategy, what);
 }
 
+/* Calibrated probabilities, or logits that a temperature makes them of. */
+static scant_status open_calibrated(scant_ctx *ctx, const scant_evidence *e,
+                                    const char *strategy, select_pool *pool) {
+    pool->calibrated = e->calibrated;
+    bool heat = e->temperature > 0 || e->calibrate_on;
+    if (e->calibrated && heat)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "calibrated and a temperature: give one of them");
+    if (e->calibrated) return SCANT_OK;
+    if (!heat || !e->logits)
+        return missing(ctx, strategy, "calibrated (or logits with a temperature)");
+    if (e->calibrate_on && !e->labels)
+        return missing(ctx, strategy, "labels to fit the temperature to");
+    pool->calibrated = e->logits;
+    pool->temperature = e->calibrate_on ? 1 : e->temperature;
+    pool->calibrate_on = e->calibrate_on;
+    return SCANT_OK;
+}
+
+static scant_status check_calibrated(scant_ctx *ctx, const select_pool *pool) {
+    size_t c;
+    TRY(check_width(ctx, pool->calibrated, 2, "classes", &c));
+    if (!pool->probs || c == pool->c) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu classes, but %s has %zu",
+                       scant_array_name(pool->calibrated), c,
+                       scant_array_name(pool->probs), pool->c);
+}
+
+static scant_status check_samples(scant_ctx *ctx, select_pool *pool) {
+    const size_t *shape = scant_array_shape(pool->samples);
+    const char *name = scant_array_name(pool->samples);
+    pool->m = shape[0];
+    if (shape[2] < 2)
+        return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu classes, expected at least 2",
+                           name, shape[2]);
+    if (pool->m == 0)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: holds no samples of the posterior (it is 0 x n x C)",
+                           name);
+    if (pool->m == 1)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: holds one sample of the posterior; nothing can disagree, "
+                           "expected at least 2",
+                           name);
+    if (pool->probs && shape[2] != pool->c)
+        return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu classes, but %s has %zu", name,
+                           shape[2], scant_array_name(pool->probs), pool->c);
+    pool->c = shape[2];
+    return SCANT_OK;
+}
+
 scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *e, unsigned used,
                               const char *strategy, select_pool *pool) {
     *pool = (select_pool){.labels = e->labels, .candidates = e->candidates};
@@ -93,6 +146,16 @@ scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *e, unsigned 
         if (!pool->probs) return missing(ctx, strategy, "probs (or logits)");
         pool->softmax = !e->probs;
     }
+    if (used & SCANT_CALIBRATED) TRY(open_calibrated(ctx, e, strategy, pool));
+    if (used & SCANT_GRADIENTS) {
+        if (!e->gradients) return missing(ctx, strategy, "gradients");
+        pool->gradients = e->gradients;
+    }
+    if (used & SCANT_SAMPLES) {
+        if (!e->samples) return missing(ctx, strategy, "samples");
+        pool->samples = e->samples;
+    }
+    if (used & SCANT_LABELS && !e->labels) return missing(ctx, strategy, "labels");
     bool all = used & SCANT_ROWS;
     const struct {
         const scant_array *array;
@@ -100,9 +163,10 @@ scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *e, unsigned 
         bool used;
     } inputs[] = {{e->features, &features_rule, pool->features || all},
                   {e->probs ? e->probs : e->logits, &probs_rule, pool->probs || all},
-                  {e->calibrated, &probs_rule, all},
-                  {e->gradients, &probs_rule, all},
-                  {e->samples, &samples_rule, all},
+                  {pool->calibrated ? pool->calibrated : e->calibrated, &probs_rule,
+                   pool->calibrated || all},
+                  {e->gradients, &gradients_rule, pool->gradients || all},
+                  {e->samples, &samples_rule, pool->samples || all},
                   {e->labels, &labels_rule, true}};
     const scant_array *first = NULL;
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
@@ -117,6 +181,10 @@ scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *e, unsigned 
     if (e->candidates) TRY(check_array(ctx, e->candidates, &candidates_rule));
     if (pool->features) TRY(check_width(ctx, pool->features, 1, "columns", &pool->d));
     if (pool->probs) TRY(check_width(ctx, pool->probs, 2, "classes", &pool->c));
+    if (pool->gradients) TRY(check_width(ctx, pool->gradients, 1, "columns", &pool->k));
+    if (pool->calibrated) TRY(check_calibrated(ctx, pool));
+    if (pool->samples) TRY(check_samples(ctx, pool));
+    if (pool->calibrate_on) TRY(check_array(ctx, pool->calibrate_on, &candidates_rule));
     return SCANT_OK;
 }
 
@@ -136,18 +204,17 @@ static scant_status read_labels(scant_ctx *ctx, select_pool *pool) {
                     ctx, SCANT_EINPUT,
                     "%s: row %zu is class %lld, but %s has only %zu classes",
                     scant_array_name(pool->labels), first + i, (long long)block[i],
-                    scant_array_name(pool->probs), pool->c);
+                    scant_array_name(pool->probs ? pool->probs : pool->samples), pool->c);
             pool->labelled += block[i] >= 0;
         }
     }
     return SCANT_OK;
 }
 
-static bool is_labelled(const select_pool *pool, size_t row) {
-    if (!pool->labels) return false;
-    int64_t label;
-    scant__array_read_i64(pool->labels, row, 1, &label);
-    return label >= 0;
+int64_t select_pool_label(const select_pool *pool, size_t row) {
+    int64_t label = -1;
+    if (pool->labels) scant__array_read_i64(pool->labels, row, 1, &label);
+    return label;
 }
 
 static scant_status read_candidates(scant__arena *arena, select_pool *pool) {
@@ -164,7 +231,7 @@ static scant_status read_candidates(scant__arena *arena, select_pool *pool) {
                 "(counted from 0)",
                 scant_array_name(pool->candidates), i, (long long)row, pool->n);
         uint64_t *word = &pool->allowed[row / 64], bit = (uint64_t)1 << row % 64;
-        if (is_labelled(pool, (size_t)row)) {
+        if (select_pool_label(pool, (size_t)row) >= 0) {
             pool->barred++;
         } else if (!(*word & bit)) {
             *word |= bit;
@@ -200,4 +267,23 @@ void select_pool_mask(const select_pool *pool, size_t first, size_t count, bool 
     }
     select_pool_labelled(pool, first, count, mask);
     for (size_t i = 0; i < count; i++) mask[i] = !mask[i];
+}
+
+static void list(const select_pool *pool, size_t *rows,
+                 void (*mark)(const select_pool *, size_t, size_t, bool *)) {
+    bool mask[SELECT_MASK];
+    for (size_t first = 0; first < pool->n; first += SELECT_MASK) {
+        size_t rest = pool->n - first, count = rest < SELECT_MASK ? rest : SELECT_MASK;
+        mark(pool, first, count, mask);
+        for (size_t i = 0; i < count; i++)
+            if (mask[i]) *rows++ = first + i;
+    }
+}
+
+void select_pool_list_available(const select_pool *pool, size_t *rows) {
+    list(pool, rows, select_pool_mask);
+}
+
+void select_pool_list_labelled(const select_pool *pool, size_t *rows) {
+    list(pool, rows, select_pool_labelled);
 }

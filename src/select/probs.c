@@ -3,6 +3,7 @@
  * Probabilities and logits: read, checked, and as residuals p - e_y.
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "data/array.h"
 #include "select/evidence.h"
@@ -25,24 +26,30 @@ bool select_probs_direct(const select_pool *pool) {
  * and says what is wrong if anything is. */
 static scant_status check_row(const select_pool *pool, size_t row, scant__fault *fault) {
     const char *name = scant_array_name(pool->probs);
+    char where[64];
+    if (pool->probs == pool->samples)
+        snprintf(where, sizeof where, "sample %zu, row %zu", row / pool->n,
+                 row % pool->n);
+    else
+        snprintf(where, sizeof where, "row %zu", row);
     double sum = 0;
     for (size_t k = 0; k < pool->c; k++) {
         double x;
         scant__array_read_f64(pool->probs, row * pool->c + k, 1, &x);
         if (!isfinite(x))
-            return scant__fault_set(fault, SCANT_EINPUT, "%s: row %zu, column %zu is %g",
-                                    name, row, k, x);
+            return scant__fault_set(fault, SCANT_EINPUT, "%s: %s, column %zu is %g", name,
+                                    where, k, x);
         if (x < 0 && !pool->softmax)
             return scant__fault_set(
                 fault, SCANT_EINPUT,
-                "%s: row %zu, column %zu is %g; a probability is at least 0", name, row,
-                k, x);
+                "%s: %s, column %zu is %g; a probability is at least 0", name, where, k,
+                x);
         sum += x;
     }
     if (pool->softmax || fabs(sum - 1) <= SUM_SLACK) return SCANT_OK;
     return scant__fault_set(fault, SCANT_EINPUT,
-                            "%s: row %zu sums to %.9g, expected 1 within 0.001", name,
-                            row, sum);
+                            "%s: %s sums to %.9g, expected 1 within 0.001", name, where,
+                            sum);
 }
 
 static bool all_finite(const double *x, size_t count) {
@@ -124,4 +131,156 @@ double select_residual_rows(const select_pool *pool, la_rows *out) {
                      .fetch = residual_fetch,
                      .self = pool};
     return RESIDUAL_SCALE;
+}
+
+/* ---- all of them, checked ------------------------------------------------------- */
+
+enum { CHECK_BYTES = 1 << 16 };
+
+static size_t check_rows(const select_pool *pool) {
+    return CHECK_BYTES / (pool->c * sizeof(double)) + 1;
+}
+
+static size_t check_room(const select_pool *pool) {
+    return check_rows(pool) * (sizeof(la_rowstat) + pool->c * sizeof(double));
+}
+
+size_t select_probs_check_memory(const select_pool *pool, unsigned threads) {
+    return scant__alloc_cost(threads * check_room(pool)) + 128;
+}
+
+typedef struct check_job {
+    const select_pool *view; /* its probs are what is checked */
+    size_t total, rows;
+    unsigned char *room;
+} check_job;
+
+static scant_status check_block(void *arg, size_t block, unsigned worker,
+                                scant__fault *fault) {
+    const check_job *job = arg;
+    select_probs_block out;
+    size_t first = block * job->rows, rest = job->total - first;
+    la_rowstat *stat = (la_rowstat *)(void *)(job->room + worker * check_room(job->view));
+    return select_probs_read(job->view, SELECT_TOP, first,
+                             rest < job->rows ? rest : job->rows, stat + job->rows, stat,
+                             &out, fault);
+}
+
+static scant_status check_all(scant_ctx *ctx, const select_pool *pool,
+                              const scant_array *what, bool logits, size_t total,
+                              unsigned char *room) {
+    select_pool view = *pool;
+    if (!what) return SCANT_OK;
+    view.probs = what, view.softmax = logits;
+    check_job job = {&view, total, check_rows(pool), room};
+    return scant__parfor(ctx, "checking probabilities", (total + job.rows - 1) / job.rows,
+                         check_block, &job);
+}
+
+scant_status select_probs_check(scant__arena *arena, const select_pool *pool) {
+    scant_ctx *ctx = arena->ctx;
+    scant__arena room;
+    scant__arena_init(&room, ctx);
+    unsigned char *bytes = scant__arena_alloc(&room, ctx->threads, check_room(pool));
+    scant_status s = bytes ? SCANT_OK : SCANT_ENOMEM;
+    if (s == SCANT_OK)
+        s = check_all(ctx, pool, pool->probs, pool->softmax, pool->n, bytes);
+    if (s == SCANT_OK && pool->calibrated != pool->probs)
+        s = check_all(ctx, pool, pool->calibrated, pool->temperature > 0, pool->n, bytes);
+    if (s == SCANT_OK)
+        s = check_all(ctx, pool, pool->samples, false, pool->m * pool->n, bytes);
+    scant__arena_end(&room);
+    return s;
+}
+
+/* ---- rows of them ---------------------------------------------------------------- */
+
+static void read_probs(const scant_array *array, bool logits, double temperature,
+                       size_t row, size_t c, double *out) {
+    scant__array_read_f64(array, row * c, c, out);
+    if (!logits) return;
+    for (size_t k = 0; temperature > 0 && k < c; k++) out[k] /= temperature;
+    la_softmax(out, 1, c);
+}
+
+static void probs_of(const select_pool *pool, size_t row, double *out) {
+    read_probs(pool->probs, pool->softmax, 0, row, pool->c, out);
+}
+
+static void calibrated_of(const select_pool *pool, size_t row, double *out) {
+    read_probs(pool->calibrated, pool->temperature > 0, pool->temperature, row, pool->c,
+               out);
+}
+
+/* In pieces: classes may be many and room is only for one row. */
+static void excess_of(const select_pool *pool, size_t row, double *out) {
+    enum { PIECE = 64 };
+    size_t c = pool->c;
+    calibrated_of(pool, row, out);
+    if (!pool->softmax) {
+        double piece[PIECE];
+        for (size_t k = 0; k < c; k += PIECE) {
+            size_t count = c - k < PIECE ? c - k : PIECE;
+            scant__array_read_f64(pool->probs, row * c + k, count, piece);
+            for (size_t j = 0; j < count; j++) out[k + j] = piece[j] - out[k + j];
+        }
+        return;
+    }
+    double top = -INFINITY, sum = 0, z;
+    for (size_t k = 0; k < c; k++) {
+        scant__array_read_f64(pool->probs, row * c + k, 1, &z);
+        top = z > top ? z : top;
+    }
+    for (int last = 0; last < 2; last++)
+        for (size_t k = 0; k < c; k++) {
+            scant__array_read_f64(pool->probs, row * c + k, 1, &z);
+            if (last)
+                out[k] = exp(z - top) / sum - out[k];
+            else
+                sum += exp(z - top);
+        }
+}
+
+static void label_residual_of(const select_pool *pool, size_t row, double *out) {
+    probs_of(pool, row, out);
+    int64_t label = select_pool_label(pool, row);
+    size_t y = label >= 0 ? (size_t)label : la_argmax(out, pool->c);
+    if (pool->softmax) { /* from the others: p_y - 1 itself has lost its digits */
+        out[y] = 0;
+        for (size_t k = 0; k < pool->c; k++)
+            if (k != y) out[y] -= out[k];
+    } else {
+        out[y] -= 1;
+    }
+}
+
+#define PROB_FETCH(name, row_of)                                                         \
+    static void name(const void *self, size_t first, size_t count, void *out) {          \
+        const select_pool *pool = self;                                                  \
+        for (size_t i = 0; i < count; i++)                                               \
+            row_of(pool, first + i, (double *)out + i * pool->c);                        \
+    }
+PROB_FETCH(fetch_probs, probs_of)
+PROB_FETCH(fetch_calibrated, calibrated_of)
+PROB_FETCH(fetch_excess, excess_of)
+PROB_FETCH(fetch_residual, label_residual_of)
+
+void select_prob_rows(const select_pool *pool, select_prob_kind kind, la_rows *out) {
+    static void (*const fetch[])(const void *, size_t, size_t, void *) = {
+        [SELECT_PROBS] = fetch_probs,
+        [SELECT_CALIBRATED] = fetch_calibrated,
+        [SELECT_EXCESS] = fetch_excess,
+        [SELECT_RESIDUAL] = fetch_residual,
+    };
+    *out = (la_rows){
+        .n = pool->n, .d = pool->c, .type = LA_F64, .fetch = fetch[kind], .self = pool};
+}
+
+void select_samples_get(const select_pool *pool, size_t first, size_t count,
+                        double *out) {
+    size_t c = pool->c;
+    for (size_t s = 0; s < pool->m; s++)
+        for (size_t i = 0; i < count; i++)
+            scant__array_read_f64(pool->samples, (s * pool->n + first + i) * c, c,
+                                  out + (i * pool->m + s) * c);
 }

@@ -3,27 +3,74 @@
  * scant_select(): check the call, plan, read labels, run the strategy, hand out the
  * picks.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "data/array.h"
 #include "select/options.h"
 #include "select/registry.h"
 
-/* Everything up to reading matrices: the call, shapes, labels and candidates. */
-static scant_status prepare(scant__arena *arena, const char *name,
-                            const scant_evidence *evidence, size_t batch,
-                            const scant_select_opts *opts, select_req *req) {
+/* What of the evidence is there. */
+static unsigned given_by(const scant_evidence *e) {
+    bool heated = e->logits && (e->temperature > 0 || e->calibrate_on);
+    return (e->features ? SCANT_FEATURES : 0U) |
+           (e->probs || e->logits ? SCANT_PROBS : 0U) |
+           (e->calibrated || heated ? SCANT_CALIBRATED : 0U) |
+           (e->gradients ? SCANT_GRADIENTS : 0U) | (e->samples ? SCANT_SAMPLES : 0U) |
+           (e->labels ? SCANT_LABELS : 0U) | SCANT_ROWS | SCANT_STATE;
+}
+
+/* The first way that is given whole; else the first. */
+static scant_status find_way(select_req *req, unsigned given) {
+    const scant_strategy_info *info = &req->strategy->info;
+    if (req->strategy->way) return req->strategy->way(req, given, &req->used);
+    bool other = (info->needs & ~given) && info->or_needs && !(info->or_needs & ~given);
+    req->used = other ? info->or_needs : info->needs;
+    return SCANT_OK;
+}
+
+static scant_status begin(scant__arena *arena, const char *name,
+                          const scant_select_opts *opts, unsigned given,
+                          select_req *req) {
     scant_select_opts o = opts ? *opts : (scant_select_opts){0};
     const scant_strategy *strategy = select_strategy_find(name);
     if (!strategy)
         return scant__fail(arena->ctx, SCANT_EUSAGE, "unknown strategy '%s'", name);
+    *req = (select_req){.ctx = arena->ctx,
+                        .arena = arena,
+                        .strategy = strategy,
+                        .seed = o.seed,
+                        .state = o.state,
+                        .state_size = o.state_size};
+    TRY(select_options_resolve(arena, strategy, o.settings, o.n_settings, &req->values));
+    return find_way(req, given);
+}
+
+scant_status scant_select_inputs(scant_ctx *ctx, const char *strategy,
+                                 const scant_select_opts *opts, unsigned given,
+                                 unsigned *used, unsigned *missing) {
+    scant__arena arena;
+    select_req req;
+    *used = *missing = 0;
+    scant__arena_init(&arena, ctx);
+    scant_status s = begin(&arena, strategy, opts, given, &req);
+    if (s == SCANT_OK) {
+        *used = (req.used | req.strategy->info.uses) & given;
+        *missing = req.used & ~given;
+    }
+    scant__arena_end(&arena);
+    return s;
+}
+
+/* Everything up to reading matrices: the call, shapes, labels and candidates. */
+static scant_status prepare(scant__arena *arena, const char *name,
+                            const scant_evidence *evidence, size_t batch,
+                            const scant_select_opts *opts, select_req *req) {
     if (batch < 1)
         return scant__fail(arena->ctx, SCANT_EUSAGE,
                            "the batch is 0, expected at least 1");
-    *req = (select_req){
-        .ctx = arena->ctx, .arena = arena, .strategy = strategy, .seed = o.seed};
-    TRY(select_options_resolve(arena, strategy, o.settings, o.n_settings, &req->values));
-    TRY(select_pool_open(arena->ctx, evidence, strategy->info.needs, name, &req->pool));
+    TRY(begin(arena, name, opts, given_by(evidence), req));
+    TRY(select_pool_open(arena->ctx, evidence, req->used, name, &req->pool));
     TRY(select_pool_read(arena, &req->pool));
     size_t available = req->pool.available;
     req->batch = batch < available ? batch : available;
@@ -59,8 +106,10 @@ static scant_status plan(const select_req *req, scant_plan *out) {
         (scant_plan){.rows = pool->n,
                      .batch = req->batch,
                      .memory = ctx->used + common_memory(req),
-                     .used = req->strategy->info.needs,
+                     .used = req->used,
                      .input_bytes = bytes_of(pool->features) + bytes_of(pool->probs) +
+                                    bytes_of(pool->calibrated) +
+                                    bytes_of(pool->gradients) + bytes_of(pool->samples) +
                                     bytes_of(pool->labels) + bytes_of(pool->candidates)};
     if (req->batch) req->strategy->plan(req, out);
     return select_check_plan(req, out);
@@ -77,6 +126,11 @@ scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
     if (s == SCANT_OK) s = plan(&req, out);
     scant__arena_end(&arena);
     return s;
+}
+
+void select_figure(select_req *req, const char *name, double value) {
+    assert(req->n_info < SELECT_INFO);
+    req->info[req->n_info++] = (scant_figure){name, value};
 }
 
 void select_pick(select_req *req, size_t index, double weight, double score) {
@@ -107,7 +161,8 @@ static scant_status box_fill(const select_req *req, picks_box *box) {
     if (req->count) memcpy(items, req->picks, req->count * sizeof *items);
     if (req->n_info) memcpy(figures, req->info, req->n_info * sizeof *figures);
     for (size_t k = 0; k < info->n_options; k++) {
-        char *value = scant__arena_strdup(arena, req->values[k].text);
+        const char *text = req->values[k].text, *how = info->options[k].otherwise;
+        char *value = scant__arena_strdup(arena, text ? text : how);
         if (!value) return SCANT_ENOMEM;
         settings[k] = (scant_setting){info->options[k].key, value};
     }
@@ -118,6 +173,13 @@ static scant_status box_fill(const select_req *req, picks_box *box) {
                                .settings = settings,
                                .n_info = req->n_info,
                                .info = figures};
+    if (!req->next_state) return SCANT_OK;
+    char *state = scant__arena_alloc(arena, req->next_state_size + 1, 1);
+    if (!state) return SCANT_ENOMEM;
+    memcpy(state, req->next_state, req->next_state_size);
+    state[req->next_state_size] = 0;
+    box->picks.state = state;
+    box->picks.state_size = req->next_state_size;
     return SCANT_OK;
 }
 

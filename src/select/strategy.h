@@ -9,8 +9,9 @@
 #include "select/evidence.h"
 
 typedef struct select_value { /* an option's, in the order of the strategy's table */
-    double number;            /* switch, count, number; of a choice: which word */
-    char *text;
+    double number; /* switch, count, number; of a choice: which word; -1: not settled */
+    double param;  /* of a choice "word:K": K */
+    char *text;    /* NULL: not settled */
 } select_value;
 
 typedef struct select_req {
@@ -19,6 +20,7 @@ typedef struct select_req {
     const struct scant_strategy *strategy;
     select_pool pool;
     scant_plan plan; /* what was planned: block_rows is for the strategy to keep to */
+    unsigned used;   /* evidence that is read: scant_evidence_kind bits */
     size_t batch;    /* rows to pick: at least 1, at most pool.available */
     uint64_t seed;
     select_value *values;
@@ -27,12 +29,19 @@ typedef struct select_req {
     size_t count;
     scant_figure *info; /* room for SELECT_INFO */
     size_t n_info;
+    const char *state; /* from the call before; NULL: none */
+    size_t state_size;
+    char *next_state; /* for the next: in the arena; NULL: none */
+    size_t next_state_size;
 } select_req;
 
 enum { SELECT_INFO = 16 };
 
 typedef struct scant_strategy {
     scant_strategy_info info;
+    /* Which of info.needs and info.or_needs a call goes by (optional: the first that is
+     * given whole). Knows options and `given`; may settle options. */
+    scant_status (*way)(select_req *req, unsigned given, unsigned *needs);
     /* Adds memory and passes to a plan that has rows, batch and memory before it; only
      * the shapes of req->pool are known, and batch may still be clipped. */
     void (*plan)(const select_req *req, scant_plan *plan);
@@ -51,11 +60,18 @@ typedef struct scant_strategy {
         .help = "scale the features to unit length first"                                \
     }
 
-/* The value of a strategy's own option. */
+/* The value of a strategy's own option; and the K of a choice "word:K". */
 double select_option(const select_req *req, const char *key);
+double select_option_param(const select_req *req, const char *key);
+/* Whether an option without a default was given, or settled. */
+bool select_option_is_set(const select_req *req, const char *key);
+/* Gives an option that has no default its value, as one would write it. */
+scant_status select_option_settle(select_req *req, const char *key, const char *fmt, ...)
+    SCANT__PRINTF(3, 4);
 /* Fails, with the number that is needed, where the plan is above the cap. */
 scant_status select_check_plan(const select_req *req, const scant_plan *plan);
 void select_pick(select_req *req, size_t index, double weight, double score);
+void select_figure(select_req *req, const char *name, double value); /* name: static */
 
 /* Fills up to the batch uniformly at random from rows that may be picked and are not
  * taken (n flags; NULL: none is), with the given score. */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * LAPACK has matrices by columns: a symmetric matrix is the same either way with its
+ * triangles exchanged, and vectors in columns become rows.
+ */
+#include "linalg/dense.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "core/parfor.h"
+
+/* Sizes of dsyevd's two rooms (LAPACK's own formulas). */
+static size_t eigh_doubles(size_t n, bool vectors) {
+    if (n <= 1) return 1;
+    return vectors ? 1 + 6 * n + 2 * n * n : 2 * n + 1 + 32 * n;
+}
+
+static size_t eigh_ints(size_t n, bool vectors) {
+    return vectors && n > 1 ? 3 + 5 * n : 1;
+}
+
+size_t la_eigh_room(size_t n, bool vectors) {
+    return eigh_doubles(n, vectors) + eigh_ints(n, vectors);
+}
+
+bool la_eigh(size_t n, double *a, bool vectors, double *values, double *room) {
+    size_t doubles = eigh_doubles(n, vectors), ints = eigh_ints(n, vectors);
+    lapack_int order = (lapack_int)n;
+    if (n == 0) return true;
+    return LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, vectors ? 'V' : 'N', 'U', order, a,
+                               order, values, room, (lapack_int)doubles,
+                               (lapack_int *)(void *)(room + doubles),
+                               (lapack_int)ints) == 0;
+}
+
+typedef struct eigh_call {
+    size_t n;
+    double *a;
+    bool vectors;
+    double *values, *room;
+} eigh_call;
+
+static scant_status eigh_block(void *arg, size_t block, unsigned worker,
+                               scant__fault *fault) {
+    const eigh_call *c = arg;
+    (void)block, (void)worker;
+    if (la_eigh(c->n, c->a, c->vectors, c->values, c->room)) return SCANT_OK;
+    return scant__fault_set(fault, SCANT_EINTERNAL,
+                            "the eigenvalues of a matrix of %zu rows were not found",
+                            c->n);
+}
+
+scant_status la_eigh_alone(scant_ctx *ctx, size_t n, double *a, bool vectors,
+                           double *values, double *room) {
+    eigh_call call = {n, a, vectors, values, room};
+    return scant__parfor(ctx, NULL, 1, eigh_block, &call);
+}
+
+bool la_cholesky(size_t n, double *a, size_t lda) {
+    if (n == 0) return true;
+    return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a,
+                               (lapack_int)lda) == 0;
+}
+
+void la_solve_lower(size_t n, size_t k, const double *l, size_t lda, double *b,
+                    size_t ldb) {
+    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, (int)n,
+                (int)k, 1, l, (int)lda, b, (int)ldb);
+}
+
+void la_solve_lower_t(size_t n, size_t k, const double *l, size_t lda, double *b,
+                      size_t ldb) {
+    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, (int)n,
+                (int)k, 1, l, (int)lda, b, (int)ldb);
+}
+
+enum { BLOCKING = 64 }; /* columns that dsytrf works on at a time, at most */
+
+size_t la_negatives_room(size_t n) { return n * BLOCKING + 1; }
+
+/* Of the factorization's blocks: a 1x1 block counts by its sign, a 2x2 block has one of
+ * either (it would not have been chosen otherwise). */
+size_t la_negatives(size_t n, double *a, size_t lda, int *pivots, double *room) {
+    size_t count = 0;
+    if (n == 0) return 0;
+    LAPACKE_dsytrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)lda, pivots,
+                        room, (lapack_int)la_negatives_room(n));
+    for (size_t i = 0; i < n; i++) {
+        if (pivots[i] > 0) {
+            count += a[i * lda + i] < 0;
+        } else {
+            count++, i++;
+        }
+    }
+    return count;
+}
