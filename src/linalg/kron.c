@@ -152,23 +152,35 @@ scant_status la_kron_sum(const la_view *v, const double *w, double *out, la_work
 
 /* ---- dots ------------------------------------------------------------------------- */
 
+/* By the kernel whose values do not depend on where a row stands in a block: rows that
+ * are equal get values that are. */
 static void dots_block(void *arg, const la_block *b) {
+    enum { ROWS = 16, CLASSES = 12 };
     const kron *k = arg;
-    la_nt(b->count, k->classes, k->width, b->h, k->width, k->r, k->width, b->room,
-          k->classes);
-    for (size_t i = 0; i < b->count; i++) {
-        const double *a = b->a + i * k->classes, *rh = b->room + i * k->classes;
-        double sum = 0;
-        for (size_t c = 0; c < k->classes; c++) sum += a[c] * rh[c];
-        k->out[b->first + i] = sum;
+    const void *h[ROWS], *r[CLASSES];
+    double pairs[ROWS * CLASSES], *out = k->out + b->first;
+    size_t height = b->a ? k->classes : 1;
+    for (size_t i = 0; i < b->count; i += ROWS) {
+        size_t rows = b->count - i < ROWS ? b->count - i : ROWS;
+        for (size_t j = 0; j < rows; j++)
+            h[j] = b->h + (i + j) * k->width, out[i + j] = 0;
+        for (size_t c = 0; c < height; c += CLASSES) {
+            size_t count = height - c < CLASSES ? height - c : CLASSES;
+            for (size_t j = 0; j < count; j++) r[j] = k->r + (c + j) * k->width;
+            la_kernels_for(LA_F64)->dot(h, rows, r, count, k->width, pairs);
+            for (size_t j = 0; j < rows; j++)
+                for (size_t l = 0; l < count; l++) {
+                    double a = b->a ? b->a[(i + j) * k->classes + c + l] : 1;
+                    out[i + j] += a * pairs[j * count + l];
+                }
+        }
     }
 }
 
 static la_job dots_job(const la_view *v, kron *k) {
     return (la_job){.fn = dots_block,
                     .arg = k,
-                    .room = v->a->d,
-                    .cost = la_size_mul(v->a->d, la_view_width(v))};
+                    .cost = la_size_mul(v->a ? v->a->d : 1, la_view_width(v))};
 }
 
 size_t la_kron_dots_memory(const la_view *v, unsigned threads) {

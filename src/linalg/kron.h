@@ -9,7 +9,7 @@
  *     <g_i, R>    = a_i^T R h_i+
  *
  * The same to the bit at any thread count; memory as linalg/products.h says. With v->a
- * NULL, norms and pairs are those of H+ alone; sums and dots need it.
+ * NULL, norms, pairs and dots are those of H+ alone (r is one row then); sums need it.
  */
 #ifndef SCANT_LINALG_KRON_H
 #define SCANT_LINALG_KRON_H
@@ -34,7 +34,8 @@ size_t la_kron_pairs_memory(const la_view *v, size_t k, unsigned threads);
 scant_status la_kron_sum(const la_view *v, const double *w, double *out, la_work *work);
 size_t la_kron_sum_memory(const la_view *v, unsigned threads);
 
-/* out (m) = <g_i, r> with r (C, d+). C d+ multiply-adds a row. */
+/* out (m) = <g_i, r> with r (C, d+). C d+ multiply-adds a row. A row's value does not
+ * depend on its place: equal rows have equal ones. */
 scant_status la_kron_dots(const la_view *v, const double *r, double *out, la_work *work);
 size_t la_kron_dots_memory(const la_view *v, unsigned threads);
 

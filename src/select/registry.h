@@ -15,7 +15,8 @@
     X(entropy)                                                                           \
     X(egl)                                                                               \
     X(coreset)                                                                           \
-    X(badge)
+    X(badge)                                                                             \
+    X(dynamic)
 
 #define SELECT_DECLARE(name) extern const scant_strategy select_strategy_##name;
 SELECT_STRATEGIES(SELECT_DECLARE)

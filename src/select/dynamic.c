@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dynamic: the rows that would speed training up most (Wang, Huang, Wu, Margenot, Tong
+ * & He, "Deep active learning by leveraging training dynamics", 2022). With g the
+ * gradient of a row's loss (labelled rows at their label, others at their most probable
+ * one) and g_S the sum over the labelled rows, the loss falls at the rate |g_S|^2; a row
+ * u more makes it |g_S + g_u|^2, so its worth is
+ *
+ *     |g_u|^2 + gamma <g_u, g_S>
+ *
+ * with gamma = 2. The paper's variants: gamma = 0 (the gradient's length alone), 1, and
+ * inf (the second term alone). Where the paper's formula prints the sum over S before
+ * both terms, it belongs to the second. Sums, not means, over the labelled rows: means
+ * would rank otherwise.
+ *
+ * By default g is the last layer's gradient a x h+, which is never built: g_S is a C x d+
+ * matrix, and one product with it gives all scores. The paper's full-network gradients
+ * enter as --gradients, or a sketch of them does. The batch is the B best rows one by
+ * one, as in the paper: likeness among them is not looked at.
+ *
+ * Nothing labelled: g_S = 0, so every finite gamma ranks by length, and inf ties all.
+ *
+ * Cost: O((n + l) C d), three passes over the features. Memory: 16 bytes a row.
+ */
+#include <math.h>
+
+#include "linalg/kron.h"
+#include "linalg/topk.h"
+#include "select/strategy.h"
+
+typedef struct dynamic {
+    select_features features;
+    select_pool as_features; /* of gradients */
+    la_rows h, a;
+    la_view all, labelled;
+    la_work work;
+    size_t *rows; /* labelled ones */
+    double *norm, *dot, *sum;
+    double scale; /* gradients are served times it */
+} dynamic;
+
+static scant_status way(select_req *req, unsigned given, unsigned *needs) {
+    const scant_strategy_info *info = &req->strategy->info;
+    *needs = given & SCANT_GRADIENTS ? info->or_needs : info->needs;
+    return SCANT_OK;
+}
+
+static size_t gradient_size(const la_view *v) {
+    return la_size_mul(la_view_width(v), v->a ? v->a->d : 1);
+}
+
+static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
+
+static size_t work_memory(const la_view *v, unsigned threads) {
+    size_t sums = v->a ? la_kron_sum_memory(v, threads) : la_sums_memory(v, threads);
+    return greater(
+        sums, greater(la_kron_norms_memory(v, threads), la_kron_dots_memory(v, threads)));
+}
+
+/* How gradients are served, before they are read. */
+static void serve(const select_req *req, dynamic *d) {
+    const select_pool *pool = &req->pool;
+    if (pool->gradients) d->as_features = select_gradients_as_features(pool);
+    select_features_guess(pool->gradients ? &d->as_features : pool, false, &d->features);
+}
+
+/* The views, once it is known how features are served. */
+static void look(const select_req *req, dynamic *d) {
+    const select_pool *pool = &req->pool;
+    bool last_layer = !pool->gradients;
+    if (last_layer && select_option(req, "bias") > 0 && d->features.scale > 1)
+        d->features.scale = 1; /* next to the 1, such features do not count */
+    d->scale = d->features.scale;
+    select_feature_rows(&d->features, &d->h);
+    if (last_layer) select_prob_rows(pool, SELECT_RESIDUAL, &d->a);
+    d->all = (la_view){.h = &d->h,
+                       .a = last_layer ? &d->a : NULL,
+                       .bias = last_layer ? select_option(req, "bias") * d->scale : 0,
+                       .m = pool->n};
+    d->labelled = d->all;
+    d->labelled.rows = d->rows;
+    d->labelled.m = pool->labelled;
+}
+
+static void dynamic_plan(const select_req *req, scant_plan *plan) {
+    const select_pool *pool = &req->pool;
+    unsigned threads = req->ctx->threads;
+    dynamic d = {0};
+    serve(req, &d);
+    look(req, &d);
+    enum { BLOCKS = 8, OVERHEAD = 256 };
+    size_t check = select_features_memory(d.features.pool, threads);
+    if (pool->probs) check = greater(check, select_probs_check_memory(pool, threads));
+    size_t held = la_size_add(work_memory(&d.all, threads), BLOCKS * OVERHEAD);
+    held = la_size_add(held, la_size_mul(gradient_size(&d.all), sizeof(double)));
+    held = la_size_add(held, la_size_mul(pool->n, 2 * sizeof(double)));
+    held = la_size_add(held, la_size_mul(pool->labelled + 1, sizeof(size_t)));
+    held = la_size_add(held, la_size_mul(plan->batch, sizeof(la_scored)));
+    plan->memory = la_size_add(plan->memory, greater(held, check));
+    plan->block_rows = LA_BLOCK;
+    plan->blocks = pool->n / LA_BLOCK + 1;
+    plan->passes = 3;
+}
+
+static scant_status check(select_req *req, dynamic *d) {
+    const select_pool *pool = d->features.pool;
+    TRY(select_features_scan(req->arena, pool, false, &d->features));
+    return req->pool.probs ? select_probs_check(req->arena, &req->pool) : SCANT_OK;
+}
+
+static scant_status reserve(select_req *req, dynamic *d) {
+    scant__arena *arena = req->arena;
+    size_t n = req->pool.n;
+    d->rows = scant__arena_alloc(arena, req->pool.labelled + 1, sizeof *d->rows);
+    d->norm = scant__arena_alloc(arena, n, sizeof *d->norm);
+    d->dot = scant__arena_zalloc(arena, n, sizeof *d->dot);
+    if (!d->rows || !d->norm || !d->dot) return SCANT_ENOMEM;
+    select_pool_list_labelled(&req->pool, d->rows);
+    look(req, d);
+    d->sum = scant__arena_zalloc(arena, gradient_size(&d->all), sizeof *d->sum);
+    if (!d->sum) return SCANT_ENOMEM;
+    return la_work_init(&d->work, arena, work_memory(&d->all, req->ctx->threads));
+}
+
+/* d->norm = |g_u|^2, d->dot = <g_u, g_S>, for all rows. */
+static scant_status measure(select_req *req, dynamic *d) {
+    d->work.phase = "measuring gradients";
+    TRY(la_kron_norms(&d->all, d->norm, &d->work));
+    if (!req->pool.labelled) return SCANT_OK;
+    d->work.phase = "summing labelled gradients";
+    if (d->labelled.a)
+        TRY(la_kron_sum(&d->labelled, NULL, d->sum, &d->work));
+    else
+        TRY(la_sums(&d->labelled, NULL, d->sum, &d->work));
+    d->work.phase = "scoring";
+    return la_kron_dots(&d->all, d->sum, d->dot, &d->work);
+}
+
+static scant_status pick(select_req *req, const dynamic *d) {
+    double gamma = select_option(req, "gamma"), square = d->scale * d->scale;
+    bool mask[SELECT_MASK];
+    la_topk top;
+    la_scored *heap = scant__arena_alloc(req->arena, req->batch, sizeof *heap);
+    if (!heap) return SCANT_ENOMEM;
+    la_topk_init(&top, heap, req->batch);
+    for (size_t first = 0; first < req->pool.n; first += SELECT_MASK) {
+        size_t rest = req->pool.n - first;
+        size_t count = rest < SELECT_MASK ? rest : SELECT_MASK;
+        select_pool_mask(&req->pool, first, count, mask);
+        for (size_t i = 0; i < count; i++) {
+            double dot = d->dot[first + i], norm = d->norm[first + i];
+            double score = isinf(gamma) ? dot : norm + gamma * dot;
+            if (mask[i]) la_topk_offer(&top, score, first + i);
+        }
+    }
+    la_topk_sort(&top);
+    for (size_t i = 0; i < top.count; i++)
+        select_pick(req, top.items[i].index, 1, top.items[i].score / square);
+    return SCANT_OK;
+}
+
+static scant_status dynamic_select(select_req *req) {
+    dynamic d = {0};
+    double speed = 0;
+    serve(req, &d);
+    TRY(check(req, &d));
+    TRY(reserve(req, &d));
+    TRY(measure(req, &d));
+    for (size_t k = 0; k < gradient_size(&d.all); k++) speed += d.sum[k] * d.sum[k];
+    select_figure(req, "speed", speed / (d.scale * d.scale)); /* |g_S|^2 */
+    return pick(req, &d);
+}
+
+static const scant_option options[] = {
+    {.key = "gamma",
+     .kind = SCANT_OPTION_NUMBER,
+     .value = "2",
+     .min = 0,
+     .max = INFINITY,
+     .help = "weight of the likeness to the labelled rows' gradient; inf: that alone"},
+    SELECT_OPTION_BIAS("1"),
+};
+
+const scant_strategy select_strategy_dynamic = {
+    .info = {.name = "dynamic",
+             .summary = "rows that would make the training loss fall fastest",
+             .use = "When the network is trained on from round to round; with gradients "
+                    "of the whole network if you have them.",
+             .paper = "Wang et al. 2022 (dynamicAL)",
+             .score = "gain in the speed of the loss' fall: |g|^2 + gamma <g, sum of the "
+                      "labelled rows' g>",
+             .needs = SCANT_PROBS | SCANT_FEATURES,
+             .or_needs = SCANT_GRADIENTS,
+             .uses = SCANT_LABELS,
+             .options = options,
+             .n_options = sizeof options / sizeof *options},
+    .way = way,
+    .plan = dynamic_plan,
+    .select = dynamic_select,
+};
