@@ -95,6 +95,7 @@ typedef enum cli_kind {
     CLI_FILE,       /* const char *: any file */
     CLI_ARRAY,      /* const char *: FILE.npy or FILE.npz:KEY */
     CLI_CHOICE,     /* const char *: one of the words of arg, "a|b|c" */
+    CLI_WORD,       /* const char *: for the command to read */
     CLI_NUMBER,     /* size_t within [min, max] */
     CLI_SEED,       /* uint64_t */
     CLI_SIZE,       /* size_t, in bytes: 512M, 1.5G */
@@ -119,6 +120,8 @@ typedef struct cli_settings {
 bool cli_read_number(const char *text, size_t min, size_t max, size_t *out);
 bool cli_read_seed(const char *text, uint64_t *out);
 bool cli_read_size(const char *text, size_t *out);
+/* A number above 0, finite, in decimal. */
+bool cli_read_positive(const char *text, double *out);
 /* Whether word is one of "a|b|c". */
 bool cli_is_choice(const char *choices, const char *word);
 
@@ -187,7 +190,7 @@ int cli_unknown_strategy(const cli_command *command, const char *word);
 void cli_page_program(cli_text *text);
 void cli_page_command(cli_text *text, const cli_command *command);
 void cli_page_strategy(cli_text *text, const scant_strategy_info *info);
-/* "0 or 1", "a whole number from 1 to 5", "one of last, best" */
+/* "0 or 1", "a whole number from 1 to 5", "one of last, best:K (K from 1 to 9)" */
 void cli_option_range(cli_text *text, const scant_option *option);
 /* Its help, range and default, in one sentence. */
 void cli_option_help(cli_text *text, const scant_option *option);

@@ -53,6 +53,18 @@ static void reply(cli_text *text, const char *words) {
     cli_text_add(text, "' -- \"$cur\"))");
 }
 
+/* A choice "word:K" is offered as "word:", and no blank after it. */
+static void reply_choices(cli_text *text, const char *choices) {
+    cli_text words = {0};
+    bool open = strstr(choices, ":K") != NULL;
+    for (const char *c = choices; *c; c++)
+        if (!(*c == 'K' && c > choices && c[-1] == ':')) cli_text_bytes(&words, c, 1);
+    cli_text_bytes(&words, "", 1);
+    if (open) cli_text_add(text, "compopt -o nospace 2>/dev/null; ");
+    reply(text, words.data);
+    cli_text_end(&words);
+}
+
 /* Keys of a strategy's options, and values after KEY=. */
 static void add_options(cli_text *text) {
     size_t count;
@@ -64,7 +76,7 @@ static void add_options(cli_text *text) {
             bool either = option->kind == SCANT_OPTION_SWITCH;
             if (!either && option->kind != SCANT_OPTION_CHOICE) continue;
             cli_text_addf(text, "        %s:%s) ", list[i]->name, option->key);
-            reply(text, either ? "0 1" : option->choices);
+            reply_choices(text, either ? "0|1" : option->choices);
             cli_text_add(text, " ;;\n");
         }
         if (!list[i]->n_options) continue;
@@ -111,6 +123,10 @@ static void add_values(cli_text *text, const cli_command *command) {
         if (flag->kind == CLI_CHOICE) {
             cli_text_add(text, "        ");
             reply(text, flag->arg);
+            cli_text_add(text, "\n");
+        } else if (flag->kind == CLI_WORD && strchr(flag->arg, '|')) {
+            cli_text_add(text, "        "); /* "T|fit": the words behind the first */
+            reply(text, strchr(flag->arg, '|') + 1);
             cli_text_add(text, "\n");
         } else if (flag->kind == CLI_SETTING) {
             add_options(text);

@@ -82,6 +82,7 @@ static int store(const cli_command *command, const cli_flag *flag, char *value,
         return CLI_DONE;
     case CLI_FILE:
     case CLI_ARRAY:
+    case CLI_WORD:
         *(const char **)at = value;
         return CLI_DONE;
     case CLI_NUMBER:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inputs of a selection: which a strategy needs, which are given for nothing, and
- * opening the rest. An input that is not used is not even opened. Labels, candidates and
- * ids serve every strategy. A strategy that only wants to know how many rows there are
- * takes any input, so none of them is too much.
+ * The inputs of a selection: which of those given a call uses, which it lacks, and
+ * opening the former. The library decides; an input that is not used is not even opened.
+ * Labels, candidates and ids serve every strategy. A strategy that only wants to know how
+ * many rows there are takes any input, so none of them is too much.
  */
 #include <string.h>
 
@@ -11,9 +11,8 @@
 
 typedef struct input_row {
     const char *flag;
-    unsigned
-        kind;    /* scant_evidence_kind; two rows with one kind stand in for each other */
-    bool always; /* serves every strategy */
+    unsigned kind;   /* scant_evidence_kind; 0: none of its own */
+    bool always;     /* serves every strategy */
     bool tells_rows; /* its shape says how many rows there are */
 } input_row;
 
@@ -22,6 +21,7 @@ static const input_row table[N_INPUTS] = {
     [IN_PROBS] = {"probs", SCANT_PROBS, false, true},
     [IN_LOGITS] = {"logits", SCANT_PROBS, false, true},
     [IN_CALIBRATED] = {"calibrated", SCANT_CALIBRATED, false, true},
+    [IN_CALIBRATE_ON] = {"calibrate-on", 0, false, false},
     [IN_GRADIENTS] = {"gradients", SCANT_GRADIENTS, false, true},
     [IN_SAMPLES] = {"samples", SCANT_SAMPLES, false, true},
     [IN_LABELS] = {"labels", SCANT_LABELS, true, true},
@@ -30,56 +30,14 @@ static const input_row table[N_INPUTS] = {
 
 const char *select_input_flag(input which) { return table[which].flag; }
 
-/* The first row of each kind that is wanted, in order. */
-static bool leads(input which, unsigned kinds) {
-    if (!(table[which].kind & kinds)) return false;
-    for (unsigned i = 0; i < which; i++)
-        if (table[i].kind & table[which].kind) return false;
-    return true;
+/* ---- what is given ----------------------------------------------------------------- */
+
+static bool fits_temperature(const select_args *args) {
+    return args->temperature && strcmp(args->temperature, "fit") == 0;
 }
 
-static void add_flag(cli_text *text, input which) {
-    cli_text_addf(text, "--%s", table[which].flag);
-    for (unsigned i = which + 1; i < N_INPUTS; i++)
-        if (table[i].kind & table[which].kind)
-            cli_text_addf(text, " (or --%s)", table[i].flag);
-}
-
-void select_evidence_flags(cli_text *text, unsigned kinds, const char *before_last) {
-    size_t count = 0, done = 0;
-    if (kinds & SCANT_ROWS) {
-        cli_text_add(text, "any input");
-        return;
-    }
-    for (input i = 0; i < N_INPUTS; i++) count += leads(i, kinds);
-    for (input i = 0; i < N_INPUTS; i++) {
-        if (!leads(i, kinds)) continue;
-        if (done > 0) cli_text_add(text, done + 1 == count ? before_last : ", ");
-        add_flag(text, i);
-        done++;
-    }
-}
-
-void select_evidence_names(cli_text *text, unsigned kinds) {
-    bool first = true;
-    if (kinds & SCANT_ROWS) {
-        cli_text_add(text, "any input");
-        return;
-    }
-    for (input i = 0; i < N_INPUTS; i++) {
-        if (!leads(i, kinds)) continue;
-        cli_text_addf(text, "%s%s", first ? "" : ", ", table[i].flag);
-        first = false;
-    }
-}
-
-void select_evidence_example(cli_text *text, unsigned kinds) {
-    if (kinds & SCANT_ROWS) kinds = SCANT_LABELS;
-    for (input i = 0; i < N_INPUTS; i++)
-        if (leads(i, kinds))
-            cli_text_addf(text, " --%s %s.npy", table[i].flag, table[i].flag);
-}
-
+/* A temperature counts as calibrated probabilities even where logits are forgotten, so
+ * that the message is about the logits. */
 static unsigned given_kinds(const select_args *args) {
     unsigned kinds = 0;
     for (input i = 0; i < N_INPUTS; i++) {
@@ -88,44 +46,140 @@ static unsigned given_kinds(const select_args *args) {
         if (table[i].tells_rows) kinds |= SCANT_ROWS;
     }
     if (args->ids) kinds |= SCANT_ROWS;
+    if (args->temperature) kinds |= SCANT_CALIBRATED;
+    if (args->state) kinds |= SCANT_STATE;
     return kinds;
 }
 
-static int missing_inputs(const select_job *job, unsigned missing) {
+/* Flags that exclude each other, or mean nothing alone, whatever the strategy. */
+static int check_flags(select_job *job) {
+    const select_args *args = &job->args;
+    bool fit = fits_temperature(args);
+    if (args->inputs[IN_PROBS] && args->inputs[IN_LOGITS])
+        return cli_usage(
+            job->command,
+            "give --probs or --logits, not both: one is made from the other");
+    if (args->temperature && !fit &&
+        !cli_read_positive(args->temperature, &job->temperature))
+        return cli_usage(job->command,
+                         "--temperature wants a number above 0, or fit, not '%s'",
+                         args->temperature);
+    if (args->temperature && args->inputs[IN_CALIBRATED])
+        return cli_usage(job->command,
+                         "give --calibrated or --temperature, not both: --temperature "
+                         "makes them from --logits");
+    if (args->inputs[IN_CALIBRATE_ON] && !fit)
+        return cli_usage(job->command,
+                         "--calibrate-on lists the rows for --temperature fit, which is "
+                         "not given");
+    return CLI_DONE;
+}
+
+/* ---- what is missing --------------------------------------------------------------- */
+
+static int needs_rows(const select_job *job) {
     cli_text text = {0};
-    if (missing & SCANT_ROWS) {
-        cli_text_add(&text, "any one input to know how many rows there are: ");
-        for (input i = 0; i < N_INPUTS; i++)
-            if (table[i].tells_rows) cli_text_addf(&text, "--%s, ", table[i].flag);
-        cli_text_add(&text, "or --ids");
-    } else {
-        select_evidence_flags(&text, missing, " and ");
-    }
+    for (input i = 0; i < N_INPUTS; i++)
+        if (table[i].tells_rows) cli_text_addf(&text, "--%s, ", table[i].flag);
+    cli_usage(job->command,
+              "%s needs any one input to know how many rows there are: %.*sor --ids",
+              job->strategy->name, (int)text.size, text.data);
+    cli_text_end(&text);
+    return CLI_USAGE;
+}
+
+/* What the other way of the strategy lacks; 0 where there is none, or where an option has
+ * decided against it. */
+static unsigned missing_otherwise(const select_job *job, unsigned given,
+                                  unsigned missing) {
+    const scant_strategy_info *s = job->strategy;
+    unsigned other = missing & ~s->needs ? s->needs : s->or_needs, used, still;
+    if (!s->or_needs || scant_select_inputs(job->ctx, s->name, &job->opts, given | other,
+                                            &used, &still) != SCANT_OK)
+        return 0;
+    return still ? 0 : other & ~given;
+}
+
+static int missing_inputs(const select_job *job, unsigned given, unsigned missing) {
+    cli_text text = {0};
+    if (missing & SCANT_ROWS) return needs_rows(job);
+    select_evidence_ways(&text, missing, missing_otherwise(job, given, missing));
     cli_usage(job->command, "%s needs %.*s", job->strategy->name, (int)text.size,
               text.data);
     cli_text_end(&text);
     return CLI_USAGE;
 }
 
-int select_check_inputs(select_job *job) {
-    const scant_strategy_info *s = job->strategy;
-    select_args *args = &job->args;
-    if (args->inputs[IN_PROBS] && args->inputs[IN_LOGITS])
-        return cli_usage(
-            job->command,
-            "give --probs or --logits, not both: one is made from the other");
-    unsigned missing = s->needs & ~given_kinds(args);
-    if (missing) return missing_inputs(job, missing);
-    for (input i = 0; i < N_INPUTS; i++) {
-        bool used =
-            table[i].always || ((s->needs | s->uses) & (table[i].kind | SCANT_ROWS));
-        if (!args->inputs[i] || used) continue;
-        args->inputs[i] = NULL;
-        if (!args->quiet)
-            cli_warning("%s does not use --%s: ignored", s->name, table[i].flag);
-    }
+/* What a temperature itself needs. */
+static int check_temperature(const select_job *job) {
+    const select_args *args = &job->args;
+    bool fit = fits_temperature(args);
+    if (!args->temperature) return CLI_DONE;
+    if (args->inputs[IN_PROBS])
+        return cli_usage(job->command,
+                         "--temperature works on --logits: give them instead of --probs");
+    if (!args->inputs[IN_LOGITS])
+        return cli_usage(job->command, "--temperature needs --logits");
+    if (fit && !args->inputs[IN_CALIBRATE_ON])
+        return cli_usage(job->command,
+                         "--temperature fit needs --calibrate-on%s: labelled rows that "
+                         "the model was not trained on",
+                         args->inputs[IN_LABELS] ? "" : " and --labels");
+    if (fit && !args->inputs[IN_LABELS])
+        return cli_usage(job->command, "--temperature fit needs --labels");
     return CLI_DONE;
 }
+
+/* ---- what is not used -------------------------------------------------------------- */
+
+static void ignore(const select_job *job, const char *flag, unsigned kind) {
+    const scant_strategy_info *s = job->strategy;
+    bool sometimes = (s->needs | s->or_needs | s->uses) & kind;
+    if (!job->args.quiet)
+        cli_warning("%s does not use --%s%s: ignored", s->name, flag,
+                    sometimes ? " in this call" : "");
+}
+
+static bool is_used(const select_job *job, input which) {
+    bool heat = job->used & SCANT_CALIBRATED && job->args.temperature;
+    if (table[which].always || job->used & table[which].kind) return true;
+    if (job->used & SCANT_ROWS && table[which].tells_rows) return true;
+    return heat && (which == IN_LOGITS || which == IN_CALIBRATE_ON);
+}
+
+static void drop_unused(select_job *job) {
+    select_args *args = &job->args;
+    for (input i = 0; i < N_INPUTS; i++) {
+        if (!args->inputs[i] || is_used(job, i)) continue;
+        ignore(job, table[i].flag, table[i].kind);
+        args->inputs[i] = NULL;
+    }
+    if (args->temperature && !(job->used & SCANT_CALIBRATED)) {
+        ignore(job, "temperature", SCANT_CALIBRATED);
+        args->temperature = NULL;
+    }
+    if (args->state && !(job->used & SCANT_STATE)) {
+        ignore(job, "state", SCANT_STATE);
+        args->state = NULL;
+    }
+}
+
+int select_check_inputs(select_job *job) {
+    unsigned given = given_kinds(&job->args), missing;
+    int status = check_flags(job);
+    if (status != CLI_DONE) return status;
+    scant_status asked = scant_select_inputs(job->ctx, job->strategy->name, &job->opts,
+                                             given, &job->used, &missing);
+    if (asked == SCANT_EUSAGE)
+        return cli_usage(job->command, "%s", scant_ctx_errmsg(job->ctx));
+    if (asked != SCANT_OK) return select_failed(job, asked);
+    if (missing) return missing_inputs(job, given, missing);
+    if (job->used & SCANT_CALIBRATED) status = check_temperature(job);
+    if (status == CLI_DONE) drop_unused(job);
+    return status;
+}
+
+/* ---- opening ----------------------------------------------------------------------- */
 
 static bool rows_told(const select_job *job) {
     for (input i = 0; i < N_INPUTS; i++)
@@ -150,6 +204,8 @@ scant_status select_open_inputs(select_job *job) {
         .samples = job->arrays[IN_SAMPLES],
         .labels = job->arrays[IN_LABELS],
         .candidates = job->arrays[IN_CANDIDATES],
+        .temperature = job->args.temperature ? job->temperature : 0,
+        .calibrate_on = job->arrays[IN_CALIBRATE_ON],
     };
     if (!rows_told(job) && job->ids) job->evidence.rows = scant_ids_count(job->ids);
     return SCANT_OK;

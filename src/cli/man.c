@@ -9,7 +9,7 @@
 #include "cli/select.h"
 
 /* When what the page says last changed; not the day of the build, which must not show. */
-static const char man_date[] = "November 15, 2026";
+static const char man_date[] = "November 16, 2026";
 
 enum { MAN_COLUMNS = 72 };
 
@@ -117,7 +117,7 @@ static void man_option(cli_text *text, const scant_option *option) {
 
 static void man_strategy(cli_text *text, const scant_strategy_info *info) {
     cli_text needs = {0};
-    select_evidence_flags(&needs, info->needs, " and ");
+    select_evidence_ways(&needs, info->needs, info->or_needs);
     cli_text_bytes(&needs, "", 1);
     man_macro(text, "It Sy", info->name);
     man_words(text, info->summary);

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The picks as CSV, JSON or .npy. The whole output is made in memory first: a file then
- * appears whole or not at all. Where it goes is checked before the work, so that an hour
- * of choosing does not end at a folder that was never there.
+ * appears whole or not at all.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/select.h"
 
-static bool to_stdout(const select_args *args) {
+bool select_to_stdout(const select_args *args) {
     return !args->out || strcmp(args->out, "-") == 0;
 }
 
@@ -22,92 +17,17 @@ static bool ends_with(const char *text, const char *ending) {
     return n >= m && strcmp(text + n - m, ending) == 0;
 }
 
+typedef enum select_format { FORMAT_CSV, FORMAT_JSON, FORMAT_NPY } select_format;
+
 static select_format format_of(const select_args *args) {
     if (args->format) {
         if (strcmp(args->format, "json") == 0) return FORMAT_JSON;
         return strcmp(args->format, "npy") == 0 ? FORMAT_NPY : FORMAT_CSV;
     }
-    if (to_stdout(args)) return FORMAT_CSV;
+    if (select_to_stdout(args)) return FORMAT_CSV;
     if (ends_with(args->out, ".json")) return FORMAT_JSON;
     return ends_with(args->out, ".npy") ? FORMAT_NPY : FORMAT_CSV;
 }
-
-/* ---- where it goes ----------------------------------------------------------------- */
-
-/* The file behind "FILE" or "FILE.npz:KEY". */
-static bool stat_spec(const char *spec, struct stat *info) {
-    if (stat(spec, info) == 0) return true;
-    const char *colon = strrchr(spec, ':');
-    if (!colon) return false;
-    char *path = cli_strndup(spec, (size_t)(colon - spec));
-    bool found = stat(path, info) == 0;
-    free(path);
-    return found;
-}
-
-/* An output that is one of the inputs would eat it. */
-static int check_overwrite(const select_job *job, const struct stat *out) {
-    for (unsigned i = 0; i <= N_INPUTS; i++) {
-        const char *spec = i < N_INPUTS ? job->args.inputs[i] : job->args.ids;
-        struct stat in;
-        if (spec && stat_spec(spec, &in) && in.st_dev == out->st_dev &&
-            in.st_ino == out->st_ino)
-            return cli_usage(job->command, "--out %s would overwrite --%s", job->args.out,
-                             i < N_INPUTS ? select_input_flag(i) : "ids");
-    }
-    return CLI_DONE;
-}
-
-static int cannot_write(const char *path, const char *why) {
-    cli_error("%s: cannot be written: %s", path, why);
-    return CLI_SYSTEM;
-}
-
-static int check_folder(const char *path) {
-    const char *slash = strrchr(path, '/');
-    size_t length = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
-    char *folder = cli_strndup(slash ? path : ".", length);
-    struct stat info;
-    int status = CLI_DONE;
-    if (stat(folder, &info) != 0)
-        status = cannot_write(path, strerror(errno));
-    else if (!S_ISDIR(info.st_mode))
-        status = cannot_write(path, strerror(ENOTDIR));
-    else if (access(folder, W_OK | X_OK) != 0)
-        status = cannot_write(path, strerror(errno));
-    free(folder);
-    return status;
-}
-
-static int check_file(const select_job *job) {
-    const char *out = job->args.out;
-    struct stat info;
-    if (ends_with(out, "/")) return cannot_write(out, strerror(EISDIR));
-    if (stat(out, &info) != 0) {
-        if (errno != ENOENT) return cannot_write(out, strerror(errno));
-        /* a link to a file that is to be: writing will tell */
-        return lstat(out, &info) == 0 ? CLI_DONE : check_folder(out);
-    }
-    if (S_ISDIR(info.st_mode)) return cannot_write(out, strerror(EISDIR));
-    if (access(out, W_OK) != 0) return cannot_write(out, strerror(errno));
-    if (!S_ISREG(info.st_mode)) return CLI_DONE; /* written straight */
-    int status = check_overwrite(job, &info);
-    char *target =
-        realpath(out, NULL); /* the file behind links is replaced, beside itself */
-    if (status == CLI_DONE && target) status = check_folder(target);
-    free(target);
-    return status;
-}
-
-int select_check_output(select_job *job) {
-    job->format = format_of(&job->args);
-    if (!to_stdout(&job->args)) return check_file(job);
-    int mode = fcntl(STDOUT_FILENO, F_GETFL);
-    if (mode >= 0 && (mode & O_ACCMODE) != O_RDONLY) return CLI_DONE;
-    return cannot_write("standard output", strerror(EBADF));
-}
-
-/* ---- what it is -------------------------------------------------------------------- */
 
 /* RFC 4180, and quotes where a reader might trim blanks. */
 static void csv_field(cli_text *text, const char *bytes, size_t size) {
@@ -209,10 +129,10 @@ static scant_status npy_bytes(cli_text *text, const select_job *job) {
     return status;
 }
 
-int select_write(select_job *job) {
+int select_write_picks(select_job *job) {
     cli_text text = {0};
     scant_status status = SCANT_OK;
-    switch (job->format) {
+    switch (format_of(&job->args)) {
     case FORMAT_CSV:
         csv_table(&text, job);
         break;
@@ -223,7 +143,7 @@ int select_write(select_job *job) {
         status = npy_bytes(&text, job);
         break;
     }
-    if (status == SCANT_OK && to_stdout(&job->args)) return cli_print(&text);
+    if (status == SCANT_OK && select_to_stdout(&job->args)) return cli_print(&text);
     if (status == SCANT_OK)
         status = scant_file_write(job->ctx, job->args.out, text.data, text.size);
     cli_text_end(&text);

@@ -71,14 +71,26 @@ void cli_page_command(cli_text *text, const cli_command *command) {
     add_examples(text, command);
 }
 
+/* "a, b, c:K (K from 1 to 9)" of "a|b|c:K" */
+static void add_choices(cli_text *text, const scant_option *option) {
+    for (const char *word = option->choices;;) {
+        size_t size = strcspn(word, "|");
+        cli_text_bytes(text, word, size);
+        if (size > 2 && memcmp(word + size - 2, ":K", 2) == 0)
+            cli_text_addf(text, " (K from %.9g to %.9g)", option->min, option->max);
+        if (!word[size]) return;
+        cli_text_add(text, ", ");
+        word += size + 1;
+    }
+}
+
 void cli_option_range(cli_text *text, const scant_option *option) {
     const char *what = option->kind == SCANT_OPTION_COUNT ? "a whole number" : "a number";
     if (option->kind == SCANT_OPTION_SWITCH) {
         cli_text_add(text, "0 or 1");
     } else if (option->kind == SCANT_OPTION_CHOICE) {
         cli_text_add(text, "one of ");
-        for (const char *c = option->choices; *c; c++)
-            cli_text_add(text, *c == '|' ? ", " : (char[]){*c, '\0'});
+        add_choices(text, option);
     } else if (isfinite(option->max) && option->max < 1e15) {
         cli_text_addf(text, "%s from %.9g to %.9g", what, option->min, option->max);
     } else if (isfinite(option->min)) {
@@ -86,12 +98,17 @@ void cli_option_range(cli_text *text, const scant_option *option) {
     } else {
         cli_text_add(text, what);
     }
+    if (option->kind == SCANT_OPTION_NUMBER && isinf(option->max))
+        cli_text_add(text, ", or inf");
 }
 
 void cli_option_help(cli_text *text, const scant_option *option) {
     cli_text_addf(text, "%s (", option->help ? option->help : "");
     cli_option_range(text, option);
-    cli_text_addf(text, "; default %s)", option->value);
+    if (option->value)
+        cli_text_addf(text, "; default %s)", option->value);
+    else
+        cli_text_addf(text, "; default: %s)", option->otherwise);
 }
 
 static void entry(cli_text *text, const char *name, const char *value) {
@@ -101,9 +118,10 @@ static void entry(cli_text *text, const char *name, const char *value) {
     cli_text_wrap(text, 10, value);
 }
 
-static void evidence_entry(cli_text *text, const char *name, unsigned kinds) {
+static void evidence_entry(cli_text *text, const char *name, unsigned kinds,
+                           unsigned or_kinds) {
     cli_text flags = {0};
-    select_evidence_flags(&flags, kinds, " and ");
+    select_evidence_ways(&flags, kinds, or_kinds);
     cli_text_bytes(&flags, "", 1);
     entry(text, name, flags.data);
     cli_text_end(&flags);
@@ -114,8 +132,8 @@ void cli_page_strategy(cli_text *text, const scant_strategy_info *info) {
     cli_text_wrap(text, 0, info->summary);
     cli_text_add(text, "\n");
     entry(text, "Use", info->use);
-    evidence_entry(text, "Needs", info->needs);
-    evidence_entry(text, "Can use", info->uses & ~info->needs);
+    evidence_entry(text, "Needs", info->needs, info->or_needs);
+    evidence_entry(text, "Can use", info->uses & ~info->needs, 0);
     entry(text, "Score", info->score);
     entry(text, "Paper", info->paper);
     if (info->n_options) cli_text_add(text, "\nOptions (--opt KEY=VALUE)\n");

@@ -37,11 +37,15 @@ static void label(cli_text *text, const char *name) {
     cli_text_pad(text, LABEL);
 }
 
-static void add_array(cli_text *text, const char *flag, const scant_array *array) {
-    const size_t *shape = scant_array_shape(array);
+static void add_input(cli_text *text, const char *flag) {
     cli_text_pad(text, LABEL);
     cli_text_addf(text, "--%s", flag);
-    cli_text_pad(text, LABEL + 14);
+    cli_text_pad(text, LABEL + 16);
+}
+
+static void add_array(cli_text *text, const char *flag, const scant_array *array) {
+    const size_t *shape = scant_array_shape(array);
+    add_input(text, flag);
     for (size_t i = 0; i < scant_array_ndim(array); i++)
         cli_text_addf(text, "%s%zu", i ? " x " : "", shape[i]);
     cli_text_addf(text, " %s  %s\n", dtype_name(scant_array_dtype(array)),
@@ -52,10 +56,19 @@ static void add_inputs(cli_text *text, const select_job *job) {
     cli_text_add(text, "inputs");
     for (input i = 0; i < N_INPUTS; i++)
         if (job->arrays[i]) add_array(text, select_input_flag(i), job->arrays[i]);
+    if (job->args.temperature) {
+        add_input(text, "temperature");
+        cli_text_addf(text, "%s\n", job->args.temperature);
+    }
+    if (job->args.state) {
+        add_input(text, "state");
+        if (job->opts.state)
+            cli_text_addf(text, "%zu bytes  %s\n", job->state.size, job->args.state);
+        else
+            cli_text_addf(text, "new  %s\n", job->args.state);
+    }
     if (job->ids) {
-        cli_text_pad(text, LABEL);
-        cli_text_add(text, "--ids");
-        cli_text_pad(text, LABEL + 14);
+        add_input(text, "ids");
         cli_text_addf(text, "%zu ids  %s\n", scant_ids_count(job->ids), job->args.ids);
     }
 }
@@ -69,7 +82,11 @@ static void add_options(cli_text *text, const select_job *job) {
         for (size_t j = 0; j < job->opts.n_settings; j++)
             if (strcmp(job->opts.settings[j].key, s->options[i].key) == 0)
                 value = job->opts.settings[j].value;
-        cli_text_addf(text, "%s%s=%s", i ? " " : "", s->options[i].key, value);
+        if (value)
+            cli_text_addf(text, "%s%s=%s", i ? " " : "", s->options[i].key, value);
+        else
+            cli_text_addf(text, "%s%s (%s)", i ? " " : "", s->options[i].key,
+                          s->options[i].otherwise);
     }
     cli_text_add(text, "\n");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `scant select`: arrays in, picks out. First all that can be said without opening a file
- * (the call), then whether the output can be written, then headers and the plan, and only
- * then the work. Nothing is written on any error.
+ * (the call, and which inputs it uses), then whether the output can be written, then
+ * headers and the plan, and only then the work. Nothing is written on any error before.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@ enum { MOST_THREADS = 1024 };
 #define INPUT(which) offsetof(select_args, inputs[which])
 #define AT(field) offsetof(select_args, field)
 
+static const char more_group[] = "More inputs";
 static const char inputs_group[] = "Inputs (FILE.npy, or FILE.npz:KEY)";
 static const char options_group[] = "Options";
 static const char output_group[] = "Output";
@@ -26,18 +27,29 @@ static const cli_flag flags[] = {
     {"logits", "Z", CLI_ARRAY, INPUT(IN_LOGITS), 0, 0, inputs_group,
      "n x C logits instead of --probs; softmax is applied"},
     {"calibrated", "Q", CLI_ARRAY, INPUT(IN_CALIBRATED), 0, 0, inputs_group,
-     "n x C calibrated class probabilities"},
+     "n x C calibrated class probabilities; or --logits with --temperature"},
+    {"calibrate-on", "IDX", CLI_ARRAY, INPUT(IN_CALIBRATE_ON), 0, 0, inputs_group,
+     "labelled rows (counted from 0) that the model was not trained on, for "
+     "--temperature "
+     "fit"},
     {"gradients", "G", CLI_ARRAY, INPUT(IN_GRADIENTS), 0, 0, inputs_group,
-     "n x k gradient features"},
+     "n x k gradient features, as a sketch of the network's loss gradients: at the label "
+     "of "
+     "a labelled row, at the predicted class of another"},
     {"samples", "S", CLI_ARRAY, INPUT(IN_SAMPLES), 0, 0, inputs_group,
-     "m x n x C posterior predictive samples"},
+     "m x n x C posterior predictive samples (ensemble, MC dropout): sample, row, class"},
     {"labels", "Y", CLI_ARRAY, INPUT(IN_LABELS), 0, 0, inputs_group,
      "n integers: the class of a labelled row, -1 of an unlabelled one; absent: nothing "
-     "is "
-     "labelled"},
+     "is labelled"},
     {"candidates", "IDX", CLI_ARRAY, INPUT(IN_CANDIDATES), 0, 0, inputs_group,
      "only these rows (counted from 0) may be picked; absent: all unlabelled ones"},
-    {"ids", "FILE", CLI_FILE, AT(ids), 0, 0, inputs_group,
+    {"temperature", "T|fit", CLI_WORD, AT(temperature), 0, 0, more_group,
+     "calibrated class probabilities are softmax(logits / T); fit: T of the greatest "
+     "likelihood on the rows of --calibrate-on"},
+    {"state", "FILE", CLI_FILE, AT(state), 0, 0, more_group,
+     "for a strategy that learns from call to call: what it has learned, as JSON; made "
+     "where it is missing, replaced after the picks are written"},
+    {"ids", "FILE", CLI_FILE, AT(ids), 0, 0, more_group,
      "your own names of the rows, one a line, or a .npy of strings; the output then has "
      "them too"},
     {"batch", "B", CLI_NUMBER, AT(batch), 1, SIZE_MAX, options_group,
@@ -55,8 +67,7 @@ static const cli_flag flags[] = {
      "print what would be read, held and done, and stop"},
     {"out", "FILE", CLI_FILE, AT(out), 0, 0, output_group,
      "default - (standard output); .npy: the indices as int64; .json: one object; "
-     "anything "
-     "else: CSV"},
+     "anything else: CSV"},
     {"format", "csv|json|npy", CLI_CHOICE, AT(format), 0, 0, output_group,
      "the format, whatever --out ends in"},
     {"quiet", NULL, CLI_SWITCH, AT(quiet), 0, 0, output_group,
@@ -81,7 +92,7 @@ static const char *option_key(const void *names, size_t i) {
     return ((const scant_option *)names)[i].key;
 }
 
-/* Keys are checked here, before a file is opened; values by the library. */
+/* Keys are checked here, as the nearest one can be named; values by the library. */
 static int check_settings(const select_job *job) {
     const scant_strategy_info *s = job->strategy;
     for (size_t i = 0; i < job->args.settings.count; i++) {
@@ -111,8 +122,7 @@ static int check_call(select_job *job, const char *strategy) {
     if (!job->strategy) return cli_unknown_strategy(job->command, strategy);
     if (job->args.batch == 0)
         return cli_usage(job->command, "--batch is missing: how many rows to pick");
-    int status = check_settings(job);
-    return status == CLI_DONE ? select_check_inputs(job) : status;
+    return check_settings(job);
 }
 
 /* ---- the work ---------------------------------------------------------------------- */
@@ -167,8 +177,10 @@ static int choose(select_job *job) {
 }
 
 static int work(select_job *job) {
-    int status = select_check_output(job);
-    if (status == CLI_DONE) status = begin(job);
+    int status = begin(job);
+    if (status == CLI_DONE) status = select_check_inputs(job);
+    if (status == CLI_DONE) status = select_check_targets(job);
+    if (status == CLI_DONE) status = select_read_state(job);
     if (status == CLI_DONE) status = plan(job);
     if (status != CLI_DONE) return status;
     if (job->args.dry_run) return select_print_plan(job);
@@ -199,6 +211,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     scant_picks_free(job.ctx, job.picks);
     select_close_inputs(&job);
     scant_ctx_destroy(job.ctx);
+    cli_text_end(&job.state);
     free(job.args.settings.items);
     return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant select` in its parts: what was asked (select.c), inputs and what a strategy
- * wants of them (inputs.c), the plan (plan.c), the picks in three formats (output.c).
+ * `scant select` in its parts: what was asked (select.c), inputs and which of them a call
+ * uses (inputs.c; in words: needs.c), the plan (plan.c), the files that are written
+ * (targets.c), the picks in three formats (output.c).
  */
 #ifndef SCANT_CLI_SELECT_H
 #define SCANT_CLI_SELECT_H
@@ -15,6 +16,7 @@ typedef enum input {
     IN_PROBS,
     IN_LOGITS,
     IN_CALIBRATED,
+    IN_CALIBRATE_ON,
     IN_GRADIENTS,
     IN_SAMPLES,
     IN_LABELS,
@@ -24,6 +26,8 @@ typedef enum input {
 
 typedef struct select_args {
     const char *inputs[N_INPUTS]; /* NULL: not given, or dropped as not used */
+    const char *temperature;      /* likewise; as it was written */
+    const char *state;            /* likewise */
     const char *ids;
     size_t batch;
     uint64_t seed;
@@ -34,14 +38,14 @@ typedef struct select_args {
     bool dry_run, quiet, progress;
 } select_args;
 
-typedef enum select_format { FORMAT_CSV, FORMAT_JSON, FORMAT_NPY } select_format;
-
 /* One call under way. */
 typedef struct select_job {
     const cli_command *command;
     const scant_strategy_info *strategy;
     select_args args;
-    select_format format;
+    double temperature; /* 0: to be fitted, or none */
+    unsigned used;      /* scant_evidence_kind bits: what the call reads */
+    cli_text state;     /* what --state held */
     cli_ui ui;
     scant_ctx *ctx;
     scant_array *arrays[N_INPUTS];
@@ -55,10 +59,11 @@ typedef struct select_job {
 
 const char *select_input_flag(input which); /* "features" */
 
-/* "--probs (or --logits) and --features", of scant_evidence_kind bits. Used by help too.
- */
-void select_evidence_flags(cli_text *text, unsigned kinds, const char *before_last);
-/* "probs, features" or "any input" */
+/* Of scant_evidence_kind bits, for help too. "--features and --probs (or --logits)" */
+void select_evidence_flags(cli_text *text, unsigned kinds);
+/* The same, and ", or --samples" where or_kinds is not 0. */
+void select_evidence_ways(cli_text *text, unsigned kinds, unsigned or_kinds);
+/* "features, probs" or "any input" */
 void select_evidence_names(cli_text *text, unsigned kinds);
 /* "--probs probs.npy --features features.npy": the least that a call needs. */
 void select_evidence_example(cli_text *text, unsigned kinds);
@@ -72,13 +77,17 @@ void select_close_inputs(select_job *job);
 
 /* Each returns an exit status; what is not CLI_DONE has been said. */
 
-/* Before anything is opened; drops what is not used. */
+/* Before anything is opened, with a context; drops what is not used. */
 int select_check_inputs(select_job *job);
 /* Once the plan tells how many rows there are. */
 int select_check_ids(const select_job *job);
-/* Settles the format and whether it can be written. */
-int select_check_output(select_job *job);
-int select_write(select_job *job);
+
+bool select_to_stdout(const select_args *args); /* the picks */
+/* Whether what is to be written can be. */
+int select_check_targets(select_job *job);
+int select_read_state(select_job *job);
+int select_write_picks(select_job *job);
+int select_write(select_job *job); /* all files, in order */
 int select_print_plan(const select_job *job);
 
 #endif

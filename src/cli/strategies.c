@@ -44,7 +44,12 @@ static void json_option(cli_text *text, const scant_option *option) {
     cli_text_add(text, "{\"key\": ");
     cli_json_string(text, option->key, strlen(option->key));
     cli_text_add(text, ", \"default\": ");
-    cli_json_setting(text, option->kind, option->value);
+    if (option->value) {
+        cli_json_setting(text, option->kind, option->value);
+    } else {
+        cli_text_add(text, "null");
+        json_field(text, "otherwise", option->otherwise);
+    }
     cli_text_add(text, ", \"values\": ");
     cli_json_string(text, range.data, range.size);
     json_field(text, "help", option->help);
@@ -58,6 +63,7 @@ static void json_strategy(cli_text *text, const scant_strategy_info *info) {
     json_field(text, "summary", info->summary);
     json_field(text, "use", info->use);
     json_kinds(text, "needs", info->needs);
+    json_kinds(text, "or_needs", info->or_needs);
     json_kinds(text, "uses", info->uses & ~info->needs);
     json_field(text, "score", info->score);
     json_field(text, "paper", info->paper);
@@ -80,15 +86,50 @@ static void json_list(cli_text *text) {
     cli_text_add(text, "]\n");
 }
 
+/* Writes words over the blanks at a column of a line, which starts at line. */
+static void overlay(cli_text *text, size_t line, size_t column, const cli_text *words) {
+    memcpy(text->data + line + column, words->data, words->size);
+}
+
+/* One strategy: its name, what it needs (a line a way) and what it picks. */
+static void text_row(cli_text *text, const scant_strategy_info *info, size_t needs,
+                     size_t summary) {
+    cli_text words = {0};
+    size_t line = text->size;
+    cli_text_pad(text, summary);
+    cli_text_wrap(text, summary, info->summary);
+    cli_text_add(&words, info->name);
+    overlay(text, line, 0, &words);
+    words.size = 0;
+    select_evidence_names(&words, info->needs);
+    overlay(text, line, needs, &words);
+    words.size = 0;
+    cli_text_add(&words, "or ");
+    select_evidence_names(&words, info->or_needs);
+    const char *end = memchr(text->data + line, '\n', text->size - line);
+    line = (size_t)(end - text->data) + 1;
+    if (info->or_needs && line < text->size) {
+        overlay(text, line, needs, &words);
+    } else if (info->or_needs) { /* what it picks takes one line only */
+        cli_text_pad(text, needs);
+        cli_text_bytes(text, words.data, words.size);
+        cli_text_add(text, "\n");
+    }
+    cli_text_end(&words);
+}
+
 static void text_list(cli_text *text) {
     size_t count, name = 4, needs = 5;
     const scant_strategy_info *const *list = scant_strategies(&count);
     cli_text kinds = {0};
     for (size_t i = 0; i < count; i++) {
+        if (strlen(list[i]->name) > name) name = strlen(list[i]->name);
         kinds.size = 0;
         select_evidence_names(&kinds, list[i]->needs);
-        if (strlen(list[i]->name) > name) name = strlen(list[i]->name);
         if (kinds.size > needs) needs = kinds.size;
+        kinds.size = 0;
+        select_evidence_names(&kinds, list[i]->or_needs);
+        if (list[i]->or_needs && kinds.size + 3 > needs) needs = kinds.size + 3;
     }
     cli_text_end(&kinds);
     name += 2;
@@ -98,13 +139,7 @@ static void text_list(cli_text *text) {
     cli_text_add(text, "NEEDS");
     cli_text_pad(text, needs);
     cli_text_add(text, "PICKS\n");
-    for (size_t i = 0; i < count; i++) {
-        cli_text_add(text, list[i]->name);
-        cli_text_pad(text, name);
-        select_evidence_names(text, list[i]->needs);
-        cli_text_pad(text, needs);
-        cli_text_wrap(text, needs, list[i]->summary);
-    }
+    for (size_t i = 0; i < count; i++) text_row(text, list[i], name, needs);
 }
 
 static int run(const cli_command *command, int argc, char **argv) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as people type them after a flag. Decimal digits only: no sign, no blanks, no
- * "1e3", so that what is read is what is written.
+ * Numbers as people type them after a flag. Counts and sizes in decimal digits only: no
+ * sign, no blanks, no "1e3", so that what is read is what is written.
  */
 #include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -69,6 +71,15 @@ bool cli_read_size(const char *text, size_t *out) {
     if (whole >= SIZE_MAX / unit) return false;
     size_t bytes = (size_t)(whole * unit) + (size_t)(fraction * (double)unit);
     *out = bytes ? bytes : 1; /* 0 would mean "the default" to the library */
+    return true;
+}
+
+bool cli_read_positive(const char *text, double *out) {
+    char *end;
+    if (!*text || text[strspn(text, "0123456789.eE+-")]) return false; /* no inf, no 0x */
+    double value = strtod(text, &end);
+    if (*end || !isfinite(value) || !(value > 0)) return false;
+    *out = value;
     return true;
 }
 

@@ -105,6 +105,7 @@ class Completion(Case):
         self.assertEqual(self.complete("select", "badge", "--format=j"), ["json"])
         self.assertEqual(self.complete("select", "badge", "--format="), ["csv", "json", "npy"])
         self.assertEqual(self.complete("select", "badge", "--batch", ""), [])
+        self.assertEqual(self.complete("select", "badge", "--temperature", ""), ["fit"])
 
     def test_files(self):
         for name in ("probs.npy", "picks of mine.csv"):
@@ -121,6 +122,15 @@ class Completion(Case):
         self.assertEqual(self.complete("select", "badge", "--opt", "bias=1"), ["1"])
         self.assertEqual(self.complete("select", "badge", "--opt=bias="), ["0", "1"])
         self.assertEqual(self.complete("select", "random", "--opt", ""), [])
+
+    def test_words_of_options(self):
+        for one in json.loads(self.ok("strategies", "--format", "json")):
+            for option in one["options"]:
+                if not option["values"].startswith("one of "):
+                    continue
+                words = re.sub(r" \([^)]*\)", "", option["values"])[7:].split(", ")
+                got = self.complete("select", one["name"], "--opt", option["key"] + "=")
+                self.assertEqual(got, [re.sub("(?<=:)K$", "", word) for word in words])
 
 
 if __name__ == "__main__":

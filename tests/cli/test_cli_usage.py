@@ -25,8 +25,9 @@ class Program(Case):
 
     def test_help_of_select_has_examples_and_every_flag(self):
         text = self.ok("select", "--help")
-        for flag in ("features probs logits calibrated gradients samples labels candidates ids "
-                     "batch seed threads memory dry-run opt out format quiet progress").split():
+        for flag in ("features probs logits calibrated calibrate-on gradients samples labels "
+                     "candidates temperature state ids batch seed threads memory dry-run opt "
+                     "out format quiet progress").split():
             self.assertIn(f"--{flag} ", text)
         self.assertIn("Examples", text)
         self.assertLessEqual(max(map(len, text.splitlines())), 90)
