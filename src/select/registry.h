@@ -16,7 +16,8 @@
     X(egl)                                                                               \
     X(coreset)                                                                           \
     X(badge)                                                                             \
-    X(dynamic)
+    X(dynamic)                                                                           \
+    X(albl)
 
 #define SELECT_DECLARE(name) extern const scant_strategy select_strategy_##name;
 SELECT_STRATEGIES(SELECT_DECLARE)

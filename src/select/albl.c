@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * albl: a bandit over two strategies, least confidence and coreset (Hsu & Lin, "Active
+ * learning by learning", 2015), in the form that the deep active-learning papers compare
+ * with: a whole batch by one arm, drawn with probability
+ *
+ *     p_k = (1 - K p_min) w_k / sum w + p_min,    K = 2, p_min = 1 / (10 K)
+ *
+ * and, at the next call, the arm that was played rewarded by the model's accuracy on what
+ * is labelled, each row weighted by one over the probability it was picked with:
+ *
+ *     w_k <- w_k exp(p_min/2 (r + sqrt(ln(K / 0.1) / K) / p_k)).
+ *
+ * The original picks one row at a time, updates all arms and mixes their distributions;
+ * it is not this. Where the model fits its labels, r is near 1 whatever was played, and
+ * the bandit drifts to the arm that it happens to play: do not expect it to adapt much.
+ *
+ * What it learnt goes from call to call as a JSON object: the weights (the largest is 1),
+ * the arm and probability of the last call, how many calls there were, and the
+ * probability of every row that was picked. Rows labelled otherwise count with
+ * probability 1.
+ *
+ * Cost: that of the arm, and one pass over probabilities and features. Memory: 8 bytes a
+ * row, and the state's text.
+ */
+#include <assert.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/rng.h"
+#include "linalg/products.h"
+#include "select/options.h"
+#include "select/registry.h"
+
+enum { ARMS = 2, ENTRY = 64 /* bytes of "[row, probability], " at most */, HEAD = 256 };
+
+static const double P_MIN = 1.0 / (10 * ARMS), DELTA = 0.1;
+
+typedef struct bandit {
+    double weight[ARMS];
+    uint64_t calls;    /* so far */
+    size_t arm;        /* of the last */
+    double p;          /* its probability */
+    double *picked_by; /* n: the probability a row was picked with; 0: it was not */
+    size_t n_picked;
+    double reward; /* of this call */
+} bandit;
+
+/* ---- the state as text ----------------------------------------------------------- */
+
+static scant_status damaged(const select_req *req, const char *what) {
+    return scant__fail(req->ctx, SCANT_EINPUT,
+                       "the state is not one that albl has left: %s", what);
+}
+
+static bool number_within(const json_t *value, double low, double high, double *out) {
+    *out = json_number_value(value);
+    return json_is_number(value) && *out >= low && *out <= high;
+}
+
+/* [[row, probability], ...] */
+static scant_status read_picked(const select_req *req, const json_t *list, bandit *b) {
+    if (!json_is_array(list)) return damaged(req, "'picked' is no list");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *pair = json_array_get(list, i), *row = json_array_get(pair, 0);
+        json_int_t at = json_integer_value(row);
+        double p;
+        if (!json_is_integer(row) || json_array_size(pair) != 2 || at < 0 ||
+            !number_within(json_array_get(pair, 1), P_MIN, 1, &p))
+            return damaged(req,
+                           "'picked' has an entry that is no row with a probability");
+        if ((uint64_t)at >= req->pool.n)
+            return scant__fail(
+                req->ctx, SCANT_EINPUT,
+                "the state has picked row %lld, but the pool has %zu rows: "
+                "it belongs to another pool",
+                (long long)at, req->pool.n);
+        b->n_picked += b->picked_by[at] == 0;
+        b->picked_by[at] = p;
+    }
+    return SCANT_OK;
+}
+
+static scant_status read_state(const select_req *req, const json_t *root, bandit *b) {
+    const json_t *kind = json_object_get(root, "state");
+    const json_t *weights = json_object_get(root, "weights");
+    const json_t *arm = json_object_get(root, "arm");
+    const json_t *calls = json_object_get(root, "calls");
+    if (!json_is_string(kind) || strcmp(json_string_value(kind), "scant albl 1") != 0)
+        return damaged(req, "'state' is not \"scant albl 1\"");
+    if (json_array_size(weights) != ARMS) return damaged(req, "'weights' are not two");
+    double top = 0;
+    for (size_t k = 0; k < ARMS; k++) {
+        if (!number_within(json_array_get(weights, k), 0, 1, &b->weight[k]))
+            return damaged(req, "a weight is no number from 0 to 1");
+        top = fmax(top, b->weight[k]);
+    }
+    if (top != 1) return damaged(req, "the largest weight is not 1");
+    b->arm = (size_t)json_integer_value(arm);
+    if (!json_is_integer(arm) || b->arm >= ARMS)
+        return damaged(req, "'arm' is not 0 or 1");
+    if (!number_within(json_object_get(root, "probability"), P_MIN, 1, &b->p))
+        return damaged(req, "'probability' is out of range");
+    if (!json_is_integer(calls) || json_integer_value(calls) < 1)
+        return damaged(req, "'calls' is no count");
+    b->calls = (uint64_t)json_integer_value(calls);
+    return read_picked(req, json_object_get(root, "picked"), b);
+}
+
+static scant_status parse_state(const select_req *req, bandit *b) {
+    json_error_t why;
+    if (!req->state) return SCANT_OK;
+    json_t *root = json_loadb(req->state, req->state_size, JSON_REJECT_DUPLICATES, &why);
+    if (!root && json_error_code(&why) == json_error_out_of_memory)
+        return scant__fail(req->ctx, SCANT_ENOMEM, "out of memory reading the state");
+    if (!root)
+        return scant__fail(req->ctx, SCANT_EINPUT, "the state is no JSON: line %d: %s",
+                           why.line, why.text);
+    scant_status s = read_state(req, root, b);
+    json_decref(root);
+    return s;
+}
+
+/* A decimal point whatever the program's locale is. */
+static int add_number(char *out, size_t size, double x) {
+    int length = snprintf(out, size, "%.17g", x);
+    for (char *at = out; *at; at++)
+        if (*at == ',') *at = '.';
+    return length;
+}
+
+static scant_status write_state(select_req *req, const bandit *b) {
+    size_t room = la_size_add(HEAD, la_size_mul(b->n_picked, ENTRY)), used;
+    char *text = scant__arena_alloc(req->arena, room, 1), p[32], w[ARMS][32];
+    if (!text) return SCANT_ENOMEM;
+    add_number(p, sizeof p, b->p);
+    for (size_t k = 0; k < ARMS; k++) add_number(w[k], sizeof w[k], b->weight[k]);
+    used =
+        (size_t)snprintf(text, room,
+                         "{\"state\": \"scant albl 1\", \"calls\": %llu, \"weights\": "
+                         "[%s, %s], \"arm\": %zu, \"probability\": %s,\n \"picked\": [",
+                         (unsigned long long)b->calls, w[0], w[1], b->arm, p);
+    const char *between = "";
+    for (size_t i = 0; i < req->pool.n; i++) {
+        if (b->picked_by[i] == 0) continue;
+        add_number(p, sizeof p, b->picked_by[i]);
+        used += (size_t)snprintf(text + used, room - used, "%s[%zu, %s]", between, i, p);
+        between = ", ";
+    }
+    used += (size_t)snprintf(text + used, room - used, "]}\n");
+    req->next_state = text;
+    req->next_state_size = used;
+    return SCANT_OK;
+}
+
+/* ---- the bandit ------------------------------------------------------------------ */
+
+/* How well the model does on what is labelled: the mean of hits, each over the
+ * probability that its row was picked with. */
+static scant_status measure(const select_req *req, bandit *b) {
+    const select_pool *pool = &req->pool;
+    la_rows probs;
+    double sum = 0, *row = scant__arena_alloc(req->arena, pool->c, sizeof *row);
+    if (!row) return SCANT_ENOMEM;
+    select_prob_rows(pool, SELECT_PROBS, &probs);
+    for (size_t i = 0; i < pool->n; i++) {
+        int64_t y = select_pool_label(pool, i);
+        if (y < 0) continue;
+        const double *p = la_rows_get(&probs, i, 1, row);
+        if (la_argmax(p, pool->c) == (size_t)y)
+            sum += 1 / (b->picked_by[i] > 0 ? b->picked_by[i] : 1);
+    }
+    b->reward = pool->labelled ? sum / (double)pool->labelled : 0;
+    return SCANT_OK;
+}
+
+/* Weights by their largest: only their ratio counts, and it may grow without end. */
+static void reward(bandit *b) {
+    double bonus = sqrt(log(ARMS / DELTA) / ARMS) / b->p, top = 0;
+    b->weight[b->arm] *= exp(P_MIN / 2 * (b->reward + bonus));
+    for (size_t k = 0; k < ARMS; k++) top = fmax(top, b->weight[k]);
+    for (size_t k = 0; k < ARMS; k++) b->weight[k] /= top;
+}
+
+static void draw_arm(const select_req *req, bandit *b) {
+    const scant__rng rng = {req->seed, SCANT__RNG_ARM};
+    double p[ARMS], sum = b->weight[0] + b->weight[1];
+    for (size_t k = 0; k < ARMS; k++)
+        p[k] = (1 - ARMS * P_MIN) * b->weight[k] / sum + P_MIN;
+    b->arm = scant__rng_unit(&rng, b->calls) < p[0] ? 0 : 1;
+    b->p = p[b->arm];
+    b->calls++;
+}
+
+/* ---- the arms -------------------------------------------------------------------- */
+
+static const scant_strategy *const arms[ARMS] = {&select_strategy_confidence,
+                                                 &select_strategy_coreset};
+
+/* The same call, with the evidence of one arm alone. */
+static select_req call_of(const select_req *req, size_t arm) {
+    select_req call = *req;
+    call.strategy = arms[arm];
+    call.used = arms[arm]->info.needs;
+    if (!(call.used & SCANT_FEATURES)) call.pool.features = NULL, call.pool.d = 0;
+    if (!(call.used & SCANT_PROBS)) call.pool.probs = NULL, call.pool.c = 0;
+    return call;
+}
+
+/* Options of the arms are switches that are off. */
+static scant_plan plan_of(const select_req *req, size_t arm, const scant_plan *plan) {
+    enum { MOST_OPTIONS = 4 };
+    select_value values[MOST_OPTIONS] = {{0}};
+    select_req call = call_of(req, arm);
+    scant_plan out = *plan;
+    assert(arms[arm]->info.n_options <= MOST_OPTIONS);
+    call.values = values;
+    call.strategy->plan(&call, &out);
+    return out;
+}
+
+static void albl_plan(const select_req *req, scant_plan *plan) {
+    const select_pool *pool = &req->pool;
+    unsigned threads = req->ctx->threads;
+    enum { BLOCKS = 8, OVERHEAD = 256, OPTION = 512 };
+    size_t kept = BLOCKS * OVERHEAD + OPTION;
+    kept = la_size_add(kept, la_size_mul(pool->n, sizeof(double)));
+    kept = la_size_add(kept, la_size_mul(pool->c, sizeof(double)));
+    /* a state names at most all rows; what it holds is as long as its text at least */
+    size_t rows = la_size_add(req->state_size / sizeof "[0,1]", plan->batch);
+    rows = rows < pool->n ? rows : pool->n;
+    kept = la_size_add(kept, 2 * la_size_add(HEAD, la_size_mul(rows, ENTRY)));
+    plan->memory = la_size_add(plan->memory, kept);
+    size_t check = select_features_memory(pool, threads);
+    size_t check_p = select_probs_check_memory(pool, threads);
+    check = plan->memory + (check > check_p ? check : check_p);
+    scant_plan sure = plan_of(req, 0, plan), far = plan_of(req, 1, plan);
+    size_t passes = far.passes;
+    *plan = far.memory > sure.memory ? far : sure;
+    plan->memory = plan->memory > check ? plan->memory : check;
+    plan->passes = passes + 1;
+}
+
+static scant_status play(select_req *req, const bandit *b) {
+    select_req call = call_of(req, b->arm);
+    TRY(select_options_resolve(req->arena, call.strategy, NULL, 0, &call.values));
+    scant_plan base = {
+        .rows = req->pool.n, .batch = req->batch, .memory = req->ctx->used};
+    call.plan = plan_of(&call, b->arm, &base);
+    TRY(call.strategy->select(&call));
+    req->count = call.count;
+    for (size_t i = 0; i < req->count; i++) req->picks[i].score = b->p;
+    return SCANT_OK;
+}
+
+static scant_status albl_select(select_req *req) {
+    bandit b = {.weight = {1, 1}};
+    select_features unused;
+    b.picked_by = scant__arena_zalloc(req->arena, req->pool.n, sizeof *b.picked_by);
+    if (!b.picked_by) return SCANT_ENOMEM;
+    TRY(parse_state(req, &b));
+    TRY(select_probs_check(req->arena, &req->pool));
+    TRY(select_features_scan(req->arena, &req->pool, false, &unused));
+    if (b.calls) {
+        TRY(measure(req, &b));
+        reward(&b);
+        select_figure(req, "reward", b.reward);
+    }
+    draw_arm(req, &b);
+    TRY(play(req, &b));
+    for (size_t i = 0; i < req->count; i++) {
+        double *p = &b.picked_by[req->picks[i].index];
+        b.n_picked += *p == 0;
+        *p = b.p;
+    }
+    select_figure(req, "arm", (double)b.arm);
+    select_figure(req, "probability", b.p);
+    select_figure(req, "weight_confidence", b.weight[0]);
+    select_figure(req, "weight_coreset", b.weight[1]);
+    return write_state(req, &b);
+}
+
+const scant_strategy select_strategy_albl = {
+    .info = {.name = "albl",
+             .summary = "a bandit over confidence and coreset that learns from call to "
+                        "call",
+             .use = "A baseline that hedges between the two; it adapts slowly.",
+             .paper = "Hsu & Lin 2015, as compared with by Ash et al. 2020",
+             .score = "probability of the arm that picked",
+             .needs = SCANT_PROBS | SCANT_FEATURES | SCANT_LABELS | SCANT_STATE},
+    .plan = albl_plan,
+    .select = albl_select,
+};
