@@ -36,6 +36,8 @@
 
 enum { ARMS = 2, ENTRY = 64 /* bytes of "[row, probability], " at most */, HEAD = 256 };
 
+#define MOST_CALLS 1000000000000 /* nobody has labels for more */
+
 static const double P_MIN = 1.0 / (10 * ARMS), DELTA = 0.1;
 
 typedef struct bandit {
@@ -103,7 +105,8 @@ static scant_status read_state(const select_req *req, const json_t *root, bandit
         return damaged(req, "'arm' is not 0 or 1");
     if (!number_within(json_object_get(root, "probability"), P_MIN, 1, &b->p))
         return damaged(req, "'probability' is out of range");
-    if (!json_is_integer(calls) || json_integer_value(calls) < 1)
+    if (!json_is_integer(calls) || json_integer_value(calls) < 1 ||
+        json_integer_value(calls) > MOST_CALLS)
         return damaged(req, "'calls' is no count");
     b->calls = (uint64_t)json_integer_value(calls);
     return read_picked(req, json_object_get(root, "picked"), b);
