@@ -212,33 +212,34 @@ static void calibrated_of(const select_pool *pool, size_t row, double *out) {
                out);
 }
 
-/* In pieces: classes may be many and room is only for one row. */
-static void excess_of(const select_pool *pool, size_t row, double *out) {
-    enum { PIECE = 64 };
-    size_t c = pool->c;
-    calibrated_of(pool, row, out);
-    if (!pool->softmax) {
-        double piece[PIECE];
+/* out += sign * p, in pieces: classes may be many, and there is room for one row only.
+ * Logits over a temperature where it is not 0. Two calls that differ in sign alone cancel
+ * to the bit. */
+static void add_probs(const scant_array *array, double temperature, size_t row, size_t c,
+                      double sign, double *out) {
+    enum { PIECE = 64, FIND_TOP = 0, SUM, ADD };
+    double piece[PIECE], top = -INFINITY, sum = 0;
+    for (int step = temperature > 0 ? FIND_TOP : ADD; step <= ADD; step++)
         for (size_t k = 0; k < c; k += PIECE) {
             size_t count = c - k < PIECE ? c - k : PIECE;
-            scant__array_read_f64(pool->probs, row * c + k, count, piece);
-            for (size_t j = 0; j < count; j++) out[k + j] = piece[j] - out[k + j];
+            scant__array_read_f64(array, row * c + k, count, piece);
+            for (size_t j = 0; j < count; j++) {
+                double z = temperature > 0 ? piece[j] / temperature : 0;
+                if (step == FIND_TOP)
+                    top = z > top ? z : top;
+                else if (step == SUM)
+                    sum += exp(z - top);
+                else
+                    out[k + j] +=
+                        sign * (temperature > 0 ? exp(z - top) / sum : piece[j]);
+            }
         }
-        return;
-    }
-    double top = -INFINITY, sum = 0, z;
-    for (size_t k = 0; k < c; k++) {
-        scant__array_read_f64(pool->probs, row * c + k, 1, &z);
-        top = z > top ? z : top;
-    }
-    for (int last = 0; last < 2; last++)
-        for (size_t k = 0; k < c; k++) {
-            scant__array_read_f64(pool->probs, row * c + k, 1, &z);
-            if (last)
-                out[k] = exp(z - top) / sum - out[k];
-            else
-                sum += exp(z - top);
-        }
+}
+
+static void excess_of(const select_pool *pool, size_t row, double *out) {
+    for (size_t k = 0; k < pool->c; k++) out[k] = 0;
+    add_probs(pool->probs, pool->softmax ? 1 : 0, row, pool->c, 1, out);
+    add_probs(pool->calibrated, pool->temperature, row, pool->c, -1, out);
 }
 
 static void label_residual_of(const select_pool *pool, size_t row, double *out) {

@@ -180,6 +180,28 @@ static void rows_are_served_as_they_are_named(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+/* At temperature 1 nothing is left of p - p~, however many classes there are. */
+static void a_temperature_of_one_leaves_no_excess(void **state) {
+    (void)state;
+    enum { C = 1000 };
+    static double z[C], got[C];
+    scant_ctx *ctx = ctx_threads(1);
+    for (size_t k = 0; k < C; k++) z[k] = 3 * normal_at(5, k);
+    given g = {.n = 1, .c = C, .logits = z, .temperature = 1};
+    opened o;
+    select_pool pool;
+    la_rows rows;
+    given_open(ctx, &g, &o);
+    assert_int_equal(
+        select_pool_open(ctx, &o.evidence, SCANT_PROBS | SCANT_CALIBRATED, "test", &pool),
+        SCANT_OK);
+    select_prob_rows(&pool, SELECT_EXCESS, &rows);
+    const double *at = la_rows_get(&rows, 0, 1, got);
+    for (size_t k = 0; k < C; k++) assert_true(at[k] == 0);
+    given_close(&o);
+    scant_ctx_destroy(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_of_four_give_one_over_ln_three),
@@ -187,6 +209,7 @@ int main(void) {
         cmocka_unit_test(ends_of_the_range_are_told),
         cmocka_unit_test(rows_that_cannot_be_fitted_to_are_named),
         cmocka_unit_test(rows_are_served_as_they_are_named),
+        cmocka_unit_test(a_temperature_of_one_leaves_no_excess),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
