@@ -249,6 +249,7 @@ typedef struct scant_figure {
 } scant_figure;
 
 typedef struct scant_picks {
+    const char *strategy;    /* its name; static */
     size_t count;            /* may be less than asked for: there were no more rows */
     size_t rows;             /* n */
     const scant_pick *items; /* best first */
@@ -293,6 +294,22 @@ typedef struct scant_plan {
 SCANT_API scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
                                          const scant_evidence *evidence, size_t batch,
                                          const scant_select_opts *opts, scant_plan *plan);
+
+/* ---- pictures ---------------------------------------------------------------------- */
+
+/* The pool as an SVG file: evidence->features in two dimensions (themselves, or their
+ * first two principal components), labelled rows in the colours of their classes, picks
+ * on top. Of a large pool an even sample is drawn, and every pick up to some thousands.
+ * Other evidence is not looked at. picks may be the caller's own: rows, count and items
+ * count. *bytes is new: scant_bytes_free() ends it. The same bytes at any thread count. */
+SCANT_API scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *evidence,
+                                        const scant_picks *picks, void **bytes,
+                                        size_t *size);
+/* What that would hold at most, in bytes, once a call has picked so many rows; all that
+ * the context holds is counted. Reads headers only; fails as it would where shapes are
+ * wrong, and with SCANT_ENOMEM, *memory filled, where the cap is too small. */
+SCANT_API scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence,
+                                       size_t picks, size_t *memory);
 
 #ifdef __cplusplus
 }

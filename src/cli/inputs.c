@@ -150,7 +150,8 @@ static bool is_used(const select_job *job, input which) {
 static void drop_unused(select_job *job) {
     select_args *args = &job->args;
     for (input i = 0; i < N_INPUTS; i++) {
-        if (!args->inputs[i] || is_used(job, i)) continue;
+        bool drawn = args->plot && i == IN_FEATURES;
+        if (!args->inputs[i] || is_used(job, i) || drawn) continue;
         ignore(job, table[i].flag, table[i].kind);
         args->inputs[i] = NULL;
     }
@@ -196,7 +197,8 @@ scant_status select_open_inputs(select_job *job) {
         status = scant_ids_open(job->ctx, job->args.ids, &job->ids);
     if (status != SCANT_OK) return status;
     job->evidence = (scant_evidence){
-        .features = job->arrays[IN_FEATURES],
+        /* that a picture shows them does not change the picks */
+        .features = is_used(job, IN_FEATURES) ? job->arrays[IN_FEATURES] : NULL,
         .probs = job->arrays[IN_PROBS],
         .logits = job->arrays[IN_LOGITS],
         .calibrated = job->arrays[IN_CALIBRATED],

@@ -116,6 +116,10 @@ int select_print_plan(const select_job *job) {
     cli_text_addf(&text, " (%zu bytes) at most, of ", plan->memory);
     add_bytes(&text, scant_ctx_memory(job->ctx));
     cli_text_add(&text, " allowed\n");
+    if (job->args.plot) {
+        label(&text, "plot");
+        cli_text_addf(&text, "%s\n", job->args.plot);
+    }
     label(&text, "threads");
     cli_text_addf(&text, "%u\n", scant_ctx_threads(job->ctx));
     return cli_print(&text);

@@ -70,6 +70,9 @@ static const cli_flag flags[] = {
      "anything else: CSV"},
     {"format", "csv|json|npy", CLI_CHOICE, AT(format), 0, 0, output_group,
      "the format, whatever --out ends in"},
+    {"plot", "FILE.svg", CLI_FILE, AT(plot), 0, 0, output_group,
+     "a picture of the pool, the labelled rows and the picks: --features, or their first "
+     "two principal components"},
     {"quiet", NULL, CLI_SWITCH, AT(quiet), 0, 0, output_group,
      "errors only: no warnings, no progress"},
     {"progress", NULL, CLI_SWITCH, AT(progress), 0, 0, output_group,
@@ -82,7 +85,9 @@ static const cli_example examples[] = {
     {"A diverse batch from logits and embeddings in one archive, into a file:",
      "scant select badge --batch 100 --logits m.npz:z --features m.npz:h --out "
      "picks.csv"},
-    {"What would that need on a pool that is larger than memory?",
+    {"The same, and a picture of what was picked:",
+     "scant select badge --batch 20 --logits z.npy --features h.npy --plot picks.svg"},
+    {"What would it take on a pool that is larger than memory?",
      "scant select coreset --batch 1000 --features h.npy --memory 2G --dry-run"},
 };
 
@@ -159,11 +164,10 @@ static int begin(select_job *job) {
 }
 
 static int plan(select_job *job) {
-    scant_status status = select_open_inputs(job);
-    if (status == SCANT_OK)
-        status = scant_select_plan(job->ctx, job->strategy->name, &job->evidence,
-                                   job->args.batch, &job->opts, &job->plan);
-    return status == SCANT_OK ? select_check_ids(job) : select_failed(job, status);
+    scant_status opened = select_open_inputs(job);
+    if (opened != SCANT_OK) return select_failed(job, opened);
+    int status = select_plan(job);
+    return status == CLI_DONE ? select_check_ids(job) : status;
 }
 
 static int choose(select_job *job) {
@@ -178,6 +182,7 @@ static int choose(select_job *job) {
 
 static int work(select_job *job) {
     int status = begin(job);
+    if (status == CLI_DONE) status = select_check_plot(job);
     if (status == CLI_DONE) status = select_check_inputs(job);
     if (status == CLI_DONE) status = select_check_targets(job);
     if (status == CLI_DONE) status = select_read_state(job);
@@ -185,6 +190,7 @@ static int work(select_job *job) {
     if (status != CLI_DONE) return status;
     if (job->args.dry_run) return select_print_plan(job);
     status = choose(job);
+    if (status == CLI_DONE) status = select_draw(job);
     return status == CLI_DONE ? select_write(job) : status;
 }
 
@@ -208,6 +214,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (status == CLI_DONE && parsed.help) return help(&job, parsed.operand);
     if (status == CLI_DONE) status = check_call(&job, parsed.operand);
     if (status == CLI_DONE) status = work(&job);
+    scant_bytes_free(job.ctx, job.picture);
     scant_picks_free(job.ctx, job.picks);
     select_close_inputs(&job);
     scant_ctx_destroy(job.ctx);

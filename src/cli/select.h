@@ -2,7 +2,7 @@
  *
  * `scant select` in its parts: what was asked (select.c), inputs and which of them a call
  * uses (inputs.c; in words: needs.c), the plan (plan.c), the files that are written
- * (targets.c), the picks in three formats (output.c).
+ * (targets.c), the picks in three formats (output.c), the picture (plot.c).
  */
 #ifndef SCANT_CLI_SELECT_H
 #define SCANT_CLI_SELECT_H
@@ -34,7 +34,7 @@ typedef struct select_args {
     size_t threads;
     size_t memory;
     cli_settings settings;
-    const char *out, *format;
+    const char *out, *format, *plot;
     bool dry_run, quiet, progress;
 } select_args;
 
@@ -54,6 +54,8 @@ typedef struct select_job {
     scant_select_opts opts;
     scant_plan plan;
     scant_picks *picks;
+    void *picture; /* of --plot */
+    size_t picture_size;
     double seconds; /* that choosing took */
 } select_job;
 
@@ -89,5 +91,9 @@ int select_read_state(select_job *job);
 int select_write_picks(select_job *job);
 int select_write(select_job *job); /* all files, in order */
 int select_print_plan(const select_job *job);
+
+int select_check_plot(const select_job *job);
+int select_plan(select_job *job); /* of the selection and the picture */
+int select_draw(select_job *job);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The files that a selection writes: --out and --state. Whether they can be written is
- * checked before the work, so that an hour of choosing does not end at a folder that was
- * never there; and that none of them is an input, or the same as another.
+ * The files that a selection writes: --out, --state, --plot. Whether they can be written
+ * is checked before the work, so that an hour of choosing does not end at a folder that
+ * was never there; and that none of them is an input, or the same as another.
  *
  * They are written in that order: a state without picks would count a batch that nobody
  * saw. Each appears whole or not at all.
@@ -22,13 +22,14 @@ typedef struct target {
     const char *flag, *path;
 } target;
 
-enum { TARGETS = 2 };
+enum { TARGETS = 3 };
 
 /* Those that are files; returns how many. */
 static size_t list_targets(const select_args *args, target out[TARGETS]) {
     size_t count = 0;
     if (!select_to_stdout(args)) out[count++] = (target){"out", args->out};
     if (args->state) out[count++] = (target){"state", args->state};
+    if (args->plot) out[count++] = (target){"plot", args->plot};
     return count;
 }
 
@@ -199,5 +200,7 @@ int select_write(select_job *job) {
     int status = select_write_picks(job);
     if (status == CLI_DONE && job->args.state && picks->state)
         status = write_after(job, job->args.state, picks->state, picks->state_size);
+    if (status == CLI_DONE && job->picture)
+        status = write_after(job, job->args.plot, job->picture, job->picture_size);
     return status;
 }

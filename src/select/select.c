@@ -166,7 +166,8 @@ static scant_status box_fill(const select_req *req, picks_box *box) {
         if (!value) return SCANT_ENOMEM;
         settings[k] = (scant_setting){info->options[k].key, value};
     }
-    box->picks = (scant_picks){.count = req->count,
+    box->picks = (scant_picks){.strategy = info->name,
+                               .count = req->count,
                                .rows = req->pool.n,
                                .items = items,
                                .n_settings = info->n_options,

@@ -27,7 +27,7 @@ class Program(Case):
         text = self.ok("select", "--help")
         for flag in ("features probs logits calibrated calibrate-on gradients samples labels "
                      "candidates temperature state ids batch seed threads memory dry-run opt "
-                     "out format quiet progress").split():
+                     "out format plot quiet progress").split():
             self.assertIn(f"--{flag} ", text)
         self.assertIn("Examples", text)
         self.assertLessEqual(max(map(len, text.splitlines())), 90)

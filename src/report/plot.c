@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pool as a picture: every row a point in two dimensions (report/project.h), labelled
+ * rows in the colours of their classes, picks on top. One SVG file that needs nothing
+ * else: no script, no font, no reference; readable on light and on dark.
+ *
+ * Of many rows an even sample is drawn (BACKGROUND, LABELLED, PICKS at most), and the
+ * legend says so: a file stays below half a megabyte whatever the pool is. Colours are
+ * Okabe and Ito's, which people with any kind of colour vision tell apart; every seven
+ * classes the mark changes its shape. Both axes have the same scale unless one would be
+ * squeezed flat.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/array.h"
+#include "linalg/products.h"
+#include "report/project.h"
+#include "report/text.h"
+
+enum {
+    BACKGROUND = 3000,
+    LABELLED = 2000,
+    PICKS = 4000,
+    NUMBERED = 30,   /* picks that have their rank written on them */
+    EXPLAINED = 400, /* picks that say what they are when pointed at */
+    CLASSES = 14,    /* in the legend */
+    COLOURS = 7,
+    SHAPES = 4,
+};
+
+enum { /* pixels */
+       WIDTH = 760,
+       HEIGHT = 560,
+       LEFT = 40,
+       TOP = 64,
+       RIGHT = 580,
+       BOTTOM = 520,
+       INSIDE = 14, /* between the frame and the outermost points */
+       LEGEND = 598,
+       LINE = 20,
+};
+static const double FLAT = 5; /* one range this much larger: scaled apart */
+
+/* What is drawn, in drawing order: background, labelled, picks. */
+typedef struct scene {
+    const scant_picks *picks;
+    size_t n, labelled, others; /* of the pool; others: neither labelled nor picked */
+    size_t known;               /* labelled and not picked: what may be drawn as such */
+    size_t *rows;
+    int64_t *classes;                /* of the labelled that are drawn */
+    size_t *ranks;                   /* of the picks that are drawn, from 0 */
+    size_t background, marks, stars; /* how many are drawn */
+    double *at;                      /* (rows,2), then pixels */
+    report_axes axes;
+    bool apart; /* axes have scales of their own */
+    double top_weight;
+    bool weighted; /* weights differ */
+} scene;
+
+/* ---- which rows -------------------------------------------------------------------- */
+
+static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t most_rows(size_t n, size_t picks) {
+    return lesser(n, BACKGROUND) + lesser(n, LABELLED) + lesser(picks, PICKS);
+}
+
+static bool is_set(const uint64_t *bits, size_t i) { return bits[i / 64] >> i % 64 & 1; }
+
+static scant_status mark_picks(scant_ctx *ctx, const scant_picks *picks, size_t n,
+                               uint64_t *bits) {
+    for (size_t i = 0; i < picks->count; i++) {
+        size_t row = picks->items[i].index;
+        if (row >= n)
+            return scant__fail(ctx, SCANT_EUSAGE,
+                               "pick %zu is row %zu, but there are %zu (from 0)", i + 1,
+                               row, n);
+        bits[row / 64] |= (uint64_t)1 << row % 64;
+    }
+    return SCANT_OK;
+}
+
+/* Walks over the pool once for the background and the labelled rows. */
+static scant_status choose_rows(scant_ctx *ctx, const select_pool *pool,
+                                const uint64_t *picked, scene *s) {
+    report_sample others = report_sample_begin(s->others, BACKGROUND);
+    report_sample marks = report_sample_begin(s->known, LABELLED);
+    size_t *marked = s->rows + lesser(s->others, BACKGROUND);
+    for (size_t i = 0; i < pool->n; i++) {
+        int64_t label = s->known ? select_pool_label(pool, i) : -1;
+        if (i % (1 << 20) == 0) TRY(scant__tick(ctx, "drawing", i, pool->n));
+        if (is_set(picked, i)) continue;
+        if (label < 0 && report_sample_takes(&others)) {
+            s->rows[s->background++] = i;
+        } else if (label >= 0 && report_sample_takes(&marks)) {
+            marked[s->marks] = i;
+            s->classes[s->marks++] = label;
+        }
+    }
+    memmove(s->rows + s->background, marked, s->marks * sizeof *marked);
+    return SCANT_OK;
+}
+
+static void choose_picks(scene *s) {
+    const scant_picks *picks = s->picks;
+    report_sample stars = report_sample_begin(picks->count, PICKS);
+    size_t *rows = s->rows + s->background + s->marks;
+    for (size_t i = 0; i < picks->count; i++) {
+        double weight = picks->items[i].weight;
+        s->top_weight = fmax(s->top_weight, weight);
+        s->weighted = s->weighted || weight != picks->items[0].weight;
+        if (!report_sample_takes(&stars)) continue;
+        s->ranks[s->stars] = i;
+        rows[s->stars++] = picks->items[i].index;
+    }
+}
+
+static scant_status scene_rows(scant__arena *arena, const select_pool *pool, scene *s) {
+    const scant_picks *picks = s->picks;
+    size_t most = most_rows(pool->n, picks->count) + 1;
+    uint64_t *picked = scant__arena_zalloc(arena, pool->n / 64 + 1, sizeof *picked);
+    s->rows = scant__arena_alloc(arena, most, sizeof *s->rows);
+    s->classes = scant__arena_alloc(arena, most, sizeof *s->classes);
+    s->ranks = scant__arena_alloc(arena, most, sizeof *s->ranks);
+    s->at = scant__arena_alloc(arena, most, 2 * sizeof *s->at);
+    if (!picked || !s->rows || !s->classes || !s->ranks || !s->at) return SCANT_ENOMEM;
+    TRY(mark_picks(arena->ctx, picks, pool->n, picked));
+    s->n = pool->n;
+    s->labelled = pool->labelled;
+    for (size_t i = 0; i < pool->n; i++) {
+        bool known = pool->labelled && select_pool_label(pool, i) >= 0;
+        s->known += known && !is_set(picked, i);
+        s->others += !known && !is_set(picked, i);
+    }
+    TRY(choose_rows(arena->ctx, pool, picked, s));
+    choose_picks(s);
+    return SCANT_OK;
+}
+
+/* ---- pixels ------------------------------------------------------------------------ */
+
+typedef struct range {
+    double low, high;
+} range;
+
+static range range_of(const double *at, size_t count, size_t axis) {
+    range r = {INFINITY, -INFINITY};
+    for (size_t i = 0; i < count; i++) {
+        r.low = fmin(r.low, at[2 * i + axis]);
+        r.high = fmax(r.high, at[2 * i + axis]);
+    }
+    return r;
+}
+
+/* Pixels a unit; 0 where all is in one place. Halves, as a range may overflow. */
+static double scale_for(range r, double room) {
+    double half = r.high / 2 - r.low / 2;
+    return half > 0 ? room / 2 / half : 0;
+}
+
+static void to_pixels(scene *s) {
+    size_t count = s->background + s->marks + s->stars;
+    double room[2] = {RIGHT - LEFT - 2 * INSIDE, BOTTOM - TOP - 2 * INSIDE};
+    double centre[2] = {(RIGHT + LEFT) / 2.0, (BOTTOM + TOP) / 2.0}, scale[2], middle[2];
+    for (size_t a = 0; a < 2; a++) {
+        range r = range_of(s->at, count, a);
+        scale[a] = scale_for(r, room[a]);
+        middle[a] = r.low / 2 + r.high / 2;
+    }
+    double least = fmin(scale[0], scale[1]), most = fmax(scale[0], scale[1]);
+    s->apart = least > 0 && most > FLAT * least;
+    if (!s->apart) scale[0] = scale[1] = least > 0 ? least : most;
+    for (size_t i = 0; i < count; i++)
+        for (size_t a = 0; a < 2; a++) {
+            double offset = (s->at[2 * i + a] - middle[a]) * scale[a];
+            s->at[2 * i + a] = centre[a] + (a ? -offset : offset); /* up is more */
+        }
+}
+
+/* ---- drawing ----------------------------------------------------------------------- */
+
+static const char style[] =
+    "<style>"
+    "text{font-family:system-ui,sans-serif;font-size:12px;fill:#1b1f24}"
+    ".name{font-size:16px;font-weight:bold}"
+    ".soft{fill:#57606a}"
+    ".paper{fill:#fff}"
+    ".frame{fill:none;stroke:#d0d7de}"
+    ".pool{fill:none;stroke:#a3adb8;stroke-width:4;stroke-linecap:round;"
+    "stroke-opacity:.75}"
+    ".mark{stroke:#1b1f24;stroke-width:.8}"
+    ".pick circle{fill:#1b1f24;stroke:#fff;stroke-width:1.2}"
+    ".pick text{font-size:9px;font-weight:bold;text-anchor:middle;fill:#fff}"
+    ".pick .beside{text-anchor:start;fill:#1b1f24;stroke:#fff;stroke-width:3;"
+    "paint-order:stroke}"
+    "@media(prefers-color-scheme:dark){"
+    "text{fill:#e6edf3}.soft{fill:#9aa4af}.paper{fill:#14171c}.frame{stroke:#3a424c}"
+    ".pool{stroke:#66707c}.mark{stroke:#e6edf3}"
+    ".pick circle{fill:#f6f8fa;stroke:#14171c}.pick text{fill:#14171c}"
+    ".pick .beside{fill:#f6f8fa;stroke:#14171c}}"
+    "</style>\n";
+
+static const char *const colours[COLOURS] = {"#e69f00", "#56b4e9", "#009e73", "#f0e442",
+                                             "#0072b2", "#d55e00", "#cc79a7"};
+
+/* From a mark's centre on: a circle, a square, a triangle, a diamond. */
+static const char *const shapes[SHAPES] = {"m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z",
+                                           "m-4-4h8v8h-8z", "m0-5.5l5 9h-10z",
+                                           "m0-5.5l5.5 5.5l-5.5 5.5l-5.5-5.5z"};
+
+static void add_point(report_text *out, double x, double y) {
+    report_add(out, "M");
+    report_add_tenths(out, x);
+    report_add(out, " ");
+    report_add_tenths(out, y);
+}
+
+static void add_words(report_text *out, double x, double y, const char *class_name) {
+    report_add(out, "<text x=\"");
+    report_add_tenths(out, x);
+    report_add(out, "\" y=\"");
+    report_add_tenths(out, y);
+    report_addf(out, "\"%s%s%s>", class_name ? " class=\"" : "",
+                class_name ? class_name : "", class_name ? "\"" : "");
+}
+
+static void draw_background(report_text *out, const scene *s) {
+    if (!s->background) return;
+    report_add(out, "<path class=\"pool\" d=\"");
+    for (size_t i = 0; i < s->background; i++) {
+        add_point(out, s->at[2 * i], s->at[2 * i + 1]);
+        report_add(out, "h0");
+    }
+    report_add(out, "\"/>\n");
+}
+
+static void begin_mark(report_text *out, int64_t class_id) {
+    report_addf(out, "<path class=\"mark\" fill=\"%s\" d=\"",
+                colours[class_id % COLOURS]);
+}
+
+static const char *shape_of(int64_t class_id) {
+    return shapes[class_id / COLOURS % SHAPES];
+}
+
+/* Neighbours of one class share an element. */
+static void draw_marks(report_text *out, const scene *s) {
+    const double *at = s->at + 2 * s->background;
+    for (size_t i = 0; i < s->marks; i++) {
+        bool same = i > 0 && s->classes[i] == s->classes[i - 1];
+        if (!same && i > 0) report_add(out, "\"/>\n");
+        if (!same) begin_mark(out, s->classes[i]);
+        add_point(out, at[2 * i], at[2 * i + 1]);
+        report_add(out, shape_of(s->classes[i]));
+    }
+    if (s->marks) report_add(out, "\"/>\n");
+}
+
+static double radius(const scene *s, double weight) {
+    bool numbered = s->picks->count <= NUMBERED;
+    if (s->weighted)
+        return 3 + 7 * sqrt(s->top_weight > 0 ? fmax(0, weight) / s->top_weight : 0);
+    return numbered ? 7.5 : s->stars <= 300 ? 4.5 : 3.5;
+}
+
+static void draw_pick(report_text *out, const scene *s, size_t i) {
+    const double *at = s->at + 2 * (s->background + s->marks + i);
+    const scant_pick *pick = &s->picks->items[s->ranks[i]];
+    bool numbered = s->picks->count <= NUMBERED;
+    bool explained = s->picks->count <= EXPLAINED;
+    if (explained) {
+        report_addf(out, "<g><title>pick %zu: row %zu, score ", s->ranks[i] + 1,
+                    pick->index);
+        report_add_number(out, pick->score);
+        if (s->weighted) {
+            report_add(out, ", weight ");
+            report_add_number(out, pick->weight);
+        }
+        report_add(out, "</title>");
+    }
+    double r = radius(s, pick->weight);
+    report_add(out, "<circle cx=\"");
+    report_add_tenths(out, at[0]);
+    report_add(out, "\" cy=\"");
+    report_add_tenths(out, at[1]);
+    report_add(out, "\" r=\"");
+    report_add_tenths(out, r);
+    report_add(out, "\"/>");
+    if (numbered) {
+        bool inside = !s->weighted;
+        add_words(out, at[0] + (inside ? 0 : r + 2), at[1] + 3, inside ? NULL : "beside");
+        report_addf(out, "%zu</text>", s->ranks[i] + 1);
+    }
+    report_add(out, explained ? "</g>\n" : "\n");
+}
+
+/* The best last, so that it lies on top. */
+static void draw_picks(report_text *out, const scene *s) {
+    report_add(out, "<g class=\"pick\">\n");
+    for (size_t i = s->stars; i-- > 0;) draw_pick(out, s, i);
+    report_add(out, "</g>\n");
+}
+
+/* ---- words ------------------------------------------------------------------------- */
+
+static void draw_axis(report_text *out, const scene *s, size_t d, size_t axis) {
+    if (d == 1 && axis == 1) return;
+    if (axis == 0)
+        report_addf(out, "<text class=\"soft\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
+                    (LEFT + RIGHT) / 2, BOTTOM + 22);
+    else
+        report_addf(out,
+                    "<text class=\"soft\" transform=\"translate(%d %d) rotate(-90)\" "
+                    "text-anchor=\"middle\">",
+                    LEFT - 14, (TOP + BOTTOM) / 2);
+    if (s->axes.components)
+        report_addf(out, "principal component %zu (%d%% of the variance)", axis + 1,
+                    (int)lround(100 * s->axes.share[axis]));
+    else
+        report_addf(out, "feature %zu", axis);
+    if (s->apart) report_add(out, ", to its own scale");
+    report_add(out, "</text>\n");
+}
+
+static void add_name(report_text *out, const scene *s) {
+    if (s->picks->strategy) report_add_escaped(out, s->picks->strategy);
+    report_addf(out, "%s%zu of %zu rows picked", s->picks->strategy ? ": " : "",
+                s->picks->count, s->n);
+}
+
+static void draw_head(report_text *out, const scene *s, size_t d) {
+    report_addf(out,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+                "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
+                WIDTH, HEIGHT, WIDTH, HEIGHT);
+    add_name(out, s);
+    report_add(out, "</title>\n");
+    report_add(out, style);
+    report_addf(out,
+                "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n"
+                "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
+                WIDTH, HEIGHT, LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP);
+    add_words(out, LEFT, 28, "name");
+    add_name(out, s);
+    report_add(out, "</text>\n");
+    add_words(out, LEFT, 50, "soft");
+    report_addf(out, "%zu labelled before, %zu left, %zu feature%s</text>\n", s->labelled,
+                s->others, d, d == 1 ? "" : "s");
+    draw_axis(out, s, d, 0);
+    draw_axis(out, s, d, 1);
+}
+
+/* A line of the legend: its words; returns where the next one stands. */
+SCANT__PRINTF(4, 5)
+static double legend_words(report_text *out, double y, const char *class_name,
+                           const char *format, ...) {
+    char words[80];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    add_words(out, LEGEND + 14, y + 4, class_name);
+    report_add_escaped(out, words);
+    report_add(out, "</text>\n");
+    return y + LINE;
+}
+
+static double legend_picks(report_text *out, const scene *s, double y) {
+    if (!s->stars) return y;
+    report_addf(out, "<g class=\"pick\"><circle cx=\"%d\" cy=\"%d\" r=\"5\"/></g>\n",
+                LEGEND, (int)y);
+    y = legend_words(out, y, NULL, "picked (%zu)", s->picks->count);
+    if (s->stars < s->picks->count)
+        y = legend_words(out, y - 4, "soft", "%zu of them drawn", s->stars);
+    if (s->picks->count <= NUMBERED)
+        y = legend_words(out, y - 4, "soft", "with their ranks");
+    if (s->weighted) y = legend_words(out, y - 4, "soft", "area: weight");
+    return y;
+}
+
+static double legend_class(report_text *out, double y, int64_t class_id, size_t count) {
+    begin_mark(out, class_id);
+    add_point(out, LEGEND, y);
+    report_add(out, shape_of(class_id));
+    report_add(out, "\"/>\n");
+    add_words(out, LEGEND + 14, y + 4, NULL);
+    report_addf(out, "labelled as %" PRId64 " (%zu)</text>\n", class_id, count);
+    return y + LINE;
+}
+
+static int by_value(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Spoils s->classes. */
+static double legend_classes(report_text *out, scene *s, double y) {
+    size_t shown = 0, more = 0;
+    qsort(s->classes, s->marks, sizeof *s->classes, by_value);
+    for (size_t i = 0, end; i < s->marks; i = end) {
+        for (end = i + 1; end < s->marks && s->classes[end] == s->classes[i];) end++;
+        if (shown++ < CLASSES)
+            y = legend_class(out, y, s->classes[i], end - i);
+        else
+            more++;
+    }
+    if (more) y = legend_words(out, y - 4, "soft", "and %zu more classes", more);
+    if (s->marks < s->known)
+        y = legend_words(out, y - 4, "soft", "%zu of them drawn", s->marks);
+    return y;
+}
+
+static void draw_legend(report_text *out, scene *s) {
+    double y = legend_picks(out, s, TOP + 10);
+    y = legend_classes(out, s, y);
+    if (!s->background) return;
+    report_add(out, "<path class=\"pool\" d=\"");
+    add_point(out, LEGEND, y);
+    report_add(out, "h0\"/>\n");
+    y = legend_words(out, y, NULL, "unlabelled (%zu)", s->others);
+    if (s->background < s->others)
+        legend_words(out, y - 4, "soft", "%zu of them drawn", s->background);
+}
+
+/* ---- all together ------------------------------------------------------------------ */
+
+/* Text that a picture takes at most: a point, a mark, a pick. */
+static size_t text_bytes(size_t n, size_t picks) {
+    size_t stars = lesser(picks, PICKS), explained = picks <= EXPLAINED ? stars : 0;
+    return (16 << 10) + lesser(n, BACKGROUND) * 16 + lesser(n, LABELLED) * 128 +
+           stars * 64 + explained * 256;
+}
+
+static size_t plot_memory(const scant_ctx *ctx, const select_pool *pool, size_t picks) {
+    size_t most = most_rows(pool->n, picks) + 1, words = pool->n / 64 + 1;
+    size_t lists = la_size_mul(most, 3 * sizeof(size_t) + 2 * sizeof(double));
+    lists = la_size_add(lists, 5 * scant__alloc_cost(64) + 1024);
+    lists = la_size_add(lists, la_size_mul(words, sizeof(uint64_t)));
+    size_t drawing = report_text_memory(text_bytes(pool->n, picks));
+    size_t finding = report_project_memory(pool, most, ctx->threads);
+    return la_size_add(lists, finding > drawing ? finding : drawing);
+}
+
+static scant_status check_memory(scant_ctx *ctx, const select_pool *pool, size_t need) {
+    if (need <= ctx->cap) return SCANT_OK;
+    return scant__fail(ctx, SCANT_ENOMEM,
+                       "a plot of %zu rows of %zu features needs %zu bytes (%zu MB), but "
+                       "only %zu (%zu MB) are allowed",
+                       pool->n, pool->d, need, (need >> 20) + 1, ctx->cap,
+                       ctx->cap >> 20);
+}
+
+static scant_status open_pool(scant_ctx *ctx, const scant_evidence *evidence,
+                              select_pool *pool) {
+    scant_evidence used = {.features = evidence->features, .labels = evidence->labels};
+    return select_pool_open(ctx, &used, SCANT_FEATURES, "a plot", pool);
+}
+
+scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence, size_t picks,
+                             size_t *memory) {
+    select_pool pool;
+    *memory = 0;
+    TRY(open_pool(ctx, evidence, &pool));
+    picks = lesser(picks, pool.n);
+    *memory = la_size_add(ctx->used, plot_memory(ctx, &pool, picks));
+    *memory = la_size_add(*memory, la_size_mul(picks, sizeof(scant_pick)));
+    *memory = la_size_add(*memory, 16 << 10); /* what else picks hold */
+    return check_memory(ctx, &pool, *memory);
+}
+
+static scant_status plot(scant__arena *arena, const scant_evidence *evidence,
+                         const scant_picks *picks, report_text *out) {
+    scant_ctx *ctx = arena->ctx;
+    select_pool pool;
+    scene s = {.picks = picks};
+    TRY(open_pool(ctx, evidence, &pool));
+    if (pool.n != picks->rows)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: has %zu rows, but the picks are of a pool of %zu",
+                           scant_array_name(pool.features), pool.n, picks->rows);
+    size_t need = la_size_add(ctx->used, plot_memory(ctx, &pool, picks->count));
+    TRY(check_memory(ctx, &pool, need));
+    TRY(select_pool_read(arena, &pool));
+    TRY(scene_rows(arena, &pool, &s));
+    size_t count = s.background + s.marks + s.stars;
+    TRY(report_project(arena, &pool, s.rows, count, s.at, &s.axes));
+    to_pixels(&s);
+    draw_head(out, &s, pool.d);
+    draw_background(out, &s);
+    draw_marks(out, &s);
+    draw_picks(out, &s);
+    draw_legend(out, &s);
+    report_add(out, "</svg>\n");
+    return SCANT_OK;
+}
+
+scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *evidence,
+                              const scant_picks *picks, void **bytes, size_t *size) {
+    scant__arena arena;
+    report_text out;
+    *bytes = NULL;
+    *size = 0;
+    scant__arena_init(&arena, ctx);
+    report_text_init(&out, ctx);
+    scant_status status = plot(&arena, evidence, picks, &out);
+    scant__arena_end(&arena);
+    if (status == SCANT_OK) return report_text_take(&out, bytes, size);
+    scant__free(ctx, out.data);
+    return status;
+}
