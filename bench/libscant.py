@@ -29,7 +29,7 @@ class Setting(ctypes.Structure):
 
 class SelectOpts(ctypes.Structure):
     _fields_ = [("seed", c_uint64), ("settings", POINTER(Setting)), ("n_settings", c_size_t),
-                ("state", c_char_p), ("state_size", c_size_t)]
+                ("state", c_char_p), ("state_size", c_size_t), ("state_name", c_char_p)]
 
 
 class Pick(ctypes.Structure):

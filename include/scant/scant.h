@@ -236,6 +236,7 @@ typedef struct scant_select_opts {
      * call (SCANT_STATE); NULL: this is the first. */
     const char *state;
     size_t state_size;
+    const char *state_name; /* what messages call it; NULL: "the state" */
 } scant_select_opts;
 
 typedef struct scant_pick {
@@ -301,7 +302,8 @@ SCANT_API scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
  * first two principal components), labelled rows in the colours of their classes, picks
  * on top. Of a large pool an even sample is drawn, and every pick up to some thousands.
  * Other evidence is not looked at. picks may be the caller's own: rows, count and items
- * count. *bytes is new: scant_bytes_free() ends it. The same bytes at any thread count. */
+ * count. *bytes is new: scant_bytes_free() ends it. The same bytes at any thread count.
+ */
 SCANT_API scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *evidence,
                                         const scant_picks *picks, void **bytes,
                                         size_t *size);

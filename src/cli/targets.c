@@ -181,6 +181,7 @@ int select_read_state(select_job *job) {
     if (number) return cannot_read(path, strerror(number));
     job->opts.state = job->state.data ? job->state.data : "";
     job->opts.state_size = job->state.size;
+    job->opts.state_name = job->args.state;
     return CLI_DONE;
 }
 

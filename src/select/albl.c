@@ -53,8 +53,8 @@ typedef struct bandit {
 /* ---- the state as text ----------------------------------------------------------- */
 
 static scant_status damaged(const select_req *req, const char *what) {
-    return scant__fail(req->ctx, SCANT_EINPUT,
-                       "the state is not one that albl has left: %s", what);
+    return scant__fail(req->ctx, SCANT_EINPUT, "%s: not a state that albl has left: %s",
+                       req->state_name, what);
 }
 
 static bool number_within(const json_t *value, double low, double high, double *out) {
@@ -74,11 +74,10 @@ static scant_status read_picked(const select_req *req, const json_t *list, bandi
             return damaged(req,
                            "'picked' has an entry that is no row with a probability");
         if ((uint64_t)at >= req->pool.n)
-            return scant__fail(
-                req->ctx, SCANT_EINPUT,
-                "the state has picked row %lld, but the pool has %zu rows: "
-                "it belongs to another pool",
-                (long long)at, req->pool.n);
+            return scant__fail(req->ctx, SCANT_EINPUT,
+                               "%s: has picked row %lld, but the pool has %zu rows: it "
+                               "belongs to another pool",
+                               req->state_name, (long long)at, req->pool.n);
         b->n_picked += b->picked_by[at] == 0;
         b->picked_by[at] = p;
     }
@@ -117,10 +116,11 @@ static scant_status parse_state(const select_req *req, bandit *b) {
     if (!req->state) return SCANT_OK;
     json_t *root = json_loadb(req->state, req->state_size, JSON_REJECT_DUPLICATES, &why);
     if (!root && json_error_code(&why) == json_error_out_of_memory)
-        return scant__fail(req->ctx, SCANT_ENOMEM, "out of memory reading the state");
+        return scant__fail(req->ctx, SCANT_ENOMEM, "%s: out of memory reading it",
+                           req->state_name);
     if (!root)
-        return scant__fail(req->ctx, SCANT_EINPUT, "the state is no JSON: line %d: %s",
-                           why.line, why.text);
+        return scant__fail(req->ctx, SCANT_EINPUT, "%s: is no JSON: line %d: %s",
+                           req->state_name, why.line, why.text);
     scant_status s = read_state(req, root, b);
     json_decref(root);
     return s;

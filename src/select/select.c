@@ -41,7 +41,8 @@ static scant_status begin(scant__arena *arena, const char *name,
                         .strategy = strategy,
                         .seed = o.seed,
                         .state = o.state,
-                        .state_size = o.state_size};
+                        .state_size = o.state_size,
+                        .state_name = o.state_name ? o.state_name : "the state"};
     TRY(select_options_resolve(arena, strategy, o.settings, o.n_settings, &req->values));
     return find_way(req, given);
 }

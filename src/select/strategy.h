@@ -31,7 +31,8 @@ typedef struct select_req {
     size_t n_info;
     const char *state; /* from the call before; NULL: none */
     size_t state_size;
-    char *next_state; /* for the next: in the arena; NULL: none */
+    const char *state_name; /* for messages */
+    char *next_state;       /* for the next: in the arena; NULL: none */
     size_t next_state_size;
 } select_req;
 
