@@ -2,26 +2,35 @@
 """What each strategy promises, computed the slow and obvious way in float64.
 
 Nothing here is fast or clever on purpose: gradients are built whole, distances are sums of
-squared differences, every step of a greedy choice looks at every row. The last part is a test
-case that runs a strategy and judges what it prints against that.
+squared differences, every step of a greedy choice looks at every row. The families that need
+more have a file each; judge.py runs strategies and judges what they print against all that.
 """
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from scantcli import Case, run
+# ---- what may differ ------------------------------------------------------------------
 
-# ---- the worked example -----------------------------------------------------------------
-
-# Six rows of three classes and two features, and two labelled rows.
-FIXTURE_Z = np.array([[2, 0, -1], [.5, .4, .3], [1, 1, -2], [-1, 2, .5], [0, 0, 3], [.2, -.3, .1]])
-FIXTURE_H = np.array([[1, 0], [0, 1], [1, 1], [2, -1], [-1, .5], [.5, .5]])
-FIXTURE_LABELLED_Z = np.array([[1, 0, 0], [0, 1, -1.0]])
-FIXTURE_LABELLED_H = np.array([[1, 2], [-2, 1.0]])
-FIXTURE_LABELS = np.array([-1, -1, -1, -1, -1, -1, 0, 1])
-# Its values are given to six decimals.
+# Scores in double, printed with nine digits: half a unit of the ninth is 5e-9 of a number that
+# begins with 1, at most. A softmax is known to a few 1e-16 a class, or to 2e-15 where its terms
+# are rounded so that their order does not matter; 1 - p keeps that error whatever remains.
+SCORE_RELATIVE = 6e-9
+SCORE_ABSOLUTE = 2e-15  # a class
+# Two rows whose true scores differ by less may stand in either order: the last bits of a sum
+# depend on its order.
+SAME_SCORE = 1e-13
+# Values given to six decimals.
 SIX = 6e-7
+# What the contract grants to distances in float32.
+DISTANCE_RELATIVE = 1e-5
+# Sums in double of thousands of terms, printed in full: of the sum of the terms' sizes.
+SUMS = 1e-12
+# Results of many steps, each of which sums in double, where no choice hangs by a thread.
+STEPS = 1e-8
+# What the contract grants to lambda, of the largest eigenvalue.
+LAMBDA = 1e-10
+# Where a logarithm's argument is held to at least 1e-12, x log x is off by less than this.
+CLAMPED = 4e-13
 
 # ---- the pool ---------------------------------------------------------------------------
 
@@ -34,8 +43,8 @@ def real(array):
 def softmax(logits, dtype=np.float64):
     """In long double 1 - p of a sure row keeps the digits that float64 loses."""
     Z = np.asarray(logits).astype(dtype)
-    E = np.exp(Z - Z.max(axis=1, keepdims=True))
-    return E / E.sum(axis=1, keepdims=True)
+    E = np.exp(Z - Z.max(axis=-1, keepdims=True))
+    return E / E.sum(axis=-1, keepdims=True)
 
 
 def allowed(n, labels=None, candidates=None):
@@ -165,9 +174,13 @@ class CoresetSteps:
 # ---- badge ------------------------------------------------------------------------------
 
 
-def badge_rows(P, H):
-    """The dense gradients a x h+ (n, C*d), a = p - e of the first arg max. H is h+."""
-    A = residuals(P, real(P).argmax(axis=1))
+def loss_gradients(P, H, labels=None):
+    """The dense gradients a x h+ (n, C*d), a = p - e of the label where there is one, else of
+    the first arg max. H is h+."""
+    classes = real(P).argmax(axis=1)
+    if labels is not None:
+        classes = np.where(np.asarray(labels) >= 0, labels, classes)
+    A = residuals(P, classes)
     return (A[:, :, None] * H[:, None, :]).reshape(len(A), -1)
 
 
@@ -199,6 +212,21 @@ def badge_pair_law(D, rows, first):
                 if q > 0:
                     law[i, j] = p * q
     return law
+
+
+# ---- dynamic ----------------------------------------------------------------------------
+
+
+def speed(G, rows):
+    """G(S): the squared length of the summed gradient of rows."""
+    total = G[list(rows)].sum(axis=0)
+    return (total * total).sum()
+
+
+def dynamic(G, labelled, gamma):
+    """|g|^2 + gamma g.sum over labelled of g; gamma inf: the second term alone."""
+    inner = (G * G[list(labelled)].sum(axis=0)).sum(axis=1)
+    return inner if np.isinf(gamma) else (G * G).sum(axis=1) + gamma * inner
 
 
 # ---- chance -----------------------------------------------------------------------------
@@ -250,168 +278,3 @@ def draw_positions(D, rows, picks, rng, by_distance):
         near = np.minimum(near, D[pick])
         left[pick] = 0
     return positions
-
-
-# ---- judging the program ----------------------------------------------------------------
-
-SCORED = {"confidence": confidence, "margin": margin, "entropy": entropy}
-STRATEGIES = ("random", "confidence", "margin", "entropy", "egl", "coreset", "badge")
-NEEDS = {"random": ("features",), "confidence": ("probs",), "margin": ("probs",),
-         "entropy": ("probs",), "egl": ("probs", "features"), "coreset": ("features",),
-         "badge": ("probs", "features")}
-
-HEADER = "rank,index,weight,score"
-
-# Scores in double, printed with nine digits: half a unit of the ninth is 5e-9 of a number that
-# begins with 1, at most. A softmax is known to a few 1e-16 a class, or to 2e-15 where its terms
-# are rounded so that their order does not matter; 1 - p keeps that error whatever remains.
-SCORE_RELATIVE = 6e-9
-SCORE_ABSOLUTE = 2e-15  # a class
-# Two rows whose true scores differ by less may stand in either order: the last bits of a sum
-# depend on its order.
-SAME_SCORE = 1e-13
-# What the contract grants to distances in float32.
-DISTANCE_RELATIVE = 1e-5
-
-
-class StrategyCase(Case):
-    """Runs strategies and judges what they print."""
-
-    def inputs(self, **arrays):
-        """Saves the arrays that are not None and returns the flags that name them."""
-        args = []
-        for flag, array in arrays.items():
-            if array is not None:
-                args += ["--" + flag, self.save(flag, np.ascontiguousarray(array))]
-        return args
-
-    def pick(self, strategy, batch, args, **opts):
-        """Indices and scores of a run that succeeds, the form of its table checked."""
-        return self.read_table(self.ok("select", strategy, "--batch", batch, *args,
-                                       *self.settings(opts)))
-
-    @staticmethod
-    def settings(opts):
-        seed = ["--seed", opts.pop("seed")] if "seed" in opts else []
-        return seed + [word for key, value in opts.items() for word in ("--opt", f"{key}={value}")]
-
-    def read_table(self, text):
-        lines = text.splitlines()
-        self.assertEqual(lines[0], HEADER)
-        indices, scores = [], []
-        for rank, line in enumerate(lines[1:], 1):
-            cells = line.split(",")
-            self.assertEqual([cells[0], cells[2]], [str(rank), "1"], line)
-            indices.append(int(cells[1]))
-            scores.append(float(cells[3]))
-        return indices, scores
-
-    def pick_with_seeds(self, strategy, batch, args, seeds, **opts):
-        """The indices picked with each seed, two processes at a time."""
-        def one(seed):
-            done = run("select", strategy, "--batch", batch, "--threads", 1, "--seed", seed,
-                       *args, *self.settings(dict(opts)))
-            self.assertEqual(done.returncode, 0, done.stderr)
-            return self.read_table(done.stdout)[0]
-
-        with ThreadPoolExecutor(2) as pool:
-            return list(pool.map(one, seeds))
-
-    def assert_law(self, counts, chances):
-        statistic, limit = chi_square(counts, chances)
-        self.assertLess(statistic, limit, "the frequencies do not follow the law")
-
-    def assert_uniform(self, positions, bins=40):
-        counts, _ = np.histogram(positions, bins=bins, range=(0, 1))
-        self.assert_law(counts, np.full(bins, 1 / bins))
-
-    def judge_rows(self, indices, rows, batch):
-        """What holds for every strategy."""
-        self.assertEqual(len(indices), min(batch, len(rows)))
-        self.assertEqual(len(set(indices)), len(indices), "a row picked twice")
-        self.assertLessEqual(set(indices), set(int(i) for i in rows), "a row not allowed")
-
-    def judge_scores(self, picked, truth, rows, batch, rounding):
-        """picked is the batch largest of truth, each with its score. rounding is the error
-        that a row's score may have however small it is."""
-        indices, scores = picked
-        self.judge_rows(indices, rows, batch)
-        expected = [truth[i] for i in ranked(truth, rows, batch)]
-        for rank, (i, score, best) in enumerate(zip(indices, scores, expected), 1):
-            where = f"rank {rank}, row {i}: score {score}, truth {truth[i]}, best {best}"
-            self.assertLessEqual(abs(score - truth[i]),
-                                 SCORE_RELATIVE * abs(truth[i]) + rounding[i], where)
-            self.assertLessEqual(abs(truth[i] - best), SAME_SCORE * abs(best) + rounding[i], where)
-
-    def judge_coreset(self, picked, X, rows, batch, labelled=(), blur=0.0):
-        """Every pick is a farthest row from what was there before it, and says how far. Rows
-        themselves are known to blur: 0 unless the program had to scale them."""
-        indices, scores = picked
-        self.judge_rows(indices, rows, batch)
-        steps = CoresetSteps(X, rows, labelled)
-        for rank, (i, score) in enumerate(zip(indices, scores), 1):
-            worth, best = steps.worth(), steps.worth()[steps.best()]
-            where = f"rank {rank}, row {i}: score {score}, truth {abs(worth[i])}, best {abs(best)}"
-            self.assertLessEqual(abs(score - abs(worth[i])),
-                                 DISTANCE_RELATIVE * abs(worth[i]) + blur, where)
-            # Two distances, each right to the tolerance, may change places.
-            self.assertGreaterEqual(worth[i], best - 2 * (DISTANCE_RELATIVE * abs(best) + blur),
-                                    where)
-            steps.take(i)
-
-    def judge_badge(self, picked, G, rows, batch):
-        """The first has the largest norm; each later one says its squared distance to those
-        before, and has one unless nothing has. G is dense."""
-        indices, scores = picked
-        self.judge_rows(indices, rows, batch)
-        if not indices:
-            return
-        N = (G * G).sum(axis=1)
-        first = indices[0]
-        self.assertGreaterEqual(N[first], N[rows].max() * (1 - 2 * DISTANCE_RELATIVE))
-        self.assertLessEqual(abs(scores[0] - N[first]), DISTANCE_RELATIVE * N[first])
-        near, nearest = ((G - G[first]) ** 2).sum(axis=1), np.full(len(G), first)
-        left = np.zeros(len(G), bool)
-        left[rows] = True
-        left[first] = False
-        for rank, (i, score) in enumerate(zip(indices[1:], scores[1:]), 2):
-            where = f"rank {rank}, row {i}: score {score}, truth {near[i]}"
-            self.assertLessEqual(abs(score - near[i]),
-                                 DISTANCE_RELATIVE * max(N[i], N[nearest[i]]), where)
-            self.assertGreaterEqual(score, 0, where)
-            if near[i] == 0:
-                self.assertLessEqual(near[left].max(), DISTANCE_RELATIVE * N[rows].max(),
-                                     where + ": a copy while others are apart")
-            distance = ((G - G[i]) ** 2).sum(axis=1)
-            nearest = np.where(distance < near, i, nearest)
-            near = np.minimum(near, distance)
-            left[i] = False
-
-    def judge(self, strategy, batch, args, features=None, probs=None, logits=None, labels=None,
-              candidates=None, seed=None, bias=None, normalise=0):
-        """Runs a strategy on what args names and judges it by the same arrays; its picks."""
-        opts = {"seed": seed, "bias": bias, "normalise": normalise or None}
-        picked = self.pick(strategy, batch, args,
-                           **{key: value for key, value in opts.items() if value is not None})
-        n = len(next(a for a in (features, probs, logits) if a is not None))
-        rows = allowed(n, labels, candidates)
-        P = softmax(logits, np.longdouble) if logits is not None else probs
-        if strategy == "random":
-            self.judge_rows(picked[0], rows, batch)
-            self.assertLessEqual(set(picked[1]), {0.0})
-        elif strategy in SCORED:
-            rounding = np.full(n, SCORE_ABSOLUTE * P.shape[1])
-            self.judge_scores(picked, SCORED[strategy](P), rows, batch, rounding)
-        elif strategy == "egl":
-            H = embed(features, 1 if bias is None else bias, normalise)
-            rounding = SCORE_ABSOLUTE * P.shape[1] * np.sqrt((H * H).sum(axis=1))
-            self.judge_scores(picked, egl(P, H), rows, batch, rounding)
-        elif strategy == "coreset":
-            labelled = [] if labels is None else np.flatnonzero(np.asarray(labels) != -1)
-            # Unit length is reached to a few units in the last place of the type used.
-            blur = normalise * (1e-14 if np.asarray(features).itemsize == 8 else 1e-6)
-            self.judge_coreset(picked, embed(features, 0, normalise), rows, batch, labelled, blur)
-        else:
-            G = badge_rows(P, embed(features, bias or 0, normalise))
-            self.judge_badge(picked, G, rows, batch)
-        return picked

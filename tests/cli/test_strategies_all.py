@@ -1,69 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every strategy promises whatever the pool: sizes, types, labels, candidates, threads."""
+import json
 import os
 import unittest
 
 import numpy as np
 
-from reference import HEADER, NEEDS, STRATEGIES, StrategyCase, noise, softmax
+from judge import HEADER, STRATEGIES, WAYS, WEIGHTED, StrategyCase, evidence, needed
+from reference import softmax
 from scantcli import run
 
 ORDERS = ("<", ">")
-POOLS = int(os.environ.get("SCANT_SOAK", 300))  # random pools; make soak draws many
+POOLS = int(os.environ.get("SCANT_SOAK", 1000))  # random pools; make soak draws many
+# Those that may pick fewer rows than were asked for.
+FEWER = ("bss",)
 
 
-def needed(strategy, features, probs, **more):
-    """The arrays a strategy needs, and more, by the name of their flags."""
-    return {"features": features if "features" in NEEDS[strategy] else None,
-            "probs": probs if "probs" in NEEDS[strategy] else None, **more}
+def with_features(strategy):
+    return "features" in WAYS[strategy][0]
 
 
 class Sizes(StrategyCase):
     def warned(self, strategy, batch, arrays):
         """stdout of a run that succeeds and says something on stderr."""
-        done = run("select", strategy, "--batch", batch, *self.inputs(**arrays))
+        done = run(*self.command(strategy, batch, self.inputs(**arrays)))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotEqual(done.stderr.strip(), "")
         return done.stdout
 
     def each(self, n):
-        H, Z = noise(n, n, 3, 4)
+        """Every strategy in every way."""
+        whole = evidence(n, n, d=2)
         for strategy in STRATEGIES:
-            yield strategy, needed(strategy, H, softmax(Z))
+            for way in range(len(WAYS[strategy])):
+                yield strategy, needed(strategy, whole, way)
 
     def test_one_row_is_picked(self):
         for strategy, arrays in self.each(1):
-            with self.subTest(strategy):
+            with self.subTest(strategy, given=list(arrays)):
                 self.assertEqual(self.judge(strategy, 1, self.inputs(**arrays), **arrays)[0], [0])
 
     def test_a_batch_as_large_as_the_pool_takes_all_without_a_warning(self):
-        for strategy, arrays in self.each(7):
-            with self.subTest(strategy):
+        for strategy, arrays in self.each(8):
+            with self.subTest(strategy, given=list(arrays)):
                 args = self.inputs(**arrays)
-                self.judge(strategy, 7, args, **arrays)
-                self.assertEqual(run("select", strategy, "--batch", 7, *args).stderr, "")
+                self.judge(strategy, 8, args, **arrays)
+                self.assertEqual(run(*self.command(strategy, 8, args)).stderr, "")
 
     def test_a_batch_larger_than_the_pool_takes_all_and_warns(self):
         for strategy, arrays in self.each(7):
-            with self.subTest(strategy):
-                indices, _ = self.read_table(self.warned(strategy, 8, arrays))
-                self.assertEqual(sorted(indices), list(range(7)))
+            with self.subTest(strategy, given=list(arrays)):
+                indices, _ = self.read_table(self.warned(strategy, 8, arrays),
+                                             strategy in WEIGHTED)
+                if strategy not in FEWER:
+                    self.assertEqual(sorted(indices), list(range(7)))
+                self.judge(strategy, 8, self.inputs(**arrays), **arrays)
 
     def test_with_everything_labelled_the_header_stands_alone(self):
         for strategy, arrays in self.each(7):
-            with self.subTest(strategy):
+            with self.subTest(strategy, given=list(arrays)):
                 arrays["labels"] = np.zeros(7, np.int64)
                 self.assertEqual(self.warned(strategy, 3, arrays), HEADER + "\n")
 
+    def test_with_all_but_one_labelled_that_one_is_picked(self):
+        labels = np.arange(9) % 3
+        labels[6] = -1
+        for strategy, arrays in self.each(9):
+            for batch in (1, 4):
+                with self.subTest(strategy, given=list(arrays), batch=batch):
+                    arrays["labels"] = labels
+                    args = self.inputs(**arrays)
+                    self.assertEqual(self.judge(strategy, batch, args, **arrays)[0], [6])
+
     def test_an_empty_pool_is_like_nothing_unlabelled(self):
-        for strategy in STRATEGIES:
-            with self.subTest(strategy):
-                arrays = needed(strategy, np.zeros((0, 3)), np.zeros((0, 4)))
+        for strategy, arrays in self.each(0):
+            with self.subTest(strategy, given=list(arrays)):
                 self.assertEqual(self.warned(strategy, 3, arrays), HEADER + "\n")
 
     def test_an_empty_list_of_candidates_is_like_nothing_unlabelled(self):
         for strategy, arrays in self.each(7):
-            with self.subTest(strategy):
+            with self.subTest(strategy, given=list(arrays)):
                 arrays["candidates"] = np.zeros(0, np.int64)
                 self.assertEqual(self.warned(strategy, 3, arrays), HEADER + "\n")
 
@@ -72,7 +88,7 @@ class Sizes(StrategyCase):
         labels[::5] = 2
         candidates = np.array([39, 3, 10, 7, 8, 21, 22, 3, 35], np.uint16)
         for strategy, arrays in self.each(40):
-            with self.subTest(strategy):
+            with self.subTest(strategy, given=list(arrays)):
                 arrays.update(labels=labels, candidates=candidates)
                 args = self.inputs(**arrays)
                 for batch in (1, 4, 6):
@@ -80,81 +96,91 @@ class Sizes(StrategyCase):
 
     def test_widths_that_fill_no_register(self):
         for d in (*range(1, 18), 33, 100):
-            H, Z = noise(d, 50, d, 5)
+            whole = evidence(d, 50, d, 5)
             for dtype in ("f4", "f8"):
-                arrays = {"features": H.astype(dtype), "probs": softmax(Z).astype(dtype)}
-                for strategy in ("egl", "coreset", "badge"):
+                for strategy in filter(with_features, STRATEGIES):
                     with self.subTest(strategy, d=d, dtype=dtype):
-                        args = self.inputs(**needed(strategy, **arrays))
-                        self.judge(strategy, 20, args, **arrays)
+                        arrays = needed(strategy, whole)
+                        arrays["features"] = arrays["features"].astype(dtype)
+                        self.judge(strategy, 20, self.inputs(**arrays), **arrays)
 
     def test_class_counts_that_fill_no_register(self):
         for classes in (*range(2, 18), 33, 100, 1000):
-            H, Z = noise(classes, 50, 4, classes)
+            whole = evidence(classes, 50, 4, classes)
             for dtype in ("f4", "f8"):
-                arrays = {"features": H.astype(dtype), "logits": Z.astype(dtype)}
-                for strategy in ("confidence", "margin", "entropy", "egl", "badge"):
+                for strategy in STRATEGIES:
+                    arrays = needed(strategy, whole)
+                    if not {"probs", "samples"} & set(arrays):
+                        continue
                     with self.subTest(strategy, classes=classes, dtype=dtype):
-                        used = dict(arrays)
-                        if "features" not in NEEDS[strategy]:
-                            del used["features"]
-                        self.judge(strategy, 20, self.inputs(**used), **arrays)
+                        for name in {"probs", "samples", "calibrated"} & set(arrays):
+                            arrays[name] = arrays[name].astype(dtype)
+                        self.judge(strategy, 20, self.inputs(**arrays), **arrays)
 
 
 class Types(StrategyCase):
     def test_features_of_every_type_and_byte_order_enter_exactly(self):
-        H, Z = noise(1, 60, 9, 4)
-        P = softmax(Z)
+        whole = evidence(1, 60, 9)
         for code in ("f2", "f4", "f8", "u1"):
             for order in ORDERS if code != "u1" else ("|",):
+                H = whole["features"]
                 typed = (np.abs(H) * 90).astype("u1") if code == "u1" else H.astype(order + code)
-                for strategy in ("egl", "coreset", "badge"):
+                for strategy in filter(with_features, STRATEGIES):
                     with self.subTest(strategy, dtype=order + code):
-                        arrays = needed(strategy, typed, P)
+                        arrays = {**needed(strategy, whole), "features": typed}
                         self.judge(strategy, 25, self.inputs(**arrays), **arrays)
 
-    def test_probabilities_and_logits_of_every_type_and_byte_order_enter_exactly(self):
-        H, Z = noise(2, 60, 9, 11)
+    def test_all_other_matrices_of_every_type_and_byte_order_enter_exactly(self):
+        whole = evidence(2, 60, 9, 11)
+        whole["logits"] = 3 * whole["logits"]
         for code in ("f2", "f4", "f8"):
             for order in ORDERS:
-                for strategy in ("confidence", "margin", "entropy", "egl", "badge"):
-                    for kind, array in (("probs", softmax(Z)), ("logits", 3 * Z)):
-                        with self.subTest(strategy, dtype=order + code, kind=kind):
-                            arrays = needed(strategy, H, None)
-                            arrays[kind] = array.astype(order + code)
-                            self.judge(strategy, 25, self.inputs(**arrays), **arrays)
+                for strategy in STRATEGIES:
+                    for way in WAYS[strategy]:
+                        ways = [way]
+                        if "probs" in way:
+                            ways.append(tuple("logits" if k == "probs" else k for k in way))
+                        for names in ways:
+                            with self.subTest(strategy, dtype=order + code, given=names):
+                                arrays = {name: whole[name] for name in names}
+                                for name in set(names) - {"features", "labels", "temperature"}:
+                                    arrays[name] = arrays[name].astype(order + code)
+                                self.judge(strategy, 25, self.inputs(**arrays), **arrays)
 
     def test_members_of_an_archive_pick_as_the_files_do(self):
-        H, Z = noise(3, 60, 9, 4)
-        H, P = H.astype("f4"), softmax(Z)
-        labels = np.where(np.arange(60) % 7, -1, 0)
-        arrays = {"features": H, "probs": P, "labels": labels, "candidates": np.arange(5, 50)}
+        arrays = evidence(3, 60, 9)
+        arrays["features"] = arrays["features"].astype("f4")
+        arrays["labels"] = np.where(np.arange(60) % 7, -1, 0)
+        arrays["candidates"] = np.arange(5, 50)
         archives = []
         for save, name in ((np.savez, "plain.npz"), (np.savez_compressed, "small.npz")):
             save(self.path(name), **arrays)
             archives.append(self.path(name))
         for strategy in STRATEGIES:
-            used = {key: arrays[key] for key in (*NEEDS[strategy], "labels", "candidates")}
-            plain = self.pick(strategy, 10, self.inputs(**used))
-            for archive in archives:
-                with self.subTest(strategy, archive=archive):
-                    args = [word for key in used for word in ("--" + key, f"{archive}:{key}")]
-                    self.assertEqual(self.pick(strategy, 10, args), plain)
+            for way in WAYS[strategy]:
+                used = {key: arrays[key] for key in {*way, "labels", "candidates"}}
+                plain = self.pick(strategy, 10, self.inputs(**used))
+                for archive in archives:
+                    with self.subTest(strategy, archive=archive):
+                        args = [word for key, value in used.items() for word in
+                                ("--" + key, value if key == "temperature" else f"{archive}:{key}")]
+                        self.assertEqual(self.pick(strategy, 10, args), plain)
 
     def test_logits_pick_as_their_softmax_does(self):
         # A shift of a row's logits leaves its softmax, here exactly: whole numbers below 2^53.
-        H, Z = noise(4, 80, 6, 5)
-        Z = np.round(8 * Z) / 8
+        whole = evidence(4, 80, 6, 5)
+        whole["logits"] = np.round(8 * whole["logits"]) / 8
+        whole["probs"] = softmax(whole["logits"])
         for shift in (0, 4096, -4096):
-            logits, P = Z + shift, softmax(Z)
-            for strategy in ("confidence", "margin", "entropy", "egl"):
-                with self.subTest(strategy, shift=shift):
-                    by_probs = needed(strategy, H, P)
-                    by_logits = {**needed(strategy, H, None), "logits": logits}
-                    self.judge(strategy, 30, self.inputs(**by_logits), **by_probs)
+            for strategy in STRATEGIES:
+                if "probs" in WAYS[strategy][0] and strategy not in ("badge",):
+                    with self.subTest(strategy, shift=shift):
+                        by_probs = needed(strategy, whole)
+                        by_logits = {**by_probs, "probs": None, "logits": whole["logits"] + shift}
+                        self.judge(strategy, 30, self.inputs(**by_logits), **by_probs)
 
     def test_labels_and_candidates_of_every_integer_type(self):
-        H, _ = noise(5, 40, 3, 2)
+        H = evidence(5, 40)["features"]
         labels = np.where(np.arange(40) % 3, -1, 1)
         for code in ("i1", "i2", "i4", "i8"):
             for order in ORDERS:
@@ -164,35 +190,80 @@ class Types(StrategyCase):
                     self.judge("coreset", 9, self.inputs(**arrays), **arrays)
 
 
+class Outputs(StrategyCase):
+    def test_every_format_holds_the_same_picks(self):
+        whole = evidence(7, 50, 2)
+        for strategy in STRATEGIES:
+            with self.subTest(strategy):
+                args = self.inputs(**needed(strategy, whole))
+                table = self.table(*self.command(strategy, 8, args, seed=3))
+                got = self.outcome(strategy, 8, args, seed=3)
+                self.assertEqual([row["index"] for row in table], got.indices)
+                for key in ("weight", "score"):
+                    printed = [float("%.9g" % x) for x in getattr(got, key + "s")]
+                    self.assertEqual([row[key] for row in table], printed)
+                path = self.path("picks.npy")
+                self.ok(*self.command(strategy, 8, args, seed=3), "--out", path)
+                picks = np.load(path)
+                self.assertEqual((picks.dtype, picks.tolist()), (np.int64, got.indices))
+                path = self.path("picks.json")
+                self.ok(*self.command(strategy, 8, args, seed=3), "--out", path)
+                with open(path, encoding="utf-8") as file:
+                    self.assertEqual([p["index"] for p in json.load(file)["picks"]], got.indices)
+
+    def test_ids_follow_their_rows(self):
+        whole = evidence(8, 30, 2)
+        ids = self.save("ids", np.array([f"row-{i}" for i in range(30)]))
+        for strategy in STRATEGIES:
+            with self.subTest(strategy):
+                args = [*self.inputs(**needed(strategy, whole)), "--ids", ids]
+                for row in self.table(*self.command(strategy, 6, args)):
+                    self.assertEqual(row["id"], f"row-{row['index']}")
+
+
 class Threads(StrategyCase):
+    def check(self, strategy, batch, arrays, way=0):
+        args = self.inputs(**{**needed(strategy, arrays, way), "labels": arrays["labels"]})
+        texts = [self.ok(*self.command(strategy, batch, args, seed=5), *threads)
+                 for threads in (["--threads", 1], ["--threads", 2], ["--threads", 3], [])]
+        self.assertGreater(len(texts[0].splitlines()), batch // 2)
+        self.assertEqual(len(set(texts)), 1)
+
     def test_any_number_of_threads_gives_the_same_bytes(self):
         # Enough rows for many blocks; copies and labels so that ties and bounds matter.
-        H, Z = noise(6, 20000, 24, 10, confident=3.0)
-        H, Z = H.astype("f4"), Z.astype("f4")
-        H[10000:15000], Z[10000:15000] = H[:5000], Z[:5000]
-        arrays = {"features": H, "probs": softmax(Z).astype("f4"),
-                  "labels": np.where(np.arange(20000) % 100, -1, 3)}
+        whole = evidence(6, 20000, 24, 10)
+        whole = {key: value if key in ("temperature", "labels") else value.astype("f4")
+                 for key, value in whole.items()}
+        whole["samples"][:, 10000:15000] = whole["samples"][:, :5000]
+        for key in ("features", "logits", "probs", "calibrated", "gradients"):
+            whole[key][10000:15000] = whole[key][:5000]
+        whole["labels"] = np.where(np.arange(20000) % 100, -1, 3)
         for strategy in STRATEGIES:
-            args = self.inputs(**{key: arrays[key] for key in (*NEEDS[strategy], "labels")})
-            with self.subTest(strategy):
-                texts = [self.ok("select", strategy, "--batch", 300, "--seed", 5, *args, *threads)
-                         for threads in (["--threads", 1], ["--threads", 2], ["--threads", 3], [])]
-                self.assertEqual(len(texts[0].splitlines()), 301)
-                self.assertEqual(len(set(texts)), 1)
+            for way in range(len(WAYS[strategy])):
+                with self.subTest(strategy, way=way):
+                    self.check(strategy, 300, whole, way)
 
 
 class RandomPools(StrategyCase):
     """Small pools of every kind: each promise, by the reference, on each."""
 
-    def pool(self, rng):
+    @staticmethod
+    def pool(rng):
         n, d, classes = rng.integers(1, 60), rng.integers(1, 20), rng.integers(2, 12)
+        m = rng.integers(2, 12)
         H = rng.standard_normal((n, d)) * 10.0 ** rng.integers(-3, 3)
         Z = rng.standard_normal((n, classes)) * 10.0 ** rng.integers(-2, 2)
+        G = rng.standard_normal((n, rng.integers(1, 20))) * 10.0 ** rng.integers(-3, 3)
+        noise = rng.standard_normal((m, n, classes)) * 10.0 ** rng.integers(-2, 2)
         if rng.random() < 0.3:  # copies
             source = rng.integers(0, n, n)
-            H, Z = H[source], Z[source]
+            H, Z, G, noise = H[source], Z[source], G[source], noise[:, source]
         if rng.random() < 0.2:  # ties that are no copies, and rows of zeros
-            H = np.round(H)
+            H, G = np.round(H), np.round(G)
+        if rng.random() < 0.1:  # a direction that no row has
+            H[:, rng.integers(0, d)] = 0
+        if rng.random() < 0.1:  # certain rows, one class or several
+            Z[rng.random(n) < 0.5, rng.integers(0, classes)] += 1000
         if rng.random() < 0.15:
             H = np.clip(np.abs(H * 50), 0, 255).astype("u1")
         else:
@@ -202,32 +273,68 @@ class RandomPools(StrategyCase):
             labels = np.where(rng.random(n) < rng.random(), rng.integers(0, classes, n), -1)
         if rng.random() < 0.4:
             candidates = rng.integers(0, n, rng.integers(0, 2 * n))
-        if rng.random() < 0.5:
-            return {"features": H, "logits": Z.astype(rng.choice(["f4", "f8"])),
-                    "labels": labels, "candidates": candidates}
-        return {"features": H, "probs": softmax(Z).astype(rng.choice(["f2", "f4", "f8"])),
-                "labels": labels, "candidates": candidates}
+        typed = {"features": H, "logits": Z.astype(rng.choice(["f4", "f8"])),
+                 "gradients": G.astype(rng.choice(["f2", "f4", "f8", ">f4"])),
+                 "temperature": float(rng.choice([0.5, 2, 3.7]))}
+        kind = rng.choice(["f2", "f4", "f8"])
+        typed["probs"] = softmax(Z).astype(kind)
+        typed["calibrated"] = softmax(Z / 2).astype(kind)
+        typed["samples"] = softmax(Z + noise).astype(kind)
+        return typed, labels, candidates
+
+    @staticmethod
+    def options(strategy, rng):
+        """Some of a strategy's own options, at random."""
+        drawn = {
+            "bias": int(rng.integers(0, 2)),
+            "normalise": int(rng.integers(0, 2)),
+            "gamma": str(rng.choice(["0", "1", "2", "inf"])),
+            "candidates": int(rng.choice([1, 7, 40])),
+            "refine": int(rng.choice([0, 0, 3])),
+            "group": int(rng.integers(1, 12)),
+            "alpha": float(rng.choice([0, 1e-8, 1e-2, 1])),
+            "beta": float(rng.choice([1e-4, 1e-3, .1])),
+            "tau": float(rng.choice([1, .5])),
+            "iters": int(rng.choice([1, 2, 20])),
+            "prox": str(rng.choice(["exact", "printed"])),
+            "keep": str(rng.choice(["last", "best"])),
+            "mc": int(rng.choice([1, 20, 300])),
+            "projections": int(rng.choice([0, 1, 2])),
+        }
+        known = {"egl": "bias normalise", "coreset": "normalise", "badge": "bias normalise",
+                 "dynamic": "gamma bias", "npc": "candidates refine bias normalise",
+                 "crc": "group bias normalise", "sparse-greedy": "alpha beta tau bias",
+                 "sparse-iht": "alpha beta iters prox keep bias", "batchbald": "mc",
+                 "acs-fw": "projections", "bss": "bias"}
+        names = known.get(strategy, "").split()
+        return {name: drawn[name] for name in names if rng.random() < 0.7}
 
     def test_every_promise_holds_on_pools_of_every_kind(self):
         for number in range(POOLS):
             rng = np.random.default_rng(number)
             strategy = STRATEGIES[number % len(STRATEGIES)]
-            arrays = self.pool(rng)
-            if "features" not in NEEDS[strategy]:
-                del arrays["features"]
-            if "probs" not in NEEDS[strategy]:
-                arrays.pop("probs", None)
-                arrays.pop("logits", None)
-            opts = {"seed": int(rng.integers(0, 2**63))}
-            if strategy in ("egl", "badge"):
-                opts["bias"] = int(rng.integers(0, 2))
-            if strategy in ("egl", "coreset", "badge"):
-                opts["normalise"] = int(rng.integers(0, 2))
+            typed, labels, candidates = self.pool(rng)
+            ways = [("logits" if k == "probs" else k for k in way) if rng.random() < .5 else way
+                    for way in WAYS[strategy]]
+            arrays = {name: typed[name] for name in ways[rng.integers(0, len(ways))]
+                      if name != "labels"}
+            if strategy == "albl" and labels is None:
+                labels = np.full(len(typed["probs"]), -1)
+            arrays.update(labels=labels, candidates=candidates)
+            opts = self.options(strategy, rng)
             batch = int(rng.integers(1, 70))
+            if strategy == "batchbald":
+                batch = min(batch, 8)
             args = self.inputs(**arrays)
-            with self.subTest(number=number, strategy=strategy, batch=batch, **opts):
-                picked = self.judge(strategy, batch, args, **arrays, **opts)
-                self.assertEqual(self.pick(strategy, batch, args, **opts), picked)
+            seed = int(rng.integers(0, 2**63))
+            with self.subTest(number=number, strategy=strategy, given=list(arrays), batch=batch,
+                              seed=seed, **opts):
+                picked = self.judge(strategy, batch, args, seed=seed, opts=opts, **arrays)
+                table = self.table(*self.command(strategy, batch, args, seed=seed, **opts),
+                                   "--threads", 1)
+                self.assertEqual([row["index"] for row in table], picked[0])
+                self.assertEqual([row["score"] for row in table],
+                                 [float("%.9g" % score) for score in picked[1]])
 
 
 if __name__ == "__main__":

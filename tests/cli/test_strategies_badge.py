@@ -6,10 +6,9 @@ import unittest
 
 import numpy as np
 
-from reference import (FIXTURE_H, FIXTURE_LABELLED_H, FIXTURE_LABELLED_Z, FIXTURE_LABELS,
-                       FIXTURE_Z, SIX, StrategyCase, allowed, badge_factored, badge_pair_law,
-                       badge_rows, draw_law, draw_positions, embed, noise, softmax,
-                       squared_distances)
+from judge import StrategyCase
+from reference import (allowed, badge_factored, badge_pair_law, draw_law, draw_positions, embed,
+                       loss_gradients, noise, softmax, squared_distances)
 
 
 def clusters(seed, n, d, classes, count, spread):
@@ -26,7 +25,7 @@ class References(unittest.TestCase):
         for bias, normalise in itertools.product((0, 1), (0, 1)):
             H, Z = noise(1, 40, 6, 5)
             P, H = softmax(Z), embed(H, bias, normalise)
-            G = badge_rows(P, H)
+            G = loss_gradients(P, H)
             N, D = badge_factored(P, H)
             np.testing.assert_allclose((G * G).sum(axis=1), N, rtol=1e-12)
             np.testing.assert_allclose(squared_distances(G), D, rtol=1e-10, atol=1e-13 * N.max())
@@ -34,7 +33,7 @@ class References(unittest.TestCase):
     def test_laws_sum_to_one_and_skip_copies(self):
         H, Z = noise(2, 8, 4, 3)
         H[5], Z[5] = H[2], Z[2]
-        D = squared_distances(badge_rows(softmax(Z), H))
+        D = squared_distances(loss_gradients(softmax(Z), H))
         self.assertEqual(draw_law(D, range(8), [2])[5], 0)
         self.assertAlmostEqual(sum(badge_pair_law(D, range(8), 2).values()), 1)
 
@@ -57,40 +56,6 @@ class References(unittest.TestCase):
                 self.assertRaises(AssertionError, case.assert_uniform, positions)
 
 
-class Fixture(StrategyCase):
-    def args(self, **more):
-        return self.inputs(features=np.vstack([FIXTURE_H, FIXTURE_LABELLED_H]),
-                           logits=np.vstack([FIXTURE_Z, FIXTURE_LABELLED_Z]),
-                           labels=FIXTURE_LABELS, **more)
-
-    def test_the_first_has_the_largest_norm_whatever_the_seed(self):
-        args = self.args()
-        for seed in range(5):
-            indices, scores = self.pick("badge", 1, args, seed=seed)
-            self.assertEqual(indices, [2])
-            self.assertAlmostEqual(scores[0], 1.00177, delta=1e-5)
-
-    def test_each_norm(self):
-        for row, squared in enumerate([.039205, .601219, 1.00177, .391126, .015376, .275159]):
-            indices, scores = self.pick("badge", 1, self.args(candidates=np.array([row])))
-            self.assertEqual(indices, [row])
-            self.assertAlmostEqual(scores[0], squared, delta=1e-5 * squared + SIX)
-
-    def test_each_distance_to_the_first(self):
-        for row, squared in enumerate([.767514, .616025, 0, 1.633638, 1.013847, .407351]):
-            if row != 2:
-                indices, scores = self.pick("badge", 2, self.args(candidates=np.array([2, row])))
-                self.assertEqual(indices, [2, row])
-                self.assertAlmostEqual(scores[1], squared, delta=1e-5 * 1.00177 + SIX)
-
-    def test_with_the_bias(self):
-        norms = [.078411, 1.202438, 1.502655, .469351, .027677, .825478]
-        for row, squared in enumerate(norms):
-            args = self.args(candidates=np.array([row]))
-            _, scores = self.pick("badge", 1, args, bias=1)
-            self.assertAlmostEqual(scores[0], squared, delta=1e-5 * squared + SIX)
-
-
 class Rules(StrategyCase):
     def test_labelled_rows_neither_attract_nor_repel(self):
         H, Z = noise(4, 60, 5, 4)
@@ -99,7 +64,7 @@ class Rules(StrategyCase):
         for seed in range(5):
             whole = self.inputs(features=H, logits=Z, labels=labels)
             indices, scores = self.pick("badge", 15, whole, seed=seed)
-            G = badge_rows(softmax(Z), embed(H))
+            G = loss_gradients(softmax(Z), embed(H))
             self.judge_badge((indices, scores), G, rows, 15)
 
     def test_of_equal_norms_the_lowest_index_is_first(self):
@@ -262,7 +227,7 @@ class Law(StrategyCase):
         H = embed(arrays["features"], opts.get("bias", 0))
         P = softmax(arrays["logits"])
         rows = allowed(len(H), arrays.get("labels"), arrays.get("candidates"))
-        D = badge_factored(P, H)[1] if len(H) > 500 else squared_distances(badge_rows(P, H))
+        D = badge_factored(P, H)[1] if len(H) > 500 else squared_distances(loss_gradients(P, H))
         picked = self.pick_with_seeds("badge", batch, self.inputs(**arrays), seeds, **opts)
         for by_distance in (False, True):
             rng = np.random.default_rng(1)
@@ -272,7 +237,7 @@ class Law(StrategyCase):
         H, Z = noise(20, 8, 4, 3)
         args = self.inputs(features=H.astype("f4"), logits=Z.astype("f4"))
         picked = self.pick_with_seeds("badge", 3, args, range(3000))
-        self.assert_law(*self.pairs(badge_rows(softmax(Z), embed(H)), picked))
+        self.assert_law(*self.pairs(loss_gradients(softmax(Z), embed(H)), picked))
 
     def test_second_and_third_pick_among_copies(self):
         kinds = np.array([0, 1, 2, 0, 3, 1, 4, 0])
@@ -280,14 +245,14 @@ class Law(StrategyCase):
         H, Z = H[kinds], Z[kinds]
         args = self.inputs(features=H.astype("f4"), logits=Z.astype("f4"))
         picked = self.pick_with_seeds("badge", 3, args, range(1500))
-        self.assert_law(*self.pairs(badge_rows(softmax(Z), embed(H)), picked))
+        self.assert_law(*self.pairs(loss_gradients(softmax(Z), embed(H)), picked))
 
     def test_even_chances_once_only_copies_are_left(self):
         kinds = np.array([0, 1, 1, 0, 1, 0, 1, 1, 0, 1])
         H, Z = noise(22, 2, 4, 3)
         args = self.inputs(features=H[kinds], logits=Z[kinds])
         picked = self.pick_with_seeds("badge", 4, args, range(1000))
-        D = squared_distances(badge_rows(softmax(Z[kinds]), H[kinds]))
+        D = squared_distances(loss_gradients(softmax(Z[kinds]), H[kinds]))
         rng = np.random.default_rng(1)
         later = [draw_positions(D, range(10), p, rng, by_distance=False)[1:] for p in picked]
         self.assert_uniform(np.ravel(later), bins=20)

@@ -5,8 +5,8 @@ import unittest
 
 import numpy as np
 
-from reference import (FIXTURE_H, FIXTURE_LABELLED_H, FIXTURE_LABELS, StrategyCase, allowed,
-                       coreset, embed, noise)
+from judge import StrategyCase
+from reference import allowed, coreset, embed, noise
 
 
 class References(unittest.TestCase):
@@ -30,28 +30,6 @@ class References(unittest.TestCase):
     def test_a_row_of_zeros_has_no_direction(self):
         X = embed(np.array([[3.0, 4], [0, 0]]), bias=1, normalise=1)
         np.testing.assert_allclose(X, [[.6, .8, 1], [0, 0, 1]], rtol=1e-15)
-
-
-class Fixture(StrategyCase):
-    def test_order_and_radii(self):
-        H = np.vstack([FIXTURE_H, FIXTURE_LABELLED_H])
-        for dtype in ("f2", "f4", "f8"):
-            args = self.inputs(features=H.astype(dtype), labels=FIXTURE_LABELS)
-            indices, scores = self.pick("coreset", 6, args)
-            self.assertEqual(indices, [3, 5, 4, 0, 1, 2])
-            np.testing.assert_allclose(np.square(scores), [10, 2.5, 1.25, .5, .5, .5], rtol=1e-5)
-
-    def test_each_distance_from_the_labelled_rows(self):
-        H = np.vstack([FIXTURE_H, FIXTURE_LABELLED_H])
-        for row, squared in enumerate([4, 2, 1, 10, 1.25, 2.5]):
-            args = self.inputs(features=H, labels=FIXTURE_LABELS, candidates=np.array([row]))
-            indices, scores = self.pick("coreset", 1, args)
-            self.assertEqual(indices, [row])
-            self.assertAlmostEqual(scores[0] ** 2, squared, delta=1e-5 * squared)
-
-    def test_three_points_on_a_line(self):
-        args = self.inputs(features=np.array([[0.0], [1], [10]]), labels=np.array([0, -1, -1]))
-        self.assertEqual(self.pick("coreset", 2, args), ([2, 1], [10, 1]))
 
 
 class Labels(StrategyCase):

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What posterior samples tell, the slow and obvious way: every string of labels is written
+out, every vector of log-likelihoods is built whole. Samples are (m,n,C)."""
+import itertools
+import math
+
+import numpy as np
+
+from reference import CLAMPED, SCORE_ABSOLUTE, STEPS, SUMS
+
+
+def plogp(P):
+    return P * np.log(np.where(P > 0, P, 1))
+
+
+def entropies(P):
+    """Of distributions along the last axis."""
+    return -plogp(P).sum(axis=-1)
+
+
+def expected_entropy(S):
+    """(n): what is left if the model were known."""
+    return entropies(S).mean(axis=0)
+
+
+def bald(S):
+    return entropies(S.mean(axis=0)) - expected_entropy(S)
+
+
+# ---- batchbald ----------------------------------------------------------------------------
+
+
+def strings(S, picks):
+    """(C^k, m): the chance of every string of labels of picks under every sample."""
+    J = np.ones((1, len(S)))
+    for i in picks:
+        J = (J[:, None, :] * S[:, i, :].T[None, :, :]).reshape(-1, len(S))
+    return J
+
+
+def joint_information(S, picks):
+    """Between the labels of picks and the model, over all strings."""
+    return entropies(strings(S, picks).mean(axis=1)) - expected_entropy(S)[list(picks)].sum()
+
+
+def joint_gain(S, picks, rows):
+    """The joint information of picks and each of rows (others: -inf)."""
+    J, known = strings(S, picks), expected_entropy(S)
+    out = np.full(S.shape[1], -np.inf)
+    for i in rows:
+        R = J @ S[:, i, :] / len(S)
+        out[i] = entropies(R.ravel()) - known[list(picks)].sum() - known[i]
+    return out
+
+
+def sampled_spread(S, picks, i):
+    """The standard deviation of one string's share in an estimate of the joint entropy of
+    picks and i, strings drawn as the posterior predicts them: over all strings."""
+    J = strings(S, picks)
+    q = J.mean(axis=1)
+    R = J @ S[:, i, :] / len(S)
+    seen = q > 0
+    share = (-plogp(R)[seen]).sum(axis=1) / q[seen]
+    mean = (q[seen] * share).sum()
+    return math.sqrt(max((q[seen] * (share - mean) ** 2).sum(), 0))
+
+
+def by_hand(S, picks):
+    """Joint information by loops alone, to judge the above."""
+    m, _, classes = S.shape
+    joint = 0.0
+    for string in itertools.product(range(classes), repeat=len(picks)):
+        p = 0.0
+        for s in range(m):
+            chance = 1.0
+            for i, y in zip(picks, string):
+                chance *= S[s, i, y]
+            p += chance / m
+        joint -= p * math.log(p) if p > 0 else 0
+    known = 0.0
+    for s in range(m):
+        for i in picks:
+            known -= sum(p * math.log(p) for p in S[s, i] if p > 0) / m
+    return joint - known
+
+
+# ---- acs-fw -------------------------------------------------------------------------------
+
+
+def coreset_vectors(S, projections=0, dtype=np.float64):
+    """(n,J): the expected log-likelihood of every row under each of the first J samples, and
+    the entropy of what all samples predict; over the root of J."""
+    S = np.asarray(S).astype(dtype)
+    first = S[:projections] if projections else S
+    predictive = S.mean(axis=0)
+    logs = np.log(np.maximum(first, dtype(1e-12)))
+    L = (predictive * logs).sum(axis=2) + entropies(predictive)
+    return (L.T / np.sqrt(dtype(len(first)))).copy()
+
+
+class FrankWolfe:
+    """Weights w >= 0 so that the weighted sum of the rows of L is near their plain sum."""
+
+    def __init__(self, L):
+        self.L = L
+        self.sigma = np.sqrt((L * L).sum(axis=1) + L.dtype.type(1e-6))
+        self.total = L.sum(axis=0)
+        self.w = np.zeros(len(L), L.dtype)
+        self.Lw = np.zeros_like(self.total)
+
+    def scores(self):
+        return (self.L * (self.total - self.Lw)).sum(axis=1) / self.sigma
+
+    def error(self):
+        return np.sqrt(((self.total - self.Lw) ** 2).sum())
+
+    def step(self):
+        """The length of the step, 0 to 1."""
+        f = int(np.argmax(self.scores()))
+        far = self.sigma.sum() / self.sigma[f]
+        V = far * self.L[f] - self.Lw
+        size = (V * V).sum()
+        gamma = (V * (self.total - self.Lw)).sum() / size if size > 0 else self.L.dtype.type(0)
+        gamma = min(max(gamma, 0), 1)
+        self.w = (1 - gamma) * self.w
+        self.w[f] += gamma * far
+        self.Lw = (1 - gamma) * self.Lw + gamma * far * self.L[f]
+        return gamma
+
+    def run(self, b):
+        """Steps until b rows have weight, at most 20 b. Rows: by falling weight, then those
+        without by score."""
+        for _ in range(20 * b):
+            if (self.w > 0).sum() >= b or self.step() < 1e-12:
+                break
+        merit = self.scores()
+        return sorted(range(len(self.w)), key=lambda i: (-self.w[i], -merit[i], i))[:b]
+
+
+# ---- judges -------------------------------------------------------------------------------
+
+
+def rounding(S):
+    """What the information of a row may be off by, however small it is."""
+    held = (((S > 0) & (S < 1e-12)).any(axis=(0, 2))) * CLAMPED
+    return (SCORE_ABSOLUTE + held) * S.shape[2]
+
+
+def judge_bald(case, outcome, pool, batch):
+    S = pool.samples
+    case.judge_scores((outcome.indices, outcome.scores), bald(S), pool.rows, batch, rounding(S),
+                      SUMS)
+
+
+def judge_batchbald(case, outcome, pool, batch, mc=10000):
+    """Exact steps by all strings. Sampled ones as long as all strings can be written out: the
+    score is an estimate of the truth for the pick, and no other row is truly better by more
+    than what two estimates can be off."""
+    S, picks = pool.samples, []
+    m, _, classes = S.shape
+    case.judge_rows(outcome.indices, pool.rows, batch)
+    unsure = rounding(S).max()
+    for i, score in zip(outcome.indices, outcome.scores):
+        exact = classes ** len(picks) <= mc
+        if not exact and classes ** len(picks) > 4096:
+            break
+        left = [j for j in pool.rows if j not in picks]
+        truth = joint_gain(S, picks, left)
+        best = truth.max()
+        slack = (len(picks) + 1) * unsure + SUMS * (1 + len(picks))
+        if not exact:
+            # Strings come in equal numbers from every sample. The largest of many estimates
+            # lies above its truth by a few deviations.
+            count = max(mc // m, 1) * m
+            slack += 7 * max(sampled_spread(S, picks, j) for j in left) / math.sqrt(count)
+        where = f"pick {len(picks) + 1}, row {i}: score {score}, truth {truth[i]}, best {best}"
+        case.assertLessEqual(abs(score - truth[i]), slack, where)
+        case.assertGreaterEqual(truth[i], best - 2 * slack, where)
+        picks.append(i)
+
+
+def judge_acs(case, outcome, pool, batch, projections=0):
+    """Rows and weights as a plain run has them, unless runs that differ in rounding alone
+    disagree; and always what the method promises of any run."""
+    case.judge_rows(outcome.indices, pool.rows, batch)
+    case.assertEqual(outcome.weights, outcome.scores)
+    case.assertEqual(outcome.weights, sorted(outcome.weights, reverse=True))
+    S, b = pool.samples[:, pool.rows], len(outcome.indices)
+    if not b:
+        return
+    runs = []
+    for dtype, samples in ((np.float64, S), (np.longdouble, S), (np.float64, S[:, :, ::-1])):
+        steps = FrankWolfe(coreset_vectors(samples, projections, dtype))
+        runs.append((steps.run(b), steps.w))
+    order, w = runs[0]
+    scale = w.max() if w.max() > 0 else 1
+    if all(o == order and np.abs(v - w).max() < STEPS * scale / 100 for o, v in runs[1:]):
+        case.assertEqual(outcome.indices, [pool.rows[i] for i in order])
+        np.testing.assert_allclose(outcome.weights, w[order], rtol=0, atol=STEPS * scale)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sparse approximation, the slow and obvious way: the matrix of all gradients is built whole,
+every product with it is a sum over it, nothing is updated where it can be computed again.
+
+The iterations are a chain of choices, each of which rounding may turn where two rows are
+equally good. So they can be run in long double too: where the two disagree, a run that
+differs from either proves nothing.
+"""
+import numpy as np
+
+from reference import STEPS, SUMS, embed
+
+TINY = 1e-300  # below it a line search does not move
+
+
+class Sparse:
+    """min |v - Phi w|^2 + beta |w - 1|^2 - alpha sum over w_j > 0 of sigma_j^2."""
+
+    def __init__(self, mean_gradients, spread, b, alpha, beta):
+        """mean_gradients (n,k): the expected gradient of every row; spread (n): the expected
+        distance from it."""
+        n = len(mean_gradients)
+        self.n, self.b, self.alpha, self.beta = n, b, alpha, beta
+        self.v = mean_gradients.mean(axis=0)
+        self.Phi = mean_gradients / b
+        self.gain = alpha * (spread / n) ** 2
+
+    def residual(self, w):
+        return (self.Phi * w[:, None]).sum(axis=0) - self.v
+
+    def f1(self, w):
+        r = self.residual(w)
+        return (r * r).sum() + self.beta * ((w - 1) ** 2).sum()
+
+    def f(self, w):
+        return self.f1(w) - self.gain[w > 0].sum()
+
+    def slope(self, w):
+        """The gradient of f1."""
+        return 2 * (self.Phi * self.residual(w)).sum(axis=1) + 2 * self.beta * (w - 1)
+
+    def line_search(self, u, w):
+        """The step mu that minimises f1(w - mu u)."""
+        along = (self.Phi * u[:, None]).sum(axis=0)
+        below = (along * along).sum() + self.beta * (u * u).sum()
+        if below < TINY:
+            return w.dtype.type(0)
+        return ((self.residual(w) * along).sum() + self.beta * ((w - 1) * u).sum()) / below
+
+    def unbiased(self, w):
+        u = np.where(w != 0, self.slope(w), 0)
+        return w - self.line_search(u, w) * u
+
+    def zeros(self):
+        return np.zeros(self.n, self.Phi.dtype)
+
+    # ---- Algorithm 1 ---------------------------------------------------------------
+
+    def greedy_scores(self, w, tau):
+        return -tau * self.slope(w) + self.gain
+
+    def greedy_step(self, w, j):
+        unit = self.zeros()
+        unit[j] = 1
+        w = w - self.line_search(unit, w) * unit
+        return np.maximum(self.unbiased(w), 0)
+
+    def greedy(self, tau=1.0):
+        """Rows in the order they are picked, their scores, the final weights of all rows."""
+        w, picks, scores = self.zeros(), [], []
+        for _ in range(self.b):
+            s = self.greedy_scores(w, tau)
+            s[picks] = -np.inf
+            picks.append(int(np.argmax(s)))
+            scores.append(s[picks[-1]])
+            w = self.greedy_step(w, picks[-1])
+        return picks, scores, w
+
+    # ---- Algorithm 2 ---------------------------------------------------------------
+
+    def prox_scores(self, s, rule):
+        if rule == "exact":
+            return np.maximum(s, 0) ** 2 / 2 + self.gain
+        return -(np.maximum(-s, 0) ** 2 / 2 - self.gain)
+
+    def iht(self, iters, rule="exact", tol=0, keep="last"):
+        """Rows by falling weight, then by prox score, and the weights of all rows."""
+        w = z = self.zeros()
+        best = (np.inf, None, None)
+        for _ in range(iters):
+            before = w
+            slope = self.slope(z)
+            s = z - self.line_search(slope, z) * slope
+            merit = self.prox_scores(s, rule)
+            order = sorted(range(self.n), key=lambda j: (-merit[j], j))
+            support = order[:self.b]
+            w = self.zeros()
+            w[support] = np.maximum(s[support], 0)
+            w = np.maximum(self.unbiased(w), 0)
+            if keep == "last" or self.f(w) < best[0]:
+                best = (self.f(w), w, support)
+            moved = w - before
+            if tol > 0 and np.sqrt((moved ** 2).sum()) <= tol * np.sqrt((w ** 2).sum()):
+                break
+            z = w - self.line_search(moved, w) * moved
+        _, w, support = best
+        place = {j: k for k, j in enumerate(support)}
+        return sorted(support, key=lambda j: (-w[j], place[j])), w
+
+
+# ---- what goes in -------------------------------------------------------------------------
+
+
+def from_gradients(P, Q, H, dtype=np.float64):
+    """Expected gradients (n, C d) and spreads (n) of rows with probabilities P, labels drawn
+    from Q, features H (h+). One class at a time: (p - e_y) x h+."""
+    P, Q, H = (np.asarray(X).astype(dtype) for X in (P, Q, H))
+    n, classes = P.shape
+
+    def gradient(y):
+        A = P.copy()
+        A[:, y] -= 1
+        return (A[:, :, None] * H[:, None, :]).reshape(n, -1)
+
+    mean = sum(Q[:, [y]] * gradient(y) for y in range(classes))
+    spread = sum(Q[:, y] * np.sqrt(((gradient(y) - mean) ** 2).sum(axis=1))
+                 for y in range(classes))
+    return mean, spread
+
+
+def from_samples(S, dtype=np.float64):
+    """The same in function space: the loss of every label under every posterior sample, less
+    its mean over the samples. S (m,n,C)."""
+    S = np.asarray(S).astype(dtype)
+    loss = -np.log(np.maximum(S, dtype(1e-12)))
+    G = loss - loss.mean(axis=0)
+    predictive = S.mean(axis=0)
+    mean = (predictive * G).sum(axis=2)  # (m,n)
+    away = np.sqrt(((G - mean[:, :, None]) ** 2).sum(axis=0))  # (n,C)
+    return mean.T.copy(), (predictive * away).sum(axis=1)
+
+
+# ---- judges -------------------------------------------------------------------------------
+
+
+def problem(pool, b, alpha, beta, bias, source, dtype=np.float64):
+    """The problem of a call: rows that may be picked and no others."""
+    if source is None:
+        source = "gradient" if pool.samples is None else "samples"
+    if source == "samples":
+        parts = from_samples(pool.samples[:, pool.rows], dtype)
+    else:
+        H = embed(pool.features, bias)
+        parts = from_gradients(np.asarray(pool.P)[pool.rows], np.asarray(pool.Q)[pool.rows],
+                               H[pool.rows], dtype)
+    return Sparse(*parts, b, dtype(alpha), dtype(beta))
+
+
+def judge_greedy(case, outcome, pool, batch, alpha=1e-2, beta=0.1, tau=1, bias=1, source=None):
+    """Follows the picks: each has the largest score, or one that rounding cannot tell from it;
+    the weights that result are the reference's."""
+    case.judge_rows(outcome.indices, pool.rows, batch)
+    if not outcome.indices:
+        return
+    it = problem(pool, len(outcome.indices), alpha, beta, bias, source)
+    place = {int(row): j for j, row in enumerate(pool.rows)}
+    w, taken = it.zeros(), []
+    length = np.sqrt((it.Phi * it.Phi).sum(axis=1))
+    for rank, (row, score) in enumerate(zip(outcome.indices, outcome.scores), 1):
+        s, j = it.greedy_scores(w, tau), place[row]
+        s[taken] = -np.inf
+        size = tau * (2 * length * (np.sqrt((it.v * it.v).sum()) + (length * w).sum()) +
+                      2 * it.beta * np.abs(w - 1)) + it.gain
+        where = f"rank {rank}, row {row}: score {score}, truth {s[j]}, best {s.max()}"
+        case.assertLessEqual(abs(score - s[j]), STEPS / 100 * size[j], where)
+        case.assertGreaterEqual(s[j], s.max() - SUMS * max(size[j], size[s.argmax()]), where)
+        w = it.greedy_step(w, j)
+        taken.append(j)
+    np.testing.assert_allclose(outcome.weights, w[taken], rtol=STEPS, atol=STEPS * w.max())
+
+
+def judge_iht(case, outcome, pool, batch, alpha=1e-8, beta=1e-4, iters=300, tol=0, keep="last",
+              prox="exact", bias=1, source=None):
+    """Rows and weights as a plain run has them, unless runs that differ in rounding alone
+    disagree; and always what the method promises of any run."""
+    case.judge_rows(outcome.indices, pool.rows, batch)
+    case.assertEqual(outcome.weights, outcome.scores)
+    case.assertEqual(outcome.weights, sorted(outcome.weights, reverse=True))
+    case.assertGreaterEqual(min(outcome.weights, default=0), 0)
+    if not outcome.indices:
+        return
+    runs = []
+    for dtype, turn in ((np.float64, 1), (np.longdouble, 1), (np.float64, -1)):
+        it = problem(pool, len(outcome.indices), alpha, beta, bias, source, dtype)
+        it.Phi, it.v = it.Phi[:, ::turn].copy(), it.v[::turn].copy()
+        runs.append(it.iht(iters, prox, tol, keep))
+    order, w = runs[0]
+    scale = max(w.max(), 1e-300)
+    if all(o == order and np.abs(v - w).max() < STEPS * scale / 100 for o, v in runs[1:]):
+        case.assertEqual(outcome.indices, [pool.rows[j] for j in order])
+        np.testing.assert_allclose(outcome.weights, w[order], rtol=0, atol=STEPS * scale)
