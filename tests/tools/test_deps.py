@@ -68,6 +68,25 @@ class Deps(unittest.TestCase):
         self.assertEqual(self.run_tool("build").returncode, 0)
         self.assertEqual(self.calls("apt-get"), [])
 
+    def test_what_is_optional_and_unknown_is_left_out(self):
+        self.debian([])
+        self.fake("apt-cache", '[[ $2 == python3-torch ]] || echo there')
+        self.assertEqual(self.run_tool("bench").returncode, 0)
+        self.assertTrue(self.calls("apt-get")[-1].endswith(" python3-numpy\n"))
+        self.debian(["python3-numpy"])
+        self.fake("apt-cache", "true")
+        os.unlink(self.log)
+        self.assertEqual(self.run_tool("bench").returncode, 0)
+        self.assertFalse(any("install" in call for call in self.calls("apt-get")))
+
+    def test_what_is_optional_and_fails_does_not_stop_the_rest(self):
+        self.debian([], apt='[[ "$*" != *torch* ]]')
+        done = self.run_tool("bench")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        both, one = (call for call in self.calls("apt-get") if "install" in call)
+        self.assertTrue(both.endswith(" python3-numpy python3-torch\n"), both)
+        self.assertTrue(one.endswith(" python3-numpy\n"), one)
+
     def test_check_installs_nothing(self):
         self.debian([])
         self.run_tool("--check", "build")
