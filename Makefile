@@ -19,7 +19,7 @@ endif
 configure = test -f $(2)/build.ninja -o -f $(2)/Makefile || cmake --preset $(1) -B $(2) $(3)
 compile   = cmake --build $(1) --parallel $(JOBS)
 
-.PHONY: all tests test demo bench install format asan tsan fuzz soak coverage clean help
+.PHONY: all tests test demo pictures bench install format asan tsan fuzz soak coverage clean help
 
 all: ## the program and the libraries, in build/ (the default)
 	@tools/deps --check build
@@ -40,6 +40,11 @@ demo: ## a pool of made-up points, and what three strategies choose of it
 	@tools/deps build demo
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tools/demo $(BUILD)
+
+pictures: ## draws the pictures of docs/strategies.md again
+	@tools/deps build demo
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) tools/pictures $(BUILD)
 
 bench: ## speed, side by side with NumPy
 	@tools/deps build bench
