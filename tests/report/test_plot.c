@@ -427,11 +427,14 @@ static void every_allocation_may_fail(void **state) {
     free(f);
 }
 
+/* Rows from `batch` on are labelled, every second one. */
 static void check_plan(size_t n, size_t d, size_t batch, unsigned threads) {
     float *x = malloc(n * d * sizeof *x);
     scant_pick *items = malloc(batch * sizeof *items);
-    assert_true(x && items);
+    int64_t *y = malloc(n * sizeof *y);
+    assert_true(x && items && y);
     for (size_t i = 0; i < n * d; i++) x[i] = (float)unit_at(3, i);
+    for (size_t i = 0; i < n; i++) y[i] = i < batch || i % 2 ? -1 : (int64_t)i;
     for (size_t i = 0; i < batch; i++) items[i] = (scant_pick){i, (double)i, 1.0 / 3};
     scant_picks picks = {.rows = n, .count = batch, .items = items};
     size_t need = 0, caps[] = {0, 0, 1000};
@@ -441,8 +444,11 @@ static void check_plan(size_t n, size_t d, size_t batch, unsigned threads) {
         void *bytes;
         size_t planned_bytes, size;
         assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
-        scant_array *features = wrap2(ctx, x, SCANT_F32, n, d);
-        scant_evidence e = {.features = features};
+        scant_array *features = wrap2(ctx, x, SCANT_F32, n, d), *labels;
+        assert_int_equal(
+            scant_array_wrap(ctx, "y", y, SCANT_I64, 1, (size_t[]){n}, &labels),
+            SCANT_OK);
+        scant_evidence e = {.features = features, .labels = labels};
         scant_status planned = scant_plot_plan(ctx, &e, batch, &planned_bytes);
         assert_int_equal(planned, c < 2 ? SCANT_OK : SCANT_ENOMEM);
         scant_status done = scant_plot_picks(ctx, &e, &picks, &bytes, &size);
@@ -451,16 +457,18 @@ static void check_plan(size_t n, size_t d, size_t batch, unsigned threads) {
         if (c == 0) caps[1] = need = planned_bytes;
         assert_int_equal(planned_bytes, need);
         scant_bytes_free(ctx, bytes);
+        scant_array_close(labels);
         scant_array_close(features);
         scant_ctx_destroy(ctx);
     }
-    free(x), free(items);
+    free(x), free(items), free(y);
 }
 
 static void the_plan_holds(void **state) {
     (void)state;
-    const size_t sizes[][3] = {{10, 1, 1},   {5000, 2, 400}, {9000, 3, 5000},
-                               {700, 40, 9}, {300, 500, 30}, {200, 1100, 100}};
+    const size_t sizes[][3] = {{10, 1, 1},      {5000, 2, 400}, {6000, 2, 3},
+                               {9000, 3, 5000}, {700, 40, 9},   {300, 500, 30},
+                               {200, 1100, 100}};
     for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++)
         for (unsigned threads = 1; threads <= 3; threads++)
             check_plan(sizes[c][0], sizes[c][1], sizes[c][2], threads);
