@@ -42,7 +42,21 @@ typedef struct la_kernels {
     /* sum_y p_y |p - e_y|, given rowstat's. */
     void (*residual_length)(const void *rows, size_t n, size_t c, const la_rowstat *stat,
                             double *out);
+    /* Of Kronecker rows g_i = a_i x x_i with a (n, c), in double: out_i = sum over k of
+     * a_ik (start_k + x_i . v_k), with a panel of c rows; a row's value is the same
+     * whatever it is computed with. And sum, c rows of d numbers, `apart` from each
+     * other, += the sum of s_i g_i, in the order of rows; where there is a constant it is
+     * x_i's last number, and a row of sum has d + 1. */
+    void (*kron_dot)(const void *const *x, size_t n, size_t d, const double *a, size_t c,
+                     const double *panel, double *out);
+    void (*kron_add)(const void *const *x, size_t n, size_t d, const double *a, size_t c,
+                     const double *s, double constant, double *sum, size_t apart);
 } la_kernels;
+
+/* A panel: each row has start, 0, 0, 0, the d numbers of v, and zeros to a multiple of 4.
+ */
+enum { LA_PANEL_START = 4 };
+static inline size_t la_panel_pitch(size_t d) { return LA_PANEL_START + (d + 3) / 4 * 4; }
 
 const la_kernels *la_kernels_for(la_type type);
 /* The set that every machine runs. */
@@ -68,6 +82,10 @@ size_t la_argmax(const double *x, size_t n);
     void la_entropy_##type##_##isa(const void *, size_t, size_t, la_rowstat *);          \
     void la_residual_length_##type##_##isa(const void *, size_t, size_t,                 \
                                            const la_rowstat *, double *);                \
+    void la_kron_dot_##type##_##isa(const void *const *, size_t, size_t, const double *, \
+                                    size_t, const double *, double *);                   \
+    void la_kron_add_##type##_##isa(const void *const *, size_t, size_t, const double *, \
+                                    size_t, const double *, double, double *, size_t);   \
     void la_softmax_##type##_##isa(double *, size_t, size_t);                            \
     size_t la_argmax_##type##_##isa(const double *, size_t);
 LA_KERNEL_SET(f32, base)

@@ -1,18 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "linalg/kron.h"
 
+#include <string.h>
+
 typedef struct kron {
+    const la_view *v;
     size_t width, classes; /* d+, C */
-    const double *w;       /* of a sum; NULL: ones */
-    const double *r;       /* (C, d+) of dots */
+    const double *w;     /* of a sum; NULL: ones. Of gradients: what is added; NULL: 0 */
+    const double *panel; /* of dots: the matrix */
+    double scale;        /* of gradients */
     const double *oh, *oa; /* (others, d+), (others, C) of pairs */
     size_t others;
     double *out;
     size_t apart; /* numbers from one row of out to the next */
 } kron;
 
+static size_t classes_of(const la_view *v) { return v->a ? v->a->d : 1; }
+
 static kron kron_of(const la_view *v) {
-    return (kron){.width = la_view_width(v), .classes = v->a ? v->a->d : 0};
+    return (kron){.v = v, .width = la_view_width(v), .classes = classes_of(v)};
+}
+
+/* The numbers that rows are taken times: those of a, or ones in the last part of a room
+ * of `before` numbers a row and one more. */
+static const double *factors(const la_block *b, size_t before) {
+    double *ones = b->room + before * b->count;
+    if (b->a) return b->a;
+    for (size_t i = 0; i < b->count; i++) ones[i] = 1;
+    return ones;
 }
 
 /* ---- norms ------------------------------------------------------------------------ */
@@ -118,24 +133,34 @@ scant_status la_kron_pairs(const la_view *v, const size_t *others, size_t count,
 
 /* ---- sums ------------------------------------------------------------------------- */
 
+/* Columns from..to-1 of sum += the sum of s_i g_i over `count` rows from the i-th on. */
+static void add_rows(const kron *k, const la_block *b, size_t i, size_t count,
+                     const double *a, const double *s) {
+    size_t d = k->v->h->d, end = b->to < d ? b->to : d,
+           from = b->from < end ? b->from : end;
+    const la_kernels *kernels = la_kernels_for(k->v->h->type);
+    for (size_t j = i; from && j < i + count; j++)
+        b->x[j] = (const unsigned char *)b->x[j] + from * kernels->size;
+    kernels->kron_add(b->x + i, count, end - from, a + i * k->classes, k->classes, s,
+                      b->to > d ? k->v->bias : 0, b->sum + from, k->width);
+}
+
 static void sum_block(void *arg, const la_block *b) {
     const kron *k = arg;
-    for (size_t i = 0; k->w && i < b->count; i++) {
-        double weight = k->w[la_block_row(b, i)];
-        for (size_t c = 0; c < k->classes; c++) b->a[i * k->classes + c] *= weight;
-    }
-    if (b->from < b->to)
-        la_tn_add(k->classes, b->to - b->from, b->count, b->a, k->classes, b->h + b->from,
-                  k->width, b->sum + b->from, k->width);
+    for (size_t i = 0; i < b->count; i++)
+        b->room[i] = k->w ? k->w[la_block_row(b, i)] : 1;
+    if (b->from < b->to) add_rows(k, b, 0, b->count, factors(b, 1), b->room);
 }
 
 static la_job sum_job(const la_view *v, kron *k) {
     size_t width = la_view_width(v);
     return (la_job){.fn = sum_block,
                     .arg = k,
-                    .cost = la_size_mul(v->a->d, width),
-                    .height = v->a->d,
-                    .width = width};
+                    .room = 2,
+                    .cost = la_size_mul(classes_of(v), width),
+                    .height = classes_of(v),
+                    .width = width,
+                    .as_is = true};
 }
 
 size_t la_kron_sum_memory(const la_view *v, unsigned threads) {
@@ -152,45 +177,107 @@ scant_status la_kron_sum(const la_view *v, const double *w, double *out, la_work
 
 /* ---- dots ------------------------------------------------------------------------- */
 
-/* By the kernel whose values do not depend on where a row stands in a block: rows that
- * are equal get values that are. */
-static void dots_block(void *arg, const la_block *b) {
-    enum { ROWS = 16, CLASSES = 12 };
-    const kron *k = arg;
-    const void *h[ROWS], *r[CLASSES];
-    double pairs[ROWS * CLASSES], *out = k->out + b->first;
-    size_t height = b->a ? k->classes : 1;
-    for (size_t i = 0; i < b->count; i += ROWS) {
-        size_t rows = b->count - i < ROWS ? b->count - i : ROWS;
-        for (size_t j = 0; j < rows; j++)
-            h[j] = b->h + (i + j) * k->width, out[i + j] = 0;
-        for (size_t c = 0; c < height; c += CLASSES) {
-            size_t count = height - c < CLASSES ? height - c : CLASSES;
-            for (size_t j = 0; j < count; j++) r[j] = k->r + (c + j) * k->width;
-            la_kernels_for(LA_F64)->dot(h, rows, r, count, k->width, pairs);
-            for (size_t j = 0; j < rows; j++)
-                for (size_t l = 0; l < count; l++) {
-                    double a = b->a ? b->a[(i + j) * k->classes + c + l] : 1;
-                    out[i + j] += a * pairs[j * count + l];
-                }
-        }
+/* R as kernels want it, in the first part of the work's room; the rest is for the walk.
+ */
+static size_t panel_memory(const la_view *v) {
+    size_t pitch = la_size_mul(la_panel_pitch(v->h->d), sizeof(double));
+    return la_size_add(la_size_mul(classes_of(v), pitch), 63) / 64 * 64;
+}
+
+static scant_status panel_pack(kron *k, const double *r, la_work *work, la_work *rest) {
+    size_t d = k->v->h->d, pitch = la_panel_pitch(d), bytes = panel_memory(k->v);
+    if (bytes > work->memory)
+        return scant__fail(work->ctx, SCANT_EINTERNAL,
+                           "a product needs %zu bytes and was planned with %zu", bytes,
+                           work->memory);
+    double *panel = (double *)(void *)work->room;
+    for (size_t c = 0; c < k->classes; c++) {
+        double *to = panel + c * pitch;
+        const double *from = r + c * k->width;
+        memset(to, 0, pitch * sizeof *to);
+        memcpy(to + LA_PANEL_START, from, d * sizeof *to);
+        if (k->width > d) to[0] = from[d] * k->v->bias;
     }
+    k->panel = panel;
+    *rest = *work;
+    rest->room += bytes, rest->memory -= bytes;
+    return SCANT_OK;
+}
+
+static void dots_block(void *arg, const la_block *b) {
+    const kron *k = arg;
+    la_kernels_for(k->v->h->type)
+        ->kron_dot(b->x, b->count, k->v->h->d, factors(b, 0), k->classes, k->panel,
+                   k->out + b->first);
 }
 
 static la_job dots_job(const la_view *v, kron *k) {
     return (la_job){.fn = dots_block,
                     .arg = k,
-                    .cost = la_size_mul(v->a ? v->a->d : 1, la_view_width(v))};
+                    .room = 1,
+                    .cost = la_size_mul(classes_of(v), la_view_width(v)),
+                    .as_is = true};
 }
 
 size_t la_kron_dots_memory(const la_view *v, unsigned threads) {
     la_job job = dots_job(v, NULL);
-    return la_walk_memory(v, &job, threads);
+    return la_size_add(panel_memory(v), la_walk_memory(v, &job, threads));
 }
 
 scant_status la_kron_dots(const la_view *v, const double *r, double *out, la_work *work) {
     kron k = kron_of(v);
-    k.r = r, k.out = out;
+    la_work rest;
+    k.out = out;
     la_job job = dots_job(v, &k);
-    return la_walk(v, &job, NULL, work);
+    TRY(panel_pack(&k, r, work, &rest));
+    return la_walk(v, &job, NULL, &rest);
+}
+
+/* ---- gradients -------------------------------------------------------------------- */
+
+/* A few rows at a time: they are still near when their sum is due. */
+static void gradient_block(void *arg, const la_block *b) {
+    enum { NEAR = 1 << 16, LEAST = 8 };
+    const kron *k = arg;
+    const la_kernels *kernels = la_kernels_for(k->v->h->type);
+    const double *a = factors(b, 0);
+    size_t step = NEAR / la_rows_bytes(k->v->h) / 4 * 4;
+    step = step < LEAST ? LEAST : step;
+    for (size_t i = 0, count; i < b->count; i += count) {
+        double *out = k->out + b->first + i;
+        count = b->count - i < step ? b->count - i : step;
+        kernels->kron_dot(b->x + i, count, k->v->h->d, a + i * k->classes, k->classes,
+                          k->panel, out);
+        for (size_t j = 0; j < count; j++)
+            out[j] = k->scale * out[j] + (k->w ? k->w[b->first + i + j] : 0);
+        add_rows(k, b, i, count, a, out);
+    }
+}
+
+static la_job gradient_job(const la_view *v, kron *k) {
+    size_t width = la_view_width(v);
+    return (la_job){.fn = gradient_block,
+                    .arg = k,
+                    .room = 1,
+                    .cost = la_size_mul(la_size_mul(classes_of(v), width), 2),
+                    .height = classes_of(v),
+                    .width = width,
+                    .as_is = true,
+                    .whole = true};
+}
+
+size_t la_kron_gradient_memory(const la_view *v, unsigned threads) {
+    la_job job = gradient_job(v, NULL);
+    return la_size_add(panel_memory(v), la_walk_memory(v, &job, threads));
+}
+
+scant_status la_kron_gradient(const la_view *v, const double *r, double scale,
+                              const double *shift, double *out, double *sum,
+                              la_work *work) {
+    kron k = kron_of(v);
+    la_work rest;
+    k.out = out, k.scale = scale, k.w = shift;
+    la_job job = gradient_job(v, &k);
+    TRY(panel_pack(&k, r, work, &rest));
+    return la_walk(v, &job, sum, &rest);
 }

@@ -9,7 +9,7 @@
  *     <g_i, R>    = a_i^T R h_i+
  *
  * The same to the bit at any thread count; memory as linalg/products.h says. With v->a
- * NULL, norms, pairs and dots are those of H+ alone (r is one row then); sums need it.
+ * NULL all are those of H+ alone: C is 1.
  */
 #ifndef SCANT_LINALG_KRON_H
 #define SCANT_LINALG_KRON_H
@@ -38,5 +38,13 @@ size_t la_kron_sum_memory(const la_view *v, unsigned threads);
  * depend on its place: equal rows have equal ones. */
 scant_status la_kron_dots(const la_view *v, const double *r, double *out, la_work *work);
 size_t la_kron_dots_memory(const la_view *v, unsigned threads);
+
+/* out_i = scale <g_i, r> + shift_i (by place in the view; NULL: 0), and sum (C, d+) = sum
+ * of out_i g_i: a gradient of a quadratic and its image, with rows read once. 2 C d+
+ * multiply-adds a row. */
+scant_status la_kron_gradient(const la_view *v, const double *r, double scale,
+                              const double *shift, double *out, double *sum,
+                              la_work *work);
+size_t la_kron_gradient_memory(const la_view *v, unsigned threads);
 
 #endif

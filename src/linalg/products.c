@@ -47,9 +47,10 @@ static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
 static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
 static size_t over(size_t a, size_t b) { return a / b + (a % b != 0); }
 
+static size_t lines(size_t bytes) { return la_size_add(bytes, LINE - 1) / LINE * LINE; }
+
 static size_t doubles(size_t rows, size_t width) { /* bytes, in whole lines */
-    size_t bytes = la_size_mul(la_size_mul(rows, width), sizeof(double));
-    return la_size_add(bytes, LINE - 1) / LINE * LINE;
+    return lines(la_size_mul(la_size_mul(rows, width), sizeof(double)));
 }
 
 scant_status la_fits(scant_ctx *ctx, size_t size) {
@@ -104,8 +105,8 @@ static void widen(const la_view *v, const la_rows *matrix, size_t first, size_t 
 void la_view_load(const la_view *v, size_t first, size_t count, double *h, double *a,
                   void *raw) {
     size_t d = v->h->d, width = la_view_width(v);
-    widen(v, v->h, first, count, width, h, raw);
-    for (size_t i = 0; width > d && i < count; i++) h[i * width + d] = v->bias;
+    if (h) widen(v, v->h, first, count, width, h, raw);
+    for (size_t i = 0; h && width > d && i < count; i++) h[i * width + d] = v->bias;
     if (a) widen(v, v->a, first, count, v->a->d, a, raw);
 }
 
@@ -115,7 +116,8 @@ typedef struct cut {
     size_t rows; /* a block */
     size_t blocks, depth, parts, stripes;
     size_t h, a, raw, room; /* bytes of a worker's pieces */
-    size_t sum;             /* bytes of a partial sum */
+    size_t x;   /* pointers to rows as they are; then h holds what is not direct */
+    size_t sum; /* bytes of a partial sum */
     size_t memory;
 } cut;
 
@@ -132,13 +134,16 @@ static cut cut_up(const la_view *v, const la_job *job, unsigned threads) {
         size_t worth = la_size_mul(job->height, job->width) / (width + classes);
         c.stripes = lesser(over(TASKS, c.parts), over(job->width, STRIPE));
         c.stripes = greater(1, lesser(c.stripes, worth / STRIPE_WORK));
-        if (la_size_mul(v->m, job->cost) < TASK_WORK) c.stripes = 1;
+        if (la_size_mul(v->m, job->cost) < TASK_WORK || job->whole) c.stripes = 1;
     }
-    c.h = doubles(c.rows, width);
+    c.h =
+        job->as_is ? lines(la_rows_point_scratch(v->h, c.rows)) : doubles(c.rows, width);
+    c.x = job->as_is ? lines(c.rows * sizeof(void *)) : 0;
     c.a = doubles(c.rows, classes);
-    c.raw = la_size_add(la_view_raw(v), LINE - 1) / LINE * LINE;
+    c.raw = lines(la_view_raw(v));
     c.room = doubles(c.rows, job->room);
     size_t worker = la_size_add(la_size_add(c.h, c.a), la_size_add(c.raw, c.room));
+    worker = la_size_add(worker, c.x);
     c.memory = la_size_mul(worker, lesser(threads, c.parts * c.stripes));
     c.memory = la_size_add(c.memory, la_size_mul(c.parts - 1, c.sum));
     c.memory = la_size_add(c.memory, ALLOCATOR_SPARE);
@@ -177,10 +182,12 @@ static scant_status walk_task(void *arg, size_t task, unsigned worker,
     size_t part = task / c->stripes, stripe = task % c->stripes;
     size_t columns = over(over(w->job->width, c->stripes), 8) * 8;
     unsigned char *room = w->others + (c->parts - 1) * c->sum;
-    room += worker * (c->h + c->a + c->raw + c->room);
+    room += worker * (c->h + c->a + c->raw + c->room + c->x);
+    unsigned char *raw = room + c->h + c->a + c->room;
     la_block b = {.rows = w->v->rows,
-                  .h = (double *)(void *)room,
+                  .h = w->job->as_is ? NULL : (double *)(void *)room,
                   .a = w->v->a ? (double *)(void *)(room + c->h) : NULL,
+                  .x = (const void **)(void *)(raw + c->raw),
                   .room = (double *)(void *)(room + c->h + c->a),
                   .sum = part_sum(w, part),
                   .from = lesser(stripe * columns, w->job->width),
@@ -189,7 +196,8 @@ static scant_status walk_task(void *arg, size_t task, unsigned worker,
     for (size_t i = w->start + part * c->depth; i < end; i++) {
         b.first = i * LA_BLOCK;
         b.count = lesser(w->v->m - b.first, LA_BLOCK);
-        la_view_load(w->v, b.first, b.count, b.h, b.a, room + c->h + c->a + c->room);
+        la_view_load(w->v, b.first, b.count, b.h, b.a, raw);
+        if (!b.h) la_rows_point(w->v->h, w->v->rows, b.first, b.count, room, b.x);
         w->job->fn(w->job->arg, &b);
     }
     return SCANT_OK;

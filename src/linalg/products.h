@@ -5,9 +5,10 @@
  *
  * H+ (m, d+) is the rows of H that a view names, with a constant appended where it has a
  * bias. Rows come LA_BLOCK at a time, widened to double, into a worker's room, and BLAS
- * works on them there on one thread. How rows are cut into blocks, partial sums and tasks
- * depends on the sizes alone, and partial sums are added in order: results are the same
- * to the bit at any thread count. Numbers are finite, or what comes out is not.
+ * works on them there on one thread; or as they are, for kernels that widen in registers.
+ * How rows are cut into blocks, partial sums and tasks depends on the sizes alone, and
+ * partial sums are added in order: results are the same to the bit at any thread count.
+ * Numbers are finite, or what comes out is not.
  *
  * Memory: a worker's block of LA_BLOCK (d+ + C) doubles and what the product keeps a row;
  * for sums, partial ones of 32 MB at most. It is all taken once, in la_work_init(), and
@@ -16,6 +17,8 @@
  */
 #ifndef SCANT_LINALG_PRODUCTS_H
 #define SCANT_LINALG_PRODUCTS_H
+
+#include <stdbool.h>
 
 #include "core/mem.h"
 #include "linalg/rows.h"
@@ -68,6 +71,8 @@ typedef struct la_block {
     size_t first, count; /* places in the view; the block's rows of h and a */
     const size_t *rows;  /* the view's */
     double *h, *a;       /* (count, d+), (count, C): the worker's own, to be spoilt */
+    const void **x;      /* where the job asks for it, instead of h: the count rows of H,
+                          * without the constant, in their own type */
     double *room;        /* the worker's, for the whole block */
     double *sum;         /* to which it is to be added, and */
     size_t from, to;     /* in which columns; other blocks have the others */
@@ -80,6 +85,8 @@ typedef struct la_job {
     size_t cost;   /* multiply-adds a row: decides how work is cut */
     size_t height; /* of a sum over all rows; 0: every block stands for itself */
     size_t width;
+    bool as_is; /* rows of H are not widened: the block has x, not h */
+    bool whole; /* a sum's columns are not shared out: the block does more than its sum */
 } la_job;
 
 /* Hands all blocks to job->fn, in no order; sum (height, width) receives the sum. */
@@ -91,7 +98,8 @@ static inline size_t la_block_row(const la_block *b, size_t i) {
     return b->rows ? b->rows[b->first + i] : b->first + i;
 }
 
-/* Rows first..first+count-1 of a view as doubles; a may be NULL. raw: la_view_raw(). */
+/* Rows first..first+count-1 of a view as doubles; h and a may be NULL. raw:
+ * la_view_raw(). */
 void la_view_load(const la_view *v, size_t first, size_t count, double *h, double *a,
                   void *raw);
 size_t la_view_raw(const la_view *v); /* bytes */

@@ -2,7 +2,7 @@
  *
  * A matrix served by rows, in one number type, wherever it lies. Either direct (the rows
  * are in memory as they are to be used) or by a function that converts into scratch. Rows
- * lie one after the other.
+ * lie one after the other. A list makes a matrix of some rows of another.
  */
 #ifndef SCANT_LINALG_ROWS_H
 #define SCANT_LINALG_ROWS_H
@@ -19,6 +19,7 @@ typedef struct la_rows {
      */
     void (*fetch)(const void *self, size_t first, size_t count, void *out);
     const void *self;
+    const size_t *list; /* row i is row list[i] of what base or fetch serve; NULL: i */
 } la_rows;
 
 size_t la_rows_bytes(const la_rows *rows); /* of one row */
@@ -26,5 +27,11 @@ size_t la_rows_bytes(const la_rows *rows); /* of one row */
 size_t la_rows_scratch(const la_rows *rows, size_t count);
 /* Rows first..first+count-1; valid while scratch and the matrix are. */
 const void *la_rows_get(const la_rows *rows, size_t first, size_t count, void *scratch);
+
+/* Pointers to the rows that `which` names (NULL: first..first+count-1), which need not
+ * lie together. Scratch: la_rows_point_scratch() bytes. */
+void la_rows_point(const la_rows *rows, const size_t *which, size_t first, size_t count,
+                   void *scratch, const void **out);
+size_t la_rows_point_scratch(const la_rows *rows, size_t count);
 
 #endif
