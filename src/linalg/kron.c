@@ -8,7 +8,7 @@ typedef struct kron {
     size_t width, classes; /* d+, C */
     const double *w;     /* of a sum; NULL: ones. Of gradients: what is added; NULL: 0 */
     const double *panel; /* of dots: the matrix */
-    double scale;        /* of gradients */
+    double scale, by;    /* of gradients */
     const double *oh, *oa; /* (others, d+), (others, C) of pairs */
     size_t others;
     double *out;
@@ -235,13 +235,14 @@ scant_status la_kron_dots(const la_view *v, const double *r, double *out, la_wor
 
 /* ---- gradients -------------------------------------------------------------------- */
 
-/* A few rows at a time: they are still near when their sum is due. */
+/* A few rows at a time: they are still near when their sum is due. How many hangs on
+ * their length alone, whatever they are stored as. */
 static void gradient_block(void *arg, const la_block *b) {
-    enum { NEAR = 1 << 16, LEAST = 8 };
+    enum { NEAR = 1 << 14, LEAST = 8 };
     const kron *k = arg;
     const la_kernels *kernels = la_kernels_for(k->v->h->type);
     const double *a = factors(b, 0);
-    size_t step = NEAR / la_rows_bytes(k->v->h) / 4 * 4;
+    size_t step = NEAR / k->v->h->d / 4 * 4;
     step = step < LEAST ? LEAST : step;
     for (size_t i = 0, count; i < b->count; i += count) {
         double *out = k->out + b->first + i;
@@ -249,7 +250,7 @@ static void gradient_block(void *arg, const la_block *b) {
         kernels->kron_dot(b->x + i, count, k->v->h->d, a + i * k->classes, k->classes,
                           k->panel, out);
         for (size_t j = 0; j < count; j++)
-            out[j] = k->scale * out[j] + (k->w ? k->w[b->first + i + j] : 0);
+            out[j] = k->scale * out[j] + k->by * k->w[b->first + i + j];
         add_rows(k, b, i, count, a, out);
     }
 }
@@ -272,11 +273,11 @@ size_t la_kron_gradient_memory(const la_view *v, unsigned threads) {
 }
 
 scant_status la_kron_gradient(const la_view *v, const double *r, double scale,
-                              const double *shift, double *out, double *sum,
+                              const double *x, double by, double *out, double *sum,
                               la_work *work) {
     kron k = kron_of(v);
     la_work rest;
-    k.out = out, k.scale = scale, k.w = shift;
+    k.out = out, k.scale = scale, k.by = by, k.w = x;
     la_job job = gradient_job(v, &k);
     TRY(panel_pack(&k, r, work, &rest));
     return la_walk(v, &job, sum, &rest);

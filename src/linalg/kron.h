@@ -39,11 +39,11 @@ size_t la_kron_sum_memory(const la_view *v, unsigned threads);
 scant_status la_kron_dots(const la_view *v, const double *r, double *out, la_work *work);
 size_t la_kron_dots_memory(const la_view *v, unsigned threads);
 
-/* out_i = scale <g_i, r> + shift_i (by place in the view; NULL: 0), and sum (C, d+) = sum
- * of out_i g_i: a gradient of a quadratic and its image, with rows read once. 2 C d+
+/* out_i = scale <g_i, r> + by x_i (x by place in the view), and sum (C, d+) = sum of
+ * out_i g_i: a gradient of a quadratic and its image, with rows read once. 2 C d+
  * multiply-adds a row. */
 scant_status la_kron_gradient(const la_view *v, const double *r, double scale,
-                              const double *shift, double *out, double *sum,
+                              const double *x, double by, double *out, double *sum,
                               la_work *work);
 size_t la_kron_gradient_memory(const la_view *v, unsigned threads);
 

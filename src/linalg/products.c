@@ -144,7 +144,8 @@ static cut cut_up(const la_view *v, const la_job *job, unsigned threads) {
     c.room = doubles(c.rows, job->room);
     size_t worker = la_size_add(la_size_add(c.h, c.a), la_size_add(c.raw, c.room));
     worker = la_size_add(worker, c.x);
-    c.memory = la_size_mul(worker, lesser(threads, c.parts * c.stripes));
+    /* for every thread, also where there are fewer tasks: so fewer rows need no more */
+    c.memory = la_size_mul(worker, threads);
     c.memory = la_size_add(c.memory, la_size_mul(c.parts - 1, c.sum));
     c.memory = la_size_add(c.memory, ALLOCATOR_SPARE);
     return c;

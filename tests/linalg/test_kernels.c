@@ -338,6 +338,109 @@ static void the_first_of_the_largest_is_found(void **state) {
         }
 }
 
+/* ---- Kronecker rows --------------------------------------------------------------- */
+
+enum { KRON_ROWS = 11, KRON_MOST = 700 };
+
+/* Rows of x, their a and s, a panel; sum has a column more than d where constant is not
+ * 0.
+ */
+typedef struct kron {
+    size_t d, c;
+    double constant;
+    double x[KRON_ROWS * KRON_MOST], a[KRON_ROWS * 100], s[KRON_ROWS];
+    double panel[100 * (KRON_MOST + 8)];
+    const void *rows[KRON_ROWS];
+} kron;
+
+static kron *kron_make(const set *k, size_t d, size_t c, double constant) {
+    kron *p = calloc(1, sizeof *p);
+    size_t pitch = la_panel_pitch(d);
+    p->d = d, p->c = c, p->constant = constant;
+    assert_true(c * pitch <= sizeof p->panel / sizeof *p->panel);
+    for (size_t i = 0; i < KRON_ROWS * d; i++)
+        put(p->x, k->type, i, (double)(float)normal_at(1, i));
+    for (size_t i = 0; i < KRON_ROWS * c; i++) p->a[i] = normal_at(2, i);
+    for (size_t i = 0; i < KRON_ROWS; i++) {
+        p->s[i] = normal_at(3, i);
+        p->rows[i] = (const char *)p->x + i * d * k->k->size;
+    }
+    for (size_t i = 0; i < c; i++) {
+        p->panel[i * pitch] = normal_at(4, i);
+        for (size_t j = 0; j < d; j++)
+            p->panel[i * pitch + LA_PANEL_START + j] = normal_at(5, i * d + j);
+    }
+    return p;
+}
+
+/* Sums of at most 70,000 products: chains of 200 and fewer, then of 100. */
+static void kron_near(double got, long double want, long double magnitude) {
+    assert_true(fabsl((long double)got - want) <= 1e-13L * magnitude);
+}
+
+static void check_kron_dot(const set *k, const kron *p) {
+    double out[KRON_ROWS], alone;
+    size_t pitch = la_panel_pitch(p->d);
+    k->k->kron_dot(p->rows, KRON_ROWS, p->d, p->a, p->c, p->panel, out);
+    for (size_t i = 0; i < KRON_ROWS; i++) {
+        long double want = 0, magnitude = 0;
+        for (size_t c = 0; c < p->c; c++) {
+            const double *v = p->panel + c * pitch;
+            long double a = p->a[i * p->c + c];
+            want += a * v[0], magnitude += fabsl(a * v[0]);
+            for (size_t j = 0; j < p->d; j++) {
+                long double t = a * get(p->rows[i], k->type, j) * v[LA_PANEL_START + j];
+                want += t, magnitude += fabsl(t);
+            }
+        }
+        kron_near(out[i], want, magnitude);
+        /* the same whatever it is computed with: picks rest on it */
+        k->k->kron_dot(p->rows + i, 1, p->d, p->a + i * p->c, p->c, p->panel, &alone);
+        assert_true(alone == out[i]);
+    }
+}
+
+static void check_kron_add(const set *k, const kron *p) {
+    size_t width = p->d + (p->constant != 0), apart = width + 3, size = p->c * apart;
+    double *sum = malloc(size * sizeof *sum), *steps = malloc(size * sizeof *sum);
+    for (size_t i = 0; i < size; i++) sum[i] = steps[i] = normal_at(6, i);
+    k->k->kron_add(p->rows, KRON_ROWS, p->d, p->a, p->c, p->s, p->constant, sum, apart);
+    for (size_t c = 0; c < p->c; c++)
+        for (size_t j = 0; j < apart; j++) {
+            long double want = normal_at(6, c * apart + j), magnitude = fabsl(want);
+            for (size_t i = 0; j < width && i < KRON_ROWS; i++) {
+                double x = j < p->d ? get(p->rows[i], k->type, j) : p->constant;
+                long double t = (long double)p->s[i] * p->a[i * p->c + c] * x;
+                want += t, magnitude += fabsl(t);
+            }
+            kron_near(sum[c * apart + j], want, magnitude);
+            if (j >= width) assert_true(sum[c * apart + j] == (double)want);
+        }
+    /* in the order of rows: eight and then three more are eleven */
+    k->k->kron_add(p->rows, 8, p->d, p->a, p->c, p->s, 0, steps, apart);
+    k->k->kron_add(p->rows + 8, 3, p->d, p->a + 8 * p->c, p->c, p->s + 8, 0, steps,
+                   apart);
+    for (size_t c = 0; c < p->c; c++)
+        assert_memory_equal(steps + c * apart, sum + c * apart, p->d * sizeof *sum);
+    free(sum);
+    free(steps);
+}
+
+static void kronecker_products_are_those_of_built_rows(void **state) {
+    (void)state;
+    const size_t lengths[] = {1, 2, 3, 4, 5, 8, 15, 127, 128, 129, 140, KRON_MOST};
+    const size_t classes[] = {1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 100};
+    set all[4];
+    for (size_t v = 0, n = sets(all); v < n; v++)
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+            for (size_t j = 0; j < sizeof classes / sizeof *classes; j++) {
+                kron *p = kron_make(&all[v], lengths[i], classes[j], j % 2 ? 0.5 : 0);
+                check_kron_dot(&all[v], p);
+                check_kron_add(&all[v], p);
+                free(p);
+            }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_equal_their_scalar_twin_to_the_bit),
@@ -351,6 +454,7 @@ int main(void) {
         cmocka_unit_test(expected_lengths_follow_the_formula),
         cmocka_unit_test(the_hand_computed_row),
         cmocka_unit_test(the_first_of_the_largest_is_found),
+        cmocka_unit_test(kronecker_products_are_those_of_built_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,17 +81,21 @@ static void build(const problem *p, size_t row, double *g) {
 
 /* ---- calls, each with a work of exactly its memory ---- */
 
-typedef enum kind { NORMS, PAIRS, SUM, DOTS, KINDS } kind;
+/* GRADIENT's result is out, then sum. */
+typedef enum kind { NORMS, PAIRS, SUM, DOTS, GRADIENT, KINDS } kind;
 
 static size_t call_size(const problem *p, kind what) {
     size_t m = p->v.m;
-    return what == PAIRS ? m * p->others : what == SUM ? p->classes * p->width : m;
+    size_t whole = p->classes * p->width;
+    if (what == GRADIENT) return m + whole;
+    return what == PAIRS ? m * p->others : what == SUM ? whole : m;
 }
 
 static size_t call_memory(const problem *p, kind what, unsigned threads) {
     if (what == NORMS) return la_kron_norms_memory(&p->v, threads);
     if (what == PAIRS) return la_kron_pairs_memory(&p->v, p->others, threads);
     if (what == SUM) return la_kron_sum_memory(&p->v, threads);
+    if (what == GRADIENT) return la_kron_gradient_memory(&p->v, threads);
     return la_kron_dots_memory(&p->v, threads);
 }
 
@@ -99,6 +103,8 @@ static scant_status call_run(const problem *p, kind what, double *out, la_work *
     if (what == NORMS) return la_kron_norms(&p->v, out, work);
     if (what == PAIRS) return la_kron_pairs(&p->v, p->other, p->others, out, work);
     if (what == SUM) return la_kron_sum(&p->v, p->w, out, work);
+    if (what == GRADIENT)
+        return la_kron_gradient(&p->v, p->r, 0.5, p->w, 2, out, out + p->v.m, work);
     return la_kron_dots(&p->v, p->r, out, work);
 }
 
@@ -145,7 +151,9 @@ static void check_problem(const problem *p) {
     double *g = malloc(size * sizeof *g), *other = malloc(size * sizeof *g);
     double *norms = result(p, NORMS, 2), *pairs = result(p, PAIRS, 2);
     double *sum = result(p, SUM, 2), *dots = result(p, DOTS, 2);
-    long double *want = calloc(2 * size, sizeof *want), *magnitude = want + size;
+    double *gradient = result(p, GRADIENT, 2);
+    long double *want = calloc(4 * size, sizeof *want), *magnitude = want + size;
+    long double *image = magnitude + size, *image_magnitude = image + size;
     for (size_t i = 0; i < m; i++) {
         build(p, row_at(p, i), g);
         check_dot(norms[i], g, g, size);
@@ -154,14 +162,20 @@ static void check_problem(const problem *p) {
             long double x = (long double)p->w[row_at(p, i)] * g[k];
             want[k] += x;
             magnitude[k] += fabsl(x);
+            image[k] += (long double)gradient[i] * g[k];
+            image_magnitude[k] += fabsl((long double)gradient[i] * g[k]);
         }
+        assert_true(gradient[i] == 0.5 * dots[i] + 2 * p->w[i]);
         for (size_t j = i % 7; j < p->others; j += 7) {
             build(p, p->other[j], other);
             check_dot(pairs[i * p->others + j], g, other, size);
         }
     }
-    for (size_t k = 0; k < size; k++)
+    for (size_t k = 0; k < size; k++) {
         check_near(sum[k], (double)want[k], (double)magnitude[k]);
+        check_near(gradient[m + k], (double)image[k], (double)image_magnitude[k]);
+    }
+    free(gradient);
     free(g);
     free(other);
     free(norms);
@@ -270,8 +284,8 @@ static void a_small_problem_by_hand(void **state) {
     w[0] = 1, w[1] = 10;
     for (size_t i = 0; i < 4; i++) p.r[i] = (double)i + 1; /* (1 2; 3 4) */
     p.other[0] = 0, p.other[1] = 1;
-    static const double want[KINDS][4] = {
-        {20, 8}, {20, -4, -4, 8}, {-17, 21, -3, -1}, {-8, 2}};
+    static const double want[KINDS][6] = {
+        {20, 8}, {20, -4, -4, 8}, {-17, 21, -3, -1}, {-8, 2}, {-2, 21, -48, 40, 6, 2}};
     for (kind k = 0; k < KINDS; k++) {
         double *got = result(&p, k, 1);
         for (size_t i = 0; i < call_size(&p, k); i++) assert_true(got[i] == want[k][i]);
@@ -280,23 +294,49 @@ static void a_small_problem_by_hand(void **state) {
     problem_end(&p);
 }
 
-static void without_a_norms_and_pairs_are_those_of_h(void **state) {
+static void without_a_results_are_those_of_h(void **state) {
     (void)state;
     problem p;
+    double *with[KINDS];
     problem_make(&p, &(shape){300, 5, 2, true}, 0, false);
     for (size_t i = 0; i < 300; i++) /* a = (1, 0) changes no length and no angle */
         for (size_t c = 0; c < 2; c++)
             ((float *)p.a.data)[i * p.a.rows.d + c] = c ? 0 : 1;
-    double *norms = result(&p, NORMS, 2), *pairs = result(&p, PAIRS, 2);
-    p.v.a = NULL;
-    double *bare_norms = result(&p, NORMS, 2), *bare_pairs = result(&p, PAIRS, 2);
-    assert_memory_equal(norms, bare_norms, 300 * sizeof *norms);
-    assert_memory_equal(pairs, bare_pairs, 300 * p.others * sizeof *pairs);
-    free(norms);
-    free(pairs);
-    free(bare_norms);
-    free(bare_pairs);
+    for (size_t k = 0; k < p.width; k++) p.r[p.width + k] = 0;
+    for (kind k = 0; k < KINDS; k++) with[k] = result(&p, k, 2);
+    p.v.a = NULL, p.classes = 1;
+    for (kind k = 0; k < KINDS; k++) { /* of a sum: its first row, the other is 0 */
+        double *bare = result(&p, k, 2);
+        assert_memory_equal(bare, with[k], call_size(&p, k) * sizeof *bare);
+        free(bare);
+        free(with[k]);
+    }
     problem_end(&p);
+}
+
+/* Rows of a matrix of some rows of another, by a list, are those rows. */
+static void lists_of_rows_give_what_their_rows_give(void **state) {
+    (void)state;
+    for (unsigned how = 0; how < 16; how += 5) {
+        problem p;
+        problem_make(&p, &(shape){700, 9, 3, true}, how, true);
+        double *want[KINDS], *by_row = malloc(700 * sizeof *by_row), *by_number = p.w;
+        for (size_t i = 0; i < p.v.m; i++) by_row[i] = p.w[p.list[i]];
+        for (kind k = 0; k < KINDS; k++) want[k] = result(&p, k, 2);
+        p.h.rows.list = p.a.rows.list = p.list;
+        p.v.rows = NULL;
+        for (kind k = 0; k < KINDS; k++) {
+            if (k == PAIRS) continue; /* others would be meant by the list, too */
+            p.w = k == SUM ? by_row : by_number; /* sums take them by the row's number */
+            double *got = result(&p, k, 2);
+            assert_memory_equal(got, want[k], call_size(&p, k) * sizeof *got);
+            free(got);
+        }
+        for (kind k = 0; k < KINDS; k++) free(want[k]);
+        p.w = by_number;
+        free(by_row);
+        problem_end(&p);
+    }
 }
 
 static void weights_may_be_left_out(void **state) {
@@ -374,6 +414,7 @@ static void memory_grows_with_neither_rows_nor_classes_times_columns(void **stat
         assert_true(la_kron_norms_memory(&v, 2) < 11 << 20);
         assert_true(la_kron_pairs_memory(&v, 1000, 2) < 11 << 20);
         assert_true(la_kron_sum_memory(&v, 2) < 43 << 20);
+        assert_true(la_kron_gradient_memory(&v, 2) < 47 << 20);
     }
 }
 
@@ -407,7 +448,8 @@ int main(void) {
         cmocka_unit_test(sums_dots_and_pairs_agree_with_each_other),
         cmocka_unit_test(the_length_of_a_sum_is_the_sum_of_pairs),
         cmocka_unit_test(a_small_problem_by_hand),
-        cmocka_unit_test(without_a_norms_and_pairs_are_those_of_h),
+        cmocka_unit_test(without_a_results_are_those_of_h),
+        cmocka_unit_test(lists_of_rows_give_what_their_rows_give),
         cmocka_unit_test(weights_may_be_left_out),
         cmocka_unit_test(no_rows_sum_to_zero),
         cmocka_unit_test(memory_is_what_was_planned_and_taken_once),

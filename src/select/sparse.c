@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "select/sparse.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    GRADIENT, /* the choices of option source */
+    SAMPLES,
+    READ = 64,            /* rows measured at a time, of the gradient form */
+    READ_BYTES = 1 << 16, /* and of the posterior form */
+    SPARE = 8 << 10       /* what the allocator adds to all blocks */
+};
+
+scant_status sparse_way(select_req *req, unsigned given, unsigned *needs) {
+    const scant_strategy_info *info = &req->strategy->info;
+    if (!select_option_is_set(req, "source")) {
+        bool samples = (info->needs & ~given) && !(info->or_needs & ~given);
+        TRY(select_option_settle(req, "source", "%s", samples ? "samples" : "gradient"));
+    }
+    *needs = select_option(req, "source") == SAMPLES ? info->or_needs : info->needs;
+    return SCANT_OK;
+}
+
+static bool is_posterior(const sparse *s) { return s->req->pool.samples != NULL; }
+
+/* ---- sizes ------------------------------------------------------------------------ */
+
+/* Rows, views and sizes, once it is known how features are served. Matrices are not there
+ * yet. */
+static void shape(sparse *s, double *numbers) {
+    const select_pool *pool = &s->req->pool;
+    double bias = 0;
+    if (is_posterior(s)) {
+        s->h = (la_rows){.n = s->n, .d = pool->m, .type = LA_F64, .base = numbers};
+    } else {
+        bias = select_option(s->req, "bias");
+        if (bias > 0 && s->features.scale > 1)
+            s->features.scale = 1;       /* next to the 1, such features do not count */
+        if (s->features.scale > 0x1p480) /* its square is to be a number */
+            s->features.scale = 0x1p480;
+        s->scale = s->features.scale;
+        select_feature_rows(&s->features, &s->h);
+        s->h.n = s->n, s->h.list = s->rows;
+        s->a = (la_rows){.n = s->n, .d = pool->c, .type = LA_F64, .base = numbers};
+    }
+    s->all = (la_view){.h = &s->h,
+                       .a = is_posterior(s) ? NULL : &s->a,
+                       .bias = bias * s->scale,
+                       .m = s->n};
+    s->size = la_size_mul(la_view_width(&s->all), s->all.a ? s->all.a->d : 1);
+}
+
+static size_t doubles(size_t rows, size_t width) {
+    return la_size_mul(la_size_mul(rows, width), sizeof(double));
+}
+
+static size_t work_memory(const sparse *s) {
+    unsigned threads = s->req->ctx->threads;
+    size_t gradient = la_kron_gradient_memory(&s->all, threads);
+    size_t dots = la_kron_dots_memory(&s->all, threads);
+    size_t sum = la_kron_sum_memory(&s->all, threads);
+    size_t most = gradient > dots ? gradient : dots;
+    return most > sum ? most : sum;
+}
+
+/* Rows that a worker measures at a time, and bytes for them. */
+static size_t read_rows(const sparse *s) {
+    const select_pool *pool = &s->req->pool;
+    if (!is_posterior(s)) return READ;
+    return READ_BYTES / doubles(pool->m, pool->c) + 1;
+}
+
+static size_t read_room(const sparse *s) {
+    const select_pool *pool = &s->req->pool;
+    size_t rows = read_rows(s);
+    if (is_posterior(s)) return doubles(rows + 2, la_size_mul(pool->m, pool->c));
+    size_t each = sizeof(la_rowstat) + sizeof(void *) + sizeof(double);
+    return rows * each + doubles(rows, pool->c) + la_rows_point_scratch(&s->h, rows);
+}
+
+static size_t open_memory(const sparse *s) {
+    const select_pool *pool = &s->req->pool;
+    unsigned threads = s->req->ctx->threads;
+    size_t list = s->n < pool->n ? s->n * sizeof(size_t) : 0;
+    size_t matrix = doubles(s->n, is_posterior(s) ? pool->m : pool->c);
+    size_t vectors = la_size_add(doubles(s->n, 2), doubles(s->size, 2));
+    size_t batch = s->b * (2 * sizeof(double) + sizeof(size_t));
+    size_t check = select_probs_check_memory(pool, threads) + doubles(pool->c, 1);
+    if (pool->features) check += select_features_memory(pool, threads);
+    size_t all = la_size_add(la_size_add(list, matrix), la_size_add(vectors, batch));
+    all = la_size_add(all, la_size_add(work_memory(s), threads * read_room(s)));
+    return la_size_add(all, la_size_add(check, SPARE));
+}
+
+static void begin(select_req *req, sparse *s) {
+    *s = (sparse){.req = req, .n = req->pool.available, .b = req->batch, .scale = 1};
+}
+
+size_t sparse_plan(const select_req *req, scant_plan *plan) {
+    select_req copy = *req;
+    sparse s;
+    size_t some_row = 0;
+    double some_number = 0;
+    begin(&copy, &s);
+    if (s.n < req->pool.n) s.rows = &some_row;
+    if (req->pool.features) select_features_guess(&req->pool, false, &s.features);
+    shape(&s, &some_number);
+    plan->memory = la_size_add(plan->memory, open_memory(&s));
+    plan->block_rows = LA_BLOCK;
+    plan->blocks = (req->pool.n + LA_BLOCK - 1) / LA_BLOCK;
+    plan->passes = 3; /* checks, measures, the sum of all */
+    return s.size;
+}
+
+/* Features of extreme size are served otherwise than was planned for. */
+static scant_status plan_again(sparse *s, double *numbers) {
+    select_features found = s->features, guess;
+    scant_plan *plan = &s->req->plan;
+    select_features_guess(&s->req->pool, false, &guess);
+    if (guess.type == found.type && guess.scale == found.scale) return SCANT_OK;
+    s->features = guess;
+    shape(s, numbers);
+    plan->memory -= open_memory(s);
+    s->features = found;
+    shape(s, numbers);
+    plan->memory = la_size_add(plan->memory, open_memory(s));
+    return select_check_plan(s->req, plan);
+}
+
+/* ---- the gradient form ------------------------------------------------------------ */
+
+typedef struct measure {
+    sparse *s;
+    la_rows probs, calibrated;
+    double *numbers; /* (n, C) p - p~, or (n, m) gbar */
+    unsigned char *room;
+    size_t room_size;
+} measure;
+
+/* p~ is in room, p - p~ where it stays; sigma_j comes from p~ alone. */
+static scant_status measure_gradients(void *arg, size_t block, unsigned worker,
+                                      scant__fault *fault) {
+    (void)fault;
+    const measure *m = arg;
+    sparse *s = m->s;
+    const la_kernels *f64 = la_kernels_for(LA_F64), *own = la_kernels_for(s->h.type);
+    size_t first = block * READ, rest = s->n - first, count = rest < READ ? rest : READ;
+    size_t c = s->a.d;
+    double *out = m->numbers + first * c;
+    la_rowstat *stat = (la_rowstat *)(void *)(m->room + worker * m->room_size);
+    const void **x = (const void **)(void *)(stat + READ);
+    double *spread = (double *)(void *)(x + READ), *calibrated = spread + READ;
+    la_rows_get(&m->calibrated, first, count, calibrated);
+    la_rows_get(&m->probs, first, count, out);
+    la_rows_point(&s->h, NULL, first, count, calibrated + READ * c, x);
+    f64->rowstat(calibrated, count, c, stat);
+    f64->residual_length(calibrated, count, c, stat, spread);
+    for (size_t i = 0; i < count; i++) {
+        double h2, a2;
+        for (size_t k = 0; k < c; k++) out[i * c + k] -= calibrated[i * c + k];
+        own->sumsq(x[i], 1, s->h.d, &h2);
+        f64->sumsq(out + i * c, 1, c, &a2);
+        double h = sqrt(h2 + s->all.bias * s->all.bias);
+        double sigma = spread[i] * h / (double)s->n;
+        s->variance[first + i] = sigma * sigma;
+        s->length[first + i] = sqrt(a2) * h / (double)s->b;
+    }
+    return SCANT_OK;
+}
+
+/* ---- the posterior form ----------------------------------------------------------- */
+
+double sparse_posterior_row(double *p, size_t m, size_t c, double *mean, double *room) {
+    const double least = 1e-12; /* within the logarithm */
+    double *chance = room, *loss = room + c, spread = 0;
+    memset(chance, 0, 2 * c * sizeof *chance);
+    for (size_t k = 0; k < m; k++)
+        for (size_t y = 0; y < c; y++) {
+            double *at = &p[k * c + y];
+            chance[y] += *at;
+            *at = -log(*at > least ? *at : least);
+            loss[y] += *at;
+        }
+    for (size_t y = 0; y < c; y++) chance[y] /= (double)m, loss[y] /= (double)m;
+    for (size_t k = 0; k < m; k++) {
+        mean[k] = 0;
+        for (size_t y = 0; y < c; y++) {
+            p[k * c + y] -= loss[y];
+            mean[k] += chance[y] * p[k * c + y];
+        }
+    }
+    for (size_t y = 0; y < c; y++) {
+        double square = 0;
+        for (size_t k = 0; k < m; k++) {
+            double e = p[k * c + y] - mean[k];
+            square += e * e;
+        }
+        spread += chance[y] * sqrt(square);
+    }
+    return spread;
+}
+
+static scant_status measure_samples(void *arg, size_t block, unsigned worker,
+                                    scant__fault *fault) {
+    (void)fault;
+    const measure *m = arg;
+    sparse *s = m->s;
+    const select_pool *pool = &s->req->pool;
+    size_t rows = read_rows(s), each = pool->m * pool->c, first = block * rows;
+    size_t end = first + rows < s->n ? first + rows : s->n;
+    double *p = (double *)(void *)(m->room + worker * m->room_size);
+    if (!s->rows) select_samples_get(pool, first, end - first, p);
+    for (size_t i = first; i < end; i++) {
+        double *own = p + (i - first) * each, *mean = m->numbers + i * pool->m, square;
+        if (s->rows) select_samples_get(pool, s->rows[i], 1, own);
+        double sigma =
+            sparse_posterior_row(own, pool->m, pool->c, mean, p + rows * each) /
+            (double)s->n;
+        s->variance[i] = sigma * sigma;
+        la_kernels_for(LA_F64)->sumsq(mean, 1, pool->m, &square);
+        s->length[i] = sqrt(square) / (double)s->b;
+    }
+    return SCANT_OK;
+}
+
+/* ---- opening ---------------------------------------------------------------------- */
+
+static void warn_if_blind(const sparse *s) {
+    const select_pool *pool = &s->req->pool;
+    bool heated = pool->calibrated && pool->temperature > 0;
+    if (s->longest == 0 && is_posterior(s))
+        scant__warn(s->req->ctx,
+                    "%s: the samples agree on every row: rows are ranked by beta alone",
+                    scant_array_name(pool->samples));
+    else if (s->longest == 0)
+        scant__warn(s->req->ctx,
+                    "%s: equal to the model's own probabilities, so that every expected "
+                    "gradient is 0: rows are ranked by their variance alone",
+                    scant_array_name(pool->calibrated));
+    else if (heated && fabs(pool->temperature - 1) < 1e-3)
+        scant__warn(
+            s->req->ctx,
+            "the temperature is %.6g: expected gradients vanish as it comes to 1, "
+            "and rows are ranked by their variance",
+            pool->temperature);
+}
+
+static scant_status allocate(sparse *s, double **numbers) {
+    const select_pool *pool = &s->req->pool;
+    scant__arena *arena = s->req->arena;
+    size_t width = is_posterior(s) ? pool->m : pool->c;
+    if (s->n < pool->n) {
+        s->rows = scant__arena_alloc(arena, s->n, sizeof *s->rows);
+        if (!s->rows) return SCANT_ENOMEM;
+        select_pool_list_available(pool, s->rows);
+    }
+    *numbers = scant__arena_alloc(arena, la_size_mul(s->n, width), sizeof(double));
+    s->variance = scant__arena_alloc(arena, s->n, 2 * sizeof(double));
+    s->step = scant__arena_alloc(arena, s->b, 2 * sizeof(double));
+    s->support = scant__arena_alloc(arena, s->b, sizeof *s->support);
+    if (!*numbers || !s->variance || !s->step || !s->support) return SCANT_ENOMEM;
+    s->length = s->variance + s->n;
+    return SCANT_OK;
+}
+
+static scant_status measure_all(sparse *s, double *numbers) {
+    const select_pool *pool = &s->req->pool;
+    measure m = {.s = s, .numbers = numbers, .room_size = (read_room(s) + 63) / 64 * 64};
+    size_t rows = read_rows(s);
+    if (!is_posterior(s)) {
+        select_prob_rows(pool, SELECT_PROBS, &m.probs);
+        select_prob_rows(pool, SELECT_CALIBRATED, &m.calibrated);
+        m.probs.list = m.calibrated.list = s->rows;
+    }
+    m.room = scant__arena_alloc(s->req->arena, s->req->ctx->threads, m.room_size);
+    if (!m.room) return SCANT_ENOMEM;
+    return scant__parfor(s->req->ctx, "measuring rows", (s->n + rows - 1) / rows,
+                         is_posterior(s) ? measure_samples : measure_gradients, &m);
+}
+
+scant_status sparse_open(select_req *req, sparse *s) {
+    double *numbers;
+    begin(req, s);
+    TRY(select_probs_check(req->arena, &req->pool));
+    TRY(select_temperature_fit(req->arena, &req->pool));
+    if (!is_posterior(s))
+        TRY(select_features_scan(req->arena, &req->pool, false, &s->features));
+    TRY(allocate(s, &numbers));
+    if (!is_posterior(s)) TRY(plan_again(s, numbers));
+    shape(s, numbers);
+    TRY(measure_all(s, numbers));
+    TRY(la_work_init(&s->work, req->arena, work_memory(s)));
+    s->v = scant__arena_alloc(req->arena, la_size_mul(s->size, 2), sizeof *s->v);
+    if (!s->v) return SCANT_ENOMEM;
+    s->image = s->v + s->size;
+    s->alpha = select_option(req, "alpha");
+    s->beta = select_option(req, "beta") * s->scale * s->scale;
+    s->work.phase = "averaging";
+    TRY(la_kron_sum(&s->all, NULL, s->v, &s->work));
+    s->work.phase = NULL;
+    for (size_t i = 0; i < s->size; i++) s->v[i] /= (double)s->n;
+    s->longest = s->length[la_argmax(s->length, s->n)];
+    warn_if_blind(s);
+    return SCANT_OK;
+}
+
+size_t sparse_row(const sparse *s, size_t place) {
+    return s->rows ? s->rows[place] : place;
+}
+
+/* ---- the problem ------------------------------------------------------------------ */
+
+double sparse_inner(const sparse *s, const double *x, const double *y) {
+    const void *a = x, *b = y;
+    double out;
+    la_kernels_for(LA_F64)->dot(&a, 1, &b, 1, s->size, &out);
+    return out;
+}
+
+static la_view some(const sparse *s, const size_t *places, size_t count) {
+    la_view v = s->all;
+    v.rows = places, v.m = count;
+    return v;
+}
+
+scant_status sparse_add(sparse *s, const size_t *places, size_t count, const double *w,
+                        double *r) {
+    la_view v = some(s, places, count);
+    TRY(la_kron_sum(&v, w, s->image, &s->work));
+    for (size_t i = 0; i < s->size; i++) r[i] += s->image[i] / (double)s->b;
+    return SCANT_OK;
+}
+
+scant_status sparse_residual(sparse *s, const size_t *places, size_t count,
+                             const double *w, double *r) {
+    for (size_t i = 0; i < s->size; i++) r[i] = -s->v[i];
+    return sparse_add(s, places, count, w, r);
+}
+
+double sparse_f1(const sparse *s, const size_t *places, size_t count, const double *w,
+                 const double *r) {
+    double pull = (double)(s->n - count);
+    for (size_t i = 0; i < count; i++) pull += (w[places[i]] - 1) * (w[places[i]] - 1);
+    return sparse_inner(s, r, r) + s->beta * pull;
+}
+
+double sparse_f2(const sparse *s, const size_t *places, size_t count, const double *w) {
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        if (w[places[i]] > 0) sum += s->variance[places[i]];
+    return -s->alpha * sum;
+}
+
+double sparse_step(double slope, double curvature) {
+    return curvature < 1e-300 ? 0 : slope / curvature;
+}
+
+double sparse_unit(const sparse *s, double reach, const double *r) {
+    double most = s->longest * sqrt(sparse_inner(s, r, r)) + s->beta * reach;
+    return most > 0 ? ldexp(1, ilogb(most)) : 1;
+}
+
+scant_status sparse_debias(sparse *s, const size_t *places, size_t count, double *w,
+                           double *r) {
+    double *above = s->step, *u = s->step + s->b, b = (double)s->b, reach = 0, square;
+    size_t m = 0;
+    for (size_t i = 0; i < count; i++)
+        if (w[places[i]] != 0) {
+            above[m] = w[places[i]] - 1;
+            reach = fmax(reach, fabs(above[m]));
+            s->support[m++] = places[i];
+        }
+    if (m == 0) return SCANT_OK;
+    la_view v = some(s, s->support, m);
+    double unit = sparse_unit(s, reach, r);
+    TRY(la_kron_gradient(&v, r, 2 / b / unit, above, 2 * s->beta / unit, u, s->image,
+                         &s->work));
+    la_kernels_for(LA_F64)->sumsq(u, 1, m, &square);
+    double curvature = sparse_inner(s, s->image, s->image) / b / b + s->beta * square;
+    double mu = unit * sparse_step(square / 2, curvature); /* u is the gradient itself */
+    for (size_t i = 0; i < m; i++) w[s->support[i]] -= mu * u[i];
+    for (size_t i = 0; i < s->size; i++) r[i] -= mu * (s->image[i] / b);
+    return SCANT_OK;
+}
+
+scant_status sparse_clip(sparse *s, const size_t *places, size_t count, double *w,
+                         double *r) {
+    size_t m = 0;
+    for (size_t i = 0; i < count; i++)
+        if (w[places[i]] < 0) {
+            w[places[i]] = -w[places[i]]; /* added, that is what undoes it */
+            s->support[m++] = places[i];
+        }
+    if (m) TRY(sparse_add(s, s->support, m, w, r));
+    for (size_t i = 0; i < m; i++) w[s->support[i]] = 0;
+    return SCANT_OK;
+}
+
+void sparse_figures(sparse *s, double f1, double f2) {
+    select_req *req = s->req;
+    double unit = s->scale * s->scale;
+    double most = s->variance[la_argmax(s->variance, s->n)];
+    if (req->pool.calibrated && req->pool.temperature > 0)
+        select_figure(req, "temperature", req->pool.temperature);
+    select_figure(req, "f", (f1 + f2) / unit);
+    select_figure(req, "f1", f1 / unit);
+    select_figure(req, "v2", sparse_inner(s, s->v, s->v) / unit);
+    select_figure(req, "sigma_max", sqrt(most) / s->scale);
+}
