@@ -16,7 +16,10 @@
     X(egl)                                                                               \
     X(coreset)                                                                           \
     X(badge)                                                                             \
+    X(bald)                                                                              \
+    X(batchbald)                                                                         \
     X(dynamic)                                                                           \
+    X(acs_fw)                                                                            \
     X(albl)
 
 #define SELECT_DECLARE(name) extern const scant_strategy select_strategy_##name;
