@@ -5,6 +5,7 @@
  */
 #include "linalg/kernels.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 #define SET(type, isa, bytes, fused_)                                                    \
@@ -14,6 +15,7 @@
         .selfdot = la_selfdot_##type##_##isa, .sumsq = la_sumsq_##type##_##isa,          \
         .total = la_total_##type##_##isa, .sqdist_to = la_sqdist_to_##type##_##isa,      \
         .rowstat = la_rowstat_##type##_##isa, .entropy = la_entropy_##type##_##isa,      \
+        .cross = la_cross_##type##_##isa, .gather = la_gather_##type##_##isa,            \
         .residual_length = la_residual_length_##type##_##isa,                            \
         .kron_dot = la_kron_dot_##type##_##isa, .kron_add = la_kron_add_##type##_##isa,  \
     }
@@ -39,6 +41,13 @@ const la_kernels *la_kernels_plain(la_type type) { return &base[type]; }
 void la_softmax(double *rows, size_t n, size_t c) {
     PICK(la_softmax_f64_avx2, la_softmax_f64_base)(rows, n, c);
 }
+
+void la_joint_bits(const double *j, size_t rows, size_t m, const double *panel,
+                   double *sum) {
+    PICK(la_joint_bits_f64_avx2, la_joint_bits_f64_base)(j, rows, m, panel, sum);
+}
+
+double la_grid(double most) { return 1.5 * ldexp(1, ilogb(most) + 2); }
 
 size_t la_argmax(const double *x, size_t n) {
     return PICK(la_argmax_f64_avx2, la_argmax_f64_base)(x, n);

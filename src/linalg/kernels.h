@@ -39,6 +39,14 @@ typedef struct la_kernels {
      * entropy. What is not asked for is left alone. */
     void (*rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out);
     void (*entropy)(const void *rows, size_t n, size_t c, la_rowstat *out);
+    /* - sum_y a_y ln p_y of each row, with rows a of double; p below 1e-12 counts as
+     * that. Rows whose pairs (a, p) are permutations of each other tie. */
+    void (*cross)(const double *a, const void *rows, size_t n, size_t c, double *out);
+    /* coarse + fine += rows, number by number, such that sums over many calls do not
+     * depend on their order: coarse is exact, and what rounds in fine cannot be seen.
+     * grid: la_grid(). */
+    void (*gather)(const void *rows, size_t count, double grid, double *coarse,
+                   double *fine);
     /* sum_y p_y |p - e_y|, given rowstat's. */
     void (*residual_length)(const void *rows, size_t n, size_t c, const la_rowstat *stat,
                             double *out);
@@ -64,6 +72,15 @@ const la_kernels *la_kernels_plain(la_type type);
 
 /* Rows of logits to probabilities, in place. Finite input. */
 void la_softmax(double *rows, size_t n, size_t c);
+/* For exact sums of numbers whose sizes add up to no more than most > 0: x + grid - grid
+ * is a multiple of what all such sums have in common. */
+double la_grid(double most);
+/* sum[k] += - r log2 r over all r = j_t . p_k, 0 <= r <= 1 or just above, with rows j_t
+ * of j (rows, m) and columns p_k of panel (m, LA_PANEL). On a grid, 2^-46 bits apart:
+ * sums are exact, in any order. */
+enum { LA_PANEL = 12 };
+void la_joint_bits(const double *j, size_t rows, size_t m, const double *panel,
+                   double *sum);
 /* First index of the largest; n > 0, no NaN. */
 size_t la_argmax(const double *x, size_t n);
 
@@ -80,6 +97,11 @@ size_t la_argmax(const double *x, size_t n);
                                      double *);                                          \
     void la_rowstat_##type##_##isa(const void *, size_t, size_t, la_rowstat *);          \
     void la_entropy_##type##_##isa(const void *, size_t, size_t, la_rowstat *);          \
+    void la_cross_##type##_##isa(const double *, const void *, size_t, size_t,           \
+                                 double *);                                              \
+    void la_gather_##type##_##isa(const void *, size_t, double, double *, double *);     \
+    void la_joint_bits_##type##_##isa(const double *, size_t, size_t, const double *,    \
+                                      double *);                                         \
     void la_residual_length_##type##_##isa(const void *, size_t, size_t,                 \
                                            const la_rowstat *, double *);                \
     void la_kron_dot_##type##_##isa(const void *const *, size_t, size_t, const double *, \

@@ -276,12 +276,3 @@ void select_prob_rows(const select_pool *pool, select_prob_kind kind, la_rows *o
     *out = (la_rows){
         .n = pool->n, .d = pool->c, .type = LA_F64, .fetch = fetch[kind], .self = pool};
 }
-
-void select_samples_get(const select_pool *pool, size_t first, size_t count,
-                        double *out) {
-    size_t c = pool->c;
-    for (size_t s = 0; s < pool->m; s++)
-        for (size_t i = 0; i < count; i++)
-            scant__array_read_f64(pool->samples, (s * pool->n + first + i) * c, c,
-                                  out + (i * pool->m + s) * c);
-}

@@ -16,9 +16,12 @@
     X(egl)                                                                               \
     X(coreset)                                                                           \
     X(badge)                                                                             \
+    X(bald)                                                                              \
+    X(batchbald)                                                                         \
     X(dynamic)                                                                           \
     X(sparse_greedy)                                                                     \
     X(sparse_iht)                                                                        \
+    X(acs_fw)                                                                            \
     X(albl)
 
 #define SELECT_DECLARE(name) extern const scant_strategy select_strategy_##name;

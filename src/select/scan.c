@@ -3,6 +3,7 @@
 
 #include "core/rng.h"
 #include "linalg/topk.h"
+#include "select/samples.h"
 
 /* A block's rows stay in the second-level cache, what is made of them in the first. */
 enum {
@@ -18,6 +19,7 @@ typedef struct worker_room {
     double *score, *norm;
     la_rowstat *stat;
     void *probs, *features; /* NULL: used where they lie */
+    void *beliefs;
 } worker_room;
 
 typedef struct scan_job {
@@ -41,19 +43,21 @@ static size_t row_room(const select_pool *pool) {
         bytes += sizeof(double);
         if (!select_features_direct(pool)) bytes += pool->d * sizeof(double);
     }
+    if (pool->samples) bytes += select_beliefs_room(pool, 1);
     return bytes;
 }
 
 /* Bytes of a worker's room: its blocks of memory carry an overhead each. */
 static size_t room_size(const select_req *req, size_t rows, size_t batch) {
-    enum { BLOCKS = 7, OVERHEAD = 256 };
+    enum { BLOCKS = 8, OVERHEAD = 256 };
     return rows * row_room(&req->pool) + batch * sizeof(la_scored) + BLOCKS * OVERHEAD;
 }
 
 /* Rows a block: as many as the cache likes, fewer where memory is short. */
 void select_scan_plan(const select_req *req, scant_plan *plan) {
     const select_pool *pool = &req->pool;
-    size_t width = (pool->probs ? pool->c : 0) + (pool->features ? pool->d : 0);
+    size_t width = (pool->probs || pool->samples ? pool->c : 0);
+    width += pool->features ? pool->d : 0;
     size_t rows = BLOCK_BYTES / (8 * (width + 1)) + 1, cap = req->ctx->cap, all;
     rows = rows < BLOCK_ROWS ? rows : BLOCK_ROWS;
     while ((all = req->ctx->threads * room_size(req, rows, plan->batch)),
@@ -93,6 +97,10 @@ static scant_status room_init(scant__arena *arena, const select_req *req, size_t
         room->features = scant__arena_alloc(arena, rows * pool->d, sizeof(double));
         if (!room->features) return SCANT_ENOMEM;
     }
+    if (pool->samples) {
+        room->beliefs = scant__arena_alloc(arena, select_beliefs_room(pool, rows), 1);
+        if (!room->beliefs) return SCANT_ENOMEM;
+    }
     return SCANT_OK;
 }
 
@@ -115,6 +123,11 @@ static scant_status scan_rows(const scan_job *job, worker_room *room, size_t fir
                               &block.probs, fault));
     if (pool->features)
         TRY(select_features_norms(pool, first, count, room->features, room->norm, fault));
+    if (pool->samples) {
+        select_beliefs beliefs;
+        TRY(select_beliefs_read(pool, first, count, room->beliefs, &beliefs, fault));
+        block.information = beliefs.information;
+    }
     job->score(&block, room->score);
     offer(job, room, first, count);
     return SCANT_OK;
@@ -169,7 +182,7 @@ scant_status select_fill(select_req *req, const bool *taken, double score) {
     scant__arena room;
     scan_job job = {.req = req, .score = random_keys, .taken = taken};
     size_t from = req->count;
-    req->pool.probs = req->pool.features = NULL;
+    req->pool.probs = req->pool.features = req->pool.samples = NULL;
     scant__arena_init(&room, req->ctx);
     scant_status s = scan(&job, &room, req->batch - from);
     scant__arena_end(&room);

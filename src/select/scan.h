@@ -11,8 +11,9 @@
 typedef struct scan_block {
     const select_req *req;
     size_t first, count;
-    select_probs_block probs; /* where the strategy needs them */
-    const double *norm;       /* |h_i| of the features, likewise */
+    select_probs_block probs;  /* where the strategy needs them */
+    const double *norm;        /* |h_i| of the features, likewise */
+    const double *information; /* of the samples, likewise */
 } scan_block;
 
 /* score[i] for rows first+i. Higher is picked earlier. */

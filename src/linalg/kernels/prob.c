@@ -7,70 +7,13 @@
  * that rows that are permutations of each other tie: each term is rounded to a grid so
  * coarse that no sum of them rounds again.
  */
-#include "linalg/kernels/vec.h"
+#include "linalg/kernels/log.h"
 
 #include <math.h>
 
 #include "linalg/kernels.h"
 
 enum { SHORT_ROW = 16 }; /* below it a row's tail would cost more than its vectors */
-
-/* An entropy in bits is summed on top of 96: as long as it is below 32, what is added is
- * rounded to a multiple of 2^-46, exactly so whatever the sum is. */
-#define BASE 96.0
-#define FAINT 0x1p-14 /* below it an entropy has fewer than 9 digits on that grid */
-#define LN2 0.693147180559945309417
-
-INLINE D4 spread(double x) { return (D4){x, x, x, x}; }
-
-INLINE D4 max_d(D4 a, D4 b) {
-#ifdef __AVX2__
-    return (D4)_mm256_max_pd((__m256d)a, (__m256d)b);
-#else
-    L4 m = a > b;
-    return (D4)((m & (L4)a) | (~m & (L4)b));
-#endif
-}
-
-INLINE D4 min_d(D4 a, D4 b) {
-#ifdef __AVX2__
-    return (D4)_mm256_min_pd((__m256d)a, (__m256d)b);
-#else
-    L4 m = a < b;
-    return (D4)((m & (L4)a) | (~m & (L4)b));
-#endif
-}
-
-/* log2 x for normal x > 0 (any finite number for 0): x = 2^k z with z in [sqrt(1/2), sqrt
- * 2), log2 z = 2/ln 2 artanh(s) with s = (z-1)/(z+1). artanh(s)/s is interpolated at six
- * Chebyshev points of s^2 in [0, 0.0295], which leaves 3e-14 of it. */
-INLINE D4 log2_d(D4 x) {
-    const uint64_t half_root = 0x3fe6a09e667f3bcd; /* bits of sqrt(1/2) */
-    U4 from = (U4)x + (((uint64_t)1024 << 52) - half_root);
-    D4 z = (D4)((from & (uint64_t)0x000fffffffffffff) + half_root);
-    /* k as a double, without a 64-bit conversion: biased into the mantissa of 2^52 */
-    D4 k = (D4)(from >> 52 | (uint64_t)0x4330000000000000) - (0x1p52 + 1024.0);
-    D4 s = (z - 1.0) / (z + 1.0), w = s * s, w2 = w * w;
-    D4 p01 = fma_d(w, spread(0.9617966941122649), spread(2.885390081777851));
-    D4 p23 = fma_d(w, spread(0.41220922406110433), spread(0.5770779426603044));
-    D4 p45 = fma_d(w, spread(0.28288502340748234), spread(0.31990680380701336));
-    return fma_d(s, fma_d(w2, fma_d(w2, p45, p23), p01), k);
-}
-
-/* sum - p log2 p, where sum lies above base. 0 adds nothing. A product that was rounded
- * by itself may fall half-way between two points of the grid, and which one it goes to
- * would hang on the sum: without a fused multiply-add it is put on the grid first. */
-INLINE D4 surprise(D4 sum, D4 p, double base) {
-#ifdef __FMA__
-    (void)base;
-    return fma_d(-p, log2_d(p), sum);
-#else
-    return sum + ((base - p * log2_d(p)) - base);
-#endif
-}
-
-/* Bits above base. */
-INLINE double above(D4 sum, double base) { return sum4(sum - base); }
 
 static double row_entropy(const T *p, size_t c, double base) {
     D4 sum = spread(base);
@@ -158,6 +101,63 @@ void KERNEL(entropy)(const void *rows, size_t n, size_t c, la_rowstat *out) {
     size_t i = 0;
     for (; c < SHORT_ROW && i + 4 <= n; i += 4) four_entropies(p + i * c, c, out + i);
     for (; i < n; i++) one_entropy(p + i * c, c, out + i);
+}
+
+/* A cross entropy in bits is at most that of FLOOR, 40: on top of 192 there is room for
+ * 64, on a grid of 2^-45. */
+#define CROSS_BASE 192.0
+#define FLOOR 1e-12
+
+/* Lane by lane: gcc 12 fails on the logarithm of max_d() without AVX2. */
+INLINE D4 at_least_floor(D4 p) {
+#ifdef __AVX2__
+    return max_d(p, spread(FLOOR));
+#else
+    return (D4){fmax(p[0], FLOOR), fmax(p[1], FLOOR), fmax(p[2], FLOOR),
+                fmax(p[3], FLOOR)};
+#endif
+}
+
+/* sum - a log2 p, where sum lies above CROSS_BASE; as in surprise(). */
+INLINE D4 miss(D4 sum, D4 a, D4 p) {
+    D4 bits = log2_d(at_least_floor(p));
+#ifdef __FMA__
+    return fma_d(-a, bits, sum);
+#else
+    return sum + ((CROSS_BASE - a * bits) - CROSS_BASE);
+#endif
+}
+
+INLINE D4 column_of(const double *a, size_t c) {
+    return (D4){a[0], a[c], a[2 * c], a[3 * c]};
+}
+
+static void four_crosses(const double *a, const T *p, size_t c, double *out) {
+    D4 sum = spread(CROSS_BASE);
+    for (size_t k = 0; k < c; k++)
+        sum = miss(sum, column_of(a + k, c), load_column(p + k, c));
+    for (size_t j = 0; j < 4; j++) out[j] = LN2 * (sum[j] - CROSS_BASE);
+}
+
+static double one_cross(const double *a, const T *p, size_t c) {
+    D4 sum = spread(CROSS_BASE), four;
+    double rest[4] = {0};
+    size_t k = 0;
+    for (; k + 4 <= c; k += 4) {
+        memcpy(&four, a + k, sizeof four);
+        sum = miss(sum, four, load_d(p + k));
+    }
+    memcpy(rest, a + k, (c - k) * sizeof *rest);
+    memcpy(&four, rest, sizeof four);
+    return LN2 * above(miss(sum, four, load_rest(p + k, c - k)), CROSS_BASE);
+}
+
+void KERNEL(cross)(const double *a, const void *rows, size_t n, size_t c, double *out) {
+    const T *p = rows;
+    size_t i = 0;
+    for (; c < SHORT_ROW && i + 4 <= n; i += 4)
+        four_crosses(a + i * c, p + i * c, c, out + i);
+    for (; i < n; i++) out[i] = one_cross(a + i * c, p + i * c, c);
 }
 
 INLINE void insert(la_rowstat *s, double x) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over rows of features in double: squared norms, a total of rows, squared distances
- * to a point.
+ * Sums over rows in double: squared norms, a total of rows, squared distances to a point;
+ * and sums that do not depend on the order of their terms.
  */
 #include "linalg/kernels/vec.h"
 
@@ -58,5 +58,25 @@ void KERNEL(sqdist_to)(const void *rows, size_t n, size_t d, const double *point
             double e = (double)row[k] - point[k];
             out[i] += e * e;
         }
+    }
+}
+
+void KERNEL(gather)(const void *rows, size_t count, double grid, double *coarse,
+                    double *fine) {
+    const T *x = rows;
+    size_t k = 0;
+    for (; k + 4 <= count; k += 4) {
+        D4 a, b, v = load_d(x + k), part = (v + grid) - grid;
+        memcpy(&a, coarse + k, sizeof a);
+        memcpy(&b, fine + k, sizeof b);
+        a += part;
+        b += v - part;
+        memcpy(coarse + k, &a, sizeof a);
+        memcpy(fine + k, &b, sizeof b);
+    }
+    for (; k < count; k++) {
+        double v = (double)x[k], part = (v + grid) - grid;
+        coarse[k] += part;
+        fine[k] += v - part;
     }
 }

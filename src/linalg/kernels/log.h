@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Logarithms and sums of p log p, four at a time.
+ *
+ * Sums do not depend on the order of their terms: each term is rounded to a grid so
+ * coarse that no sum of them rounds again.
+ */
+#ifndef SCANT_LINALG_LOG_H
+#define SCANT_LINALG_LOG_H
+
+#include "linalg/kernels/vec.h"
+
+/* An entropy in bits is summed on top of 96: as long as it is below 32, what is added is
+ * rounded to a multiple of 2^-46, exactly so whatever the sum is. */
+#define BASE 96.0
+#define FAINT 0x1p-14 /* below it an entropy has fewer than 9 digits on that grid */
+#define LN2 0.693147180559945309417
+
+INLINE D4 spread(double x) { return (D4){x, x, x, x}; }
+
+INLINE D4 max_d(D4 a, D4 b) {
+#ifdef __AVX2__
+    return (D4)_mm256_max_pd((__m256d)a, (__m256d)b);
+#else
+    L4 m = a > b;
+    return (D4)((m & (L4)a) | (~m & (L4)b));
+#endif
+}
+
+INLINE D4 min_d(D4 a, D4 b) {
+#ifdef __AVX2__
+    return (D4)_mm256_min_pd((__m256d)a, (__m256d)b);
+#else
+    L4 m = a < b;
+    return (D4)((m & (L4)a) | (~m & (L4)b));
+#endif
+}
+
+/* log2 x for normal x > 0 (any finite number for 0): x = 2^k z with z in [sqrt(1/2), sqrt
+ * 2), log2 z = 2/ln 2 artanh(s) with s = (z-1)/(z+1). artanh(s)/s is interpolated at six
+ * Chebyshev points of s^2 in [0, 0.0295], which leaves 3e-14 of it. */
+INLINE D4 log2_d(D4 x) {
+    const uint64_t half_root = 0x3fe6a09e667f3bcd; /* bits of sqrt(1/2) */
+    U4 from = (U4)x + (((uint64_t)1024 << 52) - half_root);
+    D4 z = (D4)((from & (uint64_t)0x000fffffffffffff) + half_root);
+    /* k as a double, without a 64-bit conversion: biased into the mantissa of 2^52 */
+    D4 k = (D4)(from >> 52 | (uint64_t)0x4330000000000000) - (0x1p52 + 1024.0);
+    D4 s = (z - 1.0) / (z + 1.0), w = s * s, w2 = w * w;
+    D4 p01 = fma_d(w, spread(0.9617966941122649), spread(2.885390081777851));
+    D4 p23 = fma_d(w, spread(0.41220922406110433), spread(0.5770779426603044));
+    D4 p45 = fma_d(w, spread(0.28288502340748234), spread(0.31990680380701336));
+    return fma_d(s, fma_d(w2, fma_d(w2, p45, p23), p01), k);
+}
+
+/* sum - p log2 p, where sum lies above base. 0 adds nothing. A product that was rounded
+ * by itself may fall half-way between two points of the grid, and which one it goes to
+ * would hang on the sum: without a fused multiply-add it is put on the grid first. */
+INLINE D4 surprise(D4 sum, D4 p, double base) {
+#ifdef __FMA__
+    (void)base;
+    return fma_d(-p, log2_d(p), sum);
+#else
+    return sum + ((base - p * log2_d(p)) - base);
+#endif
+}
+
+/* Bits above base. */
+INLINE double above(D4 sum, double base) { return sum4(sum - base); }
+
+#endif

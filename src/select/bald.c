@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bald: rows on which samples of the posterior disagree most (Houlsby, Huszar, Ghahramani
+ * & Lengyel, "Bayesian active learning for classification and preference learning", 2011;
+ * Gal, Islam & Ghahramani, "Deep Bayesian active learning with image data", 2017). The
+ * score is the mutual information of a row's label and the model: the entropy of the mean
+ * prediction less the mean entropy of the samples', in nats, at most ln of their number.
+ *
+ * Exact up to the rounding of entropies (1e-12); what is no more than that counts as 0,
+ * so that rows without any disagreement tie. One pass, O(m n C), bound by the logarithm.
+ * Memory: a block of rows a worker.
+ */
+#include <string.h>
+
+#include "select/scan.h"
+
+static void score(const scan_block *block, double *out) {
+    memcpy(out, block->information, block->count * sizeof *out);
+}
+
+static scant_status bald_select(select_req *req) {
+    return select_scan(req, SELECT_ENTROPY, score);
+}
+
+const scant_strategy select_strategy_bald = {
+    .info = {.name = "bald",
+             .summary = "rows on which samples of the posterior disagree most",
+             .use = "With an ensemble or MC dropout, for a few rows at a time: rows of a "
+                    "batch may tell the same.",
+             .paper = "Houlsby et al. 2011; Gal et al. 2017",
+             .score = "mutual information of label and model, in nats",
+             .needs = SCANT_SAMPLES},
+    .plan = select_scan_plan,
+    .select = bald_select,
+};

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * batchbald: rows whose labels together tell most about the model (Kirsch, van Amersfoort
+ * & Gal, "BatchBALD: efficient and diverse batch acquisition for deep Bayesian active
+ * learning", 2019): greedily, the row that adds most to the joint mutual information
+ * I(y_S; model), within a factor of 1 - 1/e of the best batch.
+ *
+ * While the strings of labels of the picks so far are at most `mc`, joint entropies are
+ * exact, and picks and scores are those of exhaustive enumeration. After that strings are
+ * drawn (joint.h says how, and in what it deviates from the paper: estimators with less
+ * noise, whole strings not drawn anew after every one of many picks). The score of a pick
+ * is then measured on strings drawn for it, and never falls below the one before.
+ *
+ * Lazy: what a label adds never grows with the picks, so a gain computed for fewer picks
+ * is an upper bound, and only rows whose bound reaches the best gain are evaluated. An
+ * estimated gain bounds later ones only with four standard errors added, and rows are
+ * dropped from the race for a pick by the same margin: looked at on a few strings first,
+ * then on more, until their bound falls below the best gain or all strings are used. So
+ * the pick is the one that evaluating every row on all strings would give, except where a
+ * bound of four errors fails, and then one within the noise of it.
+ *
+ * The information is at most ln m. Once exact gains are all below 1e-9, or what is left
+ * is no more than the noise of drawn strings (2 / sqrt of their number, four times what
+ * half a nat of spread makes), picks would hang on chance: the rest goes by bald, and the
+ * last information is their score.
+ *
+ * Cost: O(m n C) for the first pick, then at most n mc m C multiply-adds a pick, of which
+ * most are never done. Memory: mc m numbers, 17 bytes a row, a few rows a worker.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "linalg/products.h"
+#include "linalg/topk.h"
+#include "select/joint.h"
+#include "select/samples.h"
+#include "select/strategy.h"
+
+enum {
+    SCAN_BYTES = 1 << 17, /* of a block of rows, as doubles, in the first pass */
+    SCAN_ROWS = 384,
+    FIRST_WAVE = 12,     /* rows evaluated together, whole: they set the mark */
+    EXACT_WAVE = 120,    /* then */
+    WAVE = 960,          /* or, as a race */
+    WORTH_MERGING = 256, /* rows that may win */
+    STAGE = 4            /* a race looks at 4 parts first, then at 4 times as many */
+};
+static const double ROUNDING = 1e-10; /* of gains: bounds that close are looked at */
+static const double NOTHING = 1e-9, ERRORS = 4;
+
+/* How closely a row was looked at. */
+typedef enum closeness { SEEN_NOT, SEEN_MERGED, SEEN_WHOLE } closeness;
+
+typedef struct greedy {
+    select_req *req;
+    joint j;
+    double *information; /* n: by itself */
+    double *bound;       /* n: of the gain; below 0: may not be picked */
+    unsigned char *seen; /* n: how closely, for this pick */
+    double total;        /* information of the picks */
+    la_scored best;      /* of this pick */
+    double slack;        /* by how much a bound may fall short */
+    double off;   /* by how much probabilities of a row differ from 1 in sum, at most */
+    double *offs; /* likewise, of the rows that a worker saw */
+    /* a wave: */
+    la_scored *heap;
+    size_t *rows;
+    double *value;                                          /* (WAVE, JOINT_PARTS) */
+    double common[JOINT_PARTS], total_common, apart, alone; /* measure_common() */
+    /* the first pass: */
+    unsigned char *room;
+    size_t scan_rows;
+} greedy;
+
+/* ---- the first pass ---------------------------------------------------------------- */
+
+static scant_status scan_block(void *arg, size_t block, unsigned worker,
+                               scant__fault *fault) {
+    greedy *g = arg;
+    const select_pool *pool = &g->req->pool;
+    bool mask[SELECT_MASK];
+    select_beliefs beliefs;
+    size_t first = block * g->scan_rows, rest = pool->n - first;
+    size_t count = rest < g->scan_rows ? rest : g->scan_rows;
+    TRY(select_beliefs_read(pool, first, count,
+                            g->room + worker * select_beliefs_room(pool, g->scan_rows),
+                            &beliefs, fault));
+    g->offs[worker] = fmax(g->offs[worker], beliefs.off);
+    select_pool_mask(pool, first, count, mask);
+    for (size_t i = 0; i < count; i++) {
+        g->information[first + i] = beliefs.information[i];
+        g->bound[first + i] = mask[i] ? beliefs.information[i] : -1;
+    }
+    return SCANT_OK;
+}
+
+static void take(greedy *g, size_t row, double score) {
+    g->bound[row] = -1;
+    g->total = score;
+    select_pick(g->req, row, 1, score);
+}
+
+/* ---- waves ------------------------------------------------------------------------- */
+
+static bool may_win(const greedy *g, size_t row, closeness how) {
+    return g->bound[row] >= 0 && g->bound[row] >= g->best.score - g->slack &&
+           g->seen[row] < how;
+}
+
+/* The rows with the best bounds that may win and were not seen as closely. */
+static size_t next_wave(greedy *g, size_t size, closeness how) {
+    la_topk top;
+    la_topk_init(&top, g->heap, size);
+    for (size_t i = 0; i < g->req->pool.n; i++)
+        if (may_win(g, i, how)) la_topk_offer(&top, g->bound[i], i);
+    la_topk_sort(&top);
+    for (size_t k = 0; k < top.count; k++) {
+        g->rows[k] = top.items[k].index;
+        g->seen[g->rows[k]] = (unsigned char)how;
+    }
+    return top.count;
+}
+
+static void enter(greedy *g, size_t row, double gain) {
+    const la_scored *best = &g->best;
+    if (gain > best->score || (gain == best->score && row < best->index))
+        g->best = (la_scored){gain, row};
+}
+
+/* ---- exact gains --------------------------------------------------------------------
+ */
+
+static scant_status evaluate(greedy *g, const joint_set *set, size_t count) {
+    bool whole = set == &g->j.all;
+    TRY(joint_evaluate(&g->j, set, g->rows, count, 0, 1, g->value));
+    for (size_t k = 0; k < count; k++) {
+        size_t row = g->rows[k];
+        double gain = g->value[k * JOINT_PARTS] - set->known;
+        if (whole) enter(g, row, gain);
+        if (whole || gain < g->bound[row]) g->bound[row] = gain > 0 ? gain : 0;
+    }
+    return SCANT_OK;
+}
+
+/* Of a few rows, which set the mark; then of all that may reach it, on merged strings
+ * first where there are many. */
+static scant_status find_exact(greedy *g) {
+    size_t count, many = 0;
+    double sure = g->j.all.known + log((double)g->req->pool.c);
+    g->slack = ROUNDING + 4 * g->off * sure;
+    count = next_wave(g, FIRST_WAVE, SEEN_WHOLE);
+    TRY(evaluate(g, &g->j.all, count));
+    for (size_t i = 0; i < g->req->pool.n; i++) many += may_win(g, i, SEEN_MERGED);
+    if (many >= WORTH_MERGING) {
+        TRY(joint_merge(&g->j));
+        while (g->j.merged.count && (count = next_wave(g, WAVE, SEEN_MERGED)))
+            TRY(evaluate(g, &g->j.merged, count));
+    }
+    while ((count = next_wave(g, EXACT_WAVE, SEEN_WHOLE)))
+        TRY(evaluate(g, &g->j.all, count));
+    return SCANT_OK;
+}
+
+/* ---- estimated gains ----------------------------------------------------------------
+ */
+
+/* What the rows of the first wave have in common: their mean gain in each part; and how
+ * much, in variance from part to part, a row differs from that and from itself. The last
+ * part may be a short one, and does not count for it. */
+static void measure_common(greedy *g, size_t count) {
+    size_t parts = g->j.all.count / g->j.all.part;
+    double *common = g->common, rows = (double)count, apart = 0, alone = 0;
+    g->total_common = 0;
+    for (size_t p = 0; p < g->j.all.parts; p++) {
+        common[p] = 0;
+        for (size_t k = 0; k < count; k++) common[p] += g->value[k * JOINT_PARTS + p];
+        g->total_common += common[p] /= rows;
+    }
+    for (size_t k = 0; k < count; k++) {
+        const double *value = g->value + k * JOINT_PARTS;
+        double mean = 0, shift = 0;
+        for (size_t p = 0; p < parts; p++) {
+            mean += value[p] / (double)parts;
+            shift += (value[p] - common[p]) / (double)parts;
+        }
+        for (size_t p = 0; p < parts; p++) {
+            double x = value[p] - mean, y = value[p] - common[p] - shift;
+            alone += x * x, apart += y * y;
+        }
+    }
+    bool few = parts < 2 || count < 2;
+    g->alone = few ? (double)INFINITY : alone / (rows * (double)(parts - 1));
+    g->apart = few ? (double)INFINITY : apart / ((rows - 1) * (double)(parts - 1));
+}
+
+typedef struct estimate {
+    double gain;
+    double race;  /* the gain on all strings is not above that */
+    double bound; /* the true gain is not above that */
+} estimate;
+
+/* What the first `parts` parts make of a row's gain: of the other parts the first wave is
+ * known, and only the difference from it is estimated. */
+static estimate gain_of(const greedy *g, size_t k, size_t parts) {
+    const joint_set *set = &g->j.all;
+    const double *value = g->value + k * JOINT_PARTS;
+    double seen = (double)(parts * set->part), all = (double)set->count, sum = 0;
+    for (size_t p = 0; p < parts; p++) sum += value[p] - g->common[p];
+    double scale = 1 / (double)g->j.drawn, rest = all / (seen < all ? seen : all);
+    double gain = scale * (g->total_common + rest * sum);
+    double race = parts < set->parts ? scale * rest * sqrt(g->apart * (double)parts) : 0;
+    double noise = scale * sqrt(g->alone * (double)set->parts);
+    return (estimate){gain, gain + ERRORS * race, gain + ERRORS * (race + noise)};
+}
+
+/* Enters what is known of the wave's rows after `parts` parts; keeps in the race those
+ * that may still be best. */
+static size_t judge(greedy *g, size_t count, size_t parts) {
+    size_t kept = 0;
+    for (size_t k = 0; k < count; k++) {
+        size_t row = g->rows[k];
+        double *bound = &g->bound[row];
+        estimate e = gain_of(g, k, parts);
+        *bound = fmin(*bound, fmax(e.bound, 0));
+        if (parts == g->j.all.parts) {
+            enter(g, row, fmin(fmax(e.gain, 0), *bound));
+        } else if (fmin(e.race, *bound) >= g->best.score) {
+            memmove(g->value + kept * JOINT_PARTS, g->value + k * JOINT_PARTS,
+                    parts * sizeof *g->value);
+            g->rows[kept++] = row;
+        }
+    }
+    return kept;
+}
+
+static scant_status race(greedy *g, size_t count) {
+    const joint_set *set = &g->j.all;
+    size_t from = 0, to = STAGE;
+    while (count) {
+        to = to < set->parts ? to : set->parts;
+        TRY(joint_evaluate(&g->j, set, g->rows, count, from, to, g->value));
+        count = judge(g, count, to);
+        from = to;
+        to *= STAGE;
+    }
+    return SCANT_OK;
+}
+
+static scant_status find_estimated(greedy *g) {
+    const joint_set *set = &g->j.all;
+    g->slack = 0;
+    size_t count = next_wave(g, FIRST_WAVE, SEEN_WHOLE);
+    TRY(joint_evaluate(&g->j, set, g->rows, count, 0, set->parts, g->value));
+    measure_common(g, count);
+    judge(g, count, set->parts);
+    while ((count = next_wave(g, WAVE, SEEN_WHOLE))) TRY(race(g, count));
+    return SCANT_OK;
+}
+
+static scant_status find_best(greedy *g) {
+    g->best = (la_scored){-INFINITY, SIZE_MAX};
+    memset(g->seen, 0, g->req->pool.n);
+    return g->j.exact ? find_exact(g) : find_estimated(g);
+}
+
+/* ---- picks ------------------------------------------------------------------------- */
+
+/* By itself the best row is the one with the largest information. */
+static void first_best(greedy *g) {
+    g->best = (la_scored){-INFINITY, SIZE_MAX};
+    for (size_t i = 0; i < g->req->pool.n; i++)
+        if (g->bound[i] > g->best.score && g->bound[i] >= 0)
+            g->best = (la_scored){g->bound[i], i};
+}
+
+/* Whether what is left to know is within the noise. */
+static bool is_saturated(const greedy *g) {
+    const joint *j = &g->j;
+    return !j->exact && j->left <= 2 / sqrt((double)j->drawn);
+}
+
+static scant_status pick_best(greedy *g) {
+    double ceiling = log((double)g->req->pool.m), score = g->total + g->best.score;
+    bool exact = g->j.exact, last = g->req->count + 1 == g->req->batch;
+    size_t row = g->best.index;
+    if (!exact || !last) TRY(joint_add(&g->j, row, g->best.score));
+    if (!exact) score = ceiling - g->j.left;
+    score = score > g->total ? score : g->total;
+    take(g, row, score < ceiling ? score : ceiling);
+    return SCANT_OK;
+}
+
+static scant_status fill_by_bald(greedy *g) {
+    select_req *req = g->req;
+    size_t want = req->batch - req->count;
+    la_scored *heap = scant__arena_alloc(req->arena, want, sizeof *heap);
+    la_topk top;
+    if (!heap) return SCANT_ENOMEM;
+    scant__warn(req->ctx,
+                "after %zu picks the joint information (%.4g nats of at most ln %zu = "
+                "%.4g) does not grow measurably; the other %zu are picked by bald",
+                req->count, g->total, req->pool.m, log((double)req->pool.m), want);
+    la_topk_init(&top, heap, want);
+    for (size_t i = 0; i < req->pool.n; i++)
+        if (g->bound[i] >= 0) la_topk_offer(&top, g->information[i], i);
+    la_topk_sort(&top);
+    for (size_t k = 0; k < top.count; k++) take(g, top.items[k].index, g->total);
+    return SCANT_OK;
+}
+
+static scant_status pick_all(greedy *g) {
+    select_req *req = g->req;
+    size_t exact = 0, joint_picks;
+    while (req->count < req->batch && !is_saturated(g)) {
+        TRY(scant__tick(req->ctx, "picking", req->count, req->batch));
+        if (req->count)
+            TRY(find_best(g));
+        else
+            first_best(g);
+        if (g->best.score <= NOTHING) break;
+        exact += g->j.exact;
+        TRY(pick_best(g));
+    }
+    joint_picks = req->count;
+    if (joint_picks < req->batch) TRY(fill_by_bald(g));
+    select_figure(req, "ceiling", log((double)req->pool.m));
+    select_figure(req, "information", g->total);
+    select_figure(req, "exact", (double)exact);
+    select_figure(req, "sampled", (double)(joint_picks - exact));
+    select_figure(req, "by_bald", (double)(req->batch - joint_picks));
+    return SCANT_OK;
+}
+
+/* ---- the strategy -------------------------------------------------------------------
+ */
+
+static size_t own_memory(const select_req *req, size_t batch) {
+    enum { BLOCKS = 10, OVERHEAD = 256 };
+    size_t row = 2 * sizeof(double) + 1;
+    size_t wave = sizeof(la_scored) + sizeof(size_t) + JOINT_PARTS * sizeof(double);
+    size_t bytes = la_size_add(la_size_mul(req->pool.n, row), WAVE * wave);
+    bytes = la_size_add(bytes, req->ctx->threads * sizeof(double));
+    return la_size_add(bytes, batch * sizeof(la_scored) + BLOCKS * OVERHEAD);
+}
+
+static void batchbald_plan(const select_req *req, scant_plan *plan) {
+    const select_pool *pool = &req->pool;
+    size_t limit = (size_t)select_option(req, "mc"), threads = req->ctx->threads;
+    size_t rows = SCAN_BYTES / (8 * (pool->c + 1)) + 1, cap = req->ctx->cap, scan;
+    plan->memory = la_size_add(plan->memory, own_memory(req, plan->batch));
+    plan->memory = la_size_add(plan->memory,
+                               joint_memory(pool, limit, plan->batch, req->ctx->threads));
+    rows = rows < SCAN_ROWS ? rows : SCAN_ROWS;
+    while ((scan = threads * select_beliefs_room(pool, rows)),
+           rows > 1 && (plan->memory > cap || scan > cap - plan->memory))
+        rows /= 2;
+    plan->memory = la_size_add(plan->memory, scan);
+    plan->block_rows = rows;
+    plan->blocks = (pool->n + rows - 1) / rows;
+    plan->passes = 1;
+}
+
+static scant_status prepare(greedy *g) {
+    select_req *req = g->req;
+    scant__arena *arena = req->arena;
+    size_t n = req->pool.n;
+    g->scan_rows = req->plan.block_rows;
+    g->information = scant__arena_alloc(arena, n, sizeof *g->information);
+    g->bound = scant__arena_alloc(arena, n, sizeof *g->bound);
+    g->seen = scant__arena_alloc(arena, n, sizeof *g->seen);
+    g->heap = scant__arena_alloc(arena, WAVE, sizeof *g->heap);
+    g->rows = scant__arena_alloc(arena, WAVE, sizeof *g->rows);
+    g->value = scant__arena_alloc(arena, WAVE, JOINT_PARTS * sizeof *g->value);
+    g->room = scant__arena_alloc(arena, req->ctx->threads,
+                                 select_beliefs_room(&req->pool, g->scan_rows));
+    g->offs = scant__arena_zalloc(arena, req->ctx->threads, sizeof *g->offs);
+    if (!g->offs || !g->information || !g->bound || !g->seen || !g->heap || !g->rows ||
+        !g->value || !g->room)
+        return SCANT_ENOMEM;
+    TRY(joint_init(&g->j, arena, &req->pool, req->seed, (size_t)select_option(req, "mc"),
+                   req->batch));
+    TRY(scant__parfor(req->ctx, "scoring", req->plan.blocks, scan_block, g));
+    for (unsigned t = 0; t < req->ctx->threads; t++) g->off = fmax(g->off, g->offs[t]);
+    return SCANT_OK;
+}
+
+static scant_status batchbald_select(select_req *req) {
+    greedy g = {.req = req};
+    TRY(prepare(&g));
+    return pick_all(&g);
+}
+
+static const scant_option options[] = {
+    {.key = "mc",
+     .kind = SCANT_OPTION_COUNT,
+     .value = "10000",
+     .min = 1,
+     .max = 1e9,
+     .help = "strings of labels: listed up to that many, that many drawn beyond"}};
+
+const scant_strategy select_strategy_batchbald = {
+    .info = {.name = "batchbald",
+             .summary = "rows whose labels together tell most about the model",
+             .use = "With an ensemble or MC dropout, for batches of up to a few dozen: a "
+                    "batch tells at most ln of the number of samples.",
+             .paper = "Kirsch et al. 2019",
+             .score = "joint mutual information of the labels up to this pick and the "
+                      "model, in nats",
+             .needs = SCANT_SAMPLES,
+             .options = options,
+             .n_options = sizeof options / sizeof *options},
+    .plan = batchbald_plan,
+    .select = batchbald_select,
+};

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "select/joint.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/rng.h"
+#include "linalg/products.h"
+
+enum {
+    WHOLE = 8, /* picks up to which strings are drawn anew after each */
+    PART = 64, /* strings a part at least */
+    GROUP_COLUMNS =
+        60, /* rows are evaluated together up to that many columns: 5 panels */
+    BLOCK_BYTES = 1 << 16, /* of strings that go against all panels of a group */
+    TASK_WORK = 32 << 20,  /* multiply-adds worth a task */
+    LOG_WORK = 16,         /* multiply-adds that a logarithm is worth */
+    DRAW_WORK = 64,        /* likewise a draw */
+    RESCALE = 8,           /* labels after which a string's weights are scaled */
+    MERGE_FROM = 512,      /* listed strings at least, */
+    MERGED = 64,           /* to so many at least, */
+    MERGE = 32             /* or one of so many */
+};
+static const double DROP = 1e-3, LN2 = 0.693147180559945309417;
+
+static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
+static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
+static size_t over(size_t a, size_t b) { return a / b + (a % b != 0); }
+
+/* ---- memory ----------------------------------------------------------------------- */
+
+static size_t group_of(const select_pool *pool) {
+    return greater(1, GROUP_COLUMNS / pool->c);
+}
+
+/* A worker's room, in doubles: panels, entropies under each sample, a row, sums. */
+typedef struct desk {
+    double *panels, *entropy, *row, *sum;
+    la_rowstat *stat;
+} desk;
+
+static size_t panels_of(const select_pool *pool, size_t rows) {
+    return over(rows * pool->c, LA_PANEL);
+}
+
+static size_t desk_bytes(const select_pool *pool) {
+    size_t group = group_of(pool), panels = panels_of(pool, group), m = pool->m;
+    size_t doubles = la_size_mul(panels * LA_PANEL, m + 1);
+    doubles = la_size_add(doubles, la_size_mul(m, group + pool->c));
+    size_t bytes = la_size_mul(doubles, sizeof(double));
+    return la_size_add(bytes, la_size_mul(m, sizeof(la_rowstat))) / 64 * 64 + 64;
+}
+
+static desk desk_of(const joint *j, unsigned worker) {
+    size_t group = group_of(j->pool), panels = panels_of(j->pool, group), m = j->pool->m;
+    desk d = {.panels = (double *)(void *)(j->room + worker * desk_bytes(j->pool))};
+    d.entropy = d.panels + panels * LA_PANEL * m;
+    d.row = d.entropy + group * m;
+    d.sum = d.row + m * j->pool->c;
+    d.stat = (la_rowstat *)(void *)(d.sum + panels * LA_PANEL);
+    return d;
+}
+
+static size_t drawn_of(const select_pool *pool, size_t limit) {
+    return la_size_mul(pool->m, greater(1, limit / pool->m));
+}
+
+/* The most strings there are at once: of the listed sets the largest one that is needed,
+ * or the drawn ones. */
+static size_t capacity_of(const select_pool *pool, size_t limit, size_t batch) {
+    size_t listed = 1;
+    for (size_t k = 1; k < batch; k++) {
+        if (listed > limit / pool->c) return greater(listed, drawn_of(pool, limit));
+        listed *= pool->c;
+    }
+    return listed;
+}
+
+static size_t merged_of(size_t count) { return greater(MERGED, count / MERGE); }
+
+size_t joint_memory(const select_pool *pool, size_t limit, size_t batch,
+                    unsigned threads) {
+    enum { BLOCKS = 12, OVERHEAD = 256 };
+    size_t m = pool->m, capacity = capacity_of(pool, limit, batch);
+    size_t merged = merged_of(capacity), weights = la_size_mul(m, sizeof(double));
+    size_t all = la_size_mul(la_size_add(capacity, merged + JOINT_PARTS + 1), weights);
+    all = la_size_add(all, la_size_mul(capacity, sizeof(size_t) + sizeof(double)));
+    all = la_size_add(all, la_size_mul(merged, sizeof(void *) + sizeof(double)));
+    all = la_size_add(all, la_size_mul(weights, 2 * pool->c));
+    all = la_size_add(all, la_size_mul(threads, desk_bytes(pool)));
+    return la_size_add(all, batch * sizeof(size_t) + BLOCKS * OVERHEAD);
+}
+
+/* Listed strings are one part, and their sums of weights are known. */
+static void be_listed(const select_pool *pool, joint_set *set) {
+    set->part = set->count, set->parts = 1;
+    for (size_t s = 0; s < pool->m; s++) set->share[s] = 1 / (double)pool->m;
+}
+
+static bool allocate(joint *j, scant__arena *arena) {
+    size_t weights = la_size_mul(j->pool->m, sizeof(double)), c = j->pool->c;
+    size_t merged = merged_of(j->capacity);
+    j->all.weight = scant__arena_alloc(arena, j->capacity, weights);
+    j->all.share = scant__arena_alloc(arena, JOINT_PARTS, weights);
+    j->merged.weight = scant__arena_alloc(arena, merged, weights);
+    j->merged.share = scant__arena_alloc(arena, 1, weights);
+    j->number = scant__arena_alloc(arena, j->capacity, sizeof *j->number);
+    j->open = scant__arena_alloc(arena, j->capacity, sizeof *j->open);
+    j->middle = scant__arena_alloc(arena, merged, sizeof *j->middle);
+    j->middle_size = scant__arena_alloc(arena, merged, sizeof *j->middle_size);
+    j->picks = scant__arena_alloc(arena, j->batch, sizeof *j->picks);
+    j->row = scant__arena_alloc(arena, c, weights);
+    j->columns = scant__arena_alloc(arena, c, weights);
+    j->room = scant__arena_alloc(arena, arena->ctx->threads, desk_bytes(j->pool));
+    return j->all.weight && j->all.share && j->merged.weight && j->merged.share &&
+           j->number && j->open && j->middle && j->middle_size && j->picks && j->row &&
+           j->columns && j->room;
+}
+
+scant_status joint_init(joint *j, scant__arena *arena, const select_pool *pool,
+                        uint64_t seed, size_t limit, size_t batch) {
+    *j = (joint){.ctx = arena->ctx,
+                 .pool = pool,
+                 .seed = seed,
+                 .limit = limit,
+                 .batch = batch,
+                 .capacity = capacity_of(pool, limit, batch),
+                 .exact = true,
+                 .all = {.count = 1},
+                 .left = log((double)pool->m)};
+    if (!allocate(j, arena)) return SCANT_ENOMEM;
+    for (size_t s = 0; s < pool->m; s++) j->all.weight[s] = 1 / (double)pool->m;
+    be_listed(pool, &j->all);
+    return SCANT_OK;
+}
+
+/* Units of work that one task takes, such that little work is one task: a thread that is
+ * woken for less costs more than it does. */
+static size_t units_a_task(size_t units, double work) {
+    enum { TASKS = 64 };
+    double tasks = fmin(work / TASK_WORK, TASKS);
+    return tasks < 2 ? units : over(units, (size_t)tasks);
+}
+
+/* ---- evaluation -------------------------------------------------------------------- */
+
+typedef struct evaluation {
+    const joint *j;
+    const joint_set *set;
+    const size_t *rows;
+    size_t count;
+    size_t first, end; /* parts */
+    double *value;
+    size_t groups, per_task;
+} evaluation;
+
+/* Predictions of a few rows as panels, and their entropies under each sample. */
+static void pack(const evaluation *e, size_t first, size_t count, const desk *d) {
+    const select_pool *pool = e->j->pool;
+    size_t m = pool->m, c = pool->c, panels = panels_of(pool, count);
+    double *last = d->panels + (panels - 1) * m * LA_PANEL;
+    memset(last, 0, m * LA_PANEL * sizeof *last); /* it may have columns to spare */
+    for (size_t i = 0; i < count; i++) {
+        select_samples_get(pool, e->rows[first + i], 1, d->row);
+        la_kernels_for(LA_F64)->entropy(d->row, m, c, d->stat);
+        for (size_t s = 0; s < m; s++) d->entropy[i * m + s] = d->stat[s].entropy;
+        for (size_t k = 0; k < c; k++) {
+            size_t column = i * c + k;
+            double *to = d->panels + column / LA_PANEL * m * LA_PANEL + column % LA_PANEL;
+            for (size_t s = 0; s < m; s++) to[s * LA_PANEL] = d->row[s * c + k];
+        }
+    }
+}
+
+/* Entropies of the strings from..to-1 with each label of the rows packed: into d->sum. */
+static void add_strings(const joint_set *set, size_t m, size_t from, size_t to,
+                        size_t panels, const desk *d) {
+    size_t step = greater(32, BLOCK_BYTES / (m * sizeof(double)));
+    memset(d->sum, 0, panels * LA_PANEL * sizeof *d->sum);
+    for (size_t t = from; t < to; t += step)
+        for (size_t p = 0; p < panels; p++)
+            la_joint_bits(set->weight + t * m, lesser(step, to - t), m,
+                          d->panels + p * m * LA_PANEL, d->sum + p * LA_PANEL);
+}
+
+static void evaluate_group(const evaluation *e, size_t first, size_t count,
+                           const desk *d) {
+    const joint_set *set = e->set;
+    size_t m = e->j->pool->m, c = e->j->pool->c, panels = panels_of(e->j->pool, count);
+    pack(e, first, count, d);
+    for (size_t p = e->first; p < e->end; p++) {
+        size_t from = p * set->part, to = lesser(from + set->part, set->count);
+        add_strings(set, m, from, to, panels, d);
+        for (size_t i = 0; i < count; i++) {
+            double bits = 0, within = 0;
+            for (size_t k = 0; k < c; k++) bits += d->sum[i * c + k];
+            for (size_t s = 0; s < m; s++)
+                within += set->share[p * m + s] * d->entropy[i * m + s];
+            e->value[(first + i) * JOINT_PARTS + p] = LN2 * bits - within;
+        }
+    }
+}
+
+static scant_status evaluate_task(void *arg, size_t task, unsigned worker,
+                                  scant__fault *fault) {
+    (void)fault;
+    const evaluation *e = arg;
+    const desk d = desk_of(e->j, worker);
+    size_t group = group_of(e->j->pool),
+           end = lesser((task + 1) * e->per_task, e->groups);
+    for (size_t g = task * e->per_task; g < end; g++)
+        evaluate_group(e, g * group, lesser(group, e->count - g * group), &d);
+    return SCANT_OK;
+}
+
+scant_status joint_evaluate(const joint *j, const joint_set *set, const size_t *rows,
+                            size_t count, size_t first, size_t end, double *value) {
+    evaluation e = {
+        j, set, rows, count, first, end, value, over(count, group_of(j->pool)), 0};
+    double strings = (double)(lesser(end * set->part, set->count) - first * set->part);
+    double columns = (double)count * (double)j->pool->c;
+    e.per_task = units_a_task(e.groups, columns * ((double)j->pool->m + LOG_WORK) *
+                                            (strings + LOG_WORK));
+    return scant__parfor(j->ctx, NULL, over(e.groups, e.per_task), evaluate_task, &e);
+}
+
+/* ---- merging ------------------------------------------------------------------------
+ */
+
+typedef struct merging {
+    joint *j;
+    size_t middles, per_task;
+} merging;
+
+/* The middle whose posterior is nearest to a few strings', into j->number. */
+static void find_nearest(const merging *g, size_t first, size_t count) {
+    enum { PIECE = 32 };
+    joint *j = g->j;
+    size_t m = j->pool->m;
+    const void *x[4];
+    double best[4] = {INFINITY, INFINITY, INFINITY, INFINITY}, dot[4 * PIECE];
+    for (size_t i = 0; i < count; i++) {
+        x[i] = j->all.weight + (first + i) * m;
+        j->number[first + i] = 0;
+    }
+    for (size_t k = 0; k < g->middles; k += PIECE) {
+        size_t some = lesser(PIECE, g->middles - k);
+        la_kernels_for(LA_F64)->dot(x, count, j->middle + k, some, m, dot);
+        for (size_t i = 0; i < count; i++)
+            for (size_t l = 0; l < some; l++) {
+                /* |b|^2 - 2 a.b of posteriors a, b: weights over their sums */
+                const double *at = (const double *)j->middle[k + l];
+                double sums =
+                    j->open[first + i] * j->open[(size_t)(at - j->all.weight) / m];
+                double far = j->middle_size[k + l] - 2 * dot[i * some + l] / sums;
+                if (far < best[i]) best[i] = far, j->number[first + i] = k + l;
+            }
+    }
+}
+
+static scant_status merge_task(void *arg, size_t task, unsigned worker,
+                               scant__fault *fault) {
+    (void)worker, (void)fault;
+    const merging *g = arg;
+    size_t end = lesser((task + 1) * g->per_task, g->j->all.count);
+    for (size_t t = task * g->per_task; t < end; t += 4)
+        find_nearest(g, t, lesser(4, end - t));
+    return SCANT_OK;
+}
+
+/* Strings as far apart as the same share of probability. */
+static size_t choose_middles(joint *j, size_t want) {
+    size_t m = j->pool->m, found = 0;
+    double sum = 0, upto = 0;
+    for (size_t t = 0; t < j->all.count; t++) {
+        j->open[t] = 0;
+        for (size_t s = 0; s < m; s++) j->open[t] += j->all.weight[t * m + s];
+        sum += j->open[t];
+    }
+    for (size_t t = 0; t < j->all.count && found < want; t++) {
+        upto += j->open[t];
+        if (!(upto * (double)want > ((double)found + 0.5) * sum) || !(j->open[t] > 0))
+            continue;
+        const double *at = j->all.weight + t * m;
+        la_kernels_for(LA_F64)->sumsq(at, 1, m, &j->middle_size[found]);
+        j->middle_size[found] /= j->open[t] * j->open[t];
+        j->middle[found++] = at;
+    }
+    return found;
+}
+
+scant_status joint_merge(joint *j) {
+    size_t m = j->pool->m, count = j->all.count;
+    joint_set *merged = &j->merged;
+    merged->count = 0;
+    if (!j->exact || count < MERGE_FROM) return SCANT_OK;
+    merging g = {j, choose_middles(j, merged_of(count)), 0};
+    double work = (double)count * (double)g.middles * (double)m;
+    g.per_task = over(units_a_task(count, work), 4) * 4;
+    TRY(scant__parfor(j->ctx, NULL, over(count, g.per_task), merge_task, &g));
+    merged->count = g.middles;
+    memset(merged->weight, 0, g.middles * m * sizeof *merged->weight);
+    for (size_t t = 0; t < count; t++)
+        for (size_t s = 0; s < m; s++)
+            merged->weight[j->number[t] * m + s] += j->all.weight[t * m + s];
+    merged->known = 0;
+    for (size_t k = 0; k < g.middles; k++) {
+        double sum = 0;
+        for (size_t s = 0; s < m; s++) sum += merged->weight[k * m + s];
+        if (sum > 0) merged->known -= sum * log(sum);
+    }
+    be_listed(j->pool, merged);
+    return SCANT_OK;
+}
+
+/* ---- growth ------------------------------------------------------------------------ */
+
+/* The row's predictions: (m, C) to row, (C, m) to columns; and its mean entropy. */
+static double load(joint *j, size_t row) {
+    size_t m = j->pool->m, c = j->pool->c;
+    double sum = 0;
+    const desk d = desk_of(j, 0);
+    select_samples_get(j->pool, row, 1, j->row);
+    la_kernels_for(LA_F64)->entropy(j->row, m, c, d.stat);
+    for (size_t s = 0; s < m; s++) {
+        sum += d.stat[s].entropy;
+        for (size_t k = 0; k < c; k++) j->columns[k * m + s] = j->row[s * c + k];
+    }
+    return sum / (double)m;
+}
+
+/* Every string with every label, in place: what is written lies behind what is still to
+ * be read, down to the first string, which goes last. */
+static void list_on(joint *j) {
+    size_t m = j->pool->m, c = j->pool->c;
+    for (size_t t = j->all.count; t-- > 0;)
+        for (size_t k = c; k-- > 0;) {
+            const double *from = j->all.weight + t * m, *p = j->columns + k * m;
+            double *to = j->all.weight + (t * c + k) * m;
+            for (size_t s = 0; s < m; s++) to[s] = from[s] * p[s];
+        }
+    j->all.count *= c;
+    be_listed(j->pool, &j->all);
+}
+
+typedef struct drawing {
+    joint *j;
+    size_t position; /* of the label that is drawn */
+    bool last;
+    size_t per_task;
+} drawing;
+
+/* The first label whose running sum exceeds u times the total; upto: running sums. */
+static size_t label_at(const double *upto, size_t c, double u) {
+    enum { FEW = 16 };
+    double x = u * upto[c - 1];
+    size_t low = 0, high = c - 1;
+    for (size_t k = 0; c <= FEW && k < high; k++) low += upto[k] <= x;
+    if (c <= FEW) return low;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (upto[middle] > x)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* To a sum of 1. The sample that a string was drawn from gives it some weight. */
+static void normalise(double *weight, size_t m, size_t owner) {
+    double sum = 0;
+    for (size_t s = 0; s < m; s++) sum += weight[s];
+    if (!(sum > 0)) weight[owner] = sum = 1;
+    for (size_t s = 0; s < m; s++) weight[s] *= 1 / sum;
+}
+
+static void draw_on(const drawing *d, size_t t) {
+    joint *j = d->j;
+    size_t m = j->pool->m, c = j->pool->c, owner = j->number[t] % m;
+    const scant__rng rng = {j->seed, SCANT__RNG_LABELS};
+    uint64_t index = ((uint64_t)j->begun * j->drawn + j->number[t]) * j->batch;
+    size_t label =
+        label_at(j->row + owner * c, c, scant__rng_unit(&rng, index + d->position));
+    double *weight = j->all.weight + t * m;
+    const double *p = j->columns + label * m;
+    for (size_t s = 0; s < m; s++) weight[s] *= p[s];
+    if (d->last || d->position % RESCALE == RESCALE - 1) normalise(weight, m, owner);
+    if (d->last) {
+        la_rowstat stat;
+        la_kernels_for(LA_F64)->entropy(weight, 1, m, &stat);
+        j->open[t] = stat.entropy > 0 ? stat.entropy : 0;
+    }
+}
+
+static scant_status draw_task(void *arg, size_t task, unsigned worker,
+                              scant__fault *fault) {
+    (void)worker, (void)fault;
+    const drawing *d = arg;
+    size_t end = lesser((task + 1) * d->per_task, d->j->all.count);
+    for (size_t t = task * d->per_task; t < end; t++) draw_on(d, t);
+    return SCANT_OK;
+}
+
+/* One more label for every string: that of the row which is loaded. */
+static scant_status draw_labels(joint *j, size_t position) {
+    size_t m = j->pool->m, c = j->pool->c;
+    drawing d = {j, position, position + 1 == j->n_picks, 0};
+    for (size_t s = 0; s < m; s++)
+        for (size_t k = 1; k < c; k++) j->row[s * c + k] += j->row[s * c + k - 1];
+    double each = (double)m * (d.last ? LOG_WORK : 1) + DRAW_WORK;
+    d.per_task = units_a_task(j->all.count, each * (double)j->all.count);
+    return scant__parfor(j->ctx, NULL, over(j->all.count, d.per_task), draw_task, &d);
+}
+
+/* Whole strings, whose last label is left to be drawn. */
+static scant_status draw_anew(joint *j) {
+    size_t m = j->pool->m;
+    j->exact = false;
+    j->all.known = j->dropped = 0;
+    j->all.count = j->drawn = drawn_of(j->pool, j->limit);
+    j->begun = j->n_picks;
+    assert(j->all.count <= j->capacity);
+    for (size_t t = 0; t < j->all.count; t++) j->number[t] = t;
+    for (size_t i = 0; i < j->all.count * m; i++) j->all.weight[i] = 1;
+    for (size_t position = 0; position + 1 < j->n_picks; position++) {
+        load(j, j->picks[position]);
+        TRY(draw_labels(j, position));
+    }
+    return SCANT_OK;
+}
+
+/* The largest power of two such that posteriors with less entropy have no more than DROP
+ * of the sum together. */
+static double told_below(const joint *j, double sum) {
+    enum { BINS = 64 };
+    double bin[BINS] = {0}, below = 0, bound = 0;
+    for (size_t t = 0; t < j->all.count; t++) {
+        int k = j->open[t] > 0 ? BINS - 4 + ilogb(j->open[t]) : 0; /* at most 44 nats */
+        bin[k < 0 ? 0 : k < BINS ? k : BINS - 1] += j->open[t];
+    }
+    for (int k = 0; k < BINS && below + bin[k] <= DROP * sum; k++) {
+        below += bin[k];
+        bound = ldexp(1, k + 1 - (BINS - 4));
+    }
+    return bound;
+}
+
+static void drop_told(joint *j) {
+    size_t m = j->pool->m, kept = 0, few = 0;
+    double sum = 0;
+    for (size_t t = 0; t < j->all.count; t++) sum += j->open[t];
+    j->left = (sum + j->dropped) / (double)j->drawn;
+    double bound = told_below(j, sum);
+    for (size_t t = 0; t < j->all.count; t++) few += j->open[t] < bound;
+    if (few * 8 < j->all.count) return; /* to move the others would take longer */
+    for (size_t t = 0; t < j->all.count; t++) {
+        if (j->open[t] < bound) {
+            j->dropped += j->open[t];
+            continue;
+        }
+        if (kept != t)
+            memcpy(j->all.weight + kept * m, j->all.weight + t * m,
+                   m * sizeof *j->all.weight);
+        j->number[kept] = j->number[t];
+        j->open[kept++] = j->open[t];
+    }
+    j->all.count = kept;
+}
+
+static void cut(joint *j) {
+    size_t m = j->pool->m;
+    j->all.part = greater(PART, over(j->drawn, 512) * 4);
+    j->all.parts = over(j->all.count, j->all.part);
+    assert(j->all.parts <= JOINT_PARTS);
+    memset(j->all.share, 0, j->all.parts * m * sizeof *j->all.share);
+    for (size_t t = 0; t < j->all.count; t++)
+        for (size_t s = 0; s < m; s++)
+            j->all.share[t / j->all.part * m + s] += j->all.weight[t * m + s];
+}
+
+scant_status joint_add(joint *j, size_t row, double gain) {
+    size_t n = j->n_picks++;
+    j->picks[n] = row;
+    if (j->exact && j->all.count <= j->limit / j->pool->c) {
+        j->all.known += gain + load(j, row);
+        list_on(j);
+        return SCANT_OK;
+    }
+    if (j->exact || n < WHOLE || n + 1 >= 2 * j->begun) TRY(draw_anew(j));
+    load(j, row);
+    TRY(draw_labels(j, n));
+    drop_told(j);
+    cut(j);
+    return SCANT_OK;
+}

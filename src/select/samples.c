@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums over samples are put on a grid (la_grid), so that they do not depend on the order
+ * of samples; sums over classes are so by the kernels.
+ */
+#include "select/samples.h"
+
+#include <math.h>
+
+#include "data/array.h"
+
+/* Entropies are right to that: of themselves where they are small, else in nats. */
+static const double ROUNDING = 1e-12, SMALL = 4e-5;
+
+select_pool select_samples_view(const select_pool *pool) {
+    select_pool view = *pool;
+    view.probs = pool->samples;
+    view.softmax = false;
+    return view;
+}
+
+const void *select_sample_rows(const select_pool *view, size_t sample, size_t first,
+                               size_t count, void *room) {
+    size_t c = view->c, from = (sample * view->n + first) * c;
+    la_type type = select_probs_type(view);
+    if (select_probs_direct(view))
+        return view->probs->data + from * la_kernels_for(type)->size;
+    if (type == LA_F32)
+        scant__array_read_f32(view->probs, from, count * c, room);
+    else
+        scant__array_read_f64(view->probs, from, count * c, room);
+    return room;
+}
+
+void select_samples_get(const select_pool *pool, size_t first, size_t count,
+                        double *out) {
+    size_t c = pool->c;
+    for (size_t s = 0; s < pool->m; s++)
+        for (size_t i = 0; i < count; i++)
+            scant__array_read_f64(pool->samples, (s * pool->n + first + i) * c, c,
+                                  out + (i * pool->m + s) * c);
+}
+
+/* A worker's: what is handed out, then what only sums up. */
+typedef struct desk {
+    select_beliefs out;
+    la_rowstat *stat;
+    double *fine, *within_fine, *raw;
+} desk;
+
+size_t select_beliefs_room(const select_pool *pool, size_t rows) {
+    return rows * ((3 * pool->c + 4) * sizeof(double) + sizeof(la_rowstat));
+}
+
+static desk lay_out(const select_pool *pool, size_t count, void *room) {
+    desk d = {.stat = room};
+    d.out.mean = (double *)(void *)(d.stat + count);
+    d.fine = d.out.mean + count * pool->c;
+    d.raw = d.fine + count * pool->c;
+    d.out.entropy = d.raw + count * pool->c;
+    d.out.within = d.out.entropy + count;
+    d.out.information = d.out.within + count;
+    d.within_fine = d.out.information + count;
+    for (size_t i = 0; i < 2 * count * pool->c; i++) d.out.mean[i] = 0;
+    for (size_t i = 0; i < count; i++) d.out.within[i] = d.within_fine[i] = 0;
+    return d;
+}
+
+double select_entropy_difference(double a, double b) {
+    double larger = fmax(a, b), rounding = ROUNDING * (larger < SMALL ? larger : 1);
+    return fabs(a - b) > rounding ? a - b : 0;
+}
+
+scant_status select_beliefs_read(const select_pool *pool, size_t first, size_t count,
+                                 void *room, select_beliefs *out, scant__fault *fault) {
+    size_t m = pool->m, c = pool->c, size = count * c;
+    const select_pool view = select_samples_view(pool);
+    const la_kernels *k = la_kernels_for(select_probs_type(&view));
+    /* a probability is at most 1.001, an entropy at most ln c and a little */
+    double grid = la_grid(1.01 * (double)m);
+    double entropy_grid = la_grid((log((double)c) + 1) * (double)m);
+    desk d = lay_out(pool, count, room);
+    for (size_t s = 0; s < m; s++) {
+        select_probs_block block;
+        TRY(select_probs_read(&view, SELECT_ENTROPY, s * pool->n + first, count, d.raw,
+                              d.stat, &block, fault));
+        k->gather(block.rows, size, grid, d.out.mean, d.fine);
+        for (size_t i = 0; i < count; i++) {
+            double h = d.stat[i].entropy, part = (h + entropy_grid) - entropy_grid;
+            d.out.within[i] += part;
+            d.within_fine[i] += h - part;
+            d.out.off = fmax(d.out.off, fabs(d.stat[i].sum - 1));
+        }
+    }
+    for (size_t i = 0; i < size; i++)
+        d.out.mean[i] = (d.out.mean[i] + d.fine[i]) / (double)m;
+    la_kernels_for(LA_F64)->entropy(d.out.mean, count, c, d.stat);
+    for (size_t i = 0; i < count; i++) {
+        d.out.entropy[i] = d.stat[i].entropy;
+        d.out.within[i] = (d.out.within[i] + d.within_fine[i]) / (double)m;
+        d.out.information[i] =
+            fmax(0, select_entropy_difference(d.out.entropy[i], d.out.within[i]));
+    }
+    *out = d.out;
+    return SCANT_OK;
+}
