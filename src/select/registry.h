@@ -17,6 +17,7 @@
     X(coreset)                                                                           \
     X(badge)                                                                             \
     X(dynamic)                                                                           \
+    X(bss)                                                                               \
     X(albl)
 
 #define SELECT_DECLARE(name) extern const scant_strategy select_strategy_##name;
