@@ -22,6 +22,7 @@
     X(sparse_greedy)                                                                     \
     X(sparse_iht)                                                                        \
     X(acs_fw)                                                                            \
+    X(bss)                                                                               \
     X(albl)
 
 #define SELECT_DECLARE(name) extern const scant_strategy select_strategy_##name;

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "linalg/barrier.h"
+
+#include <assert.h>
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/parfor.h"
+#include "core/rng.h"
+#include "linalg/dense.h"
+
+static double squared(const double *x, size_t n) {
+    return cblas_ddot((int)n, x, 1, x, 1);
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+/* Draws between two diagonalizations: one of these costs some ten D^3, and a draw after k
+ * others 3 k^2 D. */
+static size_t most_recent(size_t dim) {
+    size_t k = (size_t)(1.2 * cbrt((double)dim * (double)dim));
+    return k < 4 ? 4 : k;
+}
+
+typedef struct carver { /* hands out pieces of a room; without one it counts */
+    double *room;
+    size_t used;
+} carver;
+
+static double *carve(carver *c, size_t rows, size_t columns) {
+    size_t at = c->used;
+    c->used = la_size_add(at, la_size_add(la_size_mul(rows, columns), 7) / 8 * 8);
+    return c->room ? c->room + at : NULL;
+}
+
+static void lay_out(la_barrier *b, const la_view *f, size_t dim, carver *c) {
+    la_view few = *f;
+    few.m = LA_AHEAD;
+    b->most = most_recent(dim);
+    b->weight = carve(c, f->m, 1);
+    b->b = carve(c, dim, dim);
+    b->turn = carve(c, dim, dim);
+    b->lambda = carve(c, dim, 1);
+    b->raw = carve(c, b->most, dim);
+    b->y = carve(c, b->most, dim);
+    b->near = carve(c, dim, 1);
+    b->w = carve(c, 2 * b->most, dim);
+    b->gram = carve(c, b->most, b->most);
+    b->part = carve(c, 1, 2 * b->most + dim);
+    b->room = carve(c, 1, la_eigh_room(dim, true));
+    b->f = carve(c, LA_AHEAD, la_view_width(f));
+    b->v = carve(c, LA_AHEAD, dim);
+    b->z = carve(c, LA_AHEAD, dim);
+    b->fetched = carve(c, 1, la_view_raw(&few) / sizeof(double) + 1);
+}
+
+size_t la_barrier_memory(const la_view *f, size_t dim) {
+    enum { SPARE = 256 }; /* what an arena and the allocator add */
+    la_barrier b;
+    carver c = {0};
+    lay_out(&b, f, dim, &c);
+    return la_size_add(la_size_mul(c.used, sizeof(double)), SPARE);
+}
+
+scant_status la_barrier_init(la_barrier *b, scant__arena *arena, const la_basis *basis,
+                             uint64_t seed) {
+    carver c = {0};
+    *b = (la_barrier){.ctx = arena->ctx, .basis = basis, .seed = seed};
+    lay_out(b, &basis->f, basis->dim, &c);
+    c.room = scant__arena_alloc(arena, c.used, sizeof(double));
+    if (!c.room) return SCANT_ENOMEM;
+    c.used = 0;
+    lay_out(b, &basis->f, basis->dim, &c);
+    return SCANT_OK;
+}
+
+/* ---- the state --------------------------------------------------------------------- */
+
+/* w = L^-1 Y diag(scale) with L L^T = I + sign Y diag(scale) Y^T; *trace is that of
+ * w^T w. */
+static bool correct(la_barrier *b, const double *scale, double sign, double *w,
+                    double *trace) {
+    size_t k = b->recent, dim = b->basis->dim;
+    for (size_t j = 0; j < k; j++)
+        for (size_t i = 0; i < dim; i++) w[j * dim + i] = b->y[j * dim + i] * scale[i];
+    la_nt(k, k, dim, w, dim, b->y, dim, b->gram, k);
+    for (size_t i = 0; i < k * k; i++) b->gram[i] *= sign;
+    for (size_t j = 0; j < k; j++) b->gram[j * k + j] += 1;
+    if (!la_cholesky(k, b->gram, k)) return false;
+    la_solve_lower(k, dim, b->gram, k, w, dim);
+    *trace = squared(w, k * dim);
+    return true;
+}
+
+/* M, its trace and a bound of its largest eigenvalue: w_u^T w_u adds at most the
+ * Frobenius norm of w_u w_u^T, and w_l^T w_l takes away. */
+static bool resolve(la_barrier *b) {
+    size_t k = b->recent, dim = b->basis->dim;
+    double *above = b->part, *below = b->room, top = 0, added = 0, taken = 0;
+    b->phi = 0;
+    for (size_t i = 0; i < dim; i++) {
+        if (!(b->lambda[i] < b->upper && b->lambda[i] > b->lower)) return false;
+        above[i] = 1 / (b->upper - b->lambda[i]);
+        below[i] = 1 / (b->lambda[i] - b->lower);
+        b->near[i] = above[i] + below[i];
+        b->phi += b->near[i];
+        top = fmax(top, b->near[i]);
+    }
+    b->bound = top;
+    if (k == 0) return true;
+    if (!correct(b, below, 1, b->w + k * dim, &taken)) return false;
+    if (!correct(b, above, -1, b->w, &added)) return false;
+    la_nt(k, k, dim, b->w, dim, b->w, dim, b->gram, k);
+    b->bound += sqrt(squared(b->gram, k * k));
+    b->phi += added - taken;
+    return b->phi > 0;
+}
+
+/* Proposals from the first that is left on, in the basis of B's eigenvectors. */
+static void turn_ahead(la_barrier *b) {
+    size_t dim = b->basis->dim, from = b->next;
+    if (from == LA_AHEAD) return;
+    la_nt(LA_AHEAD - from, dim, dim, b->v + from * dim, dim, b->turn, dim,
+          b->z + from * dim, dim);
+}
+
+static bool diagonalize(la_barrier *b) {
+    size_t dim = b->basis->dim;
+    la_tn_add(dim, dim, b->recent, b->raw, dim, b->raw, dim, b->b, dim);
+    memcpy(b->turn, b->b, dim * dim * sizeof *b->turn);
+    b->recent = 0;
+    if (!la_eigh(dim, b->turn, true, b->lambda, b->room)) return false;
+    b->spare = (b->lambda[0] - b->lower) / 2;
+    turn_ahead(b);
+    return true;
+}
+
+void la_barrier_start(la_barrier *b, double gamma) {
+    size_t dim = b->basis->dim;
+    assert(gamma > 0 && gamma < 1);
+    b->gamma = gamma;
+    b->mid = 2 * (double)dim * (1 - gamma) * (1 + gamma) / (gamma * gamma);
+    b->upper = 2 * (double)dim / gamma;
+    b->lower = -b->upper;
+    b->spare = b->upper / 2;
+    b->beta = 0;
+    b->draws = b->proposals = b->distinct = b->recent = 0;
+    b->next = LA_AHEAD;
+    memset(b->weight, 0, b->basis->f.m * sizeof *b->weight);
+    memset(b->b, 0, dim * dim * sizeof *b->b);
+    memset(b->turn, 0, dim * dim * sizeof *b->turn);
+    memset(b->lambda, 0, dim * sizeof *b->lambda);
+    for (size_t i = 0; i < dim; i++) b->turn[i * dim + i] = 1;
+    resolve(b);
+}
+
+bool la_barrier_done(const la_barrier *b) {
+    return b->upper - b->lower >= 8 * (double)b->basis->dim / b->gamma;
+}
+
+/* ---- a draw ------------------------------------------------------------------------ */
+
+static void propose(la_barrier *b) {
+    const la_view *f = &b->basis->f;
+    const scant__rng rng = {b->seed, SCANT__RNG_ROW};
+    size_t width = la_view_width(f), dim = b->basis->dim, named[LA_AHEAD];
+    la_view few = *f;
+    for (size_t i = 0; i < LA_AHEAD; i++) {
+        b->rows[i] = la_basis_row_at(b->basis, scant__rng_unit(&rng, b->proposals + i));
+        named[i] = f->rows ? f->rows[b->rows[i]] : b->rows[i];
+    }
+    few.rows = named;
+    few.m = LA_AHEAD;
+    la_view_load(&few, 0, LA_AHEAD, b->f, NULL, b->fetched);
+    la_nn(LA_AHEAD, dim, width, b->f, width, b->basis->p, dim, b->v, dim);
+    b->next = 0;
+    turn_ahead(b);
+}
+
+static double q_turned(la_barrier *b, const double *z) {
+    size_t k = b->recent, dim = b->basis->dim;
+    double q = 0;
+    for (size_t i = 0; i < dim; i++) q += b->near[i] * z[i] * z[i];
+    if (k == 0) return q;
+    la_nt(2 * k, 1, dim, b->w, dim, z, dim, b->part, 1);
+    return q + squared(b->part, k) - squared(b->part + k, k);
+}
+
+double la_barrier_q(la_barrier *b, const double *v) {
+    size_t dim = b->basis->dim;
+    double *z = b->part + 2 * b->most;
+    la_nt(dim, 1, dim, b->turn, dim, v, dim, z, 1);
+    return q_turned(b, z);
+}
+
+/* Takes the proposal at b->next, of which q is known. */
+static void take(la_barrier *b, double q) {
+    size_t dim = b->basis->dim, row = b->rows[b->next];
+    double s = b->gamma / q, root = sqrt(s), step = b->gamma / b->phi;
+    const double *v = b->v + b->next * dim, *z = b->z + b->next * dim;
+    for (size_t i = 0; i < dim; i++) {
+        b->raw[b->recent * dim + i] = root * v[i];
+        b->y[b->recent * dim + i] = root * z[i];
+    }
+    b->recent++;
+    b->draws++;
+    b->distinct += b->weight[row] == 0;
+    b->weight[row] += s / b->mid;
+    b->beta += step / b->mid;
+    b->upper += step / (1 - b->gamma);
+    b->lower += step / (1 + b->gamma);
+}
+
+/* The state after a draw; once more from B itself where rounding spoilt it. */
+static bool settle(la_barrier *b) {
+    bool full = b->recent == b->most || b->lambda[0] - b->lower < b->spare;
+    if (!full && resolve(b)) return true;
+    return diagonalize(b) && resolve(b);
+}
+
+bool la_barrier_draw(la_barrier *b, size_t *row) {
+    const scant__rng rng = {b->seed, SCANT__RNG_KEEP};
+    size_t dim = b->basis->dim;
+    for (;;) {
+        if (b->next == LA_AHEAD) propose(b);
+        const double *z = b->z + b->next * dim;
+        double q = q_turned(b, z);
+        double chance = q / (b->bound * squared(z, dim));
+        bool keep = scant__rng_unit(&rng, b->proposals++) < chance;
+        if (keep) take(b, q);
+        *row = b->rows[b->next++];
+        if (keep) return settle(b);
+    }
+}
+
+/* ---- the process ------------------------------------------------------------------- */
+
+/* Draws until B is diagonalized next. */
+static scant_status run_block(void *arg, size_t block, unsigned worker,
+                              scant__fault *fault) {
+    la_barrier *b = arg;
+    size_t row;
+    (void)block, (void)worker;
+    do {
+        if (!la_barrier_draw(b, &row))
+            return scant__fault_set(fault, SCANT_EINTERNAL,
+                                    "draw %zu of %zu dimensions left its barriers",
+                                    b->draws, b->basis->dim);
+    } while (b->recent && !la_barrier_done(b));
+    return SCANT_OK;
+}
+
+scant_status la_barrier_run(la_barrier *b, double gamma) {
+    enum { STEPS = 1000 };
+    la_barrier_start(b, gamma);
+    double from = b->upper - b->lower; /* and doubles */
+    while (!la_barrier_done(b)) {
+        TRY(scant__parfor(b->ctx, NULL, 1, run_block, b));
+        double done = fmin(1, (b->upper - b->lower - from) / from);
+        TRY(scant__tick(b->ctx, "drawing", (size_t)(done * STEPS), STEPS));
+    }
+    return SCANT_OK;
+}
+
+static scant_status band_block(void *arg, size_t block, unsigned worker,
+                               scant__fault *fault) {
+    (void)block, (void)worker;
+    if (diagonalize(arg)) return SCANT_OK;
+    return scant__fault_set(fault, SCANT_EINTERNAL, "the eigenvalues were not found");
+}
+
+scant_status la_barrier_band(la_barrier *b, double *least, double *most) {
+    TRY(scant__parfor(b->ctx, NULL, 1, band_block, b));
+    *least = b->lambda[0] / b->mid;
+    *most = b->lambda[b->basis->dim - 1] / b->mid;
+    return SCANT_OK;
+}

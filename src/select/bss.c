@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bss: rows and weights with which least squares over a space of functions is as good as
+ * over the whole pool, by randomized BSS sampling ("Sample complexity of deep active
+ * learning", under review for ICLR 2022, after Chen & Price, "Active regression via
+ * linear-sample sparsification", 2019, and Lee & Sun 2018). linalg/barrier.h has the
+ * process; a row drawn twice is one label, its weights added.
+ *
+ * The space is spanned by the features and 1, by their monomials up to a degree (the
+ * paper's own choice; features are scaled into the unit ball first), or by gradients, and
+ * made orthonormal under the uniform law of the rows that may be picked
+ * (linalg/basis.h), where the paper has it nearly so. More than B/2 dimensions are more
+ * than B rows can serve: the leading B/2 principal directions are kept, with a warning.
+ *
+ * The paper leaves the process's constants open. Its epsilon gives gamma = min(0.11,
+ * sqrt(epsilon / (2 + epsilon))): then each beta_j K_j is at most epsilon/2, and the
+ * output is good, eigenvalues within [3/4, 5/4] and sum of beta at most 5/4, always and
+ * not only with probability 0.9. Without one, gamma is chosen for the batch: a process
+ * has about 1.6 D t draws, t = 1/gamma^2 - 1, and t is corrected by secants, with the
+ * same seed, towards B distinct rows from below. A batch that is small for the basis is
+ * not good then, and `info` says so. The rows are never filled up: each has its weight
+ * from the law.
+ *
+ * Draws are at most about 2B (or 2000): where few rows have most of the leverage, or B is
+ * nearly n, fewer than B rows come out.
+ *
+ * Cost: three passes (poly: four), n d^2 / 2 + n d D multiply-adds, D^(7/3) a draw.
+ * Memory: 16 bytes a row (24 where some are labelled) and a few d^2 doubles.
+ */
+#include <math.h>
+
+#include "linalg/barrier.h"
+#include "linalg/kron.h"
+#include "linalg/topk.h"
+#include "select/monomials.h"
+#include "select/strategy.h"
+
+enum { FEATURES, POLY, GRADIENTS }; /* the words of the option basis */
+enum { MOST_FUNCTIONS = 5000 };     /* of a polynomial basis */
+
+static const double SURE_GAMMA = 0.11; /* up to here the output is always good */
+static const double FEW_DRAWS = 2000;  /* are affordable for a batch of any size */
+static const double LEAST_TD = 0.49;   /* where t D is below 1/2, one draw is all */
+
+typedef struct bss {
+    select_req *req;
+    select_pool pool; /* with gradients as features, where they are the basis */
+    select_features features;
+    la_rows h, functions;
+    select_monomials monomials;
+    size_t *rows; /* that may be picked; NULL: all */
+    la_view view;
+    la_basis basis;
+    la_barrier barrier;
+    /* of the best process so far that keeps to the batch: */
+    la_topk best;
+    double t, low, high, beta; /* 1/gamma^2 - 1; the eigenvalue band */
+    size_t draws;
+} bss;
+
+static scant_status bss_way(select_req *req, unsigned given, unsigned *needs) {
+    double epsilon = select_option(req, "epsilon");
+    if (select_option_is_set(req, "epsilon") && !(epsilon > 0 && epsilon < 1))
+        return scant__fail(req->ctx, SCANT_EUSAGE,
+                           "bss: epsilon is %g, expected a number above 0 and below 1",
+                           epsilon);
+    if (!select_option_is_set(req, "basis")) {
+        bool other = !(given & SCANT_FEATURES) && given & SCANT_GRADIENTS;
+        TRY(select_option_settle(req, "basis", other ? "gradients" : "features"));
+    }
+    bool gradients = select_option(req, "basis") == GRADIENTS;
+    *needs = gradients ? SCANT_GRADIENTS : SCANT_FEATURES;
+    return SCANT_OK;
+}
+
+/* ---- the basis ----------------------------------------------------------------------
+ */
+
+static bool is_poly(const select_req *req) { return select_option(req, "basis") == POLY; }
+
+static size_t degree_of(const select_req *req) {
+    return (size_t)select_option_param(req, "basis");
+}
+
+static size_t count_monomials(const select_req *req) {
+    return select_monomials_count(req->pool.d, degree_of(req),
+                                  select_option(req, "bias") > 0);
+}
+
+static size_t most_dimensions(size_t batch) { return batch < 4 ? 1 : batch / 2; }
+
+static select_pool pool_of(const select_req *req) {
+    const select_pool *pool = &req->pool;
+    return pool->gradients ? select_gradients_as_features(pool) : *pool;
+}
+
+/* Monomials of rows in the unit ball: the longest row has length 1. */
+static scant_status serve_monomials(bss *b) {
+    select_req *req = b->req;
+    scant__arena room;
+    la_work work;
+    double longest = 0;
+    scant__arena_init(&room, req->ctx);
+    double *norm = scant__arena_alloc(&room, b->view.m, sizeof *norm);
+    scant_status s = norm ? SCANT_OK : SCANT_ENOMEM;
+    if (s == SCANT_OK)
+        s = la_work_init(&work, &room, la_kron_norms_memory(&b->view, req->ctx->threads));
+    if (s == SCANT_OK) {
+        work.phase = "scaling";
+        s = la_kron_norms(&b->view, norm, &work);
+    }
+    for (size_t i = 0; s == SCANT_OK && i < b->view.m; i++)
+        longest = fmax(longest, norm[i]);
+    scant__arena_end(&room);
+    TRY(s);
+    double scale = longest > 0 ? 1 / sqrt(longest) : 1;
+    TRY(select_monomials_init(&b->monomials, req->arena, &b->h, scale, degree_of(req),
+                              select_option(req, "bias") > 0));
+    select_monomial_rows(&b->monomials, &b->functions);
+    b->view.h = &b->functions;
+    return SCANT_OK;
+}
+
+static scant_status check_monomials(const select_req *req) {
+    size_t count = count_monomials(req), n = req->pool.available;
+    if (count > MOST_FUNCTIONS)
+        return scant__fail(
+            req->ctx, SCANT_EUSAGE,
+            "bss: the monomials up to degree %zu of %zu features are %s%zu, "
+            "more than %d: take a smaller degree, or fewer features",
+            degree_of(req), req->pool.d, count == SIZE_MAX ? "more than " : "", count,
+            MOST_FUNCTIONS);
+    if (count > n)
+        scant__warn(req->ctx,
+                    "bss: %zu monomials over %zu rows: the basis is what the rows tell "
+                    "apart",
+                    count, n);
+    return SCANT_OK;
+}
+
+/* The functions, checked, as rows of a view. */
+static scant_status serve(bss *b) {
+    select_req *req = b->req;
+    const select_pool *pool = &req->pool;
+    bool poly = is_poly(req), constant = !pool->gradients && !poly;
+    if (poly) TRY(check_monomials(req));
+    b->pool = pool_of(req);
+    TRY(select_features_scan(req->arena, &b->pool, false, &b->features));
+    constant = constant && select_option(req, "bias") > 0;
+    if (constant && b->features.scale > 1)
+        b->features.scale = 1; /* next to the 1, such features do not count */
+    if (poly) b->features.type = LA_F64;
+    select_feature_rows(&b->features, &b->h);
+    if (pool->available < pool->n) {
+        b->rows = scant__arena_alloc(req->arena, pool->available, sizeof *b->rows);
+        if (!b->rows) return SCANT_ENOMEM;
+        select_pool_list_available(pool, b->rows);
+    }
+    b->view = (la_view){.h = &b->h,
+                        .bias = constant ? b->features.scale : 0,
+                        .rows = b->rows,
+                        .m = pool->available};
+    return poly ? serve_monomials(b) : SCANT_OK;
+}
+
+static scant_status build(bss *b) {
+    select_req *req = b->req;
+    size_t most = most_dimensions(req->batch);
+    TRY(la_basis_build(&b->basis, req->arena, &b->view, most));
+    if (b->basis.dim == 0)
+        return scant__fail(req->ctx, SCANT_EINPUT,
+                           "%s: every row that may be picked is 0: there is no basis to "
+                           "draw by",
+                           scant_array_name(b->pool.features));
+    if (b->basis.rank > most)
+        scant__warn(
+            req->ctx,
+            "bss: the basis has %zu dimensions, more than %zu rows can serve: its "
+            "%zu leading principal direction%s kept",
+            b->basis.rank, req->batch, most, most == 1 ? " is" : "s are");
+    return SCANT_OK;
+}
+
+/* ---- one process after the other ----------------------------------------------------
+ */
+
+static double t_of(double gamma) { return 1 / (gamma * gamma) - 1; }
+
+/* Keeps what was drawn if it is the fullest so far that the batch can hold. */
+static scant_status keep(bss *b) {
+    const la_barrier *p = &b->barrier;
+    if (p->distinct > b->req->batch || p->distinct < b->best.count) return SCANT_OK;
+    TRY(la_barrier_band(&b->barrier, &b->low, &b->high));
+    la_topk_init(&b->best, b->best.items, b->req->batch);
+    for (size_t i = 0; i < b->view.m; i++)
+        if (p->weight[i] > 0)
+            la_topk_offer(&b->best, p->weight[i], b->rows ? b->rows[i] : i);
+    b->t = t_of(p->gamma);
+    b->beta = p->beta;
+    b->draws = p->draws;
+    return SCANT_OK;
+}
+
+static scant_status draw(bss *b, double t) {
+    TRY(la_barrier_run(&b->barrier, 1 / sqrt(1 + t)));
+    return keep(b);
+}
+
+typedef struct aim { /* the search for a t with `batch` distinct rows */
+    double batch;
+    double t, count;         /* of the last process */
+    double old_t, old_count; /* and of the one before */
+    double enough, too_many; /* the largest t known to be so, the smallest */
+} aim;
+
+/* Where the line through the last two meets the batch, a little below it. */
+static double secant(const aim *a) {
+    double target = a->batch * (1 - 1.0 / 128);
+    double slope = (a->count - a->old_count) / (a->t - a->old_t);
+    if (!(slope > 0)) slope = a->count / a->t;
+    double t = a->t + (target - a->count) / slope;
+    if (t > a->enough && t < a->too_many) return t;
+    return isfinite(a->too_many) ? (a->enough + a->too_many) / 2 : 2 * a->t;
+}
+
+/* Towards as many distinct rows as the batch, from below. Where the batch is all there
+ * is, nothing can be too many. */
+static scant_status draw_for_batch(bss *b) {
+    enum { CORRECTIONS = 3, RETREATS = 8 };
+    /* 1.53 to 1.64 draws for each of D t were counted, over D = 1 .. 500 and many t */
+    double batch = (double)b->req->batch, d = (double)b->basis.dim, start, most, least;
+    start = batch / (1.59 * d);
+    most = fmax(2 * start, fmin(t_of(SURE_GAMMA), FEW_DRAWS / (1.59 * d)));
+    least = LEAST_TD / d;
+    bool all = b->req->batch == b->view.m;
+    aim a = {.batch = batch, .too_many = INFINITY, .t = all ? most : start};
+    for (int i = 0;; i++) {
+        TRY(draw(b, a.t));
+        a.count = (double)b->barrier.distinct;
+        if (a.count > batch)
+            a.too_many = fmin(a.too_many, a.t);
+        else
+            a.enough = fmax(a.enough, a.t);
+        bool near = a.count <= batch && a.count >= batch * (1 - 1.0 / 64);
+        double t = fmax(least, fmin(secant(&a), most));
+        if (all || near || i == CORRECTIONS || t == a.t) break;
+        a.old_t = a.t, a.old_count = a.count, a.t = t;
+    }
+    for (int i = 0; b->best.count == 0; i++) { /* a single draw is never too many */
+        double t = i < RETREATS ? (least + a.too_many) / 2 : least;
+        TRY(draw(b, t));
+        a.too_many = fmin(a.too_many, t);
+    }
+    return SCANT_OK;
+}
+
+static scant_status draw_for_epsilon(bss *b, double epsilon) {
+    double gamma = fmin(SURE_GAMMA, sqrt(epsilon / (2 + epsilon)));
+    TRY(draw(b, t_of(gamma)));
+    if (b->best.count) return SCANT_OK;
+    return scant__fail(b->req->ctx, SCANT_EUSAGE,
+                       "bss: epsilon = %g takes %zu rows, more than the batch of %zu",
+                       epsilon, b->barrier.distinct, b->req->batch);
+}
+
+/* ---- the strategy --------------------------------------------------------------------
+ */
+
+static void tell(bss *b) {
+    select_req *req = b->req;
+    bool good = b->low >= 0.75 && b->high <= 1.25 && b->beta <= 1.25;
+    select_figure(req, "dim", (double)b->basis.dim);
+    select_figure(req, "gamma", 1 / sqrt(1 + b->t));
+    select_figure(req, "epsilon", 2 / b->t);
+    select_figure(req, "draws", (double)b->draws);
+    select_figure(req, "distinct", (double)b->best.count);
+    select_figure(req, "lambda_min", b->low);
+    select_figure(req, "lambda_max", b->high);
+    select_figure(req, "sum_beta", b->beta);
+    select_figure(req, "good", good);
+    select_figure(req, "leverage", b->basis.largest);
+}
+
+static scant_status bss_select(select_req *req) {
+    bss *b = scant__arena_zalloc(req->arena, 1, sizeof *b);
+    if (!b) return SCANT_ENOMEM;
+    b->req = req;
+    TRY(serve(b));
+    TRY(build(b));
+    TRY(la_barrier_init(&b->barrier, req->arena, &b->basis, req->seed));
+    b->best.items = scant__arena_alloc(req->arena, req->batch, sizeof *b->best.items);
+    if (!b->best.items) return SCANT_ENOMEM;
+    bool given = select_option_is_set(req, "epsilon");
+    TRY(given ? draw_for_epsilon(b, select_option(req, "epsilon")) : draw_for_batch(b));
+    tell(b);
+    la_topk_sort(&b->best);
+    for (size_t i = 0; i < b->best.count; i++) {
+        const la_scored *pick = &b->best.items[i];
+        select_pick(req, pick->index, pick->score, pick->score);
+    }
+    return SCANT_OK;
+}
+
+static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
+static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t plan_memory(const select_req *req, size_t batch, size_t monomials) {
+    enum { SPARE = 4096 }; /* the arena's and the allocator's */
+    const select_pool pool = pool_of(req);
+    unsigned threads = req->ctx->threads;
+    bool poly = is_poly(req), constant = !pool.gradients && !poly;
+    size_t n = pool.available;
+    /* At worst, rows are not used where they lie. */
+    la_rows x = {.n = pool.n, .d = pool.d, .type = LA_F64}, f = x;
+    la_view plain = {.h = &x, .m = n}, view = {.h = &f, .m = n};
+    if (poly) f.d = monomials;
+    if (constant) view.bias = select_option(req, "bias");
+    size_t dim = lesser(most_dimensions(batch), lesser(la_view_width(&view), n));
+    size_t kept = sizeof(bss) + SPARE + batch * sizeof(la_scored);
+    if (n < pool.n) kept += n * sizeof(size_t);
+    if (poly) kept += select_monomials_memory(monomials);
+    size_t reading = select_features_memory(&pool, threads);
+    size_t scaling =
+        poly ? n * sizeof(double) + la_kron_norms_memory(&plain, threads) : 0;
+    size_t building = la_basis_memory(&view, dim, threads);
+    size_t drawing =
+        la_size_add(la_basis_memory_kept(&view, dim), la_barrier_memory(&view, dim));
+    size_t most = greater(greater(reading, scaling), greater(building, drawing));
+    return la_size_add(kept, most);
+}
+
+static void bss_plan(const select_req *req, scant_plan *plan) {
+    size_t monomials = is_poly(req) ? count_monomials(req) : 0;
+    plan->block_rows = LA_BLOCK;
+    plan->blocks = req->pool.n / LA_BLOCK + 1;
+    plan->passes = is_poly(req) ? 4 : 3;
+    if (monomials > MOST_FUNCTIONS) return; /* it will be refused */
+    plan->memory = la_size_add(plan->memory, plan_memory(req, plan->batch, monomials));
+}
+
+static const scant_option options[] = {
+    {.key = "epsilon",
+     .kind = SCANT_OPTION_NUMBER,
+     .otherwise = "by the batch",
+     .min = -INFINITY,
+     .max = INFINITY,
+     .help = "what the fit may lose of the best possible, above 0 and below 1; takes as "
+             "many rows as it takes"},
+    {.key = "basis",
+     .kind = SCANT_OPTION_CHOICE,
+     .otherwise = "features where they are given, else gradients",
+     .choices = "features|poly:K|gradients",
+     .min = 1,
+     .max = 8,
+     .help =
+         "the functions that are to be fitted: linear in the features, polynomials of "
+         "degree K of them, or linear in the gradients"},
+    {.key = "bias",
+     .kind = SCANT_OPTION_SWITCH,
+     .value = "1",
+     .help = "the functions of features have a constant among them"},
+};
+
+const scant_strategy select_strategy_bss = {
+    .info = {.name = "bss",
+             .summary = "rows and weights that stand for the pool in least squares",
+             .use = "Labels for a weighted fit of a linear or polynomial model, or of a "
+                    "last layer: train with the weights. At most the batch, no filling.",
+             .paper = "Sample complexity of deep active learning 2022; Chen & Price 2019",
+             .score = "the row's weight in the fit",
+             .needs = SCANT_FEATURES,
+             .or_needs = SCANT_GRADIENTS,
+             .options = options,
+             .n_options = sizeof options / sizeof *options},
+    .way = bss_way,
+    .plan = bss_plan,
+    .select = bss_select,
+};

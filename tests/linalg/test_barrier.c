@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The two-barrier process against its definition, computed the slow way from every row:
+ * potentials, bounds, weights; the law of draws, by counting; the guarantees.
+ */
+#include <cblas.h>
+#include <math.h>
+
+#include "linalg/barrier.h"
+#include "slow.h"
+#include "support.h"
+
+enum { MOST_N = 600, MOST_D = 12 };
+
+static void near(double got, double want, double tolerance) {
+    if (!(fabs(got - want) <= tolerance)) fail_msg("%.17g is not %.17g", got, want);
+}
+
+typedef struct trial {
+    scant_ctx *ctx;
+    scant__arena arena;
+    double *f;
+    la_rows rows;
+    la_view view;
+    la_basis basis;
+    la_barrier barrier;
+    size_t n, d;
+    double v[MOST_N * MOST_D];
+    /* what the definition says, from the rows that were drawn: */
+    double b[MOST_D * MOST_D], u, l, gamma, mid, beta, weight[MOST_N];
+    double m[MOST_D * MOST_D], phi;
+} trial;
+
+/* A few rows are very long: their leverage is near the largest possible. */
+static double heavy(uint64_t seed, uint64_t index) {
+    return normal_at(seed, index) / pow(0.001 + unit_at(seed + 1000, index), 0.7);
+}
+
+static trial *make(uint64_t seed, size_t n, size_t d, unsigned threads) {
+    trial *t = calloc(1, sizeof *t);
+    t->ctx = ctx_threads(threads);
+    t->n = n, t->d = d;
+    t->f = malloc(n * d * sizeof *t->f);
+    for (size_t i = 0; i < n * d; i++) t->f[i] = heavy(seed, i);
+    t->rows = (la_rows){.n = n, .d = d, .type = LA_F64, .base = t->f};
+    t->view = (la_view){.h = &t->rows, .m = n};
+    scant__arena_init(&t->arena, t->ctx);
+    assert_int_equal(la_basis_build(&t->basis, &t->arena, &t->view, d), SCANT_OK);
+    assert_int_equal(t->basis.dim, d);
+    size_t before = t->ctx->used;
+    assert_int_equal(la_barrier_init(&t->barrier, &t->arena, &t->basis, seed), SCANT_OK);
+    assert_true(t->ctx->used - before <= la_barrier_memory(&t->basis.f, d));
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < d; k++)
+            for (size_t j = 0; j < d; j++)
+                t->v[i * d + k] += t->f[i * d + j] * t->basis.p[j * d + k];
+    return t;
+}
+
+static void end(trial *t) {
+    scant__arena_end(&t->arena);
+    scant_ctx_destroy(t->ctx);
+    free(t->f);
+    free(t);
+}
+
+/* M and phi by inverting both matrices. */
+static void slow_state(trial *t) {
+    size_t d = t->d;
+    long double a[MOST_D * MOST_D], inverse[MOST_D * MOST_D];
+    memset(t->m, 0, sizeof t->m);
+    t->phi = 0;
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < d * d; i++) {
+            bool diagonal = i % (d + 1) == 0;
+            a[i] = side ? t->b[i] - diagonal * t->l : diagonal * t->u - t->b[i];
+        }
+        slow_inverse(d, a, inverse);
+        for (size_t i = 0; i < d * d; i++) t->m[i] += (double)inverse[i];
+    }
+    for (size_t i = 0; i < d; i++) t->phi += t->m[i * d + i];
+}
+
+static void slow_start(trial *t, double gamma) {
+    memset(t->b, 0, sizeof t->b);
+    memset(t->weight, 0, sizeof t->weight);
+    t->gamma = gamma;
+    t->u = 2 * (double)t->d / gamma;
+    t->l = -t->u;
+    t->mid = 4 * (double)t->d / gamma / (1 / (1 - gamma) - 1 / (1 + gamma));
+    t->beta = 0;
+    slow_state(t);
+}
+
+static double slow_q(const trial *t, size_t row) {
+    const double *v = t->v + row * t->d;
+    double q = 0;
+    for (size_t i = 0; i < t->d; i++)
+        for (size_t j = 0; j < t->d; j++) q += v[i] * t->m[i * t->d + j] * v[j];
+    return q;
+}
+
+static void slow_take(trial *t, size_t row) {
+    const double *v = t->v + row * t->d;
+    double law = slow_q(t, row) / ((double)t->n * t->phi);
+    double s = t->gamma / t->phi / (double)t->n / law, g = t->gamma, phi = t->phi;
+    for (size_t i = 0; i < t->d; i++)
+        for (size_t j = 0; j < t->d; j++) t->b[i * t->d + j] += s * v[i] * v[j];
+    t->weight[row] += s / t->mid;
+    t->beta += g / (phi * t->mid);
+    t->u += g / (phi * (1 - g));
+    t->l += g / (phi * (1 + g));
+    slow_state(t);
+}
+
+/* ---- the state ----------------------------------------------------------------------
+ */
+
+/* Two inverses with gaps down to 1e-2 of u - l, updated some tens of times. */
+static const double NEAR = 1e-9;
+
+static void check_state(trial *t) {
+    la_barrier *b = &t->barrier;
+    double mean = 0, copy[MOST_D * MOST_D], values[MOST_D];
+    near(b->phi, t->phi, NEAR * t->phi);
+    near(b->upper, t->u, NEAR * t->u);
+    near(b->lower, t->l, NEAR * t->u);
+    near(b->beta, t->beta, NEAR);
+    for (size_t i = 0; i < t->n; i++) {
+        double q = la_barrier_q(b, t->v + i * t->d);
+        near(q, slow_q(t, i), NEAR * (1 + slow_q(t, i)));
+        mean += q / (double)t->n;
+    }
+    near(mean, b->phi, NEAR * b->phi);
+    memcpy(copy, t->m, sizeof copy);
+    slow_eigenvalues(t->d, copy, values);
+    /* never below the largest eigenvalue, and not so far above that draws get dear */
+    assert_true(b->bound >= values[t->d - 1] * (1 - NEAR));
+    assert_true(b->bound <= 3 * values[t->d - 1]);
+}
+
+static void the_state_is_what_the_definition_says(void **state) {
+    (void)state;
+    static const double gammas[] = {0.11, 0.3, 0.5, 0.7};
+    static const size_t dims[] = {1, 2, 5, 12};
+    for (size_t g = 0; g < 4; g++)
+        for (size_t k = 0; k < 4; k++) {
+            trial *t = make(10 * g + k, 60, dims[k], 1);
+            size_t row, distinct = 0;
+            la_barrier_start(&t->barrier, gammas[g]);
+            slow_start(t, gammas[g]);
+            near(t->barrier.mid, t->mid, NEAR * t->mid);
+            check_state(t);
+            while (!la_barrier_done(&t->barrier)) {
+                assert_true(la_barrier_draw(&t->barrier, &row));
+                slow_take(t, row);
+                if (t->barrier.draws % 7 < 2 || t->barrier.draws < 9) check_state(t);
+            }
+            assert_true(t->u - t->l >= 8 * (double)t->d / gammas[g] * (1 - NEAR));
+            for (size_t i = 0; i < t->n; i++) {
+                near(t->barrier.weight[i], t->weight[i], NEAR * t->weight[i]);
+                distinct += t->weight[i] > 0;
+            }
+            assert_int_equal(t->barrier.distinct, distinct);
+            end(t);
+        }
+}
+
+/* ---- the law ------------------------------------------------------------------------
+ */
+
+static void check_law(const double *counted, const double *law, size_t cells,
+                      double total) {
+    double chi = 0, rest = 0, rest_counted = 0;
+    size_t used = 0;
+    for (size_t i = 0; i < cells; i++) {
+        double expected = total * law[i];
+        if (expected < 8) { /* too few for the approximation: all such are one cell */
+            rest += expected, rest_counted += counted[i];
+            continue;
+        }
+        chi += pow(counted[i] - expected, 2) / expected;
+        used++;
+    }
+    if (rest >= 8) chi += pow(rest_counted - rest, 2) / rest, used++;
+    assert_true(used > 3);
+    if (chi > chi_square_limit(used - 1))
+        fail_msg("chi-square %g of %zu cells", chi, used);
+}
+
+static void the_first_draw_is_by_leverage(void **state) {
+    (void)state;
+    enum { N = 40, D = 3, SEEDS = 20000 };
+    trial *t = make(3, N, D, 1);
+    double counted[N] = {0}, law[N];
+    for (size_t i = 0; i < N; i++) {
+        law[i] = 0;
+        for (size_t k = 0; k < D; k++) law[i] += pow(t->v[i * D + k], 2) / (N * D);
+    }
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        size_t row;
+        t->barrier.seed = seed;
+        la_barrier_start(&t->barrier, 0.3);
+        assert_int_equal(t->barrier.bound > 0, 1);
+        near(t->barrier.bound, 0.3 / D, 1e-15); /* so that no proposal is turned down */
+        assert_true(la_barrier_draw(&t->barrier, &row));
+        assert_int_equal(t->barrier.proposals, 1);
+        counted[row]++;
+    }
+    check_law(counted, law, N, SEEDS);
+    end(t);
+}
+
+/* Triples of the first three draws, of 6 rows each. */
+static void three_draws_follow_the_exact_law(void **state) {
+    (void)state;
+    enum { N = 6, D = 2, SEEDS = 20000 };
+    static const double gamma = 0.5; /* it stops after more than three */
+    trial *t = make(5, N, D, 1);
+    double counted[N * N * N] = {0}, law[N * N * N];
+    for (size_t i = 0; i < N * N * N; i++) {
+        size_t rows[] = {i / N / N, i / N % N, i % N};
+        law[i] = 1;
+        slow_start(t, gamma);
+        for (size_t k = 0; k < 3; k++) {
+            law[i] *= slow_q(t, rows[k]) / (N * t->phi);
+            slow_take(t, rows[k]);
+        }
+    }
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        size_t a, b, c;
+        t->barrier.seed = seed;
+        la_barrier_start(&t->barrier, gamma);
+        assert_true(la_barrier_draw(&t->barrier, &a) && la_barrier_draw(&t->barrier, &b));
+        assert_false(la_barrier_done(&t->barrier));
+        assert_true(la_barrier_draw(&t->barrier, &c));
+        counted[(a * N + b) * N + c]++;
+    }
+    check_law(counted, law, N * N * N, SEEDS);
+    end(t);
+}
+
+/* One state, `draws` into a process, from which the next row is drawn again and again. */
+static void check_late_law(size_t draws) {
+    enum { N = 30, D = 6, TIMES = 4000 };
+    trial *t = make(7, N, D, 1);
+    double counted[N] = {0}, law[N];
+    for (uint64_t time = 0; time <= TIMES; time++) {
+        size_t row;
+        t->barrier.seed = 99;
+        la_barrier_start(&t->barrier, 0.2);
+        if (time == 0) slow_start(t, 0.2);
+        for (size_t i = 0; i < draws; i++) {
+            assert_true(la_barrier_draw(&t->barrier, &row));
+            if (time == 0) slow_take(t, row);
+        }
+        t->barrier.seed = 1000 + time; /* and proposals that were made are forgotten */
+        t->barrier.next = LA_AHEAD;
+        assert_true(la_barrier_draw(&t->barrier, &row));
+        if (time) counted[row]++;
+    }
+    for (size_t i = 0; i < N; i++) law[i] = slow_q(t, i) / (N * t->phi);
+    check_law(counted, law, N, TIMES);
+    end(t);
+}
+
+static void later_draws_follow_the_exact_law(void **state) {
+    (void)state;
+    for (size_t draws = 8; draws < 24; draws += 3) check_late_law(draws);
+}
+
+/* ---- what is promised ---------------------------------------------------------------
+ */
+
+static void check_promise(trial *t, double gamma) {
+    la_barrier *b = &t->barrier;
+    size_t d = t->d;
+    double sum[MOST_D * MOST_D] = {0}, values[MOST_D], least, most, mid, square;
+    assert_int_equal(la_barrier_run(b, gamma), SCANT_OK);
+    assert_int_equal(la_barrier_band(b, &least, &most), SCANT_OK);
+    for (size_t r = 0; r < t->n; r++)
+        for (size_t i = 0; i < d; i++)
+            for (size_t j = 0; j < d; j++)
+                sum[i * d + j] += b->weight[r] * t->v[r * d + i] * t->v[r * d + j];
+    slow_eigenvalues(d, sum, values);
+    near(least, values[0], NEAR);
+    near(most, values[d - 1], NEAR);
+    mid = 2 * (double)d * (1 - gamma * gamma) / (gamma * gamma);
+    square = 1 - gamma * gamma;
+    assert_true(values[0] >= (1 - 2 * gamma) / square - NEAR);
+    assert_true(values[d - 1] <= (1 + 2 * gamma) / square + 2 / (mid * (1 - gamma)));
+    assert_true(b->beta >= 1 - NEAR && b->beta < 1 + 2 / mid);
+    assert_true((double)b->draws >= mid / 2);
+    if (gamma > 0.11) return;
+    assert_true(values[0] >= 0.75 && values[d - 1] <= 1.25 && b->beta <= 1.25);
+}
+
+static void weighted_rows_are_nearly_orthonormal(void **state) {
+    (void)state;
+    static const double gammas[] = {0.05, 0.11, 0.2, 0.35, 0.5, 0.8};
+    for (size_t d = 1; d <= 9; d += 2) {
+        trial *t = make(20 + d, 400, d, 1);
+        for (size_t g = 0; g < 6; g++)
+            for (uint64_t seed = 0; seed < 4; seed++) {
+                t->barrier.seed = seed;
+                check_promise(t, gammas[g]);
+            }
+        end(t);
+    }
+}
+
+/* The first step is 2 gamma / (1 - gamma^2) of the 4 D / gamma that end it. */
+static void a_large_gamma_draws_once(void **state) {
+    (void)state;
+    for (size_t d = 1; d <= MOST_D; d++) {
+        trial *t = make(40 + d, 50, d, 1);
+        for (int more = 0; more < 2; more++) {
+            double x = (more ? 0.51 : 0.49) / (double)d; /* 1/gamma^2 - 1 */
+            assert_int_equal(la_barrier_run(&t->barrier, 1 / sqrt(1 + x)), SCANT_OK);
+            assert_int_equal(t->barrier.draws, 1 + more);
+        }
+        end(t);
+    }
+}
+
+static void threads_change_no_bit(void **state) {
+    (void)state;
+    trial *one = make(50, 600, 10, 1);
+    assert_int_equal(la_barrier_run(&one->barrier, 0.2), SCANT_OK);
+    assert_true(one->barrier.draws > one->barrier.distinct); /* repeats count once */
+    for (unsigned threads = 2; threads <= 4; threads++) {
+        trial *more = make(50, 600, 10, threads);
+        assert_int_equal(la_barrier_run(&more->barrier, 0.2), SCANT_OK);
+        assert_memory_equal(one->barrier.weight, more->barrier.weight, 600 * 8);
+        end(more);
+    }
+    end(one);
+}
+
+static int at_the_third(void *user) { return ++*(int *)user > 3; }
+
+static void a_process_can_be_cancelled(void **state) {
+    (void)state;
+    trial *t = make(60, 300, 6, 1);
+    int polled = 0;
+    t->ctx->opts.user = &polled;
+    t->ctx->opts.cancel = at_the_third;
+    assert_int_equal(la_barrier_run(&t->barrier, 0.01), SCANT_ECANCELLED);
+    assert_true(t->barrier.draws < 100);
+    end(t);
+}
+
+/* Draws outside of core/parfor.h: with threads, BLAS would wait more than work. */
+static int blas_threads;
+
+static int alone(void **state) {
+    (void)state;
+    blas_threads = openblas_get_num_threads();
+    openblas_set_num_threads(1);
+    return 0;
+}
+
+static int together(void **state) {
+    (void)state;
+    openblas_set_num_threads(blas_threads);
+    return 0;
+}
+
+#define ALONE(test) cmocka_unit_test_setup_teardown(test, alone, together)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        ALONE(the_state_is_what_the_definition_says),
+        ALONE(the_first_draw_is_by_leverage),
+        ALONE(three_draws_follow_the_exact_law),
+        ALONE(later_draws_follow_the_exact_law),
+        cmocka_unit_test(weighted_rows_are_nearly_orthonormal),
+        cmocka_unit_test(a_large_gamma_draws_once),
+        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(a_process_can_be_cancelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
