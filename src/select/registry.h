@@ -17,6 +17,8 @@
     X(coreset)                                                                           \
     X(badge)                                                                             \
     X(dynamic)                                                                           \
+    X(npc)                                                                               \
+    X(crc)                                                                               \
     X(albl)
 
 #define SELECT_DECLARE(name) extern const scant_strategy select_strategy_##name;
