@@ -74,24 +74,3 @@ void la_solve_lower_t(size_t n, size_t k, const double *l, size_t lda, double *b
     cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, (int)n,
                 (int)k, 1, l, (int)lda, b, (int)ldb);
 }
-
-enum { BLOCKING = 64 }; /* columns that dsytrf works on at a time, at most */
-
-size_t la_negatives_room(size_t n) { return n * BLOCKING + 1; }
-
-/* Of the factorization's blocks: a 1x1 block counts by its sign, a 2x2 block has one of
- * either (it would not have been chosen otherwise). */
-size_t la_negatives(size_t n, double *a, size_t lda, int *pivots, double *room) {
-    size_t count = 0;
-    if (n == 0) return 0;
-    LAPACKE_dsytrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)lda, pivots,
-                        room, (lapack_int)la_negatives_room(n));
-    for (size_t i = 0; i < n; i++) {
-        if (pivots[i] > 0) {
-            count += a[i * lda + i] < 0;
-        } else {
-            count++, i++;
-        }
-    }
-    return count;
-}

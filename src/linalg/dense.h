@@ -32,9 +32,5 @@ void la_solve_lower(size_t n, size_t k, const double *l, size_t lda, double *b,
                     size_t ldb);
 void la_solve_lower_t(size_t n, size_t k, const double *l, size_t lda, double *b,
                       size_t ldb);
-/* How many eigenvalues of a symmetric matrix are below 0; its lower triangle is read and
- * spoilt. pivots: n ints; room: la_negatives_room(n). */
-size_t la_negatives(size_t n, double *a, size_t lda, int *pivots, double *room);
-size_t la_negatives_room(size_t n);
 
 #endif

@@ -19,6 +19,8 @@
     X(bald)                                                                              \
     X(batchbald)                                                                         \
     X(dynamic)                                                                           \
+    X(npc)                                                                               \
+    X(crc)                                                                               \
     X(sparse_greedy)                                                                     \
     X(sparse_iht)                                                                        \
     X(acs_fw)                                                                            \

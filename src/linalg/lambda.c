@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How to go about a task, and what it takes; the search for the best.
+ */
+#include "linalg/lambda.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/parfor.h"
+#include "linalg/dense.h"
+#include "linalg/lambda_int.h"
+
+enum {
+    CHUNK_ROWS = 128,        /* small sets are loaded so many rows at a time */
+    FIRST_ROUND = 4,         /* sets that are evaluated in full, before there is a best */
+    MOST_IN_ROUND = 1 << 16, /* sets between two looks at the best */
+    SPARE = 16 << 10         /* what arenas and the allocator add to a few dozen blocks */
+};
+
+/* ---- features as a kernel ---------------------------------------------------------- */
+
+static void feature_values(const void *self, const size_t *rows, size_t m,
+                           const size_t *others, size_t k, double *out, size_t apart,
+                           void *room) {
+    la_view view = *(const la_view *)self;
+    size_t width = la_view_width(&view);
+    double *x = room, *y = x + LA_KERNEL_TILE * width;
+    void *fetch = y + LA_KERNEL_TILE * width;
+    view.rows = rows, view.m = m;
+    la_view_load(&view, 0, m, x, NULL, fetch);
+    view.rows = others, view.m = k;
+    la_view_load(&view, 0, k, y, NULL, fetch);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)k, (int)width, 1, x,
+                (int)width, y, (int)width, 0, out, (int)apart);
+}
+
+void la_kernel_of_features(const la_view *h, la_kernel *out) {
+    la_view many = *h;
+    many.m = LA_KERNEL_TILE;
+    size_t tiles = la_size_mul(2 * LA_KERNEL_TILE * sizeof(double), la_view_width(h));
+    *out = (la_kernel){.n = h->h->n,
+                       .values = feature_values,
+                       .room_bytes = la_size_add(tiles, la_view_raw(&many)),
+                       .self = h,
+                       .features = h};
+}
+
+/* ---- shapes ------------------------------------------------------------------------ */
+
+/* Multiply-adds, twice: of a set, and its part of what is done once. */
+static double cost_direct(const la_lambda_task *t, double r) {
+    return (double)t->b * r * r + r * r * r / 3;
+}
+
+static double cost_split(const la_lambda_task *t, double width, double r, bool keep) {
+    double b = (double)t->b, base = (double)t->n_base, sets = (double)t->sets;
+    double low = fmax(r - base, r / 10), turned = keep ? (double)t->n_open / sets : b;
+    double once = 25 * r * r * r / sets; /* eigenvectors, at a fraction of full speed */
+    return once + 2 * turned * width * r + b * b * (r + low) + b * b * b / 3 +
+           low * low * b + low * low * low / 3;
+}
+
+/* Where sets use a row twice or more. */
+static bool worth_keeping(const la_lambda_task *t, size_t size) {
+    return t->kernel->features && size && t->sets / 2 >= t->n_open / t->b;
+}
+
+static bool keeps(const la_lambda_task *t, size_t size) {
+    size_t row = la_size_mul(size, sizeof(double));
+    return worth_keeping(t, size) && la_size_mul(t->n_open, row) <= LA_LAMBDA_KEEP;
+}
+
+static size_t chunk_rows(size_t b) { return b < CHUNK_ROWS ? CHUNK_ROWS / b * b : b; }
+
+static lambda_shape schur_shape(const la_lambda_task *t) {
+    const la_view *features = t->kernel->features;
+    return (lambda_shape){.way = LAMBDA_SCHUR,
+                          .b = t->b,
+                          .raw = features ? la_view_width(features) : t->n_base,
+                          .size = t->n_base,
+                          .length = la_size_add(t->n_base, t->b),
+                          .rows = chunk_rows(t->b),
+                          .keep = keeps(t, t->n_base)};
+}
+
+static lambda_shape split_shape(const la_lambda_task *t, size_t r) {
+    return (lambda_shape){.way = LAMBDA_SPLIT,
+                          .b = t->b,
+                          .raw = la_view_width(t->kernel->features),
+                          .size = r,
+                          .length = r,
+                          .rows = chunk_rows(t->b),
+                          .keep = keeps(t, r)};
+}
+
+static lambda_shape direct_shape(const la_lambda_task *t, size_t r) {
+    return (lambda_shape){.way = LAMBDA_DIRECT,
+                          .b = t->b,
+                          .raw = la_view_width(t->kernel->features),
+                          .size = r,
+                          .length = r,
+                          .rows = t->b < LA_BLOCK ? t->b : LA_BLOCK};
+}
+
+static lambda_shape shape_of(const la_lambda_task *t) {
+    if (!t->dual) return schur_shape(t);
+    size_t r = t->span->rank;
+    if (!r) return (lambda_shape){.way = LAMBDA_NOTHING, .b = t->b, .rows = t->b};
+    lambda_shape split = split_shape(t, r), direct = direct_shape(t, r);
+    if (!t->n_base || t->b > r) return direct;
+    bool better = cost_split(t, (double)split.raw, (double)r, split.keep) <
+                  cost_direct(t, (double)r);
+    return better ? split : direct;
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static size_t cost(size_t rows, size_t width) {
+    return scant__alloc_cost(la_size_mul(la_size_mul(rows, width), sizeof(double)));
+}
+
+static size_t plus(size_t a, size_t b) { return la_size_add(a, b); }
+static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
+
+size_t lambda_fetch_bytes(const la_kernel *kernel) {
+    if (!kernel->features) return kernel->room_bytes;
+    la_view many = *kernel->features;
+    many.m = SIZE_MAX;
+    return greater(la_view_raw(&many), kernel->room_bytes);
+}
+
+/* What la_lambda_create() takes for a shape, or for one of the same way with a smaller
+ * base. */
+static size_t shape_memory(const la_lambda_task *t, const lambda_shape *s,
+                           unsigned threads) {
+    size_t fetch = lambda_fetch_bytes(t->kernel);
+    size_t all = cost(lambda_room_size(s, fetch), threads);
+    if (worth_keeping(t, s->size)) {
+        size_t kept = cost(t->n_open, s->size), most = scant__alloc_cost(LA_LAMBDA_KEEP);
+        all = plus(all, kept < most ? kept : most);
+    }
+    return plus(all, plus(lambda_base_memory(t, s, threads), SPARE));
+}
+
+size_t la_lambda_memory(const la_lambda_task *task, unsigned threads) {
+    lambda_shape schur = schur_shape(task);
+    if (!task->kernel->features) return shape_memory(task, &schur, threads);
+    la_lambda_task any = *task;
+    any.dual = true;
+    size_t width = la_view_width(task->kernel->features);
+    lambda_shape direct = direct_shape(task, width), split = split_shape(task, width);
+    split.keep = false;
+    if (split.b > width) /* then the rank is below b too, and it is not gone this way */
+        split.b = width, split.rows = chunk_rows(width);
+    size_t all = greater(shape_memory(&any, &split, threads),
+                         shape_memory(&any, &direct, threads));
+    if (plus(task->n_base, task->b) > width) return all;
+    schur.keep = false;
+    return greater(all, shape_memory(&any, &schur, threads));
+}
+
+static la_view all_rows(const la_kernel *kernel) {
+    la_view all = *kernel->features;
+    all.rows = NULL;
+    all.m = kernel->n;
+    return all;
+}
+
+size_t la_lambda_settle_memory(const la_lambda_task *task, unsigned threads) {
+    const la_kernel *kernel = task->kernel;
+    size_t rows = plus(task->n_base, task->b);
+    size_t sieve = lambda_independent_memory(kernel, task->n_base, threads);
+    if (!kernel->features) return sieve;
+    la_view all = all_rows(kernel);
+    size_t span = la_span_memory(&all, threads); /* ended when the sieve begins */
+    return rows > la_view_width(&all) ? span : greater(span, sieve);
+}
+
+/* ---- a task ------------------------------------------------------------------------ */
+
+scant_status la_lambda_settle(scant__arena *arena, la_lambda_task *task, size_t *base,
+                              la_span *span, const char *phase) {
+    const la_kernel *kernel = task->kernel;
+    *span = (la_span){0};
+    task->span = span;
+    task->base = base;
+    task->dual = false;
+    if (kernel->features) {
+        la_view all = all_rows(kernel);
+        size_t rows = task->n_base + task->b;
+        TRY(la_span_find(span, arena, &all, rows, phase));
+        task->dual = rows > span->rank;
+    }
+    if (task->dual) return SCANT_OK;
+    return lambda_independent(kernel, arena->ctx, base, &task->n_base);
+}
+
+static scant_status make_rooms(la_lambda *e, scant__arena *arena) {
+    unsigned threads = e->ctx->threads;
+    size_t fetch = lambda_fetch_bytes(e->task.kernel);
+    size_t size = lambda_room_size(&e->shape, fetch);
+    double *all = scant__arena_alloc(arena, threads, la_size_mul(size, sizeof(double)));
+    e->rooms = scant__arena_alloc(arena, threads, sizeof *e->rooms);
+    if (!all || !e->rooms) return SCANT_ENOMEM;
+    for (unsigned i = 0; i < threads; i++)
+        lambda_room_lay(&e->shape, fetch, all + i * size, &e->rooms[i]);
+    return SCANT_OK;
+}
+
+scant_status la_lambda_create(scant__arena *arena, const la_lambda_task *task,
+                              la_lambda **out) {
+    scant__arena room;
+    la_lambda *e = scant__arena_zalloc(arena, 1, sizeof *e);
+    *out = e;
+    if (!e) return SCANT_ENOMEM;
+    e->ctx = arena->ctx;
+    e->task = *task;
+    e->shape = shape_of(task);
+    TRY(la_fits(e->ctx, e->shape.length));
+    TRY(la_fits(e->ctx, e->shape.raw));
+    TRY(la_fits(e->ctx, e->shape.b));
+    TRY(make_rooms(e, arena));
+    scant__arena_init(&room, e->ctx);
+    scant_status s = lambda_base(e, arena, &room);
+    scant__arena_end(&room);
+    return s;
+}
+
+double la_lambda_cap(const la_lambda *e) {
+    if (e->shape.way == LAMBDA_SCHUR && e->shape.size) return e->base[0];
+    return INFINITY;
+}
+
+size_t la_lambda_evaluated(const la_lambda *e) { return e->evaluated; }
+
+/* ---- the search -------------------------------------------------------------------- */
+
+typedef struct answer {
+    double lambda; /* -1: not above the threshold */
+    double slack;
+} answer;
+
+typedef struct search {
+    la_lambda *e;
+    const la_sets *sets;
+    double threshold; /* of this round; below 0: none */
+    size_t first, count;
+    answer *answers; /* of the round */
+} search;
+
+size_t la_lambda_best_memory(size_t sets) {
+    size_t most = sets < MOST_IN_ROUND ? sets : MOST_IN_ROUND;
+    return scant__alloc_cost(most * sizeof(answer)) + 256;
+}
+
+static size_t chunk_sets(const la_lambda *e) {
+    return e->shape.way == LAMBDA_DIRECT ? 1 : e->shape.rows / e->shape.b;
+}
+
+static void get_places(const search *s, size_t set, unsigned worker, size_t *places) {
+    size_t b = s->e->shape.b;
+    if (s->sets->get) {
+        s->sets->get(s->sets->self, set, worker, places);
+        return;
+    }
+    for (size_t i = 0; i < b; i++) places[i] = set * b + i;
+}
+
+static answer ask(const search *s, lambda_room *room) {
+    answer a = {.lambda = -1, .slack = room->slack};
+    double mu = s->threshold + room->slack;
+    if (s->threshold < 0)
+        a.lambda = lambda_solve(s->e, room);
+    else if (lambda_above(s->e, room, mu))
+        a.lambda = lambda_value(s->e, room, mu);
+    return a;
+}
+
+static scant_status ask_chunk(void *arg, size_t block, unsigned worker,
+                              scant__fault *fault) {
+    const search *s = arg;
+    lambda_room *room = &s->e->rooms[worker];
+    size_t chunk = chunk_sets(s->e), first = block * chunk, rest = s->count - first;
+    size_t count = rest < chunk ? rest : chunk;
+    (void)fault;
+    for (size_t i = 0; i < count; i++)
+        get_places(s, s->first + first + i, worker, room->places + i * s->e->shape.b);
+    lambda_load(s->e, room, count);
+    for (size_t i = 0; i < count; i++) {
+        lambda_turn_to(s->e, room, i);
+        s->answers[first + i] = ask(s, room);
+    }
+    return SCANT_OK;
+}
+
+/* Puts a set in its place behind all that are better or equal. What is equal gets the
+ * same value, so that values kept are either that or clearly apart. */
+static void insert(la_found *found, size_t *count, size_t want, const answer *a,
+                   size_t set) {
+    size_t at = *count;
+    double lambda = a->lambda;
+    while (at > 0 && lambda > found[at - 1].lambda + a->slack) at--;
+    if (at == want) return;
+    if (at > 0 && found[at - 1].lambda - lambda <= a->slack)
+        lambda = found[at - 1].lambda;
+    if (*count < want) ++*count;
+    memmove(found + at + 1, found + at, (*count - at - 1) * sizeof *found);
+    found[at] = (la_found){lambda, set};
+}
+
+/* As many as there were before, so that about `want` of a round get in; but in steps
+ * that show progress. */
+static size_t round_size(const search *s, size_t want) {
+    size_t chunk = chunk_sets(s->e), all = s->sets->count, rest = all - s->first;
+    size_t first = want > FIRST_ROUND ? want : FIRST_ROUND;
+    size_t size = s->first < first ? first : s->first;
+    size_t step = all / 8 > 32 * chunk ? all / 8 : 32 * chunk;
+    if (size > step && s->first >= first) size = step;
+    if (size > MOST_IN_ROUND) size = MOST_IN_ROUND;
+    return size < rest ? size : rest;
+}
+
+static scant_status search_round(search *s, size_t want, double least, la_found *found,
+                                 size_t *count) {
+    size_t chunk = chunk_sets(s->e);
+    s->threshold = least;
+    if (*count == want) s->threshold = fmax(least, found[want - 1].lambda);
+    TRY(scant__parfor(s->e->ctx, NULL, (s->count + chunk - 1) / chunk, ask_chunk, s));
+    for (size_t i = 0; i < s->count; i++) {
+        const answer *a = &s->answers[i];
+        if (a->lambda < 0) continue;
+        s->e->evaluated++;
+        if (least < 0 || a->lambda > least + a->slack)
+            insert(found, count, want, a, s->first + i);
+    }
+    return SCANT_OK;
+}
+
+static scant_status search_all(search *s, size_t want, double least, const char *phase,
+                               la_found *found, size_t *count) {
+    size_t all = s->sets->count;
+    for (; s->first < all; s->first += s->count) {
+        if (*count == want && found[want - 1].lambda >= la_lambda_cap(s->e)) break;
+        s->count = round_size(s, want);
+        TRY(search_round(s, want, least, found, count));
+        TRY(scant__tick(s->e->ctx, phase, s->first + s->count, all));
+    }
+    return SCANT_OK;
+}
+
+scant_status la_lambda_best(la_lambda *e, const la_sets *sets, size_t want, double least,
+                            const char *phase, la_found *found, size_t *count) {
+    search s = {.e = e, .sets = sets};
+    size_t most = sets->count < MOST_IN_ROUND ? sets->count : MOST_IN_ROUND;
+    *count = 0;
+    if (!want || !most) return SCANT_OK;
+    s.answers = scant__alloc(e->ctx, most, sizeof *s.answers);
+    if (!s.answers) return SCANT_ENOMEM;
+    scant_status status = search_all(&s, want, least, phase, found, count);
+    scant__free(e->ctx, s.answers);
+    return status;
+}
+
+/* ---- one set ----------------------------------------------------------------------- */
+
+typedef struct single {
+    la_lambda *e;
+    const size_t *places;
+    double lambda, *burden;
+} single;
+
+static scant_status single_block(void *arg, size_t block, unsigned worker,
+                                 scant__fault *fault) {
+    single *s = arg;
+    lambda_room *room = &s->e->rooms[worker];
+    (void)block, (void)fault;
+    memcpy(room->places, s->places, s->e->shape.b * sizeof *s->places);
+    lambda_load(s->e, room, 1);
+    lambda_turn_to(s->e, room, 0);
+    s->lambda = lambda_solve(s->e, room);
+    if (s->burden) lambda_burden(s->e, room, s->burden);
+    return SCANT_OK;
+}
+
+scant_status la_lambda_of(la_lambda *e, const size_t *places, double *lambda,
+                          double *burden) {
+    single s = {.e = e, .places = places, .burden = burden};
+    TRY(scant__parfor(e->ctx, NULL, 1, single_block, &s));
+    *lambda = s.lambda;
+    return SCANT_OK;
+}

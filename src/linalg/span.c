@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The smaller of H+^T H+ and H+ H+^T tells the dimension. Most often it has full rank
+ * once zero rows and columns are out, and then one Cholesky factorization proves it: the
+ * matrix less the cut, taken with the Frobenius norm in the place of the largest
+ * eigenvalue that it bounds, is still positive definite.
+ */
+#include "linalg/span.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/parfor.h"
+#include "linalg/dense.h"
+#include "linalg/kron.h"
+
+enum { SPARE = 4096 }; /* what arenas and the allocator add to a handful of blocks */
+
+typedef struct finder {
+    const la_view *v;
+    size_t width, side; /* d+; the smaller of d+ and n */
+    double *matrix;     /* (side, side), later (d+, d+) */
+    double *room;       /* a copy of it, or what eigenvectors take */
+    size_t *live;       /* its rows that are not zero */
+    size_t n_live, rank;
+    bool whole; /* the live columns are independent */
+} finder;
+
+static size_t room_doubles(size_t size) {
+    size_t copy = la_size_add(la_size_mul(size, size), la_size_mul(size, 36));
+    size_t vectors =
+        la_size_add(la_size_mul(2, la_size_mul(size, size)), la_size_mul(size, 12));
+    return la_size_add(copy > vectors ? copy : vectors, 64);
+}
+
+static size_t bytes(size_t doubles) {
+    return scant__alloc_cost(la_size_mul(doubles, sizeof(double)));
+}
+
+static size_t work_memory(const la_view *v, unsigned threads) {
+    size_t gram = la_gram_memory(v, threads);
+    if (v->m >= la_view_width(v)) return gram;
+    size_t pairs = la_kron_pairs_memory(v, v->m, threads);
+    return gram > pairs ? gram : pairs;
+}
+
+size_t la_span_memory(const la_view *v, unsigned threads) {
+    size_t width = la_view_width(v), square = la_size_mul(width, width);
+    size_t all = la_size_add(bytes(square), bytes(room_doubles(width)));
+    all = la_size_add(all, bytes(width));                             /* live */
+    all = la_size_add(all, la_size_add(bytes(square), bytes(width))); /* the result */
+    return la_size_add(all, la_size_add(work_memory(v, threads), SPARE));
+}
+
+/* ---- the dimension ----------------------------------------------------------------- */
+
+static void list_live(finder *f) {
+    f->n_live = 0;
+    for (size_t i = 0; i < f->side; i++)
+        if (f->matrix[i * f->side + i] > 0) f->live[f->n_live++] = i;
+}
+
+static void copy_live(const finder *f, double shift) {
+    size_t n = f->n_live;
+    for (size_t i = 0; i < n; i++) {
+        const double *row = f->matrix + f->live[i] * f->side;
+        for (size_t j = 0; j < n; j++) f->room[i * n + j] = row[f->live[j]];
+        f->room[i * n + i] -= shift;
+    }
+}
+
+static double frobenius(const double *x, size_t count) {
+    double sum = 0, top = 0;
+    for (size_t i = 0; i < count; i++) top = fabs(x[i]) > top ? fabs(x[i]) : top;
+    if (top == 0) return 0;
+    for (size_t i = 0; i < count; i++) sum += (x[i] / top) * (x[i] / top);
+    return top * sqrt(sum);
+}
+
+static scant_status rank_block(void *arg, size_t block, unsigned worker,
+                               scant__fault *fault) {
+    finder *f = arg;
+    (void)block, (void)worker;
+    list_live(f);
+    size_t n = f->n_live;
+    f->rank = n;
+    copy_live(f, LA_SPAN_CUT * frobenius(f->matrix, f->side * f->side));
+    f->whole = la_cholesky(n, f->room, n);
+    if (f->whole) return SCANT_OK;
+    copy_live(f, 0);
+    double *values = f->room + n * n;
+    if (!la_eigh(n, f->room, false, values, values + n))
+        return scant__fault_set(fault, SCANT_EINTERNAL,
+                                "the rank of %zu columns was not found", f->width);
+    while (f->rank && values[n - f->rank] <= LA_SPAN_CUT * values[n - 1]) f->rank--;
+    return SCANT_OK;
+}
+
+/* ---- coordinates ------------------------------------------------------------------- */
+
+static scant_status basis_of(finder *f, scant__arena *arena, la_work *work,
+                             la_span *span) {
+    size_t width = f->width, rank = f->rank;
+    double *values = f->room + la_eigh_room(width, true);
+    double *basis = scant__arena_alloc(arena, width * rank + 1, sizeof *basis);
+    if (!basis) return SCANT_ENOMEM;
+    if (f->side < width) TRY(la_gram(f->v, NULL, f->matrix, work));
+    TRY(la_eigh_alone(work->ctx, width, f->matrix, true, values, f->room));
+    for (size_t k = 0; k < rank; k++) {
+        const double *vector = f->matrix + (width - rank + k) * width;
+        for (size_t i = 0; i < width; i++) basis[i * rank + k] = vector[i];
+    }
+    span->basis = basis;
+    return SCANT_OK;
+}
+
+static scant_status columns_of(const finder *f, scant__arena *arena, la_span *span) {
+    if (f->rank == f->width) return SCANT_OK;
+    size_t *columns = scant__arena_alloc(arena, f->rank + 1, sizeof *columns);
+    if (!columns) return SCANT_ENOMEM;
+    memcpy(columns, f->live, f->rank * sizeof *columns);
+    span->columns = columns;
+    return SCANT_OK;
+}
+
+static scant_status find(finder *f, scant__arena *arena, size_t rows, la_work *work,
+                         la_span *span) {
+    if (f->side < f->width)
+        TRY(la_kron_pairs(f->v, f->v->rows, f->v->m, f->matrix, work));
+    else
+        TRY(la_gram(f->v, NULL, f->matrix, work));
+    TRY(scant__parfor(work->ctx, NULL, 1, rank_block, f));
+    span->rank = f->rank;
+    if (f->rank >= rows) return SCANT_OK;
+    if (f->whole && f->side == f->width) return columns_of(f, arena, span);
+    return basis_of(f, arena, work, span);
+}
+
+scant_status la_span_find(la_span *span, scant__arena *arena, const la_view *v,
+                          size_t rows, const char *phase) {
+    size_t width = la_view_width(v);
+    finder f = {.v = v, .width = width, .side = v->m < width ? v->m : width};
+    la_work work;
+    scant__arena room;
+    *span = (la_span){.width = width};
+    TRY(la_fits(arena->ctx, width));
+    scant__arena_init(&room, arena->ctx);
+    f.matrix = scant__arena_alloc(&room, la_size_mul(width, width), sizeof(double));
+    f.room = scant__arena_alloc(&room, room_doubles(width), sizeof(double));
+    f.live = scant__arena_alloc(&room, width, sizeof *f.live);
+    scant_status s = f.matrix && f.room && f.live ? SCANT_OK : SCANT_ENOMEM;
+    if (s == SCANT_OK)
+        s = la_work_init(&work, &room, work_memory(v, arena->ctx->threads));
+    if (s == SCANT_OK) work.phase = phase;
+    if (s == SCANT_OK) s = find(&f, arena, rows, &work, span);
+    scant__arena_end(&room);
+    return s;
+}
+
+void la_span_coordinates(const la_span *span, const double *rows, size_t count,
+                         double *out) {
+    size_t width = span->width, rank = span->rank;
+    if (span->basis) {
+        la_nn(count, rank, width, rows, width, span->basis, rank, out, rank);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < rank; k++)
+            out[i * rank + k] = rows[i * width + span->columns[k]];
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What npc and crc share: the labelled rows as a base, rows that may be picked as sets,
+ * and lambda(L + X) of linalg/lambda.h over features (or whatever kernel comes to stand
+ * in their place).
+ */
+#ifndef SCANT_SELECT_LAMBDA_H
+#define SCANT_SELECT_LAMBDA_H
+
+#include "linalg/lambda.h"
+#include "select/strategy.h"
+
+typedef struct select_lambda {
+    select_features features;
+    la_rows h;
+    la_view view;
+    la_kernel kernel;
+    la_span span;
+    size_t *base; /* labelled rows, those that count */
+    la_lambda_task task;
+    la_lambda *engine;
+} select_lambda;
+
+/* Reads and checks the features, finds their rank, prepares for `sets` sets of b rows of
+ * open (pool.available rows, in any order). s must stay where it is. */
+scant_status select_lambda_start(select_req *req, const size_t *open, size_t b,
+                                 size_t sets, select_lambda *s);
+/* Adds memory, blocks and passes to a plan: for b rows a set. */
+void select_lambda_plan(const select_req *req, size_t b, size_t sets, scant_plan *plan);
+/* Memory of another engine beside it, for sets of one of `open` rows and a base of all
+ * labelled rows and so many more. */
+size_t select_lambda_another(const select_req *req, size_t more, size_t open);
+/* A value of the engine as the user's features have it. */
+static inline double select_lambda_value(const select_lambda *s, double lambda) {
+    return lambda / s->features.scale / s->features.scale;
+}
+/* Tells rank, how many sets were evaluated and the cap that the labelled rows put. */
+void select_lambda_figures(select_req *req, const select_lambda *s);
+
+#endif

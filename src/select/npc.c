@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * npc: neural pre-conditioning. Of many random batches X the one for which training is
+ * conditioned best: with the largest smallest eigenvalue of the Gram matrix of the last
+ * layer's gradients over the labelled rows and X, which is K(x, x') = h+ . h+' whatever
+ * the weights and labels are. Works before any label is given, on the features of an
+ * untrained network.
+ *
+ * As the paper does, batches are drawn uniformly (1000 of them: one of the best 1% is
+ * among them but for a chance of 4e-5). Unlike it, what "smallest" means is decided by
+ * the rank of the features: with more rows than that the Gram matrix is singular for
+ * every batch, and the paper's figure would be rounding noise (linalg/lambda.h). Which
+ * batch is best is found exactly, without eigenvalues of most. The option refine goes
+ * beyond the paper: rows of the best batch are exchanged one by one, guided by the
+ * eigenvector of lambda, for the row that raises lambda most.
+ *
+ * Cost: a pass of n d^2 for the rank; for each of m batches of b rows some b^2 (d + l) or
+ * b^2 d (linalg/lambda.h); each exchange, n d (l + b) or n d^2. Memory: 8 bytes a row, a
+ * few d x d matrices a thread, and at most 128 MB of rows that are used again and again.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/rng.h"
+#include "select/lambda.h"
+
+enum {
+    OUT_TRIES = 8,     /* rows of the batch tried before refining ends */
+    IN_TRIES = 1 << 14 /* rows that may come in their place, drawn where there are more */
+};
+
+static const char WEIGHING[] = "weighing batches", REFINING[] = "refining";
+
+/* ---- random batches ---------------------------------------------------------------- */
+
+typedef struct batches {
+    scant__rng rng;
+    size_t available, b;
+    uint64_t *marks; /* a worker's: a bit a place, all 0 between calls */
+    size_t words;
+} batches;
+
+/* `count` distinct places, ascending, from the random numbers `from` on: Floyd's way,
+ * that takes as many numbers as places. */
+static void draw_places(const batches *s, uint64_t from, size_t count, unsigned worker,
+                        size_t *places) {
+    uint64_t *marks = s->marks + worker * s->words;
+    for (size_t j = s->available - count; j < s->available; j++) {
+        size_t at = (size_t)scant__rng_below(&s->rng, from++, j + 1);
+        if (marks[at / 64] >> at % 64 & 1) at = j;
+        marks[at / 64] |= (uint64_t)1 << at % 64;
+    }
+    for (size_t w = 0; w < s->words; w++)
+        for (; marks[w]; marks[w] &= marks[w] - 1)
+            *places++ = w * 64 + (size_t)__builtin_ctzll(marks[w]);
+}
+
+static void get_batch(const void *self, size_t set, unsigned worker, size_t *places) {
+    const batches *s = self;
+    draw_places(s, (uint64_t)set * s->b, s->b, worker, places);
+}
+
+/* ---- refining ---------------------------------------------------------------------- */
+
+typedef struct refiner {
+    select_req *req;
+    const select_lambda *s;
+    const batches *draws;
+    uint64_t next;                /* random number that is still unused */
+    double lambda;                /* of the batch: */
+    size_t *batch, *next_batch;   /* (b) places, ascending */
+    double *burden, *next_burden; /* (b) */
+    size_t *base;                 /* rows of L and of the batch without one */
+    size_t *others;               /* places that may come in, */
+    size_t *rows;                 /* and their rows */
+    size_t n_others;
+} refiner;
+
+static size_t most_others(size_t available) {
+    return available < IN_TRIES ? available : IN_TRIES;
+}
+
+/* All places that are not in the batch, or a sample of them. */
+static void list_others(refiner *r) {
+    const la_lambda_task *t = &r->s->task;
+    size_t count = most_others(t->n_open), kept = 0;
+    if (count == t->n_open)
+        for (size_t i = 0; i < count; i++) r->others[i] = i;
+    else
+        draw_places(r->draws, r->next, count, 0, r->others), r->next += count;
+    for (size_t i = 0, k = 0; i < count; i++) {
+        while (k < t->b && r->batch[k] < r->others[i]) k++;
+        if (k < t->b && r->batch[k] == r->others[i]) continue;
+        r->others[kept] = r->others[i];
+        r->rows[kept++] = t->open[r->others[i]];
+    }
+    r->n_others = kept;
+}
+
+/* The batch without one row is a base, and the row to come in a set of one. */
+static scant_status best_in_place_of(refiner *r, size_t out, size_t *in) {
+    la_lambda_task task = r->s->task;
+    size_t n = task.n_base, count = 0;
+    scant__arena arena;
+    la_lambda *e;
+    la_found found;
+    memcpy(r->base, task.base, n * sizeof *r->base);
+    for (size_t i = 0; i < task.b; i++)
+        if (i != out) r->base[n++] = task.open[r->batch[i]];
+    task.base = r->base, task.n_base = n;
+    task.open = r->rows, task.n_open = task.sets = r->n_others;
+    task.b = 1;
+    scant__arena_init(&arena, r->req->ctx);
+    scant_status s = la_lambda_create(&arena, &task, &e);
+    if (s == SCANT_OK)
+        s = la_lambda_best(e, &(la_sets){.count = r->n_others}, 1, r->lambda, NULL,
+                           &found, &count);
+    scant__arena_end(&arena);
+    *in = s == SCANT_OK && count ? r->others[found.set] : SIZE_MAX;
+    return s;
+}
+
+/* The batch with place `in` for its row `out`, ascending again, if lambda rises. */
+static scant_status exchange(refiner *r, size_t out, size_t in, bool *done) {
+    size_t b = r->s->task.b, at = 0, *batch = r->next_batch;
+    double lambda, *burden = r->next_burden;
+    for (size_t i = 0; i < b; i++)
+        if (i != out) batch[at++] = r->batch[i];
+    for (; at > 0 && batch[at - 1] > in; at--) batch[at] = batch[at - 1];
+    batch[at] = in;
+    TRY(la_lambda_of(r->s->engine, batch, &lambda, burden));
+    if (!(lambda > r->lambda)) return SCANT_OK;
+    r->lambda = lambda;
+    r->next_batch = r->batch, r->next_burden = r->burden;
+    r->batch = batch, r->burden = burden;
+    *done = true;
+    return SCANT_OK;
+}
+
+/* One exchange; *done: there was one that helps. */
+static scant_status refine_once(refiner *r, bool *done) {
+    size_t b = r->s->task.b, tries = b < OUT_TRIES ? b : OUT_TRIES;
+    *done = false;
+    list_others(r);
+    for (size_t t = 0; r->n_others && t < tries && !*done; t++) {
+        size_t out = 0, in;
+        for (size_t i = 1; i < b; i++)
+            if (r->burden[i] > r->burden[out]) out = i;
+        r->burden[out] = -INFINITY;
+        TRY(best_in_place_of(r, out, &in));
+        if (in != SIZE_MAX) TRY(exchange(r, out, in, done));
+    }
+    return SCANT_OK;
+}
+
+static size_t refine_memory(const select_req *req, size_t batch) {
+    enum { BLOCKS = 7, OVERHEAD = 256 };
+    size_t others = most_others(req->pool.available);
+    size_t numbers = 4 * batch + (req->pool.labelled + batch) + 2 * others;
+    return numbers * sizeof(size_t) + BLOCKS * OVERHEAD;
+}
+
+static scant_status refiner_init(refiner *r, size_t *batch) {
+    scant__arena *arena = r->req->arena;
+    size_t b = r->s->task.b, others = most_others(r->s->task.n_open);
+    r->batch = batch;
+    r->next_batch = scant__arena_alloc(arena, b, sizeof *r->next_batch);
+    r->burden = scant__arena_alloc(arena, b, sizeof *r->burden);
+    r->next_burden = scant__arena_alloc(arena, b, sizeof *r->next_burden);
+    r->base = scant__arena_alloc(arena, r->s->task.n_base + b, sizeof *r->base);
+    r->others = scant__arena_alloc(arena, others, sizeof *r->others);
+    r->rows = scant__arena_alloc(arena, others, sizeof *r->rows);
+    bool got = r->next_batch && r->burden && r->next_burden && r->base && r->others;
+    return got && r->rows ? SCANT_OK : SCANT_ENOMEM;
+}
+
+/* Exchanges rows while that helps, up to `most` of them. */
+static scant_status refine(refiner *r, size_t most, size_t *swaps) {
+    double lambda;
+    bool more = most > 0;
+    TRY(la_lambda_of(r->s->engine, r->batch, &lambda, r->burden));
+    while (more && *swaps < most) {
+        TRY(refine_once(r, &more));
+        *swaps += more;
+        TRY(scant__tick(r->req->ctx, REFINING, *swaps, most));
+    }
+    return SCANT_OK;
+}
+
+/* ---- the strategy ------------------------------------------------------------------ */
+
+/* All rows make a single batch. */
+static size_t count_batches(const select_req *req) {
+    bool all = req->batch == req->pool.available;
+    return all ? 1 : (size_t)select_option(req, "candidates");
+}
+
+static void npc_plan(const select_req *req, scant_plan *plan) {
+    const select_pool *pool = &req->pool;
+    size_t words = pool->available / 64 + 1;
+    plan->memory += scant__alloc_cost(pool->available * sizeof(size_t)) + 1024;
+    plan->memory += scant__alloc_cost(req->ctx->threads * words * sizeof(uint64_t));
+    plan->memory += scant__alloc_cost(req->batch * sizeof(size_t));
+    if (select_option(req, "refine") > 0) {
+        size_t others = most_others(pool->available);
+        plan->memory += refine_memory(req, req->batch);
+        plan->memory =
+            la_size_add(plan->memory, select_lambda_another(req, req->batch, others));
+    }
+    select_lambda_plan(req, req->batch, count_batches(req), plan);
+}
+
+static scant_status refine_best(select_req *req, const select_lambda *s,
+                                const batches *draws, size_t **batch, double *lambda) {
+    size_t most = (size_t)select_option(req, "refine"), swaps = 0;
+    double before = *lambda;
+    refiner r = {.req = req, .s = s, .draws = draws, .lambda = *lambda};
+    r.next = (uint64_t)s->task.sets * s->task.b;
+    TRY(refiner_init(&r, *batch));
+    TRY(refine(&r, most, &swaps));
+    *batch = r.batch;
+    *lambda = r.lambda;
+    select_figure(req, "swaps", (double)swaps);
+    select_figure(req, "lambda_before", select_lambda_value(s, before));
+    return SCANT_OK;
+}
+
+static scant_status npc_select(select_req *req) {
+    size_t available = req->pool.available, sets = count_batches(req), count;
+    batches draws = {.rng = {req->seed, SCANT__RNG_BATCH},
+                     .available = available,
+                     .b = req->batch,
+                     .words = available / 64 + 1};
+    size_t *open = scant__arena_alloc(req->arena, available, sizeof *open);
+    size_t *batch = scant__arena_alloc(req->arena, req->batch, sizeof *batch);
+    select_lambda s;
+    la_found best;
+    draws.marks = scant__arena_zalloc(req->arena, req->ctx->threads * draws.words,
+                                      sizeof *draws.marks);
+    if (!open || !batch || !draws.marks) return SCANT_ENOMEM;
+    select_pool_list_available(&req->pool, open);
+    TRY(select_lambda_start(req, open, req->batch, sets, &s));
+    la_sets all = {.count = sets, .get = get_batch, .self = &draws};
+    TRY(la_lambda_best(s.engine, &all, 1, -1, WEIGHING, &best, &count));
+    get_batch(&draws, best.set, 0, batch);
+    if (select_option(req, "refine") > 0)
+        TRY(refine_best(req, &s, &draws, &batch, &best.lambda));
+    double lambda = select_lambda_value(&s, best.lambda);
+    for (size_t i = 0; i < req->batch; i++) select_pick(req, open[batch[i]], 1, lambda);
+    select_figure(req, "lambda", lambda);
+    select_lambda_figures(req, &s);
+    return SCANT_OK;
+}
+
+static const scant_option options[] = {
+    {.key = "candidates",
+     .kind = SCANT_OPTION_COUNT,
+     .value = "1000",
+     .min = 1,
+     .max = 1e9,
+     .help = "how many random batches to choose from"},
+    SELECT_OPTION_BIAS("1"),
+    SELECT_OPTION_NORMALISE,
+    {.key = "refine",
+     .kind = SCANT_OPTION_COUNT,
+     .value = "0",
+     .min = 0,
+     .max = 1e9,
+     .help = "exchange up to so many rows of the best batch where that raises lambda"},
+};
+
+const scant_strategy select_strategy_npc = {
+    .info = {.name = "npc",
+             .summary = "the best conditioned of many random batches",
+             .use = "The first labels, and few labels: it needs no model's opinion, only "
+                    "features, and even those of an untrained network serve.",
+             .paper = "Kong et al. 2022 (neural pre-conditioning)",
+             .score = "lambda of the labelled rows and the batch (the same for each row)",
+             .needs = SCANT_FEATURES,
+             .options = options,
+             .n_options = sizeof options / sizeof *options},
+    .plan = npc_plan,
+    .select = npc_select,
+};
