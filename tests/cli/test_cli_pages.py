@@ -92,7 +92,7 @@ class Completion(Case):
         self.assertEqual(self.complete("--v"), ["--version"])
 
     def test_strategies_and_flags(self):
-        self.assertEqual(self.complete("select", "ba"), ["badge"])
+        self.assertEqual(self.complete("select", "bad"), ["badge"])
         self.assertEqual(self.complete("strategies", "core"), ["coreset"])
         self.assertEqual(self.complete("select", "badge", "--fe"), ["--features"])
         self.assertIn("--dry-run", self.complete("select", "--"))
