@@ -37,12 +37,13 @@ static size_t group_size(const select_req *req) {
 static scant_status settle_group(select_req *req, size_t *group) {
     bool given = select_option_is_set(req, "group");
     size_t asked = given ? (size_t)select_option(req, "group") : 0;
-    if (asked > req->pool.available)
-        return scant__fail(req->ctx, SCANT_EUSAGE,
-                           "crc: a group is %zu rows, but only %zu can be picked", asked,
-                           req->pool.available);
     *group = group_size(req);
-    if (given && *group != asked)
+    if (asked > req->pool.available)
+        scant__warn(req->ctx,
+                    "crc: a group of %zu rows is larger than the pool, of which %zu can "
+                    "be picked: groups are %zu",
+                    asked, req->pool.available, *group);
+    else if (given && *group != asked)
         scant__warn(req->ctx,
                     "crc: groups of %zu rows do not make a batch of %zu: they are %zu",
                     asked, req->batch, *group);
