@@ -378,7 +378,7 @@ static double legend_picks(report_text *out, const scene *s, double y) {
         y = legend_words(out, y - 4, "soft", "%zu of them drawn", s->stars);
     if (s->picks->count <= NUMBERED)
         y = legend_words(out, y - 4, "soft", "with their ranks");
-    if (s->weighted) y = legend_words(out, y - 4, "soft", "area: weight");
+    if (s->weighted) y = legend_words(out, y - 4, "soft", "size: weight");
     return y;
 }
 

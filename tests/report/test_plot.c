@@ -224,13 +224,13 @@ static void the_picture_has_every_pick_and_label(void **state) {
     assert_non_null(strstr(text, "badge: 25 of 500 rows picked"));
     assert_non_null(strstr(text, "50 labelled before, 425 left, 6 features"));
     assert_non_null(strstr(text, "labelled as 2 (16)"));
-    assert_null(strstr(text, "area: weight"));
+    assert_null(strstr(text, "size: weight"));
     assert_null(strstr(text, "script"));
     assert_null(strstr(text, "href"));
     free(text);
     for (size_t i = 0; i < B; i++) f->items[i].weight = (double)i / 8;
     assert_int_equal(draw(ctx, f, &text, &size), SCANT_OK);
-    assert_non_null(strstr(text, "area: weight"));
+    assert_non_null(strstr(text, "size: weight"));
     assert_non_null(strstr(text, "score 0, weight 0.125</title>"));
     assert_non_null(strstr(text, "r=\"10\"")); /* the heaviest */
     free(text);
