@@ -15,8 +15,9 @@
  * The iteration is not monotone and can end in a short cycle: the paper's last iterate is
  * returned, or the best (option keep). The paper does not tell how many there are.
  *
- * Picks are the rows kept in that iteration, by falling weight; rows whose weight ended
- * at 0 by the operator's order. Exact in double; the same at any thread count.
+ * Picks are the rows kept in that iteration, by falling weight; where weights are equal,
+ * as those that ended at 0 are, by the operator's order. Exact in double; the same at any
+ * thread count.
  *
  * Cost: 2 n C d+ multiply-adds an iteration, in one reading of the features, and b C d+
  * for what is done within the support. Memory: 48 bytes a row, and p - p~.
@@ -203,19 +204,18 @@ static scant_status reserve(iht *t) {
     return SCANT_OK;
 }
 
-/* By falling weight; then those of weight 0 in the operator's order. */
+/* By falling weight; equal weights in the operator's order. */
 static void hand_over(iht *t) {
     sparse *s = &t->s;
     const kept *k = &t->best;
     la_topk top;
     la_topk_init(&top, t->now.chosen, s->b);
-    for (size_t i = 0; i < k->count; i++)
-        if (k->w[i] > 0) la_topk_offer(&top, k->w[i], sparse_row(s, k->chosen[i].index));
+    for (size_t i = 0; i < k->count; i++) la_topk_offer(&top, k->w[i], i);
     la_topk_sort(&top);
-    for (size_t i = 0; i < top.count; i++)
-        select_pick(s->req, top.items[i].index, top.items[i].score, top.items[i].score);
-    for (size_t i = 0; i < k->count; i++)
-        if (!(k->w[i] > 0)) select_pick(s->req, sparse_row(s, k->chosen[i].index), 0, 0);
+    for (size_t i = 0; i < top.count; i++) {
+        double w = top.items[i].score;
+        select_pick(s->req, sparse_row(s, k->chosen[top.items[i].index].index), w, w);
+    }
 }
 
 static scant_status iht_select(select_req *req) {
