@@ -425,6 +425,12 @@ static void check_greedy(scant_ctx *ctx, const pool *p, size_t batch, double alp
     dense_end(&d);
 }
 
+static size_t place_of(const dense *d, size_t row) {
+    size_t j = 0;
+    while (d->rows[j] != row) j++;
+    return j;
+}
+
 static void check_iht(scant_ctx *ctx, const pool *p, size_t batch, double alpha,
                       double beta, size_t iters, bool printed) {
     char options[100];
@@ -447,8 +453,11 @@ static void check_iht(scant_ctx *ctx, const pool *p, size_t batch, double alpha,
     for (size_t i = 1; i < got->count; i++) {
         const scant_pick *last = &got->items[i - 1], *next = &got->items[i];
         assert_true(last->weight >= next->weight);
-        if (last->weight == next->weight && next->weight > 0)
-            assert_true(last->index < next->index);
+        if (last->weight > next->weight) continue;
+        size_t before = place_of(&d, last->index), after = place_of(&d, next->index);
+        double better = dense_worth(&d, before, point[before], printed);
+        double worse = dense_worth(&d, after, point[after], printed);
+        assert_true(better >= worse - DIGITS * fabs(worse));
     }
     double f1 = dense_f1(&d, w), v2 = dot(d.v, d.v, d.size);
     near(figure(got, "f1"), f1, DIGITS * (f1 + v2), "f1");
