@@ -16,6 +16,7 @@ enum {
     CHUNK_ROWS = 128,        /* small sets are loaded so many rows at a time */
     FIRST_ROUND = 4,         /* sets that are evaluated in full, before there is a best */
     MOST_IN_ROUND = 1 << 16, /* sets between two looks at the best */
+    BLOCK_WORK = 2 << 20,    /* multiply-adds worth waking a thread for */
     SPARE = 16 << 10         /* what arenas and the allocator add to a few dozen blocks */
 };
 
@@ -247,6 +248,7 @@ typedef struct search {
     const la_sets *sets;
     double threshold; /* of this round; below 0: none */
     size_t first, count;
+    size_t block;    /* sets that a worker takes at a time */
     answer *answers; /* of the round */
 } search;
 
@@ -255,8 +257,21 @@ size_t la_lambda_best_memory(size_t sets) {
     return scant__alloc_cost(most * sizeof(answer)) + 256;
 }
 
+/* Sets loaded at once. */
 static size_t chunk_sets(const la_lambda *e) {
     return e->shape.way == LAMBDA_DIRECT ? 1 : e->shape.rows / e->shape.b;
+}
+
+/* Sets of a block: enough to be worth a thread. */
+static size_t block_sets(const la_lambda *e) {
+    const lambda_shape *s = &e->shape;
+    double b = (double)s->b, size = (double)s->size, raw = (double)s->raw;
+    double work = s->way == LAMBDA_DIRECT
+                      ? size * size * (b / 2 + size / 6)
+                      : b * (s->keep ? raw : raw * size) + b * b * (raw + size + b) / 2;
+    double sets = BLOCK_WORK / (work + 1);
+    size_t chunk = chunk_sets(e), chunks = (size_t)(sets / (double)chunk) + 1;
+    return chunks * chunk;
 }
 
 static void get_places(const search *s, size_t set, unsigned worker, size_t *places) {
@@ -278,13 +293,8 @@ static answer ask(const search *s, lambda_room *room) {
     return a;
 }
 
-static scant_status ask_chunk(void *arg, size_t block, unsigned worker,
-                              scant__fault *fault) {
-    const search *s = arg;
+static void ask_chunk(const search *s, size_t first, size_t count, unsigned worker) {
     lambda_room *room = &s->e->rooms[worker];
-    size_t chunk = chunk_sets(s->e), first = block * chunk, rest = s->count - first;
-    size_t count = rest < chunk ? rest : chunk;
-    (void)fault;
     for (size_t i = 0; i < count; i++)
         get_places(s, s->first + first + i, worker, room->places + i * s->e->shape.b);
     lambda_load(s->e, room, count);
@@ -292,6 +302,16 @@ static scant_status ask_chunk(void *arg, size_t block, unsigned worker,
         lambda_turn_to(s->e, room, i);
         s->answers[first + i] = ask(s, room);
     }
+}
+
+static scant_status ask_block(void *arg, size_t block, unsigned worker,
+                              scant__fault *fault) {
+    const search *s = arg;
+    size_t chunk = chunk_sets(s->e), first = block * s->block, end = first + s->block;
+    (void)fault;
+    if (end > s->count) end = s->count;
+    for (; first < end; first += chunk)
+        ask_chunk(s, first, end - first < chunk ? end - first : chunk, worker);
     return SCANT_OK;
 }
 
@@ -313,10 +333,10 @@ static void insert(la_found *found, size_t *count, size_t want, const answer *a,
 /* As many as there were before, so that about `want` of a round get in; but in steps
  * that show progress. */
 static size_t round_size(const search *s, size_t want) {
-    size_t chunk = chunk_sets(s->e), all = s->sets->count, rest = all - s->first;
+    size_t all = s->sets->count, rest = all - s->first;
     size_t first = want > FIRST_ROUND ? want : FIRST_ROUND;
     size_t size = s->first < first ? first : s->first;
-    size_t step = all / 8 > 32 * chunk ? all / 8 : 32 * chunk;
+    size_t step = all / 8 > 16 * s->block ? all / 8 : 16 * s->block;
     if (size > step && s->first >= first) size = step;
     if (size > MOST_IN_ROUND) size = MOST_IN_ROUND;
     return size < rest ? size : rest;
@@ -324,10 +344,10 @@ static size_t round_size(const search *s, size_t want) {
 
 static scant_status search_round(search *s, size_t want, double least, la_found *found,
                                  size_t *count) {
-    size_t chunk = chunk_sets(s->e);
+    size_t blocks = (s->count + s->block - 1) / s->block;
     s->threshold = least;
     if (*count == want) s->threshold = fmax(least, found[want - 1].lambda);
-    TRY(scant__parfor(s->e->ctx, NULL, (s->count + chunk - 1) / chunk, ask_chunk, s));
+    TRY(scant__parfor(s->e->ctx, NULL, blocks, ask_block, s));
     for (size_t i = 0; i < s->count; i++) {
         const answer *a = &s->answers[i];
         if (a->lambda < 0) continue;
@@ -352,7 +372,7 @@ static scant_status search_all(search *s, size_t want, double least, const char 
 
 scant_status la_lambda_best(la_lambda *e, const la_sets *sets, size_t want, double least,
                             const char *phase, la_found *found, size_t *count) {
-    search s = {.e = e, .sets = sets};
+    search s = {.e = e, .sets = sets, .block = block_sets(e)};
     size_t most = sets->count < MOST_IN_ROUND ? sets->count : MOST_IN_ROUND;
     *count = 0;
     if (!want || !most) return SCANT_OK;

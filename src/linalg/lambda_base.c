@@ -11,6 +11,8 @@
 #include "linalg/dense.h"
 #include "linalg/lambda_int.h"
 
+enum { ALONE = 192 }; /* fewer rows are not worth waking threads for */
+
 static size_t cost(size_t rows, size_t width) {
     return scant__alloc_cost(la_size_mul(la_size_mul(rows, width), sizeof(double)));
 }
@@ -28,7 +30,8 @@ typedef struct gram_job {
     const la_kernel *kernel;
     const size_t *rows;
     size_t n;
-    double *out; /* (n, n): the lower triangle, and what tiles add */
+    double *out;  /* (n, n): the lower triangle, and what tiles add */
+    size_t block; /* rows that a worker takes at a time: whole tiles */
     unsigned char *rooms;
     size_t room_size;
 } gram_job;
@@ -40,8 +43,8 @@ static size_t room_size(const la_kernel *kernel) {
 static scant_status gram_rows(void *arg, size_t block, unsigned worker,
                               scant__fault *fault) {
     const gram_job *job = arg;
-    size_t first = block * LA_KERNEL_TILE, rest = job->n - first;
-    size_t count = rest < LA_KERNEL_TILE ? rest : LA_KERNEL_TILE;
+    size_t first = block * job->block, rest = job->n - first;
+    size_t count = rest < job->block ? rest : job->block;
     (void)fault;
     lambda_kernel_block(job->kernel, job->rows + first, count, job->rows, first + count,
                         job->out + first * job->n, job->n,
@@ -55,7 +58,8 @@ static scant_status gram(const la_kernel *kernel, const size_t *rows, size_t n,
     job.room_size = room_size(kernel);
     job.rooms = scant__arena_alloc(room, room->ctx->threads, job.room_size);
     if (!job.rooms) return SCANT_ENOMEM;
-    size_t blocks = (n + LA_KERNEL_TILE - 1) / LA_KERNEL_TILE;
+    job.block = n < ALONE ? ALONE : LA_KERNEL_TILE;
+    size_t blocks = (n + job.block - 1) / job.block;
     return scant__parfor(room->ctx, NULL, blocks, gram_rows, &job);
 }
 
