@@ -342,10 +342,10 @@ static const scant_option options[] = {
     {.key = "epsilon",
      .kind = SCANT_OPTION_NUMBER,
      .otherwise = "by the batch",
-     .min = -INFINITY,
-     .max = INFINITY,
-     .help = "what the fit may lose of the best possible, above 0 and below 1; takes as "
-             "many rows as it takes"},
+     .min = 0, /* neither itself: see bss_way() */
+     .max = 1,
+     .help = "what a fit may lose beyond the best possible; where that takes more rows "
+             "than the batch, the call is refused"},
     {.key = "basis",
      .kind = SCANT_OPTION_CHOICE,
      .otherwise = "features where they are given, else gradients",

@@ -211,62 +211,97 @@ static void the_first_draw_is_by_leverage(void **state) {
     end(t);
 }
 
-/* Triples of the first three draws, of 6 rows each. */
+/* That so many draws can tell the law from that by leverage alone, with ease. */
+static void check_power(const double *law, const double *other, size_t cells,
+                        double total) {
+    double chi = 0;
+    for (size_t i = 0; i < cells; i++) chi += total * pow(law[i] - other[i], 2) / law[i];
+    if (chi < 4 * chi_square_limit(cells)) fail_msg("it would not notice: %g", chi);
+}
+
+static double leverage(const trial *t, size_t row) {
+    double sum = 0;
+    for (size_t k = 0; k < t->d; k++) sum += pow(t->v[row * t->d + k], 2);
+    return sum / (double)(t->n * t->d);
+}
+
+/* Triples of the first three draws, of 6 rows each. A gamma so large that each draw
+ * changes the law a lot; past its end the process goes on like before it. */
 static void three_draws_follow_the_exact_law(void **state) {
     (void)state;
-    enum { N = 6, D = 2, SEEDS = 20000 };
-    static const double gamma = 0.5; /* it stops after more than three */
+    enum { N = 6, D = 2, SEEDS = 40000, CELLS = N * N * N };
+    static const double gamma = 0.85;
     trial *t = make(5, N, D, 1);
-    double counted[N * N * N] = {0}, law[N * N * N];
-    for (size_t i = 0; i < N * N * N; i++) {
+    double counted[CELLS] = {0}, law[CELLS], other[CELLS];
+    for (size_t i = 0; i < CELLS; i++) {
         size_t rows[] = {i / N / N, i / N % N, i % N};
-        law[i] = 1;
+        law[i] = other[i] = 1;
         slow_start(t, gamma);
         for (size_t k = 0; k < 3; k++) {
             law[i] *= slow_q(t, rows[k]) / (N * t->phi);
+            other[i] *= leverage(t, rows[k]);
             slow_take(t, rows[k]);
         }
     }
+    check_power(law, other, CELLS, SEEDS);
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        size_t a, b, c;
+        size_t rows[3];
         t->barrier.seed = seed;
         la_barrier_start(&t->barrier, gamma);
-        assert_true(la_barrier_draw(&t->barrier, &a) && la_barrier_draw(&t->barrier, &b));
-        assert_false(la_barrier_done(&t->barrier));
-        assert_true(la_barrier_draw(&t->barrier, &c));
-        counted[(a * N + b) * N + c]++;
+        for (size_t k = 0; k < 3; k++)
+            assert_true(la_barrier_draw(&t->barrier, &rows[k]));
+        counted[(rows[0] * N + rows[1]) * N + rows[2]]++;
     }
-    check_law(counted, law, N * N * N, SEEDS);
+    check_law(counted, law, CELLS, SEEDS);
     end(t);
 }
 
-/* One state, `draws` into a process, from which the next row is drawn again and again. */
-static void check_late_law(size_t draws) {
-    enum { N = 30, D = 6, TIMES = 4000 };
+static void go(trial *t, uint64_t seed, double gamma, size_t draws, bool slowly) {
+    size_t row;
+    t->barrier.seed = seed;
+    la_barrier_start(&t->barrier, gamma);
+    if (slowly) slow_start(t, gamma);
+    for (size_t i = 0; i < draws; i++) {
+        assert_true(la_barrier_draw(&t->barrier, &row));
+        if (slowly) slow_take(t, row);
+    }
+}
+
+/* One state, `draws` into a process, from which the next row is drawn again and again. Of
+ * many seeds it is the one whose law is farthest from the first. */
+static void check_late_law(size_t draws, double gamma) {
+    enum { N = 30, D = 7, TIMES = 6000, STATES = 200 };
     trial *t = make(7, N, D, 1);
-    double counted[N] = {0}, law[N];
-    for (uint64_t time = 0; time <= TIMES; time++) {
+    double counted[N] = {0}, law[N], other[N], worst = 0;
+    uint64_t chosen = 0;
+    for (uint64_t seed = 0; seed < STATES; seed++) {
+        go(t, seed, gamma, draws, false);
+        double spread = t->barrier.bound * D / t->barrier.phi;
+        if (spread > worst) worst = spread, chosen = seed;
+    }
+    go(t, chosen, gamma, draws, true);
+    for (size_t i = 0; i < N; i++) {
+        law[i] = slow_q(t, i) / (N * t->phi);
+        other[i] = leverage(t, i);
+    }
+    check_power(law, other, N, TIMES);
+    for (uint64_t time = 0; time < TIMES; time++) {
         size_t row;
-        t->barrier.seed = 99;
-        la_barrier_start(&t->barrier, 0.2);
-        if (time == 0) slow_start(t, 0.2);
-        for (size_t i = 0; i < draws; i++) {
-            assert_true(la_barrier_draw(&t->barrier, &row));
-            if (time == 0) slow_take(t, row);
-        }
+        go(t, chosen, gamma, draws, false);
         t->barrier.seed = 1000 + time; /* and proposals that were made are forgotten */
         t->barrier.next = LA_AHEAD;
         assert_true(la_barrier_draw(&t->barrier, &row));
-        if (time) counted[row]++;
+        counted[row]++;
     }
-    for (size_t i = 0; i < N; i++) law[i] = slow_q(t, i) / (N * t->phi);
     check_law(counted, law, N, TIMES);
     end(t);
 }
 
 static void later_draws_follow_the_exact_law(void **state) {
     (void)state;
-    for (size_t draws = 8; draws < 24; draws += 3) check_late_law(draws);
+    check_late_law(40, 0.4);
+    check_late_law(20, 0.6);
+    check_late_law(23, 0.8);
 }
 
 /* ---- what is promised ---------------------------------------------------------------

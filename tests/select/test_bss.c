@@ -435,6 +435,13 @@ static void another_basis_of_the_same_span_gives_the_same_picks(void **state) {
     other = c;
     other.x = large; /* whose squares overflow */
     check_same(&c, &other, 1e-8);
+    for (size_t i = 0; i < N * D; i++) large[i] = ldexp(x[i], -700);
+    check_same(&c, &other, 1e-8); /* or vanish */
+    result r;
+    other.bias = "1";
+    run(&other, &r);
+    assert_int_equal(info(&r, "dim"), 1); /* nothing beside the constant */
+    end(&r);
     free(x);
 }
 
@@ -630,13 +637,13 @@ static void wrong_options_are_refused(void **state) {
     (void)state;
     double *x = normals(17, 100 * 100);
     call c = {.x = x, .n = 100, .d = 100, .batch = 10};
-    static const char *bad[] = {"0", "1", "-1", "2", "inf"};
-    for (size_t i = 0; i < 5; i++) {
+    static const char *bad[] = {"0", "1", "-1", "2", "inf", "nan", "much"};
+    for (size_t i = 0; i < 7; i++) {
         c.epsilon = bad[i];
-        check_refused(&c, SCANT_EUSAGE, "above 0 and below 1");
+        check_refused(&c, SCANT_EUSAGE,
+                      i < 2 ? "expected a number above 0 and below 1"
+                            : "expected a number from 0 to 1");
     }
-    c.epsilon = "much";
-    check_refused(&c, SCANT_EUSAGE, "epsilon is 'much'");
     c.epsilon = NULL;
     static const char *words[] = {"poly:0", "poly:9", "poly:", "poly", "poly:1.5", "ntk"};
     for (size_t i = 0; i < 6; i++) {
