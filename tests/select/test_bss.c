@@ -296,9 +296,8 @@ static void the_fit_beats_that_of_uniform_picks(void **state) {
                 loss[way] += pow(predict(&c, fitted, i) - y[i], 2) / N / SEEDS;
             end(&r);
         }
-    /* The best possible is 1. Uniform picks lose some 20 times as much beyond it. */
-    assert_true(loss[0] - 1 < 0.5);
-    assert_true(loss[1] - 1 > 3 * (loss[0] - 1));
+    /* The best possible is 1; it was 1.03, and 2.8 by uniform picks. */
+    assert_true(loss[0] < 1.15 && loss[1] > 1.5);
     free(x);
 }
 
