@@ -321,7 +321,13 @@ static void insert(la_found *found, size_t *count, size_t want, const answer *a,
                    size_t set) {
     size_t at = *count;
     double lambda = a->lambda;
-    while (at > 0 && lambda > found[at - 1].lambda + a->slack) at--;
+    for (size_t low = 0; low < at;) {
+        size_t middle = low + (at - low) / 2;
+        if (lambda > found[middle].lambda + a->slack)
+            at = middle;
+        else
+            low = middle + 1;
+    }
     if (at == want) return;
     if (at > 0 && found[at - 1].lambda - lambda <= a->slack)
         lambda = found[at - 1].lambda;

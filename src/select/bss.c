@@ -39,8 +39,11 @@ enum { FEATURES, POLY, GRADIENTS }; /* the words of the option basis */
 enum { MOST_FUNCTIONS = 5000 };     /* of a polynomial basis */
 
 static const double SURE_GAMMA = 0.11; /* up to here the output is always good */
-static const double FEW_DRAWS = 2000;  /* are affordable for a batch of any size */
-static const double LEAST_TD = 0.49;   /* where t D is below 1/2, one draw is all */
+/* For each of D t: 1.53 to 1.64 were counted, over D = 1 .. 500 and many t. */
+static const double DRAWS = 1.59;
+static const double MOST_DRAWS = 1e7; /* for an epsilon */
+static const double FEW_DRAWS = 2000; /* are affordable for a batch of any size */
+static const double LEAST_TD = 0.49;  /* where t D is below 1/2, one draw is all */
 
 typedef struct bss {
     select_req *req;
@@ -227,10 +230,9 @@ static double secant(const aim *a) {
  * is, nothing can be too many. */
 static scant_status draw_for_batch(bss *b) {
     enum { CORRECTIONS = 3, RETREATS = 8 };
-    /* 1.53 to 1.64 draws for each of D t were counted, over D = 1 .. 500 and many t */
     double batch = (double)b->req->batch, d = (double)b->basis.dim, start, most, least;
-    start = batch / (1.59 * d);
-    most = fmax(2 * start, fmin(t_of(SURE_GAMMA), FEW_DRAWS / (1.59 * d)));
+    start = batch / (DRAWS * d);
+    most = fmax(2 * start, fmin(t_of(SURE_GAMMA), FEW_DRAWS / (DRAWS * d)));
     least = LEAST_TD / d;
     bool all = b->req->batch == b->view.m;
     aim a = {.batch = batch, .too_many = INFINITY, .t = all ? most : start};
@@ -256,6 +258,12 @@ static scant_status draw_for_batch(bss *b) {
 
 static scant_status draw_for_epsilon(bss *b, double epsilon) {
     double gamma = fmin(SURE_GAMMA, sqrt(epsilon / (2 + epsilon)));
+    double draws = DRAWS * (double)b->basis.dim * t_of(gamma);
+    if (!(draws < MOST_DRAWS))
+        return scant__fail(b->req->ctx, SCANT_EUSAGE,
+                           "bss: epsilon = %g takes about %.3g draws, more than anybody "
+                           "waits for: at most %.0g are made",
+                           epsilon, draws, MOST_DRAWS);
     TRY(draw(b, t_of(gamma)));
     if (b->best.count) return SCANT_OK;
     return scant__fail(b->req->ctx, SCANT_EUSAGE,

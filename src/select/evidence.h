@@ -91,7 +91,6 @@ size_t select_probs_check_memory(const select_pool *pool, unsigned threads);
 typedef enum select_prob_kind {
     SELECT_PROBS,      /* p */
     SELECT_CALIBRATED, /* p~ */
-    SELECT_EXCESS,     /* p - p~ */
     SELECT_RESIDUAL    /* p - e_y, y the label, or the first of the largest p */
 } select_prob_kind;
 /* Valid while pool is. */

@@ -199,7 +199,11 @@ static void read_probs(const scant_array *array, bool logits, double temperature
                        size_t row, size_t c, double *out) {
     scant__array_read_f64(array, row * c, c, out);
     if (!logits) return;
-    for (size_t k = 0; temperature > 0 && k < c; k++) out[k] /= temperature;
+    if (temperature > 0) { /* differences to the top may be large: they are 0 then */
+        const double far = -1e6;
+        double top = out[la_argmax(out, c)];
+        for (size_t k = 0; k < c; k++) out[k] = fmax((out[k] - top) / temperature, far);
+    }
     la_softmax(out, 1, c);
 }
 
@@ -210,36 +214,6 @@ static void probs_of(const select_pool *pool, size_t row, double *out) {
 static void calibrated_of(const select_pool *pool, size_t row, double *out) {
     read_probs(pool->calibrated, pool->temperature > 0, pool->temperature, row, pool->c,
                out);
-}
-
-/* out += sign * p, in pieces: classes may be many, and there is room for one row only.
- * Logits over a temperature where it is not 0. Two calls that differ in sign alone cancel
- * to the bit. */
-static void add_probs(const scant_array *array, double temperature, size_t row, size_t c,
-                      double sign, double *out) {
-    enum { PIECE = 64, FIND_TOP = 0, SUM, ADD };
-    double piece[PIECE], top = -INFINITY, sum = 0;
-    for (int step = temperature > 0 ? FIND_TOP : ADD; step <= ADD; step++)
-        for (size_t k = 0; k < c; k += PIECE) {
-            size_t count = c - k < PIECE ? c - k : PIECE;
-            scant__array_read_f64(array, row * c + k, count, piece);
-            for (size_t j = 0; j < count; j++) {
-                double z = temperature > 0 ? piece[j] / temperature : 0;
-                if (step == FIND_TOP)
-                    top = z > top ? z : top;
-                else if (step == SUM)
-                    sum += exp(z - top);
-                else
-                    out[k + j] +=
-                        sign * (temperature > 0 ? exp(z - top) / sum : piece[j]);
-            }
-        }
-}
-
-static void excess_of(const select_pool *pool, size_t row, double *out) {
-    for (size_t k = 0; k < pool->c; k++) out[k] = 0;
-    add_probs(pool->probs, pool->softmax ? 1 : 0, row, pool->c, 1, out);
-    add_probs(pool->calibrated, pool->temperature, row, pool->c, -1, out);
 }
 
 static void label_residual_of(const select_pool *pool, size_t row, double *out) {
@@ -263,14 +237,12 @@ static void label_residual_of(const select_pool *pool, size_t row, double *out) 
     }
 PROB_FETCH(fetch_probs, probs_of)
 PROB_FETCH(fetch_calibrated, calibrated_of)
-PROB_FETCH(fetch_excess, excess_of)
 PROB_FETCH(fetch_residual, label_residual_of)
 
 void select_prob_rows(const select_pool *pool, select_prob_kind kind, la_rows *out) {
     static void (*const fetch[])(const void *, size_t, size_t, void *) = {
         [SELECT_PROBS] = fetch_probs,
         [SELECT_CALIBRATED] = fetch_calibrated,
-        [SELECT_EXCESS] = fetch_excess,
         [SELECT_RESIDUAL] = fetch_residual,
     };
     *out = (la_rows){

@@ -145,7 +145,7 @@ static void rows_that_cannot_be_fitted_to_are_named(void **state) {
     scant_ctx_destroy(ctx);
 }
 
-/* Served rows: p, p~, p - p~ and p - e_y, from probabilities and from logits. */
+/* Served rows: p, p~ and p - e_y. */
 static void rows_are_served_as_they_are_named(void **state) {
     (void)state;
     static const double z[] = {1, 3, 2, 0, 0, 4};
@@ -172,7 +172,7 @@ static void rows_are_served_as_they_are_named(void **state) {
         const double *at = la_rows_get(&rows, 0, 2, got);
         for (size_t k = 0; k < 6; k++) {
             double hit = k == 1 || k == 3; /* the largest of row 0, the label of row 1 */
-            double want[] = {p[k], q[k], p[k] - q[k], p[k] - hit};
+            double want[] = {p[k], q[k], p[k] - hit};
             assert_true(fabs(at[k] - want[kind]) < 1e-14);
         }
     }
@@ -180,25 +180,29 @@ static void rows_are_served_as_they_are_named(void **state) {
     scant_ctx_destroy(ctx);
 }
 
-/* At temperature 1 nothing is left of p - p~, however many classes there are. */
-static void a_temperature_of_one_leaves_no_excess(void **state) {
+/* However cold or hot it is: all on the largest logits, or on none. */
+static void extreme_temperatures_have_their_limits(void **state) {
     (void)state;
-    enum { C = 1000 };
-    static double z[C], got[C];
+    static const double z[] = {1e300, -1e308, 1e300, 3, 3, 2};
+    static const double cold[] = {.5, 0, .5, .5, .5, 0};
     scant_ctx *ctx = ctx_threads(1);
-    for (size_t k = 0; k < C; k++) z[k] = 3 * normal_at(5, k);
-    given g = {.n = 1, .c = C, .logits = z, .temperature = 1};
-    opened o;
-    select_pool pool;
-    la_rows rows;
-    given_open(ctx, &g, &o);
-    assert_int_equal(
-        select_pool_open(ctx, &o.evidence, SCANT_PROBS | SCANT_CALIBRATED, "test", &pool),
-        SCANT_OK);
-    select_prob_rows(&pool, SELECT_EXCESS, &rows);
-    const double *at = la_rows_get(&rows, 0, 1, got);
-    for (size_t k = 0; k < C; k++) assert_true(at[k] == 0);
-    given_close(&o);
+    for (int hot = 0; hot < 2; hot++) {
+        given g = {.n = 2, .c = 3, .logits = z, .temperature = hot ? 1e308 : 1e-320};
+        opened o;
+        select_pool pool;
+        la_rows rows;
+        double got[6];
+        given_open(ctx, &g, &o);
+        assert_int_equal(select_pool_open(ctx, &o.evidence,
+                                          SCANT_PROBS | SCANT_CALIBRATED, "test", &pool),
+                         SCANT_OK);
+        select_prob_rows(&pool, SELECT_CALIBRATED, &rows);
+        const double *at = la_rows_get(&rows, 0, 2, got);
+        for (size_t k = 0; k < 6; k++)
+            if (!hot || k > 2)
+                assert_true(fabs(at[k] - (hot ? 1. / 3 : cold[k])) < 1e-14);
+        given_close(&o);
+    }
     scant_ctx_destroy(ctx);
 }
 
@@ -209,7 +213,7 @@ int main(void) {
         cmocka_unit_test(ends_of_the_range_are_told),
         cmocka_unit_test(rows_that_cannot_be_fitted_to_are_named),
         cmocka_unit_test(rows_are_served_as_they_are_named),
-        cmocka_unit_test(a_temperature_of_one_leaves_no_excess),
+        cmocka_unit_test(extreme_temperatures_have_their_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
