@@ -15,6 +15,7 @@
         .selfdot = la_selfdot_##type##_##isa, .sumsq = la_sumsq_##type##_##isa,          \
         .total = la_total_##type##_##isa, .sqdist_to = la_sqdist_to_##type##_##isa,      \
         .rowstat = la_rowstat_##type##_##isa, .entropy = la_entropy_##type##_##isa,      \
+        .exact_entropy = la_exact_entropy_##type##_##isa,                                \
         .cross = la_cross_##type##_##isa, .gather = la_gather_##type##_##isa,            \
         .residual_length = la_residual_length_##type##_##isa,                            \
         .kron_dot = la_kron_dot_##type##_##isa, .kron_add = la_kron_add_##type##_##isa,  \

@@ -39,8 +39,11 @@ typedef struct la_kernels {
      * entropy. What is not asked for is left alone. */
     void (*rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out);
     void (*entropy)(const void *rows, size_t n, size_t c, la_rowstat *out);
-    /* - sum_y a_y ln p_y of each row, with rows a of double; p below 1e-12 counts as
-     * that. Rows whose pairs (a, p) are permutations of each other tie. */
+    /* The entropy in nats to the last digits, for differences of entropies: entropy is
+     * right to 1e-13, and quicker. Permutations of a row tie in either. */
+    void (*exact_entropy)(const void *rows, size_t n, size_t c, double *out);
+    /* Likewise - sum_y a_y ln p_y of each row, with rows a of double; p below 1e-12
+     * counts as that. Rows whose pairs (a, p) are permutations of each other tie. */
     void (*cross)(const double *a, const void *rows, size_t n, size_t c, double *out);
     /* coarse + fine += rows, number by number, such that sums over many calls do not
      * depend on their order: coarse is exact, and what rounds in fine cannot be seen.
@@ -99,6 +102,7 @@ size_t la_argmax(const double *x, size_t n);
     void la_entropy_##type##_##isa(const void *, size_t, size_t, la_rowstat *);          \
     void la_cross_##type##_##isa(const double *, const void *, size_t, size_t,           \
                                  double *);                                              \
+    void la_exact_entropy_##type##_##isa(const void *, size_t, size_t, double *);        \
     void la_gather_##type##_##isa(const void *, size_t, double, double *, double *);     \
     void la_joint_bits_##type##_##isa(const double *, size_t, size_t, const double *,    \
                                       double *);                                         \

@@ -38,7 +38,7 @@ enum {
     TOGETHER = 16,         /* products at a time */
     STEPS = 20             /* for each row of the batch, at most */
 };
-static const double JITTER = 1e-6, STANDSTILL = 1e-12;
+static const double JITTER = 1e-6, STANDSTILL = 1e-12, ROUNDING = 1e-15;
 
 typedef struct coreset {
     select_req *req;
@@ -71,6 +71,12 @@ static size_t place_of(const coreset *c, size_t row) {
     return low;
 }
 
+/* What is no more than rounding is 0: where all samples agree, nothing is said, and where
+ * the goal is reached, nothing is left. */
+static double difference(double a, double b) {
+    return fabs(a - b) > ROUNDING * fmax(fabs(a), fabs(b)) ? a - b : 0;
+}
+
 /* Reads and checks a block of rows; writes the vectors of those that may be picked. */
 static scant_status scan_block(void *arg, size_t block, unsigned worker,
                                scant__fault *fault) {
@@ -92,7 +98,7 @@ static scant_status scan_block(void *arg, size_t block, unsigned worker,
         for (size_t i = from; i < to; i++) {
             size_t at = c->rows[i] - first;
             c->vectors[i * c->width + s] =
-                norm * select_entropy_difference(beliefs.entropy[at], cross[at]);
+                norm * difference(beliefs.entropy[at], cross[at]);
         }
     }
     return SCANT_OK;
@@ -163,11 +169,11 @@ static void step(coreset *c, size_t place, double vertex, double gamma) {
         c->n_held = 0;
     }
     for (size_t k = 0; k < c->n_held; k++) c->weight[c->held[k]] *= 1 - gamma;
-    if (c->weight[place] == 0) c->held[c->n_held++] = place;
+    if (c->weight[place] == 0 && gamma > 0) c->held[c->n_held++] = place;
     c->weight[place] += gamma * vertex;
     for (size_t s = 0; s < c->width; s++) {
         c->fit[s] = (1 - gamma) * c->fit[s] + gamma * vertex * v[s];
-        c->rest[s] = c->goal[s] - c->fit[s];
+        c->rest[s] = difference(c->goal[s], c->fit[s]);
     }
     c->steps++;
 }
@@ -180,8 +186,8 @@ static scant_status walk(coreset *c) {
         TRY(scant__tick(req->ctx, "stepping", c->n_held, batch));
         TRY(find_best(c, &place));
         double vertex = c->all / c->size[place], gamma = stride(c, place, vertex);
-        if (gamma < STANDSTILL) break;
         step(c, place, vertex, gamma);
+        if (gamma < STANDSTILL) break;
     }
     return SCANT_OK;
 }

@@ -46,7 +46,7 @@ enum {
     STAGE = 4            /* a race looks at 4 parts first, then at 4 times as many */
 };
 static const double ROUNDING = 1e-10; /* of gains: bounds that close are looked at */
-static const double NOTHING = 1e-9, ERRORS = 4;
+static const double NOTHING = 1e-9, NORMAL = 1e-12, ERRORS = 4;
 
 /* How closely a row was looked at. */
 typedef enum closeness { SEEN_NOT, SEEN_MERGED, SEEN_WHOLE } closeness;
@@ -279,14 +279,21 @@ static bool is_saturated(const greedy *g) {
     return !j->exact && j->left <= 2 / sqrt((double)j->drawn);
 }
 
+/* Whether the best row adds nothing. Where sums of probabilities are not quite 1, exact
+ * gains are no information to the last digits and never quite 0: they are gone by. */
+static bool adds_nothing(const greedy *g) {
+    return g->best.score <= NOTHING && (!g->j.exact || g->off <= NORMAL);
+}
+
 static scant_status pick_best(greedy *g) {
     double ceiling = log((double)g->req->pool.m), score = g->total + g->best.score;
     bool exact = g->j.exact, last = g->req->count + 1 == g->req->batch;
     size_t row = g->best.index;
     if (!exact || !last) TRY(joint_add(&g->j, row, g->best.score));
     if (!exact) score = ceiling - g->j.left;
-    score = score > g->total ? score : g->total;
-    take(g, row, score < ceiling ? score : ceiling);
+    if (!exact || fabs(score - g->total) <= NOTHING) score = fmax(score, g->total);
+    if (!exact || fabs(score - ceiling) <= NOTHING) score = fmin(score, ceiling);
+    take(g, row, score);
     return SCANT_OK;
 }
 
@@ -317,7 +324,7 @@ static scant_status pick_all(greedy *g) {
             TRY(find_best(g));
         else
             first_best(g);
-        if (g->best.score <= NOTHING) break;
+        if (adds_nothing(g)) break;
         exact += g->j.exact;
         TRY(pick_best(g));
     }

@@ -37,7 +37,6 @@ static size_t group_of(const select_pool *pool) {
 /* A worker's room, in doubles: panels, entropies under each sample, a row, sums. */
 typedef struct desk {
     double *panels, *entropy, *row, *sum;
-    la_rowstat *stat;
 } desk;
 
 static size_t panels_of(const select_pool *pool, size_t rows) {
@@ -48,8 +47,7 @@ static size_t desk_bytes(const select_pool *pool) {
     size_t group = group_of(pool), panels = panels_of(pool, group), m = pool->m;
     size_t doubles = la_size_mul(panels * LA_PANEL, m + 1);
     doubles = la_size_add(doubles, la_size_mul(m, group + pool->c));
-    size_t bytes = la_size_mul(doubles, sizeof(double));
-    return la_size_add(bytes, la_size_mul(m, sizeof(la_rowstat))) / 64 * 64 + 64;
+    return la_size_add(la_size_mul(doubles, sizeof(double)), 63) / 64 * 64;
 }
 
 static desk desk_of(const joint *j, unsigned worker) {
@@ -58,7 +56,6 @@ static desk desk_of(const joint *j, unsigned worker) {
     d.entropy = d.panels + panels * LA_PANEL * m;
     d.row = d.entropy + group * m;
     d.sum = d.row + m * j->pool->c;
-    d.stat = (la_rowstat *)(void *)(d.sum + panels * LA_PANEL);
     return d;
 }
 
@@ -163,8 +160,7 @@ static void pack(const evaluation *e, size_t first, size_t count, const desk *d)
     memset(last, 0, m * LA_PANEL * sizeof *last); /* it may have columns to spare */
     for (size_t i = 0; i < count; i++) {
         select_samples_get(pool, e->rows[first + i], 1, d->row);
-        la_kernels_for(LA_F64)->entropy(d->row, m, c, d->stat);
-        for (size_t s = 0; s < m; s++) d->entropy[i * m + s] = d->stat[s].entropy;
+        la_kernels_for(LA_F64)->exact_entropy(d->row, m, c, d->entropy + i * m);
         for (size_t k = 0; k < c; k++) {
             size_t column = i * c + k;
             double *to = d->panels + column / LA_PANEL * m * LA_PANEL + column % LA_PANEL;
@@ -322,9 +318,9 @@ static double load(joint *j, size_t row) {
     double sum = 0;
     const desk d = desk_of(j, 0);
     select_samples_get(j->pool, row, 1, j->row);
-    la_kernels_for(LA_F64)->entropy(j->row, m, c, d.stat);
+    la_kernels_for(LA_F64)->exact_entropy(j->row, m, c, d.entropy);
     for (size_t s = 0; s < m; s++) {
-        sum += d.stat[s].entropy;
+        sum += d.entropy[s];
         for (size_t k = 0; k < c; k++) j->columns[k * m + s] = j->row[s * c + k];
     }
     return sum / (double)m;
@@ -388,7 +384,7 @@ static void draw_on(const drawing *d, size_t t) {
     for (size_t s = 0; s < m; s++) weight[s] *= p[s];
     if (d->last || d->position % RESCALE == RESCALE - 1) normalise(weight, m, owner);
     if (d->last) {
-        la_rowstat stat;
+        la_rowstat stat; /* estimates need no more digits than this has */
         la_kernels_for(LA_F64)->entropy(weight, 1, m, &stat);
         j->open[t] = stat.entropy > 0 ? stat.entropy : 0;
     }

@@ -9,8 +9,8 @@
 
 #include "data/array.h"
 
-/* Entropies are right to that: of themselves where they are small, else in nats. */
-static const double ROUNDING = 1e-12, SMALL = 4e-5;
+/* Entropies are right to that, of themselves. */
+static const double ROUNDING = 2e-15;
 
 select_pool select_samples_view(const select_pool *pool) {
     select_pool view = *pool;
@@ -66,9 +66,9 @@ static desk lay_out(const select_pool *pool, size_t count, void *room) {
     return d;
 }
 
-double select_entropy_difference(double a, double b) {
-    double larger = fmax(a, b), rounding = ROUNDING * (larger < SMALL ? larger : 1);
-    return fabs(a - b) > rounding ? a - b : 0;
+static double difference(double entropy, double within) {
+    double information = entropy - within;
+    return information > ROUNDING * entropy ? information : 0;
 }
 
 scant_status select_beliefs_read(const select_pool *pool, size_t first, size_t count,
@@ -82,11 +82,12 @@ scant_status select_beliefs_read(const select_pool *pool, size_t first, size_t c
     desk d = lay_out(pool, count, room);
     for (size_t s = 0; s < m; s++) {
         select_probs_block block;
-        TRY(select_probs_read(&view, SELECT_ENTROPY, s * pool->n + first, count, d.raw,
+        TRY(select_probs_read(&view, SELECT_TOP, s * pool->n + first, count, d.raw,
                               d.stat, &block, fault));
+        k->exact_entropy(block.rows, count, c, d.out.entropy);
         k->gather(block.rows, size, grid, d.out.mean, d.fine);
         for (size_t i = 0; i < count; i++) {
-            double h = d.stat[i].entropy, part = (h + entropy_grid) - entropy_grid;
+            double h = d.out.entropy[i], part = (h + entropy_grid) - entropy_grid;
             d.out.within[i] += part;
             d.within_fine[i] += h - part;
             d.out.off = fmax(d.out.off, fabs(d.stat[i].sum - 1));
@@ -94,12 +95,10 @@ scant_status select_beliefs_read(const select_pool *pool, size_t first, size_t c
     }
     for (size_t i = 0; i < size; i++)
         d.out.mean[i] = (d.out.mean[i] + d.fine[i]) / (double)m;
-    la_kernels_for(LA_F64)->entropy(d.out.mean, count, c, d.stat);
+    la_kernels_for(LA_F64)->exact_entropy(d.out.mean, count, c, d.out.entropy);
     for (size_t i = 0; i < count; i++) {
-        d.out.entropy[i] = d.stat[i].entropy;
         d.out.within[i] = (d.out.within[i] + d.within_fine[i]) / (double)m;
-        d.out.information[i] =
-            fmax(0, select_entropy_difference(d.out.entropy[i], d.out.within[i]));
+        d.out.information[i] = difference(d.out.entropy[i], d.out.within[i]);
     }
     *out = d.out;
     return SCANT_OK;

@@ -24,9 +24,6 @@ scant_status select_beliefs_read(const select_pool *pool, size_t first, size_t c
                                  void *room, select_beliefs *out, scant__fault *fault);
 size_t select_beliefs_room(const select_pool *pool, size_t rows);
 
-/* a - b of two entropies in nats; 0 where that is no more than their rounding. */
-double select_entropy_difference(double a, double b);
-
 /* Rows of one sample in select_probs_type() of the view that serves them: where they lie,
  * or in room (count C doubles). The numbers must have been checked. */
 select_pool select_samples_view(const select_pool *pool);

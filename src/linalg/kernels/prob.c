@@ -103,10 +103,15 @@ void KERNEL(entropy)(const void *rows, size_t n, size_t c, la_rowstat *out) {
     for (; i < n; i++) one_entropy(p + i * c, c, out + i);
 }
 
-/* A cross entropy in bits is at most that of FLOOR, 40: on top of 192 there is room for
- * 64, on a grid of 2^-45. */
-#define CROSS_BASE 192.0
+/* Entropies that are taken from each other are exact to the last digits: terms go on a
+ * grid of 2^-45, on which sums below 64 bits are exact (of cross entropies the floor
+ * makes it at most 40), and what the grid leaves of them is summed by itself. */
+#define EXACT_BASE 192.0
 #define FLOOR 1e-12
+
+typedef struct two_sums {
+    D4 coarse, fine;
+} two_sums;
 
 /* Lane by lane: gcc 12 fails on the logarithm of max_d() without AVX2. */
 INLINE D4 at_least_floor(D4 p) {
@@ -118,14 +123,14 @@ INLINE D4 at_least_floor(D4 p) {
 #endif
 }
 
-/* sum - a log2 p, where sum lies above CROSS_BASE; as in surprise(). */
-INLINE D4 miss(D4 sum, D4 a, D4 p) {
-    D4 bits = log2_d(at_least_floor(p));
-#ifdef __FMA__
-    return fma_d(-a, bits, sum);
-#else
-    return sum + ((CROSS_BASE - a * bits) - CROSS_BASE);
-#endif
+INLINE void add_term(two_sums *sum, D4 term, double base) {
+    D4 part = (term + base) - base;
+    sum->coarse += part;
+    sum->fine += term - part;
+}
+
+INLINE void miss(two_sums *sum, D4 a, D4 p) {
+    add_term(sum, -a * log2_exact(at_least_floor(p)), EXACT_BASE);
 }
 
 INLINE D4 column_of(const double *a, size_t c) {
@@ -133,23 +138,24 @@ INLINE D4 column_of(const double *a, size_t c) {
 }
 
 static void four_crosses(const double *a, const T *p, size_t c, double *out) {
-    D4 sum = spread(CROSS_BASE);
-    for (size_t k = 0; k < c; k++)
-        sum = miss(sum, column_of(a + k, c), load_column(p + k, c));
-    for (size_t j = 0; j < 4; j++) out[j] = LN2 * (sum[j] - CROSS_BASE);
+    two_sums sum = {{0}, {0}};
+    for (size_t k = 0; k < c; k++) miss(&sum, column_of(a + k, c), load_column(p + k, c));
+    for (size_t j = 0; j < 4; j++) out[j] = LN2 * (sum.coarse[j] + sum.fine[j]);
 }
 
 static double one_cross(const double *a, const T *p, size_t c) {
-    D4 sum = spread(CROSS_BASE), four;
+    two_sums sum = {{0}, {0}};
+    D4 four;
     double rest[4] = {0};
     size_t k = 0;
     for (; k + 4 <= c; k += 4) {
         memcpy(&four, a + k, sizeof four);
-        sum = miss(sum, four, load_d(p + k));
+        miss(&sum, four, load_d(p + k));
     }
     memcpy(rest, a + k, (c - k) * sizeof *rest);
     memcpy(&four, rest, sizeof four);
-    return LN2 * above(miss(sum, four, load_rest(p + k, c - k)), CROSS_BASE);
+    miss(&sum, four, load_rest(p + k, c - k));
+    return LN2 * (sum4(sum.coarse) + sum4(sum.fine));
 }
 
 void KERNEL(cross)(const double *a, const void *rows, size_t n, size_t c, double *out) {
@@ -158,6 +164,43 @@ void KERNEL(cross)(const double *a, const void *rows, size_t n, size_t c, double
     for (; c < SHORT_ROW && i + 4 <= n; i += 4)
         four_crosses(a + i * c, p + i * c, c, out + i);
     for (; i < n; i++) out[i] = one_cross(a + i * c, p + i * c, c);
+}
+
+static double exact_bits(const T *p, size_t c, double base) {
+    two_sums sum = {{0}, {0}};
+    size_t k = 0;
+    for (; k + 4 <= c; k += 4) {
+        D4 x = load_d(p + k);
+        add_term(&sum, -x * log2_exact(x), base);
+    }
+    D4 x = load_rest(p + k, c - k);
+    add_term(&sum, -x * log2_exact(x), base);
+    return sum4(sum.coarse) + sum4(sum.fine);
+}
+
+/* On a finer grid where the entropy is small, so that permutations still tie. */
+INLINE double exact_nats(const T *p, size_t c, double bits) {
+    if (bits > 0 && bits < FAINT)
+        bits = exact_bits(p, c, 1.5 * ldexp(1, ilogb(bits) + 4));
+    return LN2 * bits;
+}
+
+static void four_exact(const T *p, size_t c, double *out) {
+    two_sums sum = {{0}, {0}};
+    for (size_t k = 0; k < c; k++) {
+        D4 x = load_column(p + k, c);
+        add_term(&sum, -x * log2_exact(x), EXACT_BASE);
+    }
+    for (size_t j = 0; j < 4; j++)
+        out[j] = exact_nats(p + j * c, c, sum.coarse[j] + sum.fine[j]);
+}
+
+void KERNEL(exact_entropy)(const void *rows, size_t n, size_t c, double *out) {
+    const T *p = rows;
+    size_t i = 0;
+    for (; c < SHORT_ROW && i + 4 <= n; i += 4) four_exact(p + i * c, c, out + i);
+    for (; i < n; i++)
+        out[i] = exact_nats(p + i * c, c, exact_bits(p + i * c, c, EXACT_BASE));
 }
 
 INLINE void insert(la_rowstat *s, double x) {
