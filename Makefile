@@ -46,7 +46,7 @@ pictures: ## draws the pictures of docs/strategies.md again
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tools/pictures $(BUILD)
 
-bench: ## speed, side by side with NumPy
+bench: ## speed, side by side with NumPy and torch
 	@tools/deps build bench
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) bench/bench.py --build $(BUILD)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Speed side by side: libscant against NumPy and against the machine, in one run.
+"""Speed side by side: libscant against NumPy, torch and the machine, in one run.
 
 The exit status tells of wrong results only; a missed target is printed, not an error.
 """
@@ -15,8 +15,12 @@ import time
 
 import numpy as np
 
-from cases import CASES
+import cases
+import papers
+import table
 from libscant import Scant
+
+CASES = {**cases.CASES, **papers.CASES}
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -53,10 +57,11 @@ class Bench:
     def say(self, text):
         print(text, file=sys.stderr, flush=True)
 
-    def clock(self, title, who, call, runs):
+    def clock(self, title, who, call, runs, warm=True):
         """Seconds of each run and the result of the last. The first run, which finds memory,
         caches and threads cold, is not counted: on either side."""
-        call()
+        if warm:
+            call()
         seconds = []
         for _ in range(runs):
             start = time.perf_counter()
@@ -69,9 +74,9 @@ class Bench:
     def ours(self, title, call):
         return self.clock(title, "scant", call, self.repeat)
 
-    def theirs(self, title, call):
+    def theirs(self, title, call, who="NumPy", runs=3, warm=True):
         """Their best time, and the result."""
-        seconds, result = self.clock(title, "NumPy", call, min(self.repeat, 3))
+        seconds, result = self.clock(title, who, call, min(self.repeat, runs), warm)
         return min(seconds), result
 
     def files(self, **arrays):
@@ -147,10 +152,6 @@ def machine(bench):
             "limits": {**bench.limits(), "sgemm": round(sgemm_speed(), 1)}}
 
 
-def milliseconds(seconds):
-    return "" if seconds is None else f"{seconds * 1e3:.1f}"
-
-
 def print_table(about, rows):
     limits = about["limits"]
     print(f"scant {about['scant']} ({about['commit']}), NumPy {about['numpy']}, "
@@ -158,16 +159,9 @@ def print_table(about, rows):
     print(f"limits: read {limits['read_1']} GB/s with one thread, {limits['read_all']} with "
           f"{limits['threads']}; multiply-add {limits['fma_1']}, {limits['fma_all']} GFLOPS; "
           f"sgemm {limits['sgemm']} GFLOPS\n")
-    print(f"{'case':<52}{'median ms':>10}{'min ms':>10}{'NumPy ms':>10}  "
-          f"{'figure':<16}{'target':<18}{'':<6}{'others':<8}note")
+    print(table.HEAD)
     for row in rows:
-        figure = "" if row.figure is None else f"{row.figure:.3g}{row.unit}"
-        mark = "WRONG" if row.wrong else {True: "pass", False: "MISS", None: ""}[row.passed]
-        print(f"{row.case:<52}{milliseconds(statistics.median(row.ours)):>10}"
-              f"{milliseconds(min(row.ours)):>10}{milliseconds(row.theirs):>10}  "
-              f"{figure:<16}{row.target:<18}{mark:<6}{row.others:<8.2f}{row.note}")
-        for sentence in row.wrong[:5]:
-            print(f"    wrong: {sentence}")
+        print(table.line(row))
     if any(row.others > DISTURBED for row in rows):
         print(f"\nOther processes had more than {DISTURBED} of a core in some rows (column "
               "others): those times and ratios are not to be trusted.")

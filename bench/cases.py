@@ -1,48 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is measured. A case is a function of the bench that yields rows of the table."""
 import statistics
-from dataclasses import dataclass, field
 
 import numpy as np
 
 import checks
 import pools
 import rivals
+from table import Row, at_most, faster, speedup
 
 BATCH = 1000  # of the strategies that only score
-
-
-@dataclass
-class Row:
-    """One line: a figure against its target, or for information where there is none."""
-    case: str
-    ours: list                       # seconds, one a run
-    theirs: float = None             # seconds, their best run
-    figure: float = None             # what is held to the target
-    unit: str = ""
-    target: str = ""
-    passed: bool = None              # None: for information
-    note: str = ""
-    wrong: list = field(default_factory=list)  # what the checks found
-    others: float = 0.0              # of a core, in the hands of other processes meanwhile
-
-
-def speedup(row):
-    """Our median against their best, for information."""
-    row.figure, row.unit = row.theirs / statistics.median(row.ours), "x"
-    return row
-
-
-def faster(row, target):
-    speedup(row)
-    row.target, row.passed = f">= {target:g}x", row.figure >= target
-    return row
-
-
-def at_most(row, figure, target, unit):
-    row.figure, row.unit = figure, unit
-    row.target, row.passed = f"<= {target:g}{unit}", figure <= target
-    return row
 
 
 # ---- badge ------------------------------------------------------------------------------
@@ -52,7 +19,7 @@ def badge_against_numpy(bench, name, make, n, d, classes, batch, target):
     n, batch = bench.size(n), bench.size(batch)
     H, P = make(n, d, classes)
     title = f"{name} n={n} d={d} C={classes} b={batch}"
-    ours, (indices, scores) = bench.ours(title, lambda: bench.scant.select(
+    ours, (indices, scores, *_) = bench.ours(title, lambda: bench.scant.select(
         "badge", batch, features=H, probs=P))
     theirs, picks = bench.theirs(title, lambda: rivals.badge(H, P, batch, seed=1))
     row = Row(title, ours, theirs)
@@ -84,7 +51,7 @@ def badge_million(bench):
     for name, make in (("noise", pools.noise), ("clustered", pools.clustered)):
         H, P = make(n, 128, 10)
         title = f"badge-million {name} n={n} d=128 C=10 b={batch}"
-        ours, (indices, scores) = bench.ours(title, lambda: bench.scant.select(
+        ours, (indices, scores, *_) = bench.ours(title, lambda: bench.scant.select(
             "badge", batch, features=H, probs=P))
         row = Row(title, ours, wrong=checks.badge(H, P, indices, scores, batch))
         _, peak = bench.program("badge", batch, bench.files(features=H, probs=P))
@@ -107,7 +74,7 @@ def coreset_against_numpy(bench, name, make):
     n, d, batch = bench.size(50000), 512, bench.size(1000)
     H, _ = make(n, d, 2)
     title = f"{name} n={n} d={d} b={batch}"
-    ours, (indices, scores) = bench.ours(title, lambda: bench.scant.select(
+    ours, (indices, scores, *_) = bench.ours(title, lambda: bench.scant.select(
         "coreset", batch, features=H))
     theirs, picks = bench.theirs(title, lambda: rivals.coreset(H, batch))
     row = Row(title, ours, theirs)
@@ -133,7 +100,7 @@ def scored(bench, strategy, truth, n, classes):
     n = bench.size(n)
     P = pools.probs(n, classes)
     title = f"{strategy} n={n} C={classes}"
-    ours, (indices, scores) = bench.ours(title, lambda: bench.scant.select(
+    ours, (indices, scores, *_) = bench.ours(title, lambda: bench.scant.select(
         strategy, BATCH, probs=P))
     theirs, _ = bench.theirs(title, lambda: getattr(rivals, strategy)(P, BATCH))
     return Row(title, ours, theirs, wrong=checks.scored(truth, P, indices, scores, BATCH)), P

@@ -3,6 +3,7 @@
 check returns sentences about what is wrong: none, if all is well."""
 import numpy as np
 
+import rivals
 from rivals import residuals
 
 TOLERANCE = 1e-5  # what the contract grants to distances
@@ -106,3 +107,207 @@ def entropy(P):
 def margin(P):
     two = np.partition(P, -2, axis=1)[:, -2:]
     return 1 - (two[:, 1] - two[:, 0])
+
+
+# ---- the papers' strategies -------------------------------------------------------------
+
+
+def ranked(truth, indices, scores, batch, error):
+    """The batch largest of a score that is known for every row (-inf: not to be picked), each
+    with its value. error: how far sums in double precision may be off, of any row's score."""
+    wrong = distinct(indices, batch)
+    best = np.sort(truth)[::-1][:batch]
+    if abs(scores - truth[indices]).max() > error:
+        wrong.append("scores differ from float64's")
+    if abs(truth[indices] - best).max() > error:
+        wrong.append("not the best rows, or not in order")
+    return wrong
+
+
+def bald(samples):
+    """Mutual information of each row."""
+    out = np.empty(samples.shape[1])
+    for start in range(0, len(out), CHUNK):
+        S = samples[:, start:start + CHUNK].astype(np.float64)
+        out[start:start + CHUNK] = (entropy(S.mean(axis=0))
+                                    - entropy(S.reshape(-1, S.shape[2])).reshape(
+                                        S.shape[:2]).mean(axis=0))
+    return out
+
+
+def dynamic(H, P, labels, gamma=2):
+    """The score of every row that is not labelled, and the largest size of its terms."""
+    H = np.hstack([H, np.ones((len(H), 1))])
+    A = P.astype(np.float64)
+    A[np.arange(len(P)), np.where(labels < 0, P.argmax(axis=1), labels)] -= 1
+    known = labels >= 0
+    norms = (A * A).sum(axis=1) * (H * H).sum(axis=1)
+    dots = ((A @ (A[known].T @ H[known])) * H).sum(axis=1)
+    return (np.where(known, -np.inf, norms + gamma * dots),
+            (norms + gamma * abs(dots)).max())
+
+
+def best_batch(H, labels, indices, scores, batches, lambdas):
+    """Is it the candidate with the largest lambda? The rival has found all of them."""
+    wrong = distinct(indices, len(batches[0]))
+    if (labels[indices] >= 0).any():
+        wrong.append("a labelled row picked")
+    K = np.hstack([H, np.ones((len(H), 1))])
+    A = K[np.append(np.flatnonzero(labels >= 0), indices)]
+    gram = A.T @ A if len(A) > K.shape[1] else A @ A.T
+    values = np.linalg.eigvalsh(gram)
+    error = 1e-10 * values[-1]  # what the contract grants
+    if abs(scores - values[0]).max() > error:
+        wrong.append(f"lambda {scores[0]}, float64 has {values[0]}")
+    winner = int(lambdas.argmax())
+    if set(indices.tolist()) != set(batches[winner].tolist()):
+        mine = [t for t, rows in enumerate(batches) if set(rows) == set(indices)]
+        if not mine:
+            wrong.append("the batch is none of the candidates")
+        elif lambdas[mine[0]] < lambdas[winner] - error:
+            wrong.append(f"candidate {mine[0]}, but {winner} has a larger lambda")
+    return wrong
+
+
+def best_groups(H, chosen, groups, lambdas):
+    """The groups with the largest lambdas, whole, each row with its group's."""
+    size = groups.shape[1]
+    wrong = distinct(chosen.indices, len(chosen.indices))
+    if len(set(groups.ravel().tolist())) != groups.size:
+        wrong.append("groups overlap")
+    error = 1e-10 * (1 + (H.astype(np.float64) ** 2).sum())  # above any largest eigenvalue
+    picked = chosen.indices.reshape(-1, size)
+    best = np.sort(lambdas)[::-1][:len(picked)]
+    if not (picked == groups[:len(picked)]).all():
+        wrong.append("the first of all groups are not those picked")
+    if abs(np.repeat(lambdas[:len(picked)], size) - chosen.scores).max() > error:
+        wrong.append("lambdas differ from float64's")
+    if abs(lambdas[:len(picked)] - best).max() > error:
+        wrong.append("not the best groups, or not in order")
+    return wrong
+
+
+def sparse_greedy(H, P, Q, picks, scores, weights, alpha=1e-2, beta=0.1):
+    """Every pick has the best score, given those before: their inner products with all rows
+    are had at once, and the weights of all steps, so that one product gives every score."""
+    batch, n = len(picks), len(H)
+    wrong = distinct(picks, batch)
+    H, P, Q = rivals.with_bias(H), P.astype(np.float64), Q.astype(np.float64)
+    spread, D = rivals.spreads(H, Q) ** 2, P - Q
+    mean = D.T @ H / n
+    G = (D[picks] @ D[picks].T) * (H[picks] @ H[picks].T) / batch ** 2
+    goal = ((D[picks] @ mean) * H[picks]).sum(axis=1) / batch
+    W = np.zeros((batch, batch + 1))  # weights before each step, and after the last
+    for t in range(batch):
+        w, some = W[:t + 1, t].copy(), slice(0, t + 1)
+        w[t] = (beta - G[t, some] @ w + goal[t]) / (G[t, t] + beta)
+        slope = G[some, some] @ w - goal[some] + beta * (w - 1)
+        u = np.where(w != 0, 2 * slope, 0)
+        below = u @ G[some, some] @ u + beta * (u @ u)
+        W[some, t + 1] = np.maximum(w - (u @ slope / below if below else 0) * u, 0)
+    best, own = np.full(batch, -np.inf), np.empty(batch)
+    when = {int(i): t for t, i in enumerate(picks)}
+    for start in range(0, n, CHUNK):
+        d, h = D[start:start + CHUNK], H[start:start + CHUNK]
+        dots = ((d @ D[picks].T) * (h @ H[picks].T) / batch ** 2 @ W[:, :-1]
+                - (((d @ mean) * h).sum(axis=1) / batch)[:, None])
+        score = 2 * beta - 2 * dots + alpha * spread[start:start + CHUNK, None]
+        for row in range(len(h)):
+            t = when.get(start + row)
+            if t is not None:
+                own[t] = score[row, t]
+                score[row, t + 1:] = -np.inf
+        best = np.maximum(best, score.max(axis=0))
+    # Sums of a few thousand terms in double precision, in another order than ours.
+    error = 1e-11 * (abs(own).max() + 2 * beta)
+    for t in np.flatnonzero(abs(scores - own) > error):
+        wrong.append(f"pick {t + 1}: score {scores[t]}, float64 has {own[t]}")
+    for t in np.flatnonzero(own < best - error):
+        wrong.append(f"pick {t + 1}: score {own[t]}, but another row has {best[t]}")
+    if not np.allclose(weights, W[:, -1], rtol=1e-7, atol=1e-12):
+        wrong.append("weights differ from float64's")
+    return wrong
+
+
+def same_weights(picks, weights, truth):
+    """The rows that have weight in a float64 run of the same method, and how much."""
+    wrong = distinct(picks, len(picks))
+    other = set(np.flatnonzero(truth)) ^ set(picks[weights > 0].tolist())
+    if other:
+        wrong.append(f"{len(other)} rows have weight in one of ours and float64's, not in both")
+    elif not np.allclose(weights, truth[picks], rtol=1e-6, atol=1e-9 * truth.max()):
+        wrong.append("weights differ from float64's")
+    return wrong
+
+
+def joint_information(samples, picks, count=20000, seed=7):
+    """Of the first 1, 2, ... picks: the mean of log p(string | sample) / p(string) over `count`
+    strings of labels; its standard error; and the spread of the strings' own surprise."""
+    rng = np.random.default_rng(seed)
+    m = len(samples)
+    owner = np.repeat(np.arange(m), count // m)
+    log_joint = np.zeros((len(owner), m))
+    out = []
+    for i in picks:
+        S = samples[:, i].astype(np.float64)
+        upto = np.cumsum(S, axis=1)[owner]
+        labels = (upto < rng.random((len(owner), 1)) * upto[:, -1:]).sum(axis=1)
+        log_joint += np.log(S[:, labels]).T
+        top = log_joint.max(axis=1)
+        surprise = -(np.log(np.exp(log_joint - top[:, None]).mean(axis=1)) + top)
+        told = log_joint[np.arange(len(owner)), owner] + surprise
+        out.append((told.mean(), told.std() / np.sqrt(len(owner)), surprise.std()))
+    return np.array(out).T
+
+
+def batchbald(samples, picks, scores, limit, their_picks, their_scores):
+    """The same picks and information as the rival's while the joint is exact; after that it
+    is an estimate, which must agree with one from other strings. Returns also the
+    information of both batches."""
+    wrong = distinct(picks, len(picks))
+    exact = 1 + int(np.log(limit) / np.log(samples.shape[2]) + 1e-9)
+    if (picks[:exact] != their_picks[:exact]).any():
+        wrong.append(f"exact picks {picks[:exact]}, the rival has {their_picks[:exact]}")
+    elif not np.allclose(scores[:exact], their_scores[:exact], rtol=1e-9):
+        wrong.append("information differs from the rival's while it is exact")
+    mine, error, spread = joint_information(samples, picks)
+    yours, other, _ = joint_information(samples, their_picks)
+    # Five standard errors of both estimates; ours is the mean surprise of `limit` strings.
+    slack = 5 * (error + spread / np.sqrt(limit))
+    for t in np.flatnonzero(abs(scores - mine) > slack):
+        wrong.append(f"pick {t + 1}: information {scores[t]}, {mine[t]} +- {error[t]:.2g}")
+    # Over seeds the batch's information scatters by 0.002.
+    if mine[-1] < yours[-1] - 5 * (error[-1] + other[-1]) - 0.02:
+        wrong.append(f"information {mine[-1]}, but the rival's picks have {yours[-1]}")
+    return wrong, mine[-1], yours[-1]
+
+
+def basis(H):
+    """Orthonormal under the uniform law over the rows: V'V = n."""
+    F = rivals.with_bias(H)
+    values, vectors = np.linalg.eigh(F.T @ F / len(F))
+    kept = values > 1e-10 * values[-1]
+    return F @ (vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def bss(V, chosen, batch):
+    """Weights under which the rows stand for the whole basis, as well as is claimed."""
+    wrong = distinct(chosen.indices, len(chosen.indices))
+    if len(chosen.indices) > batch:
+        wrong.append("more rows than asked for")
+    if (chosen.weights <= 0).any() or (np.diff(chosen.weights) > 0).any():
+        wrong.append("weights are not positive and falling")
+    A = V[chosen.indices] * np.sqrt(chosen.weights)[:, None]
+    values = np.linalg.eigvalsh(A.T @ A)
+    claimed = chosen.info["lambda_min"], chosen.info["lambda_max"]
+    if not np.allclose(claimed, (values[0], values[-1]), rtol=1e-6):
+        wrong.append(f"eigenvalues {values[0]} to {values[-1]}, claimed {claimed}")
+    return wrong
+
+
+def excess(V, y, rows, weights):
+    """How much worse a fit to some rows is on all of them, of the best fit's own error."""
+    best = V.T @ y / len(V)
+    root = np.sqrt(weights)[:, None]
+    fit = np.linalg.lstsq(V[rows] * root, y[rows] * root[:, 0], rcond=None)[0]
+    return ((fit - best) ** 2).sum() / ((y - V @ best) ** 2).mean()

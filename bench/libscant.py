@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libscant over NumPy arrays, by ctypes: what include/scant/scant.h says, no more."""
 import ctypes
+from collections import namedtuple
 from ctypes import (POINTER, byref, c_char_p, c_double, c_int, c_size_t, c_uint, c_uint64,
                     c_void_p, cast)
 
@@ -41,10 +42,15 @@ class Figure(ctypes.Structure):
 
 
 class Picks(ctypes.Structure):
-    _fields_ = [("count", c_size_t), ("rows", c_size_t), ("items", POINTER(Pick)),
+    _fields_ = [("strategy", c_char_p), ("count", c_size_t), ("rows", c_size_t),
+                ("items", POINTER(Pick)),
                 ("n_settings", c_size_t), ("settings", POINTER(Setting)),
                 ("n_info", c_size_t), ("info", POINTER(Figure)),
                 ("state", c_char_p), ("state_size", c_size_t)]
+
+
+# Picks best first; settings and info as the strategy reports them, by name.
+Chosen = namedtuple("Chosen", "indices scores weights settings info")
 
 
 class Scant:
@@ -83,9 +89,10 @@ class Scant:
                                              byref(handle)))
         return handle
 
-    def select(self, strategy, batch, seed=0, settings=None, **arrays):
-        """Indices and scores of the picks, best first. arrays are named as the flags are."""
-        evidence, handles = Evidence(), []
+    def select(self, strategy, batch, seed=0, settings=None, temperature=0, **arrays):
+        """What is Chosen. settings are the strategy's own options; arrays are named as the
+        flags are."""
+        evidence, handles = Evidence(temperature=temperature), []
         picks = POINTER(Picks)()
         pairs = [(key.encode(), str(value).encode()) for key, value in (settings or {}).items()]
         opts = SelectOpts(seed, (Setting * len(pairs))(*pairs), len(pairs))
@@ -95,15 +102,22 @@ class Scant:
                 setattr(evidence, name, handles[-1])
             self.check(self.lib.scant_select(self.ctx, strategy.encode(), byref(evidence), batch,
                                              byref(opts), byref(picks)))
-            count = picks.contents.count
-            if count == 0:
-                return np.empty(0, np.int64), np.empty(0)
-            items = cast(picks.contents.items, POINTER(Pick * count)).contents
-            table = np.frombuffer(items, np.dtype(Pick))
-            indices, scores = table["index"].astype(np.int64), table["score"].copy()
-            return indices, scores
+            return chosen(picks.contents)
         finally:
             if picks:
                 self.lib.scant_picks_free(self.ctx, picks)
             for handle in handles:
                 self.lib.scant_array_close(handle)
+
+
+def chosen(picks):
+    """A copy, as the library's own ends with the picks."""
+    settings = {picks.settings[i].key.decode(): picks.settings[i].value.decode()
+                for i in range(picks.n_settings)}
+    info = {picks.info[i].name.decode(): picks.info[i].value for i in range(picks.n_info)}
+    if picks.count == 0:
+        return Chosen(np.empty(0, np.int64), np.empty(0), np.empty(0), settings, info)
+    table = np.frombuffer(cast(picks.items, POINTER(Pick * picks.count)).contents,
+                          np.dtype(Pick))
+    return Chosen(table["index"].astype(np.int64), table["score"].copy(),
+                  table["weight"].copy(), settings, info)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of the table, and what they are held to."""
+import statistics
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Row:
+    """One line: a figure against its target, or for information where there is none."""
+    case: str
+    ours: list                       # seconds, one a run; none: the row only tells something
+    theirs: float = None             # seconds, their best run
+    rival: str = "NumPy"             # who they are
+    figure: float = None             # what is held to the target
+    unit: str = ""
+    target: str = ""
+    passed: bool = None              # None: for information
+    note: str = ""
+    wrong: list = field(default_factory=list)  # what the checks found
+    others: float = 0.0              # of a core, in the hands of other processes meanwhile
+
+
+def speedup(row):
+    """Our median against their best, for information."""
+    row.figure, row.unit = row.theirs / statistics.median(row.ours), "x"
+    return row
+
+
+def faster(row, target):
+    speedup(row)
+    row.target, row.passed = f">= {target:g}x", row.figure >= target
+    return row
+
+
+def at_most(row, figure, target, unit):
+    row.figure, row.unit = figure, unit
+    row.target, row.passed = f"<= {target:g}{unit}", figure <= target
+    return row
+
+
+def milliseconds(seconds):
+    return "" if seconds is None else f"{seconds * 1e3:.1f}"
+
+
+def line(row):
+    figure = "" if row.figure is None else f"{row.figure:.3g}{row.unit}"
+    mark = "WRONG" if row.wrong else {True: "pass", False: "MISS", None: ""}[row.passed]
+    median = statistics.median(row.ours) if row.ours else None
+    rival = "" if row.theirs is None else row.rival
+    text = (f"{row.case:<52}{milliseconds(median):>10}"
+            f"{milliseconds(min(row.ours, default=None)):>10}{milliseconds(row.theirs):>10}  "
+            f"{rival:<8}{figure:<16}{row.target:<18}{mark:<6}{row.others:<8.2f}{row.note}")
+    return "\n".join([text, *(f"    wrong: {sentence}" for sentence in row.wrong[:5])])
+
+
+HEAD = (f"{'case':<52}{'median ms':>10}{'min ms':>10}{'theirs ms':>10}  "
+        f"{'rival':<8}{'figure':<16}{'target':<18}{'':<6}{'others':<8}note")
