@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "linalg/kron.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct kron {
@@ -230,6 +231,76 @@ scant_status la_kron_dots(const la_view *v, const double *r, double *out, la_wor
     k.out = out;
     la_job job = dots_job(v, &k);
     TRY(panel_pack(&k, r, work, &rest));
+    return la_walk(v, &job, NULL, &rest);
+}
+
+/* ---- along a few rows ------------------------------------------------------------- */
+
+/* The panel is the others' rows of H; a class is one of them. */
+static void along_block(void *arg, const la_block *b) {
+    enum { ROWS = 32 };
+    const kron *k = arg;
+    const void *own[ROWS], *other[LA_BLOCK];
+    double *factor = b->room;
+    for (size_t j = 0; j < k->others; j++) other[j] = k->oa + j * k->classes;
+    for (size_t i = 0; i < b->count; i += ROWS) {
+        size_t rows = b->count - i < ROWS ? b->count - i : ROWS;
+        double *z = factor + i * k->others;
+        for (size_t r = 0; b->a && r < rows; r++) own[r] = b->a + (i + r) * k->classes;
+        if (b->a) la_kernels_for(LA_F64)->dot(own, rows, other, k->others, k->classes, z);
+        for (size_t r = 0; r < rows * k->others; r++)
+            z[r] = k->w[r % k->others] * (b->a ? z[r] : 1);
+    }
+    la_kernels_for(k->v->h->type)
+        ->kron_dot(b->x, b->count, k->v->h->d, factor, k->others, k->panel,
+                   k->out + b->first);
+}
+
+static la_job along_job(const la_view *v, size_t others, kron *k) {
+    size_t width = la_size_add(la_view_width(v), v->a ? v->a->d : 0);
+    return (la_job){.fn = along_block,
+                    .arg = k,
+                    .room = others,
+                    .cost = la_size_mul(width, others),
+                    .as_is = true};
+}
+
+/* Room for the others' rows as they come, then as a panel. */
+static size_t along_panel(const la_view *v, size_t others) {
+    size_t pitch = la_size_mul(la_panel_pitch(v->h->d), sizeof(double));
+    return la_size_add(la_size_mul(others, pitch), 63) / 64 * 64;
+}
+
+size_t la_kron_along_memory(const la_view *v, size_t k, unsigned threads) {
+    la_job job = along_job(v, k, NULL);
+    size_t own = la_size_add(guests_of(v, NULL, k).memory, along_panel(v, k));
+    return la_size_add(own, la_walk_memory(v, &job, threads));
+}
+
+scant_status la_kron_along(const la_view *v, const size_t *others, size_t count,
+                           const double *t, double *out, la_work *work) {
+    kron k = kron_of(v);
+    guests g = guests_of(v, others, count);
+    size_t own = la_size_add(g.memory, along_panel(v, count));
+    size_t d = v->h->d, pitch = la_panel_pitch(d);
+    la_job job = along_job(v, count, &k);
+    assert(count <= LA_BLOCK);
+    if (own > work->memory)
+        return scant__fail(work->ctx, SCANT_EINTERNAL,
+                           "a product needs %zu bytes and was planned with %zu", own,
+                           work->memory);
+    double *h = (double *)(void *)work->room;
+    double *a = v->a ? (double *)(void *)(work->room + g.h) : NULL;
+    double *panel = (double *)(void *)(work->room + g.memory);
+    la_view_load(&g.view, 0, count, h, a, work->room + g.h + g.a);
+    for (size_t j = 0; j < count; j++) {
+        memset(panel + j * pitch, 0, pitch * sizeof *panel);
+        memcpy(panel + j * pitch + LA_PANEL_START, h + j * k.width, d * sizeof *panel);
+        panel[j * pitch] = v->bias * v->bias;
+    }
+    la_work rest = *work;
+    rest.room += own, rest.memory -= own;
+    k.w = t, k.oa = a, k.panel = panel, k.others = count, k.out = out;
     return la_walk(v, &job, NULL, &rest);
 }
 

@@ -39,6 +39,12 @@ size_t la_kron_sum_memory(const la_view *v, unsigned threads);
 scant_status la_kron_dots(const la_view *v, const double *r, double *out, la_work *work);
 size_t la_kron_dots_memory(const la_view *v, unsigned threads);
 
+/* out (m) = <g_i, r> with r the sum of t_j g_j over the k rows that `others` names, which
+ * is not built: k (C + d+) multiply-adds a row, against the C d+ of a matrix. */
+scant_status la_kron_along(const la_view *v, const size_t *others, size_t k,
+                           const double *t, double *out, la_work *work);
+size_t la_kron_along_memory(const la_view *v, size_t k, unsigned threads);
+
 /* out_i = scale <g_i, r> + by x_i (x by place in the view), and sum (C, d+) = sum of
  * out_i g_i: a gradient of a quadratic and its image, with rows read once. 2 C d+
  * multiply-adds a row. */

@@ -60,8 +60,10 @@ static size_t work_memory(const sparse *s) {
     size_t gradient = la_kron_gradient_memory(&s->all, threads);
     size_t dots = la_kron_dots_memory(&s->all, threads);
     size_t sum = la_kron_sum_memory(&s->all, threads);
+    size_t more = s->needs ? s->needs(&s->all, threads) : 0;
     size_t most = gradient > dots ? gradient : dots;
-    return most > sum ? most : sum;
+    most = most > sum ? most : sum;
+    return most > more ? most : more;
 }
 
 /* Rows that a worker measures at a time, and bytes for them. */
@@ -93,31 +95,32 @@ static size_t open_memory(const sparse *s) {
     return la_size_add(all, la_size_add(check, SPARE));
 }
 
-static void begin(select_req *req, sparse *s) {
-    *s = (sparse){.req = req, .n = req->pool.available, .b = req->batch, .scale = 1};
+static void begin(const select_req *req, sparse_needs needs, sparse *s) {
+    *s = (sparse){.req = req,
+                  .needs = needs,
+                  .n = req->pool.available,
+                  .b = req->batch,
+                  .scale = 1};
 }
 
-size_t sparse_plan(const select_req *req, scant_plan *plan) {
-    select_req copy = *req;
-    sparse s;
-    size_t some_row = 0;
-    double some_number = 0;
-    begin(&copy, &s);
-    if (s.n < req->pool.n) s.rows = &some_row;
-    if (req->pool.features) select_features_guess(&req->pool, false, &s.features);
-    shape(&s, &some_number);
-    plan->memory = la_size_add(plan->memory, open_memory(&s));
+void sparse_plan(const select_req *req, sparse_needs needs, scant_plan *plan, sparse *s) {
+    static size_t no_row;
+    static double no_number;
+    begin(req, needs, s);
+    if (s->n < req->pool.n) s->rows = &no_row;
+    if (req->pool.features) select_features_guess(&req->pool, false, &s->features);
+    shape(s, &no_number);
+    plan->memory = la_size_add(plan->memory, open_memory(s));
     plan->block_rows = LA_BLOCK;
     plan->blocks = (req->pool.n + LA_BLOCK - 1) / LA_BLOCK;
     plan->passes = 3; /* checks, measures, the sum of all */
-    return s.size;
 }
 
 /* Features of extreme size are served otherwise than was planned for. */
-static scant_status plan_again(sparse *s, double *numbers) {
+static scant_status plan_again(select_req *req, sparse *s, double *numbers) {
     select_features found = s->features, guess;
-    scant_plan *plan = &s->req->plan;
-    select_features_guess(&s->req->pool, false, &guess);
+    scant_plan *plan = &req->plan;
+    select_features_guess(&req->pool, false, &guess);
     if (guess.type == found.type && guess.scale == found.scale) return SCANT_OK;
     s->features = guess;
     shape(s, numbers);
@@ -125,7 +128,7 @@ static scant_status plan_again(sparse *s, double *numbers) {
     s->features = found;
     shape(s, numbers);
     plan->memory = la_size_add(plan->memory, open_memory(s));
-    return select_check_plan(s->req, plan);
+    return select_check_plan(req, plan);
 }
 
 /* ---- the gradient form ------------------------------------------------------------ */
@@ -279,15 +282,15 @@ static scant_status measure_all(sparse *s, double *numbers) {
                          is_posterior(s) ? measure_samples : measure_gradients, &m);
 }
 
-scant_status sparse_open(select_req *req, sparse *s) {
+scant_status sparse_open(select_req *req, sparse_needs needs, sparse *s) {
     double *numbers;
-    begin(req, s);
+    begin(req, needs, s);
     TRY(select_probs_check(req->arena, &req->pool));
     TRY(select_temperature_fit(req->arena, &req->pool));
     if (!is_posterior(s))
         TRY(select_features_scan(req->arena, &req->pool, false, &s->features));
     TRY(allocate(s, &numbers));
-    if (!is_posterior(s)) TRY(plan_again(s, numbers));
+    if (!is_posterior(s)) TRY(plan_again(req, s, numbers));
     shape(s, numbers);
     TRY(measure_all(s, numbers));
     TRY(la_work_init(&s->work, req->arena, work_memory(s)));
@@ -397,8 +400,7 @@ scant_status sparse_clip(sparse *s, const size_t *places, size_t count, double *
     return SCANT_OK;
 }
 
-void sparse_figures(sparse *s, double f1, double f2) {
-    select_req *req = s->req;
+void sparse_figures(const sparse *s, select_req *req, double f1, double f2) {
     double unit = s->scale * s->scale;
     double most = s->variance[la_argmax(s->variance, s->n)];
     if (req->pool.calibrated && req->pool.temperature > 0)

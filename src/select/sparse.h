@@ -29,7 +29,7 @@
 #include "select/strategy.h"
 
 typedef struct sparse {
-    select_req *req;
+    const select_req *req;
     size_t n, b;
     size_t *rows; /* of the pool, by place; NULL: all of it */
     select_features features;
@@ -49,6 +49,7 @@ typedef struct sparse {
     double *step;  /* 2 b, and b places: for steps within a support */
     size_t *support;
     la_work work;
+    size_t (*needs)(const la_view *v, unsigned threads);
 } sparse;
 
 /* Options that both strategies have. */
@@ -71,11 +72,15 @@ typedef struct sparse {
             "samples of the posterior"                                                   \
     }
 
+/* What a strategy's own products need of the work that it shares with the problem; NULL:
+ * nothing. */
+typedef size_t (*sparse_needs)(const la_view *v, unsigned threads);
+
 scant_status sparse_way(select_req *req, unsigned given, unsigned *needs);
-/* Adds what open allocates, and its passes. Returns the size of a vector. */
-size_t sparse_plan(const select_req *req, scant_plan *plan);
+/* Adds what open allocates, and its passes. *s has sizes and views, but no numbers. */
+void sparse_plan(const select_req *req, sparse_needs needs, scant_plan *plan, sparse *s);
 /* Checks the evidence and sets the problem up. *s must stay where it is. */
-scant_status sparse_open(select_req *req, sparse *s);
+scant_status sparse_open(select_req *req, sparse_needs needs, sparse *s);
 size_t sparse_row(const sparse *s, size_t place); /* its number in the pool */
 
 /* The vector r = Phi w - v, for w (n) that is 0 beyond the places listed. */
@@ -111,6 +116,6 @@ double sparse_inner(const sparse *s, const double *x, const double *y);
 double sparse_posterior_row(double *p, size_t m, size_t c, double *mean, double *room);
 
 /* Figures of the problem and of a solution. */
-void sparse_figures(sparse *s, double f1, double f2);
+void sparse_figures(const sparse *s, select_req *req, double f1, double f2);
 
 #endif

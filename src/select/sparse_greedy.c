@@ -6,88 +6,90 @@
  * within the batch follows (de-bias), and weights below 0 become 0. The paper leaves tau
  * open; only alpha / tau matters.
  *
- * Always B rows, in the order of picking; a weight may end at 0. Exact in double.
+ * Always B rows, in the order of picking; a weight may end at 0. Exact in double: the
+ * rows that are picked are those with the largest score of all (linalg/lead.h), though
+ * after a pick all scores are usually brought up to date along the new row alone.
  *
- * Cost: O(n b C d). Memory: 33 bytes a row, and p - p~.
+ * Cost: between O(n b (C + d)), where beta holds the weights near 1, and O(n b C d); and
+ * O(b^2 C d) within the batch. Memory: 40 bytes a row, and p - p~.
  */
 #include <math.h>
 
+#include "linalg/lead.h"
 #include "select/sparse.h"
 
 typedef struct greedy {
     sparse s;
+    la_lead lead;
     double tau;
     size_t *picks; /* places, in the order of picking */
     double *score; /* of each pick */
     size_t count;
-    bool *taken;   /* n */
-    double *w, *c; /* n */
-    double *r;     /* vector: Phi w - v */
+    double *w; /* n */
+    double *r; /* vector: Phi w - v */
 } greedy;
 
-static double score_of(const greedy *g, size_t place, double c) {
-    const sparse *s = &g->s;
-    double slope = 2 * c + 2 * s->beta * (g->w[place] - 1);
-    return -g->tau * slope + s->alpha * s->variance[place];
-}
-
-static scant_status best(greedy *g, size_t *place, double *c, double *score) {
-    sparse *s = &g->s;
-    TRY(la_kron_dots(&s->all, g->r, g->c, &s->work));
-    *place = s->n;
-    for (size_t j = 0; j < s->n; j++) {
-        if (g->taken[j]) continue;
-        double own = g->c[j] / (double)s->b, x = score_of(g, j, own);
-        if (*place == s->n || x > *score) *place = j, *score = x, *c = own;
-    }
-    return SCANT_OK;
-}
-
-/* The row joins: the best step along it, one within the support, nothing below 0. */
-static scant_status take(greedy *g, size_t place, double c, double score) {
+/* The row joins: the best step along it, one within the batch, nothing below 0. */
+static scant_status take(greedy *g, size_t place, double c) {
     sparse *s = &g->s;
     double square = s->length[place] * s->length[place];
-    g->w[place] = -sparse_step(c - s->beta, square + s->beta);
-    g->taken[place] = true;
     g->picks[g->count] = place;
-    g->score[g->count++] = score;
+    g->score[g->count++] =
+        -g->tau * (2 * c - 2 * s->beta) + s->alpha * s->variance[place];
+    g->w[place] = -sparse_step(c - s->beta, square + s->beta);
+    double weight = g->w[place];
     TRY(sparse_add(s, &place, 1, g->w, g->r));
     TRY(sparse_debias(s, g->picks, g->count, g->w, g->r));
-    return sparse_clip(s, g->picks, g->count, g->w, g->r);
+    TRY(sparse_clip(s, g->picks, g->count, g->w, g->r));
+    return la_lead_take(&g->lead, place, weight / (double)s->b);
 }
 
 static void greedy_plan(const select_req *req, scant_plan *plan) {
-    size_t n = req->pool.available, size = sparse_plan(req, plan);
     enum { SPARE = 2048 };
-    plan->memory = la_size_add(plan->memory, la_size_mul(n, 2 * sizeof(double) + 1));
-    plan->memory = la_size_add(plan->memory, la_size_mul(size, sizeof(double)));
-    plan->memory = la_size_add(plan->memory, plan->batch * 16 + SPARE);
-    plan->passes += 1;
+    sparse s;
+    sparse_plan(req, la_lead_work, plan, &s);
+    plan->memory = la_size_add(plan->memory, la_size_add(la_lead_memory(&s.all), SPARE));
+    plan->memory = la_size_add(plan->memory, la_size_mul(s.n, sizeof(double)));
+    plan->memory = la_size_add(plan->memory, la_size_mul(s.size, sizeof(double)));
+    plan->memory = la_size_add(plan->memory, plan->batch * 16);
+    plan->passes += plan->batch;
+}
+
+static scant_status reserve(greedy *g) {
+    sparse *s = &g->s;
+    scant__arena *arena = s->req->arena;
+    g->picks = scant__arena_alloc(arena, s->b, sizeof *g->picks);
+    g->score = scant__arena_alloc(arena, s->b, sizeof *g->score);
+    g->w = scant__arena_zalloc(arena, s->n, sizeof *g->w);
+    g->r = scant__arena_alloc(arena, s->size, sizeof *g->r);
+    if (!g->picks || !g->score || !g->w || !g->r) return SCANT_ENOMEM;
+    g->lead = (la_lead){.view = &s->all,
+                        .work = &s->work,
+                        .share = s->alpha,
+                        .merit = s->variance,
+                        .slope = 2 * g->tau / (double)s->b,
+                        .length = s->length,
+                        .longer = (double)s->b};
+    return la_lead_init(&g->lead, arena);
 }
 
 static scant_status greedy_select(select_req *req) {
     greedy g = {.tau = select_option(req, "tau")};
     sparse *s = &g.s;
-    TRY(sparse_open(req, s));
-    g.picks = scant__arena_alloc(req->arena, s->b, sizeof *g.picks);
-    g.score = scant__arena_alloc(req->arena, s->b, sizeof *g.score);
-    g.taken = scant__arena_zalloc(req->arena, s->n, sizeof *g.taken);
-    g.w = scant__arena_zalloc(req->arena, s->n, 2 * sizeof *g.w);
-    g.r = scant__arena_alloc(req->arena, s->size, sizeof *g.r);
-    if (!g.picks || !g.score || !g.taken || !g.w || !g.r) return SCANT_ENOMEM;
-    g.c = g.w + s->n;
+    TRY(sparse_open(req, la_lead_work, s));
+    TRY(reserve(&g));
     TRY(sparse_residual(s, NULL, 0, g.w, g.r));
     while (g.count < s->b) {
         size_t place;
-        double c = 0, score = 0;
-        TRY(best(&g, &place, &c, &score));
-        TRY(take(&g, place, c, score));
+        double dot;
+        TRY(la_lead_find(&g.lead, g.r, &place, &dot));
+        TRY(take(&g, place, dot / (double)s->b));
         TRY(scant__tick(req->ctx, "picking", g.count, s->b));
     }
     for (size_t i = 0; i < g.count; i++)
         select_pick(req, sparse_row(s, g.picks[i]), g.w[g.picks[i]],
                     g.score[i] / (s->scale * s->scale));
-    sparse_figures(s, sparse_f1(s, g.picks, g.count, g.w, g.r),
+    sparse_figures(s, req, sparse_f1(s, g.picks, g.count, g.w, g.r),
                    sparse_f2(s, g.picks, g.count, g.w));
     return SCANT_OK;
 }

@@ -178,9 +178,9 @@ static size_t iht_memory(size_t n, size_t b, size_t size) {
 }
 
 static void iht_plan(const select_req *req, scant_plan *plan) {
-    size_t size = sparse_plan(req, plan);
-    plan->memory =
-        la_size_add(plan->memory, iht_memory(req->pool.available, plan->batch, size));
+    sparse s;
+    sparse_plan(req, NULL, plan, &s);
+    plan->memory = la_size_add(plan->memory, iht_memory(s.n, s.b, s.size));
     plan->passes += (size_t)select_option(req, "iters");
 }
 
@@ -205,7 +205,7 @@ static scant_status reserve(iht *t) {
 }
 
 /* By falling weight; equal weights in the operator's order. */
-static void hand_over(iht *t) {
+static void hand_over(iht *t, select_req *req) {
     sparse *s = &t->s;
     const kept *k = &t->best;
     la_topk top;
@@ -214,21 +214,21 @@ static void hand_over(iht *t) {
     la_topk_sort(&top);
     for (size_t i = 0; i < top.count; i++) {
         double w = top.items[i].score;
-        select_pick(s->req, sparse_row(s, k->chosen[top.items[i].index].index), w, w);
+        select_pick(req, sparse_row(s, k->chosen[top.items[i].index].index), w, w);
     }
 }
 
 static scant_status iht_select(select_req *req) {
     iht t = {.printed = select_option(req, "prox") == PRINTED};
     size_t done;
-    TRY(sparse_open(req, &t.s));
+    TRY(sparse_open(req, NULL, &t.s));
     TRY(reserve(&t));
     TRY(iterate(&t, &done));
-    sparse_figures(&t.s, t.best.f1, t.best.f2);
+    sparse_figures(&t.s, req, t.best.f1, t.best.f2);
     select_figure(req, "iterations", (double)done);
     if (select_option(req, "keep") == BEST)
         select_figure(req, "kept", (double)t.best.iteration);
-    hand_over(&t);
+    hand_over(&t, req);
     return SCANT_OK;
 }
 

@@ -82,7 +82,7 @@ static void build(const problem *p, size_t row, double *g) {
 /* ---- calls, each with a work of exactly its memory ---- */
 
 /* GRADIENT's result is out, then sum. */
-typedef enum kind { NORMS, PAIRS, SUM, DOTS, GRADIENT, KINDS } kind;
+typedef enum kind { NORMS, PAIRS, SUM, DOTS, GRADIENT, ALONG, KINDS } kind;
 
 static size_t call_size(const problem *p, kind what) {
     size_t m = p->v.m;
@@ -91,11 +91,15 @@ static size_t call_size(const problem *p, kind what) {
     return what == PAIRS ? m * p->others : what == SUM ? whole : m;
 }
 
+/* Others that ALONG goes along. */
+static size_t few(const problem *p) { return p->others < 5 ? p->others : 5; }
+
 static size_t call_memory(const problem *p, kind what, unsigned threads) {
     if (what == NORMS) return la_kron_norms_memory(&p->v, threads);
     if (what == PAIRS) return la_kron_pairs_memory(&p->v, p->others, threads);
     if (what == SUM) return la_kron_sum_memory(&p->v, threads);
     if (what == GRADIENT) return la_kron_gradient_memory(&p->v, threads);
+    if (what == ALONG) return la_kron_along_memory(&p->v, few(p), threads);
     return la_kron_dots_memory(&p->v, threads);
 }
 
@@ -105,6 +109,7 @@ static scant_status call_run(const problem *p, kind what, double *out, la_work *
     if (what == SUM) return la_kron_sum(&p->v, p->w, out, work);
     if (what == GRADIENT)
         return la_kron_gradient(&p->v, p->r, 0.5, p->w, 2, out, out + p->v.m, work);
+    if (what == ALONG) return la_kron_along(&p->v, p->other, few(p), p->r, out, work);
     return la_kron_dots(&p->v, p->r, out, work);
 }
 
@@ -151,7 +156,7 @@ static void check_problem(const problem *p) {
     double *g = malloc(size * sizeof *g), *other = malloc(size * sizeof *g);
     double *norms = result(p, NORMS, 2), *pairs = result(p, PAIRS, 2);
     double *sum = result(p, SUM, 2), *dots = result(p, DOTS, 2);
-    double *gradient = result(p, GRADIENT, 2);
+    double *gradient = result(p, GRADIENT, 2), *along = result(p, ALONG, 2);
     long double *want = calloc(4 * size, sizeof *want), *magnitude = want + size;
     long double *image = magnitude + size, *image_magnitude = image + size;
     for (size_t i = 0; i < m; i++) {
@@ -166,6 +171,15 @@ static void check_problem(const problem *p) {
             image_magnitude[k] += fabsl((long double)gradient[i] * g[k]);
         }
         assert_true(gradient[i] == 0.5 * dots[i] + 2 * p->w[i]);
+        long double to = 0, to_magnitude = 0;
+        for (size_t j = 0; j < few(p); j++) {
+            build(p, p->other[j], other);
+            for (size_t k = 0; k < size; k++) {
+                long double x = (long double)p->r[j] * g[k] * other[k];
+                to += x, to_magnitude += fabsl(x);
+            }
+        }
+        check_near(along[i], (double)to, (double)to_magnitude);
         for (size_t j = i % 7; j < p->others; j += 7) {
             build(p, p->other[j], other);
             check_dot(pairs[i * p->others + j], g, other, size);
@@ -176,6 +190,7 @@ static void check_problem(const problem *p) {
         check_near(gradient[m + k], (double)image[k], (double)image_magnitude[k]);
     }
     free(gradient);
+    free(along);
     free(g);
     free(other);
     free(norms);
@@ -285,7 +300,8 @@ static void a_small_problem_by_hand(void **state) {
     for (size_t i = 0; i < 4; i++) p.r[i] = (double)i + 1; /* (1 2; 3 4) */
     p.other[0] = 0, p.other[1] = 1;
     static const double want[KINDS][6] = {
-        {20, 8}, {20, -4, -4, 8}, {-17, 21, -3, -1}, {-8, 2}, {-2, 21, -48, 40, 6, 2}};
+        {20, 8}, {20, -4, -4, 8},         {-17, 21, -3, -1},
+        {-8, 2}, {-2, 21, -48, 40, 6, 2}, {12, 12}};
     for (kind k = 0; k < KINDS; k++) {
         double *got = result(&p, k, 1);
         for (size_t i = 0; i < call_size(&p, k); i++) assert_true(got[i] == want[k][i]);
@@ -326,7 +342,8 @@ static void lists_of_rows_give_what_their_rows_give(void **state) {
         p.h.rows.list = p.a.rows.list = p.list;
         p.v.rows = NULL;
         for (kind k = 0; k < KINDS; k++) {
-            if (k == PAIRS) continue; /* others would be meant by the list, too */
+            if (k == PAIRS || k == ALONG)
+                continue; /* others would be meant by the list, too */
             p.w = k == SUM ? by_row : by_number; /* sums take them by the row's number */
             double *got = result(&p, k, 2);
             assert_memory_equal(got, want[k], call_size(&p, k) * sizeof *got);

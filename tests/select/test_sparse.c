@@ -510,7 +510,8 @@ static void open_problem(opened *o, scant_ctx *ctx, const pool *p, size_t batch,
         SCANT_OK);
     assert_int_equal(select_pool_read(&o->arena, &o->req.pool), SCANT_OK);
     o->req.batch = batch < o->req.pool.available ? batch : o->req.pool.available;
-    if (sparse_open(&o->req, &o->s) != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));
+    if (sparse_open(&o->req, NULL, &o->s) != SCANT_OK)
+        fail_msg("%s", scant_ctx_errmsg(ctx));
 }
 
 static void close_problem(opened *o) {
