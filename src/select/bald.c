@@ -6,9 +6,9 @@
  * score is the mutual information of a row's label and the model: the entropy of the mean
  * prediction less the mean entropy of the samples', in nats, at most ln of their number.
  *
- * Exact up to the rounding of entropies (1e-12); what is no more than that counts as 0,
- * so that rows without any disagreement tie. One pass, O(m n C), bound by the logarithm.
- * Memory: a block of rows a worker.
+ * Exact up to the rounding of entropies, a few 1e-15; what is no more than that counts as
+ * 0, so that rows without any disagreement tie. One pass, O(m n C), bound by the
+ * logarithm. Memory: a block of rows a worker.
  */
 #include <string.h>
 

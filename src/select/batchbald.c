@@ -9,15 +9,16 @@
  * exact, and picks and scores are those of exhaustive enumeration. After that strings are
  * drawn (joint.h says how, and in what it deviates from the paper: estimators with less
  * noise, whole strings not drawn anew after every one of many picks). The score of a pick
- * is then measured on strings drawn for it, and never falls below the one before.
+ * is then measured on strings with its label, and never falls below the one before.
  *
  * Lazy: what a label adds never grows with the picks, so a gain computed for fewer picks
- * is an upper bound, and only rows whose bound reaches the best gain are evaluated. An
- * estimated gain bounds later ones only with four standard errors added, and rows are
- * dropped from the race for a pick by the same margin: looked at on a few strings first,
- * then on more, until their bound falls below the best gain or all strings are used. So
- * the pick is the one that evaluating every row on all strings would give, except where a
- * bound of four errors fails, and then one within the noise of it.
+ * is an upper bound, and only rows whose bound reaches the best gain are evaluated; on
+ * merged strings first, which bound it too. An estimated gain bounds later ones only with
+ * four standard errors added, and rows are dropped from the race for a pick by the same
+ * margin: looked at on a few strings first, then on more, until their bound falls below
+ * the best gain or all strings are used. So the pick is the one that evaluating every row
+ * on all strings would give, except where a bound of four errors fails, and then one
+ * within the noise of it.
  *
  * The information is at most ln m. Once exact gains are all below 1e-9, or what is left
  * is no more than the noise of drawn strings (2 / sqrt of their number, four times what

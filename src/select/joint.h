@@ -13,11 +13,13 @@
  * under each sample; the estimate is its mean over the strings. It has the expectation of
  * the textbook's (which takes the prior mean of the latter), never falls below 0, and
  * its noise ends with what is left to know. Likewise what the picks have told is ln m
- * less the mean entropy of the posteriors, which is never above ln m. Both are measured
- * on strings that, for up to WHOLE picks, are drawn after the pick: the choice does not
- * flatter them. For more picks whole strings are drawn anew only when the picks have
- * grown by a part; between, a label is drawn on to each string, which takes b draws of a
- * string where drawing anew takes b^2.
+ * less the mean entropy of the posteriors, which is never above ln m.
+ *
+ * Up to 8 picks all strings are drawn anew after each, so that no pick is measured on the
+ * strings that it was chosen by. After that they are when the picks have doubled;
+ * between, each string is given one label more, from the sample that it was drawn from.
+ * It is then still drawn from the joint distribution, at the price of one draw instead of
+ * all.
  *
  * Strings that have told the samples apart are dropped: a label can add no more to a
  * string than its posterior's entropy, and those of all dropped ones are together a

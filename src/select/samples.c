@@ -9,8 +9,8 @@
 
 #include "data/array.h"
 
-/* Entropies are right to that, of themselves. */
-static const double ROUNDING = 2e-15;
+/* Entropies are right to that, of themselves; and to that, as the mean rounds. */
+static const double ROUNDING = 2e-15, MEAN_ROUNDING = 4e-16;
 
 select_pool select_samples_view(const select_pool *pool) {
     select_pool view = *pool;
@@ -68,7 +68,7 @@ static desk lay_out(const select_pool *pool, size_t count, void *room) {
 
 static double difference(double entropy, double within) {
     double information = entropy - within;
-    return information > ROUNDING * entropy ? information : 0;
+    return information > ROUNDING * entropy + MEAN_ROUNDING ? information : 0;
 }
 
 scant_status select_beliefs_read(const select_pool *pool, size_t first, size_t count,

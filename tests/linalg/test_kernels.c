@@ -250,7 +250,133 @@ static void rows_that_are_permutations_tie(void **state) {
                     put(p, all[v].type, c + k, get(p, all[v].type, (k + 1) % c));
             all[v].k->entropy(p, 2, c, out);
             assert_true(out[0].entropy == out[1].entropy);
+            double exact[2];
+            all[v].k->exact_entropy(p, 2, c, exact);
+            assert_true(exact[0] == exact[1]);
         }
+}
+
+static void exact_entropies_are_right_to_the_last_digits(void **state) {
+    (void)state;
+    set all[4];
+    double *p = malloc(PROBS * 1000 * sizeof *p), out[PROBS];
+    for (size_t v = 0, n = sets(all); v < n; v++)
+        for (size_t w = 0; w < WIDTHS; w++) {
+            size_t c = widths[w];
+            make_probs(p, all[v].type, PROBS, c);
+            all[v].k->exact_entropy(p, PROBS, c, out);
+            assert_true(out[0] == 0);
+            for (size_t i = 0; i < PROBS; i++) {
+                const char *row = (const char *)p + i * c * all[v].k->size;
+                long double want = entropy_of(row, all[v].type, c);
+                /* a logarithm, a product and ln 2 round: 1.1e-16 each, some of them twice
+                 */
+                assert_true(fabsl((long double)out[i] - want) <=
+                            fabsl(want) * 8e-16L + 1e-30L);
+            }
+        }
+    free(p);
+}
+
+static void cross_entropies_follow_the_formula_and_tie(void **state) {
+    (void)state;
+    enum { N = 7 };
+    set all[4];
+    double a[N * 100], p[N * 100], turned[N * 100], b[N * 100], out[N], again[N];
+    for (size_t v = 0, n = sets(all); v < n; v++)
+        for (size_t c = 2; c <= 100; c++) {
+            for (size_t i = 0; i < N * c; i++) {
+                double x = unit_at(c, i);
+                a[i] = 2 * unit_at(c + 1000, i) / (double)c;
+                put(p, all[v].type, i, i % 11 ? x : i % 2 ? 1e-15 : 0); /* below 1e-12 */
+            }
+            for (size_t i = 0; i < N * c; i++) {
+                size_t from = i / c * c + (i % c + 1) % c;
+                b[i] = a[from];
+                put(turned, all[v].type, i, get(p, all[v].type, from));
+            }
+            all[v].k->cross(a, p, N, c, out);
+            all[v].k->cross(b, turned, N, c, again);
+            for (size_t i = 0; i < N; i++) {
+                long double want = 0;
+                for (size_t k = 0; k < c; k++)
+                    want -= a[i * c + k] *
+                            logl(fmaxl(1e-12L, get(p, all[v].type, i * c + k)));
+                assert_true(fabsl((long double)out[i] - want) <= want * 1e-15L);
+                assert_true(out[i] == again[i]);
+            }
+        }
+}
+
+/* Numbers of very different sizes, whose plain sums depend on the order. */
+static void gathered_sums_do_not_depend_on_their_order(void **state) {
+    (void)state;
+    enum { TERMS = 50, N = 11 };
+    set all[4];
+    size_t plain = 0;
+    for (size_t v = 0, n = sets(all); v < n; v++) {
+        double x[TERMS][N], up[N] = {0}, down[N] = {0}, up2[N] = {0}, down2[N] = {0};
+        double grid = la_grid(TERMS);
+        for (size_t t = 0; t < TERMS; t++)
+            for (size_t i = 0; i < N; i++)
+                put(x[t], all[v].type, i,
+                    pow(unit_at(5, t * N + i), 1 + 12 * (double)(t % 3)));
+        for (size_t t = 0; t < TERMS; t++) {
+            all[v].k->gather(x[t], N, grid, up, up2);
+            all[v].k->gather(x[TERMS - 1 - t], N, grid, down, down2);
+        }
+        for (size_t i = 0; i < N; i++) {
+            double forth = 0, back = 0;
+            long double want = 0;
+            for (size_t t = 0; t < TERMS; t++) {
+                forth += get(x[t], all[v].type, i);
+                back += get(x[TERMS - 1 - t], all[v].type, i);
+                want += get(x[t], all[v].type, i);
+            }
+            plain += forth != back;
+            assert_true(up[i] + up2[i] == down[i] + down2[i]);
+            assert_true(fabsl(want - (long double)(up[i] + up2[i])) <= want * 1.2e-16L);
+        }
+    }
+    assert_true(plain > 0); /* or there was nothing to show */
+}
+
+typedef void (*joint_fn)(const double *, size_t, size_t, const double *, double *);
+
+/* Columns anywhere in a panel and rows in any pieces: the same to the bit. */
+static void entropies_of_products_do_not_depend_on_place_or_cut(void **state) {
+    (void)state;
+    enum { ROWS_J = 77, M = 13 };
+    const joint_fn sets_of[] = {la_joint_bits, la_joint_bits_f64_base};
+    static double j[ROWS_J * M], panel[M * LA_PANEL], moved[M * LA_PANEL];
+    for (size_t t = 0; t < ROWS_J; t++)
+        for (size_t s = 0; s < M; s++)
+            j[t * M + s] = t == 3 ? 0 : unit_at(8, t * M + s) / M;
+    for (size_t s = 0; s < M; s++)
+        for (size_t k = 0; k < LA_PANEL; k++) {
+            panel[s * LA_PANEL + k] = unit_at(9, s * LA_PANEL + k);
+            moved[s * LA_PANEL + (k + 5) % LA_PANEL] = panel[s * LA_PANEL + k];
+        }
+    for (size_t v = 0; v < 2; v++) {
+        double whole[LA_PANEL] = {0}, cut[LA_PANEL] = {0}, other[LA_PANEL] = {0};
+        sets_of[v](j, ROWS_J, M, panel, whole);
+        for (size_t t = 0, step = 1; t < ROWS_J; t += step, step = step % 9 + 1)
+            sets_of[v](j + t * M, step < ROWS_J - t ? step : ROWS_J - t, M, panel, cut);
+        sets_of[v](j, ROWS_J, M, moved, other);
+        for (size_t k = 0; k < LA_PANEL; k++) {
+            long double want = 0;
+            for (size_t t = 0; t < ROWS_J; t++) {
+                long double r = 0;
+                for (size_t s = 0; s < M; s++)
+                    r += (long double)j[t * M + s] * panel[s * LA_PANEL + k];
+                if (r > 0) want -= r * log2l(r);
+            }
+            /* the grid: 7e-15 a term; the logarithm: 3e-14 of itself */
+            assert_true(fabsl((long double)whole[k] - want) < ROWS_J * 4e-14L);
+            assert_true(whole[k] == cut[k]);
+            assert_true(whole[k] == other[(k + 5) % LA_PANEL]);
+        }
+    }
 }
 
 static void softmax_is_exact_and_ties_stay(void **state) {
@@ -450,6 +576,10 @@ int main(void) {
         cmocka_unit_test(row_statistics_are_exact),
         cmocka_unit_test(entropies_are_right_to_ten_digits_however_small),
         cmocka_unit_test(rows_that_are_permutations_tie),
+        cmocka_unit_test(exact_entropies_are_right_to_the_last_digits),
+        cmocka_unit_test(cross_entropies_follow_the_formula_and_tie),
+        cmocka_unit_test(gathered_sums_do_not_depend_on_their_order),
+        cmocka_unit_test(entropies_of_products_do_not_depend_on_place_or_cut),
         cmocka_unit_test(softmax_is_exact_and_ties_stay),
         cmocka_unit_test(expected_lengths_follow_the_formula),
         cmocka_unit_test(the_hand_computed_row),
