@@ -39,10 +39,12 @@ WAYS = {
     "bss": [("features",), ("gradients",)],
     "albl": [("probs", "features", "labels")],
 }
-LANDED = {line.split()[0] for line in run("strategies").stdout.splitlines()[1:]}
-STRATEGIES = tuple(name for name in WAYS if name in LANDED)
+STRATEGIES = tuple(WAYS)
 SCORED = {"confidence": confidence, "margin": margin, "entropy": entropy}
 WEIGHTED = ("sparse-greedy", "sparse-iht", "acs-fw", "bss")
+
+# Options with which a strategy that can take its time is quick.
+QUICK = {"sparse-iht": {"iters": 5}, "batchbald": {"mc": 100}, "npc": {"candidates": 50}}
 
 HEADER = "rank,index,weight,score"
 
@@ -330,5 +332,6 @@ PAPERS = {
     "sparse-greedy": reference_sparse.judge_greedy,
     "sparse-iht": reference_sparse.judge_iht,
     "acs-fw": reference_bayes.judge_acs,
+    "bss": reference_bss.judge_bss,
     "albl": StrategyCase.judge_albl,
 }

@@ -19,6 +19,8 @@ SCORE_ABSOLUTE = 2e-15  # a class
 # Two rows whose true scores differ by less may stand in either order: the last bits of a sum
 # depend on its order.
 SAME_SCORE = 1e-13
+# Of the difference of two entropies in double, which are a few nats.
+INFORMATION = 3e-14
 # Values given to six decimals.
 SIX = 6e-7
 # What the contract grants to distances in float32.

@@ -2,8 +2,11 @@
 """The basis that bss samples for, and how well weighted rows stand for it: by dense
 eigen-decompositions."""
 import itertools
+import re
 
 import numpy as np
+
+from reference import STEPS, embed
 
 
 def monomials(X, degree):
@@ -29,7 +32,7 @@ def dimensions(F, batch):
     return whole, min(whole, max(1, batch // 2))
 
 
-def basis(F, dim):
+def orthonormal(F, dim):
     """V (n, dim), V'V/n = I: F turned to its leading principal directions and scaled."""
     values, vectors = spectrum(F)
     return F @ (vectors[:, :dim] / np.sqrt(values[:dim]))
@@ -38,3 +41,60 @@ def basis(F, dim):
 def moments(V, rows, weights):
     """A'A: the sum of w v v' over rows."""
     return (V[rows] * np.asarray(weights)[:, None]).T @ V[rows]
+
+
+# ---- judges -------------------------------------------------------------------------------
+
+
+def is_clear(F, dim):
+    """Whether rounding can neither add a direction nor change the last one that is kept."""
+    values, _ = spectrum(F)
+    count = [(values > at * values[0]).sum() for at in (1e-13, 1e-7)]
+    last = dim < len(values) and values[dim] > 1e-10 * values[0]
+    return count[0] == count[1] and not (last and values[dim - 1] - values[dim] < 1e-6 * values[0])
+
+
+def columns(pool, bias=1, choice=None):
+    """The functions (rows that may be picked, q) that a call is to fit."""
+    if choice is None:
+        choice = "gradients" if pool.features is None else "features"
+    if choice == "gradients":
+        return pool.gradients[pool.rows]
+    if choice == "features":
+        return embed(pool.features, bias)[pool.rows]
+    F = monomials(embed(pool.features)[pool.rows], int(choice.split(":")[1]))
+    return F if bias else F[:, 1:]
+
+
+def judge_bss(case, outcome, pool, batch, bias=1, basis=None, epsilon=None):
+    """The weights stand for the basis as well as it says."""
+    indices, weights, info = outcome.indices, outcome.weights, outcome.info
+    case.assertEqual(len(set(indices)), len(indices), "a row picked twice")
+    case.assertLessEqual(set(indices), set(int(i) for i in pool.rows), "a row not allowed")
+    case.assertLessEqual(len(indices), batch)
+    case.assertEqual(weights, outcome.scores)
+    case.assertEqual(weights, sorted(weights, reverse=True))
+    if not len(pool.rows):
+        return
+    case.assertGreater(min(weights, default=1), 0)
+    F = columns(pool, bias, basis)
+    whole, dim = dimensions(F, min(batch, len(pool.rows)))
+    if not dim or not is_clear(F, dim):
+        return
+    case.assertEqual(info["dim"], dim)
+    cut = re.search("principal directions? (is|are) kept", outcome.said)
+    case.assertEqual(bool(cut), dim < whole, outcome.said)
+    place = {int(row): j for j, row in enumerate(pool.rows)}
+    V = orthonormal(F, dim)
+    band = np.linalg.eigvalsh(moments(V, [place[i] for i in indices], weights))
+    case.assertAlmostEqual(info["lambda_min"], band[0], delta=STEPS * band[-1])
+    case.assertAlmostEqual(info["lambda_max"], band[-1], delta=STEPS * band[-1])
+    # What is proved of any run: the sum of the coefficients, and the band where gamma is small.
+    gamma = info["gamma"]
+    mid = 2 * dim * (1 - gamma ** 2) / gamma ** 2
+    case.assertTrue(1 - STEPS <= info["sum_beta"] <= 1 + 2 / mid + STEPS)
+    case.assertGreaterEqual(band[0], (1 - 2 * gamma) / (1 - gamma ** 2) - STEPS)
+    case.assertLessEqual(band[-1], (1 + 2 * gamma) / (1 - gamma ** 2) +
+                         2 / (mid * (1 - gamma)) + STEPS)
+    case.assertEqual(bool(info["good"]), band[0] >= .75 and band[-1] <= 1.25 and
+                     info["sum_beta"] <= 1.25)

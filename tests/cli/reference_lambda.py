@@ -56,10 +56,9 @@ def smallest(H, labelled, batch, r=None):
     values = eigenvalues(H, whole)
     if r == 0:  # nothing but zeros
         return 0.0, 0.0
-    few = [*independent(H, labelled), *batch]
-    if len(few) <= r:
-        return eigenvalues(H, few)[0], values[-1]
-    return values[-r], values[-1]
+    if len(whole) > r:
+        return values[-r], values[-1]
+    return eigenvalues(H, [*independent(H, labelled), *batch])[0], values[-1]
 
 
 # ---- judges -------------------------------------------------------------------------------

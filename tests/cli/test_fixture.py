@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 
-from judge import LANDED, StrategyCase
+from judge import StrategyCase
 from reference import SIX, embed, residuals, softmax
 from reference_sparse import Sparse, from_gradients
 
@@ -149,7 +149,6 @@ class Dynamic(FixtureCase):
         self.assertAlmostEqual((gain[0] + gain[3]) / gain[8], 2.121676, delta=SIX)
 
 
-@unittest.skipUnless("npc" in LANDED, "")
 class Npc(FixtureCase):
     def test_one_row_more_than_the_labelled_ones(self):
         self.assert_near(self.alone("npc", "features"),
@@ -176,7 +175,6 @@ class Npc(FixtureCase):
         self.assert_near(self.outcome("npc", 1, args, bias=0).scores, [5])
 
 
-@unittest.skipUnless("crc" in LANDED, "")
 class Crc(FixtureCase):
     def test_groups_of_one_are_ranked_as_single_rows(self):
         order, scores = self.each("crc", "features", group=1)
@@ -191,7 +189,6 @@ class Crc(FixtureCase):
             self.assert_near(got.scores, [value] * 2)
 
 
-@unittest.skipUnless("sparse-greedy" in LANDED, "")
 class SparseCase(FixtureCase):
     def setUp(self):
         super().setUp()
