@@ -144,6 +144,9 @@ class FrankWolfe:
 
 # ---- judges -------------------------------------------------------------------------------
 
+# A gain in nats that the nine digits of a printed score do not show.
+UNSEEN = 1e-9
+
 
 def rounding(S):
     """What the information of a row may be off by, however small it is."""
@@ -164,7 +167,7 @@ def judge_batchbald(case, outcome, pool, batch, mc=10000):
     S, picks = pool.samples, []
     m, _, classes = S.shape
     case.judge_rows(outcome.indices, pool.rows, batch)
-    unsure = rounding(S).max()
+    unsure, before = rounding(S).max(), 0
     for i, score in zip(outcome.indices, outcome.scores):
         exact = classes ** len(picks) <= mc
         if not exact and classes ** len(picks) > 4096:
@@ -174,6 +177,9 @@ def judge_batchbald(case, outcome, pool, batch, mc=10000):
         best = truth.max()
         if best > math.log(m) * (1 - 1e-3) and np.abs(S.sum(axis=2) - 1).max() > 1e-12:
             break  # rows that do not quite sum to 1 may tell more than there is to know
+        if picks and best - before < UNSEEN:
+            break  # the rest is by bald, as the call says
+        before = score
         tiny = strings(S, picks) @ S[:, i, :] / m
         slack = ((len(picks) + 1) * (unsure + SUMS) +
                  CLAMPED * ((tiny > 0) & (tiny < 1e-12)).sum())
