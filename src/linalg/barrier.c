@@ -236,18 +236,20 @@ bool la_barrier_draw(la_barrier *b, size_t *row) {
 
 /* ---- the process ------------------------------------------------------------------- */
 
-/* Draws until B is diagonalized next. */
+enum { AT_ONCE = 16 };
+
+/* A few draws, so that cancel is polled often. */
 static scant_status run_block(void *arg, size_t block, unsigned worker,
                               scant__fault *fault) {
     la_barrier *b = arg;
-    size_t row;
+    size_t row, end = b->draws + AT_ONCE;
     (void)block, (void)worker;
     do {
         if (!la_barrier_draw(b, &row))
             return scant__fault_set(fault, SCANT_EINTERNAL,
                                     "draw %zu of %zu dimensions left its barriers",
                                     b->draws, b->basis->dim);
-    } while (b->recent && !la_barrier_done(b));
+    } while (b->draws < end && b->recent && !la_barrier_done(b));
     return SCANT_OK;
 }
 
