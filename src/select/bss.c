@@ -125,7 +125,7 @@ static scant_status serve_monomials(bss *b) {
 }
 
 static scant_status check_monomials(const select_req *req) {
-    size_t count = count_monomials(req), n = req->pool.available;
+    size_t count = count_monomials(req);
     if (count > MOST_FUNCTIONS)
         return scant__fail(
             req->ctx, SCANT_EUSAGE,
@@ -133,12 +133,16 @@ static scant_status check_monomials(const select_req *req) {
             "more than %d: take a smaller degree, or fewer features",
             degree_of(req), req->pool.d, count == SIZE_MAX ? "more than " : "", count,
             MOST_FUNCTIONS);
-    if (count > n)
-        scant__warn(req->ctx,
-                    "bss: %zu monomials over %zu rows: the basis is what the rows tell "
-                    "apart",
-                    count, n);
     return SCANT_OK;
+}
+
+static void warn_if_wide(const bss *b) {
+    size_t functions = la_view_width(&b->view), n = b->view.m;
+    if (functions > n)
+        scant__warn(b->req->ctx,
+                    "bss: a basis of %zu functions is larger than the pool of %zu rows: "
+                    "it is what the rows tell apart",
+                    functions, n);
 }
 
 /* The functions, checked, as rows of a view. */
@@ -163,7 +167,9 @@ static scant_status serve(bss *b) {
                         .bias = constant ? b->features.scale : 0,
                         .rows = b->rows,
                         .m = pool->available};
-    return poly ? serve_monomials(b) : SCANT_OK;
+    if (poly) TRY(serve_monomials(b));
+    warn_if_wide(b);
+    return SCANT_OK;
 }
 
 static scant_status build(bss *b) {

@@ -12,7 +12,8 @@
  * every batch, and the paper's figure would be rounding noise (linalg/lambda.h). Which
  * batch is best is found exactly, without eigenvalues of most. The option refine goes
  * beyond the paper: rows of the best batch are exchanged one by one, guided by the
- * eigenvector of lambda, for the row that raises lambda most.
+ * eigenvector of lambda, for the row that raises lambda most, of all or, in a larger
+ * pool, of 16,384 drawn at random; it ends when none of eight rows can be bettered.
  *
  * Cost: a pass of n d^2 for the rank; for each of m batches of b rows some b^2 (d + l) or
  * b^2 d (linalg/lambda.h); each exchange, n d (l + b) or n d^2. Memory: 8 bytes a row, a

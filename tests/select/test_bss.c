@@ -622,11 +622,13 @@ static void wide_features_are_fine(void **state) {
     run(&c, &r);
     check_answer(&c, &r);
     assert_int_equal(info(&r, "dim"), 15);
+    assert_non_null(strstr(r.warned, "larger than the pool of 30 rows"));
     end(&r);
     c.d = 20, c.n = 300, c.basis = "poly:3", c.batch = 40; /* 1771 monomials */
     run(&c, &r);
     check_answer(&c, &r);
-    assert_non_null(strstr(r.warned, "1771 monomials over 300 rows"));
+    assert_non_null(strstr(
+        r.warned, "a basis of 1771 functions is larger than the pool of 300 rows"));
     assert_int_equal(info(&r, "dim"), 20);
     end(&r);
     free(x);
