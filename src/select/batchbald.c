@@ -20,7 +20,7 @@
  * on all strings would give, except where a bound of four errors fails, and then one
  * within the noise of it.
  *
- * The information is at most ln m. Once exact gains are all below 1e-9, or what is left
+ * The information is at most ln m. Once exact gains are all below 1e-11, or what is left
  * is no more than the noise of drawn strings (2 / sqrt of their number, four times what
  * half a nat of spread makes), picks would hang on chance: the rest goes by bald, and the
  * last information is their score.
@@ -47,7 +47,7 @@ enum {
     STAGE = 4            /* a race looks at 4 parts first, then at 4 times as many */
 };
 static const double ROUNDING = 1e-10; /* of gains: bounds that close are looked at */
-static const double NOTHING = 1e-9, NORMAL = 1e-12, ERRORS = 4;
+static const double NOTHING = 1e-11, NORMAL = 1e-12, ERRORS = 4;
 
 /* How closely a row was looked at. */
 typedef enum closeness { SEEN_NOT, SEEN_MERGED, SEEN_WHOLE } closeness;
