@@ -74,3 +74,15 @@ void la_solve_lower_t(size_t n, size_t k, const double *l, size_t lda, double *b
     cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, (int)n,
                 (int)k, 1, l, (int)lda, b, (int)ldb);
 }
+
+enum { BLOCKING = 64 }; /* columns that dgeqrf works on at a time */
+
+size_t la_triangle_room(size_t n) { return n * (BLOCKING + 1) + 1; }
+
+/* By columns a is its transpose: a^T = Q R, and L = R^T lies where it is wanted. */
+void la_triangle(size_t n, size_t m, double *a, double *room) {
+    LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, (lapack_int)m, (lapack_int)n, a, (lapack_int)m,
+                        room, room + n, (lapack_int)(n * BLOCKING + 1));
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++) a[i * m + j] = 0;
+}

@@ -27,6 +27,10 @@ scant_status la_eigh_alone(scant_ctx *ctx, size_t n, double *a, bool vectors,
 /* The lower triangle becomes L with a = L L^T; rows are lda apart. False: a is not
  * positive definite (a is spoilt). Above the diagonal nothing is read or written. */
 bool la_cholesky(size_t n, double *a, size_t lda);
+/* a (n, m), n <= m, becomes in its first n columns the lower triangle L (and zeros) with
+ * a a^T = L L^T: the same inner products of rows, in n numbers each. */
+void la_triangle(size_t n, size_t m, double *a, double *room);
+size_t la_triangle_room(size_t n);
 /* b (n, k) = L^-1 b, or L^-T b; rows are ldb apart. */
 void la_solve_lower(size_t n, size_t k, const double *l, size_t lda, double *b,
                     size_t ldb);

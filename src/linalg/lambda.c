@@ -6,6 +6,7 @@
 
 #include <cblas.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/parfor.h"
@@ -241,6 +242,7 @@ size_t la_lambda_evaluated(const la_lambda *e) { return e->evaluated; }
 typedef struct answer {
     double lambda; /* -1: not above the threshold */
     double slack;
+    size_t set;
 } answer;
 
 typedef struct search {
@@ -250,11 +252,17 @@ typedef struct search {
     size_t first, count;
     size_t block;    /* sets that a worker takes at a time */
     answer *answers; /* of the round */
+    answer *best;    /* room for those wanted and a round's */
+    size_t n_best;
 } search;
 
-size_t la_lambda_best_memory(size_t sets) {
-    size_t most = sets < MOST_IN_ROUND ? sets : MOST_IN_ROUND;
-    return scant__alloc_cost(most * sizeof(answer)) + 256;
+static size_t most_in_round(size_t sets) {
+    return sets < MOST_IN_ROUND ? sets : MOST_IN_ROUND;
+}
+
+size_t la_lambda_best_memory(size_t sets, size_t want) {
+    size_t most = most_in_round(sets), all = la_size_add(la_size_add(want, most), most);
+    return la_size_add(scant__alloc_cost(la_size_mul(all, sizeof(answer))), 256);
 }
 
 /* Sets loaded at once. */
@@ -283,8 +291,8 @@ static void get_places(const search *s, size_t set, unsigned worker, size_t *pla
     for (size_t i = 0; i < b; i++) places[i] = set * b + i;
 }
 
-static answer ask(const search *s, lambda_room *room) {
-    answer a = {.lambda = -1, .slack = room->slack};
+static answer ask(const search *s, lambda_room *room, size_t set) {
+    answer a = {.lambda = -1, .slack = room->slack, .set = set};
     double mu = s->threshold + room->slack;
     if (s->threshold < 0)
         a.lambda = lambda_solve(s->e, room);
@@ -300,7 +308,7 @@ static void ask_chunk(const search *s, size_t first, size_t count, unsigned work
     lambda_load(s->e, room, count);
     for (size_t i = 0; i < count; i++) {
         lambda_turn_to(s->e, room, i);
-        s->answers[first + i] = ask(s, room);
+        s->answers[first + i] = ask(s, room, s->first + first + i);
     }
 }
 
@@ -315,25 +323,23 @@ static scant_status ask_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* Puts a set in its place behind all that are better or equal. What is equal gets the
- * same value, so that values kept are either that or clearly apart. */
-static void insert(la_found *found, size_t *count, size_t want, const answer *a,
-                   size_t set) {
-    size_t at = *count;
-    double lambda = a->lambda;
-    for (size_t low = 0; low < at;) {
-        size_t middle = low + (at - low) / 2;
-        if (lambda > found[middle].lambda + a->slack)
-            at = middle;
-        else
-            low = middle + 1;
+static int falling(const void *a, const void *b) {
+    const answer *x = a, *y = b;
+    if (x->lambda != y->lambda) return x->lambda < y->lambda ? 1 : -1;
+    return (x->set > y->set) - (x->set < y->set);
+}
+
+/* Sorts what was found; what is equal to a better one gets its value, and comes by order
+ * of sets. Keeps the best `want`. */
+static void rank_answers(search *s, size_t want) {
+    answer *a = s->best;
+    qsort(a, s->n_best, sizeof *a, falling);
+    for (size_t i = 0, head = 0; i < s->n_best; i++) {
+        if (a[head].lambda - a[i].lambda > a[i].slack) head = i;
+        a[i].lambda = a[head].lambda;
     }
-    if (at == want) return;
-    if (at > 0 && found[at - 1].lambda - lambda <= a->slack)
-        lambda = found[at - 1].lambda;
-    if (*count < want) ++*count;
-    memmove(found + at + 1, found + at, (*count - at - 1) * sizeof *found);
-    found[at] = (la_found){lambda, set};
+    qsort(a, s->n_best, sizeof *a, falling);
+    if (s->n_best > want) s->n_best = want;
 }
 
 /* As many as there were before, so that about `want` of a round get in; but in steps
@@ -348,29 +354,28 @@ static size_t round_size(const search *s, size_t want) {
     return size < rest ? size : rest;
 }
 
-static scant_status search_round(search *s, size_t want, double least, la_found *found,
-                                 size_t *count) {
+static double worst(const search *s) { return s->best[s->n_best - 1].lambda; }
+
+static scant_status search_round(search *s, size_t want, double least) {
     size_t blocks = (s->count + s->block - 1) / s->block;
-    s->threshold = least;
-    if (*count == want) s->threshold = fmax(least, found[want - 1].lambda);
+    s->threshold = s->n_best == want ? fmax(least, worst(s)) : least;
     TRY(scant__parfor(s->e->ctx, NULL, blocks, ask_block, s));
     for (size_t i = 0; i < s->count; i++) {
         const answer *a = &s->answers[i];
         if (a->lambda < 0) continue;
         s->e->evaluated++;
-        if (least < 0 || a->lambda > least + a->slack)
-            insert(found, count, want, a, s->first + i);
+        if (least < 0 || a->lambda > least + a->slack) s->best[s->n_best++] = *a;
     }
+    rank_answers(s, want);
     return SCANT_OK;
 }
 
-static scant_status search_all(search *s, size_t want, double least, const char *phase,
-                               la_found *found, size_t *count) {
+static scant_status search_all(search *s, size_t want, double least, const char *phase) {
     size_t all = s->sets->count;
     for (; s->first < all; s->first += s->count) {
-        if (*count == want && found[want - 1].lambda >= la_lambda_cap(s->e)) break;
+        if (s->n_best == want && worst(s) >= la_lambda_cap(s->e)) break;
         s->count = round_size(s, want);
-        TRY(search_round(s, want, least, found, count));
+        TRY(search_round(s, want, least));
         TRY(scant__tick(s->e->ctx, phase, s->first + s->count, all));
     }
     return SCANT_OK;
@@ -379,12 +384,16 @@ static scant_status search_all(search *s, size_t want, double least, const char 
 scant_status la_lambda_best(la_lambda *e, const la_sets *sets, size_t want, double least,
                             const char *phase, la_found *found, size_t *count) {
     search s = {.e = e, .sets = sets, .block = block_sets(e)};
-    size_t most = sets->count < MOST_IN_ROUND ? sets->count : MOST_IN_ROUND;
+    size_t most = most_in_round(sets->count);
     *count = 0;
     if (!want || !most) return SCANT_OK;
-    s.answers = scant__alloc(e->ctx, most, sizeof *s.answers);
+    s.answers = scant__alloc(e->ctx, want + 2 * most, sizeof *s.answers);
     if (!s.answers) return SCANT_ENOMEM;
-    scant_status status = search_all(&s, want, least, phase, found, count);
+    s.best = s.answers + most;
+    scant_status status = search_all(&s, want, least, phase);
+    for (size_t i = 0; status == SCANT_OK && i < s.n_best; i++)
+        found[i] = (la_found){s.best[i].lambda, s.best[i].set};
+    *count = status == SCANT_OK ? s.n_best : 0;
     scant__free(e->ctx, s.answers);
     return status;
 }

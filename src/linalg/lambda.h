@@ -116,7 +116,7 @@ typedef struct la_found {
  * (below 0: all count). Fewer where there are no more. */
 scant_status la_lambda_best(la_lambda *e, const la_sets *sets, size_t want, double least,
                             const char *phase, la_found *found, size_t *count);
-size_t la_lambda_best_memory(size_t sets);
+size_t la_lambda_best_memory(size_t sets, size_t want);
 
 /* One set's value; and, unless burden is NULL, how much each of its rows burdens it (b):
  * the rows to exchange first have the largest. */

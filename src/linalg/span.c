@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The smaller of H+^T H+ and H+ H+^T tells the dimension. Most often it has full rank
- * once zero rows and columns are out, and then one Cholesky factorization proves it: the
- * matrix less the cut, taken with the Frobenius norm in the place of the largest
- * eigenvalue that it bounds, is still positive definite.
+ * H+^T H+ tells the dimension. Most often it has full rank once dead columns are out, and
+ * then one Cholesky factorization proves it: the matrix less the cut, taken with the
+ * Frobenius norm in the place of the largest eigenvalue that it bounds, is still positive
+ * definite.
  */
 #include "linalg/span.h"
 
@@ -12,16 +12,15 @@
 
 #include "core/parfor.h"
 #include "linalg/dense.h"
-#include "linalg/kron.h"
 
 enum { SPARE = 4096 }; /* what arenas and the allocator add to a handful of blocks */
 
 typedef struct finder {
     const la_view *v;
-    size_t width, side; /* d+; the smaller of d+ and n */
-    double *matrix;     /* (side, side), later (d+, d+) */
-    double *room;       /* a copy of it, or what eigenvectors take */
-    size_t *live;       /* its rows that are not zero */
+    size_t width;   /* d+ */
+    double *matrix; /* (d+, d+) */
+    double *room;   /* a copy of it, or what eigenvectors take */
+    size_t *live;   /* its rows that are not zero */
     size_t n_live, rank;
     bool whole; /* the live columns are independent */
 } finder;
@@ -37,33 +36,26 @@ static size_t bytes(size_t doubles) {
     return scant__alloc_cost(la_size_mul(doubles, sizeof(double)));
 }
 
-static size_t work_memory(const la_view *v, unsigned threads) {
-    size_t gram = la_gram_memory(v, threads);
-    if (v->m >= la_view_width(v)) return gram;
-    size_t pairs = la_kron_pairs_memory(v, v->m, threads);
-    return gram > pairs ? gram : pairs;
-}
-
 size_t la_span_memory(const la_view *v, unsigned threads) {
     size_t width = la_view_width(v), square = la_size_mul(width, width);
     size_t all = la_size_add(bytes(square), bytes(room_doubles(width)));
     all = la_size_add(all, bytes(width));                             /* live */
     all = la_size_add(all, la_size_add(bytes(square), bytes(width))); /* the result */
-    return la_size_add(all, la_size_add(work_memory(v, threads), SPARE));
+    return la_size_add(all, la_size_add(la_gram_memory(v, threads), SPARE));
 }
 
 /* ---- the dimension ----------------------------------------------------------------- */
 
 static void list_live(finder *f) {
     f->n_live = 0;
-    for (size_t i = 0; i < f->side; i++)
-        if (f->matrix[i * f->side + i] > 0) f->live[f->n_live++] = i;
+    for (size_t i = 0; i < f->width; i++)
+        if (f->matrix[i * f->width + i] > 0) f->live[f->n_live++] = i;
 }
 
 static void copy_live(const finder *f, double shift) {
     size_t n = f->n_live;
     for (size_t i = 0; i < n; i++) {
-        const double *row = f->matrix + f->live[i] * f->side;
+        const double *row = f->matrix + f->live[i] * f->width;
         for (size_t j = 0; j < n; j++) f->room[i * n + j] = row[f->live[j]];
         f->room[i * n + i] -= shift;
     }
@@ -84,7 +76,7 @@ static scant_status rank_block(void *arg, size_t block, unsigned worker,
     list_live(f);
     size_t n = f->n_live;
     f->rank = n;
-    copy_live(f, LA_SPAN_CUT * frobenius(f->matrix, f->side * f->side));
+    copy_live(f, LA_SPAN_CUT * frobenius(f->matrix, f->width * f->width));
     f->whole = la_cholesky(n, f->room, n);
     if (f->whole) return SCANT_OK;
     copy_live(f, 0);
@@ -104,7 +96,6 @@ static scant_status basis_of(finder *f, scant__arena *arena, la_work *work,
     double *values = f->room + la_eigh_room(width, true);
     double *basis = scant__arena_alloc(arena, width * rank + 1, sizeof *basis);
     if (!basis) return SCANT_ENOMEM;
-    if (f->side < width) TRY(la_gram(f->v, NULL, f->matrix, work));
     TRY(la_eigh_alone(work->ctx, width, f->matrix, true, values, f->room));
     for (size_t k = 0; k < rank; k++) {
         const double *vector = f->matrix + (width - rank + k) * width;
@@ -125,21 +116,18 @@ static scant_status columns_of(const finder *f, scant__arena *arena, la_span *sp
 
 static scant_status find(finder *f, scant__arena *arena, size_t rows, la_work *work,
                          la_span *span) {
-    if (f->side < f->width)
-        TRY(la_kron_pairs(f->v, f->v->rows, f->v->m, f->matrix, work));
-    else
-        TRY(la_gram(f->v, NULL, f->matrix, work));
+    TRY(la_gram(f->v, NULL, f->matrix, work));
     TRY(scant__parfor(work->ctx, NULL, 1, rank_block, f));
     span->rank = f->rank;
     if (f->rank >= rows) return SCANT_OK;
-    if (f->whole && f->side == f->width) return columns_of(f, arena, span);
+    if (f->whole) return columns_of(f, arena, span);
     return basis_of(f, arena, work, span);
 }
 
 scant_status la_span_find(la_span *span, scant__arena *arena, const la_view *v,
                           size_t rows, const char *phase) {
     size_t width = la_view_width(v);
-    finder f = {.v = v, .width = width, .side = v->m < width ? v->m : width};
+    finder f = {.v = v, .width = width};
     la_work work;
     scant__arena room;
     *span = (la_span){.width = width};
@@ -150,7 +138,7 @@ scant_status la_span_find(la_span *span, scant__arena *arena, const la_view *v,
     f.live = scant__arena_alloc(&room, width, sizeof *f.live);
     scant_status s = f.matrix && f.room && f.live ? SCANT_OK : SCANT_ENOMEM;
     if (s == SCANT_OK)
-        s = la_work_init(&work, &room, work_memory(v, arena->ctx->threads));
+        s = la_work_init(&work, &room, la_gram_memory(v, arena->ctx->threads));
     if (s == SCANT_OK) work.phase = phase;
     if (s == SCANT_OK) s = find(&f, arena, rows, &work, span);
     scant__arena_end(&room);

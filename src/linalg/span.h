@@ -5,8 +5,8 @@
  * strongest (eigenvalues of H+^T H+) do not count, so columns that are dead or repeat
  * others vanish.
  *
- * Cost: one pass, min(n, d+)^2 / 2 multiply-adds a row, and a Cholesky factorization of
- * that size; eigenvalues only where rows do not span all of their live columns.
+ * Cost: one pass, d+^2 / 2 multiply-adds a row, and a Cholesky factorization; eigenvalues
+ * only where rows do not span all of their live columns.
  */
 #ifndef SCANT_LINALG_SPAN_H
 #define SCANT_LINALG_SPAN_H

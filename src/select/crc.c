@@ -86,7 +86,7 @@ static void crc_plan(const select_req *req, scant_plan *plan) {
     plan->memory += scant__alloc_cost(available * sizeof(size_t));
     plan->memory += shuffle_memory(available);
     plan->memory += scant__alloc_cost(req->batch / group * sizeof(la_found)) + 1024;
-    select_lambda_plan(req, group, available / group, plan);
+    select_lambda_plan(req, group, available / group, req->batch / group, plan);
 }
 
 /* There are groups enough: the batch is no more than the rows, and a multiple of group.

@@ -2,8 +2,74 @@
 #include "select/lambda.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "linalg/dense.h"
 
 static const char FINDING_RANK[] = "finding the rank";
+
+/* ---- few rows of many columns ------------------------------------------------------ */
+
+/* n rows span n dimensions at most: they are turned into that many numbers, with the same
+ * inner products, so that nothing has the size of d. */
+static bool is_wide(const select_req *req) {
+    return req->pool.n < req->pool.d + (select_option(req, "bias") > 0);
+}
+
+typedef struct turn_job {
+    const la_view *view;
+    double *wide; /* (n, d+) */
+    double *room;
+    void *raw;
+} turn_job;
+
+static scant_status turn_block(void *arg, size_t block, unsigned worker,
+                               scant__fault *fault) {
+    const turn_job *job = arg;
+    (void)block, (void)worker, (void)fault;
+    la_view_load(job->view, 0, job->view->m, job->wide, NULL, job->raw);
+    la_triangle(job->view->m, la_view_width(job->view), job->wide, job->room);
+    return SCANT_OK;
+}
+
+static size_t turn_memory(const la_view *view) {
+    enum { SPARE = 2048 };
+    size_t wide = la_size_mul(view->m, la_view_width(view));
+    size_t all = la_size_add(wide, la_triangle_room(view->m));
+    all = la_size_mul(la_size_add(all, 1), sizeof(double));
+    return la_size_add(all, la_size_add(la_view_raw(view), SPARE));
+}
+
+/* out (n, n): rows with the inner products of the view's. */
+static scant_status turn(scant_ctx *ctx, const la_view *view, double *out) {
+    size_t n = view->m, width = la_view_width(view);
+    scant__arena room;
+    turn_job job = {.view = view};
+    TRY(la_fits(ctx, width));
+    scant__arena_init(&room, ctx);
+    job.wide = scant__arena_alloc(&room, la_size_mul(n, width), sizeof(double));
+    job.room = scant__arena_alloc(&room, la_triangle_room(n), sizeof(double));
+    job.raw = scant__arena_alloc(&room, la_view_raw(view) + 1, 1);
+    scant_status s = job.wide && job.room && job.raw ? SCANT_OK : SCANT_ENOMEM;
+    if (s == SCANT_OK) s = scant__parfor(ctx, NULL, 1, turn_block, &job);
+    for (size_t i = 0; s == SCANT_OK && i < n; i++)
+        memcpy(out + i * n, job.wide + i * width, n * sizeof *out);
+    scant__arena_end(&room);
+    return s;
+}
+
+static scant_status start_rows(select_req *req, double bias, select_lambda *s) {
+    size_t n = req->pool.n;
+    select_feature_rows(&s->features, &s->h);
+    s->view = (la_view){.h = &s->h, .bias = bias, .m = n};
+    if (!is_wide(req)) return SCANT_OK;
+    double *rows = scant__arena_alloc(req->arena, la_size_mul(n, n), sizeof *rows);
+    if (!rows) return SCANT_ENOMEM;
+    TRY(turn(req->ctx, &s->view, rows));
+    s->h = (la_rows){.n = n, .d = n, .type = LA_F64, .base = rows};
+    s->view.bias = 0;
+    return SCANT_OK;
+}
 
 /* ---- the plan ---------------------------------------------------------------------- */
 
@@ -14,31 +80,46 @@ typedef struct widest {
     la_kernel kernel;
 } widest;
 
-static void widest_make(const select_req *req, widest *w) {
-    double bias = select_option(req, "bias");
-    w->rows = (la_rows){.n = req->pool.n, .d = req->pool.d, .type = LA_F64};
+static void widest_make(const select_req *req, bool turned, widest *w) {
+    double bias = turned ? 0 : select_option(req, "bias");
+    size_t n = req->pool.n, d = turned ? n : req->pool.d;
+    w->rows = (la_rows){.n = n, .d = d, .type = LA_F64};
     w->view = (la_view){.h = &w->rows, .bias = bias, .m = req->pool.n};
     la_kernel_of_features(&w->view, &w->kernel);
 }
 
 static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
 
-void select_lambda_plan(const select_req *req, size_t b, size_t sets, scant_plan *plan) {
+/* Of the turned rows, and of turning them. */
+static size_t wide_memory(const select_req *req, size_t *turning) {
+    size_t n = req->pool.n;
+    widest w;
+    *turning = 0;
+    if (!is_wide(req)) return 0;
+    widest_make(req, false, &w);
+    *turning = turn_memory(&w.view);
+    return scant__alloc_cost(la_size_mul(n, la_size_mul(n, sizeof(double))));
+}
+
+void select_lambda_plan(const select_req *req, size_t b, size_t sets, size_t want,
+                        scant_plan *plan) {
     enum { SPARE = 4096 };
     unsigned threads = req->ctx->threads;
     const select_pool *pool = &req->pool;
     la_lambda_task task = {
         .n_base = pool->labelled, .n_open = pool->available, .b = b, .sets = sets};
     widest w;
-    widest_make(req, &w);
+    size_t turning, rows = wide_memory(req, &turning);
+    widest_make(req, is_wide(req), &w);
     task.kernel = &w.kernel;
     size_t width = la_view_width(&w.view);
     size_t basis = la_size_mul(la_size_mul(width, width + 1), sizeof(double));
     size_t settle = la_lambda_settle_memory(&task, threads);
     size_t engine = la_size_add(la_lambda_memory(&task, threads), basis);
-    engine = la_size_add(engine, la_lambda_best_memory(task.sets));
+    engine = la_size_add(engine, la_lambda_best_memory(sets, want));
     /* one after the other */
-    size_t most = greater(select_features_memory(pool, threads), greater(settle, engine));
+    size_t most = greater(select_features_memory(pool, threads), turning);
+    most = la_size_add(rows, greater(most, greater(settle, engine)));
     most = la_size_add(most, scant__alloc_cost((pool->labelled + 1) * sizeof(size_t)));
     plan->memory = la_size_add(plan->memory, la_size_add(most, SPARE));
     plan->block_rows = pool->n < LA_BLOCK ? pool->n : LA_BLOCK;
@@ -50,10 +131,10 @@ size_t select_lambda_another(const select_req *req, size_t more, size_t open) {
     la_lambda_task task = {
         .n_base = req->pool.labelled + more, .n_open = open, .b = 1, .sets = open};
     widest w;
-    widest_make(req, &w);
+    widest_make(req, is_wide(req), &w);
     task.kernel = &w.kernel;
     return la_size_add(la_lambda_memory(&task, req->ctx->threads),
-                       la_lambda_best_memory(open));
+                       la_lambda_best_memory(open, 1));
 }
 
 /* ---- the call ---------------------------------------------------------------------- */
@@ -66,8 +147,7 @@ scant_status select_lambda_start(select_req *req, const size_t *open, size_t b,
     TRY(select_features_scan(req->arena, &req->pool, unit, &s->features));
     select_features *f = &s->features;
     if (bias > 0 && f->scale > 1) f->scale = 1; /* next to the 1, they do not count */
-    select_feature_rows(f, &s->h);
-    s->view = (la_view){.h = &s->h, .bias = bias * f->scale, .m = req->pool.n};
+    TRY(start_rows(req, bias * f->scale, s));
     la_kernel_of_features(&s->view, &s->kernel);
     s->base = scant__arena_alloc(req->arena, req->pool.labelled + 1, sizeof *s->base);
     if (!s->base) return SCANT_ENOMEM;

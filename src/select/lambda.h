@@ -12,7 +12,7 @@
 
 typedef struct select_lambda {
     select_features features;
-    la_rows h;
+    la_rows h; /* features, or few numbers with their inner products */
     la_view view;
     la_kernel kernel;
     la_span span;
@@ -25,8 +25,9 @@ typedef struct select_lambda {
  * open (pool.available rows, in any order). s must stay where it is. */
 scant_status select_lambda_start(select_req *req, const size_t *open, size_t b,
                                  size_t sets, select_lambda *s);
-/* Adds memory, blocks and passes to a plan: for b rows a set. */
-void select_lambda_plan(const select_req *req, size_t b, size_t sets, scant_plan *plan);
+/* Adds memory, blocks and passes to a plan: for the `want` best of sets of b rows. */
+void select_lambda_plan(const select_req *req, size_t b, size_t sets, size_t want,
+                        scant_plan *plan);
 /* Memory of another engine beside it, for sets of one of `open` rows and a base of all
  * labelled rows and so many more. */
 size_t select_lambda_another(const select_req *req, size_t more, size_t open);

@@ -208,7 +208,7 @@ static void npc_plan(const select_req *req, scant_plan *plan) {
         plan->memory =
             la_size_add(plan->memory, select_lambda_another(req, req->batch, others));
     }
-    select_lambda_plan(req, req->batch, count_batches(req), plan);
+    select_lambda_plan(req, req->batch, count_batches(req), 1, plan);
 }
 
 static scant_status refine_best(select_req *req, const select_lambda *s,

@@ -26,6 +26,7 @@ typedef enum kind {
     FLAT,      /* a third of the dimensions, turned into all */
     GRADED,    /* columns from 1 down to 1e-4: eigenvalues to 1e-8 */
     AXES,      /* axes, here and there something else: eigenvalues of the base coincide */
+    TURNED,    /* the same, reflected: they coincide but for rounding */
     KINDS
 } kind;
 
@@ -48,6 +49,7 @@ static double number(kind k, uint64_t seed, size_t i, size_t j, size_t d) {
     if (k == ZEROS) return i % 5 == 2 ? 0 : x;
     if (k == GRADED) return x * pow(10, -4 * (double)j / (double)d);
     if (k == AXES && i % 7) return i % d == j;
+    if (k == TURNED && i % 7) return (double)(i % d == j) - 2 / (double)d;
     if (k == FLAT) {
         size_t rank = d / 3 + 1;
         x = 0;
@@ -473,6 +475,11 @@ static void equal_sets_come_in_order(void **state) {
     la_found found[5];
     for (size_t i = 0; i < N; i++) h[i * N + i] = i < 2 ? 1 : 1 + (double)(i % 4) / 8;
     h[N] = 0.9, h[N + 1] = sqrt(0.19);
+    for (size_t i = 0; i < N; i++) { /* reflected, so that nothing is exact */
+        double sum = 0;
+        for (size_t k = 0; k < N; k++) sum += h[i * N + k] * (1 + (double)k);
+        for (size_t k = 0; k < N; k++) h[i * N + k] -= 2 * sum * (1 + (double)k) / 9455;
+    }
     pool_of(&p, h, N, N, 2, 0);
     engine_make(&g, &p, &p.kernel, 3, 40, 2);
     draw d = {p.m, 3, 4};
@@ -487,6 +494,33 @@ static void equal_sets_come_in_order(void **state) {
     assert_int_equal(la_lambda_evaluated(g.e), 5); /* then no set can be better */
     engine_end(&g);
     pool_end(&p);
+}
+
+/* An eigenvalue of the base just above lambda, or below, in a direction that the set has
+ * much of: what is divided by their distance must not swamp the rest. The set is 5 e1 and
+ * e2 turned by 45 degrees: Z^T Z is diag(p + 25, 2, 10, ...), lambda 2 whatever p is. */
+static void a_pole_beside_lambda_does_no_harm(void **state) {
+    (void)state;
+    enum { D = 8, ROWS = D + 2 };
+    for (int k = 1; k <= 16; k++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            double h[ROWS * D] = {0}, beside = 2 + sign * pow(10, -k);
+            size_t places[2] = {0, 1};
+            pool p;
+            engine g;
+            double lambda;
+            for (size_t i = 0; i < D; i++)
+                h[i * D + i] = sqrt(i > 1 ? 10 : i ? 1 : beside);
+            for (size_t i = D; i < ROWS; i++)
+                h[i * D] = 5 / sqrt(2), h[i * D + 1] = (i == D ? 1 : -1) / sqrt(2);
+            pool_of(&p, h, ROWS, D, D, 0);
+            engine_make(&g, &p, &p.kernel, 2, 100000, 1);
+            assert_int_equal(g.e->shape.way, LAMBDA_SPLIT);
+            assert_int_equal(la_lambda_of(g.e, places, &lambda, NULL), SCANT_OK);
+            assert_true(fabs(lambda - 2) <= NEAR * 27);
+            engine_end(&g);
+            pool_end(&p);
+        }
 }
 
 static void a_copy_in_a_set_makes_it_nothing(void **state) {
@@ -605,6 +639,7 @@ int main(void) {
         cmocka_unit_test(two_unit_vectors_give_one_less_their_cosine),
         cmocka_unit_test(the_fixtures_values_come_out),
         cmocka_unit_test(equal_sets_come_in_order),
+        cmocka_unit_test(a_pole_beside_lambda_does_no_harm),
         cmocka_unit_test(a_copy_in_a_set_makes_it_nothing),
         cmocka_unit_test(without_any_rank_all_is_nothing),
         cmocka_unit_test(a_kernel_needs_no_features),

@@ -41,9 +41,10 @@ static void scores_are_the_lambda_of_the_batch(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     static const size_t sizes[][3] = {/* d, every, batch */
-                                      {10, 0, 3},  {10, 30, 5}, {10, 12, 4}, {10, 12, 5},
-                                      {10, 12, 6}, {10, 3, 2},  {10, 3, 30}, {40, 6, 15},
-                                      {40, 3, 3},  {40, 9, 40}, {1, 0, 1},   {1, 2, 1}};
+                                      {10, 0, 3},   {10, 30, 5}, {10, 12, 4}, {10, 12, 5},
+                                      {10, 12, 6},  {10, 3, 2},  {10, 3, 30}, {40, 6, 15},
+                                      {40, 3, 3},   {40, 9, 40}, {1, 0, 1},   {1, 2, 1},
+                                      {100, 6, 10}, {79, 3, 20}, {80, 0, 79}};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int bias = 0; bias < 2; bias++) {
             pool p;
@@ -248,6 +249,26 @@ static void normalised_rows_are_unit_vectors(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+/* Fewer rows than columns need no square of the columns; copies among them, and the rank
+ * is below N. */
+static void few_wide_rows_take_little_memory(void **state) {
+    (void)state;
+    enum { ROWS = 30, WIDE = 20000 };
+    scant_ctx *ctx = ctx_threads(2);
+    pool p;
+    pool_make(&p, 3, ROWS, WIDE, 3, 1);
+    for (size_t i = 12; i < ROWS; i += 3) /* labelled rows that are copies of open ones */
+        memcpy(p.h + i * WIDE, p.h + (i + 1) * WIDE, WIDE * sizeof *p.h);
+    for (size_t batch = 1; batch < 20; batch += 6) {
+        scant_picks *picks = npc(ctx, &p, batch, 0, "50", "1");
+        check_picks(&p, picks, rank_of(&p));
+        scant_picks_free(ctx, picks);
+    }
+    assert_true(scant_ctx_memory_peak(ctx) < 3 * ROWS * WIDE * sizeof(double));
+    pool_end(&p);
+    scant_ctx_destroy(ctx);
+}
+
 /* ---- refining ---- */
 
 /* The largest lambda that one exchange can lead to. */
@@ -386,6 +407,7 @@ int main(void) {
         cmocka_unit_test(a_label_given_twice_blinds_nothing),
         cmocka_unit_test(scale_is_no_matter),
         cmocka_unit_test(normalised_rows_are_unit_vectors),
+        cmocka_unit_test(few_wide_rows_take_little_memory),
         cmocka_unit_test(refining_ends_where_no_exchange_helps),
         cmocka_unit_test(refining_takes_copies_out),
         cmocka_unit_test(refining_keeps_the_promises),
