@@ -94,7 +94,8 @@ static void a_dense_run_gives_the_same(void **state) {
                {30, 300, 3, 25, 30, 1, 1}, {30, 300, 3, 25, 12, 1, 1},
                {5, 40, 2, 5, 5, 0, .3},    {40, 70, 10, 60, 40, 2, 1},
                {3, 20, 1000, 3, 3, 1, 1},  {2, 60, 3, 2, 2, 1, 1},
-               {20, 200, 5, 30, 20, 1, 4}, {6, 30, 4, 2, 1, 1, 1}};
+               {20, 200, 5, 30, 20, 1, 4}, {6, 30, 4, 2, 1, 1, 1},
+               {15, 30, 3, 30, 15, 2, 6}}; /* the last runs out of steps */
     scant_ctx *ctx = ctx_threads(2);
     for (size_t t = 0; t < sizeof all / sizeof *all; t++) {
         given g = posterior(t, all[t].m, all[t].n, all[t].c, all[t].common, all[t].apart);
@@ -104,6 +105,7 @@ static void a_dense_run_gives_the_same(void **state) {
                  all[t].width == g.m ? 0 : all[t].width);
         scant_picks *picks = given_select(ctx, "acs-fw", &g, all[t].batch, 0, settings);
         dense_run(&f, all[t].batch);
+        if (t == 10) assert_int_equal(f.steps, 20 * all[t].batch);
         size_t held = dense_held(&f);
         long double start = 0, before = INFINITY;
         for (size_t s = 0; s < f.width; s++) start += f.goal[s] * f.goal[s];

@@ -93,8 +93,8 @@ static void lazy_picks_are_those_of_looking_at_every_row(void **state) {
     scant_ctx *ctx = ctx_threads(2);
     static double gains[N];
     for (uint64_t seed = 0; seed < 6; seed++) {
-        given g = posterior(seed, M, N, C, .5, seed % 2 ? 2 : .7);
-        double uneven = seed < 4 ? 0 : 5e-4;
+        given g = posterior(seed, M, N, C, .5, seed % 2 ? 2 : .1);
+        double uneven = seed < 2 ? 0 : 9e-4;
         for (size_t i = 0; i < M * N; i++)
             for (size_t k = 0; k < C; k++)
                 rows_of(&g, 0, 0)[i * C + k] *= 1 + uneven * (2 * unit_at(seed, i) - 1);
@@ -284,6 +284,82 @@ static void gains_are_unbiased_and_merged_ones_are_bounds(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+/* Labels come as often as the samples predict them. Ten rows on which all agree make so
+ * many strings that they are drawn; of the eleventh the posterior shows which label it
+ * was. */
+static void labels_are_drawn_by_their_probabilities(void **state) {
+    (void)state;
+    enum { N = 11, M = 5, C = 3, LIMIT = 30000 };
+    scant_ctx *ctx = ctx_threads(2);
+    given g = posterior(4, M, N, C, .5, 0), other = posterior(5, M, N, C, .5, .4);
+    for (size_t s = 0; s < M; s++)
+        memcpy(rows_of(&g, s, N - 1), rows_of(&other, s, 0), C * sizeof(double));
+    opened o;
+    scant__arena arena;
+    joint j;
+    given_open(ctx, &g, &o);
+    select_pool pool = {.n = N, .c = C, .m = M, .samples = o.evidence.samples};
+    scant__arena_init(&arena, ctx);
+    assert_int_equal(joint_init(&j, &arena, &pool, 3, LIMIT, N), SCANT_OK);
+    for (size_t k = 0; k < N; k++) assert_int_equal(joint_add(&j, k, 0), SCANT_OK);
+    assert_int_equal(j.all.count, LIMIT);
+    double seen[C] = {0}, chi_square = 0;
+    for (size_t t = 0; t < LIMIT; t++)
+        for (size_t k = 0; k < C; k++) {
+            double sum = 0;
+            for (size_t s = 0; s < M; s++) sum += rows_of(&g, s, N - 1)[k];
+            double off = j.all.weight[t * M] - rows_of(&g, 0, N - 1)[k] / sum;
+            seen[k] += fabs(off) < 1e-12;
+        }
+    assert_true(seen[0] + seen[1] + seen[2] == LIMIT);
+    for (size_t k = 0; k < C; k++) {
+        double want = 0;
+        for (size_t s = 0; s < M; s++) want += rows_of(&g, s, N - 1)[k] * LIMIT / M;
+        chi_square += (seen[k] - want) * (seen[k] - want) / want;
+    }
+    assert_true(chi_square < chi_square_limit(C - 1));
+    scant__arena_end(&arena);
+    given_close(&o);
+    posterior_end(&g);
+    posterior_end(&other);
+    scant_ctx_destroy(ctx);
+}
+
+/* When the picks have told nearly all, noise must not be larger than what is left. */
+static void gains_are_within_what_is_left(void **state) {
+    (void)state;
+    enum { N = 40, M = 9, C = 3, B = 12 };
+    static double value[N * JOINT_PARTS];
+    size_t all[N];
+    scant_ctx *ctx = ctx_threads(1);
+    given g = posterior(8, M, N, C, 0, 2);
+    opened o;
+    scant__arena arena;
+    joint j;
+    given_open(ctx, &g, &o);
+    select_pool pool = {.n = N, .c = C, .m = M, .samples = o.evidence.samples};
+    scant__arena_init(&arena, ctx);
+    assert_int_equal(joint_init(&j, &arena, &pool, 1, 900, B), SCANT_OK);
+    for (size_t i = 0; i < N; i++) all[i] = i;
+    for (size_t k = 0; k < B; k++) {
+        assert_int_equal(joint_add(&j, k, 0), SCANT_OK);
+        if (j.exact) continue;
+        assert_int_equal(joint_evaluate(&j, &j.all, all, N, 0, j.all.parts, value),
+                         SCANT_OK);
+        for (size_t i = 0; i < N; i++) {
+            double gain = 0;
+            for (size_t p = 0; p < j.all.parts; p++) gain += value[i * JOINT_PARTS + p];
+            gain /= (double)j.drawn;
+            assert_true(gain >= -1e-13 && gain <= j.left + 1e-13);
+        }
+    }
+    assert_true(j.left < .1);
+    scant__arena_end(&arena);
+    given_close(&o);
+    posterior_end(&g);
+    scant_ctx_destroy(ctx);
+}
+
 /* Rows that are dropped from the race for a pick on a few strings would not have won on
  * all of them: the picks again, each time with every row looked at on the same strings.
  */
@@ -336,7 +412,7 @@ static void long_strings_do_not_vanish(void **state) {
     enum { N = 420, B = 400 };
     scant_ctx *ctx = ctx_threads(2);
     for (int hard = 0; hard < 2; hard++) {
-        given g = posterior(3, 4, N, 10, hard ? 4 : 0, .02);
+        given g = posterior(3, 4, N, 30, hard ? 4 : 0, .02);
         for (size_t i = 0; hard && i < N; i++) /* a class that only one sample allows */
             for (size_t s = 0; s < 3; s++) {
                 double *p = rows_of(&g, s, i);
@@ -400,6 +476,8 @@ int main(void) {
         cmocka_unit_test(information_is_monotone_and_bounded),
         cmocka_unit_test(estimates_are_near_the_truth),
         cmocka_unit_test(gains_are_unbiased_and_merged_ones_are_bounds),
+        cmocka_unit_test(labels_are_drawn_by_their_probabilities),
+        cmocka_unit_test(gains_are_within_what_is_left),
         cmocka_unit_test(the_race_is_won_by_the_best),
         cmocka_unit_test(long_strings_do_not_vanish),
         cmocka_unit_test(degenerate_pools_are_fine),
