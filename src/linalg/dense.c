@@ -7,8 +7,11 @@
 
 #include <cblas.h>
 #include <lapacke.h>
+#include <math.h>
+#include <string.h>
 
 #include "core/parfor.h"
+#include "linalg/kernels.h"
 
 /* Sizes of dsyevd's two rooms (LAPACK's own formulas). */
 static size_t eigh_doubles(size_t n, bool vectors) {
@@ -85,4 +88,51 @@ void la_triangle(size_t n, size_t m, double *a, double *room) {
                         room, room + n, (lapack_int)(n * BLOCKING + 1));
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n; j++) a[i * m + j] = 0;
+}
+
+enum { SIDE = 32 }; /* of a matrix whose spectral norm is worked out */
+
+double la_frobenius(const double *x, size_t size) {
+    double square;
+    la_kernels_for(LA_F64)->sumsq(x, 1, size, &square);
+    return sqrt(square);
+}
+
+/* gram = x x^T or x^T x, whichever is smaller. */
+static void small_gram(const double *x, size_t rows, size_t columns, double *gram) {
+    const void *row[SIDE];
+    memset(gram, 0, SIDE * SIDE * sizeof *gram);
+    if (rows <= columns) {
+        for (size_t i = 0; i < rows; i++) row[i] = x + i * columns;
+        la_kernels_for(LA_F64)->dot(row, rows, row, rows, columns, gram);
+        return;
+    }
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++)
+            for (size_t k = 0; k < columns; k++)
+                gram[j * columns + k] += x[i * columns + j] * x[i * columns + k];
+}
+
+/* The sum of the 16th powers of the singular values is the squared length of the Gram
+ * matrix' fourth power: its 16th root is above the largest, by the 16th root of how many
+ * there are at most. */
+double la_spectral(const double *x, size_t rows, size_t columns) {
+    size_t n = rows < columns ? rows : columns;
+    double gram[SIDE * SIDE], square[SIDE * SIDE],
+        length = la_frobenius(x, rows * columns);
+    if (n == 1 || n > SIDE || !(length > 0)) return length;
+    small_gram(x, rows, columns, gram);
+    double unit = la_frobenius(gram, n * n), power = 1;
+    if (!(unit > 0) || isinf(unit)) return length;
+    for (size_t i = 0; i < n * n; i++) gram[i] /= unit;
+    for (int twice = 0; twice < 2; twice++) {
+        const void *row[SIDE];
+        for (size_t i = 0; i < n; i++) row[i] = gram + i * n; /* symmetric: its columns */
+        la_kernels_for(LA_F64)->dot(row, n, row, n, n, square);
+        memcpy(gram, square, n * n * sizeof *gram);
+        power *= 2;
+    }
+    /* of rounding: far below what is added */
+    double bound = sqrt(unit * pow(la_frobenius(gram, n * n), 1 / power)) * (1 + 1e-9);
+    return bound < length ? bound : length;
 }

@@ -37,4 +37,9 @@ void la_solve_lower(size_t n, size_t k, const double *l, size_t lda, double *b,
 void la_solve_lower_t(size_t n, size_t k, const double *l, size_t lda, double *b,
                       size_t ldb);
 
+double la_frobenius(const double *x, size_t size);
+/* An upper bound of the largest singular value of x (rows, columns), seldom 8% above it;
+ * where both sizes are above 32, the Frobenius norm. */
+double la_spectral(const double *x, size_t rows, size_t columns);
+
 #endif

@@ -4,10 +4,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "linalg/dense.h"
+#include "linalg/topk.h"
+
 enum {
-    BLOCK = 256, /* rows that share a largest value */
-    FEW = 16,    /* rows that are evaluated whatever it costs */
-    SIDE = 32,   /* of a matrix whose spectral norm is worked out */
+    BLOCK = LA_BLOCK,  /* rows that share a largest value */
+    SMALL_FRONT = 512, /* rows */
+    LARGE_FRONT = 4096,
+    FRONT_NUMBERS = 1 << 19, /* of a, in the front */
+    FIRST_LIMIT = 4,
     MOST_DOUBT = 64
 };
 
@@ -19,213 +24,473 @@ static size_t size_of(const la_view *v) {
     return la_size_mul(classes_of(v), la_view_width(v));
 }
 
-/* Rows whose evaluation costs about as much as to follow a move. */
-static size_t most_chances(const la_view *v) {
-    size_t along = la_view_width(v) + classes_of(v);
-    return FEW + v->m / (size_of(v) / along + 1) / 2;
+/* ---- sizes ------------------------------------------------------------------------ */
+
+static size_t front_rows(const la_view *v) {
+    size_t rows = v->m / 16, numbers = FRONT_NUMBERS / classes_of(v) / 2;
+    rows = rows > LARGE_FRONT ? LARGE_FRONT : rows;
+    rows = rows > numbers ? numbers : rows;
+    rows = rows < SMALL_FRONT ? SMALL_FRONT : rows;
+    return 2 * rows < v->m ? rows : v->m; /* or all */
+}
+
+static size_t front_most(const la_view *v) {
+    size_t rows = front_rows(v);
+    return rows < v->m ? 2 * rows : v->m;
+}
+
+static size_t front_bytes(const la_view *v) { /* a row */
+    return 3 * sizeof(size_t) + 2 * sizeof(double) +
+           (v->a ? classes_of(v) * sizeof(double) : 0);
 }
 
 size_t la_lead_memory(const la_view *v) {
-    enum { PIECES = 5, OVERHEAD = 256 };
+    enum { PIECES = 12, OVERHEAD = 256 };
     size_t rows = la_size_mul(v->m, 2 * sizeof(double));
-    size_t blocks = (v->m / BLOCK + 1) * 2 * sizeof(double);
+    size_t blocks = (v->m / BLOCK + 2) * (sizeof(double) + 2 * sizeof(size_t));
     size_t matrices = la_size_mul(size_of(v), 2 * sizeof(double));
+    size_t front = la_size_mul(front_most(v), front_bytes(v));
     return la_size_add(la_size_add(rows, matrices),
-                       blocks + PIECES * OVERHEAD + most_chances(v) * sizeof(size_t));
+                       la_size_add(front, blocks + PIECES * OVERHEAD));
+}
+
+static void catch_block(void *arg, const la_block *b);
+
+static la_job catch_job(const la_view *v, void *arg) {
+    size_t width = la_size_add(la_view_width(v), classes_of(v));
+    return (la_job){.fn = catch_block,
+                    .arg = arg,
+                    .room = 2 * LA_LEAD_AHEAD,
+                    .cost = la_size_mul(width, LA_LEAD_AHEAD / 2),
+                    .as_is = true};
+}
+
+/* Room for the moves' rows, in front of what the pass needs. */
+static size_t moved_rows(const la_view *v) {
+    size_t h = la_rows_point_scratch(v->h, LA_LEAD_AHEAD);
+    size_t a = la_size_mul(LA_LEAD_AHEAD * sizeof(double), classes_of(v));
+    return la_size_add(la_size_add(h, a), la_size_add(la_view_raw(v), 127)) / 64 * 64;
 }
 
 size_t la_lead_work(const la_view *v, unsigned threads) {
-    size_t along = la_kron_along_memory(v, 1, threads);
-    size_t dots = la_kron_dots_memory(v, threads), sum = la_kron_sum_memory(v, threads);
-    size_t most = along > dots ? along : dots;
-    return most > sum ? most : sum;
+    la_job job = catch_job(v, NULL);
+    la_view front = *v;
+    front.m = front_most(v);
+    size_t needs[] = {la_size_add(la_walk_memory(v, &job, threads), moved_rows(v)),
+                      la_kron_along_memory(&front, 1, threads),
+                      la_kron_dots_memory(v, threads), la_kron_sum_memory(v, threads)};
+    size_t most = 0;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        most = needs[i] > most ? needs[i] : most;
+    return most;
 }
-
-/* ---- norms ------------------------------------------------------------------------ */
-
-static double frobenius(const double *x, size_t size) {
-    double square;
-    la_kernels_for(LA_F64)->sumsq(x, 1, size, &square);
-    return sqrt(square);
-}
-
-/* gram = x x^T or x^T x, whichever is smaller. */
-static void gram_of(const double *x, size_t rows, size_t columns, double *gram) {
-    const void *row[SIDE];
-    memset(gram, 0, SIDE * SIDE * sizeof *gram);
-    if (rows <= columns) {
-        for (size_t i = 0; i < rows; i++) row[i] = x + i * columns;
-        la_kernels_for(LA_F64)->dot(row, rows, row, rows, columns, gram);
-        return;
-    }
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j++)
-            for (size_t k = 0; k < columns; k++)
-                gram[j * columns + k] += x[i * columns + j] * x[i * columns + k];
-}
-
-/* The sum of the 16th powers of the singular values is the squared length of the Gram
- * matrix' fourth power: its 16th root is above the largest, by the 16th root of how many
- * there are at most. */
-double la_spectral(const double *x, size_t rows, size_t columns) {
-    size_t n = rows < columns ? rows : columns;
-    double gram[SIDE * SIDE], square[SIDE * SIDE], length = frobenius(x, rows * columns);
-    if (n == 1 || n > SIDE || !(length > 0)) return length;
-    gram_of(x, rows, columns, gram);
-    double unit = frobenius(gram, n * n), power = 1;
-    if (!(unit > 0) || isinf(unit)) return length;
-    for (size_t i = 0; i < n * n; i++) gram[i] /= unit;
-    for (int twice = 0; twice < 2; twice++) {
-        const void *row[SIDE];
-        for (size_t i = 0; i < n; i++) row[i] = gram + i * n; /* symmetric: its columns */
-        la_kernels_for(LA_F64)->dot(row, n, row, n, n, square);
-        memcpy(gram, square, n * n * sizeof *gram);
-        power *= 2;
-    }
-    /* of rounding: far below what is added */
-    double bound = sqrt(unit * pow(frobenius(gram, n * n), 1 / power)) * (1 + 1e-9);
-    return bound < length ? bound : length;
-}
-
-/* ---- values ----------------------------------------------------------------------- */
 
 static size_t rows_of(const la_lead *lead, size_t block) {
     size_t rest = lead->view->m - block * BLOCK;
     return rest < BLOCK ? rest : BLOCK;
 }
 
-static void retop(la_lead *lead, size_t block) {
-    const double *value = lead->value + block * BLOCK;
-    lead->top[block] = value[la_argmax(value, rows_of(lead, block))];
+static scant_status front_init(la_lead *lead, scant__arena *arena) {
+    const la_view *v = lead->view;
+    size_t most = front_most(v), classes = classes_of(v);
+    lead->front.most = most;
+    lead->front.wanted = front_rows(v);
+    lead->front.row = scant__arena_alloc(arena, most, 3 * sizeof(size_t));
+    lead->front.value = scant__arena_alloc(arena, most, 2 * sizeof(double));
+    lead->front.a = scant__arena_alloc(arena, v->a ? most * classes : 1, sizeof(double));
+    lead->front.start = scant__arena_alloc(arena, lead->blocks + 1, sizeof(size_t));
+    if (!lead->front.row || !lead->front.value || !lead->front.a || !lead->front.start)
+        return SCANT_ENOMEM;
+    lead->front.place = lead->front.row + most;
+    lead->front.chance = lead->front.place + most;
+    lead->front.dot = lead->front.value + most;
+    lead->front.rows_h = *v->h;
+    lead->front.rows_h.list = lead->front.place;
+    lead->front.rows_a =
+        (la_rows){.n = most, .d = classes, .type = LA_F64, .base = lead->front.a};
+    lead->front.view = (la_view){.h = &lead->front.rows_h,
+                                 .a = v->a ? &lead->front.rows_a : NULL,
+                                 .bias = v->bias};
+    return SCANT_OK;
 }
 
 scant_status la_lead_init(la_lead *lead, scant__arena *arena) {
     const la_view *v = lead->view;
-    size_t m = v->m, size = size_of(v), blocks = m / BLOCK + (m % BLOCK != 0);
-    lead->blocks = blocks;
-    lead->value = scant__arena_zalloc(arena, m, 2 * sizeof(double));
-    lead->chance = scant__arena_alloc(arena, most_chances(v), sizeof *lead->chance);
-    lead->top = scant__arena_alloc(arena, blocks, 2 * sizeof(double));
+    size_t m = v->m, size = size_of(v);
+    lead->blocks = m / BLOCK + (m % BLOCK != 0);
+    lead->limit = FIRST_LIMIT;
+    lead->active = m;
+    lead->value = scant__arena_zalloc(arena, m, sizeof(double));
+    lead->next = scant__arena_alloc(arena, m, sizeof(double));
+    lead->top = scant__arena_alloc(arena, lead->blocks, sizeof(double));
+    lead->broken = scant__arena_alloc(arena, lead->blocks, sizeof(size_t));
     lead->near = scant__arena_alloc(arena, la_size_mul(size, 2), sizeof(double));
-    if (!lead->value || !lead->chance || !lead->top || !lead->near) return SCANT_ENOMEM;
-    lead->dot = lead->value + m;
-    lead->reach = lead->top + blocks;
+    if (!lead->value || !lead->next || !lead->top || !lead->broken || !lead->near)
+        return SCANT_ENOMEM;
     lead->apart = lead->near + size;
-    for (size_t b = 0; b < blocks; b++) {
-        const double *own = lead->length + b * BLOCK;
-        lead->reach[b] = lead->longer * own[la_argmax(own, rows_of(lead, b))];
-        lead->longest = fmax(lead->longest, lead->reach[b]);
-    }
-    for (size_t j = 0; j < m; j++)
-        lead->most = fmax(lead->most, lead->share * lead->merit[j]);
-    return SCANT_OK;
+    lead->longest = lead->longer * lead->length[la_argmax(lead->length, m)];
+    lead->most = lead->share * lead->merit[la_argmax(lead->merit, m)];
+    return front_init(lead, arena);
 }
+
+/* ---- the front -------------------------------------------------------------------- */
+
+/* Lists rows with values from cut on. False: there are more than the front holds. */
+static bool list_front(la_lead *lead, double cut) {
+    size_t count = 0;
+    lead->front.cut = cut;
+    lead->front.count = 0;
+    for (size_t b = 0; b < lead->blocks; b++) {
+        lead->front.start[b] = count;
+        if (lead->top[b] < cut) continue;
+        for (size_t j = b * BLOCK, end = j + rows_of(lead, b); j < end; j++) {
+            if (lead->value[j] < cut || lead->value[j] == OUT) continue;
+            if (count == lead->front.most) return false;
+            lead->front.row[count++] = j;
+        }
+    }
+    lead->front.start[lead->blocks] = lead->front.count = count;
+    return true;
+}
+
+/* A value that about as many rows reach as are wanted: that of a sample. */
+static double cut_at(const la_lead *lead) {
+    enum { SAMPLE = 1024 };
+    la_scored items[SAMPLE];
+    la_topk top;
+    size_t m = lead->view->m, count = 0, finite = 0;
+    size_t rank = 1 + SAMPLE * lead->front.wanted / m;
+    la_topk_init(&top, items, rank < SAMPLE ? rank : SAMPLE);
+    for (; count < SAMPLE; count++) {
+        size_t j = (size_t)((double)count / SAMPLE * (double)m);
+        finite += lead->value[j] != OUT;
+        if (lead->value[j] != OUT) la_topk_offer(&top, lead->value[j], j);
+    }
+    return finite > rank ? items[0].score : OUT;
+}
+
+/* Takes the rows with the largest values; none, where so many are equal that they cannot
+ * be told apart. */
+static void set_front(la_lead *lead) {
+    const la_view *v = lead->view;
+    for (size_t b = 0; b < lead->blocks; b++) {
+        const double *value = lead->value + b * BLOCK;
+        lead->top[b] = value[la_argmax(value, rows_of(lead, b))];
+    }
+    double cut = lead->active <= lead->front.most ? OUT : cut_at(lead);
+    if (!list_front(lead, cut)) list_front(lead, nextafter(cut, (double)INFINITY));
+    for (size_t i = 0; i < lead->front.count; i++) {
+        size_t row = lead->front.row[i];
+        lead->front.value[i] = lead->value[row];
+        lead->front.place[i] = v->h->list ? v->h->list[row] : row;
+    }
+    la_view some = *v;
+    some.rows = lead->front.row, some.m = lead->front.count;
+    if (v->a) la_view_load(&some, 0, some.m, NULL, lead->front.a, lead->work->room);
+    lead->front.view.m = lead->front.rows_h.n = lead->front.count;
+    lead->moves = 0;
+}
+
+static bool is_whole(const la_lead *lead) { return lead->front.cut == OUT; }
+
+/* ---- values ----------------------------------------------------------------------- */
 
 static double value_of(const la_lead *lead, size_t row, double dot) {
     return lead->share * lead->merit[row] - lead->slope * dot;
 }
 
-/* All values from R itself: as they would be evaluated one by one, to the bit. */
+static void exclude(la_lead *lead, size_t row) {
+    lead->active -= lead->value[row] != OUT;
+    lead->value[row] = OUT;
+}
+
+/* All values from R itself: as they would be evaluated one by one, to the bit. Rows that
+ * led must stand. */
 static scant_status know(la_lead *lead, const double *r) {
-    TRY(la_kron_dots(lead->view, r, lead->dot, lead->work));
+    for (size_t j = 0; j < lead->moves; j++) exclude(lead, lead->move[j].row);
+    TRY(la_kron_dots(lead->view, r, lead->next, lead->work));
     for (size_t j = 0; j < lead->view->m; j++)
-        if (lead->value[j] != OUT) lead->value[j] = value_of(lead, j, lead->dot[j]);
-    for (size_t b = 0; b < lead->blocks; b++) retop(lead, b);
+        if (lead->value[j] != OUT) lead->value[j] = value_of(lead, j, lead->next[j]);
     memcpy(lead->near, r, size_of(lead->view) * sizeof *r);
     lead->radius = lead->slack = 0;
     lead->known = true;
+    set_front(lead);
     return SCANT_OK;
 }
 
-/* What a rounding error of a product is at most, of both lengths. */
-static double rounding(const la_lead *lead) {
-    const la_view *v = lead->view;
-    return 0x1p-53 * (double)(la_view_width(v) + classes_of(v) + 16);
+/* |g_row| |t|: how far a move goes. */
+static double distance(const la_lead *lead, const la_move *move) {
+    return fabs(move->t) * lead->length[move->row] * lead->longer;
 }
 
-/* near += t g_row, and the values of all rows with it. */
-static scant_status follow(la_lead *lead, size_t row, double t) {
+/* Roundings of a product, of both lengths: in double, and in the rows' own type. */
+static double rounding(const la_lead *lead, la_type type) {
     const la_view *v = lead->view;
-    la_view one = *v;
-    one.rows = &row, one.m = 1;
-    double far = lead->longest * frobenius(lead->near, size_of(v));
-    TRY(la_kron_sum(&one, NULL, lead->apart, lead->work));
-    for (size_t i = 0; i < size_of(v); i++) lead->near[i] += t * lead->apart[i];
-    TRY(la_kron_along(v, &row, 1, &t, lead->dot, lead->work));
-    for (size_t j = 0; j < v->m; j++) lead->value[j] -= lead->slope * lead->dot[j];
-    for (size_t b = 0; b < lead->blocks; b++) retop(lead, b);
-    far += lead->longest * fabs(t) * lead->length[row] * lead->longer;
-    lead->radius += rounding(lead) * fabs(t) * lead->length[row] * lead->longer;
-    lead->slack += 0x1p-51 * (lead->most + lead->slope * far);
+    double steps = (double)(la_view_width(v) + classes_of(v) + 16);
+    return type == LA_F64 ? 0x1p-53 * steps : 0x1p-24 * (steps < 512 ? steps : 512);
+}
+
+/* What a value can be off by however small the moves are. */
+static double value_rounding(const la_lead *lead) {
+    double far = la_frobenius(lead->near, size_of(lead->view));
+    for (size_t i = 0; i < lead->moves; i++) far += distance(lead, &lead->move[i]);
+    return 0x1p-50 * (lead->most + lead->slope * lead->longest * far);
+}
+
+/* near += t g of rows, with t by the row's number. */
+static scant_status shift(la_lead *lead, const size_t *rows, size_t count,
+                          const double *t) {
+    la_view some = *lead->view;
+    some.rows = rows, some.m = count;
+    TRY(la_kron_sum(&some, t, lead->apart, lead->work));
+    for (size_t i = 0; i < size_of(lead->view); i++) lead->near[i] += lead->apart[i];
+    lead->radius += 0x1p-50 * la_frobenius(lead->near, size_of(lead->view));
     return SCANT_OK;
 }
 
-scant_status la_lead_take(la_lead *lead, size_t row, double t) {
-    lead->value[row] = OUT;
-    retop(lead, row / BLOCK);
-    if (lead->doubt) {
-        lead->doubt--;
-        lead->known = false;
+/* ---- all rows catch up ------------------------------------------------------------ */
+
+typedef struct catch_up {
+    la_lead *lead;
+    size_t moves;
+    const void *h[LA_LEAD_AHEAD], *a[LA_LEAD_AHEAD]; /* of the moves' rows */
+    double far[LA_LEAD_AHEAD], slack;
+    bool check;
+} catch_up;
+
+/* <g_i, g_j> of all rows i of a block and all moves j. */
+static double *products(const catch_up *up, const la_block *b) {
+    enum { ROWS = 32 };
+    const la_view *v = up->lead->view;
+    size_t k = up->moves, c = classes_of(v);
+    double *y = b->room, *z = b->room + b->count * k;
+    la_kernels_for(v->h->type)->dot(b->x, b->count, up->h, k, v->h->d, y);
+    for (size_t i = 0; v->a && i < b->count; i += ROWS) {
+        const void *own[ROWS];
+        size_t rows = b->count - i < ROWS ? b->count - i : ROWS;
+        for (size_t r = 0; r < rows; r++) own[r] = b->a + (i + r) * c;
+        la_kernels_for(LA_F64)->dot(own, rows, up->a, k, c, z + i * k);
     }
-    return lead->known ? follow(lead, row, t) : SCANT_OK;
+    for (size_t i = 0; i < b->count * k; i++)
+        y[i] = (y[i] + v->bias * v->bias) * (v->a ? z[i] : 1);
+    return y;
+}
+
+/* Values after all moves; and at which of them a row behind the front may have led. */
+static void catch_block(void *arg, const la_block *b) {
+    const catch_up *up = arg;
+    la_lead *lead = up->lead;
+    const la_move *move = lead->move;
+    size_t block = b->first / BLOCK, k = up->moves, broken = k;
+    size_t front = lead->front.start[block], end = lead->front.start[block + 1];
+    const double *product = products(up, b);
+    for (size_t i = 0; i < b->count; i++, product += k) {
+        size_t row = b->first + i;
+        double value = lead->value[row], reach = lead->slope * lead->longer;
+        reach *= lead->length[row];
+        bool behind = up->check && !(front < end && lead->front.row[front] == row);
+        if (!behind) front++;
+        for (size_t j = 0; j < k; j++) {
+            if (behind && j > 0 && j < broken &&
+                value + reach * up->far[j] + up->slack >= move[j].value)
+                broken = j;
+            value -= lead->slope * move[j].t * product[j];
+        }
+        lead->next[row] = value;
+    }
+    lead->broken[block] = broken;
+}
+
+/* next = values after the first `moves` of the moves. */
+static scant_status advance(la_lead *lead, size_t moves, bool check, size_t *broken) {
+    const la_view *v = lead->view;
+    catch_up up = {.lead = lead, .moves = moves, .check = check};
+    size_t rows[LA_LEAD_AHEAD], c = classes_of(v), own = moved_rows(v);
+    double blurred = 0;
+    for (size_t j = 0; j < moves; j++) {
+        rows[j] = lead->move[j].row;
+        up.far[j] = lead->move[j].far + blurred;
+        blurred += rounding(lead, v->h->type) * distance(lead, &lead->move[j]);
+    }
+    lead->slack += value_rounding(lead) * (double)moves;
+    up.slack = 2 * lead->slack;
+    la_view some = *v;
+    some.rows = rows, some.m = moves;
+    double *a = (double *)(void *)lead->work->room;
+    unsigned char *h = lead->work->room + LA_LEAD_AHEAD * c * sizeof(double);
+    la_rows_point(v->h, rows, 0, moves, h, up.h);
+    la_view_load(&some, 0, moves, NULL, v->a ? a : NULL,
+                 h + la_rows_point_scratch(v->h, LA_LEAD_AHEAD));
+    for (size_t j = 0; j < moves; j++) up.a[j] = a + j * c;
+    la_work rest = *lead->work;
+    rest.room += own, rest.memory -= own;
+    la_job job = catch_job(v, &up);
+    TRY(la_walk(v, &job, NULL, &rest));
+    *broken = moves;
+    for (size_t b = 0; b < lead->blocks; b++)
+        *broken = lead->broken[b] < *broken ? lead->broken[b] : *broken;
+    return SCANT_OK;
+}
+
+/* Values of R itself for the next moves: following them was not worth it. */
+static void distrust(la_lead *lead) {
+    lead->patience = lead->patience ? 2 * lead->patience : 1;
+    if (lead->patience > MOST_DOUBT) lead->patience = MOST_DOUBT;
+    lead->doubt = lead->patience;
+}
+
+/* near less the moves from the first on. */
+static scant_status unshift(la_lead *lead, size_t first) {
+    size_t rows[LA_LEAD_AHEAD], count = lead->moves - first;
+    for (size_t j = 0; j < count; j++) {
+        const la_move *move = &lead->move[first + j];
+        rows[j] = move->row;
+        lead->next[move->row] = -move->t;
+    }
+    return shift(lead, rows, count, lead->next);
+}
+
+/* Where all rows are in the front, they have caught up. */
+static scant_status settle_front(la_lead *lead) {
+    lead->slack += value_rounding(lead) * (double)lead->moves;
+    for (size_t j = 0; j < lead->moves; j++)
+        lead->radius += rounding(lead, LA_F64) * distance(lead, &lead->move[j]);
+    lead->moves = 0;
+    return SCANT_OK;
+}
+
+scant_status la_lead_settle(la_lead *lead, size_t *back) {
+    size_t moves = lead->moves, stand;
+    *back = 0;
+    if (!lead->known || !moves) return SCANT_OK;
+    if (is_whole(lead)) return settle_front(lead);
+    TRY(advance(lead, moves, true, &stand));
+    if (stand < moves) {
+        size_t all;
+        *back = moves - stand;
+        TRY(unshift(lead, stand));
+        lead->moves = stand;
+        TRY(advance(lead, stand, false, &all));
+        lead->limit = stand > 2 ? stand : 2;
+        if (stand == 1) distrust(lead);
+    } else if (moves == lead->limit) {
+        lead->limit = moves < LA_LEAD_AHEAD ? moves + 1 : LA_LEAD_AHEAD;
+    }
+    if (stand > 1) lead->patience = 0;
+    for (size_t j = 0; j < stand; j++)
+        lead->radius +=
+            rounding(lead, lead->view->h->type) * distance(lead, &lead->move[j]);
+    double *value = lead->value;
+    lead->value = lead->next, lead->next = value;
+    for (size_t j = 0; j < stand; j++) {
+        lead->active -= 1;
+        lead->value[lead->move[j].row] = OUT;
+    }
+    set_front(lead);
+    return SCANT_OK;
 }
 
 /* ---- the leader ------------------------------------------------------------------- */
 
-/* Rows that may lead if values are off by at most slope |g_j| far + slack. False: too
- * many. */
-static bool list_chances(const la_lead *lead, double far, size_t *count) {
-    size_t best = la_argmax(lead->top, lead->blocks), limit = most_chances(lead->view);
-    const double *own = lead->value + best * BLOCK;
-    size_t first = best * BLOCK + la_argmax(own, rows_of(lead, best));
-    double unit = lead->slope * far, step = unit * lead->longer;
-    double least = lead->value[first] - step * lead->length[first] - 2 * lead->slack;
-    *count = 0;
-    for (size_t b = 0; b < lead->blocks; b++) {
-        if (lead->top[b] + unit * lead->reach[b] < least) continue;
-        for (size_t j = b * BLOCK, end = j + rows_of(lead, b); j < end; j++) {
-            if (lead->value[j] + step * lead->length[j] < least) continue;
-            if (*count == limit) return false;
-            lead->chance[(*count)++] = j;
-        }
-    }
-    return true;
+/* What values of `near` are off by at R, of |g_j|. */
+static double far_from(const la_lead *lead, const double *r) {
+    const la_view *v = lead->view;
+    size_t size = size_of(v);
+    double length = la_frobenius(r, size) + la_frobenius(lead->near, size);
+    for (size_t i = 0; i < size; i++) lead->apart[i] = r[i] - lead->near[i];
+    for (size_t j = 0; j < lead->moves; j++) length += distance(lead, &lead->move[j]);
+    return lead->radius + rounding(lead, LA_F64) * length +
+           la_spectral(lead->apart, classes_of(v), la_view_width(v));
 }
 
-static scant_status evaluate(la_lead *lead, const double *r, size_t count, size_t *row,
-                             double *dot) {
-    la_view some = *lead->view;
-    double best = OUT;
-    some.rows = lead->chance, some.m = count;
-    TRY(la_kron_dots(&some, r, lead->dot, lead->work));
-    for (size_t i = 0; i < count; i++) {
-        double value = value_of(lead, lead->chance[i], lead->dot[i]);
-        if (i == 0 || value > best)
-            best = value, *row = lead->chance[i], *dot = lead->dot[i];
+/* Lists what of the front may lead. False: too many to be worth evaluating. */
+static bool list_chances(const la_lead *lead, double far, double slack, size_t *count) {
+    size_t n = lead->front.count, most = n / 2 + 16;
+    if (n == 0) return false;
+    size_t first = la_argmax(lead->front.value, n);
+    double unit = lead->slope * lead->longer * far;
+    double least = lead->front.value[first] - slack;
+    least -= unit * lead->length[lead->front.row[first]];
+    *count = 0;
+    for (size_t i = 0; i < n; i++) {
+        double value = lead->front.value[i];
+        if (value + unit * lead->length[lead->front.row[i]] < least || value == OUT)
+            continue;
+        if (*count == most) return false;
+        lead->front.chance[(*count)++] = i;
     }
+    return *count > 0;
+}
+
+/* Looks for the leader in the front. */
+static scant_status look(la_lead *lead, const double *r, size_t *row, double *dot,
+                         bool *found) {
+    double far = far_from(lead, r), best = OUT;
+    double slack = 2 * (lead->slack + value_rounding(lead) * (double)(lead->moves + 1));
+    la_view some = lead->front.view;
+    size_t count;
+    *found = list_chances(lead, far, slack, &count);
+    if (!*found) return SCANT_OK;
+    some.rows = lead->front.chance, some.m = count;
+    TRY(la_kron_dots(&some, r, lead->front.dot, lead->work));
+    for (size_t i = 0; i < count; i++) {
+        size_t own = lead->front.row[lead->front.chance[i]];
+        double value = value_of(lead, own, lead->front.dot[i]);
+        if (value > best) best = value, *row = own, *dot = lead->front.dot[i];
+    }
+    /* later moves are looked at when all rows catch up */
+    if (lead->moves == 0 && !is_whole(lead))
+        *found = lead->front.cut + lead->slope * lead->longest * far + slack < best;
+    lead->move[lead->moves] = (la_move){.row = *row, .value = best, .far = far};
     return SCANT_OK;
 }
 
-scant_status la_lead_find(la_lead *lead, const double *r, size_t *row, double *dot) {
-    const la_view *v = lead->view;
-    size_t size = size_of(v), count;
+scant_status la_lead_find(la_lead *lead, const double *r, size_t *row, double *dot,
+                          size_t *back) {
+    bool found = false;
+    *back = 0;
+    if (lead->known && lead->moves == lead->limit) TRY(la_lead_settle(lead, back));
+    if (*back) return SCANT_OK;
     if (lead->known) {
-        for (size_t i = 0; i < size; i++) lead->apart[i] = r[i] - lead->near[i];
-        double far = lead->radius +
-                     rounding(lead) * (frobenius(r, size) + frobenius(lead->near, size));
-        far += la_spectral(lead->apart, classes_of(v), la_view_width(v));
-        if (list_chances(lead, far, &count)) {
-            lead->patience = 0;
-            return evaluate(lead, r, count, row, dot);
-        }
-        lead->patience = lead->patience ? 2 * lead->patience : 1;
-        if (lead->patience > MOST_DOUBT) lead->patience = MOST_DOUBT;
-        lead->doubt = lead->patience;
+        TRY(look(lead, r, row, dot, &found));
+        if (!found && lead->moves > 1) TRY(la_lead_settle(lead, back));
+        if (found || *back) return SCANT_OK;
+        distrust(lead);
     }
     TRY(know(lead, r));
-    size_t best = la_argmax(lead->top, lead->blocks);
-    const double *own = lead->value + best * BLOCK;
-    *row = best * BLOCK + la_argmax(own, rows_of(lead, best));
-    *dot = lead->dot[*row];
+    size_t best = la_argmax(lead->top, lead->blocks) * BLOCK;
+    *row = best + la_argmax(lead->value + best, rows_of(lead, best / BLOCK));
+    *dot = lead->next[*row];
     return SCANT_OK;
+}
+
+/* Where the row is in the front; its count: it is not. */
+static size_t place_of(const la_lead *lead, size_t row) {
+    size_t low = 0, high = lead->front.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (lead->front.row[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < lead->front.count && lead->front.row[low] == row ? low
+                                                                  : lead->front.count;
+}
+
+scant_status la_lead_take(la_lead *lead, size_t row, double t) {
+    size_t place = place_of(lead, row), n = lead->front.count;
+    bool follow = lead->known && !lead->doubt && place < n;
+    if (lead->doubt) lead->doubt--;
+    if (!follow || is_whole(lead)) exclude(lead, row);
+    lead->known = follow;
+    if (!follow) return SCANT_OK;
+    la_move *move = &lead->move[lead->moves++];
+    move->row = row, move->t = t;
+    lead->front.value[place] = OUT;
+    TRY(la_kron_along(&lead->front.view, &place, 1, &t, lead->front.dot, lead->work));
+    for (size_t i = 0; i < n; i++)
+        lead->front.value[i] -= lead->slope * lead->front.dot[i];
+    lead->next[row] = t;
+    return shift(lead, &row, 1, lead->next);
 }

@@ -18,6 +18,8 @@
 #include "linalg/lead.h"
 #include "select/sparse.h"
 
+enum { STATES = LA_LEAD_AHEAD + 1 }; /* that can be gone back to */
+
 typedef struct greedy {
     sparse s;
     la_lead lead;
@@ -26,43 +28,75 @@ typedef struct greedy {
     double *score; /* of each pick */
     size_t count;
     double *w; /* n */
-    double *r; /* vector: Phi w - v */
+    double
+        *states; /* STATES of b: the weights of the first picks, after the last of them */
+    double *r;   /* vector: Phi w - v */
 } greedy;
+
+static double *state_after(const greedy *g, size_t count) {
+    return g->states + count % STATES * g->s.b;
+}
 
 /* The row joins: the best step along it, one within the batch, nothing below 0. */
 static scant_status take(greedy *g, size_t place, double c) {
     sparse *s = &g->s;
     double square = s->length[place] * s->length[place];
-    g->picks[g->count] = place;
-    g->score[g->count++] =
-        -g->tau * (2 * c - 2 * s->beta) + s->alpha * s->variance[place];
-    g->w[place] = -sparse_step(c - s->beta, square + s->beta);
-    double weight = g->w[place];
+    double weight = -sparse_step(c - s->beta, square + s->beta);
+    g->score[g->count] = -g->tau * (2 * c - 2 * s->beta) + s->alpha * s->variance[place];
+    g->picks[g->count++] = place;
+    g->w[place] = weight;
     TRY(sparse_add(s, &place, 1, g->w, g->r));
     TRY(sparse_debias(s, g->picks, g->count, g->w, g->r));
     TRY(sparse_clip(s, g->picks, g->count, g->w, g->r));
+    for (size_t i = 0; i < g->count; i++) state_after(g, g->count)[i] = g->w[g->picks[i]];
     return la_lead_take(&g->lead, place, weight / (double)s->b);
+}
+
+/* The last picks are taken back. */
+static scant_status back_by(greedy *g, size_t picks) {
+    for (size_t i = 0; i < picks; i++) g->w[g->picks[--g->count]] = 0;
+    for (size_t i = 0; i < g->count; i++) g->w[g->picks[i]] = state_after(g, g->count)[i];
+    return sparse_residual(&g->s, g->picks, g->count, g->w, g->r);
+}
+
+static scant_status pick_all(greedy *g) {
+    sparse *s = &g->s;
+    size_t back = 0;
+    TRY(sparse_residual(s, NULL, 0, g->w, g->r));
+    do {
+        while (g->count < s->b) {
+            size_t place;
+            double dot;
+            TRY(la_lead_find(&g->lead, g->r, &place, &dot, &back));
+            TRY(back ? back_by(g, back) : take(g, place, dot / (double)s->b));
+            TRY(scant__tick(s->req->ctx, "picking", g->count, s->b));
+        }
+        TRY(la_lead_settle(&g->lead, &back));
+        TRY(back_by(g, back));
+    } while (back);
+    return SCANT_OK;
 }
 
 static void greedy_plan(const select_req *req, scant_plan *plan) {
     enum { SPARE = 2048 };
     sparse s;
     sparse_plan(req, la_lead_work, plan, &s);
+    size_t batch = la_size_mul(s.b, (STATES + 2) * sizeof(double));
+    size_t own = la_size_mul(la_size_add(s.n, s.size), sizeof(double));
     plan->memory = la_size_add(plan->memory, la_size_add(la_lead_memory(&s.all), SPARE));
-    plan->memory = la_size_add(plan->memory, la_size_mul(s.n, sizeof(double)));
-    plan->memory = la_size_add(plan->memory, la_size_mul(s.size, sizeof(double)));
-    plan->memory = la_size_add(plan->memory, plan->batch * 16);
-    plan->passes += plan->batch;
+    plan->memory = la_size_add(plan->memory, la_size_add(own, batch));
+    plan->passes += s.b / LA_LEAD_AHEAD + 1;
 }
 
 static scant_status reserve(greedy *g) {
     sparse *s = &g->s;
     scant__arena *arena = s->req->arena;
     g->picks = scant__arena_alloc(arena, s->b, sizeof *g->picks);
-    g->score = scant__arena_alloc(arena, s->b, sizeof *g->score);
+    g->score = scant__arena_alloc(arena, s->b, (STATES + 1) * sizeof *g->score);
     g->w = scant__arena_zalloc(arena, s->n, sizeof *g->w);
     g->r = scant__arena_alloc(arena, s->size, sizeof *g->r);
     if (!g->picks || !g->score || !g->w || !g->r) return SCANT_ENOMEM;
+    g->states = g->score + s->b;
     g->lead = (la_lead){.view = &s->all,
                         .work = &s->work,
                         .share = s->alpha,
@@ -78,14 +112,7 @@ static scant_status greedy_select(select_req *req) {
     sparse *s = &g.s;
     TRY(sparse_open(req, la_lead_work, s));
     TRY(reserve(&g));
-    TRY(sparse_residual(s, NULL, 0, g.w, g.r));
-    while (g.count < s->b) {
-        size_t place;
-        double dot;
-        TRY(la_lead_find(&g.lead, g.r, &place, &dot));
-        TRY(take(&g, place, dot / (double)s->b));
-        TRY(scant__tick(req->ctx, "picking", g.count, s->b));
-    }
+    TRY(pick_all(&g));
     for (size_t i = 0; i < g.count; i++)
         select_pick(req, sparse_row(s, g.picks[i]), g.w[g.picks[i]],
                     g.score[i] / (s->scale * s->scale));
