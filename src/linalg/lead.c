@@ -73,11 +73,15 @@ static size_t moved_rows(const la_view *v) {
 }
 
 size_t la_lead_work(const la_view *v, unsigned threads) {
+    static const size_t some_list;
     la_job job = catch_job(v, NULL);
+    la_rows listed = *v->h;
     la_view front = *v;
-    front.m = front_most(v);
+    listed.list = &some_list;
+    front.h = &listed, front.m = front_most(v);
     size_t needs[] = {la_size_add(la_walk_memory(v, &job, threads), moved_rows(v)),
                       la_kron_along_memory(&front, 1, threads),
+                      la_kron_dots_memory(&front, threads),
                       la_kron_dots_memory(v, threads), la_kron_sum_memory(v, threads)};
     size_t most = 0;
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
