@@ -196,7 +196,8 @@ def sparse_greedy(H, P, Q, batch, alpha=1e-2, beta=0.1, kind=Dense, dtype=np.flo
         j = int(score.argmin())
         picks.append(j)
         chosen[t] = phi.some(j)
-        w = np.append(w, (beta - chosen[t] @ residual) / (phi.norms[j] + beta))
+        first = (beta - chosen[t] @ residual) / (phi.norms[j] + beta)
+        w = np.append(w, dtype(first))  # a double would make all that follows double
         w = np.maximum(debias(chosen[:t + 1], w, phi.mean, beta), 0)
         residual = w @ chosen[:t + 1] - phi.mean
     return np.array(picks), w

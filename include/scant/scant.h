@@ -255,7 +255,9 @@ typedef struct scant_picks {
     size_t rows;             /* n */
     const scant_pick *items; /* best first */
     size_t n_settings;
-    const scant_setting *settings; /* the strategy's options as they were used */
+    /* The strategy's options as they were used. A value is NULL where an option that has
+     * no default was not given and nothing stood in for it. */
+    const scant_setting *settings;
     size_t n_info;
     const scant_figure *info; /* a strategy's own figures */
     const char *state;        /* JSON, for the next call; NULL: there is none */

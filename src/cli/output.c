@@ -99,7 +99,10 @@ static void json_object(cli_text *text, const select_job *job) {
         if (i) cli_text_add(text, ", ");
         cli_json_string(text, s->key, strlen(s->key));
         cli_text_add(text, ": ");
-        cli_json_setting(text, kind_of(job->strategy, s->key), s->value);
+        if (s->value)
+            cli_json_setting(text, kind_of(job->strategy, s->key), s->value);
+        else
+            cli_text_add(text, "null");
     }
     cli_text_add(text, "}, \"info\": {");
     for (size_t i = 0; i < picks->n_info; i++) {

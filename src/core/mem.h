@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "core/ctx.h"
+#include "core/size.h"
 
 enum { SCANT__MEM_FLOOR = 64 << 10 };
 

@@ -30,7 +30,7 @@ typedef struct carver { /* hands out pieces of a room; without one it counts */
 
 static double *carve(carver *c, size_t rows, size_t columns) {
     size_t at = c->used;
-    c->used = la_size_add(at, la_size_add(la_size_mul(rows, columns), 7) / 8 * 8);
+    c->used = size_add(at, size_add(size_mul(rows, columns), 7) / 8 * 8);
     return c->room ? c->room + at : NULL;
 }
 
@@ -60,7 +60,7 @@ size_t la_barrier_memory(const la_view *f, size_t dim) {
     la_barrier b;
     carver c = {0};
     lay_out(&b, f, dim, &c);
-    return la_size_add(la_size_mul(c.used, sizeof(double)), SPARE);
+    return size_add(size_mul(c.used, sizeof(double)), SPARE);
 }
 
 scant_status la_barrier_init(la_barrier *b, scant__arena *arena, const la_basis *basis,

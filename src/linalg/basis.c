@@ -14,16 +14,13 @@ enum {
 
 static const double LEAST = 1e-10; /* of the largest eigenvalue */
 
-static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
-static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
-
 /* Whether V is made from F F^T. */
 static bool is_wide(const la_view *f) { return la_view_width(f) > f->m; }
-static size_t side_of(const la_view *f) { return lesser(la_view_width(f), f->m); }
+static size_t side_of(const la_view *f) { return size_min(la_view_width(f), f->m); }
 
 static size_t bytes(size_t rows, size_t columns) {
-    size_t size = la_size_mul(la_size_mul(rows, columns), sizeof(double));
-    return la_size_add(size, SPARE);
+    size_t size = size_mul(size_mul(rows, columns), sizeof(double));
+    return size_add(size, SPARE);
 }
 
 /* ---- row lengths ------------------------------------------------------------------- */
@@ -46,7 +43,7 @@ static la_job measure_job(const la_view *f, size_t dim, measure *m) {
     return (la_job){.fn = measure_block,
                     .arg = m,
                     .room = dim,
-                    .cost = la_size_mul(la_view_width(f), dim)};
+                    .cost = size_mul(la_view_width(f), dim)};
 }
 
 static size_t measure_memory(const la_view *f, size_t dim, unsigned threads) {
@@ -103,7 +100,7 @@ static scant_status diagonalize(const la_view *f, scant__arena *temporary,
                            "a basis of %zu functions over %zu rows is too large: one of "
                            "the two must be at most %d",
                            la_view_width(f), f->m, SIDE);
-    *vectors = scant__arena_alloc(temporary, la_size_mul(side, side), sizeof(double));
+    *vectors = scant__arena_alloc(temporary, size_mul(side, side), sizeof(double));
     *values = scant__arena_alloc(temporary, side, sizeof(double));
     double *room = scant__arena_alloc(temporary, la_eigh_room(side, true), sizeof *room);
     if (!*vectors || !*values || !room) return SCANT_ENOMEM;
@@ -139,17 +136,17 @@ static scant_status build(la_basis *basis, scant__arena *arena, scant__arena *te
     while (basis->rank < side && values[side - 1 - basis->rank] > LEAST * top &&
            values[side - 1 - basis->rank] > 0)
         basis->rank++;
-    basis->dim = lesser(basis->rank, most);
+    basis->dim = size_min(basis->rank, most);
     if (basis->dim == 0) return SCANT_OK;
     bool wide = is_wide(f);
     size_t dim = basis->dim;
-    double *matrix = scant__arena_alloc(arena, la_size_mul(side, dim), sizeof *matrix);
+    double *matrix = scant__arena_alloc(arena, size_mul(side, dim), sizeof *matrix);
     basis->sums = scant__arena_alloc(arena, f->m, sizeof *basis->sums);
     if (!matrix || !basis->sums) return SCANT_ENOMEM;
     lead(basis, vectors, values, side, wide ? (double)f->m : 0, matrix);
     basis->p = matrix;
     if (!wide) return SCANT_OK;
-    double *same = scant__arena_zalloc(arena, la_size_mul(dim, dim), sizeof *same);
+    double *same = scant__arena_zalloc(arena, size_mul(dim, dim), sizeof *same);
     if (!same) return SCANT_ENOMEM;
     for (size_t k = 0; k < dim; k++) same[k * dim + k] = 1;
     basis->p = same;
@@ -170,19 +167,19 @@ scant_status la_basis_build(la_basis *basis, scant__arena *arena, const la_view 
 }
 
 size_t la_basis_memory_kept(const la_view *f, size_t most) {
-    size_t dim = lesser(most, side_of(f)), kept = bytes(side_of(f), dim);
-    kept = la_size_add(kept, bytes(f->m, 1));
-    return is_wide(f) ? la_size_add(kept, bytes(dim, dim)) : kept;
+    size_t dim = size_min(most, side_of(f)), kept = bytes(side_of(f), dim);
+    kept = size_add(kept, bytes(f->m, 1));
+    return is_wide(f) ? size_add(kept, bytes(dim, dim)) : kept;
 }
 
 size_t la_basis_memory(const la_view *f, size_t most, unsigned threads) {
-    size_t side = side_of(f), dim = lesser(most, side);
+    size_t side = side_of(f), dim = size_min(most, side);
     if (side > SIDE) return 0; /* it is refused */
-    size_t found = la_size_add(bytes(side, side), bytes(side, 1));
-    found = la_size_add(found, bytes(la_eigh_room(side, true), 1));
-    found = la_size_add(found, products_memory(f, threads));
+    size_t found = size_add(bytes(side, side), bytes(side, 1));
+    found = size_add(found, bytes(la_eigh_room(side, true), 1));
+    found = size_add(found, products_memory(f, threads));
     la_rows kept = {.n = f->m, .d = dim, .type = LA_F64};
     la_view v = is_wide(f) ? (la_view){.h = &kept, .m = f->m} : *f;
     size_t measured = measure_memory(&v, dim, threads);
-    return la_size_add(la_basis_memory_kept(f, most), greater(found, measured));
+    return size_add(la_basis_memory_kept(f, most), size_max(found, measured));
 }

@@ -85,10 +85,10 @@ static guests guests_of(const la_view *v, const size_t *others, size_t count) {
     guests g = {.view = *v, .rows = count < LA_BLOCK ? count : LA_BLOCK};
     g.view.rows = others;
     g.view.m = count;
-    g.h = la_size_mul(g.rows, la_size_mul(la_view_width(v), sizeof(double)));
-    g.a = v->a ? la_size_mul(g.rows, la_size_mul(v->a->d, sizeof(double))) : 0;
-    g.memory = la_size_add(la_size_add(g.h, g.a), la_view_raw(&g.view));
-    g.memory = la_size_add(g.memory, 63) / 64 * 64; /* what follows stays aligned */
+    g.h = size_mul(g.rows, size_mul(la_view_width(v), sizeof(double)));
+    g.a = v->a ? size_mul(g.rows, size_mul(v->a->d, sizeof(double))) : 0;
+    g.memory = size_add(size_add(g.h, g.a), la_view_raw(&g.view));
+    g.memory = size_add(g.memory, 63) / 64 * 64; /* what follows stays aligned */
     return g;
 }
 
@@ -98,12 +98,12 @@ static la_job pairs_job(const la_view *v, size_t others, kron *k) {
     return (la_job){.fn = pairs_block,
                     .arg = k,
                     .room = v->a ? at_once : 0,
-                    .cost = la_size_mul(width, at_once)};
+                    .cost = size_mul(width, at_once)};
 }
 
 size_t la_kron_pairs_memory(const la_view *v, size_t k, unsigned threads) {
     la_job job = pairs_job(v, k, NULL);
-    return la_size_add(guests_of(v, NULL, k).memory, la_walk_memory(v, &job, threads));
+    return size_add(guests_of(v, NULL, k).memory, la_walk_memory(v, &job, threads));
 }
 
 scant_status la_kron_pairs(const la_view *v, const size_t *others, size_t count,
@@ -158,7 +158,7 @@ static la_job sum_job(const la_view *v, kron *k) {
     return (la_job){.fn = sum_block,
                     .arg = k,
                     .room = 2,
-                    .cost = la_size_mul(classes_of(v), width),
+                    .cost = size_mul(classes_of(v), width),
                     .height = classes_of(v),
                     .width = width,
                     .as_is = true};
@@ -181,8 +181,8 @@ scant_status la_kron_sum(const la_view *v, const double *w, double *out, la_work
 /* R as kernels want it, in the first part of the work's room; the rest is for the walk.
  */
 static size_t panel_memory(const la_view *v) {
-    size_t pitch = la_size_mul(la_panel_pitch(v->h->d), sizeof(double));
-    return la_size_add(la_size_mul(classes_of(v), pitch), 63) / 64 * 64;
+    size_t pitch = size_mul(la_panel_pitch(v->h->d), sizeof(double));
+    return size_add(size_mul(classes_of(v), pitch), 63) / 64 * 64;
 }
 
 static scant_status panel_pack(kron *k, const double *r, la_work *work, la_work *rest) {
@@ -216,13 +216,13 @@ static la_job dots_job(const la_view *v, kron *k) {
     return (la_job){.fn = dots_block,
                     .arg = k,
                     .room = 1,
-                    .cost = la_size_mul(classes_of(v), la_view_width(v)),
+                    .cost = size_mul(classes_of(v), la_view_width(v)),
                     .as_is = true};
 }
 
 size_t la_kron_dots_memory(const la_view *v, unsigned threads) {
     la_job job = dots_job(v, NULL);
-    return la_size_add(panel_memory(v), la_walk_memory(v, &job, threads));
+    return size_add(panel_memory(v), la_walk_memory(v, &job, threads));
 }
 
 scant_status la_kron_dots(const la_view *v, const double *r, double *out, la_work *work) {
@@ -257,31 +257,31 @@ static void along_block(void *arg, const la_block *b) {
 }
 
 static la_job along_job(const la_view *v, size_t others, kron *k) {
-    size_t width = la_size_add(la_view_width(v), v->a ? v->a->d : 0);
+    size_t width = size_add(la_view_width(v), v->a ? v->a->d : 0);
     return (la_job){.fn = along_block,
                     .arg = k,
                     .room = others,
-                    .cost = la_size_mul(width, others),
+                    .cost = size_mul(width, others),
                     .as_is = true};
 }
 
 /* Room for the others' rows as they come, then as a panel. */
 static size_t along_panel(const la_view *v, size_t others) {
-    size_t pitch = la_size_mul(la_panel_pitch(v->h->d), sizeof(double));
-    return la_size_add(la_size_mul(others, pitch), 63) / 64 * 64;
+    size_t pitch = size_mul(la_panel_pitch(v->h->d), sizeof(double));
+    return size_add(size_mul(others, pitch), 63) / 64 * 64;
 }
 
 size_t la_kron_along_memory(const la_view *v, size_t k, unsigned threads) {
     la_job job = along_job(v, k, NULL);
-    size_t own = la_size_add(guests_of(v, NULL, k).memory, along_panel(v, k));
-    return la_size_add(own, la_walk_memory(v, &job, threads));
+    size_t own = size_add(guests_of(v, NULL, k).memory, along_panel(v, k));
+    return size_add(own, la_walk_memory(v, &job, threads));
 }
 
 scant_status la_kron_along(const la_view *v, const size_t *others, size_t count,
                            const double *t, double *out, la_work *work) {
     kron k = kron_of(v);
     guests g = guests_of(v, others, count);
-    size_t own = la_size_add(g.memory, along_panel(v, count));
+    size_t own = size_add(g.memory, along_panel(v, count));
     size_t d = v->h->d, pitch = la_panel_pitch(d);
     la_job job = along_job(v, count, &k);
     assert(count <= LA_BLOCK);
@@ -309,7 +309,7 @@ scant_status la_kron_along(const la_view *v, const size_t *others, size_t count,
 /* A few rows at a time: they are still near when their sum is due. How many hangs on
  * their length alone, whatever they are stored as. */
 static void gradient_block(void *arg, const la_block *b) {
-    enum { NEAR = 1 << 14, LEAST = 8 };
+    enum { NEAR = 1 << 15, LEAST = 8 };
     const kron *k = arg;
     const la_kernels *kernels = la_kernels_for(k->v->h->type);
     const double *a = factors(b, 0);
@@ -331,7 +331,7 @@ static la_job gradient_job(const la_view *v, kron *k) {
     return (la_job){.fn = gradient_block,
                     .arg = k,
                     .room = 1,
-                    .cost = la_size_mul(la_size_mul(classes_of(v), width), 2),
+                    .cost = size_mul(size_mul(classes_of(v), width), 2),
                     .height = classes_of(v),
                     .width = width,
                     .as_is = true,
@@ -340,7 +340,7 @@ static la_job gradient_job(const la_view *v, kron *k) {
 
 size_t la_kron_gradient_memory(const la_view *v, unsigned threads) {
     la_job job = gradient_job(v, NULL);
-    return la_size_add(panel_memory(v), la_walk_memory(v, &job, threads));
+    return size_add(panel_memory(v), la_walk_memory(v, &job, threads));
 }
 
 scant_status la_kron_gradient(const la_view *v, const double *r, double scale,

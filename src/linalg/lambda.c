@@ -41,10 +41,10 @@ static void feature_values(const void *self, const size_t *rows, size_t m,
 void la_kernel_of_features(const la_view *h, la_kernel *out) {
     la_view many = *h;
     many.m = LA_KERNEL_TILE;
-    size_t tiles = la_size_mul(2 * LA_KERNEL_TILE * sizeof(double), la_view_width(h));
+    size_t tiles = size_mul(2 * LA_KERNEL_TILE * sizeof(double), la_view_width(h));
     *out = (la_kernel){.n = h->h->n,
                        .values = feature_values,
-                       .room_bytes = la_size_add(tiles, la_view_raw(&many)),
+                       .room_bytes = size_add(tiles, la_view_raw(&many)),
                        .self = h,
                        .features = h};
 }
@@ -70,8 +70,8 @@ static bool worth_keeping(const la_lambda_task *t, size_t size) {
 }
 
 static bool keeps(const la_lambda_task *t, size_t size) {
-    size_t row = la_size_mul(size, sizeof(double));
-    return worth_keeping(t, size) && la_size_mul(t->n_open, row) <= LA_LAMBDA_KEEP;
+    size_t row = size_mul(size, sizeof(double));
+    return worth_keeping(t, size) && size_mul(t->n_open, row) <= LA_LAMBDA_KEEP;
 }
 
 static size_t chunk_rows(size_t b) { return b < CHUNK_ROWS ? CHUNK_ROWS / b * b : b; }
@@ -82,7 +82,7 @@ static lambda_shape schur_shape(const la_lambda_task *t) {
                           .b = t->b,
                           .raw = features ? la_view_width(features) : t->n_base,
                           .size = t->n_base,
-                          .length = la_size_add(t->n_base, t->b),
+                          .length = size_add(t->n_base, t->b),
                           .rows = chunk_rows(t->b),
                           .keep = keeps(t, t->n_base)};
 }
@@ -120,17 +120,14 @@ static lambda_shape shape_of(const la_lambda_task *t) {
 /* ---- memory ------------------------------------------------------------------------ */
 
 static size_t cost(size_t rows, size_t width) {
-    return scant__alloc_cost(la_size_mul(la_size_mul(rows, width), sizeof(double)));
+    return scant__alloc_cost(size_mul(size_mul(rows, width), sizeof(double)));
 }
-
-static size_t plus(size_t a, size_t b) { return la_size_add(a, b); }
-static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
 
 size_t lambda_fetch_bytes(const la_kernel *kernel) {
     if (!kernel->features) return kernel->room_bytes;
     la_view many = *kernel->features;
     many.m = SIZE_MAX;
-    return greater(la_view_raw(&many), kernel->room_bytes);
+    return size_max(la_view_raw(&many), kernel->room_bytes);
 }
 
 /* What la_lambda_create() takes for a shape, or for one of the same way with a smaller
@@ -141,9 +138,9 @@ static size_t shape_memory(const la_lambda_task *t, const lambda_shape *s,
     size_t all = cost(lambda_room_size(s, fetch), threads);
     if (worth_keeping(t, s->size)) {
         size_t kept = cost(t->n_open, s->size), most = scant__alloc_cost(LA_LAMBDA_KEEP);
-        all = plus(all, kept < most ? kept : most);
+        all = size_add(all, kept < most ? kept : most);
     }
-    return plus(all, plus(lambda_base_memory(t, s, threads), SPARE));
+    return size_add(all, size_add(lambda_base_memory(t, s, threads), SPARE));
 }
 
 size_t la_lambda_memory(const la_lambda_task *task, unsigned threads) {
@@ -156,11 +153,11 @@ size_t la_lambda_memory(const la_lambda_task *task, unsigned threads) {
     split.keep = false;
     if (split.b > width) /* then the rank is below b too, and it is not gone this way */
         split.b = width, split.rows = chunk_rows(width);
-    size_t all = greater(shape_memory(&any, &split, threads),
-                         shape_memory(&any, &direct, threads));
-    if (plus(task->n_base, task->b) > width) return all;
+    size_t all = size_max(shape_memory(&any, &split, threads),
+                          shape_memory(&any, &direct, threads));
+    if (size_add(task->n_base, task->b) > width) return all;
     schur.keep = false;
-    return greater(all, shape_memory(&any, &schur, threads));
+    return size_max(all, shape_memory(&any, &schur, threads));
 }
 
 static la_view all_rows(const la_kernel *kernel) {
@@ -172,12 +169,12 @@ static la_view all_rows(const la_kernel *kernel) {
 
 size_t la_lambda_settle_memory(const la_lambda_task *task, unsigned threads) {
     const la_kernel *kernel = task->kernel;
-    size_t rows = plus(task->n_base, task->b);
+    size_t rows = size_add(task->n_base, task->b);
     size_t sieve = lambda_independent_memory(kernel, task->n_base, threads);
     if (!kernel->features) return sieve;
     la_view all = all_rows(kernel);
     size_t span = la_span_memory(&all, threads); /* ended when the sieve begins */
-    return rows > la_view_width(&all) ? span : greater(span, sieve);
+    return rows > la_view_width(&all) ? span : size_max(span, sieve);
 }
 
 /* ---- a task ------------------------------------------------------------------------ */
@@ -203,7 +200,7 @@ static scant_status make_rooms(la_lambda *e, scant__arena *arena) {
     unsigned threads = e->ctx->threads;
     size_t fetch = lambda_fetch_bytes(e->task.kernel);
     size_t size = lambda_room_size(&e->shape, fetch);
-    double *all = scant__arena_alloc(arena, threads, la_size_mul(size, sizeof(double)));
+    double *all = scant__arena_alloc(arena, threads, size_mul(size, sizeof(double)));
     e->rooms = scant__arena_alloc(arena, threads, sizeof *e->rooms);
     if (!all || !e->rooms) return SCANT_ENOMEM;
     for (unsigned i = 0; i < threads; i++)
@@ -261,8 +258,8 @@ static size_t most_in_round(size_t sets) {
 }
 
 size_t la_lambda_best_memory(size_t sets, size_t want) {
-    size_t most = most_in_round(sets), all = la_size_add(la_size_add(want, most), most);
-    return la_size_add(scant__alloc_cost(la_size_mul(all, sizeof(answer))), 256);
+    size_t most = most_in_round(sets), all = size_add(size_add(want, most), most);
+    return size_add(scant__alloc_cost(size_mul(all, sizeof(answer))), 256);
 }
 
 /* Sets loaded at once. */

@@ -14,14 +14,11 @@
 enum { ALONE = 192 }; /* fewer rows are not worth waking threads for */
 
 static size_t cost(size_t rows, size_t width) {
-    return scant__alloc_cost(la_size_mul(la_size_mul(rows, width), sizeof(double)));
+    return scant__alloc_cost(size_mul(size_mul(rows, width), sizeof(double)));
 }
 
-static size_t plus(size_t a, size_t b) { return la_size_add(a, b); }
-
 static double *matrix(scant__arena *arena, size_t rows, size_t width) {
-    return scant__arena_alloc(arena, la_size_add(la_size_mul(rows, width), 1),
-                              sizeof(double));
+    return scant__arena_alloc(arena, size_add(size_mul(rows, width), 1), sizeof(double));
 }
 
 /* ---- K of a list of rows ----------------------------------------------------------- */
@@ -37,7 +34,7 @@ typedef struct gram_job {
 } gram_job;
 
 static size_t room_size(const la_kernel *kernel) {
-    return la_size_add(lambda_fetch_bytes(kernel), 63) / 64 * 64;
+    return size_add(lambda_fetch_bytes(kernel), 63) / 64 * 64;
 }
 
 static scant_status gram_rows(void *arg, size_t block, unsigned worker,
@@ -64,7 +61,7 @@ static scant_status gram(const la_kernel *kernel, const size_t *rows, size_t n,
 }
 
 static size_t gram_memory(const la_kernel *kernel, unsigned threads) {
-    return scant__alloc_cost(la_size_mul(threads, room_size(kernel)));
+    return scant__alloc_cost(size_mul(threads, room_size(kernel)));
 }
 
 /* ---- rows that depend on earlier ones ---------------------------------------------- */
@@ -135,9 +132,9 @@ scant_status lambda_independent(const la_kernel *kernel, scant_ctx *ctx, size_t 
 size_t lambda_independent_memory(const la_kernel *kernel, size_t count,
                                  unsigned threads) {
     enum { SPARE = 2048 };
-    size_t all = la_size_mul(2, cost(count, plus(count, 1)));
-    all = plus(all, plus(cost(count, 1), SPARE));
-    return plus(all, gram_memory(kernel, threads));
+    size_t all = size_mul(2, cost(count, size_add(count, 1)));
+    all = size_add(all, size_add(cost(count, 1), SPARE));
+    return size_add(all, gram_memory(kernel, threads));
 }
 
 /* ---- the base ---------------------------------------------------------------------- */
@@ -166,18 +163,20 @@ static size_t work_memory(const la_lambda_task *t, const lambda_shape *s,
     la_view open = view_of(t->kernel, t->open, t->n_open);
     size_t times = la_times_memory(&open, s->size, threads);
     size_t sums = t->dual ? la_gram_memory(&base, threads) : 0;
-    return plus(1, sums > times ? sums : times);
+    return size_add(1, sums > times ? sums : times);
 }
 
 size_t lambda_base_memory(const la_lambda_task *t, const lambda_shape *s,
                           unsigned threads) {
     size_t size = s->size, raw = s->raw;
-    size_t kept = plus(cost(size, 1), cost(raw, plus(size, 1))); /* raw >= size */
-    size_t squares = plus(cost(raw, plus(raw, 1)), cost(size, plus(size, 1)));
-    size_t rooms = plus(cost(la_eigh_room(size, true), 1),
-                        scant__alloc_cost(lambda_fetch_bytes(t->kernel)));
-    size_t all = plus(plus(kept, squares), plus(rooms, cost(raw, plus(size, 1))));
-    return plus(all, plus(gram_memory(t->kernel, threads), work_memory(t, s, threads)));
+    size_t kept = size_add(cost(size, 1), cost(raw, size_add(size, 1))); /* raw >= size */
+    size_t squares = size_add(cost(raw, size_add(raw, 1)), cost(size, size_add(size, 1)));
+    size_t rooms = size_add(cost(la_eigh_room(size, true), 1),
+                            scant__alloc_cost(lambda_fetch_bytes(t->kernel)));
+    size_t all =
+        size_add(size_add(kept, squares), size_add(rooms, cost(raw, size_add(size, 1))));
+    return size_add(
+        all, size_add(gram_memory(t->kernel, threads), work_memory(t, s, threads)));
 }
 
 /* turn (raw, size) = the transpose of rows (size, raw) */

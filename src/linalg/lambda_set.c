@@ -27,9 +27,9 @@ enum {
 
 /* Hands out pieces in whole lines; counts alone where there is no memory yet. */
 static double *take(double *at, size_t *used, size_t rows, size_t width) {
-    size_t count = la_size_add(la_size_mul(rows, width), 7) / 8 * 8;
+    size_t count = size_add(size_mul(rows, width), 7) / 8 * 8;
     double *piece = at ? at + *used : NULL;
-    *used = la_size_add(*used, count);
+    *used = size_add(*used, count);
     return piece;
 }
 

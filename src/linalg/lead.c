@@ -21,7 +21,7 @@ enum {
 static size_t classes_of(const la_view *v) { return v->a ? v->a->d : 1; }
 
 static size_t size_of(const la_view *v) {
-    return la_size_mul(classes_of(v), la_view_width(v));
+    return size_mul(classes_of(v), la_view_width(v));
 }
 
 /* ---- sizes ------------------------------------------------------------------------ */
@@ -46,30 +46,30 @@ static size_t front_bytes(const la_view *v) { /* a row */
 
 size_t la_lead_memory(const la_view *v) {
     enum { PIECES = 12, OVERHEAD = 256 };
-    size_t rows = la_size_mul(v->m, 2 * sizeof(double));
+    size_t rows = size_mul(v->m, 2 * sizeof(double));
     size_t blocks = (v->m / BLOCK + 2) * (sizeof(double) + 2 * sizeof(size_t));
-    size_t matrices = la_size_mul(size_of(v), 2 * sizeof(double));
-    size_t front = la_size_mul(front_most(v), front_bytes(v));
-    return la_size_add(la_size_add(rows, matrices),
-                       la_size_add(front, blocks + PIECES * OVERHEAD));
+    size_t matrices = size_mul(size_of(v), 2 * sizeof(double));
+    size_t front = size_mul(front_most(v), front_bytes(v));
+    return size_add(size_add(rows, matrices),
+                    size_add(front, blocks + PIECES * OVERHEAD));
 }
 
 static void catch_block(void *arg, const la_block *b);
 
 static la_job catch_job(const la_view *v, void *arg) {
-    size_t width = la_size_add(la_view_width(v), classes_of(v));
+    size_t width = size_add(la_view_width(v), classes_of(v));
     return (la_job){.fn = catch_block,
                     .arg = arg,
                     .room = 2 * LA_LEAD_AHEAD,
-                    .cost = la_size_mul(width, LA_LEAD_AHEAD / 2),
+                    .cost = size_mul(width, LA_LEAD_AHEAD / 2),
                     .as_is = true};
 }
 
 /* Room for the moves' rows, in front of what the pass needs. */
 static size_t moved_rows(const la_view *v) {
     size_t h = la_rows_point_scratch(v->h, LA_LEAD_AHEAD);
-    size_t a = la_size_mul(LA_LEAD_AHEAD * sizeof(double), classes_of(v));
-    return la_size_add(la_size_add(h, a), la_size_add(la_view_raw(v), 127)) / 64 * 64;
+    size_t a = size_mul(LA_LEAD_AHEAD * sizeof(double), classes_of(v));
+    return size_add(size_add(h, a), size_add(la_view_raw(v), 127)) / 64 * 64;
 }
 
 size_t la_lead_work(const la_view *v, unsigned threads) {
@@ -79,7 +79,7 @@ size_t la_lead_work(const la_view *v, unsigned threads) {
     la_view front = *v;
     listed.list = &some_list;
     front.h = &listed, front.m = front_most(v);
-    size_t needs[] = {la_size_add(la_walk_memory(v, &job, threads), moved_rows(v)),
+    size_t needs[] = {size_add(la_walk_memory(v, &job, threads), moved_rows(v)),
                       la_kron_along_memory(&front, 1, threads),
                       la_kron_dots_memory(&front, threads),
                       la_kron_dots_memory(v, threads), la_kron_sum_memory(v, threads)};
@@ -128,7 +128,7 @@ scant_status la_lead_init(la_lead *lead, scant__arena *arena) {
     lead->next = scant__arena_alloc(arena, m, sizeof(double));
     lead->top = scant__arena_alloc(arena, lead->blocks, sizeof(double));
     lead->broken = scant__arena_alloc(arena, lead->blocks, sizeof(size_t));
-    lead->near = scant__arena_alloc(arena, la_size_mul(size, 2), sizeof(double));
+    lead->near = scant__arena_alloc(arena, size_mul(size, 2), sizeof(double));
     if (!lead->value || !lead->next || !lead->top || !lead->broken || !lead->near)
         return SCANT_ENOMEM;
     lead->apart = lead->near + size;
@@ -268,10 +268,11 @@ static double *products(const catch_up *up, const la_block *b) {
     const la_view *v = up->lead->view;
     size_t k = up->moves, c = classes_of(v);
     double *y = b->room, *z = b->room + b->count * k;
-    la_kernels_for(v->h->type)->dot(b->x, b->count, up->h, k, v->h->d, y);
-    for (size_t i = 0; v->a && i < b->count; i += ROWS) {
+    for (size_t i = 0; i < b->count; i += ROWS) { /* near when the next moves come */
         const void *own[ROWS];
         size_t rows = b->count - i < ROWS ? b->count - i : ROWS;
+        la_kernels_for(v->h->type)->dot(b->x + i, rows, up->h, k, v->h->d, y + i * k);
+        if (!v->a) continue;
         for (size_t r = 0; r < rows; r++) own[r] = b->a + (i + r) * c;
         la_kernels_for(LA_F64)->dot(own, rows, up->a, k, c, z + i * k);
     }

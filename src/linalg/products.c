@@ -31,26 +31,12 @@ enum {
 
 /* ---- sizes ------------------------------------------------------------------------ */
 
-size_t la_size_mul(size_t a, size_t b) {
-    size_t out = SIZE_MAX;
-    scant__mul(a, b, &out);
-    return out;
-}
-
-size_t la_size_add(size_t a, size_t b) {
-    size_t out = SIZE_MAX;
-    scant__add(a, b, &out);
-    return out;
-}
-
-static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
-static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
 static size_t over(size_t a, size_t b) { return a / b + (a % b != 0); }
 
-static size_t lines(size_t bytes) { return la_size_add(bytes, LINE - 1) / LINE * LINE; }
+static size_t lines(size_t bytes) { return size_add(bytes, LINE - 1) / LINE * LINE; }
 
 static size_t doubles(size_t rows, size_t width) { /* bytes, in whole lines */
-    return lines(la_size_mul(la_size_mul(rows, width), sizeof(double)));
+    return lines(size_mul(size_mul(rows, width), sizeof(double)));
 }
 
 scant_status la_fits(scant_ctx *ctx, size_t size) {
@@ -64,8 +50,8 @@ scant_status la_fits(scant_ctx *ctx, size_t size) {
 size_t la_view_width(const la_view *v) { return v->h->d + (v->bias != 0); }
 
 size_t la_view_raw(const la_view *v) {
-    size_t count = lesser(v->m, FETCH), h = la_rows_scratch(v->h, count);
-    return v->a ? greater(h, la_rows_scratch(v->a, count)) : h;
+    size_t count = size_min(v->m, FETCH), h = la_rows_scratch(v->h, count);
+    return v->a ? size_max(h, la_rows_scratch(v->a, count)) : h;
 }
 
 /* Written out: compilers vectorise no such loop at -O2. */
@@ -87,10 +73,14 @@ static void widen(const la_view *v, const la_rows *matrix, size_t first, size_t 
                   size_t width, double *out, void *raw) {
     for (size_t i = 0, run; i < count; i += run) {
         size_t row = v->rows ? v->rows[first + i] : first + i;
-        size_t most = lesser(count - i, FETCH);
+        size_t most = size_min(count - i, FETCH);
         for (run = 1; run < most; run++)
             if (v->rows && v->rows[first + i + run] != row + run) break;
         const void *from = la_rows_get(matrix, row, run, raw);
+        if (matrix->type == LA_F64 && width == matrix->d) {
+            memcpy(out + i * width, from, run * width * sizeof *out);
+            continue;
+        }
         for (size_t r = 0; r < run; r++) {
             double *to = out + (i + r) * width;
             size_t skip = r * matrix->d;
@@ -110,6 +100,17 @@ void la_view_load(const la_view *v, size_t first, size_t count, double *h, doubl
     if (a) widen(v, v->a, first, count, v->a->d, a, raw);
 }
 
+/* The numbers beside rows first..: where they lie, or in room; NULL: there are none. */
+static const double *numbers(const la_view *v, size_t first, size_t count, double *room,
+                             void *raw) {
+    const la_rows *a = v->a;
+    if (!a) return NULL;
+    if (a->type == LA_F64 && a->base && !a->list && !v->rows)
+        return la_rows_get(a, first, count, raw);
+    la_view_load(v, first, count, NULL, room, raw);
+    return room;
+}
+
 /* ---- the walk --------------------------------------------------------------------- */
 
 typedef struct cut {
@@ -123,18 +124,18 @@ typedef struct cut {
 
 static cut cut_up(const la_view *v, const la_job *job, unsigned threads) {
     size_t width = la_view_width(v), classes = v->a ? v->a->d : 0;
-    cut c = {.rows = lesser(v->m, LA_BLOCK), .stripes = 1};
+    cut c = {.rows = size_min(v->m, LA_BLOCK), .stripes = 1};
     c.blocks = over(v->m, LA_BLOCK);
-    c.depth = TASK_WORK / la_size_mul(LA_BLOCK, la_size_add(job->cost, 1));
-    c.depth = greater(1, lesser(c.depth, DEPTH));
-    c.parts = greater(1, over(c.blocks, c.depth));
+    c.depth = TASK_WORK / size_mul(LA_BLOCK, size_add(job->cost, 1));
+    c.depth = size_max(1, size_min(c.depth, DEPTH));
+    c.parts = size_max(1, over(c.blocks, c.depth));
     if (job->height) {
         c.sum = doubles(job->height, job->width);
-        c.parts = lesser(lesser(c.parts, TASKS), 1 + SUM_BYTES / c.sum);
-        size_t worth = la_size_mul(job->height, job->width) / (width + classes);
-        c.stripes = lesser(over(TASKS, c.parts), over(job->width, STRIPE));
-        c.stripes = greater(1, lesser(c.stripes, worth / STRIPE_WORK));
-        if (la_size_mul(v->m, job->cost) < TASK_WORK || job->whole) c.stripes = 1;
+        c.parts = size_min(size_min(c.parts, TASKS), 1 + SUM_BYTES / c.sum);
+        size_t worth = size_mul(job->height, job->width) / (width + classes);
+        c.stripes = size_min(over(TASKS, c.parts), over(job->width, STRIPE));
+        c.stripes = size_max(1, size_min(c.stripes, worth / STRIPE_WORK));
+        if (size_mul(v->m, job->cost) < TASK_WORK || job->whole) c.stripes = 1;
     }
     c.h =
         job->as_is ? lines(la_rows_point_scratch(v->h, c.rows)) : doubles(c.rows, width);
@@ -142,12 +143,12 @@ static cut cut_up(const la_view *v, const la_job *job, unsigned threads) {
     c.a = doubles(c.rows, classes);
     c.raw = lines(la_view_raw(v));
     c.room = doubles(c.rows, job->room);
-    size_t worker = la_size_add(la_size_add(c.h, c.a), la_size_add(c.raw, c.room));
-    worker = la_size_add(worker, c.x);
+    size_t worker = size_add(size_add(c.h, c.a), size_add(c.raw, c.room));
+    worker = size_add(worker, c.x);
     /* for every thread, also where there are fewer tasks: so fewer rows need no more */
-    c.memory = la_size_mul(worker, threads);
-    c.memory = la_size_add(c.memory, la_size_mul(c.parts - 1, c.sum));
-    c.memory = la_size_add(c.memory, ALLOCATOR_SPARE);
+    c.memory = size_mul(worker, threads);
+    c.memory = size_add(c.memory, size_mul(c.parts - 1, c.sum));
+    c.memory = size_add(c.memory, ALLOCATOR_SPARE);
     return c;
 }
 
@@ -187,17 +188,17 @@ static scant_status walk_task(void *arg, size_t task, unsigned worker,
     unsigned char *raw = room + c->h + c->a + c->room;
     la_block b = {.rows = w->v->rows,
                   .h = w->job->as_is ? NULL : (double *)(void *)room,
-                  .a = w->v->a ? (double *)(void *)(room + c->h) : NULL,
                   .x = (const void **)(void *)(raw + c->raw),
                   .room = (double *)(void *)(room + c->h + c->a),
                   .sum = part_sum(w, part),
-                  .from = lesser(stripe * columns, w->job->width),
-                  .to = lesser((stripe + 1) * columns, w->job->width)};
-    size_t end = lesser(w->start + (part + 1) * c->depth, c->blocks);
+                  .from = size_min(stripe * columns, w->job->width),
+                  .to = size_min((stripe + 1) * columns, w->job->width)};
+    size_t end = size_min(w->start + (part + 1) * c->depth, c->blocks);
     for (size_t i = w->start + part * c->depth; i < end; i++) {
         b.first = i * LA_BLOCK;
-        b.count = lesser(w->v->m - b.first, LA_BLOCK);
-        la_view_load(w->v, b.first, b.count, b.h, b.a, raw);
+        b.count = size_min(w->v->m - b.first, LA_BLOCK);
+        la_view_load(w->v, b.first, b.count, b.h, NULL, raw);
+        b.a = numbers(w->v, b.first, b.count, (double *)(void *)(room + c->h), raw);
         if (!b.h) la_rows_point(w->v->h, w->v->rows, b.first, b.count, room, b.x);
         w->job->fn(w->job->arg, &b);
     }
@@ -209,9 +210,9 @@ static scant_status walk_rounds(walk *w, la_work *work) {
     size_t round = c->parts * c->depth;
     const char *inner = c->blocks <= round ? work->phase : NULL;
     for (; w->start < c->blocks; w->start += round) {
-        size_t tasks = lesser(over(c->blocks - w->start, c->depth), c->parts);
+        size_t tasks = size_min(over(c->blocks - w->start, c->depth), c->parts);
         TRY(scant__parfor(work->ctx, inner, tasks * c->stripes, walk_task, w));
-        size_t done = lesser(w->start + round, c->blocks);
+        size_t done = size_min(w->start + round, c->blocks);
         if (!inner) TRY(scant__tick(work->ctx, work->phase, done, c->blocks));
     }
     return SCANT_OK;
@@ -292,7 +293,7 @@ static la_job gram_job(const la_view *v, product *p) {
     size_t width = la_view_width(v);
     return (la_job){.fn = gram_block,
                     .arg = p,
-                    .cost = la_size_mul(width, width) / 2,
+                    .cost = size_mul(width, width) / 2,
                     .height = width,
                     .width = width};
 }
@@ -344,8 +345,7 @@ static void times_block(void *arg, const la_block *b) {
 }
 
 static la_job times_job(const la_view *v, size_t k, product *p) {
-    return (la_job){
-        .fn = times_block, .arg = p, .cost = la_size_mul(la_view_width(v), k)};
+    return (la_job){.fn = times_block, .arg = p, .cost = size_mul(la_view_width(v), k)};
 }
 
 size_t la_times_memory(const la_view *v, size_t k, unsigned threads) {

@@ -70,7 +70,8 @@ size_t la_times_memory(const la_view *v, size_t k, unsigned threads);
 typedef struct la_block {
     size_t first, count; /* places in the view; the block's rows of h and a */
     const size_t *rows;  /* the view's */
-    double *h, *a;       /* (count, d+), (count, C): the worker's own, to be spoilt */
+    double *h;           /* (count, d+): the worker's own, to be spoilt */
+    const double *a;     /* (count, C) */
     const void **x;      /* where the job asks for it, instead of h: the count rows of H,
                           * without the constant, in their own type */
     double *room;        /* the worker's, for the whole block */
@@ -114,9 +115,5 @@ void la_nt(size_t m, size_t n, size_t k, const double *a, size_t lda, const doub
            size_t ldb, double *c, size_t ldc);
 void la_tn_add(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b,
                size_t ldb, double *c, size_t ldc);
-
-/* Sizes that stop at SIZE_MAX, which no allocator grants. */
-size_t la_size_mul(size_t a, size_t b);
-size_t la_size_add(size_t a, size_t b);
 
 #endif

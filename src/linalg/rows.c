@@ -55,8 +55,13 @@ void la_rows_point(const la_rows *rows, const size_t *which, size_t first, size_
     for (size_t i = 0, run; i < count; i += run) {
         size_t row = which ? which[first + i] : first + i;
         run = run_of(which ? which + first : NULL, i, count - i);
-        if (!rows->base) gather(rows, row, run, at + i * bytes);
+        const unsigned char *from = at + i * bytes;
+        if (!rows->base)
+            gather(rows, row, run, at + i * bytes);
+        else if (!rows->list)
+            from = direct(rows, row);
         for (size_t r = 0; r < run; r++)
-            out[i + r] = rows->base ? direct(rows, row + r) : at + (i + r) * bytes;
+            out[i + r] =
+                rows->base && rows->list ? direct(rows, row + r) : from + r * bytes;
     }
 }

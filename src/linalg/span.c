@@ -26,22 +26,21 @@ typedef struct finder {
 } finder;
 
 static size_t room_doubles(size_t size) {
-    size_t copy = la_size_add(la_size_mul(size, size), la_size_mul(size, 36));
-    size_t vectors =
-        la_size_add(la_size_mul(2, la_size_mul(size, size)), la_size_mul(size, 12));
-    return la_size_add(copy > vectors ? copy : vectors, 64);
+    size_t copy = size_add(size_mul(size, size), size_mul(size, 36));
+    size_t vectors = size_add(size_mul(2, size_mul(size, size)), size_mul(size, 12));
+    return size_add(copy > vectors ? copy : vectors, 64);
 }
 
 static size_t bytes(size_t doubles) {
-    return scant__alloc_cost(la_size_mul(doubles, sizeof(double)));
+    return scant__alloc_cost(size_mul(doubles, sizeof(double)));
 }
 
 size_t la_span_memory(const la_view *v, unsigned threads) {
-    size_t width = la_view_width(v), square = la_size_mul(width, width);
-    size_t all = la_size_add(bytes(square), bytes(room_doubles(width)));
-    all = la_size_add(all, bytes(width));                             /* live */
-    all = la_size_add(all, la_size_add(bytes(square), bytes(width))); /* the result */
-    return la_size_add(all, la_size_add(la_gram_memory(v, threads), SPARE));
+    size_t width = la_view_width(v), square = size_mul(width, width);
+    size_t all = size_add(bytes(square), bytes(room_doubles(width)));
+    all = size_add(all, bytes(width));                          /* live */
+    all = size_add(all, size_add(bytes(square), bytes(width))); /* the result */
+    return size_add(all, size_add(la_gram_memory(v, threads), SPARE));
 }
 
 /* ---- the dimension ----------------------------------------------------------------- */
@@ -133,7 +132,7 @@ scant_status la_span_find(la_span *span, scant__arena *arena, const la_view *v,
     *span = (la_span){.width = width};
     TRY(la_fits(arena->ctx, width));
     scant__arena_init(&room, arena->ctx);
-    f.matrix = scant__arena_alloc(&room, la_size_mul(width, width), sizeof(double));
+    f.matrix = scant__arena_alloc(&room, size_mul(width, width), sizeof(double));
     f.room = scant__arena_alloc(&room, room_doubles(width), sizeof(double));
     f.live = scant__arena_alloc(&room, width, sizeof *f.live);
     scant_status s = f.matrix && f.room && f.live ? SCANT_OK : SCANT_ENOMEM;

@@ -63,10 +63,8 @@ typedef struct scene {
 
 /* ---- which rows -------------------------------------------------------------------- */
 
-static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
-
 static size_t most_rows(size_t n, size_t picks) {
-    return lesser(n, BACKGROUND) + lesser(n, LABELLED) + lesser(picks, PICKS);
+    return size_min(n, BACKGROUND) + size_min(n, LABELLED) + size_min(picks, PICKS);
 }
 
 static bool is_set(const uint64_t *bits, size_t i) { return bits[i / 64] >> i % 64 & 1; }
@@ -89,7 +87,7 @@ static scant_status choose_rows(scant_ctx *ctx, const select_pool *pool,
                                 const uint64_t *picked, scene *s) {
     report_sample others = report_sample_begin(s->others, BACKGROUND);
     report_sample marks = report_sample_begin(s->known, LABELLED);
-    size_t *marked = s->rows + lesser(s->others, BACKGROUND);
+    size_t *marked = s->rows + size_min(s->others, BACKGROUND);
     for (size_t i = 0; i < pool->n; i++) {
         int64_t label = s->known ? select_pool_label(pool, i) : -1;
         if (i % (1 << 20) == 0) TRY(scant__tick(ctx, "drawing", i, pool->n));
@@ -430,19 +428,19 @@ static void draw_legend(report_text *out, scene *s) {
 
 /* Text that a picture takes at most: a point, a mark, a pick. */
 static size_t text_bytes(size_t n, size_t picks) {
-    size_t stars = lesser(picks, PICKS), explained = picks <= EXPLAINED ? stars : 0;
-    return (16 << 10) + lesser(n, BACKGROUND) * 16 + lesser(n, LABELLED) * 128 +
+    size_t stars = size_min(picks, PICKS), explained = picks <= EXPLAINED ? stars : 0;
+    return (16 << 10) + size_min(n, BACKGROUND) * 16 + size_min(n, LABELLED) * 128 +
            stars * 64 + explained * 256;
 }
 
 static size_t plot_memory(const scant_ctx *ctx, const select_pool *pool, size_t picks) {
     size_t most = most_rows(pool->n, picks) + 1, words = pool->n / 64 + 1;
-    size_t lists = la_size_mul(most, 3 * sizeof(size_t) + 2 * sizeof(double));
-    lists = la_size_add(lists, 5 * scant__alloc_cost(64) + 1024);
-    lists = la_size_add(lists, la_size_mul(words, sizeof(uint64_t)));
+    size_t lists = size_mul(most, 3 * sizeof(size_t) + 2 * sizeof(double));
+    lists = size_add(lists, 5 * scant__alloc_cost(64) + 1024);
+    lists = size_add(lists, size_mul(words, sizeof(uint64_t)));
     size_t drawing = report_text_memory(text_bytes(pool->n, picks));
     size_t finding = report_project_memory(pool, most, ctx->threads);
-    return la_size_add(lists, finding > drawing ? finding : drawing);
+    return size_add(lists, finding > drawing ? finding : drawing);
 }
 
 static scant_status check_memory(scant_ctx *ctx, const select_pool *pool, size_t need) {
@@ -465,10 +463,10 @@ scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence, siz
     select_pool pool;
     *memory = 0;
     TRY(open_pool(ctx, evidence, &pool));
-    picks = lesser(picks, pool.n);
-    *memory = la_size_add(ctx->used, plot_memory(ctx, &pool, picks));
-    *memory = la_size_add(*memory, la_size_mul(picks, sizeof(scant_pick)));
-    *memory = la_size_add(*memory, 16 << 10); /* what else picks hold */
+    picks = size_min(picks, pool.n);
+    *memory = size_add(ctx->used, plot_memory(ctx, &pool, picks));
+    *memory = size_add(*memory, size_mul(picks, sizeof(scant_pick)));
+    *memory = size_add(*memory, 16 << 10); /* what else picks hold */
     return check_memory(ctx, &pool, *memory);
 }
 
@@ -482,7 +480,7 @@ static scant_status plot(scant__arena *arena, const scant_evidence *evidence,
         return scant__fail(ctx, SCANT_EINPUT,
                            "%s: has %zu rows, but the picks are of a pool of %zu",
                            scant_array_name(pool.features), pool.n, picks->rows);
-    size_t need = la_size_add(ctx->used, plot_memory(ctx, &pool, picks->count));
+    size_t need = size_add(ctx->used, plot_memory(ctx, &pool, picks->count));
     TRY(check_memory(ctx, &pool, need));
     TRY(select_pool_read(arena, &pool));
     TRY(scene_rows(arena, &pool, &s));

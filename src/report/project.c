@@ -228,21 +228,21 @@ static size_t work_memory(const select_pool *pool, size_t count, unsigned thread
 }
 
 static size_t doubles_cost(size_t count) {
-    return scant__alloc_cost(la_size_add(la_size_mul(count, sizeof(double)), 64));
+    return scant__alloc_cost(size_add(size_mul(count, sizeof(double)), 64));
 }
 
 size_t report_project_memory(const select_pool *pool, size_t count, unsigned threads) {
     size_t d = pool->d, scan = select_features_memory(pool, threads);
     if (d <= 2) return scan;
-    size_t own = la_size_add(doubles_cost(d), doubles_cost(2 * d));
-    own = la_size_add(own, doubles_cost(rows_used(pool)));
-    own = la_size_add(own, scant__alloc_cost(work_memory(pool, count, threads)));
+    size_t own = size_add(doubles_cost(d), doubles_cost(2 * d));
+    own = size_add(own, doubles_cost(rows_used(pool)));
+    own = size_add(own, scant__alloc_cost(work_memory(pool, count, threads)));
     if (is_wide(d)) {
-        own = la_size_add(own, doubles_cost(la_size_mul(d, BLOCK)));
-        own = la_size_add(own, doubles_cost(la_size_mul(d, BLOCK + 1)));
+        own = size_add(own, doubles_cost(size_mul(d, BLOCK)));
+        own = size_add(own, doubles_cost(size_mul(d, BLOCK + 1)));
     } else {
-        own = la_size_add(own, doubles_cost(d * d + d));
-        own = la_size_add(own, doubles_cost(la_eigh_room(d, true)));
+        own = size_add(own, doubles_cost(d * d + d));
+        own = size_add(own, doubles_cost(la_eigh_room(d, true)));
     }
     return scan > own ? scan : own;
 }

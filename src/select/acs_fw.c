@@ -89,8 +89,8 @@ static scant_status scan_block(void *arg, size_t block, unsigned worker,
     double *cross = (double *)(void *)room, *raw = cross + c->scan_rows;
     double norm = 1 / sqrt((double)c->width);
     select_beliefs beliefs;
-    TRY(select_beliefs_read(pool, first, count, raw + c->scan_rows * pool->c, &beliefs,
-                            fault));
+    TRY(select_beliefs_read(pool, first, count, false, raw + c->scan_rows * pool->c,
+                            &beliefs, fault));
     size_t from = place_of(c, first), to = place_of(c, first + count);
     for (size_t s = 0; s < c->width && from < to; s++) {
         const void *rows = select_sample_rows(&view, s, first, count, raw);
@@ -243,17 +243,17 @@ static void acs_plan(const select_req *req, scant_plan *plan) {
     enum { BLOCKS = 14, OVERHEAD = 256 };
     const select_pool *pool = &req->pool;
     size_t n = pool->available, width = width_of(req), threads = req->ctx->threads;
-    size_t row = la_size_mul(width, sizeof(double)) + 2 * sizeof(size_t);
-    size_t all = la_size_mul(n, row + 3 * sizeof(double)), scan, cap = req->ctx->cap;
-    all = la_size_add(all, (n / block_of(width) + 1 + plan->batch) * sizeof(la_scored));
-    all = la_size_add(all, 3 * width * sizeof(double) + BLOCKS * OVERHEAD);
-    plan->memory = la_size_add(plan->memory, all);
+    size_t row = size_mul(width, sizeof(double)) + 2 * sizeof(size_t);
+    size_t all = size_mul(n, row + 3 * sizeof(double)), scan, cap = req->ctx->cap;
+    all = size_add(all, (n / block_of(width) + 1 + plan->batch) * sizeof(la_scored));
+    all = size_add(all, 3 * width * sizeof(double) + BLOCKS * OVERHEAD);
+    plan->memory = size_add(plan->memory, all);
     size_t rows = SCAN_BYTES / (8 * (pool->c + 1)) + 1;
     rows = rows < SCAN_ROWS ? rows : SCAN_ROWS;
     while ((scan = threads * scan_room(pool, rows)),
            rows > 1 && (plan->memory > cap || scan > cap - plan->memory))
         rows /= 2;
-    plan->memory = la_size_add(plan->memory, scan);
+    plan->memory = size_add(plan->memory, scan);
     plan->block_rows = rows;
     plan->blocks = (pool->n + rows - 1) / rows;
     plan->passes = 1;
@@ -269,7 +269,7 @@ static scant_status prepare(coreset *c) {
     c->blocks = (n + c->block - 1) / c->block;
     c->rows = scant__arena_alloc(arena, n, sizeof *c->rows);
     c->held = scant__arena_alloc(arena, n, sizeof *c->held);
-    c->vectors = scant__arena_alloc(arena, n, la_size_mul(width, sizeof(double)));
+    c->vectors = scant__arena_alloc(arena, n, size_mul(width, sizeof(double)));
     c->size = scant__arena_alloc(arena, n, sizeof *c->size);
     c->score = scant__arena_alloc(arena, n, sizeof *c->score);
     c->weight = scant__arena_zalloc(arena, n, sizeof *c->weight);

@@ -135,7 +135,7 @@ static int add_number(char *out, size_t size, double x) {
 }
 
 static scant_status write_state(select_req *req, const bandit *b) {
-    size_t room = la_size_add(HEAD, la_size_mul(b->n_picked, ENTRY)), used;
+    size_t room = size_add(HEAD, size_mul(b->n_picked, ENTRY)), used;
     char *text = scant__arena_alloc(req->arena, room, 1), p[32], w[ARMS][32];
     if (!text) return SCANT_ENOMEM;
     add_number(p, sizeof p, b->p);
@@ -229,13 +229,13 @@ static void albl_plan(const select_req *req, scant_plan *plan) {
     unsigned threads = req->ctx->threads;
     enum { BLOCKS = 8, OVERHEAD = 256, OPTION = 512 };
     size_t kept = BLOCKS * OVERHEAD + OPTION;
-    kept = la_size_add(kept, la_size_mul(pool->n, sizeof(double)));
-    kept = la_size_add(kept, la_size_mul(pool->c, sizeof(double)));
+    kept = size_add(kept, size_mul(pool->n, sizeof(double)));
+    kept = size_add(kept, size_mul(pool->c, sizeof(double)));
     /* a state names at most all rows; what it holds is as long as its text at least */
-    size_t rows = la_size_add(req->state_size / sizeof "[0,1]", plan->batch);
+    size_t rows = size_add(req->state_size / sizeof "[0,1]", plan->batch);
     rows = rows < pool->n ? rows : pool->n;
-    kept = la_size_add(kept, 2 * la_size_add(HEAD, la_size_mul(rows, ENTRY)));
-    plan->memory = la_size_add(plan->memory, kept);
+    kept = size_add(kept, 2 * size_add(HEAD, size_mul(rows, ENTRY)));
+    plan->memory = size_add(plan->memory, kept);
     size_t check = select_features_memory(pool, threads);
     size_t check_p = select_probs_check_memory(pool, threads);
     check = plan->memory + (check > check_p ? check : check_p);

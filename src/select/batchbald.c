@@ -83,7 +83,7 @@ static scant_status scan_block(void *arg, size_t block, unsigned worker,
     select_beliefs beliefs;
     size_t first = block * g->scan_rows, rest = pool->n - first;
     size_t count = rest < g->scan_rows ? rest : g->scan_rows;
-    TRY(select_beliefs_read(pool, first, count,
+    TRY(select_beliefs_read(pool, first, count, true,
                             g->room + worker * select_beliefs_room(pool, g->scan_rows),
                             &beliefs, fault));
     g->offs[worker] = fmax(g->offs[worker], beliefs.off);
@@ -346,23 +346,23 @@ static size_t own_memory(const select_req *req, size_t batch) {
     enum { BLOCKS = 10, OVERHEAD = 256 };
     size_t row = 2 * sizeof(double) + 1;
     size_t wave = sizeof(la_scored) + sizeof(size_t) + JOINT_PARTS * sizeof(double);
-    size_t bytes = la_size_add(la_size_mul(req->pool.n, row), WAVE * wave);
-    bytes = la_size_add(bytes, req->ctx->threads * sizeof(double));
-    return la_size_add(bytes, batch * sizeof(la_scored) + BLOCKS * OVERHEAD);
+    size_t bytes = size_add(size_mul(req->pool.n, row), WAVE * wave);
+    bytes = size_add(bytes, req->ctx->threads * sizeof(double));
+    return size_add(bytes, batch * sizeof(la_scored) + BLOCKS * OVERHEAD);
 }
 
 static void batchbald_plan(const select_req *req, scant_plan *plan) {
     const select_pool *pool = &req->pool;
     size_t limit = (size_t)select_option(req, "mc"), threads = req->ctx->threads;
     size_t rows = SCAN_BYTES / (8 * (pool->c + 1)) + 1, cap = req->ctx->cap, scan;
-    plan->memory = la_size_add(plan->memory, own_memory(req, plan->batch));
-    plan->memory = la_size_add(plan->memory,
-                               joint_memory(pool, limit, plan->batch, req->ctx->threads));
+    plan->memory = size_add(plan->memory, own_memory(req, plan->batch));
+    plan->memory =
+        size_add(plan->memory, joint_memory(pool, limit, plan->batch, req->ctx->threads));
     rows = rows < SCAN_ROWS ? rows : SCAN_ROWS;
     while ((scan = threads * select_beliefs_room(pool, rows)),
            rows > 1 && (plan->memory > cap || scan > cap - plan->memory))
         rows /= 2;
-    plan->memory = la_size_add(plan->memory, scan);
+    plan->memory = size_add(plan->memory, scan);
     plan->block_rows = rows;
     plan->blocks = (pool->n + rows - 1) / rows;
     plan->passes = 1;

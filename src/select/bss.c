@@ -315,9 +315,6 @@ static scant_status bss_select(select_req *req) {
     return SCANT_OK;
 }
 
-static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
-static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
-
 static size_t plan_memory(const select_req *req, size_t batch, size_t monomials) {
     enum { SPARE = 4096 }; /* the arena's and the allocator's */
     const select_pool pool = pool_of(req);
@@ -329,7 +326,7 @@ static size_t plan_memory(const select_req *req, size_t batch, size_t monomials)
     la_view plain = {.h = &x, .m = n}, view = {.h = &f, .m = n};
     if (poly) f.d = monomials;
     if (constant) view.bias = select_option(req, "bias");
-    size_t dim = lesser(most_dimensions(batch), lesser(la_view_width(&view), n));
+    size_t dim = size_min(most_dimensions(batch), size_min(la_view_width(&view), n));
     size_t kept = sizeof(bss) + SPARE + batch * sizeof(la_scored);
     if (n < pool.n) kept += n * sizeof(size_t);
     if (poly) kept += select_monomials_memory(monomials);
@@ -338,9 +335,9 @@ static size_t plan_memory(const select_req *req, size_t batch, size_t monomials)
         poly ? n * sizeof(double) + la_kron_norms_memory(&plain, threads) : 0;
     size_t building = la_basis_memory(&view, dim, threads);
     size_t drawing =
-        la_size_add(la_basis_memory_kept(&view, dim), la_barrier_memory(&view, dim));
-    size_t most = greater(greater(reading, scaling), greater(building, drawing));
-    return la_size_add(kept, most);
+        size_add(la_basis_memory_kept(&view, dim), la_barrier_memory(&view, dim));
+    size_t most = size_max(size_max(reading, scaling), size_max(building, drawing));
+    return size_add(kept, most);
 }
 
 static void bss_plan(const select_req *req, scant_plan *plan) {
@@ -349,7 +346,7 @@ static void bss_plan(const select_req *req, scant_plan *plan) {
     plan->blocks = req->pool.n / LA_BLOCK + 1;
     plan->passes = is_poly(req) ? 4 : 3;
     if (monomials > MOST_FUNCTIONS) return; /* it will be refused */
-    plan->memory = la_size_add(plan->memory, plan_memory(req, plan->batch, monomials));
+    plan->memory = size_add(plan->memory, plan_memory(req, plan->batch, monomials));
 }
 
 static const scant_option options[] = {

@@ -46,15 +46,13 @@ static scant_status way(select_req *req, unsigned given, unsigned *needs) {
 }
 
 static size_t gradient_size(const la_view *v) {
-    return la_size_mul(la_view_width(v), v->a ? v->a->d : 1);
+    return size_mul(la_view_width(v), v->a ? v->a->d : 1);
 }
-
-static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
 
 static size_t work_memory(const la_view *v, unsigned threads) {
     size_t sums = v->a ? la_kron_sum_memory(v, threads) : la_sums_memory(v, threads);
-    return greater(
-        sums, greater(la_kron_norms_memory(v, threads), la_kron_dots_memory(v, threads)));
+    return size_max(sums, size_max(la_kron_norms_memory(v, threads),
+                                   la_kron_dots_memory(v, threads)));
 }
 
 /* How gradients are served, before they are read. */
@@ -90,13 +88,13 @@ static void dynamic_plan(const select_req *req, scant_plan *plan) {
     look(req, &d);
     enum { BLOCKS = 8, OVERHEAD = 256 };
     size_t check = select_features_memory(d.features.pool, threads);
-    if (pool->probs) check = greater(check, select_probs_check_memory(pool, threads));
-    size_t held = la_size_add(work_memory(&d.all, threads), BLOCKS * OVERHEAD);
-    held = la_size_add(held, la_size_mul(gradient_size(&d.all), sizeof(double)));
-    held = la_size_add(held, la_size_mul(pool->n, 2 * sizeof(double)));
-    held = la_size_add(held, la_size_mul(pool->labelled + 1, sizeof(size_t)));
-    held = la_size_add(held, la_size_mul(plan->batch, sizeof(la_scored)));
-    plan->memory = la_size_add(plan->memory, greater(held, check));
+    if (pool->probs) check = size_max(check, select_probs_check_memory(pool, threads));
+    size_t held = size_add(work_memory(&d.all, threads), BLOCKS * OVERHEAD);
+    held = size_add(held, size_mul(gradient_size(&d.all), sizeof(double)));
+    held = size_add(held, size_mul(pool->n, 2 * sizeof(double)));
+    held = size_add(held, size_mul(pool->labelled + 1, sizeof(size_t)));
+    held = size_add(held, size_mul(plan->batch, sizeof(la_scored)));
+    plan->memory = size_add(plan->memory, size_max(held, check));
     plan->block_rows = LA_BLOCK;
     plan->blocks = pool->n / LA_BLOCK + 1;
     plan->passes = 3;

@@ -24,14 +24,12 @@ enum {
 };
 static const double DROP = 1e-3, LN2 = 0.693147180559945309417;
 
-static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
-static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
 static size_t over(size_t a, size_t b) { return a / b + (a % b != 0); }
 
 /* ---- memory ----------------------------------------------------------------------- */
 
 static size_t group_of(const select_pool *pool) {
-    return greater(1, GROUP_COLUMNS / pool->c);
+    return size_max(1, GROUP_COLUMNS / pool->c);
 }
 
 /* A worker's room, in doubles: panels, entropies under each sample, a row, sums. */
@@ -45,9 +43,9 @@ static size_t panels_of(const select_pool *pool, size_t rows) {
 
 static size_t desk_bytes(const select_pool *pool) {
     size_t group = group_of(pool), panels = panels_of(pool, group), m = pool->m;
-    size_t doubles = la_size_mul(panels * LA_PANEL, m + 1);
-    doubles = la_size_add(doubles, la_size_mul(m, group + pool->c));
-    return la_size_add(la_size_mul(doubles, sizeof(double)), 63) / 64 * 64;
+    size_t doubles = size_mul(panels * LA_PANEL, m + 1);
+    doubles = size_add(doubles, size_mul(m, group + pool->c));
+    return size_add(size_mul(doubles, sizeof(double)), 63) / 64 * 64;
 }
 
 static desk desk_of(const joint *j, unsigned worker) {
@@ -60,7 +58,7 @@ static desk desk_of(const joint *j, unsigned worker) {
 }
 
 static size_t drawn_of(const select_pool *pool, size_t limit) {
-    return la_size_mul(pool->m, greater(1, limit / pool->m));
+    return size_mul(pool->m, size_max(1, limit / pool->m));
 }
 
 /* The most strings there are at once: of the listed sets the largest one that is needed,
@@ -68,25 +66,25 @@ static size_t drawn_of(const select_pool *pool, size_t limit) {
 static size_t capacity_of(const select_pool *pool, size_t limit, size_t batch) {
     size_t listed = 1;
     for (size_t k = 1; k < batch; k++) {
-        if (listed > limit / pool->c) return greater(listed, drawn_of(pool, limit));
+        if (listed > limit / pool->c) return size_max(listed, drawn_of(pool, limit));
         listed *= pool->c;
     }
     return listed;
 }
 
-static size_t merged_of(size_t count) { return greater(MERGED, count / MERGE); }
+static size_t merged_of(size_t count) { return size_max(MERGED, count / MERGE); }
 
 size_t joint_memory(const select_pool *pool, size_t limit, size_t batch,
                     unsigned threads) {
     enum { BLOCKS = 12, OVERHEAD = 256 };
     size_t m = pool->m, capacity = capacity_of(pool, limit, batch);
-    size_t merged = merged_of(capacity), weights = la_size_mul(m, sizeof(double));
-    size_t all = la_size_mul(la_size_add(capacity, merged + JOINT_PARTS + 1), weights);
-    all = la_size_add(all, la_size_mul(capacity, sizeof(size_t) + sizeof(double)));
-    all = la_size_add(all, la_size_mul(merged, sizeof(void *) + sizeof(double)));
-    all = la_size_add(all, la_size_mul(weights, 2 * pool->c));
-    all = la_size_add(all, la_size_mul(threads, desk_bytes(pool)));
-    return la_size_add(all, batch * sizeof(size_t) + BLOCKS * OVERHEAD);
+    size_t merged = merged_of(capacity), weights = size_mul(m, sizeof(double));
+    size_t all = size_mul(size_add(capacity, merged + JOINT_PARTS + 1), weights);
+    all = size_add(all, size_mul(capacity, sizeof(size_t) + sizeof(double)));
+    all = size_add(all, size_mul(merged, sizeof(void *) + sizeof(double)));
+    all = size_add(all, size_mul(weights, 2 * pool->c));
+    all = size_add(all, size_mul(threads, desk_bytes(pool)));
+    return size_add(all, batch * sizeof(size_t) + BLOCKS * OVERHEAD);
 }
 
 /* Listed strings are one part, and their sums of weights are known. */
@@ -96,7 +94,7 @@ static void be_listed(const select_pool *pool, joint_set *set) {
 }
 
 static bool allocate(joint *j, scant__arena *arena) {
-    size_t weights = la_size_mul(j->pool->m, sizeof(double)), c = j->pool->c;
+    size_t weights = size_mul(j->pool->m, sizeof(double)), c = j->pool->c;
     size_t merged = merged_of(j->capacity);
     j->all.weight = scant__arena_alloc(arena, j->capacity, weights);
     j->all.share = scant__arena_alloc(arena, JOINT_PARTS, weights);
@@ -172,11 +170,11 @@ static void pack(const evaluation *e, size_t first, size_t count, const desk *d)
 /* Entropies of the strings from..to-1 with each label of the rows packed: into d->sum. */
 static void add_strings(const joint_set *set, size_t m, size_t from, size_t to,
                         size_t panels, const desk *d) {
-    size_t step = greater(32, BLOCK_BYTES / (m * sizeof(double)));
+    size_t step = size_max(32, BLOCK_BYTES / (m * sizeof(double)));
     memset(d->sum, 0, panels * LA_PANEL * sizeof *d->sum);
     for (size_t t = from; t < to; t += step)
         for (size_t p = 0; p < panels; p++)
-            la_joint_bits(set->weight + t * m, lesser(step, to - t), m,
+            la_joint_bits(set->weight + t * m, size_min(step, to - t), m,
                           d->panels + p * m * LA_PANEL, d->sum + p * LA_PANEL);
 }
 
@@ -186,7 +184,7 @@ static void evaluate_group(const evaluation *e, size_t first, size_t count,
     size_t m = e->j->pool->m, c = e->j->pool->c, panels = panels_of(e->j->pool, count);
     pack(e, first, count, d);
     for (size_t p = e->first; p < e->end; p++) {
-        size_t from = p * set->part, to = lesser(from + set->part, set->count);
+        size_t from = p * set->part, to = size_min(from + set->part, set->count);
         add_strings(set, m, from, to, panels, d);
         for (size_t i = 0; i < count; i++) {
             double bits = 0, within = 0;
@@ -204,9 +202,9 @@ static scant_status evaluate_task(void *arg, size_t task, unsigned worker,
     const evaluation *e = arg;
     const desk d = desk_of(e->j, worker);
     size_t group = group_of(e->j->pool),
-           end = lesser((task + 1) * e->per_task, e->groups);
+           end = size_min((task + 1) * e->per_task, e->groups);
     for (size_t g = task * e->per_task; g < end; g++)
-        evaluate_group(e, g * group, lesser(group, e->count - g * group), &d);
+        evaluate_group(e, g * group, size_min(group, e->count - g * group), &d);
     return SCANT_OK;
 }
 
@@ -214,7 +212,7 @@ scant_status joint_evaluate(const joint *j, const joint_set *set, const size_t *
                             size_t count, size_t first, size_t end, double *value) {
     evaluation e = {
         j, set, rows, count, first, end, value, over(count, group_of(j->pool)), 0};
-    double strings = (double)(lesser(end * set->part, set->count) - first * set->part);
+    double strings = (double)(size_min(end * set->part, set->count) - first * set->part);
     double columns = (double)count * (double)j->pool->c;
     e.per_task = units_a_task(e.groups, columns * ((double)j->pool->m + LOG_WORK) *
                                             (strings + LOG_WORK));
@@ -241,7 +239,7 @@ static void find_nearest(const merging *g, size_t first, size_t count) {
         j->number[first + i] = 0;
     }
     for (size_t k = 0; k < g->middles; k += PIECE) {
-        size_t some = lesser(PIECE, g->middles - k);
+        size_t some = size_min(PIECE, g->middles - k);
         la_kernels_for(LA_F64)->dot(x, count, j->middle + k, some, m, dot);
         for (size_t i = 0; i < count; i++)
             for (size_t l = 0; l < some; l++) {
@@ -259,9 +257,9 @@ static scant_status merge_task(void *arg, size_t task, unsigned worker,
                                scant__fault *fault) {
     (void)worker, (void)fault;
     const merging *g = arg;
-    size_t end = lesser((task + 1) * g->per_task, g->j->all.count);
+    size_t end = size_min((task + 1) * g->per_task, g->j->all.count);
     for (size_t t = task * g->per_task; t < end; t += 4)
-        find_nearest(g, t, lesser(4, end - t));
+        find_nearest(g, t, size_min(4, end - t));
     return SCANT_OK;
 }
 
@@ -394,7 +392,7 @@ static scant_status draw_task(void *arg, size_t task, unsigned worker,
                               scant__fault *fault) {
     (void)worker, (void)fault;
     const drawing *d = arg;
-    size_t end = lesser((task + 1) * d->per_task, d->j->all.count);
+    size_t end = size_min((task + 1) * d->per_task, d->j->all.count);
     for (size_t t = task * d->per_task; t < end; t++) draw_on(d, t);
     return SCANT_OK;
 }
@@ -467,7 +465,7 @@ static void drop_told(joint *j) {
 
 static void cut(joint *j) {
     size_t m = j->pool->m;
-    j->all.part = greater(PART, over(j->drawn, 512) * 4);
+    j->all.part = size_max(PART, over(j->drawn, 512) * 4);
     j->all.parts = over(j->all.count, j->all.part);
     assert(j->all.parts <= JOINT_PARTS);
     memset(j->all.share, 0, j->all.parts * m * sizeof *j->all.share);

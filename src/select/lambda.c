@@ -34,10 +34,10 @@ static scant_status turn_block(void *arg, size_t block, unsigned worker,
 
 static size_t turn_memory(const la_view *view) {
     enum { SPARE = 2048 };
-    size_t wide = la_size_mul(view->m, la_view_width(view));
-    size_t all = la_size_add(wide, la_triangle_room(view->m));
-    all = la_size_mul(la_size_add(all, 1), sizeof(double));
-    return la_size_add(all, la_size_add(la_view_raw(view), SPARE));
+    size_t wide = size_mul(view->m, la_view_width(view));
+    size_t all = size_add(wide, la_triangle_room(view->m));
+    all = size_mul(size_add(all, 1), sizeof(double));
+    return size_add(all, size_add(la_view_raw(view), SPARE));
 }
 
 /* out (n, n): rows with the inner products of the view's. */
@@ -47,7 +47,7 @@ static scant_status turn(scant_ctx *ctx, const la_view *view, double *out) {
     turn_job job = {.view = view};
     TRY(la_fits(ctx, width));
     scant__arena_init(&room, ctx);
-    job.wide = scant__arena_alloc(&room, la_size_mul(n, width), sizeof(double));
+    job.wide = scant__arena_alloc(&room, size_mul(n, width), sizeof(double));
     job.room = scant__arena_alloc(&room, la_triangle_room(n), sizeof(double));
     job.raw = scant__arena_alloc(&room, la_view_raw(view) + 1, 1);
     scant_status s = job.wide && job.room && job.raw ? SCANT_OK : SCANT_ENOMEM;
@@ -63,7 +63,7 @@ static scant_status start_rows(select_req *req, double bias, select_lambda *s) {
     select_feature_rows(&s->features, &s->h);
     s->view = (la_view){.h = &s->h, .bias = bias, .m = n};
     if (!is_wide(req)) return SCANT_OK;
-    double *rows = scant__arena_alloc(req->arena, la_size_mul(n, n), sizeof *rows);
+    double *rows = scant__arena_alloc(req->arena, size_mul(n, n), sizeof *rows);
     if (!rows) return SCANT_ENOMEM;
     TRY(turn(req->ctx, &s->view, rows));
     s->h = (la_rows){.n = n, .d = n, .type = LA_F64, .base = rows};
@@ -88,8 +88,6 @@ static void widest_make(const select_req *req, bool turned, widest *w) {
     la_kernel_of_features(&w->view, &w->kernel);
 }
 
-static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
-
 /* Of the turned rows, and of turning them. */
 static size_t wide_memory(const select_req *req, size_t *turning) {
     size_t n = req->pool.n;
@@ -98,7 +96,7 @@ static size_t wide_memory(const select_req *req, size_t *turning) {
     if (!is_wide(req)) return 0;
     widest_make(req, false, &w);
     *turning = turn_memory(&w.view);
-    return scant__alloc_cost(la_size_mul(n, la_size_mul(n, sizeof(double))));
+    return scant__alloc_cost(size_mul(n, size_mul(n, sizeof(double))));
 }
 
 void select_lambda_plan(const select_req *req, size_t b, size_t sets, size_t want,
@@ -113,15 +111,15 @@ void select_lambda_plan(const select_req *req, size_t b, size_t sets, size_t wan
     widest_make(req, is_wide(req), &w);
     task.kernel = &w.kernel;
     size_t width = la_view_width(&w.view);
-    size_t basis = la_size_mul(la_size_mul(width, width + 1), sizeof(double));
+    size_t basis = size_mul(size_mul(width, width + 1), sizeof(double));
     size_t settle = la_lambda_settle_memory(&task, threads);
-    size_t engine = la_size_add(la_lambda_memory(&task, threads), basis);
-    engine = la_size_add(engine, la_lambda_best_memory(sets, want));
+    size_t engine = size_add(la_lambda_memory(&task, threads), basis);
+    engine = size_add(engine, la_lambda_best_memory(sets, want));
     /* one after the other */
-    size_t most = greater(select_features_memory(pool, threads), turning);
-    most = la_size_add(rows, greater(most, greater(settle, engine)));
-    most = la_size_add(most, scant__alloc_cost((pool->labelled + 1) * sizeof(size_t)));
-    plan->memory = la_size_add(plan->memory, la_size_add(most, SPARE));
+    size_t most = size_max(select_features_memory(pool, threads), turning);
+    most = size_add(rows, size_max(most, size_max(settle, engine)));
+    most = size_add(most, scant__alloc_cost((pool->labelled + 1) * sizeof(size_t)));
+    plan->memory = size_add(plan->memory, size_add(most, SPARE));
     plan->block_rows = pool->n < LA_BLOCK ? pool->n : LA_BLOCK;
     plan->blocks = (pool->n + plan->block_rows - 1) / plan->block_rows;
     plan->passes = 3; /* the check, the rank, the sets */
@@ -133,8 +131,8 @@ size_t select_lambda_another(const select_req *req, size_t more, size_t open) {
     widest w;
     widest_make(req, is_wide(req), &w);
     task.kernel = &w.kernel;
-    return la_size_add(la_lambda_memory(&task, req->ctx->threads),
-                       la_lambda_best_memory(open, 1));
+    return size_add(la_lambda_memory(&task, req->ctx->threads),
+                    la_lambda_best_memory(open, 1));
 }
 
 /* ---- the call ---------------------------------------------------------------------- */

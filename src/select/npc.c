@@ -206,7 +206,7 @@ static void npc_plan(const select_req *req, scant_plan *plan) {
         size_t others = most_others(pool->available);
         plan->memory += refine_memory(req, req->batch);
         plan->memory =
-            la_size_add(plan->memory, select_lambda_another(req, req->batch, others));
+            size_add(plan->memory, select_lambda_another(req, req->batch, others));
     }
     select_lambda_plan(req, req->batch, count_batches(req), 1, plan);
 }

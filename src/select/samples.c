@@ -72,7 +72,8 @@ static double difference(double entropy, double within) {
 }
 
 scant_status select_beliefs_read(const select_pool *pool, size_t first, size_t count,
-                                 void *room, select_beliefs *out, scant__fault *fault) {
+                                 bool disagreement, void *room, select_beliefs *out,
+                                 scant__fault *fault) {
     size_t m = pool->m, c = pool->c, size = count * c;
     const select_pool view = select_samples_view(pool);
     const la_kernels *k = la_kernels_for(select_probs_type(&view));
@@ -84,13 +85,15 @@ scant_status select_beliefs_read(const select_pool *pool, size_t first, size_t c
         select_probs_block block;
         TRY(select_probs_read(&view, SELECT_TOP, s * pool->n + first, count, d.raw,
                               d.stat, &block, fault));
-        k->exact_entropy(block.rows, count, c, d.out.entropy);
         k->gather(block.rows, size, grid, d.out.mean, d.fine);
+        for (size_t i = 0; i < count; i++)
+            d.out.off = fmax(d.out.off, fabs(d.stat[i].sum - 1));
+        if (!disagreement) continue;
+        k->exact_entropy(block.rows, count, c, d.out.entropy);
         for (size_t i = 0; i < count; i++) {
             double h = d.out.entropy[i], part = (h + entropy_grid) - entropy_grid;
             d.out.within[i] += part;
             d.within_fine[i] += h - part;
-            d.out.off = fmax(d.out.off, fabs(d.stat[i].sum - 1));
         }
     }
     for (size_t i = 0; i < size; i++)
@@ -101,5 +104,6 @@ scant_status select_beliefs_read(const select_pool *pool, size_t first, size_t c
         d.out.information[i] = difference(d.out.entropy[i], d.out.within[i]);
     }
     *out = d.out;
+    if (!disagreement) out->within = out->information = NULL;
     return SCANT_OK;
 }

@@ -19,9 +19,11 @@ typedef struct select_beliefs {
 } select_beliefs;
 
 /* Reads rows of all samples once and checks them. room: of select_beliefs_room() bytes;
- * out lies in it. */
+ * out lies in it. Unless disagreement is wanted, within and information are NULL: they
+ * take a logarithm a number. */
 scant_status select_beliefs_read(const select_pool *pool, size_t first, size_t count,
-                                 void *room, select_beliefs *out, scant__fault *fault);
+                                 bool disagreement, void *room, select_beliefs *out,
+                                 scant__fault *fault);
 size_t select_beliefs_room(const select_pool *pool, size_t rows);
 
 /* Rows of one sample in select_probs_type() of the view that serves them: where they lie,

@@ -125,7 +125,8 @@ static scant_status scan_rows(const scan_job *job, worker_room *room, size_t fir
         TRY(select_features_norms(pool, first, count, room->features, room->norm, fault));
     if (pool->samples) {
         select_beliefs beliefs;
-        TRY(select_beliefs_read(pool, first, count, room->beliefs, &beliefs, fault));
+        TRY(select_beliefs_read(pool, first, count, true, room->beliefs, &beliefs,
+                                fault));
         block.information = beliefs.information;
     }
     job->score(&block, room->score);

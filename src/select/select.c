@@ -162,9 +162,9 @@ static scant_status box_fill(const select_req *req, picks_box *box) {
     if (req->count) memcpy(items, req->picks, req->count * sizeof *items);
     if (req->n_info) memcpy(figures, req->info, req->n_info * sizeof *figures);
     for (size_t k = 0; k < info->n_options; k++) {
-        const char *text = req->values[k].text, *how = info->options[k].otherwise;
-        char *value = scant__arena_strdup(arena, text ? text : how);
-        if (!value) return SCANT_ENOMEM;
+        const char *text = req->values[k].text;
+        char *value = text ? scant__arena_strdup(arena, text) : NULL;
+        if (text && !value) return SCANT_ENOMEM;
         settings[k] = (scant_setting){info->options[k].key, value};
     }
     box->picks = (scant_picks){.strategy = info->name,

@@ -48,11 +48,11 @@ static void shape(sparse *s, double *numbers) {
                        .a = is_posterior(s) ? NULL : &s->a,
                        .bias = bias * s->scale,
                        .m = s->n};
-    s->size = la_size_mul(la_view_width(&s->all), s->all.a ? s->all.a->d : 1);
+    s->size = size_mul(la_view_width(&s->all), s->all.a ? s->all.a->d : 1);
 }
 
 static size_t doubles(size_t rows, size_t width) {
-    return la_size_mul(la_size_mul(rows, width), sizeof(double));
+    return size_mul(size_mul(rows, width), sizeof(double));
 }
 
 static size_t work_memory(const sparse *s) {
@@ -76,7 +76,7 @@ static size_t read_rows(const sparse *s) {
 static size_t read_room(const sparse *s) {
     const select_pool *pool = &s->req->pool;
     size_t rows = read_rows(s);
-    if (is_posterior(s)) return doubles(rows + 2, la_size_mul(pool->m, pool->c));
+    if (is_posterior(s)) return doubles(rows + 2, size_mul(pool->m, pool->c));
     size_t each = sizeof(la_rowstat) + sizeof(void *) + sizeof(double);
     return rows * each + doubles(rows, pool->c) + la_rows_point_scratch(&s->h, rows);
 }
@@ -86,13 +86,14 @@ static size_t open_memory(const sparse *s) {
     unsigned threads = s->req->ctx->threads;
     size_t list = s->n < pool->n ? s->n * sizeof(size_t) : 0;
     size_t matrix = doubles(s->n, is_posterior(s) ? pool->m : pool->c);
-    size_t vectors = la_size_add(doubles(s->n, 2), doubles(s->size, 2));
+    size_t vectors = size_add(doubles(s->n, 2), doubles(s->size, 2));
     size_t batch = s->b * (2 * sizeof(double) + sizeof(size_t));
-    size_t check = select_probs_check_memory(pool, threads) + doubles(pool->c, 1);
+    size_t check = size_add(select_probs_check_memory(pool, threads),
+                            select_temperature_memory(pool, threads));
     if (pool->features) check += select_features_memory(pool, threads);
-    size_t all = la_size_add(la_size_add(list, matrix), la_size_add(vectors, batch));
-    all = la_size_add(all, la_size_add(work_memory(s), threads * read_room(s)));
-    return la_size_add(all, la_size_add(check, SPARE));
+    size_t all = size_add(size_add(list, matrix), size_add(vectors, batch));
+    all = size_add(all, size_add(work_memory(s), threads * read_room(s)));
+    return size_add(all, size_add(check, SPARE));
 }
 
 static void begin(const select_req *req, sparse_needs needs, sparse *s) {
@@ -110,7 +111,7 @@ void sparse_plan(const select_req *req, sparse_needs needs, scant_plan *plan, sp
     if (s->n < req->pool.n) s->rows = &no_row;
     if (req->pool.features) select_features_guess(&req->pool, false, &s->features);
     shape(s, &no_number);
-    plan->memory = la_size_add(plan->memory, open_memory(s));
+    plan->memory = size_add(plan->memory, open_memory(s));
     plan->block_rows = LA_BLOCK;
     plan->blocks = (req->pool.n + LA_BLOCK - 1) / LA_BLOCK;
     plan->passes = 3; /* checks, measures, the sum of all */
@@ -127,7 +128,7 @@ static scant_status plan_again(select_req *req, sparse *s, double *numbers) {
     plan->memory -= open_memory(s);
     s->features = found;
     shape(s, numbers);
-    plan->memory = la_size_add(plan->memory, open_memory(s));
+    plan->memory = size_add(plan->memory, open_memory(s));
     return select_check_plan(req, plan);
 }
 
@@ -258,7 +259,7 @@ static scant_status allocate(sparse *s, double **numbers) {
         if (!s->rows) return SCANT_ENOMEM;
         select_pool_list_available(pool, s->rows);
     }
-    *numbers = scant__arena_alloc(arena, la_size_mul(s->n, width), sizeof(double));
+    *numbers = scant__arena_alloc(arena, size_mul(s->n, width), sizeof(double));
     s->variance = scant__arena_alloc(arena, s->n, 2 * sizeof(double));
     s->step = scant__arena_alloc(arena, s->b, 2 * sizeof(double));
     s->support = scant__arena_alloc(arena, s->b, sizeof *s->support);
@@ -294,7 +295,7 @@ scant_status sparse_open(select_req *req, sparse_needs needs, sparse *s) {
     shape(s, numbers);
     TRY(measure_all(s, numbers));
     TRY(la_work_init(&s->work, req->arena, work_memory(s)));
-    s->v = scant__arena_alloc(req->arena, la_size_mul(s->size, 2), sizeof *s->v);
+    s->v = scant__arena_alloc(req->arena, size_mul(s->size, 2), sizeof *s->v);
     if (!s->v) return SCANT_ENOMEM;
     s->image = s->v + s->size;
     s->alpha = select_option(req, "alpha");

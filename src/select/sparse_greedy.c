@@ -81,10 +81,10 @@ static void greedy_plan(const select_req *req, scant_plan *plan) {
     enum { SPARE = 2048 };
     sparse s;
     sparse_plan(req, la_lead_work, plan, &s);
-    size_t batch = la_size_mul(s.b, (STATES + 2) * sizeof(double));
-    size_t own = la_size_mul(la_size_add(s.n, s.size), sizeof(double));
-    plan->memory = la_size_add(plan->memory, la_size_add(la_lead_memory(&s.all), SPARE));
-    plan->memory = la_size_add(plan->memory, la_size_add(own, batch));
+    size_t batch = size_mul(s.b, (STATES + 2) * sizeof(double));
+    size_t own = size_mul(size_add(s.n, s.size), sizeof(double));
+    plan->memory = size_add(plan->memory, size_add(la_lead_memory(&s.all), SPARE));
+    plan->memory = size_add(plan->memory, size_add(own, batch));
     plan->passes += s.b / LA_LEAD_AHEAD + 1;
 }
 

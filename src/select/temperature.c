@@ -11,56 +11,86 @@
  */
 #include <math.h>
 
+#include "core/parfor.h"
 #include "data/array.h"
 #include "select/evidence.h"
 
 static const double COLDEST = 1e-2, HOTTEST = 1e2; /* bounds of T, and of 1/T */
 
+enum { ROWS = 256 }; /* of a block */
+
+/* The loss' first two derivatives in s, sums over rows. */
+typedef struct slope {
+    double first, second;
+} slope;
+
 typedef struct fit {
+    scant_ctx *ctx;
     const select_pool *pool;
-    size_t k;    /* rows to fit to */
-    double *row; /* C logits */
+    size_t k, blocks; /* rows to fit to */
+    double s;         /* where slopes are taken */
+    slope *part;      /* of each block */
+    double *rows;     /* C logits a worker */
 } fit;
 
-/* The loss' first two derivatives in s, means over rows. */
-static void slope(const fit *f, double s, double *first, double *second) {
+static scant_status slope_of_block(void *arg, size_t block, unsigned worker,
+                                   scant__fault *fault) {
+    (void)fault;
+    const fit *f = arg;
     const select_pool *pool = f->pool;
-    size_t c = pool->c;
-    *first = *second = 0;
-    for (size_t i = 0; i < f->k; i++) {
+    size_t c = pool->c, end = size_min((block + 1) * ROWS, f->k);
+    double *row = f->rows + worker * c;
+    slope sum = {0};
+    for (size_t i = block * ROWS; i < end; i++) {
         int64_t at;
         scant__array_read_i64(pool->calibrate_on, i, 1, &at);
         size_t y = (size_t)select_pool_label(pool, (size_t)at);
-        scant__array_read_f64(pool->calibrated, (size_t)at * c, c, f->row);
-        double top = f->row[la_argmax(f->row, c)], sum = 0, mean = 0, square = 0;
+        scant__array_read_f64(pool->calibrated, (size_t)at * c, c, row);
+        double top = row[la_argmax(row, c)], total = 0, mean = 0, square = 0;
         for (size_t j = 0; j < c; j++) {
-            double z = f->row[j] - top, p = exp(s * z);
-            sum += p, mean += p * z, square += p * z * z;
+            double z = row[j] - top, p = exp(f->s * z);
+            total += p, mean += p * z, square += p * z * z;
         }
-        mean /= sum;
-        *first += mean - (f->row[y] - top);
-        *second += fmax(0, square / sum - mean * mean);
+        mean /= total;
+        sum.first += mean - (row[y] - top);
+        sum.second += fmax(0, square / total - mean * mean);
     }
-    *first /= (double)f->k, *second /= (double)f->k;
+    f->part[block] = sum;
+    return SCANT_OK;
 }
 
-static double solve(const fit *f) {
+static scant_status slope_at(fit *f, double s, slope *out) {
+    f->s = s;
+    TRY(scant__parfor(f->ctx, "fitting the temperature", f->blocks, slope_of_block, f));
+    *out = (slope){0};
+    for (size_t i = 0; i < f->blocks; i++) {
+        out->first += f->part[i].first;
+        out->second += f->part[i].second;
+    }
+    return SCANT_OK;
+}
+
+static scant_status solve(fit *f, double *out) {
     enum { STEPS = 200 };
-    double low = COLDEST, high = HOTTEST, s = 1, first, second;
-    slope(f, low, &first, &second);
-    if (first >= 0) return low;
-    slope(f, high, &first, &second);
-    if (first <= 0) return high;
+    double low = COLDEST, high = HOTTEST, s = 1;
+    slope at;
+    *out = low;
+    TRY(slope_at(f, low, &at));
+    if (at.first >= 0) return SCANT_OK;
+    *out = high;
+    TRY(slope_at(f, high, &at));
+    if (at.first <= 0) return SCANT_OK;
     for (int i = 0; i < STEPS; i++) {
-        slope(f, s, &first, &second);
-        *(first > 0 ? &high : &low) = s;
-        double next = second > 0 ? s - first / second : low;
+        TRY(slope_at(f, s, &at));
+        *(at.first > 0 ? &high : &low) = s;
+        double next = at.second > 0 ? s - at.first / at.second : low;
         if (!(next > low && next < high)) next = (low + high) / 2;
         double step = fabs(next - s);
         s = next;
-        if (first == 0 || step < 1e-12 * s) break;
+        if (at.first == 0 || step < 1e-12 * s) break;
     }
-    return s;
+    *out = s;
+    return SCANT_OK;
 }
 
 static scant_status check_rows(scant_ctx *ctx, const select_pool *pool, size_t k) {
@@ -85,14 +115,27 @@ static scant_status check_rows(scant_ctx *ctx, const select_pool *pool, size_t k
     return SCANT_OK;
 }
 
+static size_t blocks_of(size_t k) { return k / ROWS + (k % ROWS != 0); }
+
+size_t select_temperature_memory(const select_pool *pool, unsigned threads) {
+    if (!pool->calibrate_on) return 0;
+    size_t parts =
+        size_mul(blocks_of(scant_array_shape(pool->calibrate_on)[0]), sizeof(slope));
+    size_t rows = size_mul(size_mul(threads, pool->c), sizeof(double));
+    return size_add(scant__alloc_cost(parts), scant__alloc_cost(rows));
+}
+
 scant_status select_temperature_fit(scant__arena *arena, select_pool *pool) {
     scant_ctx *ctx = arena->ctx;
+    double s;
     if (!pool->calibrate_on) return SCANT_OK;
-    fit f = {.pool = pool, .k = scant_array_shape(pool->calibrate_on)[0]};
+    fit f = {.ctx = ctx, .pool = pool, .k = scant_array_shape(pool->calibrate_on)[0]};
     TRY(check_rows(ctx, pool, f.k));
-    f.row = scant__arena_alloc(arena, pool->c, sizeof *f.row);
-    if (!f.row) return SCANT_ENOMEM;
-    double s = solve(&f);
+    f.blocks = blocks_of(f.k);
+    f.part = scant__arena_alloc(arena, f.blocks, sizeof *f.part);
+    f.rows = scant__arena_alloc(arena, size_mul(ctx->threads, pool->c), sizeof *f.rows);
+    if (!f.part || !f.rows) return SCANT_ENOMEM;
+    TRY(solve(&f, &s));
     pool->temperature = 1 / s;
     if (s == COLDEST || s == HOTTEST)
         scant__warn(ctx,

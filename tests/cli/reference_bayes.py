@@ -144,8 +144,8 @@ class FrankWolfe:
 
 # ---- judges -------------------------------------------------------------------------------
 
-# A gain in nats that the nine digits of a printed score do not show.
-UNSEEN = 1e-9
+# A gain in nats that counts as nothing: the rest is then by bald.
+UNSEEN = 2e-11
 
 
 def rounding(S):
@@ -179,7 +179,7 @@ def judge_batchbald(case, outcome, pool, batch, mc=10000):
             break  # rows that do not quite sum to 1 may tell more than there is to know
         if picks and best - before < UNSEEN:
             break  # the rest is by bald, as the call says
-        before = score
+        before = truth[i]
         tiny = strings(S, picks) @ S[:, i, :] / m
         slack = ((len(picks) + 1) * (unsure + SUMS) +
                  CLAMPED * ((tiny > 0) & (tiny < 1e-12)).sum())

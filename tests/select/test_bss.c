@@ -451,7 +451,7 @@ static void the_option_shows_the_basis_that_was_taken(void **state) {
     result r;
     run(&c, &r);
     assert_string_equal(setting(&r, "basis"), "features");
-    assert_string_equal(setting(&r, "epsilon"), "by the batch");
+    assert_null(setting(&r, "epsilon"));
     assert_string_equal(r.warned, "");
     end(&r);
     c.gradients = true;

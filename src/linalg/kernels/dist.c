@@ -57,14 +57,19 @@ INLINE void tile(const T *const *x, const T *const *y, size_t d, double *out, si
     }
 }
 
-/* All pairs: four rows and c centres at a time; the last rows one by one with many
- * centres, as it takes several chains to keep the machine busy. */
+/* All pairs: four rows and c centres at a time, of the last four centres two; the last
+ * rows one by one with many centres. It takes eight chains to keep the machine busy. */
 INLINE void pairs(const T *const *x, size_t nx, const T *const *y, size_t ny, size_t d,
                   double *out, const int c, const int differences) {
     size_t even = nx - nx % ROWS, j = 0;
-    for (; j + (size_t)c <= ny; j += (size_t)c)
-        for (size_t i = 0; i < even; i += ROWS)
+    for (; j + (size_t)c <= ny && (c < 3 || ny - j != 4); j += (size_t)c)
+        for (size_t i = 0; i < even; i += ROWS) {
+            if (j == 0 && i + 2 * ROWS <= even) fetch(x + i + ROWS, ROWS, d);
             tile(x + i, y + j, d, out + i * ny + j, ny, ROWS, c, differences);
+        }
+    for (; j + 2 <= ny; j += 2)
+        for (size_t i = 0; i < even; i += ROWS)
+            tile(x + i, y + j, d, out + i * ny + j, ny, ROWS, 2, differences);
     for (; j < ny; j++)
         for (size_t i = 0; i < even; i += ROWS)
             tile(x + i, y + j, d, out + i * ny + j, ny, ROWS, 1, differences);

@@ -17,11 +17,11 @@
 
 enum {
     ROWS = 4,
-    WIDE = 3,     /* classes at a time: 12 chains keep the machine busy */
-    NEAR = 2048,  /* doubles of the small matrix that are worked on together */
-    CLASSES = 16, /* and columns of a sum, likewise */
-    COLUMNS = 128,
-    APART = COLUMNS + 4
+    WIDE = 3,    /* classes at a time: 12 chains keep the machine busy */
+    NEAR = 2048, /* doubles of the small matrix that are worked on together */
+    TALL = 6,    /* classes of a sum that stay in registers, 8 columns wide */
+    CLASSES = 3 * TALL,
+    BATCH = 128 /* rows that pass by */
 };
 
 INLINE D4 spread4(double x) { return (D4){x, x, x, x}; }
@@ -80,9 +80,10 @@ INLINE void dot_rows(const T *const *x, size_t d, const double *a, size_t lda, s
                      const double *v, double *out, const int r) {
     size_t pitch = la_panel_pitch(d), k = 0;
     D4 total[ROWS] = {{0}};
-    for (; k + 3 <= c; k += 3)
+    for (; c - k >= 3 && c - k != 4; k += 3)
         dot_tile(x, d, a + k, lda, v + k * pitch, pitch, total, r, 3);
-    if (c - k == 2) dot_tile(x, d, a + k, lda, v + k * pitch, pitch, total, r, 2);
+    for (; c - k >= 2; k += 2)
+        dot_tile(x, d, a + k, lda, v + k * pitch, pitch, total, r, 2);
     if (c - k == 1) dot_tile(x, d, a + k, lda, v + k * pitch, pitch, total, r, 1);
     for (int i = 0; i < r; i++) out[i] += sum4(total[i]);
 }
@@ -96,58 +97,88 @@ void KERNEL(kron_dot)(const void *const *rows, size_t n, size_t d, const double 
     for (size_t k = 0; k < c; k += step) {
         size_t count = c - k < step ? c - k : step, i = 0;
         const double *v = panel + k * pitch;
-        for (; i + ROWS <= n; i += ROWS)
+        for (; i + ROWS <= n; i += ROWS) {
+            if (k == 0 && i + 2 * ROWS <= n) fetch(x + i + ROWS, ROWS, d);
             dot_rows(x + i, d, a + i * c + k, c, count, v, out + i, ROWS);
+        }
         for (; i < n; i++) dot_rows(x + i, d, a + i * c + k, c, count, v, out + i, 1);
     }
 }
 
 /* ---- sums ------------------------------------------------------------------------- */
 
-/* Columns j..j+4*wide-1 of all classes of a chunk; q: ROWS coefficients a class. */
-INLINE void add_columns(const T *const *x, const double *q, size_t c, size_t j,
-                        double *sum, const int wide) {
-    D4 h[ROWS][2];
-#pragma GCC unroll 4
-    for (int i = 0; i < ROWS; i++)
+/* Columns j..j+4*wide-1, or the last `count` < 4, of c classes: their sums stay in
+ * registers while all rows pass by. q: the rows' coefficients, `pitch` apart. */
+INLINE void add_tile(const T *const *x, size_t n, const double *q, size_t pitch, size_t j,
+                     size_t count, double *sum, size_t apart, const int c,
+                     const int wide) {
+    D4 acc[TALL][2] = {{{0}}};
+    size_t bytes = count < 4 ? count * sizeof(double) : sizeof(D4);
+#pragma GCC unroll 6
+    for (int k = 0; k < c; k++)
 #pragma GCC unroll 2
-        for (int w = 0; w < wide; w++) h[i][w] = keep(load_d(x[i] + j + 4 * w));
-    for (size_t k = 0; k < c; k++) {
-        double *at = sum + k * APART + j;
-        D4 m[2];
+        for (int w = 0; w < wide; w++)
+            memcpy(&acc[k][w], sum + (size_t)k * apart + j + 4 * w, bytes);
+    for (size_t i = 0; i < n; i++) {
+        D4 h[2];
 #pragma GCC unroll 2
-        for (int w = 0; w < wide; w++) m[w] = load_d4(at + 4 * w);
-#pragma GCC unroll 4
-        for (int i = 0; i < ROWS; i++) {
-            D4 s = spread4(q[k * ROWS + (size_t)i]);
+        for (int w = 0; w < wide; w++)
+            h[w] =
+                keep(count < 4 ? load_rest(x[i] + j, count) : load_d(x[i] + j + 4 * w));
+#pragma GCC unroll 6
+        for (int k = 0; k < c; k++) {
+            D4 s = spread4(q[i * pitch + (size_t)k]);
 #pragma GCC unroll 2
-            for (int w = 0; w < wide; w++) m[w] = fma_d(s, h[i][w], m[w]);
+            for (int w = 0; w < wide; w++) acc[k][w] = fma_d(s, h[w], acc[k][w]);
         }
+    }
+#pragma GCC unroll 6
+    for (int k = 0; k < c; k++)
 #pragma GCC unroll 2
-        for (int w = 0; w < wide; w++) memcpy(at + 4 * w, &m[w], sizeof m[w]);
+        for (int w = 0; w < wide; w++)
+            memcpy(sum + (size_t)k * apart + j + 4 * w, &acc[k][w], bytes);
+}
+
+INLINE void add_some(const T *const *x, size_t n, const double *q, size_t pitch, size_t j,
+                     size_t count, double *sum, size_t apart, size_t c, const int wide) {
+    switch (c) {
+    case 1:
+        add_tile(x, n, q, pitch, j, count, sum, apart, 1, wide);
+        break;
+    case 2:
+        add_tile(x, n, q, pitch, j, count, sum, apart, 2, wide);
+        break;
+    case 3:
+        add_tile(x, n, q, pitch, j, count, sum, apart, 3, wide);
+        break;
+    case 4:
+        add_tile(x, n, q, pitch, j, count, sum, apart, 4, wide);
+        break;
+    case 5:
+        add_tile(x, n, q, pitch, j, count, sum, apart, 5, wide);
+        break;
+    default:
+        add_tile(x, n, q, pitch, j, count, sum, apart, 6, wide);
     }
 }
 
-/* Adds n <= ROWS rows of `columns` numbers; missing ones have coefficients 0. */
-static void add_group(const T *const *x, size_t from, size_t columns, const double *a,
-                      size_t lda, size_t c, const double *s, size_t n, double *sum) {
-    double q[CLASSES * ROWS];
-    const T *row[ROWS];
-    size_t j = 0;
-    for (size_t i = 0; i < ROWS; i++) {
-        row[i] = x[i < n ? i : 0] + from;
-        for (size_t k = 0; k < c; k++)
-            q[k * ROWS + i] = i < n ? s[i] * a[i * lda + k] : 0;
-    }
-    for (; j + 8 <= columns; j += 8) add_columns(row, q, c, j, sum, 2);
-    if (j + 4 <= columns) add_columns(row, q, c, j, sum, 1), j += 4;
-    for (; j < columns; j++)
-        for (size_t k = 0; k < c; k++) {
-            D4 m = {sum[k * APART + j]};
-            for (size_t i = 0; i < ROWS; i++)
-                m = fma_d((D4){q[k * ROWS + i]}, (D4){(double)row[i][j]}, m);
-            sum[k * APART + j] = m[0];
+/* All columns of c <= CLASSES classes; rows are near enough to be read for every tile. */
+static void add_rows(const T *const *x, size_t n, size_t d, const double *q, size_t c,
+                     double *sum, size_t apart) {
+    size_t tiles = (c + TALL - 1) / TALL;
+    for (size_t j = 0, wide; j < d; j += wide) {
+        size_t rest = d - j;
+        wide = rest >= 8 ? 8 : rest >= 4 ? 4 : rest;
+        for (size_t k = 0, tile = 0, tall; tile < tiles; k += tall, tile++) {
+            tall = (c - k + tiles - tile - 1) / (tiles - tile);
+            if (wide == 8)
+                add_some(x, n, q + k, c, j, 8, sum + k * apart, apart, tall, 2);
+            else if (wide == 4)
+                add_some(x, n, q + k, c, j, 4, sum + k * apart, apart, tall, 1);
+            else
+                add_some(x, n, q + k, c, j, wide, sum + k * apart, apart, tall, 1);
         }
+    }
 }
 
 /* total_k += sum of s_i a_ik over n rows; 4 * wide classes. */
@@ -177,28 +208,22 @@ static void add_constant(const double *a, size_t lda, size_t c, const double *s,
     for (size_t k = 0; k < c; k++) sum[k * apart] += constant * total[k];
 }
 
-/* A chunk is worked on in a copy, whose rows do not lie a power of two apart: they would
- * share the few places of the nearest cache that such addresses have. */
 void KERNEL(kron_add)(const void *const *rows, size_t n, size_t d, const double *a,
                       size_t c, const double *s, double constant, double *sum,
                       size_t apart) {
     const T *const *x = (const T *const *)rows;
-    double near[CLASSES * APART];
+    double q[BATCH * CLASSES];
     for (size_t k = 0; constant != 0 && k < c; k += CLASSES)
         add_constant(a + k, c, c - k < CLASSES ? c - k : CLASSES, s, n, constant,
                      sum + k * apart + d, apart);
-    for (size_t from = 0; from < d; from += COLUMNS) {
-        size_t columns = d - from < COLUMNS ? d - from : COLUMNS;
-        for (size_t k = 0; k < c; k += CLASSES) {
-            size_t count = c - k < CLASSES ? c - k : CLASSES;
-            double *at = sum + k * apart + from;
-            for (size_t i = 0; i < count; i++)
-                memcpy(near + i * APART, at + i * apart, columns * sizeof *at);
-            for (size_t i = 0; i < n; i += ROWS)
-                add_group(x + i, from, columns, a + i * c + k, c, count, s + i,
-                          n - i < ROWS ? n - i : ROWS, near);
-            for (size_t i = 0; i < count; i++)
-                memcpy(at + i * apart, near + i * APART, columns * sizeof *at);
+    for (size_t first = 0, batch; first < n; first += batch) {
+        batch = n - first < BATCH ? n - first : BATCH;
+        for (size_t k = 0, some; k < c; k += some) {
+            some = c - k < CLASSES ? c - k : CLASSES;
+            for (size_t i = 0; i < batch; i++)
+                for (size_t m = 0; m < some; m++)
+                    q[i * some + m] = s[first + i] * a[(first + i) * c + k + m];
+            add_rows(x + first, batch, d, q, some, sum + k * apart, apart);
         }
     }
 }
