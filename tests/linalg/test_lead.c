@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The leader against evaluating all rows, while R moves by a little or a lot beyond what
- * the lead is told.
+ * the lead is told. Rows come as they lie in memory, by a list, or through a function.
  */
 #include "linalg/lead.h"
 
@@ -22,9 +22,18 @@ static const shape shapes[] = {{1, 1, 2, 1},    {5, 2, 3, 0},     {300, 1, 0, 0}
                                {1300, 4, 0, 1}, {2500, 9, 4, 0},  {3000, 24, 10, 1}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
+typedef enum serving { DIRECT, LISTED, FETCHED, LISTED_AND_FETCHED, SERVINGS } serving;
+
+/* Rows as they are to be, and a larger matrix that has them here and there. */
+typedef struct served {
+    matrix plain, all;
+    la_rows rows;
+} served;
+
 typedef struct race {
-    matrix h, a;
-    la_view v;
+    served h, a;
+    size_t *list;
+    la_view v, plain; /* the lead's; the same rows, direct */
     size_t size;
     double *r, *merit, *length, *dots, *g, step;
     bool *out;
@@ -34,20 +43,62 @@ typedef struct race {
     la_lead lead;
 } race;
 
+/* The matrix's numbers are kept as doubles, and converted. */
+static void convert(const void *self, size_t first, size_t count, void *out) {
+    const matrix *m = self;
+    size_t d = m->direct.d;
+    for (size_t i = 0; i < count * d; i++) {
+        double x = m->value[first * d + i];
+        if (m->direct.type == LA_F64)
+            ((double *)out)[i] = x;
+        else
+            ((float *)out)[i] = (float)x;
+    }
+}
+
+/* Rising but for one place, with gaps between runs. */
+static size_t listed_at(size_t i, size_t n) {
+    size_t turned = (i + n / 3) % n;
+    return turned + turned / 3;
+}
+
+static void set_row(matrix *m, size_t row, const matrix *from, size_t other) {
+    size_t d = m->direct.d, bytes = la_rows_bytes(&m->direct);
+    memcpy(m->value + row * d, from->value + other * d, d * sizeof *m->value);
+    memcpy((char *)m->data + row * bytes, (char *)from->data + other * bytes, bytes);
+}
+
 /* copies: every row is one of three. */
-static void race_begin(race *t, const shape *s, la_type type, bool copies, double share,
-                       double slope, unsigned threads) {
+static void serve(served *m, uint64_t seed, size_t n, size_t d, la_type type, bool copies,
+                  serving how, const size_t *list) {
+    matrix_make(&m->plain, seed, n, d, type, true);
+    for (size_t i = 3; copies && i < n; i++) set_row(&m->plain, i, &m->plain, i % 3);
+    matrix_make(&m->all, seed + 100, 2 * n, d, type, true);
+    bool by_list = how == LISTED || how == LISTED_AND_FETCHED;
+    for (size_t i = 0; i < n; i++) set_row(&m->all, by_list ? list[i] : i, &m->plain, i);
+    m->rows = m->all.direct;
+    m->rows.n = n;
+    if (by_list) m->rows.list = list;
+    if (how == FETCHED || how == LISTED_AND_FETCHED)
+        m->rows.base = NULL, m->rows.fetch = convert, m->rows.self = &m->all;
+}
+
+static void served_end(served *m) {
+    matrix_end(&m->plain);
+    matrix_end(&m->all);
+}
+
+static void race_begin(race *t, const shape *s, la_type type, bool copies, serving how,
+                       double share, double slope, unsigned threads) {
     *t = (race){.ctx = ctx_threads(threads)};
-    matrix_make(&t->h, 3, s->n, s->d, type, true);
-    matrix_make(&t->a, 4, s->n, s->c ? s->c : 1, LA_F64, true);
+    t->list = malloc(s->n * sizeof *t->list);
+    for (size_t i = 0; i < s->n; i++) t->list[i] = listed_at(i, s->n);
+    serve(&t->h, 3, s->n, s->d, type, copies, how, t->list);
+    serve(&t->a, 4, s->n, s->c ? s->c : 1, LA_F64, copies, how, t->list);
     t->v = (la_view){.h = &t->h.rows, .a = s->c ? &t->a.rows : NULL};
     t->v.bias = s->bias, t->v.m = s->n;
-    size_t bytes = la_rows_bytes(&t->h.rows);
-    for (size_t i = 3; copies && i < s->n; i++) {
-        memcpy((char *)t->h.data + i * bytes, (char *)t->h.data + i % 3 * bytes, bytes);
-        memcpy((double *)t->a.data + i * t->a.rows.d,
-               (double *)t->a.data + i % 3 * t->a.rows.d, t->a.rows.d * sizeof(double));
-    }
+    t->plain = t->v;
+    t->plain.h = &t->h.plain.rows, t->plain.a = s->c ? &t->a.plain.rows : NULL;
     t->size = la_view_width(&t->v) * (s->c ? s->c : 1);
     t->r = malloc(t->size * sizeof(double)), t->g = malloc(t->size * sizeof(double));
     t->merit = malloc(s->n * sizeof(double)), t->length = malloc(s->n * sizeof(double));
@@ -57,13 +108,13 @@ static void race_begin(race *t, const shape *s, la_type type, bool copies, doubl
     scant__arena_init(&t->arena, t->ctx);
     assert_int_equal(la_work_init(&t->work, &t->arena, la_lead_work(&t->v, threads)),
                      SCANT_OK);
-    size_t norms = la_kron_norms_memory(&t->v, threads);
-    size_t dots = la_kron_dots_memory(&t->v, threads);
-    size_t sum = la_kron_sum_memory(&t->v, threads);
+    size_t norms = la_kron_norms_memory(&t->plain, threads);
+    size_t dots = la_kron_dots_memory(&t->plain, threads);
+    size_t sum = la_kron_sum_memory(&t->plain, threads);
     norms = norms > dots ? norms : dots;
     assert_int_equal(la_work_init(&t->own, &t->arena, norms > sum ? norms : sum),
                      SCANT_OK);
-    assert_int_equal(la_kron_norms(&t->v, t->length, &t->own), SCANT_OK);
+    assert_int_equal(la_kron_norms(&t->plain, t->length, &t->own), SCANT_OK);
     for (size_t i = 0; i < s->n; i++) t->length[i] = sqrt(t->length[i]) / 4;
     t->lead = (la_lead){.view = &t->v,
                         .work = &t->work,
@@ -78,8 +129,9 @@ static void race_begin(race *t, const shape *s, la_type type, bool copies, doubl
 static void race_end(race *t) {
     scant__arena_end(&t->arena);
     scant_ctx_destroy(t->ctx);
-    matrix_end(&t->h);
-    matrix_end(&t->a);
+    served_end(&t->h);
+    served_end(&t->a);
+    free(t->list);
     free(t->r);
     free(t->g);
     free(t->merit);
@@ -92,7 +144,7 @@ static void race_end(race *t) {
 static size_t leader(race *t) {
     size_t best = t->v.m;
     double top = 0;
-    assert_int_equal(la_kron_dots(&t->v, t->r, t->dots, &t->own), SCANT_OK);
+    assert_int_equal(la_kron_dots(&t->plain, t->r, t->dots, &t->own), SCANT_OK);
     for (size_t i = 0; i < t->v.m; i++) {
         double value = t->lead.share * t->merit[i] - t->lead.slope * t->dots[i];
         if (!t->out[i] && (best == t->v.m || value > top)) best = i, top = value;
@@ -106,7 +158,7 @@ static double step_at(const race *t, size_t turn) {
 
 /* R += step g_row + beyond * noise; much more now and then. */
 static void move(race *t, size_t row, double beyond, size_t turn) {
-    la_view one = t->v;
+    la_view one = t->plain;
     one.rows = &row, one.m = 1;
     if (turn % 23 == 22) beyond = 1;
     assert_int_equal(la_kron_sum(&one, NULL, t->g, &t->own), SCANT_OK);
@@ -146,7 +198,7 @@ static size_t run(race *t, double beyond) {
             memcpy(t->r, states + turn * t->size, bytes);
             continue;
         }
-        assert_int_equal(la_kron_dots(&t->v, t->r, t->dots, &t->own), SCANT_OK);
+        assert_int_equal(la_kron_dots(&t->plain, t->r, t->dots, &t->own), SCANT_OK);
         assert_true(!t->out[row] && dot == t->dots[row]);
         got[turn] = row;
         move(t, row, beyond, turn);
@@ -166,8 +218,8 @@ static void the_leaders_are_those_of_all_rows(void **state) {
         for (size_t how = 0; how < 15; how++) {
             race t;
             double share = how % 3 ? 2 : 0, slope = how == 4 ? 0 : 0.5;
-            race_begin(&t, &shapes[s], how & 1 ? LA_F64 : LA_F32, how > 12, share, slope,
-                       2);
+            race_begin(&t, &shapes[s], how & 1 ? LA_F64 : LA_F32, how > 12, DIRECT, share,
+                       slope, 2);
             t.step = steps[how / 5];
             backs += run(&t, beyond[how % 5]);
             race_end(&t);
@@ -175,11 +227,31 @@ static void the_leaders_are_those_of_all_rows(void **state) {
     assert_true(backs > 10); /* it did go back, now and then */
 }
 
+/* However rows are served, where the front holds but some of them. */
+static void rows_may_come_by_a_list_or_through_a_function(void **state) {
+    (void)state;
+    static const double beyond[] = {1e-12, 1e-2}, steps[] = {.01, .3};
+    for (int how = LISTED; how < SERVINGS; how++) {
+        size_t backs = 0;
+        for (size_t s = 0; s < SHAPES; s++)
+            for (size_t k = 0; k < 4; k++) {
+                race t;
+                if (shapes[s].n <= 1024) continue;
+                race_begin(&t, &shapes[s], k & 1 ? LA_F64 : LA_F32, false, (serving)how,
+                           k % 3 ? 2 : 0, 0.5, 2);
+                t.step = steps[k / 2];
+                backs += run(&t, beyond[k % 2]);
+                race_end(&t);
+            }
+        assert_true(backs > 1);
+    }
+}
+
 /* What is told is followed: the passes from R itself are few. */
 static void small_moves_are_followed(void **state) {
     (void)state;
     race t;
-    race_begin(&t, &shapes[SHAPES - 1], LA_F32, false, 1, 0.5, 1);
+    race_begin(&t, &shapes[SHAPES - 1], LA_F32, false, DIRECT, 1, 0.5, 1);
     t.step = 0.01;
     for (size_t turn = 0; turn < 20; turn++) {
         size_t row, back;
@@ -231,9 +303,10 @@ static void spectral_norms_are_bounded_from_above_and_closely(void **state) {
 
 static void memory_is_what_was_planned(void **state) {
     (void)state;
-    for (size_t s = 0; s < SHAPES; s++) {
+    for (size_t s = 0; s < 2 * SHAPES; s++) {
         race t;
-        race_begin(&t, &shapes[s], LA_F32, false, 1, 1, 2);
+        race_begin(&t, &shapes[s / 2], LA_F32, false, s % 2 ? LISTED_AND_FETCHED : DIRECT,
+                   1, 1, 2);
         size_t held = scant_ctx_memory_peak(t.ctx);
         la_lead lead = t.lead;
         lead.work = NULL;
@@ -248,6 +321,7 @@ static void memory_is_what_was_planned(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_leaders_are_those_of_all_rows),
+        cmocka_unit_test(rows_may_come_by_a_list_or_through_a_function),
         cmocka_unit_test(small_moves_are_followed),
         cmocka_unit_test(spectral_norms_are_bounded_from_above_and_closely),
         cmocka_unit_test(memory_is_what_was_planned),
