@@ -156,18 +156,26 @@ static double step_at(const race *t, size_t turn) {
     return t->step * normal_at(8, turn) / t->length[0];
 }
 
+enum { TURNS = 100, LARGE = 22 }; /* and the first turn that moves R by much more */
+
 /* R += step g_row + beyond * noise; much more now and then. */
 static void move(race *t, size_t row, double beyond, size_t turn) {
     la_view one = t->plain;
     one.rows = &row, one.m = 1;
-    if (turn % 23 == 22) beyond = 1;
+    if (turn % (LARGE + 1) == LARGE) beyond = 1;
     assert_int_equal(la_kron_sum(&one, NULL, t->g, &t->own), SCANT_OK);
     for (size_t k = 0; k < t->size; k++)
         t->r[k] += step_at(t, turn) * t->g[k] + beyond * normal_at(7, turn * t->size + k);
     t->out[row] = true;
 }
 
-enum { TURNS = 100 };
+/* Values are of R itself, but for rounding, where it moved by nothing beyond what was
+ * told: also after going back. */
+static void check_near(const race *t) {
+    double off = 0, length = la_frobenius(t->r, t->size);
+    for (size_t k = 0; k < t->size; k++) off = fmax(off, fabs(t->lead.near[k] - t->r[k]));
+    assert_true(off <= 1e-12 * length);
+}
 
 /* Follows the lead, and goes back where it says so; compares with all rows evaluated at
  * every turn. Returns how often it went back. */
@@ -196,6 +204,7 @@ static size_t run(race *t, double beyond) {
             turn -= back;
             for (size_t i = 0; i < back; i++) t->out[got[turn + i]] = false;
             memcpy(t->r, states + turn * t->size, bytes);
+            if (beyond == 0 && turn < LARGE) check_near(t);
             continue;
         }
         assert_int_equal(la_kron_dots(&t->plain, t->r, t->dots, &t->own), SCANT_OK);
