@@ -183,6 +183,7 @@ static int choose(select_job *job) {
 static int work(select_job *job) {
     int status = begin(job);
     if (status == CLI_DONE) status = select_check_plot(job);
+    if (status == CLI_DONE) status = select_check_overwrites(job);
     if (status == CLI_DONE) status = select_check_inputs(job);
     if (status == CLI_DONE) status = select_check_targets(job);
     if (status == CLI_DONE) status = select_read_state(job);

@@ -79,6 +79,8 @@ void select_close_inputs(select_job *job);
 
 /* Each returns an exit status; what is not CLI_DONE has been said. */
 
+/* That no output is an input, also one that will not be used, or another output. */
+int select_check_overwrites(const select_job *job);
 /* Before anything is opened, with a context; drops what is not used. */
 int select_check_inputs(select_job *job);
 /* Once the plan tells how many rows there are. */
@@ -86,7 +88,7 @@ int select_check_ids(const select_job *job);
 
 bool select_to_stdout(const select_args *args); /* the picks */
 /* Whether what is to be written can be. */
-int select_check_targets(select_job *job);
+int select_check_targets(const select_job *job);
 int select_read_state(select_job *job);
 int select_write_picks(select_job *job);
 int select_write(select_job *job); /* all files, in order */

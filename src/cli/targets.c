@@ -40,8 +40,7 @@ static int cannot_write(const char *path, const char *why) {
     return CLI_SYSTEM;
 }
 
-/* Where path is, or is to be: its folder without links, or as it was given where there is
- * none. The answer is new. */
+/* The folder that path is in, or is to be in, as it is written. The answer is new. */
 static char *folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
     size_t length = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
@@ -128,15 +127,11 @@ static bool same_file(const char *a, const char *b) {
     return same;
 }
 
-int select_check_targets(select_job *job) {
+int select_check_overwrites(const select_job *job) {
     target list[TARGETS];
     size_t count = list_targets(&job->args, list);
-    int mode = fcntl(STDOUT_FILENO, F_GETFL);
-    if (select_to_stdout(&job->args) && (mode < 0 || (mode & O_ACCMODE) == O_RDONLY))
-        return cannot_write("standard output", strerror(EBADF));
     for (size_t i = 0; i < count; i++) {
-        int status = check_file(list[i].path);
-        if (status == CLI_DONE) status = check_overwrite(job, &list[i]);
+        int status = check_overwrite(job, &list[i]);
         if (status != CLI_DONE) return status;
         for (size_t j = 0; j < i; j++)
             if (same_file(list[i].path, list[j].path))
@@ -144,6 +139,17 @@ int select_check_targets(select_job *job) {
                                  list[j].flag, list[i].flag, list[i].path);
     }
     return CLI_DONE;
+}
+
+int select_check_targets(const select_job *job) {
+    target list[TARGETS];
+    size_t count = list_targets(&job->args, list);
+    int mode = fcntl(STDOUT_FILENO, F_GETFL), status = CLI_DONE;
+    if (select_to_stdout(&job->args) && (mode < 0 || (mode & O_ACCMODE) == O_RDONLY))
+        return cannot_write("standard output", strerror(EBADF));
+    for (size_t i = 0; i < count && status == CLI_DONE; i++)
+        status = check_file(list[i].path);
+    return status;
 }
 
 /* ---- the state --------------------------------------------------------------------- */

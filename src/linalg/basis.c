@@ -7,10 +7,7 @@
 #include "linalg/dense.h"
 #include "linalg/kron.h"
 
-enum {
-    SIDE = 30000, /* LAPACK counts its room, over twice the square, in an int */
-    SPARE = 256   /* what an arena and the allocator add to a block */
-};
+enum { SPARE = 256 }; /* what an arena and the allocator add to a block */
 
 static const double LEAST = 1e-10; /* of the largest eigenvalue */
 
@@ -95,11 +92,7 @@ static scant_status diagonalize(const la_view *f, scant__arena *temporary,
     scant_ctx *ctx = temporary->ctx;
     size_t side = side_of(f);
     la_work work;
-    if (side > SIDE)
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "a basis of %zu functions over %zu rows is too large: one of "
-                           "the two must be at most %d",
-                           la_view_width(f), f->m, SIDE);
+    TRY(la_basis_fits(ctx, la_view_width(f), f->m));
     *vectors = scant__arena_alloc(temporary, size_mul(side, side), sizeof(double));
     *values = scant__arena_alloc(temporary, side, sizeof(double));
     double *room = scant__arena_alloc(temporary, la_eigh_room(side, true), sizeof *room);
@@ -172,9 +165,16 @@ size_t la_basis_memory_kept(const la_view *f, size_t most) {
     return is_wide(f) ? size_add(kept, bytes(dim, dim)) : kept;
 }
 
+scant_status la_basis_fits(scant_ctx *ctx, size_t width, size_t rows) {
+    if (size_min(width, rows) <= LA_EIGH_MOST) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "a basis of %zu functions over %zu rows is too large: one of "
+                       "the two must be at most %d",
+                       width, rows, LA_EIGH_MOST);
+}
+
 size_t la_basis_memory(const la_view *f, size_t most, unsigned threads) {
     size_t side = side_of(f), dim = size_min(most, side);
-    if (side > SIDE) return 0; /* it is refused */
     size_t found = size_add(bytes(side, side), bytes(side, 1));
     found = size_add(found, bytes(la_eigh_room(side, true), 1));
     found = size_add(found, products_memory(f, threads));

@@ -35,6 +35,8 @@ typedef struct la_basis {
  * outlive it. */
 scant_status la_basis_build(la_basis *basis, scant__arena *arena, const la_view *f,
                             size_t most);
+/* Fails where the smaller side is more than eigenvectors can be had of. */
+scant_status la_basis_fits(scant_ctx *ctx, size_t width, size_t rows);
 /* What that allocates at once, at most; and what of it stays. */
 size_t la_basis_memory(const la_view *f, size_t most, unsigned threads);
 size_t la_basis_memory_kept(const la_view *f, size_t most);

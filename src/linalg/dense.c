@@ -54,9 +54,18 @@ static scant_status eigh_block(void *arg, size_t block, unsigned worker,
                             c->n);
 }
 
+scant_status la_eigh_fits(scant_ctx *ctx, size_t n) {
+    if (n <= LA_EIGH_MOST) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "eigenvectors are wanted in %zu dimensions, but can be had in at "
+                       "most %d",
+                       n, LA_EIGH_MOST);
+}
+
 scant_status la_eigh_alone(scant_ctx *ctx, size_t n, double *a, bool vectors,
                            double *values, double *room) {
     eigh_call call = {n, a, vectors, values, room};
+    TRY(la_eigh_fits(ctx, n));
     return scant__parfor(ctx, NULL, 1, eigh_block, &call);
 }
 
@@ -78,24 +87,16 @@ void la_solve_lower_t(size_t n, size_t k, const double *l, size_t lda, double *b
                 (int)k, 1, l, (int)lda, b, (int)ldb);
 }
 
-enum { BLOCKING = 64 }; /* columns that dgeqrf works on at a time */
-
-size_t la_triangle_room(size_t n) { return n * (BLOCKING + 1) + 1; }
-
-/* By columns a is its transpose: a^T = Q R, and L = R^T lies where it is wanted. */
-void la_triangle(size_t n, size_t m, double *a, double *room) {
-    LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, (lapack_int)m, (lapack_int)n, a, (lapack_int)m,
-                        room, room + n, (lapack_int)(n * BLOCKING + 1));
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = i + 1; j < n; j++) a[i * m + j] = 0;
-}
-
 enum { SIDE = 32 }; /* of a matrix whose spectral norm is worked out */
 
 double la_frobenius(const double *x, size_t size) {
-    double square;
+    double square, top = 0;
     la_kernels_for(LA_F64)->sumsq(x, 1, size, &square);
-    return sqrt(square);
+    if (square > 1e-290 && square < 1e290) return sqrt(square);
+    for (size_t i = 0; i < size; i++) top = fmax(top, fabs(x[i]));
+    square = 0;
+    for (size_t i = 0; top > 0 && i < size; i++) square += x[i] / top * (x[i] / top);
+    return top * sqrt(square);
 }
 
 /* gram = x x^T or x^T x, whichever is smaller. */

@@ -7,9 +7,9 @@
 typedef struct kron {
     const la_view *v;
     size_t width, classes; /* d+, C */
-    const double *w;     /* of a sum; NULL: ones. Of gradients: what is added; NULL: 0 */
-    const double *panel; /* of dots: the matrix */
-    double scale, by;    /* of gradients */
+    const double *w;       /* of a sum; NULL: ones. Of gradients: what is added */
+    const double *panel;   /* of dots: the matrix */
+    double scale, by;      /* of gradients */
     const double *oh, *oa; /* (others, d+), (others, C) of pairs */
     size_t others;
     double *out;

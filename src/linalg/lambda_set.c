@@ -35,7 +35,8 @@ static double *take(double *at, size_t *used, size_t rows, size_t width) {
 
 static size_t lay(const lambda_shape *s, size_t fetch, double *at, lambda_room *r) {
     bool direct = s->way == LAMBDA_DIRECT, schur = s->way == LAMBDA_SCHUR;
-    size_t used = 0, list = direct ? s->b : s->rows, b = direct ? 0 : s->b;
+    bool small = direct || s->way == LAMBDA_NOTHING; /* no matrix of the set's size */
+    size_t used = 0, list = direct ? s->b : s->rows, b = small ? 0 : s->b;
     _Static_assert(sizeof(size_t) <= sizeof(double), "lists fit in doubles");
     *r = (lambda_room){0};
     r->fetch = take(at, &used, fetch / sizeof(double) + 1, 1);

@@ -60,14 +60,6 @@ static void copy_live(const finder *f, double shift) {
     }
 }
 
-static double frobenius(const double *x, size_t count) {
-    double sum = 0, top = 0;
-    for (size_t i = 0; i < count; i++) top = fabs(x[i]) > top ? fabs(x[i]) : top;
-    if (top == 0) return 0;
-    for (size_t i = 0; i < count; i++) sum += (x[i] / top) * (x[i] / top);
-    return top * sqrt(sum);
-}
-
 static scant_status rank_block(void *arg, size_t block, unsigned worker,
                                scant__fault *fault) {
     finder *f = arg;
@@ -75,7 +67,7 @@ static scant_status rank_block(void *arg, size_t block, unsigned worker,
     list_live(f);
     size_t n = f->n_live;
     f->rank = n;
-    copy_live(f, LA_SPAN_CUT * frobenius(f->matrix, f->width * f->width));
+    copy_live(f, LA_SPAN_CUT * la_frobenius(f->matrix, f->width * f->width));
     f->whole = la_cholesky(n, f->room, n);
     if (f->whole) return SCANT_OK;
     copy_live(f, 0);

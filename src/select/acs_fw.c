@@ -287,14 +287,20 @@ static scant_status prepare(coreset *c) {
     return SCANT_OK;
 }
 
+static scant_status acs_check(const select_req *req) {
+    double asked = select_option(req, "projections");
+    if (asked <= (double)req->pool.m) return SCANT_OK;
+    return scant__fail(req->ctx, SCANT_EUSAGE,
+                       "acs-fw: projections is %.0f, but %s holds %zu samples", asked,
+                       scant_array_name(req->pool.samples), req->pool.m);
+}
+
 static scant_status acs_select(select_req *req) {
     coreset c = {.req = req};
-    double asked = select_option(req, "projections");
-    if (asked > (double)req->pool.m)
-        return scant__fail(req->ctx, SCANT_EUSAGE,
-                           "acs-fw: projections is %.0f, but %s holds %zu samples", asked,
-                           scant_array_name(req->pool.samples), req->pool.m);
     TRY(prepare(&c));
+    if (product(c.goal, c.goal, c.width) == 0)
+        scant__warn(req->ctx, "%s: the samples agree on every row: the first are picked",
+                    scant_array_name(req->pool.samples));
     TRY(walk(&c));
     return hand_in(&c);
 }
@@ -318,6 +324,7 @@ const scant_strategy select_strategy_acs_fw = {
              .needs = SCANT_SAMPLES,
              .options = options,
              .n_options = sizeof options / sizeof *options},
+    .check = acs_check,
     .plan = acs_plan,
     .select = acs_select,
 };

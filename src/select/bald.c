@@ -19,7 +19,11 @@ static void score(const scan_block *block, double *out) {
 }
 
 static scant_status bald_select(select_req *req) {
-    return select_scan(req, SELECT_ENTROPY, score);
+    TRY(select_scan(req, SELECT_ENTROPY, score));
+    if (req->picks[0].score == 0)
+        scant__warn(req->ctx, "%s: the samples agree on every row: the first are picked",
+                    scant_array_name(req->pool.samples));
+    return SCANT_OK;
 }
 
 const scant_strategy select_strategy_bald = {

@@ -124,8 +124,8 @@ static scant_status serve_monomials(bss *b) {
     return SCANT_OK;
 }
 
-static scant_status check_monomials(const select_req *req) {
-    size_t count = count_monomials(req);
+static scant_status bss_check(const select_req *req) {
+    size_t count = is_poly(req) ? count_monomials(req) : 0;
     if (count > MOST_FUNCTIONS)
         return scant__fail(
             req->ctx, SCANT_EUSAGE,
@@ -133,7 +133,8 @@ static scant_status check_monomials(const select_req *req) {
             "more than %d: take a smaller degree, or fewer features",
             degree_of(req), req->pool.d, count == SIZE_MAX ? "more than " : "", count,
             MOST_FUNCTIONS);
-    return SCANT_OK;
+    if (!is_poly(req)) count = req->pool.gradients ? pool_of(req).d : req->pool.d + 1;
+    return la_basis_fits(req->ctx, count, req->pool.available);
 }
 
 static void warn_if_wide(const bss *b) {
@@ -141,7 +142,7 @@ static void warn_if_wide(const bss *b) {
     if (functions > n)
         scant__warn(b->req->ctx,
                     "bss: a basis of %zu functions is larger than the pool of %zu rows: "
-                    "it is what the rows tell apart",
+                    "only what those rows can tell apart is kept of it",
                     functions, n);
 }
 
@@ -150,7 +151,6 @@ static scant_status serve(bss *b) {
     select_req *req = b->req;
     const select_pool *pool = &req->pool;
     bool poly = is_poly(req), constant = !pool->gradients && !poly;
-    if (poly) TRY(check_monomials(req));
     b->pool = pool_of(req);
     TRY(select_features_scan(req->arena, &b->pool, false, &b->features));
     constant = constant && select_option(req, "bias") > 0;
@@ -238,7 +238,7 @@ static scant_status draw_for_batch(bss *b) {
     enum { CORRECTIONS = 3, RETREATS = 8 };
     double batch = (double)b->req->batch, d = (double)b->basis.dim, start, most, least;
     start = batch / (DRAWS * d);
-    most = fmax(2 * start, fmin(t_of(SURE_GAMMA), FEW_DRAWS / (DRAWS * d)));
+    most = fmax(2 * start, FEW_DRAWS / (DRAWS * d));
     least = LEAST_TD / d;
     bool all = b->req->batch == b->view.m;
     aim a = {.batch = batch, .too_many = INFINITY, .t = all ? most : start};
@@ -307,6 +307,11 @@ static scant_status bss_select(select_req *req) {
     bool given = select_option_is_set(req, "epsilon");
     TRY(given ? draw_for_epsilon(b, select_option(req, "epsilon")) : draw_for_batch(b));
     tell(b);
+    if (4 * b->best.count < 3 * req->batch)
+        scant__warn(req->ctx,
+                    "bss: %zu rows serve, of %zu asked for: where few rows have most of "
+                    "the leverage, or nearly all are asked for, more draws repeat them",
+                    b->best.count, req->batch);
     la_topk_sort(&b->best);
     for (size_t i = 0; i < b->best.count; i++) {
         const la_scored *pick = &b->best.items[i];
@@ -345,7 +350,6 @@ static void bss_plan(const select_req *req, scant_plan *plan) {
     plan->block_rows = LA_BLOCK;
     plan->blocks = req->pool.n / LA_BLOCK + 1;
     plan->passes = is_poly(req) ? 4 : 3;
-    if (monomials > MOST_FUNCTIONS) return; /* it will be refused */
     plan->memory = size_add(plan->memory, plan_memory(req, plan->batch, monomials));
 }
 
@@ -384,6 +388,7 @@ const scant_strategy select_strategy_bss = {
              .options = options,
              .n_options = sizeof options / sizeof *options},
     .way = bss_way,
+    .check = bss_check,
     .plan = bss_plan,
     .select = bss_select,
 };

@@ -24,13 +24,14 @@
 
 /* ---- groups ------------------------------------------------------------------------ */
 
-/* Rows a group: what is asked for, or a tenth of the batch, lowered to a divisor. */
+/* Rows a group: what is asked for, or a tenth of the batch, lowered to a divisor of it
+ * that the pool can fill. The batch is what the call asked for, though there be fewer
+ * rows. */
 static size_t group_size(const select_req *req) {
-    size_t batch = req->batch, group = batch / 10;
+    size_t group = req->asked / 10;
     if (select_option_is_set(req, "group")) group = (size_t)select_option(req, "group");
-    if (group > batch) group = batch;
-    if (group < 1) group = 1;
-    while (batch % group) group--;
+    group = size_max(1, size_min(group, size_min(req->asked, req->pool.available)));
+    while (req->asked % group) group--;
     return group;
 }
 
@@ -46,7 +47,7 @@ static scant_status settle_group(select_req *req, size_t *group) {
     else if (given && *group != asked)
         scant__warn(req->ctx,
                     "crc: groups of %zu rows do not make a batch of %zu: they are %zu",
-                    asked, req->batch, *group);
+                    asked, req->asked, *group);
     return select_option_settle(req, "group", "%zu", *group);
 }
 
@@ -55,60 +56,96 @@ static int by_index(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static size_t shuffle_memory(size_t available) {
-    return scant__alloc_cost(available * sizeof(la_scored)) + 256;
+/* The rows that may be picked in random order, cut into groups from the first on. */
+typedef struct groups {
+    size_t count, rows; /* rows a group */
+    size_t *order;      /* each group's in index order */
+    la_scored *list;    /* groups by their first row, so that equal ones come so */
+} groups;
+
+static size_t groups_memory(size_t available) {
+    return scant__alloc_cost(available * sizeof(la_scored)) +
+           scant__alloc_cost(available * sizeof(size_t)) + 256;
 }
 
-/* Rows that may be picked in random order, by a key a row: the order that `random` would
- * pick them in. Each group's rows are in index order. */
-static scant_status shuffle(select_req *req, size_t *order, size_t group) {
+/* By a key a row: the order that `random` would pick them in. */
+static scant_status shuffle(select_req *req, groups *g) {
+    enum { POLL = 1 << 16 };
     size_t available = req->pool.available;
     const scant__rng rng = {req->seed, SCANT__RNG_SHUFFLE};
     la_topk top;
-    la_scored *heap = scant__alloc(req->ctx, available, sizeof *heap);
-    if (!heap) return SCANT_ENOMEM;
-    select_pool_list_available(&req->pool, order);
-    la_topk_init(&top, heap, available);
-    for (size_t i = 0; i < available; i++)
-        la_topk_offer(&top, scant__rng_unit(&rng, order[i]), order[i]);
+    la_topk_init(&top, g->list, available);
+    for (size_t i = 0; i < available; i++) {
+        if (i % POLL == 0) TRY(scant__tick(req->ctx, "shuffling", i, available));
+        la_topk_offer(&top, scant__rng_unit(&rng, g->order[i]), g->order[i]);
+    }
     la_topk_sort(&top);
-    for (size_t i = 0; i < available; i++) order[i] = heap[i].index;
-    scant__free(req->ctx, heap);
-    for (size_t i = 0; i + group <= available; i += group)
-        qsort(order + i, group, sizeof *order, by_index);
-    return scant__tick(req->ctx, "shuffling", 1, 1);
+    for (size_t i = 0; i < available; i++) g->order[i] = g->list[i].index;
+    return SCANT_OK;
+}
+
+static scant_status make_groups(select_req *req, size_t rows, groups *g) {
+    size_t available = req->pool.available;
+    la_topk top;
+    *g = (groups){.count = available / rows, .rows = rows};
+    g->order = scant__arena_alloc(req->arena, available, sizeof *g->order);
+    g->list = scant__arena_alloc(req->arena, available, sizeof *g->list);
+    if (!g->order || !g->list) return SCANT_ENOMEM;
+    select_pool_list_available(&req->pool, g->order);
+    TRY(shuffle(req, g));
+    la_topk_init(&top, g->list, g->count);
+    for (size_t i = 0; i < g->count; i++) {
+        size_t *first = g->order + i * rows;
+        qsort(first, rows, sizeof *first, by_index);
+        la_topk_offer(&top, -(double)*first, i);
+    }
+    la_topk_sort(&top);
+    return SCANT_OK;
+}
+
+static size_t group_start(const groups *g, size_t set) {
+    return g->list[set].index * g->rows;
+}
+
+static void get_group(const void *self, size_t set, unsigned worker, size_t *places) {
+    const groups *g = self;
+    (void)worker;
+    for (size_t k = 0; k < g->rows; k++) places[k] = group_start(g, set) + k;
 }
 
 /* ---- the strategy ------------------------------------------------------------------ */
 
 static void crc_plan(const select_req *req, scant_plan *plan) {
-    size_t available = req->pool.available, group = group_size(req);
-    plan->memory += scant__alloc_cost(available * sizeof(size_t));
-    plan->memory += shuffle_memory(available);
-    plan->memory += scant__alloc_cost(req->batch / group * sizeof(la_found)) + 1024;
-    select_lambda_plan(req, group, available / group, req->batch / group, plan);
+    size_t available = req->pool.available, rows = group_size(req);
+    size_t want = req->batch / rows;
+    plan->memory = size_add(plan->memory, groups_memory(available));
+    plan->memory =
+        size_add(plan->memory, scant__alloc_cost(want * sizeof(la_found)) + 1024);
+    select_lambda_plan(req, rows, available / rows, want, plan);
 }
 
-/* There are groups enough: the batch is no more than the rows, and a multiple of group.
- */
+/* Groups are too few only where more is asked for than there is: then all are taken, and
+ * after them what is left over, which is in random order. */
 static scant_status crc_select(select_req *req) {
-    size_t available = req->pool.available, group = 1, count;
+    size_t rows = 1, count;
     select_lambda s;
-    TRY(settle_group(req, &group));
-    size_t want = req->batch / group, groups = available / group;
-    size_t *order = scant__arena_alloc(req->arena, available, sizeof *order);
+    groups g;
+    TRY(settle_group(req, &rows));
+    size_t want = req->batch / rows;
     la_found *found = scant__arena_alloc(req->arena, want, sizeof *found);
-    if (!order || !found) return SCANT_ENOMEM;
-    TRY(shuffle(req, order, group));
-    TRY(select_lambda_start(req, order, group, groups, &s));
-    TRY(la_lambda_best(s.engine, &(la_sets){.count = groups}, want, -1, "weighing groups",
-                       found, &count));
+    if (!found) return SCANT_ENOMEM;
+    TRY(make_groups(req, rows, &g));
+    TRY(select_lambda_start(req, g.order, rows, g.count, &s));
+    la_sets sets = {.count = g.count, .get = get_group, .self = &g};
+    TRY(la_lambda_best(s.engine, &sets, want, -1, "weighing groups", found, &count));
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < group; k++)
-            select_pick(req, order[found[i].set * group + k], 1,
+        for (size_t k = 0; k < rows; k++)
+            select_pick(req, g.order[group_start(&g, found[i].set) + k], 1,
                         select_lambda_value(&s, found[i].lambda));
-    select_figure(req, "groups", (double)groups);
-    select_lambda_figures(req, &s);
+    for (size_t i = g.count * rows; req->count < req->batch; i++)
+        select_pick(req, g.order[i], 1, 0);
+    select_figure(req, "groups", (double)g.count);
+    select_lambda_figures(req, &s, found[0].lambda);
     return SCANT_OK;
 }
 

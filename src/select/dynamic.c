@@ -86,6 +86,7 @@ static void dynamic_plan(const select_req *req, scant_plan *plan) {
     dynamic d = {0};
     serve(req, &d);
     look(req, &d);
+    d.h.base = NULL, d.h.type = LA_F64; /* at worst, rows are not used where they lie */
     enum { BLOCKS = 8, OVERHEAD = 256 };
     size_t check = select_features_memory(d.features.pool, threads);
     if (pool->probs) check = size_max(check, select_probs_check_memory(pool, threads));
@@ -160,6 +161,9 @@ static scant_status pick(select_req *req, const dynamic *d) {
 static scant_status dynamic_select(select_req *req) {
     dynamic d = {0};
     double speed = 0;
+    if (isinf(select_option(req, "gamma")) && !req->pool.labelled)
+        scant__warn(req->ctx, "dynamic: with gamma = inf rows are compared with what is "
+                              "labelled, and nothing is: the first are picked");
     serve(req, &d);
     TRY(check(req, &d));
     TRY(reserve(req, &d));

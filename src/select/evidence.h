@@ -101,6 +101,7 @@ void select_samples_get(const select_pool *pool, size_t first, size_t count, dou
 
 /* Fits the temperature where pool->calibrate_on asks for it: of the labels' likelihood.
  */
+scant_status select_temperature_check(scant_ctx *ctx, const select_pool *pool);
 size_t select_temperature_memory(const select_pool *pool, unsigned threads);
 scant_status select_temperature_fit(scant__arena *arena, select_pool *pool);
 

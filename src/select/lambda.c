@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "linalg/dense.h"
+#include "linalg/kron.h"
 
 static const char FINDING_RANK[] = "finding the rank";
 
@@ -16,46 +17,38 @@ static bool is_wide(const select_req *req) {
     return req->pool.n < req->pool.d + (select_option(req, "bias") > 0);
 }
 
-typedef struct turn_job {
-    const la_view *view;
-    double *wide; /* (n, d+) */
-    double *room;
-    void *raw;
-} turn_job;
-
-static scant_status turn_block(void *arg, size_t block, unsigned worker,
-                               scant__fault *fault) {
-    const turn_job *job = arg;
-    (void)block, (void)worker, (void)fault;
-    la_view_load(job->view, 0, job->view->m, job->wide, NULL, job->raw);
-    la_triangle(job->view->m, la_view_width(job->view), job->wide, job->room);
-    return SCANT_OK;
-}
-
-static size_t turn_memory(const la_view *view) {
+static size_t turn_memory(const la_view *view, unsigned threads) {
     enum { SPARE = 2048 };
-    size_t wide = size_mul(view->m, la_view_width(view));
-    size_t all = size_add(wide, la_triangle_room(view->m));
+    size_t n = view->m, all = size_add(n, la_eigh_room(n, true));
     all = size_mul(size_add(all, 1), sizeof(double));
-    return size_add(all, size_add(la_view_raw(view), SPARE));
+    return size_add(all, size_add(la_kron_pairs_memory(view, n, threads), SPARE));
 }
 
-/* out (n, n): rows with the inner products of the view's. */
-static scant_status turn(scant_ctx *ctx, const la_view *view, double *out) {
-    size_t n = view->m, width = la_view_width(view);
-    scant__arena room;
-    turn_job job = {.view = view};
-    TRY(la_fits(ctx, width));
-    scant__arena_init(&room, ctx);
-    job.wide = scant__arena_alloc(&room, size_mul(n, width), sizeof(double));
-    job.room = scant__arena_alloc(&room, la_triangle_room(n), sizeof(double));
-    job.raw = scant__arena_alloc(&room, la_view_raw(view) + 1, 1);
-    scant_status s = job.wide && job.room && job.raw ? SCANT_OK : SCANT_ENOMEM;
-    if (s == SCANT_OK) s = scant__parfor(ctx, NULL, 1, turn_block, &job);
-    for (size_t i = 0; s == SCANT_OK && i < n; i++)
-        memcpy(out + i * n, job.wide + i * width, n * sizeof *out);
-    scant__arena_end(&room);
-    return s;
+/* out (n, n): rows with the inner products of the view's. With E diag(lambda) E^T those
+ * products, they are E lambda^(1/2). */
+static scant_status turn(scant_ctx *ctx, const la_view *view, scant__arena *room,
+                         double *out) {
+    size_t n = view->m;
+    la_work work;
+    TRY(la_eigh_fits(ctx, n));
+    double *values = scant__arena_alloc(room, n, sizeof *values);
+    double *rest = scant__arena_alloc(room, la_eigh_room(n, true), sizeof *rest);
+    if (!values || !rest) return SCANT_ENOMEM;
+    TRY(la_work_init(&work, room, la_kron_pairs_memory(view, n, ctx->threads)));
+    work.phase = FINDING_RANK;
+    TRY(la_kron_pairs(view, NULL, n, out, &work));
+    TRY(la_eigh_alone(ctx, n, out, true, values, rest));
+    for (size_t k = 0; k < n; k++) {
+        double root = values[k] > 0 ? sqrt(values[k]) : 0;
+        for (size_t i = 0; i < n; i++) out[k * n + i] *= root;
+    }
+    for (size_t i = 0; i < n; i++) /* an eigenvector a row becomes one a column */
+        for (size_t k = 0; k < i; k++) {
+            double swap = out[i * n + k];
+            out[i * n + k] = out[k * n + i];
+            out[k * n + i] = swap;
+        }
+    return SCANT_OK;
 }
 
 static scant_status start_rows(select_req *req, double bias, select_lambda *s) {
@@ -65,7 +58,11 @@ static scant_status start_rows(select_req *req, double bias, select_lambda *s) {
     if (!is_wide(req)) return SCANT_OK;
     double *rows = scant__arena_alloc(req->arena, size_mul(n, n), sizeof *rows);
     if (!rows) return SCANT_ENOMEM;
-    TRY(turn(req->ctx, &s->view, rows));
+    scant__arena room;
+    scant__arena_init(&room, req->ctx);
+    scant_status status = turn(req->ctx, &s->view, &room, rows);
+    scant__arena_end(&room);
+    TRY(status);
     s->h = (la_rows){.n = n, .d = n, .type = LA_F64, .base = rows};
     s->view.bias = 0;
     return SCANT_OK;
@@ -95,7 +92,7 @@ static size_t wide_memory(const select_req *req, size_t *turning) {
     *turning = 0;
     if (!is_wide(req)) return 0;
     widest_make(req, false, &w);
-    *turning = turn_memory(&w.view);
+    *turning = turn_memory(&w.view, req->ctx->threads);
     return scant__alloc_cost(size_mul(n, size_mul(n, sizeof(double))));
 }
 
@@ -160,7 +157,13 @@ scant_status select_lambda_start(select_req *req, const size_t *open, size_t b,
     return la_lambda_create(req->arena, &s->task, &s->engine);
 }
 
-void select_lambda_figures(select_req *req, const select_lambda *s) {
+void select_lambda_figures(select_req *req, const select_lambda *s, double best) {
+    if (!(best > 0))
+        scant__warn(req->ctx,
+                    "%s: lambda is 0 whatever is picked: the features of the labelled "
+                    "rows and a %s are not independent enough to choose by",
+                    req->strategy->info.name,
+                    req->batch == s->task.b ? "batch" : "group");
     double cap = la_lambda_cap(s->engine);
     select_figure(req, "rank", (double)s->span.rank);
     select_figure(req, "evaluated", (double)la_lambda_evaluated(s->engine));

@@ -35,7 +35,8 @@ size_t select_lambda_another(const select_req *req, size_t more, size_t open);
 static inline double select_lambda_value(const select_lambda *s, double lambda) {
     return lambda / s->features.scale / s->features.scale;
 }
-/* Tells rank, how many sets were evaluated and the cap that the labelled rows put. */
-void select_lambda_figures(select_req *req, const select_lambda *s);
+/* Tells rank, how many sets were evaluated and the cap that the labelled rows put; warns
+ * where the best of all is nothing. */
+void select_lambda_figures(select_req *req, const select_lambda *s, double best);
 
 #endif

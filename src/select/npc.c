@@ -17,9 +17,11 @@
  *
  * Cost: a pass of n d^2 for the rank; for each of m batches of b rows some b^2 (d + l) or
  * b^2 d (linalg/lambda.h); each exchange, n d (l + b) or n d^2. Memory: 8 bytes a row, a
- * few d x d matrices a thread, and at most 128 MB of rows that are used again and again.
+ * bit a row and thread, a few d x d matrices a thread, and at most 128 MB of rows that
+ * are used again and again; three n x n matrices where there are fewer rows than columns.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/rng.h"
@@ -41,15 +43,27 @@ typedef struct batches {
     size_t words;
 } batches;
 
+static int by_place(const void *a, const void *b) {
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
 /* `count` distinct places, ascending, from the random numbers `from` on: Floyd's way,
- * that takes as many numbers as places. */
+ * that takes as many numbers as places. Few are sorted, many read off their marks. */
 static void draw_places(const batches *s, uint64_t from, size_t count, unsigned worker,
                         size_t *places) {
     uint64_t *marks = s->marks + worker * s->words;
-    for (size_t j = s->available - count; j < s->available; j++) {
+    bool few = count < s->words / 16;
+    for (size_t j = s->available - count, i = 0; i < count; i++, j++) {
         size_t at = (size_t)scant__rng_below(&s->rng, from++, j + 1);
         if (marks[at / 64] >> at % 64 & 1) at = j;
         marks[at / 64] |= (uint64_t)1 << at % 64;
+        places[i] = at;
+    }
+    if (few) {
+        for (size_t i = 0; i < count; i++) marks[places[i] / 64] = 0;
+        qsort(places, count, sizeof *places, by_place);
+        return;
     }
     for (size_t w = 0; w < s->words; w++)
         for (; marks[w]; marks[w] &= marks[w] - 1)
@@ -199,15 +213,15 @@ static size_t count_batches(const select_req *req) {
 static void npc_plan(const select_req *req, scant_plan *plan) {
     const select_pool *pool = &req->pool;
     size_t words = pool->available / 64 + 1;
-    plan->memory += scant__alloc_cost(pool->available * sizeof(size_t)) + 1024;
-    plan->memory += scant__alloc_cost(req->ctx->threads * words * sizeof(uint64_t));
-    plan->memory += scant__alloc_cost(req->batch * sizeof(size_t));
+    size_t own = scant__alloc_cost(pool->available * sizeof(size_t)) + 1024;
+    own += scant__alloc_cost(req->ctx->threads * words * sizeof(uint64_t));
+    own += scant__alloc_cost(req->batch * sizeof(size_t));
     if (select_option(req, "refine") > 0) {
         size_t others = most_others(pool->available);
-        plan->memory += refine_memory(req, req->batch);
-        plan->memory =
-            size_add(plan->memory, select_lambda_another(req, req->batch, others));
+        own = size_add(own, refine_memory(req, req->batch));
+        own = size_add(own, select_lambda_another(req, req->batch, others));
     }
+    plan->memory = size_add(plan->memory, own);
     select_lambda_plan(req, req->batch, count_batches(req), 1, plan);
 }
 
@@ -249,7 +263,7 @@ static scant_status npc_select(select_req *req) {
     double lambda = select_lambda_value(&s, best.lambda);
     for (size_t i = 0; i < req->batch; i++) select_pick(req, open[batch[i]], 1, lambda);
     select_figure(req, "lambda", lambda);
-    select_lambda_figures(req, &s);
+    select_lambda_figures(req, &s, lambda);
     return SCANT_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,14 +29,21 @@ static int choice_of(const scant_option *o, const char *text, double *param) {
     }
 }
 
-/* The number that text is as a whole; false if it is none. */
+/* The number that text is as a whole, with a point whatever the locale; false if it is
+ * none. */
 static bool number_of(const char *text, double *out) {
-    char *end;
-    if (strcmp(text, "inf") && text[strspn(text, "0123456789+-.eE")]) return false;
-    if (!text[0]) return false;
-    errno = 0;
-    *out = strtod(text, &end);
-    return !*end && !isnan(*out) && !(errno == ERANGE && isinf(*out));
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    char *end = NULL;
+    if (strcmp(text, "inf") && text[strspn(text, "0123456789+-.eE")]) text = "";
+    if (plain) {
+        locale_t before = uselocale(plain);
+        errno = 0;
+        *out = strtod(text, &end);
+        uselocale(before);
+        freelocale(plain);
+    }
+    return end && end != text && !*end && !isnan(*out) &&
+           !(errno == ERANGE && isinf(*out));
 }
 
 static scant_status parse(scant_ctx *ctx, const char *strategy, const scant_option *o,

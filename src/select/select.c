@@ -74,8 +74,10 @@ static scant_status prepare(scant__arena *arena, const char *name,
     TRY(select_pool_open(arena->ctx, evidence, req->used, name, &req->pool));
     TRY(select_pool_read(arena, &req->pool));
     size_t available = req->pool.available;
+    req->asked = batch;
     req->batch = batch < available ? batch : available;
-    return SCANT_OK;
+    if (!req->strategy->check || !req->batch) return SCANT_OK;
+    return req->strategy->check(req);
 }
 
 static size_t bytes_of(const scant_array *array) {
@@ -100,18 +102,21 @@ scant_status select_check_plan(const select_req *req, const scant_plan *plan) {
         ctx->cap, ctx->cap >> 20);
 }
 
+static size_t input_bytes(const select_pool *pool) {
+    bool same = pool->calibrated == pool->probs; /* logits, with a temperature */
+    return bytes_of(pool->features) + bytes_of(pool->probs) +
+           (same ? 0 : bytes_of(pool->calibrated)) + bytes_of(pool->calibrate_on) +
+           bytes_of(pool->gradients) + bytes_of(pool->samples) + bytes_of(pool->labels) +
+           bytes_of(pool->candidates);
+}
+
 static scant_status plan(const select_req *req, scant_plan *out) {
     scant_ctx *ctx = req->ctx;
-    const select_pool *pool = &req->pool;
-    *out =
-        (scant_plan){.rows = pool->n,
-                     .batch = req->batch,
-                     .memory = ctx->used + common_memory(req),
-                     .used = req->used,
-                     .input_bytes = bytes_of(pool->features) + bytes_of(pool->probs) +
-                                    bytes_of(pool->calibrated) +
-                                    bytes_of(pool->gradients) + bytes_of(pool->samples) +
-                                    bytes_of(pool->labels) + bytes_of(pool->candidates)};
+    *out = (scant_plan){.rows = req->pool.n,
+                        .batch = req->batch,
+                        .memory = ctx->used + common_memory(req),
+                        .used = req->used,
+                        .input_bytes = input_bytes(&req->pool)};
     if (req->batch) req->strategy->plan(req, out);
     return select_check_plan(req, out);
 }

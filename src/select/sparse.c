@@ -111,25 +111,12 @@ void sparse_plan(const select_req *req, sparse_needs needs, scant_plan *plan, sp
     if (s->n < req->pool.n) s->rows = &no_row;
     if (req->pool.features) select_features_guess(&req->pool, false, &s->features);
     shape(s, &no_number);
+    if (!is_posterior(s)) /* at worst, rows are not used where they lie */
+        s->h.base = NULL, s->h.type = LA_F64;
     plan->memory = size_add(plan->memory, open_memory(s));
     plan->block_rows = LA_BLOCK;
     plan->blocks = (req->pool.n + LA_BLOCK - 1) / LA_BLOCK;
     plan->passes = 3; /* checks, measures, the sum of all */
-}
-
-/* Features of extreme size are served otherwise than was planned for. */
-static scant_status plan_again(select_req *req, sparse *s, double *numbers) {
-    select_features found = s->features, guess;
-    scant_plan *plan = &req->plan;
-    select_features_guess(&req->pool, false, &guess);
-    if (guess.type == found.type && guess.scale == found.scale) return SCANT_OK;
-    s->features = guess;
-    shape(s, numbers);
-    plan->memory -= open_memory(s);
-    s->features = found;
-    shape(s, numbers);
-    plan->memory = size_add(plan->memory, open_memory(s));
-    return select_check_plan(req, plan);
 }
 
 /* ---- the gradient form ------------------------------------------------------------ */
@@ -140,6 +127,7 @@ typedef struct measure {
     double *numbers; /* (n, C) p - p~, or (n, m) gbar */
     unsigned char *room;
     size_t room_size;
+    double *apart; /* a worker's: the largest |p - p~| that it saw */
 } measure;
 
 /* p~ is in room, p - p~ where it stays; sigma_j comes from p~ alone. */
@@ -162,7 +150,10 @@ static scant_status measure_gradients(void *arg, size_t block, unsigned worker,
     f64->residual_length(calibrated, count, c, stat, spread);
     for (size_t i = 0; i < count; i++) {
         double h2, a2;
-        for (size_t k = 0; k < c; k++) out[i * c + k] -= calibrated[i * c + k];
+        for (size_t k = 0; k < c; k++) {
+            out[i * c + k] -= calibrated[i * c + k];
+            m->apart[worker] = fmax(m->apart[worker], fabs(out[i * c + k]));
+        }
         own->sumsq(x[i], 1, s->h.d, &h2);
         f64->sumsq(out + i * c, 1, c, &a2);
         double h = sqrt(h2 + s->all.bias * s->all.bias);
@@ -230,24 +221,31 @@ static scant_status measure_samples(void *arg, size_t block, unsigned worker,
 
 /* ---- opening ---------------------------------------------------------------------- */
 
+/* The batch is chosen by expected gradients: says where they are nothing, or nearly. */
 static void warn_if_blind(const sparse *s) {
+    static const double NEAR = 1e-3;
     const select_pool *pool = &s->req->pool;
-    bool heated = pool->calibrated && pool->temperature > 0;
-    if (s->longest == 0 && is_posterior(s))
-        scant__warn(s->req->ctx,
-                    "%s: the samples agree on every row: rows are ranked by beta alone",
-                    scant_array_name(pool->samples));
-    else if (s->longest == 0)
-        scant__warn(s->req->ctx,
-                    "%s: equal to the model's own probabilities, so that every expected "
-                    "gradient is 0: rows are ranked by their variance alone",
-                    scant_array_name(pool->calibrated));
-    else if (heated && fabs(pool->temperature - 1) < 1e-3)
-        scant__warn(
-            s->req->ctx,
-            "the temperature is %.6g: expected gradients vanish as it comes to 1, "
-            "and rows are ranked by their variance",
-            pool->temperature);
+    scant_ctx *ctx = s->req->ctx;
+    if (is_posterior(s)) {
+        if (s->longest == 0)
+            scant__warn(ctx,
+                        "%s: the samples agree on every row: rows are ranked by beta "
+                        "alone",
+                        scant_array_name(pool->samples));
+    } else if (pool->temperature > 0 && fabs(pool->temperature - 1) < NEAR) {
+        scant__warn(ctx,
+                    "the temperature is %.6g: expected gradients vanish as it comes to "
+                    "1, and rows are ranked by their variance",
+                    pool->temperature);
+    } else if (s->apart < NEAR) {
+        scant__warn(ctx,
+                    "%s: equal to the model's own probabilities to %.1e, so that "
+                    "expected gradients vanish: rows are ranked by their variance",
+                    scant_array_name(pool->calibrated), s->apart);
+    } else if (s->longest == 0) {
+        scant__warn(ctx, "%s: all features are 0: rows are ranked by beta alone",
+                    scant_array_name(pool->features));
+    }
 }
 
 static scant_status allocate(sparse *s, double **numbers) {
@@ -272,15 +270,23 @@ static scant_status measure_all(sparse *s, double *numbers) {
     const select_pool *pool = &s->req->pool;
     measure m = {.s = s, .numbers = numbers, .room_size = (read_room(s) + 63) / 64 * 64};
     size_t rows = read_rows(s);
+    unsigned threads = s->req->ctx->threads;
     if (!is_posterior(s)) {
         select_prob_rows(pool, SELECT_PROBS, &m.probs);
         select_prob_rows(pool, SELECT_CALIBRATED, &m.calibrated);
         m.probs.list = m.calibrated.list = s->rows;
     }
-    m.room = scant__arena_alloc(s->req->arena, s->req->ctx->threads, m.room_size);
-    if (!m.room) return SCANT_ENOMEM;
-    return scant__parfor(s->req->ctx, "measuring rows", (s->n + rows - 1) / rows,
-                         is_posterior(s) ? measure_samples : measure_gradients, &m);
+    m.room = scant__arena_alloc(s->req->arena, threads, m.room_size);
+    m.apart = scant__arena_zalloc(s->req->arena, threads, sizeof *m.apart);
+    if (!m.room || !m.apart) return SCANT_ENOMEM;
+    TRY(scant__parfor(s->req->ctx, "measuring rows", (s->n + rows - 1) / rows,
+                      is_posterior(s) ? measure_samples : measure_gradients, &m));
+    for (unsigned i = 0; i < threads; i++) s->apart = fmax(s->apart, m.apart[i]);
+    return SCANT_OK;
+}
+
+scant_status sparse_check(const select_req *req) {
+    return select_temperature_check(req->ctx, &req->pool);
 }
 
 scant_status sparse_open(select_req *req, sparse_needs needs, sparse *s) {
@@ -291,7 +297,6 @@ scant_status sparse_open(select_req *req, sparse_needs needs, sparse *s) {
     if (!is_posterior(s))
         TRY(select_features_scan(req->arena, &req->pool, false, &s->features));
     TRY(allocate(s, &numbers));
-    if (!is_posterior(s)) TRY(plan_again(req, s, numbers));
     shape(s, numbers);
     TRY(measure_all(s, numbers));
     TRY(la_work_init(&s->work, req->arena, work_memory(s)));

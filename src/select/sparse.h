@@ -44,6 +44,7 @@ typedef struct sparse {
     double *variance; /* n: sigma_j^2 */
     double *length;   /* n: |phi_j| */
     double longest;   /* of them */
+    double apart;     /* the largest |p - p~|; posterior: 0 */
     double *v;
     double *image; /* vector, for sums */
     double *step;  /* 2 b, and b places: for steps within a support */
@@ -77,6 +78,7 @@ typedef struct sparse {
 typedef size_t (*sparse_needs)(const la_view *v, unsigned threads);
 
 scant_status sparse_way(select_req *req, unsigned given, unsigned *needs);
+scant_status sparse_check(const select_req *req);
 /* Adds what open allocates, and its passes. *s has sizes and views, but no numbers. */
 void sparse_plan(const select_req *req, sparse_needs needs, scant_plan *plan, sparse *s);
 /* Checks the evidence and sets the problem up. *s must stay where it is. */

@@ -147,6 +147,7 @@ const scant_strategy select_strategy_sparse_greedy = {
              .options = options,
              .n_options = sizeof options / sizeof *options},
     .way = sparse_way,
+    .check = sparse_check,
     .plan = greedy_plan,
     .select = greedy_select,
 };

@@ -283,6 +283,7 @@ const scant_strategy select_strategy_sparse_iht = {
              .options = options,
              .n_options = sizeof options / sizeof *options},
     .way = sparse_way,
+    .check = sparse_check,
     .plan = iht_plan,
     .select = iht_select,
 };

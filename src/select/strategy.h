@@ -21,6 +21,7 @@ typedef struct select_req {
     select_pool pool;
     scant_plan plan; /* what was planned: block_rows is for the strategy to keep to */
     unsigned used;   /* evidence that is read: scant_evidence_kind bits */
+    size_t asked;    /* rows that the call asked for, and */
     size_t batch;    /* rows to pick: at least 1, at most pool.available */
     uint64_t seed;
     select_value *values;
@@ -43,6 +44,8 @@ typedef struct scant_strategy {
     /* Which of info.needs and info.or_needs a call goes by (optional: the first that is
      * given whole). Knows options and `given`; may settle options. */
     scant_status (*way)(select_req *req, unsigned given, unsigned *needs);
+    /* Refuses what options, shapes and labels rule out (optional); before the plan. */
+    scant_status (*check)(const select_req *req);
     /* Adds memory and passes to a plan that has rows, batch and memory before it; only
      * the shapes of req->pool are known, and batch may still be clipped. */
     void (*plan)(const select_req *req, scant_plan *plan);

@@ -15,7 +15,7 @@
 #include "data/array.h"
 #include "select/evidence.h"
 
-static const double COLDEST = 1e-2, HOTTEST = 1e2; /* bounds of T, and of 1/T */
+static const double LEAST = 1e-2, MOST = 1e2; /* bounds of s, and of T */
 
 enum { ROWS = 256 }; /* of a block */
 
@@ -72,7 +72,7 @@ static scant_status slope_at(fit *f, double s, slope *out) {
 
 static scant_status solve(fit *f, double *out) {
     enum { STEPS = 200 };
-    double low = COLDEST, high = HOTTEST, s = 1;
+    double low = LEAST, high = MOST, s = 1;
     slope at;
     *out = low;
     TRY(slope_at(f, low, &at));
@@ -93,8 +93,10 @@ static scant_status solve(fit *f, double *out) {
     return SCANT_OK;
 }
 
-static scant_status check_rows(scant_ctx *ctx, const select_pool *pool, size_t k) {
+scant_status select_temperature_check(scant_ctx *ctx, const select_pool *pool) {
+    if (!pool->calibrate_on) return SCANT_OK;
     const char *name = scant_array_name(pool->calibrate_on);
+    size_t k = scant_array_shape(pool->calibrate_on)[0];
     for (size_t i = 0; i < k; i++) {
         int64_t row;
         scant__array_read_i64(pool->calibrate_on, i, 1, &row);
@@ -130,14 +132,14 @@ scant_status select_temperature_fit(scant__arena *arena, select_pool *pool) {
     double s;
     if (!pool->calibrate_on) return SCANT_OK;
     fit f = {.ctx = ctx, .pool = pool, .k = scant_array_shape(pool->calibrate_on)[0]};
-    TRY(check_rows(ctx, pool, f.k));
+    TRY(select_temperature_check(ctx, pool));
     f.blocks = blocks_of(f.k);
     f.part = scant__arena_alloc(arena, f.blocks, sizeof *f.part);
     f.rows = scant__arena_alloc(arena, size_mul(ctx->threads, pool->c), sizeof *f.rows);
     if (!f.part || !f.rows) return SCANT_ENOMEM;
     TRY(solve(&f, &s));
     pool->temperature = 1 / s;
-    if (s == COLDEST || s == HOTTEST)
+    if (s == LEAST || s == MOST)
         scant__warn(ctx,
                     "the temperature went to the end of its range, %g: the rows of %s do "
                     "not settle it",

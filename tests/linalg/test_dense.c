@@ -138,33 +138,6 @@ static void cholesky_and_solves_undo_one_another(void **state) {
     }
 }
 
-/* Rows in as many numbers as there are rows; two of them equal, one zero. 1e-12: sums of
- * LARGEST numbers of size 1. */
-static void a_triangle_keeps_inner_products(void **state) {
-    (void)state;
-    static const size_t sizes[][2] = {{1, 1}, {1, 9}, {5, 5}, {7, 30}, {40, LARGEST}};
-    for (size_t s = 0; s < 5; s++) {
-        size_t n = sizes[s][0], m = sizes[s][1], size = la_triangle_room(n);
-        double *a = malloc(n * m * sizeof *a), *l = malloc(n * m * sizeof *l);
-        double *room = room_of(size);
-        for (size_t i = 0; i < n * m; i++) a[i] = normal_at(5, i);
-        for (size_t k = 0; n > 4 && k < m; k++) a[3 * m + k] = a[k], a[4 * m + k] = 0;
-        memcpy(l, a, n * m * sizeof *a);
-        la_triangle(n, m, l, room);
-        assert_true(room[size] == 12345);
-        for (size_t i = 0; i < n; i++)
-            for (size_t j = 0; j <= i; j++) {
-                double want = 0, got = 0;
-                for (size_t k = 0; k < m; k++) want += a[i * m + k] * a[j * m + k];
-                for (size_t k = 0; k < n; k++) got += l[i * m + k] * l[j * m + k];
-                assert_true(fabs(got - want) < 1e-12);
-            }
-        free(a);
-        free(l);
-        free(room);
-    }
-}
-
 static void what_is_not_definite_is_told(void **state) {
     (void)state;
     double negative[] = {1, 0, 2, 1}, zero[] = {0}, semi[] = {1, 0, 1, 1};
@@ -181,7 +154,6 @@ int main(void) {
         cmocka_unit_test(eigenvectors_are_rows),
         cmocka_unit_test(numbers_that_are_none_are_told),
         cmocka_unit_test(cholesky_and_solves_undo_one_another),
-        cmocka_unit_test(a_triangle_keeps_inner_products),
         cmocka_unit_test(what_is_not_definite_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

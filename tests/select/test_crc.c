@@ -70,7 +70,11 @@ static int rising(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* All complete groups of the open rows, in order; returns how many. */
+static int by_first_row(const void *a, const void *b) {
+    return rising(((const group *)a)->rows, ((const group *)b)->rows);
+}
+
+/* All complete groups of the open rows, by their first rows; returns how many. */
 static size_t regroup(const pool *p, uint64_t seed, size_t size, size_t rank,
                       group *groups) {
     keyed *order = malloc(p->n * sizeof *order);
@@ -88,6 +92,7 @@ static size_t regroup(const pool *p, uint64_t seed, size_t size, size_t rank,
         groups[g].used = false;
     }
     free(order);
+    qsort(groups, count, sizeof *groups, by_first_row);
     return count;
 }
 
@@ -163,6 +168,27 @@ static void single_rows_come_by_their_lambda(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+/* More is asked for than there is: all groups, then the rows that are left over. */
+static void rows_left_over_fill_up_with_score_0(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    pool p;
+    pool_make(&p, 1, 13, 20, 0, 1);
+    scant_picks *picks = crc(ctx, &p, 100, 0, NULL); /* groups of 10 */
+    bool seen[13] = {0};
+    assert_int_equal(picks->count, 13);
+    for (size_t i = 0; i < 13; i++) {
+        assert_false(seen[picks->items[i].index]);
+        seen[picks->items[i].index] = true;
+        assert_int_equal(picks->items[i].score > 0, i < 10);
+        if (i > 0 && i < 10)
+            assert_true(picks->items[i].index > picks->items[i - 1].index);
+    }
+    scant_picks_free(ctx, picks);
+    pool_end(&p);
+    scant_ctx_destroy(ctx);
+}
+
 static void one_group_of_all_is_the_pool(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
@@ -171,7 +197,7 @@ static void one_group_of_all_is_the_pool(void **state) {
     scant_picks *picks = crc(ctx, &p, 12, 0, "12");
     for (size_t i = 0; i < 12; i++) assert_int_equal(picks->items[i].index, i);
     scant_picks_free(ctx, picks);
-    picks = crc(ctx, &p, 500, 0, "12"); /* the batch is clipped first */
+    picks = crc(ctx, &p, 600, 0, "12"); /* one group, though 50 are asked for */
     assert_int_equal(picks->count, 12);
     for (size_t i = 0; i < 12; i++) assert_int_equal(picks->items[i].index, i);
     scant_picks_free(ctx, picks);
@@ -179,7 +205,7 @@ static void one_group_of_all_is_the_pool(void **state) {
     scant_ctx_destroy(ctx);
 }
 
-/* Rows that cannot change lambda tie, and come in the order of the shuffle. */
+/* Groups that cannot change lambda tie, and come by their lowest row. */
 static void equal_groups_come_in_order(void **state) {
     (void)state;
     enum { ROWS = 20 };
@@ -238,6 +264,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_groups_are_picked_whole),
         cmocka_unit_test(single_rows_come_by_their_lambda),
+        cmocka_unit_test(rows_left_over_fill_up_with_score_0),
         cmocka_unit_test(one_group_of_all_is_the_pool),
         cmocka_unit_test(equal_groups_come_in_order),
         cmocka_unit_test(group_sizes_are_made_to_fit),

@@ -249,8 +249,8 @@ static void normalised_rows_are_unit_vectors(void **state) {
     scant_ctx_destroy(ctx);
 }
 
-/* Fewer rows than columns need no square of the columns; copies among them, and the rank
- * is below N. */
+/* Fewer rows than columns need no square of the columns, but a block of rows a worker and
+ * one more; copies among them, and the rank is below N. */
 static void few_wide_rows_take_little_memory(void **state) {
     (void)state;
     enum { ROWS = 30, WIDE = 20000 };
@@ -264,7 +264,7 @@ static void few_wide_rows_take_little_memory(void **state) {
         check_picks(&p, picks, rank_of(&p));
         scant_picks_free(ctx, picks);
     }
-    assert_true(scant_ctx_memory_peak(ctx) < 3 * ROWS * WIDE * sizeof(double));
+    assert_true(scant_ctx_memory_peak(ctx) < 4 * ROWS * WIDE * sizeof(double));
     pool_end(&p);
     scant_ctx_destroy(ctx);
 }
