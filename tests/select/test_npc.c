@@ -325,6 +325,83 @@ static void refining_ends_where_no_exchange_helps(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+/* How many rows would have raised lambda more than the one that came in. */
+static size_t better_than(const pool *p, size_t rank, const scant_picks *before,
+                          const scant_picks *after) {
+    size_t rows[16], out = 0, b = before->count, better = 0;
+    rows_of(before, rows);
+    for (size_t k = 0; k < b; k++) { /* the row that is in the batch no more */
+        bool kept = false;
+        for (size_t i = 0; i < b; i++) kept |= after->items[i].index == rows[k];
+        if (!kept) out = k;
+    }
+    for (size_t in = 0; in < p->n; in++) {
+        bool taken = p->labels[in] >= 0;
+        for (size_t i = 0; i < b; i++) taken |= before->items[i].index == in;
+        rows[out] = in;
+        if (!taken) better += lambda_of(p, rank, rows, b, NULL) > after->items[0].score;
+    }
+    return better;
+}
+
+/* Of 20,000 rows 16,384 are tried, others each time: each exchange raises lambda, and
+ * brings in one of the best there are (that all of the 12 best are left out has a chance
+ * of 1e-9). */
+static void in_a_larger_pool_some_rows_are_tried(void **state) {
+    (void)state;
+    enum { ROWS = 20000, RANK = 3 };
+    static const size_t sizes[][2] = {{0, 3}, {9000, 2}, {5000, 8}}; /* every, batch */
+    static const char *const refine[] = {"0", "1", "2", "4", "50"};
+    scant_ctx *ctx = ctx_threads(2);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        pool p;
+        scant_picks *picks[5];
+        double lambda = 0;
+        pool_make(&p, 80 + s, ROWS, RANK - 1, sizes[s][0], 1);
+        for (size_t k = 0; k < 5; k++) {
+            picks[k] = npc(ctx, &p, sizes[s][1], s, "3", refine[k]);
+            check_picks(&p, picks[k], RANK);
+            double swaps = k ? figure(picks[k], "swaps") : 0;
+            assert_true(swaps <= atoi(refine[k]));
+            assert_true(k > 1 || swaps == (double)k); /* three batches are not many */
+            assert_true(swaps == 0 ||
+                        picks[k]->items[0].score > picks[0]->items[0].score);
+            assert_true(picks[k]->items[0].score >= lambda);
+            lambda = picks[k]->items[0].score;
+        }
+        assert_true(better_than(&p, RANK, picks[0], picks[1]) < 12);
+        for (size_t k = 0; k < 5; k++) scant_picks_free(ctx, picks[k]);
+        pool_end(&p);
+    }
+    scant_ctx_destroy(ctx);
+}
+
+/* They come from everywhere in the pool. */
+static void rows_to_be_tried_are_uniform(void **state) {
+    (void)state;
+    enum { ROWS = 20000, BATCH = 8, POOLS = 8, PARTS = 4 };
+    scant_ctx *ctx = ctx_threads(2);
+    size_t times[PARTS] = {0}, moved = 0;
+    double chi = 0;
+    for (uint64_t seed = 0; seed < POOLS; seed++) {
+        pool p;
+        pool_make(&p, 200 + seed, ROWS, 2, 0, 1);
+        scant_picks *picks = npc(ctx, &p, BATCH, seed, "1", "16");
+        for (size_t i = 0; i < BATCH; i++)
+            times[picks->items[i].index / (ROWS / PARTS)]++;
+        moved += figure(picks, "swaps") >= BATCH;
+        scant_picks_free(ctx, picks);
+        pool_end(&p);
+    }
+    assert_true(moved > POOLS / 2); /* the batches are not those that were drawn */
+    for (size_t k = 0; k < PARTS; k++) {
+        double expected = (double)(POOLS * BATCH) / PARTS;
+        chi += pow((double)times[k] - expected, 2) / expected;
+    }
+    assert_true(chi < chi_square_limit(PARTS - 1));
+    scant_ctx_destroy(ctx);
+}
+
 /* A batch with a row twice has nothing; one exchange mends it. */
 static void refining_takes_copies_out(void **state) {
     (void)state;
@@ -409,6 +486,8 @@ int main(void) {
         cmocka_unit_test(normalised_rows_are_unit_vectors),
         cmocka_unit_test(few_wide_rows_take_little_memory),
         cmocka_unit_test(refining_ends_where_no_exchange_helps),
+        cmocka_unit_test(in_a_larger_pool_some_rows_are_tried),
+        cmocka_unit_test(rows_to_be_tried_are_uniform),
         cmocka_unit_test(refining_takes_copies_out),
         cmocka_unit_test(refining_keeps_the_promises),
     };
