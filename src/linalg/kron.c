@@ -112,14 +112,8 @@ scant_status la_kron_pairs(const la_view *v, const size_t *others, size_t count,
     la_job job = pairs_job(v, count, &k);
     guests g = guests_of(v, others, count);
     TRY(la_fits(work->ctx, count));
-    if (g.memory > work->memory)
-        return scant__fail(work->ctx, SCANT_EINTERNAL,
-                           "pairs need %zu bytes and were planned with %zu", g.memory,
-                           work->memory);
-    la_work rest = {.ctx = work->ctx,
-                    .phase = work->phase,
-                    .room = work->room + g.memory,
-                    .memory = work->memory - g.memory};
+    la_work rest;
+    TRY(la_work_after(work, g.memory, &rest));
     double *h = (double *)(void *)work->room;
     double *a = v->a ? (double *)(void *)(work->room + g.h) : NULL;
     k.oh = h, k.oa = a, k.apart = count;
@@ -187,10 +181,7 @@ static size_t panel_memory(const la_view *v) {
 
 static scant_status panel_pack(kron *k, const double *r, la_work *work, la_work *rest) {
     size_t d = k->v->h->d, pitch = la_panel_pitch(d), bytes = panel_memory(k->v);
-    if (bytes > work->memory)
-        return scant__fail(work->ctx, SCANT_EINTERNAL,
-                           "a product needs %zu bytes and was planned with %zu", bytes,
-                           work->memory);
+    TRY(la_work_after(work, bytes, rest));
     double *panel = (double *)(void *)work->room;
     for (size_t c = 0; c < k->classes; c++) {
         double *to = panel + c * pitch;
@@ -200,8 +191,6 @@ static scant_status panel_pack(kron *k, const double *r, la_work *work, la_work 
         if (k->width > d) to[0] = from[d] * k->v->bias;
     }
     k->panel = panel;
-    *rest = *work;
-    rest->room += bytes, rest->memory -= bytes;
     return SCANT_OK;
 }
 
@@ -285,10 +274,8 @@ scant_status la_kron_along(const la_view *v, const size_t *others, size_t count,
     size_t d = v->h->d, pitch = la_panel_pitch(d);
     la_job job = along_job(v, count, &k);
     assert(count <= LA_BLOCK);
-    if (own > work->memory)
-        return scant__fail(work->ctx, SCANT_EINTERNAL,
-                           "a product needs %zu bytes and was planned with %zu", own,
-                           work->memory);
+    la_work rest;
+    TRY(la_work_after(work, own, &rest));
     double *h = (double *)(void *)work->room;
     double *a = v->a ? (double *)(void *)(work->room + g.h) : NULL;
     double *panel = (double *)(void *)(work->room + g.memory);
@@ -298,8 +285,6 @@ scant_status la_kron_along(const la_view *v, const size_t *others, size_t count,
         memcpy(panel + j * pitch + LA_PANEL_START, h + j * k.width, d * sizeof *panel);
         panel[j * pitch] = v->bias * v->bias;
     }
-    la_work rest = *work;
-    rest.room += own, rest.memory -= own;
     k.w = t, k.oa = a, k.panel = panel, k.others = count, k.out = out;
     return la_walk(v, &job, NULL, &rest);
 }

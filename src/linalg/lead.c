@@ -320,6 +320,8 @@ static scant_status advance(la_lead *lead, size_t moves, bool check, size_t *bro
     lead->slack += value_rounding(lead) * (double)moves;
     up.slack = 2 * lead->slack;
     la_view some = *v;
+    la_work rest;
+    TRY(la_work_after(lead->work, own, &rest));
     some.rows = rows, some.m = moves;
     double *a = (double *)(void *)lead->work->room;
     unsigned char *h = lead->work->room + LA_LEAD_AHEAD * c * sizeof(double);
@@ -327,8 +329,6 @@ static scant_status advance(la_lead *lead, size_t moves, bool check, size_t *bro
     la_view_load(&some, 0, moves, NULL, v->a ? a : NULL,
                  h + la_rows_point_scratch(v->h, LA_LEAD_AHEAD));
     for (size_t j = 0; j < moves; j++) up.a[j] = a + j * c;
-    la_work rest = *lead->work;
-    rest.room += own, rest.memory -= own;
     la_job job = catch_job(v, &up);
     TRY(la_walk(v, &job, NULL, &rest));
     *broken = moves;

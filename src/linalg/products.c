@@ -162,6 +162,16 @@ scant_status la_work_init(la_work *work, scant__arena *arena, size_t memory) {
     return work->room ? SCANT_OK : SCANT_ENOMEM;
 }
 
+scant_status la_work_after(const la_work *work, size_t bytes, la_work *rest) {
+    if (bytes > work->memory)
+        return scant__fail(work->ctx, SCANT_EINTERNAL,
+                           "a product needs %zu bytes and was planned with %zu", bytes,
+                           work->memory);
+    *rest = *work;
+    rest->room += bytes, rest->memory -= bytes;
+    return SCANT_OK;
+}
+
 typedef struct walk {
     const la_view *v;
     const la_job *job;

@@ -47,6 +47,9 @@ typedef struct la_work {
 /* memory: what a _memory() function gave for this ctx's thread count. */
 scant_status la_work_init(la_work *work, scant__arena *arena, size_t memory);
 
+/* What is left of a work once `bytes` of its room, a multiple of 64, are somebody's. */
+scant_status la_work_after(const la_work *work, size_t bytes, la_work *rest);
+
 /* ---- products -------------------------------------------------------------------- */
 
 /* out (d+, d+) = sum of w_i h_i h_i^T, all of it and symmetric to the bit. w is indexed

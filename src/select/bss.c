@@ -153,9 +153,8 @@ static scant_status serve(bss *b) {
     bool poly = is_poly(req), constant = !pool->gradients && !poly;
     b->pool = pool_of(req);
     TRY(select_features_scan(req->arena, &b->pool, false, &b->features));
-    constant = constant && select_option(req, "bias") > 0;
-    if (constant && b->features.scale > 1)
-        b->features.scale = 1; /* next to the 1, such features do not count */
+    double bias = constant ? select_option(req, "bias") : 0;
+    bias = select_features_constant(&b->features, bias);
     if (poly) b->features.type = LA_F64;
     select_feature_rows(&b->features, &b->h);
     if (pool->available < pool->n) {
@@ -163,10 +162,7 @@ static scant_status serve(bss *b) {
         if (!b->rows) return SCANT_ENOMEM;
         select_pool_list_available(pool, b->rows);
     }
-    b->view = (la_view){.h = &b->h,
-                        .bias = constant ? b->features.scale : 0,
-                        .rows = b->rows,
-                        .m = pool->available};
+    b->view = (la_view){.h = &b->h, .bias = bias, .rows = b->rows, .m = pool->available};
     if (poly) TRY(serve_monomials(b));
     warn_if_wide(b);
     return SCANT_OK;

@@ -66,15 +66,13 @@ static void serve(const select_req *req, dynamic *d) {
 static void look(const select_req *req, dynamic *d) {
     const select_pool *pool = &req->pool;
     bool last_layer = !pool->gradients;
-    if (last_layer && select_option(req, "bias") > 0 && d->features.scale > 1)
-        d->features.scale = 1; /* next to the 1, such features do not count */
+    double bias = last_layer ? select_option(req, "bias") : 0;
+    bias = select_features_constant(&d->features, bias);
     d->scale = d->features.scale;
     select_feature_rows(&d->features, &d->h);
     if (last_layer) select_prob_rows(pool, SELECT_RESIDUAL, &d->a);
-    d->all = (la_view){.h = &d->h,
-                       .a = last_layer ? &d->a : NULL,
-                       .bias = last_layer ? select_option(req, "bias") * d->scale : 0,
-                       .m = pool->n};
+    d->all =
+        (la_view){.h = &d->h, .a = last_layer ? &d->a : NULL, .bias = bias, .m = pool->n};
     d->labelled = d->all;
     d->labelled.rows = d->rows;
     d->labelled.m = pool->labelled;

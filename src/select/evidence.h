@@ -128,6 +128,9 @@ scant_status select_features_scan(scant__arena *arena, const select_pool *pool,
                                   bool normalise, select_features *out);
 size_t select_features_memory(const select_pool *pool,
                               unsigned threads); /* of the scan */
+/* What a constant beside the features is, as they are served. Next to it features that
+ * would be served larger than they are do not count: they stay as they are. */
+double select_features_constant(select_features *f, double constant);
 /* Valid while f is. */
 void select_feature_rows(const select_features *f, la_rows *out);
 /* The same pool, with gradients in the place of features. */

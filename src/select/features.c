@@ -190,6 +190,11 @@ static void feature_fetch(const void *self, size_t first, size_t count, void *ou
     for (size_t i = 0; i < count; i++) fetch_f64(f, first + i, (double *)out + i * d);
 }
 
+double select_features_constant(select_features *f, double constant) {
+    if (constant > 0 && f->scale > 1) f->scale = 1;
+    return constant * f->scale;
+}
+
 void select_feature_rows(const select_features *f, la_rows *out) {
     const select_pool *pool = f->pool;
     bool as_it_lies =

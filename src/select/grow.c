@@ -60,12 +60,12 @@ scant_status select_grow_init(select_req *req, size_t centres, double bias,
     bool unit = select_option(req, "normalise") != 0;
     select_features *f = &grow->features;
     TRY(select_features_scan(req->arena, &req->pool, unit, f));
-    if (bias > 0 && f->scale > 1) f->scale = 1; /* next to the 1, they do not count */
+    bias = select_features_constant(f, bias);
     TRY(plan_again(req, f, centres));
     select_feature_rows(f, &grow->h);
     const la_rows *a = residuals(req, &grow->a, &grow->scale);
     grow->scale *= f->scale;
-    TRY(la_space_init(&grow->space, req->arena, &grow->h, a, bias * f->scale * f->scale,
+    TRY(la_space_init(&grow->space, req->arena, &grow->h, a, bias * bias,
                       req->plan.block_rows, centres));
     return la_growset_init(&grow->set, req->arena, &grow->space);
 }

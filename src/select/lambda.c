@@ -140,9 +140,7 @@ scant_status select_lambda_start(select_req *req, const size_t *open, size_t b,
     bool unit = select_option(req, "normalise") != 0;
     *s = (select_lambda){0};
     TRY(select_features_scan(req->arena, &req->pool, unit, &s->features));
-    select_features *f = &s->features;
-    if (bias > 0 && f->scale > 1) f->scale = 1; /* next to the 1, they do not count */
-    TRY(start_rows(req, bias * f->scale, s));
+    TRY(start_rows(req, select_features_constant(&s->features, bias), s));
     la_kernel_of_features(&s->view, &s->kernel);
     s->base = scant__arena_alloc(req->arena, req->pool.labelled + 1, sizeof *s->base);
     if (!s->base) return SCANT_ENOMEM;

@@ -34,20 +34,16 @@ static void shape(sparse *s, double *numbers) {
     if (is_posterior(s)) {
         s->h = (la_rows){.n = s->n, .d = pool->m, .type = LA_F64, .base = numbers};
     } else {
-        bias = select_option(s->req, "bias");
-        if (bias > 0 && s->features.scale > 1)
-            s->features.scale = 1;       /* next to the 1, such features do not count */
         if (s->features.scale > 0x1p480) /* its square is to be a number */
             s->features.scale = 0x1p480;
+        bias = select_features_constant(&s->features, select_option(s->req, "bias"));
         s->scale = s->features.scale;
         select_feature_rows(&s->features, &s->h);
         s->h.n = s->n, s->h.list = s->rows;
         s->a = (la_rows){.n = s->n, .d = pool->c, .type = LA_F64, .base = numbers};
     }
-    s->all = (la_view){.h = &s->h,
-                       .a = is_posterior(s) ? NULL : &s->a,
-                       .bias = bias * s->scale,
-                       .m = s->n};
+    s->all = (la_view){
+        .h = &s->h, .a = is_posterior(s) ? NULL : &s->a, .bias = bias, .m = s->n};
     s->size = size_mul(la_view_width(&s->all), s->all.a ? s->all.a->d : 1);
 }
 
