@@ -31,10 +31,8 @@
 #include "select/strategy.h"
 
 enum {
-    SCAN_BYTES = 1 << 17, /* of a block of rows, as doubles, in the first pass */
-    SCAN_ROWS = 384,
-    STEP_BYTES = 64 << 20, /* of vectors a thread: one nearly saturates memory, and to
- wake another costs more than it saves on less */
+    LINE = 64,
+    STEP_BYTES = 64 << 20, /* of vectors a thread: to wake another costs more on less */
     TOGETHER = 16,         /* products at a time */
     STEPS = 20             /* for each row of the batch, at most */
 };
@@ -232,9 +230,13 @@ static size_t width_of(const select_req *req) {
     return asked > 0 && asked < (double)req->pool.m ? (size_t)asked : req->pool.m;
 }
 
+/* Of a worker in the first pass: bytes a row, and for so many. */
+static size_t scan_row(const select_pool *pool) {
+    return select_beliefs_room(pool, 1) + (pool->c + 1) * sizeof(double);
+}
+
 static size_t scan_room(const select_pool *pool, size_t rows) {
-    size_t bytes = select_beliefs_room(pool, rows);
-    return (bytes + rows * (pool->c + 1) * sizeof(double)) / 64 * 64 + 64;
+    return rows * scan_row(pool) / LINE * LINE + LINE;
 }
 
 static size_t block_of(size_t width) { return STEP_BYTES / (width * sizeof(double)) + 1; }
@@ -242,21 +244,13 @@ static size_t block_of(size_t width) { return STEP_BYTES / (width * sizeof(doubl
 static void acs_plan(const select_req *req, scant_plan *plan) {
     enum { BLOCKS = 14, OVERHEAD = 256 };
     const select_pool *pool = &req->pool;
-    size_t n = pool->available, width = width_of(req), threads = req->ctx->threads;
+    size_t n = pool->available, width = width_of(req);
     size_t row = size_mul(width, sizeof(double)) + 2 * sizeof(size_t);
-    size_t all = size_mul(n, row + 3 * sizeof(double)), scan, cap = req->ctx->cap;
+    size_t all = size_mul(n, row + 3 * sizeof(double));
     all = size_add(all, (n / block_of(width) + 1 + plan->batch) * sizeof(la_scored));
     all = size_add(all, 3 * width * sizeof(double) + BLOCKS * OVERHEAD);
     plan->memory = size_add(plan->memory, all);
-    size_t rows = SCAN_BYTES / (8 * (pool->c + 1)) + 1;
-    rows = rows < SCAN_ROWS ? rows : SCAN_ROWS;
-    while ((scan = threads * scan_room(pool, rows)),
-           rows > 1 && (plan->memory > cap || scan > cap - plan->memory))
-        rows /= 2;
-    plan->memory = size_add(plan->memory, scan);
-    plan->block_rows = rows;
-    plan->blocks = (pool->n + rows - 1) / rows;
-    plan->passes = 1;
+    select_plan_blocks(req, pool->c, LINE, scan_row(pool), plan);
 }
 
 static scant_status prepare(coreset *c) {

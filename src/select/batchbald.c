@@ -38,8 +38,6 @@
 #include "select/strategy.h"
 
 enum {
-    SCAN_BYTES = 1 << 17, /* of a block of rows, as doubles, in the first pass */
-    SCAN_ROWS = 384,
     FIRST_WAVE = 12,     /* rows evaluated together, whole: they set the mark */
     EXACT_WAVE = 120,    /* then */
     WAVE = 960,          /* or, as a race */
@@ -353,19 +351,11 @@ static size_t own_memory(const select_req *req, size_t batch) {
 
 static void batchbald_plan(const select_req *req, scant_plan *plan) {
     const select_pool *pool = &req->pool;
-    size_t limit = (size_t)select_option(req, "mc"), threads = req->ctx->threads;
-    size_t rows = SCAN_BYTES / (8 * (pool->c + 1)) + 1, cap = req->ctx->cap, scan;
+    size_t limit = (size_t)select_option(req, "mc");
     plan->memory = size_add(plan->memory, own_memory(req, plan->batch));
     plan->memory =
         size_add(plan->memory, joint_memory(pool, limit, plan->batch, req->ctx->threads));
-    rows = rows < SCAN_ROWS ? rows : SCAN_ROWS;
-    while ((scan = threads * select_beliefs_room(pool, rows)),
-           rows > 1 && (plan->memory > cap || scan > cap - plan->memory))
-        rows /= 2;
-    plan->memory = size_add(plan->memory, scan);
-    plan->block_rows = rows;
-    plan->blocks = (pool->n + rows - 1) / rows;
-    plan->passes = 1;
+    select_plan_blocks(req, pool->c, 0, select_beliefs_room(pool, 1), plan);
 }
 
 static scant_status prepare(greedy *g) {

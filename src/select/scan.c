@@ -53,20 +53,24 @@ static size_t room_size(const select_req *req, size_t rows, size_t batch) {
     return rows * row_room(&req->pool) + batch * sizeof(la_scored) + BLOCKS * OVERHEAD;
 }
 
-/* Rows a block: as many as the cache likes, fewer where memory is short. */
+void select_plan_blocks(const select_req *req, size_t width, size_t worker, size_t row,
+                        scant_plan *plan) {
+    size_t rows = BLOCK_BYTES / (8 * (width + 1)) + 1, cap = req->ctx->cap, all;
+    rows = size_min(rows, BLOCK_ROWS);
+    while ((all = req->ctx->threads * (worker + rows * row)),
+           rows > 1 && (plan->memory > cap || all > cap - plan->memory))
+        rows /= 2;
+    plan->block_rows = rows;
+    plan->blocks = (req->pool.n + rows - 1) / rows;
+    plan->memory = size_add(plan->memory, all);
+    plan->passes = 1;
+}
+
 void select_scan_plan(const select_req *req, scant_plan *plan) {
     const select_pool *pool = &req->pool;
     size_t width = (pool->probs || pool->samples ? pool->c : 0);
     width += pool->features ? pool->d : 0;
-    size_t rows = BLOCK_BYTES / (8 * (width + 1)) + 1, cap = req->ctx->cap, all;
-    rows = rows < BLOCK_ROWS ? rows : BLOCK_ROWS;
-    while ((all = req->ctx->threads * room_size(req, rows, plan->batch)),
-           rows > 1 && (plan->memory > cap || all > cap - plan->memory))
-        rows /= 2;
-    plan->block_rows = rows;
-    plan->blocks = (pool->n + rows - 1) / rows;
-    plan->memory += all;
-    plan->passes = 1;
+    select_plan_blocks(req, width, room_size(req, 0, plan->batch), row_room(pool), plan);
 }
 
 size_t select_fill_memory(const select_req *req, size_t batch) {

@@ -74,6 +74,10 @@ scant_status select_option_settle(select_req *req, const char *key, const char *
     SCANT__PRINTF(3, 4);
 /* Fails, with the number that is needed, where the plan is above the cap. */
 scant_status select_check_plan(const select_req *req, const scant_plan *plan);
+/* Plans one pass over blocks of rows: as many as the cache likes, if a row is `width`
+ * doubles, and fewer where memory is short. A worker's room: bytes, and bytes a row. */
+void select_plan_blocks(const select_req *req, size_t width, size_t worker, size_t row,
+                        scant_plan *plan);
 void select_pick(select_req *req, size_t index, double weight, double score);
 void select_figure(select_req *req, const char *name, double value); /* name: static */
 
