@@ -178,7 +178,7 @@ enum scant_evidence_kind {
     SCANT_CALIBRATED = 1 << 2,
     SCANT_GRADIENTS = 1 << 3,
     SCANT_SAMPLES = 1 << 4,
-    /* beyond knowing which rows are labelled */
+    /* beyond leaving labelled rows out */
     SCANT_LABELS = 1 << 5,
     /* only how many rows there are: any input tells it */
     SCANT_ROWS = 1 << 6,
@@ -200,9 +200,16 @@ typedef struct scant_option {
     const char *value; /* the default, as one would write it; NULL: the call decides */
     const char *otherwise; /* where value is NULL: how it does, for people */
     double min, max;
+    int open; /* of a number: neither min nor max itself is allowed */
     const char *choices;
     const char *help;
 } scant_option;
+
+/* What a strategy may tell of a call beside its picks; not every call tells all. */
+typedef struct scant_figure_info {
+    const char *name;
+    const char *help; /* one line */
+} scant_figure_info;
 
 typedef struct scant_strategy_info {
     const char *name;
@@ -215,6 +222,8 @@ typedef struct scant_strategy_info {
     unsigned uses;     /* bits read when there, beyond needs */
     const scant_option *options;
     size_t n_options;
+    const scant_figure_info *figures;
+    size_t n_figures;
 } scant_strategy_info;
 
 /* All strategies, in the order they are listed to people. Static. */
@@ -259,7 +268,7 @@ typedef struct scant_picks {
      * no default was not given and nothing stood in for it. */
     const scant_setting *settings;
     size_t n_info;
-    const scant_figure *info; /* a strategy's own figures */
+    const scant_figure *info; /* figures, of those that the strategy lists */
     const char *state;        /* JSON, for the next call; NULL: there is none */
     size_t state_size;
 } scant_picks;

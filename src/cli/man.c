@@ -115,10 +115,33 @@ static void man_option(cli_text *text, const scant_option *option) {
     cli_text_end(&help);
 }
 
+static void man_evidence(cli_text *text, unsigned kinds, unsigned or_kinds) {
+    cli_text flags = {0};
+    select_evidence_ways(&flags, kinds, or_kinds);
+    cli_text_bytes(&flags, "", 1);
+    man_words(text, flags.data);
+    cli_text_end(&flags);
+}
+
+static void man_options(cli_text *text, const scant_strategy_info *info) {
+    if (!info->n_options) return;
+    cli_text_add(text, ".Pp\nOptions:\n.Bl -tag -width Ds -compact\n");
+    for (size_t i = 0; i < info->n_options; i++) man_option(text, &info->options[i]);
+    cli_text_add(text, ".El\n");
+}
+
+static void man_figures(cli_text *text, const scant_strategy_info *info) {
+    if (!info->n_figures) return;
+    cli_text_add(text, ".Pp\nFigures (info in JSON):\n.Bl -tag -width Ds -compact\n");
+    for (size_t i = 0; i < info->n_figures; i++) {
+        man_macro(text, "It Sy", info->figures[i].name);
+        man_words(text, info->figures[i].help);
+    }
+    cli_text_add(text, ".El\n");
+}
+
 static void man_strategy(cli_text *text, const scant_strategy_info *info) {
-    cli_text needs = {0};
-    select_evidence_ways(&needs, info->needs, info->or_needs);
-    cli_text_bytes(&needs, "", 1);
+    unsigned uses = info->uses & ~info->needs;
     man_macro(text, "It Sy", info->name);
     man_words(text, info->summary);
     if (info->use && *info->use) {
@@ -126,18 +149,19 @@ static void man_strategy(cli_text *text, const scant_strategy_info *info) {
         man_words(text, info->use);
     }
     cli_text_add(text, ".Pp\nNeeds:\n");
-    man_words(text, needs.data);
+    man_evidence(text, info->needs, info->or_needs);
+    if (uses) {
+        cli_text_add(text, ".br\nCan use:\n");
+        man_evidence(text, uses, 0);
+    }
     cli_text_add(text, ".br\nScore:\n");
     man_words(text, info->score);
     if (info->paper && *info->paper) {
         cli_text_add(text, ".br\nPaper:\n");
         man_words(text, info->paper);
     }
-    if (info->n_options)
-        cli_text_add(text, ".Pp\nOptions:\n.Bl -tag -width Ds -compact\n");
-    for (size_t i = 0; i < info->n_options; i++) man_option(text, &info->options[i]);
-    if (info->n_options) cli_text_add(text, ".El\n");
-    cli_text_end(&needs);
+    man_options(text, info);
+    man_figures(text, info);
 }
 
 static void man_synopsis(cli_text *text) {

@@ -91,6 +91,9 @@ void cli_option_range(cli_text *text, const scant_option *option) {
     } else if (option->kind == SCANT_OPTION_CHOICE) {
         cli_text_add(text, "one of ");
         add_choices(text, option);
+    } else if (option->open) {
+        cli_text_addf(text, "%s above %.9g and below %.9g", what, option->min,
+                      option->max);
     } else if (isfinite(option->max) && option->max < 1e15) {
         cli_text_addf(text, "%s from %.9g to %.9g", what, option->min, option->max);
     } else if (isfinite(option->min)) {
@@ -127,6 +130,14 @@ static void evidence_entry(cli_text *text, const char *name, unsigned kinds,
     cli_text_end(&flags);
 }
 
+/* One of a list; a long name has a line of its own. */
+static void list_entry(cli_text *text, const char *name, const char *help) {
+    enum { COLUMN = 16 };
+    cli_text_addf(text, strlen(name) + 4 > COLUMN ? "  %s\n" : "  %s", name);
+    cli_text_pad(text, COLUMN);
+    cli_text_wrap(text, COLUMN, help);
+}
+
 void cli_page_strategy(cli_text *text, const scant_strategy_info *info) {
     cli_text_addf(text, "%s: ", info->name);
     cli_text_wrap(text, 0, info->summary);
@@ -142,11 +153,12 @@ void cli_page_strategy(cli_text *text, const scant_strategy_info *info) {
         cli_text line = {0};
         cli_option_help(&line, option);
         cli_text_bytes(&line, "", 1);
-        cli_text_addf(text, "  %s", option->key);
-        cli_text_pad(text, HELP_COLUMN - 8);
-        cli_text_wrap(text, HELP_COLUMN - 8, line.data);
+        list_entry(text, option->key, line.data);
         cli_text_end(&line);
     }
+    if (info->n_figures) cli_text_add(text, "\nFigures (\"info\" in the JSON output)\n");
+    for (size_t i = 0; i < info->n_figures; i++)
+        list_entry(text, info->figures[i].name, info->figures[i].help);
     cli_text_addf(text, "\nExample\n    scant select %s --batch 100", info->name);
     select_evidence_example(text, info->needs);
     cli_text_add(text, "\n");

@@ -72,6 +72,14 @@ static void json_strategy(cli_text *text, const scant_strategy_info *info) {
         if (i) cli_text_add(text, ", ");
         json_option(text, &info->options[i]);
     }
+    cli_text_add(text, "], \"figures\": [");
+    for (size_t i = 0; i < info->n_figures; i++) {
+        const char *name = info->figures[i].name;
+        cli_text_add(text, i ? ", {\"name\": " : "{\"name\": ");
+        cli_json_string(text, name, strlen(name));
+        json_field(text, "help", info->figures[i].help);
+        cli_text_add(text, "}");
+    }
     cli_text_add(text, "]}");
 }
 
@@ -179,7 +187,8 @@ const cli_command cli_cmd_strategies = {
     .summary = "list the strategies, or explain one",
     .about =
         "Without a name: a table of all strategies with the inputs they need. With one: "
-        "when to take it, what it needs, its options, what its score means, its paper.",
+        "when to take it, what it needs, its options, what its score and its figures "
+        "mean, its paper.",
     .operand = CLI_STRATEGY,
     .flags = flags,
     .n_flags = CLI_COUNT_OF(flags),

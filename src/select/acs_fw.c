@@ -173,7 +173,6 @@ static void step(coreset *c, size_t place, double vertex, double gamma) {
         c->fit[s] = (1 - gamma) * c->fit[s] + gamma * vertex * v[s];
         c->rest[s] = difference(c->goal[s], c->fit[s]);
     }
-    c->steps++;
 }
 
 static scant_status walk(coreset *c) {
@@ -186,6 +185,7 @@ static scant_status walk(coreset *c) {
         double vertex = c->all / c->size[place], gamma = stride(c, place, vertex);
         step(c, place, vertex, gamma);
         if (gamma < STANDSTILL) break;
+        c->steps++;
     }
     return SCANT_OK;
 }
@@ -307,6 +307,13 @@ static const scant_option options[] = {
      .max = 1e9,
      .help = "samples that rows are compared on: so many, from the first on; 0: all"}};
 
+static const scant_figure_info figures[] = {
+    {"objective_start", "distance of an empty stand-in from the pool"},
+    {"objective", "distance of the weighted rows from the pool"},
+    {"steps", "steps that moved the weights"},
+    {"filled", "picks without weight, which fill the batch up"},
+};
+
 const scant_strategy select_strategy_acs_fw = {
     .info = {.name = "acs-fw",
              .summary = "a sparse weighted stand-in for what the whole pool would say of "
@@ -317,7 +324,9 @@ const scant_strategy select_strategy_acs_fw = {
              .score = "weight of the row in the stand-in; 0: filled up",
              .needs = SCANT_SAMPLES,
              .options = options,
-             .n_options = sizeof options / sizeof *options},
+             .n_options = sizeof options / sizeof *options,
+             .figures = figures,
+             .n_figures = sizeof figures / sizeof *figures},
     .check = acs_check,
     .plan = acs_plan,
     .select = acs_select,

@@ -285,6 +285,16 @@ static scant_status albl_select(select_req *req) {
     return write_state(req, &b);
 }
 
+static const scant_figure_info figures[] = {
+    {"reward",
+     "reward of the arm of the call before: the model's accuracy on the labelled rows, "
+     "each over the probability it was picked with; absent in a first call"},
+    {"arm", "which picked: 0 is confidence, 1 is coreset"},
+    {"probability", "chance that this arm was drawn with: each pick's score"},
+    {"weight_confidence", "weight of the arm confidence; the larger of both is 1"},
+    {"weight_coreset", "weight of the arm coreset"},
+};
+
 const scant_strategy select_strategy_albl = {
     .info = {.name = "albl",
              .summary = "a bandit over confidence and coreset that learns from call to "
@@ -292,7 +302,9 @@ const scant_strategy select_strategy_albl = {
              .use = "A baseline that hedges between the two; it adapts slowly.",
              .paper = "Hsu & Lin 2015, as compared with by Ash et al. 2020",
              .score = "probability of the arm that picked",
-             .needs = SCANT_PROBS | SCANT_FEATURES | SCANT_LABELS | SCANT_STATE},
+             .needs = SCANT_PROBS | SCANT_FEATURES | SCANT_LABELS | SCANT_STATE,
+             .figures = figures,
+             .n_figures = sizeof figures / sizeof *figures},
     .plan = albl_plan,
     .select = albl_select,
 };

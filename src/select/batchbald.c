@@ -303,9 +303,10 @@ static scant_status fill_by_bald(greedy *g) {
     la_topk top;
     if (!heap) return SCANT_ENOMEM;
     scant__warn(req->ctx,
-                "after %zu picks the joint information (%.4g nats of at most ln %zu = "
-                "%.4g) does not grow measurably; the other %zu are picked by bald",
-                req->count, g->total, req->pool.m, log((double)req->pool.m), want);
+                "after %zu pick%s the joint information (%.4g nats of at most ln %zu = "
+                "%.4g) does not grow measurably; %zu more %s picked by bald",
+                req->count, req->count == 1 ? "" : "s", g->total, req->pool.m,
+                log((double)req->pool.m), want, want == 1 ? "is" : "are");
     la_topk_init(&top, heap, want);
     for (size_t i = 0; i < req->pool.n; i++)
         if (g->bound[i] >= 0) la_topk_offer(&top, g->information[i], i);
@@ -396,6 +397,14 @@ static const scant_option options[] = {
      .max = 1e9,
      .help = "strings of labels: listed up to that many, that many drawn beyond"}};
 
+static const scant_figure_info figures[] = {
+    {"ceiling", "the most that any batch can tell: ln of the number of samples, in nats"},
+    {"information", "what the batch tells, picks by bald not counted, in nats"},
+    {"exact", "picks, the first ones, that were judged by all strings of labels"},
+    {"sampled", "picks, the next ones, that were judged by strings drawn at random"},
+    {"by_bald", "picks, the last ones, that bald made as no row told more; 0: none"},
+};
+
 const scant_strategy select_strategy_batchbald = {
     .info = {.name = "batchbald",
              .summary = "rows whose labels together tell most about the model",
@@ -403,10 +412,12 @@ const scant_strategy select_strategy_batchbald = {
                     "batch tells at most ln of the number of samples.",
              .paper = "Kirsch et al. 2019",
              .score = "joint mutual information of the labels up to this pick and the "
-                      "model, in nats",
+                      "model, in nats; picks beyond the ceiling repeat the last value",
              .needs = SCANT_SAMPLES,
              .options = options,
-             .n_options = sizeof options / sizeof *options},
+             .n_options = sizeof options / sizeof *options,
+             .figures = figures,
+             .n_figures = sizeof figures / sizeof *figures},
     .plan = batchbald_plan,
     .select = batchbald_select,
 };

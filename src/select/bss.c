@@ -62,11 +62,6 @@ typedef struct bss {
 } bss;
 
 static scant_status bss_way(select_req *req, unsigned given, unsigned *needs) {
-    double epsilon = select_option(req, "epsilon");
-    if (select_option_is_set(req, "epsilon") && !(epsilon > 0 && epsilon < 1))
-        return scant__fail(req->ctx, SCANT_EUSAGE,
-                           "bss: epsilon is %g, expected a number above 0 and below 1",
-                           epsilon);
     if (!select_option_is_set(req, "basis")) {
         bool other = !(given & SCANT_FEATURES) && given & SCANT_GRADIENTS;
         TRY(select_option_settle(req, "basis", other ? "gradients" : "features"));
@@ -141,9 +136,9 @@ static void warn_if_wide(const bss *b) {
     size_t functions = la_view_width(&b->view), n = b->view.m;
     if (functions > n)
         scant__warn(b->req->ctx,
-                    "bss: a basis of %zu functions is larger than the pool of %zu rows: "
-                    "only what those rows can tell apart is kept of it",
-                    functions, n);
+                    "bss: a basis of %zu functions is larger than the pool of %zu row%s: "
+                    "only what can be told apart there is kept of it",
+                    functions, n, n == 1 ? "" : "s");
 }
 
 /* The functions, checked, as rows of a view. */
@@ -180,9 +175,10 @@ static scant_status build(bss *b) {
     if (b->basis.rank > most)
         scant__warn(
             req->ctx,
-            "bss: the basis has %zu dimensions, more than %zu rows can serve: its "
+            "bss: the basis has %zu dimensions, more than %zu row%s can serve: its "
             "%zu leading principal direction%s kept",
-            b->basis.rank, req->batch, most, most == 1 ? " is" : "s are");
+            b->basis.rank, req->batch, req->batch == 1 ? "" : "s", most,
+            most == 1 ? " is" : "s are");
     return SCANT_OK;
 }
 
@@ -305,9 +301,10 @@ static scant_status bss_select(select_req *req) {
     tell(b);
     if (4 * b->best.count < 3 * req->batch)
         scant__warn(req->ctx,
-                    "bss: %zu rows serve, of %zu asked for: where few rows have most of "
+                    "bss: %zu row%s, of %zu asked for: where few rows have most of "
                     "the leverage, or nearly all are asked for, more draws repeat them",
-                    b->best.count, req->batch);
+                    b->best.count, b->best.count == 1 ? " serves" : "s serve",
+                    req->batch);
     la_topk_sort(&b->best);
     for (size_t i = 0; i < b->best.count; i++) {
         const la_scored *pick = &b->best.items[i];
@@ -353,8 +350,9 @@ static const scant_option options[] = {
     {.key = "epsilon",
      .kind = SCANT_OPTION_NUMBER,
      .otherwise = "by the batch",
-     .min = 0, /* neither itself: see bss_way() */
+     .min = 0,
      .max = 1,
+     .open = 1,
      .help = "what a fit may lose beyond the best possible; where that takes more rows "
              "than the batch, the call is refused"},
     {.key = "basis",
@@ -372,6 +370,22 @@ static const scant_option options[] = {
      .help = "the functions of features have a constant among them"},
 };
 
+static const scant_figure_info figures[] = {
+    {"dim", "dimensions of the basis that rows were drawn by"},
+    {"gamma", "how far the barriers are apart: if it is small, eigenvalues end between "
+              "about 1 - 2 gamma and 1 + 2 gamma"},
+    {"epsilon", "what a fit may lose by gamma, beyond the best possible; holds if good"},
+    {"draws", "draws, a row that is drawn again counted again"},
+    {"distinct", "rows that were drawn, each counted once"},
+    {"lambda_min", "smallest eigenvalue of the weighted rows over the basis; 1 is ideal"},
+    {"lambda_max", "largest eigenvalue; 1 is ideal"},
+    {"sum_beta", "sum of the draws' coefficients; 1 is ideal"},
+    {"good",
+     "1: eigenvalues are within 3/4 and 5/4 and sum_beta is at most 5/4, which is "
+     "good in the paper's sense; 0: not so"},
+    {"leverage", "largest leverage of a row over the basis; the mean is dim"},
+};
+
 const scant_strategy select_strategy_bss = {
     .info = {.name = "bss",
              .summary = "rows and weights that stand for the pool in least squares",
@@ -382,7 +396,9 @@ const scant_strategy select_strategy_bss = {
              .needs = SCANT_FEATURES,
              .or_needs = SCANT_GRADIENTS,
              .options = options,
-             .n_options = sizeof options / sizeof *options},
+             .n_options = sizeof options / sizeof *options,
+             .figures = figures,
+             .n_figures = sizeof figures / sizeof *figures},
     .way = bss_way,
     .check = bss_check,
     .plan = bss_plan,

@@ -149,6 +149,7 @@ const scant_strategy select_strategy_coreset = {
              .paper = "Sener & Savarese 2018",
              .score = "Euclidean distance to the labelled and picked rows when picked",
              .needs = SCANT_FEATURES,
+             .uses = SCANT_LABELS,
              .options = options,
              .n_options = sizeof options / sizeof *options},
     .plan = coreset_plan,

@@ -160,6 +160,11 @@ static const scant_option options[] = {
     SELECT_OPTION_NORMALISE,
 };
 
+static const scant_figure_info figures[] = {
+    {"groups", "groups that the pool was cut into"},
+    SELECT_LAMBDA_FIGURES("groups"),
+};
+
 const scant_strategy select_strategy_crc = {
     .info = {.name = "crc",
              .summary = "the best conditioned groups of rows beside the labelled ones",
@@ -168,8 +173,11 @@ const scant_strategy select_strategy_crc = {
              .paper = "convergence rate control, 2021",
              .score = "lambda of the labelled rows and the row's group",
              .needs = SCANT_FEATURES,
+             .uses = SCANT_LABELS,
              .options = options,
-             .n_options = sizeof options / sizeof *options},
+             .n_options = sizeof options / sizeof *options,
+             .figures = figures,
+             .n_figures = sizeof figures / sizeof *figures},
     .plan = crc_plan,
     .select = crc_select,
 };

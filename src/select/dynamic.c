@@ -181,6 +181,11 @@ static const scant_option options[] = {
     SELECT_OPTION_BIAS("1"),
 };
 
+static const scant_figure_info figures[] = {
+    {"speed", "squared length of the sum of the labelled rows' gradients: how fast the "
+              "loss falls as it is"},
+};
+
 const scant_strategy select_strategy_dynamic = {
     .info = {.name = "dynamic",
              .summary = "rows that would make the training loss fall fastest",
@@ -193,7 +198,9 @@ const scant_strategy select_strategy_dynamic = {
              .or_needs = SCANT_GRADIENTS,
              .uses = SCANT_LABELS,
              .options = options,
-             .n_options = sizeof options / sizeof *options},
+             .n_options = sizeof options / sizeof *options,
+             .figures = figures,
+             .n_figures = sizeof figures / sizeof *figures},
     .way = way,
     .plan = dynamic_plan,
     .select = dynamic_select,

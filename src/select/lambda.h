@@ -35,8 +35,15 @@ size_t select_lambda_another(const select_req *req, size_t more, size_t open);
 static inline double select_lambda_value(const select_lambda *s, double lambda) {
     return lambda / s->features.scale / s->features.scale;
 }
-/* Tells rank, how many sets were evaluated and the cap that the labelled rows put; warns
- * where the best of all is nothing. */
+/* Figures that both tell; sets: what they compare. */
+#define SELECT_LAMBDA_FIGURES(sets)                                                      \
+    {"rank", "independent directions of all rows' features"},                            \
+        {"evaluated", sets " whose lambda was computed; the others could not win"}, {    \
+        "cap", "smallest eigenvalue of the labelled rows alone, which lambda cannot "    \
+               "exceed; absent where there is no such bound"                             \
+    }
+
+/* Tells them; warns where the best of all is nothing. */
 void select_lambda_figures(select_req *req, const select_lambda *s, double best);
 
 #endif

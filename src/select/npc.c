@@ -284,6 +284,13 @@ static const scant_option options[] = {
      .help = "exchange up to so many rows of the best batch where that raises lambda"},
 };
 
+static const scant_figure_info figures[] = {
+    {"lambda", "lambda of the labelled rows and the batch: each pick's score"},
+    SELECT_LAMBDA_FIGURES("batches"),
+    {"swaps", "rows of the batch that were exchanged; only with refine"},
+    {"lambda_before", "lambda before they were; only with refine"},
+};
+
 const scant_strategy select_strategy_npc = {
     .info = {.name = "npc",
              .summary = "the best conditioned of many random batches",
@@ -292,8 +299,11 @@ const scant_strategy select_strategy_npc = {
              .paper = "Kong et al. 2022 (neural pre-conditioning)",
              .score = "lambda of the labelled rows and the batch (the same for each row)",
              .needs = SCANT_FEATURES,
+             .uses = SCANT_LABELS,
              .options = options,
-             .n_options = sizeof options / sizeof *options},
+             .n_options = sizeof options / sizeof *options,
+             .figures = figures,
+             .n_figures = sizeof figures / sizeof *figures},
     .plan = npc_plan,
     .select = npc_select,
 };

@@ -66,14 +66,16 @@ static scant_status parse(scant_ctx *ctx, const char *strategy, const scant_opti
     double min = o->kind == SCANT_OPTION_SWITCH ? 0 : o->min;
     double max = o->kind == SCANT_OPTION_SWITCH ? 1 : o->max;
     if (number_of(text, out) && (!whole || floor(*out) == *out) && *out >= min &&
-        *out <= max)
+        *out <= max && !(o->open && (*out == min || *out == max)))
         return SCANT_OK;
     if (o->kind == SCANT_OPTION_SWITCH)
         return scant__fail(ctx, SCANT_EUSAGE, "%s: %s is '%s', expected 0 or 1", strategy,
                            o->key, text);
     return scant__fail(ctx, SCANT_EUSAGE,
-                       "%s: %s is '%s', expected a %snumber from %g to %g", strategy,
-                       o->key, text, whole ? "whole " : "", min, max);
+                       o->open
+                           ? "%s: %s is '%s', expected a %snumber above %g and below %g"
+                           : "%s: %s is '%s', expected a %snumber from %g to %g",
+                       strategy, o->key, text, whole ? "whole " : "", min, max);
 }
 
 static scant_status unknown(scant_ctx *ctx, const scant_strategy_info *info,

@@ -135,7 +135,10 @@ scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
 }
 
 void select_figure(select_req *req, const char *name, double value) {
-    assert(req->n_info < SELECT_INFO);
+    const scant_strategy_info *info = &req->strategy->info;
+    size_t k = 0;
+    while (k < info->n_figures && strcmp(info->figures[k].name, name)) k++;
+    assert(k < info->n_figures && req->n_info < SELECT_INFO);
     req->info[req->n_info++] = (scant_figure){name, value};
 }
 
@@ -205,8 +208,9 @@ static scant_status hand_out(const select_req *req, scant_picks **out) {
 static void warn(const select_req *req, size_t asked) {
     const select_pool *pool = &req->pool;
     if (pool->barred)
-        scant__warn(req->ctx, "%s: %zu of the candidates are labelled and are left out",
-                    scant_array_name(pool->candidates), pool->barred);
+        scant__warn(req->ctx, "%s: %zu of the candidates %s labelled and left out",
+                    scant_array_name(pool->candidates), pool->barred,
+                    pool->barred == 1 ? "is" : "are");
     if (req->batch == 0)
         scant__warn(req->ctx, "no row is left to pick");
     else if (asked > req->batch)

@@ -118,6 +118,17 @@ double sparse_inner(const sparse *s, const double *x, const double *y);
 double sparse_posterior_row(double *p, size_t m, size_t c, double *mean, double *room);
 
 /* Figures of the problem and of a solution. */
+#define SPARSE_FIGURES                                                                   \
+    {"temperature", "temperature that calibrated the probabilities; absent: none did"},  \
+        {"f", "the objective at the weights: f1 less alpha times the picks' variances"}, \
+        {"f1", "squared distance of the weighted batch from the pool's mean, plus what " \
+               "weights other than 1 cost by beta"},                                     \
+        {"v2", "squared length of the pool's mean, to compare f1 with"}, {               \
+        "sigma_max", "largest sigma of a row: how far it is from its mean over the "     \
+                     "labels it may have, divided by the number of rows"                 \
+    }
+
+/* Tells them. */
 void sparse_figures(const sparse *s, select_req *req, double f1, double f2);
 
 #endif

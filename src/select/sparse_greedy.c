@@ -134,6 +134,8 @@ static const scant_option options[] = {
     SPARSE_OPTION_SOURCE,
 };
 
+static const scant_figure_info figures[] = {SPARSE_FIGURES};
+
 const scant_strategy select_strategy_sparse_greedy = {
     .info = {.name = "sparse-greedy",
              .summary = "weighted rows that stand for the pool's expected gradients, one "
@@ -145,7 +147,9 @@ const scant_strategy select_strategy_sparse_greedy = {
              .needs = SCANT_PROBS | SCANT_CALIBRATED | SCANT_FEATURES,
              .or_needs = SCANT_SAMPLES,
              .options = options,
-             .n_options = sizeof options / sizeof *options},
+             .n_options = sizeof options / sizeof *options,
+             .figures = figures,
+             .n_figures = sizeof figures / sizeof *figures},
     .way = sparse_way,
     .check = sparse_check,
     .plan = greedy_plan,

@@ -269,6 +269,12 @@ static const scant_option options[] = {
     SPARSE_OPTION_SOURCE,
 };
 
+static const scant_figure_info figures[] = {
+    SPARSE_FIGURES,
+    {"iterations", "iterations that were made"},
+    {"kept", "the iteration, from 1, whose weights are given; only with keep=best"},
+};
+
 const scant_strategy select_strategy_sparse_iht = {
     .info = {.name = "sparse-iht",
              .summary = "weighted rows that stand for the pool, all chosen together, by "
@@ -281,7 +287,9 @@ const scant_strategy select_strategy_sparse_iht = {
              .needs = SCANT_PROBS | SCANT_CALIBRATED | SCANT_FEATURES,
              .or_needs = SCANT_SAMPLES,
              .options = options,
-             .n_options = sizeof options / sizeof *options},
+             .n_options = sizeof options / sizeof *options,
+             .figures = figures,
+             .n_figures = sizeof figures / sizeof *figures},
     .way = sparse_way,
     .check = sparse_check,
     .plan = iht_plan,

@@ -79,7 +79,8 @@ scant_status select_check_plan(const select_req *req, const scant_plan *plan);
 void select_plan_blocks(const select_req *req, size_t width, size_t worker, size_t row,
                         scant_plan *plan);
 void select_pick(select_req *req, size_t index, double weight, double score);
-void select_figure(select_req *req, const char *name, double value); /* name: static */
+/* name: static, and listed in the strategy's info. */
+void select_figure(select_req *req, const char *name, double value);
 
 /* Fills up to the batch uniformly at random from rows that may be picked and are not
  * taken (n flags; NULL: none is), with the given score. */

@@ -27,6 +27,25 @@ class Strategies(Case):
             self.assertIn(word, text)
         self.fails(2, "strategies", "bagde", says="'badge'")
 
+    def test_options_and_figures_are_explained(self):
+        manual = self.ok("man").replace("\\-", "-").replace("\\&", "")
+        for one in json.loads(self.ok("strategies", "--format", "json")):
+            page = self.ok("strategies", one["name"])
+            part = manual.split(f".It Sy {one['name']}\n")[1].split("\nNeeds:")[1]
+            for name in [o["key"] for o in one["options"]] + [f["name"] for f in one["figures"]]:
+                with self.subTest(one["name"], name=name):
+                    self.assertRegex(page, rf"(?m)^  {name}(  |$)")
+                    self.assertIn(f".It Sy {name}\n", part)
+        bss = self.ok("strategies", "bss", "--format", "json")
+        self.assertEqual(json.loads(bss)["options"][0]["values"], "a number above 0 and below 1")
+
+    def test_labels_are_named_where_they_say_more_than_what_is_left_out(self):
+        every = json.loads(self.ok("strategies", "--format", "json"))
+        users = [one["name"] for one in every if "labels" in one["needs"] + one["uses"]]
+        self.assertEqual(users, ["coreset", "dynamic", "npc", "crc", "albl"])
+        for name in users[:-1]:
+            self.assertRegex(self.ok("strategies", name), r"(?m)^Can use +--labels$")
+
     def test_every_strategy_has_all_its_texts(self):
         for one in json.loads(self.ok("strategies", "--format", "json")):
             for field in ("name", "summary", "use", "score"):
@@ -34,6 +53,8 @@ class Strategies(Case):
             self.assertTrue(one["needs"] or one["uses"], one["name"])
             for option in one["options"]:
                 self.assertTrue(option["help"], (one["name"], option["key"]))
+            for figure in one["figures"]:
+                self.assertTrue(figure["help"], (one["name"], figure["name"]))
 
     def test_json(self):
         every = json.loads(self.ok("strategies", "--format", "json"))

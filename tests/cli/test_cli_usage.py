@@ -223,6 +223,20 @@ class Needs(Case):
                     "/nowhere/x.npy", "--quiet")
         self.assertEqual((quiet.returncode, quiet.stderr), (0, ""))
 
+    def test_one_is_counted_in_the_singular(self):
+        c = self.save("c", np.arange(6))
+        for labelled, words in ((1, "1 of the candidates is labelled"),
+                                (2, "2 of the candidates are labelled")):
+            y = self.save("y", np.where(np.arange(6) < labelled, 0, -1))
+            done = run("select", "margin", "--batch", 2, "--probs", self.p, "--labels", y,
+                       "--candidates", c)
+            self.assertIn(words, done.stderr)
+        same = self.save("s", np.full((2, 6, 3), 1 / 3))  # bald alone can pick
+        for batch, words in ((1, "after 0 picks "), (1, "; 1 more is picked by bald"),
+                             (2, "; 2 more are picked by bald")):
+            done = run("select", "batchbald", "--batch", batch, "--samples", same)
+            self.assertIn(words, done.stderr)
+
     def test_labels_candidates_and_ids_serve_every_strategy(self):
         y = self.save("y", np.array([0, -1, -1, -1, -1, 1]))
         c = self.save("c", np.array([2, 1]))

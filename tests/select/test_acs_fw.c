@@ -73,7 +73,7 @@ static void dense_run(dense *f, size_t batch) {
         f->w[at] += gamma * far;
         for (size_t s = 0; s < f->width; s++)
             f->fit[s] += gamma * (far * f->l[at * f->width + s] - f->fit[s]);
-        f->steps++;
+        f->steps += gamma >= 1e-12L;
     }
     dense_best(f);
 }
@@ -168,6 +168,7 @@ static void copies_are_one_row_with_their_weight(void **state) {
             assert_int_equal(picks->items[k].index, k);
             assert_true(fabs(picks->items[k].weight - want) <= want * 1e-14);
         }
+        assert_int_equal(figure_of(picks, "steps"), 1);
         assert_true(figure_of(picks, "objective") <
                     1e-14 * figure_of(picks, "objective_start"));
         scant_picks_free(ctx, picks);
@@ -187,6 +188,7 @@ static void agreement_leaves_only_filling(void **state) {
         assert_true(picks->items[k].weight == 0);
     }
     assert_int_equal(figure_of(picks, "filled"), 20);
+    assert_int_equal(figure_of(picks, "steps"), 0);
     scant_picks_free(ctx, picks);
     posterior_end(&g);
     scant_ctx_destroy(ctx);

@@ -134,6 +134,18 @@ static bool weights(const char *strategy) {
 
 static bool may_stop_short(const char *strategy) { return !strcmp(strategy, "bss"); }
 
+/* Whether each figure is among those that the strategy's description lists. */
+static bool figures_are_listed(const scant_picks *picks) {
+    const scant_strategy_info *info = scant_strategy_find(picks->strategy);
+    for (size_t i = 0; i < picks->n_info; i++) {
+        size_t k = 0;
+        while (k < info->n_figures && strcmp(info->figures[k].name, picks->info[i].name))
+            k++;
+        if (k == info->n_figures) return false;
+    }
+    return true;
+}
+
 static void picks_are_distinct_unlabelled_candidates(void **state) {
     (void)state;
     fixture *f = make();
@@ -154,6 +166,7 @@ static void picks_are_distinct_unlabelled_candidates(void **state) {
                 assert_int_equal(
                     whole_call(ctx, f, all[s].name, batch, candidates, &picks), SCANT_OK);
                 assert_int_equal(picks->rows, N);
+                assert_true(figures_are_listed(picks));
                 size_t most = batch < open ? batch : open;
                 if (may_stop_short(all[s].name))
                     assert_true(picks->count >= 1 && picks->count <= most);

@@ -51,9 +51,18 @@ class Strategies(unittest.TestCase):
                 self.assertTrue(pictures[0][0].startswith(name))
                 self.assertGreater(len(text.split()), 40)
 
-    def test_options_that_a_section_names_exist(self):
+    def figures(self, name):
+        return {figure["name"] for figure in self.every[name]["figures"]}
+
+    def test_every_figure_is_explained(self):
+        for name in self.every:
+            for figure in self.figures(name):
+                with self.subTest(name, figure=figure):
+                    self.assertIn(f"`{figure}`", self.section(name))
+
+    def test_options_and_figures_that_a_section_names_exist(self):
         for name, one in self.every.items():
-            keys = {option["key"] for option in one["options"]}
+            keys = {option["key"] for option in one["options"]} | self.figures(name)
             for key in re.findall(r"`(\w+)(?:=[\w:.]+)?`", self.section(name)):
                 if key not in self.every and key not in ("inf", "info"):
                     with self.subTest(name, key=key):

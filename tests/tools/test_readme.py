@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the README shows is what the program does."""
+import json
 import os
 import re
 import subprocess
@@ -30,7 +31,7 @@ class Readme(unittest.TestCase):
     def test_the_table_lists_every_strategy_in_order(self):
         listed = subprocess.run([os.path.join(BUILD, "scant"), "strategies", "--format",
                                  "json"], capture_output=True, text=True, check=True).stdout
-        names = re.findall(r'"name": *"([^"]+)"', listed)
+        names = [one["name"] for one in json.loads(listed)]
         table = read("README.md").split("## Strategies")[1].split("\n## ")[0]
         self.assertEqual(re.findall(r"^\| `([^`]+)`", table, re.M), names)
 
