@@ -171,7 +171,8 @@ const scant_strategy select_strategy_crc = {
              .use = "Few labels and semi-supervised training: as npc, with a look at "
                     "every row.",
              .paper = "convergence rate control, 2021",
-             .score = "lambda of the labelled rows and the row's group",
+             .score = "lambda of the labelled rows and the row's group; 0 for rows that "
+                      "are left over once all groups are taken",
              .needs = SCANT_FEATURES,
              .uses = SCANT_LABELS,
              .options = options,
