@@ -16,7 +16,9 @@ typedef struct fixture {
     float h[N * D], p[N * C], q[N * C], g[N * K], samples[M * N * C];
     int32_t labels[N];
     int64_t candidates[N];
-    unsigned drop; /* evidence that is not given: scant_evidence_kind bits */
+    unsigned drop;   /* evidence that is not given: scant_evidence_kind bits */
+    float *features; /* (N, d): h, or what a test has instead */
+    size_t d;
 } fixture;
 
 typedef struct inputs {
@@ -27,6 +29,7 @@ typedef struct inputs {
 
 static fixture *make(void) {
     fixture *f = calloc(1, sizeof *f);
+    f->features = f->h, f->d = D;
     for (size_t i = 0; i < N; i++) {
         double sum = 0;
         for (size_t k = 0; k < D; k++) f->h[i * D + k] = (float)normal_at(1, i * D + k);
@@ -74,7 +77,8 @@ static scant_status open_inputs(scant_ctx *ctx, const fixture *f, size_t candida
                                 inputs *in) {
     scant_evidence *e = &in->evidence;
     *in = (inputs){0};
-    scant_status s = wrap(ctx, in, "features", f->h, SCANT_F32, N, D, &e->features);
+    scant_status s =
+        wrap(ctx, in, "features", f->features, SCANT_F32, N, f->d, &e->features);
     if (s == SCANT_OK) s = wrap(ctx, in, "probs", f->p, SCANT_F32, N, C, &e->probs);
     if (s == SCANT_OK)
         s = wrap(ctx, in, "calibrated", f->q, SCANT_F32, N, C, &e->calibrated);
@@ -98,7 +102,7 @@ static scant_status open_inputs(scant_ctx *ctx, const fixture *f, size_t candida
 /* Each strategy, in each way that it can be called. */
 typedef struct called {
     const char *name;
-    unsigned drop;
+    unsigned uses, drop;
 } called;
 
 enum { MOST_CALLS = 100 };
@@ -108,8 +112,9 @@ static size_t all_calls(called *out) {
     const scant_strategy_info *const *all = scant_strategies(&n);
     for (size_t s = 0; s < n; s++) {
         assert_true(count + 2 <= MOST_CALLS);
-        out[count++] = (called){all[s]->name, all[s]->or_needs};
-        if (all[s]->or_needs) out[count++] = (called){all[s]->name, all[s]->needs};
+        unsigned needs = all[s]->needs, or_needs = all[s]->or_needs;
+        out[count++] = (called){all[s]->name, needs, or_needs};
+        if (or_needs) out[count++] = (called){all[s]->name, or_needs, needs};
     }
     return count;
 }
@@ -332,40 +337,55 @@ static void a_tight_cap_gives_the_same_picks_or_the_number(void **state) {
 
 /* Features that turn out to need double take more than was planned: the same picks under
  * the cap, or a refusal whose number is enough. */
+static void check_extreme(const fixture *f, const char *strategy) {
+    enum { BATCH = 100 };
+    scant_ctx *ctx = ctx_threads(2);
+    scant_picks *want, *picks;
+    assert_int_equal(whole_call(ctx, f, strategy, BATCH, 0, &want), SCANT_OK);
+    size_t cap = scant_ctx_memory_peak(ctx) * 5 / 4, refused = 0, granted = 0;
+    for (; refused < 12; cap = cap * 99 / 100) {
+        scant_ctx *tight;
+        scant_ctx_opts opts = {.threads = 2, .memory = cap};
+        assert_int_equal(scant_ctx_create(&opts, &tight), SCANT_OK);
+        scant_status status = whole_call(tight, f, strategy, BATCH, 0, &picks);
+        assert_true(scant_ctx_memory_peak(tight) <= cap);
+        if (status == SCANT_OK) {
+            granted++;
+            assert_int_equal(picks->count, want->count);
+            assert_memory_equal(picks->items, want->items,
+                                want->count * sizeof *want->items);
+        } else {
+            unsigned long long named = 0;
+            assert_int_equal(status, SCANT_ENOMEM);
+            const char *number = strstr(scant_ctx_errmsg(tight), "needs ");
+            assert_true(number && sscanf(number, "needs %llu", &named) == 1);
+            assert_true(named > cap);
+            assert_true(refused != 1 || granted); /* the number was enough */
+            if (!refused++) cap = named * 100 / 99 + 100, granted = 0; /* is tried next */
+        }
+        scant_picks_free(tight, picks);
+        scant_ctx_destroy(tight);
+    }
+    scant_picks_free(ctx, want);
+    scant_ctx_destroy(ctx);
+}
+
 static void features_of_extreme_size_keep_to_the_cap(void **state) {
     (void)state;
     fixture *f = make();
-    for (size_t i = 0; i < N * D; i++) f->h[i] *= 1e18F;
-    for (size_t s = 0; s < 2; s++) {
-        const char *strategy = s ? "badge" : "coreset";
-        scant_ctx *ctx = ctx_threads(2);
-        scant_picks *want, *picks;
-        assert_int_equal(whole_call(ctx, f, strategy, 300, 0, &want), SCANT_OK);
-        size_t cap = scant_ctx_memory_peak(ctx) * 2, refused_once = 0;
-        for (; cap > 100000; cap = cap * 19 / 20) {
-            scant_ctx *tight;
-            scant_ctx_opts opts = {.threads = 2, .memory = cap};
-            assert_int_equal(scant_ctx_create(&opts, &tight), SCANT_OK);
-            scant_status status = whole_call(tight, f, strategy, 300, 0, &picks);
-            assert_true(scant_ctx_memory_peak(tight) <= cap);
-            if (status == SCANT_OK) {
-                assert_memory_equal(picks->items, want->items,
-                                    want->count * sizeof *want->items);
-            } else {
-                unsigned long long named = 0;
-                assert_int_equal(status, SCANT_ENOMEM);
-                const char *number = strstr(scant_ctx_errmsg(tight), "needs ");
-                assert_true(number && sscanf(number, "needs %llu", &named) == 1);
-                assert_true(named > cap);
-                if (!refused_once++) cap = named * 20 / 19 + 20; /* is granted next */
-            }
-            scant_picks_free(tight, picks);
-            scant_ctx_destroy(tight);
-        }
-        assert_true(refused_once > 1);
-        scant_picks_free(ctx, want);
-        scant_ctx_destroy(ctx);
+    called all[MOST_CALLS];
+    size_t n_calls = all_calls(all), count = 0;
+    f->d = 150; /* rows weigh more than the spare room of a plan */
+    f->features = malloc(N * f->d * sizeof *f->features);
+    for (size_t i = 0; i < N * f->d; i++) f->features[i] = 1e18F * (float)normal_at(9, i);
+    for (size_t s = 0; s < n_calls; s++) {
+        if (!(all[s].uses & SCANT_FEATURES)) continue;
+        f->drop = all[s].drop;
+        check_extreme(f, all[s].name);
+        count++;
     }
+    assert_true(count > 8);
+    free(f->features);
     free(f);
 }
 
@@ -452,18 +472,63 @@ static void wrong_numbers_are_named_by_row_and_value(void **state) {
     free(f);
 }
 
-static int after_three(void *user) { return ++*(int *)user > 3; }
+typedef struct cancelling {
+    memory m; /* comes first: the allocator's user */
+    size_t polls, at;
+} cancelling;
+
+/* Once only: nobody who asked may forget the answer. */
+static int cancel_at(void *user) {
+    cancelling *c = user;
+    return ++c->polls == c->at;
+}
+
+/* At the first time that it is asked for, the fourth, the twelfth and so on, until the
+ * call ends before. */
+static void check_cancel(const fixture *f, const char *strategy,
+                         const scant_picks *want) {
+    cancelling c = {.m.fail_at = SIZE_MAX};
+    scant_ctx *ctx;
+    scant_ctx_opts opts = {.threads = 2,
+                           .user = &c,
+                           .allocate = memory_allocate,
+                           .release = memory_release,
+                           .cancel = cancel_at};
+    scant_picks *picks;
+    scant_status status = SCANT_ECANCELLED;
+    size_t cancelled = 0;
+    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
+    for (size_t at = 1; status != SCANT_OK; at = at * 3 + at % 2) {
+        c.polls = 0, c.at = at;
+        status = whole_call(ctx, f, strategy, 100, 300, &picks);
+        if (status == SCANT_OK) break;
+        assert_int_equal(status, SCANT_ECANCELLED);
+        assert_null(picks);
+        assert_int_equal(c.m.live, 1); /* the context alone */
+        assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
+        cancelled++;
+    }
+    assert_true(cancelled > 0 && c.polls < c.at);
+    assert_int_equal(picks->count, want->count);
+    assert_memory_equal(picks->items, want->items, want->count * sizeof *want->items);
+    scant_picks_free(ctx, picks);
+    assert_int_equal(c.m.live, 1);
+    scant_ctx_destroy(ctx);
+}
 
 static void a_cancelled_call_ends_and_leaves_nothing(void **state) {
     (void)state;
     fixture *f = make();
-    int polled = 0;
-    scant_ctx *ctx;
-    scant_ctx_opts opts = {.threads = 1, .user = &polled, .cancel = after_three};
-    scant_picks *picks;
-    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
-    assert_int_equal(whole_call(ctx, f, "coreset", 500, 0, &picks), SCANT_ECANCELLED);
-    assert_null(picks);
+    scant_ctx *ctx = ctx_threads(2);
+    called all[MOST_CALLS];
+    size_t n_calls = all_calls(all);
+    for (size_t s = 0; s < n_calls; s++) {
+        scant_picks *want;
+        f->drop = all[s].drop;
+        assert_int_equal(whole_call(ctx, f, all[s].name, 100, 300, &want), SCANT_OK);
+        check_cancel(f, all[s].name, want);
+        scant_picks_free(ctx, want);
+    }
     scant_ctx_destroy(ctx);
     free(f);
 }
