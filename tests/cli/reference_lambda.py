@@ -96,15 +96,18 @@ def judge_crc(case, outcome, pool, batch, group=None, bias=1, normalise=0):
     case.judge_rows(outcome.indices, pool.rows, batch)
     if not outcome.indices:
         return
-    b = len(outcome.indices)
-    size = lowered(b, group or max(1, b // 10))
+    available = len(pool.rows)
+    size = lowered(batch, min(available, group or max(1, batch // 10)))
+    whole = min(batch, available) // size * size
+    case.assertEqual(outcome.options["group"], size)
+    case.assertEqual(outcome.scores[whole:], [0] * (len(outcome.scores) - whole))
     H = embed(pool.features, bias, normalise)
     best = []
-    for at in range(0, b, size):
+    for at in range(0, whole, size):
         rows, scores = outcome.indices[at:at + size], outcome.scores[at:at + size]
         case.assertEqual(rows, sorted(rows))
         case.assertEqual(len(set(scores)), 1)
-        best.append(scores[0])
+        best.append((-scores[0], rows[0]))
         if clear(H, pool.labelled):
             judge_value(case, scores[0], H, pool.labelled, rows, rank(H))
-    case.assertEqual(best, sorted(best, reverse=True))
+    case.assertEqual(best, sorted(best))

@@ -253,6 +253,26 @@ class Files(Picks):
         self.fails(2, *self.call, "--ids", ids, "--out", ids, says="--ids")
         self.assertEqual(os.stat(self.p).st_mtime_ns, before)
 
+    def test_nor_one_that_the_strategy_ignores(self):
+        z = self.save("z", np.full((2, 12, 3), 1 / 3))
+        albl = ["select", "albl", "--batch", 4, "--probs", self.p, "--features", self.h]
+        for call, output, option, path in (
+                (self.call, "--out", "--features", self.h),
+                (self.call, "--out", "--samples", z),
+                (self.call, "--out", "--gradients", self.h),
+                (self.call, "--out", "--calibrated", self.h),
+                ([*self.call, "--features", self.h], "--plot", "--samples", z),
+                (albl, "--state", "--samples", z),
+                (albl, "--out", "--logits", z)):
+            link = self.path("link" + output + option + ".svg")
+            os.symlink(path, link)
+            with open(path, "rb") as file:
+                before = file.read()
+            for target in (link,) if output == "--plot" else (path, link):
+                self.fails(2, *call, option, path, output, target, says=[output, option])
+                with open(path, "rb") as file:
+                    self.assertEqual(file.read(), before)
+
     def test_a_pipe_is_written_straight(self):
         os.mkfifo(self.path("pipe"))
         with subprocess.Popen(["cat", self.path("pipe")], stdout=subprocess.PIPE,

@@ -71,6 +71,32 @@ class Plan(Case):
         self.fails(4, "select", "margin", "--batch", 3, "--probs", self.p, "--memory", "1K",
                    "--dry-run")
 
+    def test_what_options_and_shapes_rule_out_is_told_without_reading(self):
+        rng = np.random.default_rng(6)
+        wide = self.save("wide", rng.normal(size=(200, 60)))
+        z = self.save("logits", rng.normal(size=(200, 3)))
+        samples = self.save("samples", rng.dirichlet(np.ones(3), size=(4, 200)))
+        features = ["--features", wide, "--logits", z, "--temperature", "fit"]
+        labels = np.full(200, -1)
+        labels[:20] = 1
+        heated = [*features, "--labels", self.save("y", labels), "--calibrate-on"]
+        for strategy, args in (
+                ("bss", ["--features", wide, "--opt", "basis=poly:8"]),
+                ("acs-fw", ["--samples", samples, "--opt", "projections=9"]),
+                ("sparse-iht", [*heated, self.save("open", np.arange(15, 25))]),
+                ("sparse-greedy", [*heated, self.save("beyond", np.array([3, 200]))])):
+            call = ["select", strategy, "--batch", 10, *args]
+            done, planned = run(*call), run(*call, "--dry-run")
+            self.assertIn(done.returncode, (2, 3), done.stderr)
+            self.assertEqual((planned.returncode, planned.stdout), (done.returncode, ""))
+            self.assertEqual(planned.stderr, done.stderr)
+        for strategy, args in (  # and what is not ruled out is planned
+                ("bss", ["--features", wide, "--opt", "basis=poly:1"]),
+                ("acs-fw", ["--samples", samples, "--opt", "projections=4"]),
+                ("sparse-iht", [*heated, self.save("known", np.arange(15))])):
+            self.ok("select", strategy, "--batch", 10, *args, "--dry-run")
+            self.ok("select", strategy, "--batch", 10, *args)
+
     def test_memory_that_is_too_small_names_what_would_do(self):
         for strategy in ("random", "margin", "egl", "coreset", "badge"):
             call = ["select", strategy, "--batch", 10, "--probs", self.p, "--features", self.h,

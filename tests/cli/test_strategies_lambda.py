@@ -311,6 +311,42 @@ class Crc(StrategyCase):
                 for picked in self.pick_with_seeds("crc", 6, args, range(700), group=3)]
         self.assert_law(np.bincount(left, minlength=7), np.full(7, 1 / 7))
 
+    def test_more_than_there_is_fills_up_with_score_0(self):
+        # A tenth of what was asked for makes one group of ten, and leaves three rows.
+        H = noise(28, 13, 20, 2)[0]
+        args = self.inputs(features=H)
+        got = self.outcome("crc", 100, args)
+        self.assertEqual(got.options["group"], 10)
+        self.assertEqual(sorted(got.indices), list(range(13)))
+        self.assertEqual(got.indices[:10], sorted(got.indices[:10]))
+        truth = smallest(embed(H, 1), [], got.indices[:10])[0]
+        np.testing.assert_allclose(got.scores, [truth] * 10 + [0] * 3, rtol=1e-9)
+        last = [picked[-1] for picked in self.pick_with_seeds("crc", 100, args, range(400))]
+        self.assert_law(np.bincount(last, minlength=13), np.full(13, 1 / 13))
+
+    def test_more_than_there_is_with_a_given_group(self):
+        H = noise(29, 23, 9, 2)[0]
+        for labelled, batch, group in ((0, 24, 4), (3, 60, 6), (12, 1000, 5), (4, 40, 20)):
+            arrays = {"features": H, "labels": partly_labelled(23, labelled)}
+            args = self.inputs(**arrays)
+            self.judge("crc", batch, args, **arrays, opts={"group": group})
+            got = self.outcome("crc", batch, args, group=group)
+            # a group that is too large is lowered
+            size = group if group <= 23 - labelled else lowered(batch, 23 - labelled)
+            self.assertEqual(got.options["group"], size)
+            self.assertEqual(sum(score == 0 for score in got.scores), (23 - labelled) % size)
+
+    def test_equal_groups_come_by_their_lowest_row(self):
+        H = np.tile(noise(30, 1, 5, 2)[0], (40, 1))
+        for group in (1, 2, 4):
+            for seed in range(3):
+                got = self.groups(20, self.inputs(features=H), group, seed=seed)
+                first = [rows[0] for _, rows in got]
+                self.assertEqual(first, sorted(first))
+                self.assertEqual(first[0], 0)
+        self.assertEqual(self.outcome("crc", 20, self.inputs(features=H), group=1).indices,
+                         list(range(20)))
+
     def test_one_group_of_the_whole_pool(self):
         H = noise(26, 9, 5, 2)[0]
         got = self.outcome("crc", 9, self.inputs(features=H), group=9)

@@ -176,11 +176,17 @@ static void rows_left_over_fill_up_with_score_0(void **state) {
     pool_make(&p, 1, 13, 20, 0, 1);
     scant_picks *picks = crc(ctx, &p, 100, 0, NULL); /* groups of 10 */
     bool seen[13] = {0};
+    size_t rows[10];
+    double largest;
+    for (size_t i = 0; i < 10; i++) rows[i] = picks->items[i].index;
+    double lambda = lambda_of(&p, 13, rows, 10, &largest);
     assert_int_equal(picks->count, 13);
+    assert_int_equal(group_of(picks), 10);
     for (size_t i = 0; i < 13; i++) {
         assert_false(seen[picks->items[i].index]);
         seen[picks->items[i].index] = true;
-        assert_int_equal(picks->items[i].score > 0, i < 10);
+        assert_true(i < 10 ? fabs(picks->items[i].score - lambda) <= NEAR * largest
+                           : picks->items[i].score == 0);
         if (i > 0 && i < 10)
             assert_true(picks->items[i].index > picks->items[i - 1].index);
     }
@@ -228,6 +234,27 @@ static void equal_groups_come_in_order(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+/* Rows that are all the same are as good as one another, whichever way they lie. */
+static void equal_rows_come_in_order(void **state) {
+    (void)state;
+    enum { ROWS = 300 };
+    scant_ctx *ctx = ctx_threads(2);
+    pool p;
+    pool_make(&p, 1, ROWS, 3, 0, 1);
+    for (size_t i = 1; i < ROWS; i++) memcpy(p.h + i * 3, p.h, 3 * sizeof *p.h);
+    for (size_t label = 0; label < 2; label++) {
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            scant_picks *picks = crc(ctx, &p, 100, seed, "1");
+            for (size_t i = 0; i < 100; i++)
+                assert_int_equal(picks->items[i].index, i + label);
+            scant_picks_free(ctx, picks);
+        }
+        p.labels[0] = 0, p.l = 1;
+    }
+    pool_end(&p);
+    scant_ctx_destroy(ctx);
+}
+
 static void group_sizes_are_made_to_fit(void **state) {
     (void)state;
     static const struct {
@@ -267,6 +294,7 @@ int main(void) {
         cmocka_unit_test(rows_left_over_fill_up_with_score_0),
         cmocka_unit_test(one_group_of_all_is_the_pool),
         cmocka_unit_test(equal_groups_come_in_order),
+        cmocka_unit_test(equal_rows_come_in_order),
         cmocka_unit_test(group_sizes_are_made_to_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

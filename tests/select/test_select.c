@@ -6,6 +6,7 @@
  */
 #include "support.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -472,6 +473,58 @@ static void wrong_numbers_are_named_by_row_and_value(void **state) {
     free(f);
 }
 
+static void same_settings(const scant_picks *a, const scant_picks *b) {
+    assert_int_equal(a->n_settings, b->n_settings);
+    for (size_t i = 0; i < a->n_settings; i++) {
+        assert_string_equal(a->settings[i].key, b->settings[i].key);
+        const char *x = a->settings[i].value, *y = b->settings[i].value;
+        assert_true(x == y || (x && y && !strcmp(x, y)));
+    }
+}
+
+/* A program in Germany: numbers in options have a point there too. */
+static void the_locale_is_no_matter(void **state) {
+    (void)state;
+    if (!setlocale(LC_NUMERIC, "de_DE.UTF-8")) {
+        print_message("there is no locale de_DE.UTF-8 here\n");
+        skip();
+    }
+    fixture *f = make();
+    scant_ctx *ctx = ctx_threads(2);
+    called all[MOST_CALLS];
+    size_t n_calls = all_calls(all);
+    for (size_t s = 0; s < n_calls; s++) {
+        scant_picks *want, *picks;
+        inputs in;
+        setlocale(LC_NUMERIC, "C");
+        f->drop = all[s].drop;
+        assert_int_equal(whole_call(ctx, f, all[s].name, 20, 0, &want), SCANT_OK);
+        setlocale(LC_NUMERIC, "de_DE.UTF-8");
+        assert_string_equal(localeconv()->decimal_point, ",");
+        assert_int_equal(whole_call(ctx, f, all[s].name, 20, 0, &picks), SCANT_OK);
+        assert_memory_equal(picks->items, want->items, want->count * sizeof *want->items);
+        same_settings(picks, want);
+        assert_int_equal(picks->state_size, want->state_size);
+        if (want->state) assert_memory_equal(picks->state, want->state, want->state_size);
+        scant_picks_free(ctx, picks);
+        scant_picks_free(ctx, want);
+        if (strcmp(all[s].name, "sparse-greedy")) continue;
+        assert_int_equal(open_inputs(ctx, f, 0, &in), SCANT_OK);
+        scant_select_opts opts = {.settings = &(scant_setting){"beta", "0.25"},
+                                  .n_settings = 1};
+        assert_int_equal(scant_select(ctx, all[s].name, &in.evidence, 20, &opts, &picks),
+                         SCANT_OK);
+        scant_picks_free(ctx, picks);
+        refused(ctx, all[s].name, &in.evidence, 20, &(scant_setting){"beta", "0,25"},
+                SCANT_EUSAGE, "0,25");
+        close_inputs(&in);
+    }
+    assert_string_equal(localeconv()->decimal_point, ","); /* it is left as it was */
+    setlocale(LC_NUMERIC, "C");
+    scant_ctx_destroy(ctx);
+    free(f);
+}
+
 typedef struct cancelling {
     memory m; /* comes first: the allocator's user */
     size_t polls, at;
@@ -543,6 +596,7 @@ int main(void) {
         cmocka_unit_test(features_of_extreme_size_keep_to_the_cap),
         cmocka_unit_test(wrong_calls_are_refused_with_a_reason),
         cmocka_unit_test(wrong_numbers_are_named_by_row_and_value),
+        cmocka_unit_test(the_locale_is_no_matter),
         cmocka_unit_test(a_cancelled_call_ends_and_leaves_nothing),
     };
 #ifdef __SANITIZE_THREAD__
