@@ -112,7 +112,7 @@ class Scant:
 
 def chosen(picks):
     """A copy, as the library's own ends with the picks."""
-    settings = {picks.settings[i].key.decode(): picks.settings[i].value.decode()
+    settings = {picks.settings[i].key.decode(): (picks.settings[i].value or b"").decode()
                 for i in range(picks.n_settings)}
     info = {picks.info[i].name.decode(): picks.info[i].value for i in range(picks.n_info)}
     if picks.count == 0:
