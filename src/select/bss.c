@@ -175,10 +175,9 @@ static scant_status build(bss *b) {
     if (b->basis.rank > most)
         scant__warn(
             req->ctx,
-            "bss: the basis has %zu dimensions, more than %zu row%s can serve: its "
+            "bss: the basis has %zu dimensions, more than half of a batch of %zu: its "
             "%zu leading principal direction%s kept",
-            b->basis.rank, req->batch, req->batch == 1 ? "" : "s", most,
-            most == 1 ? " is" : "s are");
+            b->basis.rank, req->batch, most, most == 1 ? " is" : "s are");
     return SCANT_OK;
 }
 

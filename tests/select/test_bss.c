@@ -480,7 +480,7 @@ static void a_basis_that_is_too_large_is_cut_with_a_warning(void **state) {
     call c = {.x = x, .n = N, .d = D, .batch = 5, .bias = "0"};
     result r;
     run(&c, &r);
-    assert_non_null(strstr(r.warned, "4 dimensions, more than 5 rows can serve"));
+    assert_non_null(strstr(r.warned, "4 dimensions, more than half of a batch of 5"));
     assert_non_null(strstr(r.warned, "2 leading principal directions"));
     assert_int_equal(info(&r, "dim"), 2);
     call kept = c;
