@@ -217,7 +217,7 @@ scant_status la_lambda_create(scant__arena *arena, const la_lambda_task *task,
     e->ctx = arena->ctx;
     e->task = *task;
     e->shape = shape_of(task);
-    TRY(la_eigh_fits(e->ctx, e->shape.size));
+    if (e->shape.way != LAMBDA_DIRECT) TRY(la_eigh_fits(e->ctx, e->shape.size));
     TRY(la_fits(e->ctx, e->shape.length));
     TRY(la_fits(e->ctx, e->shape.raw));
     TRY(la_fits(e->ctx, e->shape.b));

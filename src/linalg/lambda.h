@@ -13,8 +13,9 @@
  *
  * Which sets are best is found by asking of each "is it above the best so far?", which
  * takes one Cholesky factorization or two of size b (or r); eigenvalues are computed only
- * of those that are, about ln m of m. Answers do not depend on the order of work: sets go
- * in rounds of fixed size, each against what the rounds before it found.
+ * of those that are: about ln m of m where they come in random order. Answers do not
+ * depend on the order of work: sets go in rounds of fixed size, each against what the
+ * rounds before it found.
  *
  * Values are right to about 1e-12 of the largest eigenvalue (and the part of the rows
  * that the span leaves out, at most LA_SPAN_CUT of all rows' largest). Values closer than

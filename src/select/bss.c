@@ -120,6 +120,7 @@ static scant_status serve_monomials(bss *b) {
 }
 
 static scant_status bss_check(const select_req *req) {
+    size_t bias = select_option(req, "bias") > 0;
     size_t count = is_poly(req) ? count_monomials(req) : 0;
     if (count > MOST_FUNCTIONS)
         return scant__fail(
@@ -128,7 +129,7 @@ static scant_status bss_check(const select_req *req) {
             "more than %d: take a smaller degree, or fewer features",
             degree_of(req), req->pool.d, count == SIZE_MAX ? "more than " : "", count,
             MOST_FUNCTIONS);
-    if (!is_poly(req)) count = req->pool.gradients ? pool_of(req).d : req->pool.d + 1;
+    if (!is_poly(req)) count = req->pool.gradients ? pool_of(req).d : req->pool.d + bias;
     return la_basis_fits(req->ctx, count, req->pool.available);
 }
 
@@ -298,7 +299,7 @@ static scant_status bss_select(select_req *req) {
     bool given = select_option_is_set(req, "epsilon");
     TRY(given ? draw_for_epsilon(b, select_option(req, "epsilon")) : draw_for_batch(b));
     tell(b);
-    if (4 * b->best.count < 3 * req->batch)
+    if (!given && 4 * b->best.count < 3 * req->batch)
         scant__warn(req->ctx,
                     "bss: %zu row%s, of %zu asked for: where few rows have most of "
                     "the leverage, or nearly all are asked for, more draws repeat them",

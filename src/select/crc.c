@@ -145,7 +145,7 @@ static scant_status crc_select(select_req *req) {
     for (size_t i = g.count * rows; req->count < req->batch; i++)
         select_pick(req, g.order[i], 1, 0);
     select_figure(req, "groups", (double)g.count);
-    select_lambda_figures(req, &s, found[0].lambda);
+    select_lambda_figures(req, &s, found[0].lambda, "group");
     return SCANT_OK;
 }
 
@@ -179,6 +179,7 @@ const scant_strategy select_strategy_crc = {
              .n_options = sizeof options / sizeof *options,
              .figures = figures,
              .n_figures = sizeof figures / sizeof *figures},
+    .check = select_lambda_check,
     .plan = crc_plan,
     .select = crc_select,
 };

@@ -68,6 +68,10 @@ static scant_status start_rows(select_req *req, double bias, select_lambda *s) {
     return SCANT_OK;
 }
 
+scant_status select_lambda_check(const select_req *req) {
+    return is_wide(req) ? la_eigh_fits(req->ctx, req->pool.n) : SCANT_OK;
+}
+
 /* ---- the plan ---------------------------------------------------------------------- */
 
 /* Features as they take most room: through a copy, in double. */
@@ -155,13 +159,11 @@ scant_status select_lambda_start(select_req *req, const size_t *open, size_t b,
     return la_lambda_create(req->arena, &s->task, &s->engine);
 }
 
-void select_lambda_figures(select_req *req, const select_lambda *s, double best) {
+void select_lambda_figures(select_req *req, const select_lambda *s, double best,
+                           const char *what) {
     if (!(best > 0))
-        scant__warn(req->ctx,
-                    "%s: lambda is 0 whatever is picked: the features of the labelled "
-                    "rows and a %s are not independent enough to choose by",
-                    req->strategy->info.name,
-                    req->batch == s->task.b ? "batch" : "group");
+        scant__warn(req->ctx, "%s: lambda is 0 for every %s, so that none is better",
+                    req->strategy->info.name, what);
     double cap = la_lambda_cap(s->engine);
     select_figure(req, "rank", (double)s->span.rank);
     select_figure(req, "evaluated", (double)la_lambda_evaluated(s->engine));

@@ -43,7 +43,10 @@ static inline double select_lambda_value(const select_lambda *s, double lambda) 
                "exceed; absent where there is no such bound"                             \
     }
 
-/* Tells them; warns where the best of all is nothing. */
-void select_lambda_figures(select_req *req, const select_lambda *s, double best);
+/* Tells them; warns where the best is nothing (what: of which it is). */
+void select_lambda_figures(select_req *req, const select_lambda *s, double best,
+                           const char *what);
+/* Refuses few rows of many columns where even they are too many. */
+scant_status select_lambda_check(const select_req *req);
 
 #endif

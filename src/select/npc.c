@@ -263,7 +263,7 @@ static scant_status npc_select(select_req *req) {
     double lambda = select_lambda_value(&s, best.lambda);
     for (size_t i = 0; i < req->batch; i++) select_pick(req, open[batch[i]], 1, lambda);
     select_figure(req, "lambda", lambda);
-    select_lambda_figures(req, &s, lambda);
+    select_lambda_figures(req, &s, lambda, "batch that was drawn");
     return SCANT_OK;
 }
 
@@ -304,6 +304,7 @@ const scant_strategy select_strategy_npc = {
              .n_options = sizeof options / sizeof *options,
              .figures = figures,
              .n_figures = sizeof figures / sizeof *figures},
+    .check = select_lambda_check,
     .plan = npc_plan,
     .select = npc_select,
 };

@@ -123,7 +123,7 @@ typedef struct measure {
     double *numbers; /* (n, C) p - p~, or (n, m) gbar */
     unsigned char *room;
     size_t room_size;
-    double *apart; /* a worker's: the largest |p - p~| that it saw */
+    double *apart; /* a worker's: the largest |p - p~| / max p of a row that it saw */
 } measure;
 
 /* p~ is in room, p - p~ where it stays; sigma_j comes from p~ alone. */
@@ -146,10 +146,13 @@ static scant_status measure_gradients(void *arg, size_t block, unsigned worker,
     f64->residual_length(calibrated, count, c, stat, spread);
     for (size_t i = 0; i < count; i++) {
         double h2, a2;
+        double most = 0, apart = 0;
         for (size_t k = 0; k < c; k++) {
+            most = fmax(most, out[i * c + k]);
             out[i * c + k] -= calibrated[i * c + k];
-            m->apart[worker] = fmax(m->apart[worker], fabs(out[i * c + k]));
+            apart = fmax(apart, fabs(out[i * c + k]));
         }
+        m->apart[worker] = fmax(m->apart[worker], apart / most);
         own->sumsq(x[i], 1, s->h.d, &h2);
         f64->sumsq(out + i * c, 1, c, &a2);
         double h = sqrt(h2 + s->all.bias * s->all.bias);
@@ -237,9 +240,13 @@ static void warn_if_blind(const sparse *s) {
         scant__warn(ctx,
                     "%s: equal to the model's own probabilities to %.1e, so that "
                     "expected gradients vanish: rows are ranked by their variance",
-                    scant_array_name(pool->calibrated), s->apart);
+                    pool->temperature > 0 ? "probabilities at that temperature"
+                                          : scant_array_name(pool->calibrated),
+                    s->apart);
     } else if (s->longest == 0) {
-        scant__warn(ctx, "%s: all features are 0: rows are ranked by beta alone",
+        scant__warn(ctx,
+                    "%s: 0 in every row whose probabilities differ, so that expected "
+                    "gradients vanish: rows are ranked by their variance",
                     scant_array_name(pool->features));
     }
 }

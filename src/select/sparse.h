@@ -44,7 +44,7 @@ typedef struct sparse {
     double *variance; /* n: sigma_j^2 */
     double *length;   /* n: |phi_j| */
     double longest;   /* of them */
-    double apart;     /* the largest |p - p~|; posterior: 0 */
+    double apart;     /* the largest |p - p~| / max p of a row; posterior: 0 */
     double *v;
     double *image; /* vector, for sums */
     double *step;  /* 2 b, and b places: for steps within a support */
