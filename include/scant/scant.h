@@ -149,6 +149,47 @@ SCANT_API size_t scant_ids_count(const scant_ids *ids);
 /* Borrowed until close, not terminated by a zero: *length says how long. */
 SCANT_API const char *scant_ids_get(const scant_ids *ids, size_t row, size_t *length);
 
+/* ---- samples ----------------------------------------------------------------------- */
+
+/* What a network reads: n images or rows of features, with their labels where they are
+ * known. Read-only. Pixels stay as bytes until they are used; pictures of a folder stay
+ * in their files. */
+typedef struct scant_data scant_data;
+
+typedef struct scant_data_opts {
+    /* A file of labels (.npy, .npz:KEY or IDX), of data that does not carry its own. */
+    const char *labels;
+    int test;       /* of data that has two parts, the one to test with */
+    int regression; /* labels are numbers to predict, not classes */
+    size_t side;    /* of a picture of a folder, in pixels; 0: 224 */
+    size_t count;   /* of moons and blobs; 0: 1000 */
+    uint64_t seed;  /* of moons and blobs */
+} scant_data_opts;
+
+/* Opens what spec names: an array (.npy, .npz:KEY: n x d, n x h x w or n x h x w x c, u1
+ * or f4), IDX or CIFAR-10/100 records (plain, .gz or .xz) or a folder of such records, a
+ * CSV file of numbers with a column of labels, a folder of class folders or of pictures
+ * (PNG, JPEG), or one of the names fashion-mnist, moons, blobs. On SCANT_OK *out is new:
+ * scant_data_close() ends it; else NULL. */
+SCANT_API scant_status scant_data_open(scant_ctx *ctx, const char *spec,
+                                       const scant_data_opts *opts, scant_data **out);
+SCANT_API void scant_data_close(scant_data *data); /* NULL is fine */
+
+SCANT_API const char *scant_data_name(const scant_data *data); /* borrowed */
+SCANT_API size_t scant_data_count(const scant_data *data);     /* n */
+/* Channels, height, width; rows of d features are d, 1, 1. */
+SCANT_API void scant_data_shape(const scant_data *data, size_t shape[3]);
+/* The class of each sample, or NULL where there are none. Borrowed. */
+SCANT_API const int32_t *scant_data_labels(const scant_data *data);
+/* What each sample's number is (regression), or NULL. Borrowed. */
+SCANT_API const float *scant_data_targets(const scant_data *data);
+/* One more than the largest label, or what the data says of itself; 0: no labels. */
+SCANT_API size_t scant_data_classes(const scant_data *data);
+/* What a class or a sample is called (a folder's, a file's name, below spec); NULL where
+ * it has no name. Borrowed. */
+SCANT_API const char *scant_data_class_name(const scant_data *data, size_t label);
+SCANT_API const char *scant_data_sample_name(const scant_data *data, size_t sample);
+
 /* ---- strategies -------------------------------------------------------------------- */
 
 /* What a model says of a pool of n rows. NULL: not given. Only what a strategy needs is
