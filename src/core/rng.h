@@ -19,7 +19,9 @@ typedef enum scant__purpose {
     SCANT__RNG_LABELS,      /* strings of labels drawn from a posterior */
     SCANT__RNG_ROW,         /* proposals of rows by leverage */
     SCANT__RNG_KEEP,        /* whether they are kept */
-    SCANT__RNG_ARM          /* which arm a bandit plays */
+    SCANT__RNG_ARM,         /* which arm a bandit plays */
+    SCANT__RNG_POINTS,      /* coordinates of made-up samples */
+    SCANT__RNG_AUGMENT      /* flips and shifts of pictures */
 } scant__purpose;
 
 typedef struct scant__rng {

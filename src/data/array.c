@@ -12,7 +12,7 @@
 #include "data/npy.h"
 #include "data/source.h"
 
-static scant_array *create(scant_ctx *ctx, const char *name) {
+scant_array *scant__array_create(scant_ctx *ctx, const char *name) {
     size_t length = strlen(name) + 1;
     scant_array *array = scant__alloc(ctx, sizeof *array + length, 1);
     if (!array) return NULL;
@@ -30,7 +30,8 @@ scant_status scant_array_open(scant_ctx *ctx, const char *spec, scant_array **ou
     if (status != SCANT_OK) return status;
     status = scant__npy_parse(ctx, spec, source.bytes, source.size, SCANT__NPY_NUMBERS,
                               &header);
-    if (status == SCANT_OK && !(array = create(ctx, spec))) status = SCANT_ENOMEM;
+    if (status == SCANT_OK && !(array = scant__array_create(ctx, spec)))
+        status = SCANT_ENOMEM;
     if (status != SCANT_OK) {
         scant__source_close(ctx, &source);
         return status;
@@ -65,7 +66,7 @@ scant_status scant_array_wrap(scant_ctx *ctx, const char *name, const void *data
     if (count && !data)
         return scant__fail(ctx, SCANT_EUSAGE,
                            "%s: data is NULL, %zu elements are expected", name, count);
-    scant_array *array = create(ctx, name);
+    scant_array *array = scant__array_create(ctx, name);
     if (!array) return SCANT_ENOMEM;
     array->data = data;
     array->dtype = dtype;

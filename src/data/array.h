@@ -27,6 +27,10 @@ struct scant_array {
     void *owned; /* inflated bytes, from scant__alloc */
 };
 
+/* A handle that holds nothing but its name; NULL with the error text set. For readers of
+ * other formats than .npy, which fill in the rest. */
+scant_array *scant__array_create(scant_ctx *ctx, const char *name);
+
 const char *scant__dtype_name(scant_dtype dtype); /* "float32" */
 bool scant__dtype_is_float(scant_dtype dtype);
 bool scant__dtype_is_integer(scant_dtype dtype);

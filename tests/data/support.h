@@ -53,11 +53,11 @@ static inline int remove_dir(void **state) {
     return system(command);
 }
 
-/* The path of name in the test's directory. Four can be in use at once. */
+/* The path of name in the test's directory. Sixteen can be in use at once. */
 static inline const char *path_of(const char *name) {
-    static char paths[4][512];
+    static char paths[16][512];
     static int next;
-    char *path = paths[next++ % 4];
+    char *path = paths[next++ % 16];
     snprintf(path, sizeof paths[0], "%s/%s", dir, name);
     return path;
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * IDX, the format of MNIST: two zero bytes, the type, the number of dimensions, each
+ * dimension as four bytes big-endian, then the elements, big-endian too.
+ */
+#ifndef SCANT_DATA_IDX_H
+#define SCANT_DATA_IDX_H
+
+#include "data/array.h"
+
+/* Whether a file starts as IDX does. */
+bool scant__idx_magic(const unsigned char *bytes, size_t size);
+
+/* Opens a file, plain (then it is mapped), gzip or xz. Its size must be what the header
+ * says, to the byte; no more than that is ever unpacked. As scant_array_open(). */
+scant_status scant__idx_open(scant_ctx *ctx, const char *path, scant_array **out);
+
+#endif

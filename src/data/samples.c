@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The handle of samples, and which reader a spec is for.
+ *
+ * A name first, then what a folder holds, then what a file's first bytes say; its name
+ * decides only where bytes do not.
+ */
+#include "data/samples_int.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/mem.h"
+#include "data/idx.h"
+#include "data/looks.h"
+#include "data/npy.h"
+#include "data/source.h"
+#include "data/unpack.h"
+
+/* ---- which reader ------------------------------------------------------------------ */
+
+static scant_status open_fashion(scant_data *data, const char *spec,
+                                 const scant_data_opts *opts) {
+    static const char folder[] = "/usr/share/datasets/fashion-mnist";
+    (void)spec;
+    if (!scant__is_mnist(data->ctx, folder))
+        return scant__fail(data->ctx, SCANT_EINPUT,
+                           "fashion-mnist: is not in %s: install the package "
+                           "dataset-fashion-mnist",
+                           folder);
+    return scant__data_open_mnist(data, folder, opts);
+}
+
+static const struct {
+    const char *name;
+    scant__open_fn *open;
+} named[] = {{"fashion-mnist", open_fashion},
+             {"moons", scant__data_open_moons},
+             {"blobs", scant__data_open_blobs}};
+
+static scant__open_fn *find_folder(scant_ctx *ctx, const char *spec) {
+    return scant__is_mnist(ctx, spec) ? scant__data_open_mnist : NULL;
+}
+
+/* The first bytes, unpacked where they are packed; *got may be less than want. */
+static scant_status peek(scant_ctx *ctx, const char *spec, const scant__source *source,
+                         unsigned char *out, size_t want, size_t *got) {
+    if (!scant__is_packed(source->bytes, source->size)) {
+        *got = size_min(source->size, want);
+        memcpy(out, source->bytes, *got);
+        return SCANT_OK;
+    }
+    scant__unpack *u;
+    TRY(scant__unpack_open(ctx, spec, source->bytes, source->size, &u));
+    scant_status status = scant__unpack_read(u, out, want, got);
+    scant__unpack_close(u);
+    return status;
+}
+
+static scant_status find_file(scant_ctx *ctx, const char *spec,
+                              const scant__source *source, scant__open_fn **open) {
+    unsigned char first[512];
+    size_t got;
+    if (source->member || scant__npy_magic(source->bytes, source->size)) {
+        *open = scant__data_open_array;
+        return SCANT_OK;
+    }
+    if (!source->size) return scant__fail(ctx, SCANT_EINPUT, "%s: is empty", spec);
+    TRY(peek(ctx, spec, source, first, sizeof first, &got));
+    if (scant__idx_magic(first, got)) {
+        *open = scant__data_open_idx;
+        return SCANT_OK;
+    }
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "%s: is none of the files that hold samples (.npy, .npz, IDX); it "
+                       "looks like %s",
+                       spec, scant__looks_like(first, got));
+}
+
+static scant_status find_reader(scant_ctx *ctx, const char *spec, scant__open_fn **open) {
+    struct stat st;
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+        *open = named[i].open;
+        if (strcmp(spec, named[i].name) == 0) return SCANT_OK;
+    }
+    if (stat(spec, &st) == 0 && S_ISDIR(st.st_mode)) {
+        *open = find_folder(ctx, spec);
+        if (*open) return SCANT_OK;
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: is a folder without the files of MNIST", spec);
+    }
+    scant__source source;
+    TRY(scant__source_open(ctx, spec, &source));
+    scant_status status = find_file(ctx, spec, &source, open);
+    scant__source_close(ctx, &source);
+    return status;
+}
+
+/* ---- the handle -------------------------------------------------------------------- */
+
+static scant_status fill(scant_data *data, const char *spec,
+                         const scant_data_opts *opts) {
+    scant__open_fn *open;
+    size_t width;
+    TRY(find_reader(data->ctx, spec, &open));
+    TRY(open(data, spec, opts));
+    if (!data->count)
+        return scant__fail(data->ctx, SCANT_EINPUT, "%s: has no samples", spec);
+    if (!scant__mul(data->shape[1], data->shape[2], &width) ||
+        !scant__mul(width, data->shape[0], &width) || !width)
+        return scant__fail(data->ctx, SCANT_EINPUT, "%s: has samples of no numbers",
+                           spec);
+    if (opts->labels && data->own)
+        return scant__fail(data->ctx, SCANT_EUSAGE,
+                           "%s: is given as labels, but %s carries its own", opts->labels,
+                           spec);
+    if (!opts->labels) return SCANT_OK;
+    return scant__data_label(data, opts->labels, opts->regression);
+}
+
+scant_status scant_data_open(scant_ctx *ctx, const char *spec,
+                             const scant_data_opts *opts, scant_data **out) {
+    const scant_data_opts none = {0};
+    size_t length = strlen(spec) + 1;
+    *out = NULL;
+    scant_data *data = scant__zalloc(ctx, sizeof *data + length, 1);
+    if (!data) return SCANT_ENOMEM;
+    data->ctx = ctx;
+    data->name = memcpy(data + 1, spec, length);
+    for (size_t i = 0; i < 256; i++) data->unit[i] = (float)i / 255;
+    scant_status status = fill(data, spec, opts ? opts : &none);
+    if (status == SCANT_OK)
+        *out = data;
+    else
+        scant_data_close(data);
+    return status;
+}
+
+void scant_data_close(scant_data *data) {
+    if (!data) return;
+    if (data->end) data->end(data);
+    scant_array_close(data->array);
+    scant__names_end(data->ctx, &data->class_names);
+    scant__names_end(data->ctx, &data->sample_names);
+    scant__free(data->ctx, data->numbers);
+    scant__free(data->ctx, data->labels);
+    scant__free(data->ctx, data->targets);
+    scant__free(data->ctx, data);
+}
+
+const char *scant_data_name(const scant_data *data) { return data->name; }
+size_t scant_data_count(const scant_data *data) { return data->count; }
+const int32_t *scant_data_labels(const scant_data *data) { return data->labels; }
+const float *scant_data_targets(const scant_data *data) { return data->targets; }
+size_t scant_data_classes(const scant_data *data) { return data->classes; }
+bool scant__data_pictures(const scant_data *data) { return data->pictures; }
+bool scant__data_parts(const scant_data *data) { return data->parts; }
+
+void scant_data_shape(const scant_data *data, size_t shape[3]) {
+    memcpy(shape, data->shape, sizeof data->shape);
+}
+
+const char *scant_data_class_name(const scant_data *data, size_t label) {
+    return label < data->class_names.count ? scant__names_get(&data->class_names, label)
+                                           : NULL;
+}
+
+const char *scant_data_sample_name(const scant_data *data, size_t sample) {
+    return sample < data->sample_names.count
+               ? scant__names_get(&data->sample_names, sample)
+               : NULL;
+}
+
+size_t scant__data_width(const scant_data *data) {
+    return data->shape[0] * data->shape[1] * data->shape[2];
+}
+
+scant_status scant__data_read(const scant_data *data, size_t row, float *out,
+                              scant__fault *fault) {
+    if (row >= data->count)
+        return scant__fault_set(fault, SCANT_EUSAGE, "%s: has no sample %zu, only %zu",
+                                data->name, row, data->count);
+    return data->read(data, row, out, fault);
+}
+
+scant_status scant__data_read_numbers(const scant_data *data, size_t row, float *out,
+                                      scant__fault *fault) {
+    size_t width = scant__data_width(data);
+    (void)fault; /* whoever filled them has looked at them */
+    memcpy(out, data->numbers + row * width, width * sizeof *out);
+    return SCANT_OK;
+}

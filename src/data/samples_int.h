@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a reader of a format fills in, and the readers there are.
+ *
+ * A reader is handed a scant_data that has its context and name and is zero else. It sets
+ * count, shape, read and what else it knows; where it fails, the handle is ended by
+ * whoever made it.
+ */
+#ifndef SCANT_DATA_SAMPLES_INT_H
+#define SCANT_DATA_SAMPLES_INT_H
+
+#include "data/array.h"
+#include "data/names.h"
+#include "data/samples.h"
+
+typedef scant_status scant__read_fn(const scant_data *data, size_t row, float *out,
+                                    scant__fault *fault);
+
+struct scant_data {
+    scant_ctx *ctx;
+    char *name;
+    size_t count, shape[3];
+    size_t classes;
+    bool pictures; /* not rows of features */
+    bool parts;    /* there is one to test with */
+    bool own;      /* labels come with the samples: none may be given */
+    int32_t *labels;
+    float *targets;
+    scant__names class_names, sample_names;
+    scant__read_fn *read;
+    scant_array *array; /* of arrays and IDX */
+    float *numbers;     /* count x width: of CSV and what is drawn */
+    void *store;        /* of other formats */
+    void (*end)(scant_data *data);
+    float unit[256]; /* a byte's value: b / 255 */
+};
+
+typedef scant_status scant__open_fn(scant_data *data, const char *spec,
+                                    const scant_data_opts *opts);
+
+scant__open_fn scant__data_open_array; /* .npy, .npz:KEY */
+scant__open_fn scant__data_open_idx;   /* a file of images */
+scant__open_fn scant__data_open_mnist; /* a folder of IDX files */
+scant__open_fn scant__data_open_moons, scant__data_open_blobs;
+
+/* Whether a folder has the files that make it MNIST's. */
+bool scant__is_mnist(scant_ctx *ctx, const char *folder);
+
+/* The labels of samples whose count is known, from a file or an array; sets labels and
+ * classes, or targets. */
+scant_status scant__data_label(scant_data *data, const char *spec, bool regression);
+scant_status scant__data_label_from(scant_data *data, const scant_array *array,
+                                    bool regression);
+
+/* Reads a row of data->numbers. */
+scant__read_fn scant__data_read_numbers;
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gzip by zlib, xz by liblzma, behind one function that gives the next bytes.
+ *
+ * Unpacked whole, a file's end is a hint of its size (gzip's last four bytes, xz's
+ * index): where it is true, memory is asked for once and nothing is copied. It is never
+ * believed beyond PLAUSIBLE times the packed size; from there memory grows by halves.
+ */
+#define ZLIB_CONST /* next_in is const */
+#include "data/unpack.h"
+
+#include <lzma.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "core/mem.h"
+
+enum {
+    STEP = 1 << 22, /* bytes between looks at the cancel flag; below zlib's 32 bits */
+    PLAUSIBLE = 64,
+    SMALLEST = 1 << 16
+};
+
+struct scant__unpack {
+    scant_ctx *ctx;
+    const char *name;
+    const unsigned char *bytes;
+    size_t size, at; /* of the packed bytes, and how many are used */
+    bool xz, done;
+    z_stream z;
+    lzma_allocator allocator;
+    lzma_stream lzma;
+};
+
+static bool is_gzip(const unsigned char *bytes, size_t size) {
+    return size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+}
+
+static bool is_xz(const unsigned char *bytes, size_t size) {
+    return size >= 6 && memcmp(bytes, "\xfd\x37zXZ\0", 6) == 0;
+}
+
+bool scant__is_packed(const unsigned char *bytes, size_t size) {
+    return is_gzip(bytes, size) || is_xz(bytes, size);
+}
+
+static void *zlib_alloc(void *ctx, uInt items, uInt size) {
+    return scant__alloc(ctx, items, size);
+}
+
+static void *lzma_alloc(void *ctx, size_t items, size_t size) {
+    return scant__alloc(ctx, items, size);
+}
+
+static void release(void *ctx, void *block) { scant__free(ctx, block); }
+
+static scant_status damaged(const scant__unpack *u, const char *what) {
+    return scant__fail(u->ctx, SCANT_EINPUT, "%s: the %s file %s", u->name,
+                       u->xz ? "xz" : "gzip", what);
+}
+
+scant_status scant__unpack_open(scant_ctx *ctx, const char *name,
+                                const unsigned char *bytes, size_t size,
+                                scant__unpack **out) {
+    *out = NULL;
+    scant__unpack *u = scant__zalloc(ctx, 1, sizeof *u);
+    if (!u) return SCANT_ENOMEM;
+    *u = (scant__unpack){.ctx = ctx, .name = name, .bytes = bytes, .size = size};
+    u->xz = is_xz(bytes, size);
+    bool ready;
+    if (u->xz) {
+        u->allocator = (lzma_allocator){lzma_alloc, release, ctx};
+        u->lzma = (lzma_stream)LZMA_STREAM_INIT;
+        u->lzma.allocator = &u->allocator;
+        ready = lzma_stream_decoder(&u->lzma, ctx->cap, 0) == LZMA_OK;
+    } else {
+        u->z = (z_stream){.zalloc = zlib_alloc, .zfree = release, .opaque = ctx};
+        ready = inflateInit2(&u->z, MAX_WBITS + 16) == Z_OK;
+    }
+    if (!ready) { /* both fail for memory alone, and the allocator has said so */
+        scant__free(ctx, u);
+        return SCANT_ENOMEM;
+    }
+    *out = u;
+    return SCANT_OK;
+}
+
+/* Both: out gets up to room bytes, *wrote says how many; done is set at the end. */
+static scant_status step_gzip(scant__unpack *u, unsigned char *out, size_t room,
+                              size_t *wrote) {
+    size_t left = u->size - u->at, give = left < STEP ? left : STEP;
+    u->z.next_in = u->bytes + u->at;
+    u->z.avail_in = (uInt)give;
+    u->z.next_out = out;
+    u->z.avail_out = (uInt)room;
+    int code = inflate(&u->z, Z_NO_FLUSH);
+    u->at += give - u->z.avail_in;
+    *wrote = room - u->z.avail_out;
+    if (code == Z_MEM_ERROR) return SCANT_ENOMEM;
+    if (code == Z_BUF_ERROR) return damaged(u, "is cut short");
+    if (code != Z_OK && code != Z_STREAM_END) return damaged(u, "is damaged");
+    u->done = code == Z_STREAM_END;
+    return SCANT_OK;
+}
+
+static scant_status step_xz(scant__unpack *u, unsigned char *out, size_t room,
+                            size_t *wrote) {
+    size_t left = u->size - u->at, give = left < STEP ? left : STEP;
+    u->lzma.next_in = u->bytes + u->at;
+    u->lzma.avail_in = give;
+    u->lzma.next_out = out;
+    u->lzma.avail_out = room;
+    lzma_ret code = lzma_code(&u->lzma, LZMA_RUN);
+    u->at += give - u->lzma.avail_in;
+    *wrote = room - u->lzma.avail_out;
+    if (code == LZMA_MEM_ERROR) return SCANT_ENOMEM;
+    if (code == LZMA_MEMLIMIT_ERROR)
+        return scant__fail(u->ctx, SCANT_ENOMEM,
+                           "%s: needs %llu bytes of memory to be unpacked, %zu are "
+                           "allowed",
+                           u->name, (unsigned long long)lzma_memusage(&u->lzma),
+                           u->ctx->cap);
+    if (code == LZMA_OPTIONS_ERROR || code == LZMA_UNSUPPORTED_CHECK)
+        return damaged(u, "uses what this liblzma does not know");
+    if (code != LZMA_OK && code != LZMA_STREAM_END && code != LZMA_BUF_ERROR)
+        return damaged(u, "is damaged");
+    u->done = code == LZMA_STREAM_END;
+    if (!u->done && !*wrote && u->at == u->size) return damaged(u, "is cut short");
+    return SCANT_OK;
+}
+
+scant_status scant__unpack_read(scant__unpack *u, void *out, size_t want, size_t *got) {
+    *got = 0;
+    while (*got < want && !u->done) {
+        size_t room = want - *got < STEP ? want - *got : STEP, wrote;
+        TRY(scant__tick(u->ctx, "unpacking", u->at, u->size));
+        TRY((u->xz ? step_xz : step_gzip)(u, (unsigned char *)out + *got, room, &wrote));
+        *got += wrote;
+    }
+    if (u->done && u->at < u->size) return damaged(u, "goes on after its end");
+    return SCANT_OK;
+}
+
+void scant__unpack_close(scant__unpack *u) {
+    if (!u) return;
+    if (u->xz)
+        lzma_end(&u->lzma);
+    else
+        inflateEnd(&u->z);
+    scant__free(u->ctx, u);
+}
+
+/* ---- whole files ------------------------------------------------------------------- */
+
+/* What the index at the end of an xz file says; 0: it does not. */
+static uint64_t xz_hint(scant_ctx *ctx, const unsigned char *bytes, size_t size) {
+    lzma_allocator allocator = {lzma_alloc, release, ctx};
+    lzma_stream_flags flags;
+    lzma_index *index = NULL;
+    uint64_t limit = SMALLEST * 16, hint = 0;
+    size_t at = 0;
+    if (size < 2 * LZMA_STREAM_HEADER_SIZE) return 0;
+    const unsigned char *footer = bytes + size - LZMA_STREAM_HEADER_SIZE;
+    if (lzma_stream_footer_decode(&flags, footer) != LZMA_OK ||
+        flags.backward_size > size - 2 * LZMA_STREAM_HEADER_SIZE)
+        return 0;
+    if (lzma_index_buffer_decode(&index, &limit, &allocator,
+                                 footer - (size_t)flags.backward_size, &at,
+                                 (size_t)flags.backward_size) != LZMA_OK)
+        return 0;
+    hint = lzma_index_uncompressed_size(index);
+    lzma_index_end(index, &allocator);
+    return hint;
+}
+
+/* How much memory to ask for at first: one byte more than is expected, so that the end is
+ * seen without growing. */
+static size_t first_room(scant_ctx *ctx, const unsigned char *bytes, size_t size) {
+    uint64_t hint = 0;
+    if (is_xz(bytes, size))
+        hint = xz_hint(ctx, bytes, size);
+    else if (size >= 4)
+        for (size_t i = 0; i < 4; i++) hint |= (uint64_t)bytes[size - 4 + i] << (8 * i);
+    size_t most = size_mul(size, PLAUSIBLE);
+    return hint && hint < most ? (size_t)hint + 1 : size_max(size, SMALLEST);
+}
+
+static scant_status unpack_grow(scant_ctx *ctx, const char *name, unsigned char **block,
+                                size_t *room, size_t need) {
+    unsigned char *grown = scant__alloc(ctx, need, 1);
+    if (!grown)
+        return scant__fail(ctx, SCANT_ENOMEM,
+                           "%s: unpacked, it is larger than the memory that is left "
+                           "(%zu of %zu bytes in use)",
+                           name, ctx->used, ctx->cap);
+    if (*block) memcpy(grown, *block, *room);
+    scant__free(ctx, *block);
+    *block = grown;
+    *room = need;
+    return SCANT_OK;
+}
+
+scant_status scant__unpack_source(scant_ctx *ctx, const char *name,
+                                  scant__source *source) {
+    scant__unpack *u = NULL;
+    unsigned char *block = NULL;
+    size_t room = 0, size = 0, got = 0;
+    if (!scant__is_packed(source->bytes, source->size)) return SCANT_OK;
+    size_t need = first_room(ctx, source->bytes, source->size);
+    scant_status status = scant__unpack_open(ctx, name, source->bytes, source->size, &u);
+    if (status != SCANT_OK) return status;
+    do {
+        status = unpack_grow(ctx, name, &block, &room, need);
+        if (status == SCANT_OK)
+            status = scant__unpack_read(u, block + size, room - size, &got);
+        size += got;
+        need = size_add(room, room / 2);
+    } while (status == SCANT_OK && size == room);
+    scant__unpack_close(u);
+    if (status != SCANT_OK) {
+        scant__free(ctx, block);
+        return status;
+    }
+    scant__source_close(ctx, source);
+    *source = (scant__source){.bytes = block, .size = size, .owned = block};
+    return SCANT_OK;
+}

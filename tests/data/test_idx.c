@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * IDX files, plain and packed, with the labels beside them; folders of them.
+ */
+#include "samples.h"
+
+static const scant_data_opts none = {0};
+
+static buffer idx(unsigned char type, size_t ndim, const uint32_t *shape,
+                  const void *data, size_t size) {
+    buffer b = {.size = 0};
+    const unsigned char start[] = {0, 0, type, (unsigned char)ndim};
+    add(&b, start, 4);
+    for (size_t i = 0; i < ndim; i++)
+        for (size_t j = 4; j-- > 0;) add_le(&b, shape[i] >> (8 * j) & 0xff, 1);
+    add(&b, data, size);
+    return b;
+}
+
+static const unsigned char pixels[] = {0, 51, 102, 153, 204, 255, 1, 2, 3, 4, 5, 6};
+static const unsigned char digits[] = {9, 3};
+
+static buffer two_images(void) {
+    return idx(8, 3, (uint32_t[]){2, 2, 3}, pixels, sizeof pixels);
+}
+
+static buffer two_labels(void) { return idx(8, 1, (uint32_t[]){2}, digits, 2); }
+
+/* The two images with labels 9 and 3. */
+static void is_the_two(scant_data *d, bool labelled) {
+    float want[6];
+    has_shape(d, 2, 1, 2, 3);
+    assert_true(scant__data_pictures(d));
+    for (size_t row = 0; row < 2; row++) {
+        for (size_t i = 0; i < 6; i++) want[i] = (float)pixels[6 * row + i] / 255;
+        reads(d, row, want);
+    }
+    assert_int_equal(scant_data_classes(d), labelled ? 10 : 0);
+    if (labelled) {
+        assert_int_equal(scant_data_labels(d)[0], 9);
+        assert_int_equal(scant_data_labels(d)[1], 3);
+    } else {
+        assert_null(scant_data_labels(d));
+    }
+    scant_data_close(d);
+}
+
+static void images_are_read_plain_and_packed(void **state) {
+    buffer b = two_images(), z = gzip(b.bytes, b.size), x = xz(b.bytes, b.size);
+    (void)state;
+    is_the_two(opened(put_buffer("pictures", &b), none), false);
+    is_the_two(opened(put_buffer("pictures.gz", &z), none), false);
+    is_the_two(opened(put_buffer("pictures.xz", &x), none), false);
+}
+
+static void labels_are_found_beside_images(void **state) {
+    buffer b = two_images(), y = two_labels();
+    buffer zb = gzip(b.bytes, b.size), zy = gzip(y.bytes, y.size);
+    (void)state;
+    put_buffer("a-labels-idx1-ubyte", &y);
+    is_the_two(opened(put_buffer("a-images-idx3-ubyte", &b), none), true);
+    is_the_two(opened(put_buffer("a-images-idx3-ubyte.gz", &zb), none), true);
+    put_buffer("b-labels-idx1-ubyte.gz", &zy);
+    is_the_two(opened(put_buffer("b-images-idx3-ubyte", &b), none), true);
+    is_the_two(opened(put_buffer("b-images-idx3-ubyte.gz", &zb), none), true);
+    is_the_two(opened(put_buffer("c-images-idx3-ubyte.gz", &zb), none), false);
+    /* those that are given come first */
+    buffer other = idx(8, 1, (uint32_t[]){2}, "\1\0", 2);
+    const char *given = put_buffer("other", &other);
+    scant_data *d =
+        opened(path_of("b-images-idx3-ubyte"), (scant_data_opts){.labels = given});
+    assert_int_equal(scant_data_classes(d), 2);
+    scant_data_close(d);
+    d = opened(path_of("b-images-idx3-ubyte"), (scant_data_opts){.regression = 1});
+    assert_true(scant_data_targets(d)[0] == 9);
+    scant_data_close(d);
+}
+
+static void a_folder_of_them_has_two_parts(void **state) {
+    buffer b = two_images(), y = two_labels(), z = gzip(b.bytes, b.size);
+    (void)state;
+    assert_int_equal(mkdir(path_of("set"), 0700), 0);
+    put_buffer("set/train-images-idx3-ubyte.gz", &z);
+    put_buffer("set/train-labels-idx1-ubyte", &y);
+    const char *folder = path_of("set");
+    scant_data *d = opened(folder, none);
+    assert_true(scant__data_parts(d));
+    assert_string_equal(scant_data_name(d), folder);
+    is_the_two(d, true);
+    refuses(folder, (scant_data_opts){.test = 1}, "has no t10k-images-idx3-ubyte");
+    buffer one = idx(8, 3, (uint32_t[]){1, 2, 3}, pixels, 6);
+    put_buffer("set/t10k-images-idx3-ubyte", &one);
+    d = opened(folder, (scant_data_opts){.test = 1});
+    has_shape(d, 1, 1, 2, 3);
+    scant_data_close(d);
+}
+
+static void other_types_of_numbers_are_converted_or_refused(void **state) {
+    const unsigned char be[] = {0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0};
+    (void)state;
+    buffer b = idx(0x0d, 2, (uint32_t[]){1, 2}, be, 8);
+    scant_data *d = opened(put_buffer("x", &b), none);
+    has_shape(d, 1, 2, 1, 1);
+    reads(d, 0, (float[]){1, -2});
+    scant_data_close(d);
+    b = idx(0x0c, 2, (uint32_t[]){1, 2}, be, 8);
+    refuses(put_buffer("x", &b), none, "samples of int32");
+    b = idx(0x08, 1, (uint32_t[]){8}, be, 8);
+    refuses(put_buffer("x", &b), none, "has 1 dimension where");
+    const unsigned char labels[] = {0, 0, 0, 4, 0, 0, 0, 1};
+    b = two_images();
+    put_buffer("x", &b);
+    b = idx(0x0c, 1, (uint32_t[]){2}, labels, 8);
+    d = opened(path_of("x"), (scant_data_opts){.labels = put_buffer("y", &b)});
+    assert_int_equal(scant_data_labels(d)[0], 4);
+    scant_data_close(d);
+}
+
+/* A cut file is refused, wherever it is cut; so is one with a byte more. */
+static void every_other_length_is_refused(void **state) {
+    buffer b = two_images();
+    const buffer all[] = {b, gzip(b.bytes, b.size), xz(b.bytes, b.size)};
+    scant_data *d;
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        for (size_t n = 0; n < all[k].size; n++) {
+            const char *path = put("cut", all[k].bytes, n);
+            assert_int_equal(scant_data_open(ctx, path, NULL, &d), SCANT_EINPUT);
+            assert_says(ctx, path, "");
+        }
+        buffer longer = all[k];
+        add(&longer, "", 1);
+        refuses(put_buffer("long", &longer), none,
+                k ? "goes on after its end" : "12 bytes of elements expected");
+    }
+}
+
+static void a_header_that_lies_about_what_is_packed_is_found_out(void **state) {
+    (void)state;
+    for (uint32_t n = 1; n < 4; n += 2) {
+        buffer b = idx(8, 3, (uint32_t[]){n, 2, 3}, pixels, sizeof pixels);
+        buffer z = gzip(b.bytes, b.size), x = xz(b.bytes, b.size);
+        const char *words = n == 1
+                                ? "6 bytes of elements expected by its header, 6 and more"
+                                : "18 bytes of elements expected by its header, 12 found";
+        refuses(put_buffer("lie.gz", &z), none, words);
+        refuses(put_buffer("lie.xz", &x), none, words);
+    }
+    buffer b = idx(8, 3, (uint32_t[]){UINT32_MAX, UINT32_MAX, UINT32_MAX}, NULL, 0);
+    buffer z = gzip(b.bytes, b.size);
+    refuses(put_buffer("lie", &b), none, "more than can be addressed");
+    refuses(put_buffer("lie.gz", &z), none, "more than can be addressed");
+    b = idx(8, 3, (uint32_t[]){UINT32_MAX, 65536, 1024}, NULL, 0);
+    z = gzip(b.bytes, b.size);
+    const char *path = put_buffer("lie.gz", &z);
+    refuses_as(SCANT_ENOMEM, path, none, path, "bytes of memory to be unpacked");
+}
+
+static void a_flipped_bit_in_what_is_packed_is_found(void **state) {
+    buffer b = two_images();
+    const buffer all[] = {gzip(b.bytes, b.size), xz(b.bytes, b.size)};
+    scant_data *d;
+    (void)state;
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 10; i < all[k].size; i++) { /* behind gzip's idle fields */
+            buffer bad = all[k];
+            bad.bytes[i] ^= 1;
+            assert_int_equal(scant_data_open(ctx, put_buffer("bad", &bad), NULL, &d),
+                             SCANT_EINPUT);
+        }
+}
+
+static void labels_that_are_no_labels_are_refused(void **state) {
+    buffer b = two_images(), y = idx(8, 1, (uint32_t[]){3}, "abc", 3);
+    (void)state;
+    const char *x = put_buffer("x", &b), *file = put_buffer("y", &y);
+    refuses_as(SCANT_EINPUT, x, (scant_data_opts){.labels = file}, file,
+               "has 3 labels, but ");
+    refuses_as(SCANT_EINPUT, x, (scant_data_opts){.labels = x}, x, "has 3 dimensions");
+    file = put("z", "text", 4);
+    refuses_as(SCANT_EINPUT, x, (scant_data_opts){.labels = file}, file, "is not a .npy");
+}
+
+static void packed_images_survive_failing_memory(void **state) {
+    buffer b = two_images(), y = two_labels(), z = gzip(b.bytes, b.size),
+           x = xz(b.bytes, b.size);
+    (void)state;
+    put_buffer("m-labels-idx1-ubyte", &y);
+    assert_true(torture(put_buffer("m-images-idx3-ubyte", &b), none) >= 8);
+    assert_true(torture(put_buffer("m-images-idx3-ubyte.gz", &z), none) >= 12);
+    assert_true(torture(put_buffer("m-images-idx3-ubyte.xz", &x), none) >= 12);
+}
+
+static void fashion_mnist_is_known_by_name(void **state) {
+    static const size_t counts[] = {60000, 10000};
+    (void)state;
+    if (access("/usr/share/datasets/fashion-mnist", R_OK) != 0) {
+        refuses("fashion-mnist", none, "install the package dataset-fashion-mnist");
+        skip();
+    }
+    for (int test = 0; test < 2; test++) {
+        size_t many[10] = {0};
+        scant_data *d = opened("fashion-mnist", (scant_data_opts){.test = test});
+        has_shape(d, counts[test], 1, 28, 28);
+        assert_int_equal(scant_data_classes(d), 10);
+        for (size_t i = 0; i < counts[test]; i++) many[scant_data_labels(d)[i]]++;
+        for (size_t k = 0; k < 10; k++) assert_int_equal(many[k], counts[test] / 10);
+        scant_data_close(d);
+    }
+}
+
+static void mnist_has_the_counts_that_were_published(void **state) {
+    static const size_t want[] = {980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009};
+    size_t many[10] = {0};
+    (void)state;
+    if (!shared_data("t10k-images-idx3-ubyte.gz")) skip();
+    scant_data *d = opened(shared_data("t10k-images-idx3-ubyte.gz"), none);
+    has_shape(d, 10000, 1, 28, 28);
+    for (size_t i = 0; i < 10000; i++) many[scant_data_labels(d)[i]]++;
+    for (size_t k = 0; k < 10; k++) assert_int_equal(many[k], want[k]);
+    scant_data_close(d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(images_are_read_plain_and_packed),
+        cmocka_unit_test(labels_are_found_beside_images),
+        cmocka_unit_test(a_folder_of_them_has_two_parts),
+        cmocka_unit_test(other_types_of_numbers_are_converted_or_refused),
+        cmocka_unit_test(every_other_length_is_refused),
+        cmocka_unit_test(a_header_that_lies_about_what_is_packed_is_found_out),
+        cmocka_unit_test(a_flipped_bit_in_what_is_packed_is_found),
+        cmocka_unit_test(labels_that_are_no_labels_are_refused),
+        cmocka_unit_test(packed_images_survive_failing_memory),
+        cmocka_unit_test(fashion_mnist_is_known_by_name),
+        cmocka_unit_test(mnist_has_the_counts_that_were_published),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

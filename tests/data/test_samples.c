@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Samples of arrays with their labels, and those that are drawn.
+ */
+#include "samples.h"
+
+static const char *array(const char *name, const char *header, const void *data,
+                         size_t size) {
+    buffer b = npy(1, header, data, size);
+    return put_buffer(name, &b);
+}
+
+static void rows_of_features_are_read_as_they_are(void **state) {
+    const float x[] = {1, -2.5F, 3, 4, 5, 6e30F};
+    (void)state;
+    scant_data *d =
+        opened(array("a.npy", NPY("<f4", "(2, 3)"), x, sizeof x), (scant_data_opts){0});
+    has_shape(d, 2, 3, 1, 1);
+    assert_false(scant__data_pictures(d));
+    assert_false(scant__data_parts(d));
+    assert_null(scant_data_labels(d));
+    assert_null(scant_data_targets(d));
+    assert_int_equal(scant_data_classes(d), 0);
+    assert_null(scant_data_class_name(d, 0));
+    assert_null(scant_data_sample_name(d, 0));
+    assert_string_equal(scant_data_name(d), path_of("a.npy"));
+    reads(d, 0, x);
+    reads(d, 1, x + 3);
+    scant_data_close(d);
+}
+
+static void bytes_are_read_as_fractions_of_255(void **state) {
+    const unsigned char x[] = {0, 255, 51, 102, 1, 254};
+    (void)state;
+    scant_data *d =
+        opened(array("a.npy", NPY("|u1", "(2, 3)"), x, sizeof x), (scant_data_opts){0});
+    reads(d, 0, (float[]){0, 1, .2F});
+    reads(d, 1, (float[]){.4F, 1 / 255.F, 254 / 255.F});
+    scant_data_close(d);
+}
+
+static void doubles_halves_and_the_other_byte_order_are_converted(void **state) {
+    const double f8[] = {1.5, -2};
+    const unsigned char f2[] = {0x00, 0x3c, 0x00, 0xc0}; /* 1, -2 */
+    const unsigned char be[] = {0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0};
+    (void)state;
+    scant_data *d =
+        opened(array("a.npy", NPY("=f8", "(1, 2)"), f8, sizeof f8), (scant_data_opts){0});
+    reads(d, 0, (float[]){1.5F, -2});
+    scant_data_close(d);
+    d = opened(array("a.npy", NPY("<f2", "(1, 2)"), f2, sizeof f2), (scant_data_opts){0});
+    reads(d, 0, (float[]){1, -2});
+    scant_data_close(d);
+    d = opened(array("a.npy", NPY(">f4", "(1, 2)"), be, sizeof be), (scant_data_opts){0});
+    reads(d, 0, (float[]){1, -2});
+    scant_data_close(d);
+}
+
+static void channels_that_come_last_become_planes(void **state) {
+    unsigned char x[2 * 2 * 3 * 2];
+    float f[24], want[12];
+    (void)state;
+    for (size_t i = 0; i < 24; i++) x[i] = (unsigned char)i, f[i] = (float)i;
+    scant_data *d = opened(array("a.npy", NPY("|u1", "(2, 2, 3, 2)"), x, sizeof x),
+                           (scant_data_opts){0});
+    has_shape(d, 2, 2, 2, 3);
+    assert_true(scant__data_pictures(d));
+    for (size_t c = 0; c < 2; c++)
+        for (size_t i = 0; i < 6; i++) want[c * 6 + i] = (float)(12 + 2 * i + c) / 255;
+    reads(d, 1, want);
+    scant_data_close(d);
+    d = opened(array("a.npy", NPY("=f4", "(2, 2, 3, 2)"), f, sizeof f),
+               (scant_data_opts){0});
+    for (size_t i = 0; i < 12; i++) want[i] = (float)(12 + 2 * (i % 6) + i / 6);
+    reads(d, 1, want);
+    scant_data_close(d);
+    d = opened(array("a.npy", NPY("=f4", "(2, 3, 4)"), f, sizeof f),
+               (scant_data_opts){0});
+    has_shape(d, 2, 1, 3, 4);
+    assert_true(scant__data_pictures(d));
+    reads(d, 1, f + 12);
+    scant_data_close(d);
+}
+
+/* More than one chunk of what is converted at once. */
+static void large_pictures_of_numbers_keep_their_places(void **state) {
+    static float x[40 * 50 * 3], want[3 * 2000];
+    (void)state;
+    for (size_t i = 0; i < 6000; i++) x[i] = (float)i;
+    for (size_t c = 0; c < 3; c++)
+        for (size_t i = 0; i < 2000; i++) want[c * 2000 + i] = x[3 * i + c];
+    scant_data *d = opened(array("a.npy", NPY("=f4", "(1, 40, 50, 3)"), x, sizeof x),
+                           (scant_data_opts){0});
+    reads(d, 0, want);
+    scant_data_close(d);
+}
+
+static void a_number_that_is_not_finite_is_told_when_read(void **state) {
+    float x[4] = {1, 2, 3, NAN}, out[2];
+    scant__fault fault = {{0}};
+    (void)state;
+    for (int i = 0; i < 2; i++, x[3] = -INFINITY) {
+        scant_data *d = opened(array("a.npy", NPY("=f4", "(2, 2)"), x, sizeof x),
+                               (scant_data_opts){0});
+        assert_int_equal(scant__data_read(d, 0, out, &fault), SCANT_OK);
+        assert_int_equal(scant__data_read(d, 1, out, &fault), SCANT_EINPUT);
+        assert_non_null(strstr(fault.text, "a.npy: sample 1 has a number"));
+        assert_int_equal(scant__data_read(d, 2, out, &fault), SCANT_EUSAGE);
+        assert_non_null(strstr(fault.text, "has no sample 2, only 2"));
+        scant_data_close(d);
+    }
+}
+
+static void arrays_that_are_no_samples_are_refused(void **state) {
+    const scant_data_opts none = {0};
+    const uint64_t zeros[16] = {0};
+    (void)state;
+    refuses(array("a.npy", NPY("<i4", "(2, 2)"), zeros, 16), none, "samples of int32");
+    refuses(array("a.npy", NPY("|u1", "(4,)"), zeros, 4), none, "has 1 dimension where");
+    refuses(array("a.npy", NPY("|u1", "()"), zeros, 1), none, "has 0 dimensions where");
+    refuses(array("a.npy", NPY("|u1", "(1, 2, 2, 2, 2)"), zeros, 16), none,
+            "has 5 dimensions where");
+    refuses(array("a.npy", NPY("|u1", "(0, 3)"), NULL, 0), none, "has no samples");
+    refuses(array("a.npy", NPY("|u1", "(3, 0)"), NULL, 0), none, "samples of no numbers");
+    refuses(array("a.npy", NPY("|u1", "(3, 2, 2, 0)"), NULL, 0), none, "of no numbers");
+    refuses(array("a.npy", NPY("|u1", "(2, 2)"), zeros, 3), none, "expected, 3 found");
+    refuses(put("a.npy", "", 0), none, "is empty");
+    refuses(put("a.npy", "hello", 5), none, "looks like text");
+    refuses(path_of("nothing.npy"), none, "there is no such file");
+    assert_int_equal(mkdir(path_of("none"), 0700), 0);
+}
+
+static const float four[] = {1, 2, 3, 4};
+
+static void labels_come_from_a_file_of_any_integers(void **state) {
+    const int64_t wide[] = {2, 0, 6, 1};
+    const unsigned char narrow[] = {2, 0, 6, 1}, be[] = {0, 2, 0, 0, 0, 6, 0, 1};
+    const char *x = array("a.npy", NPY("=f4", "(4, 1)"), four, sizeof four);
+    (void)state;
+    const char *const files[] = {array("b.npy", NPY("=i8", "(4,)"), wide, sizeof wide),
+                                 array("c.npy", NPY("|u1", "(4, 1)"), narrow, 4),
+                                 array("d.npy", NPY(">i2", "(4,)"), be, 8)};
+    for (size_t i = 0; i < 3; i++) {
+        scant_data *d = opened(x, (scant_data_opts){.labels = files[i]});
+        assert_int_equal(scant_data_classes(d), 7);
+        for (size_t j = 0; j < 4; j++) assert_int_equal(scant_data_labels(d)[j], wide[j]);
+        assert_null(scant_data_targets(d));
+        scant_data_close(d);
+    }
+}
+
+static void numbers_to_predict_come_from_any_numbers(void **state) {
+    const double f8[] = {.5, -1, 1e30, 2};
+    const signed char i1[] = {1, -2, 3, 4};
+    const char *x = array("a.npy", NPY("=f4", "(4, 1)"), four, sizeof four);
+    (void)state;
+    scant_data *d = opened(
+        x, (scant_data_opts){.labels = array("b.npy", NPY("=f8", "(4,)"), f8, sizeof f8),
+                             .regression = 1});
+    assert_null(scant_data_labels(d));
+    assert_int_equal(scant_data_classes(d), 0);
+    for (size_t j = 0; j < 4; j++) assert_true(scant_data_targets(d)[j] == (float)f8[j]);
+    scant_data_close(d);
+    d = opened(x, (scant_data_opts){.labels = array("b.npy", NPY("|i1", "(4,)"), i1, 4),
+                                    .regression = 1});
+    assert_true(scant_data_targets(d)[1] == -2);
+    scant_data_close(d);
+}
+
+static void labels_that_do_not_fit_are_refused(void **state) {
+    const char *x = array("a.npy", NPY("=f4", "(4, 1)"), four, sizeof four);
+    int64_t y[4] = {0, 1, 2, -1};
+    const double huge[] = {1, 2, 1e300, 4};
+    const char *file;
+    (void)state;
+#define BAD(header, data, size, regress, words)                                          \
+    file = array("b.npy", header, data, size);                                           \
+    refuses_as(SCANT_EINPUT, x,                                                          \
+               (scant_data_opts){.labels = file, .regression = regress}, file, words)
+    BAD(NPY("=i8", "(4,)"), y, 32, 0, "the label of sample 3 is -1");
+    y[3] = 1000000;
+    BAD(NPY("=i8", "(4,)"), y, 32, 0, "the label of sample 3 is 1000000; classes");
+    BAD(NPY("=i8", "(3,)"), y, 24, 0, "has 3 labels, but ");
+    BAD(NPY("=i8", "(2, 2)"), y, 32, 0, "has 2 dimensions");
+    BAD(NPY("=f8", "(4,)"), huge, 32, 0, "labels of float64");
+    BAD(NPY("=f8", "(4,)"), huge, 32, 1, "number of sample 2 is not finite");
+#undef BAD
+    file = path_of("gone.npy");
+    refuses_as(SCANT_EINPUT, x, (scant_data_opts){.labels = file}, file, "no such file");
+}
+
+/* ---- drawn ------------------------------------------------------------------------- */
+
+static void read_points(const scant_data *d, float (*out)[2]) {
+    scant__fault fault;
+    for (size_t i = 0; i < scant_data_count(d); i++)
+        assert_int_equal(scant__data_read(d, i, out[i], &fault), SCANT_OK);
+}
+
+static void moons_lie_on_two_half_circles(void **state) {
+    static float p[2001][2];
+    double square = 0;
+    size_t many[2] = {0}, turns = 0;
+    (void)state;
+    scant_data *d = opened("moons", (scant_data_opts){.count = 2001, .seed = 7});
+    has_shape(d, 2001, 2, 1, 1);
+    assert_int_equal(scant_data_classes(d), 2);
+    assert_true(scant__data_parts(d));
+    read_points(d, p);
+    const int32_t *y = scant_data_labels(d);
+    for (size_t i = 0; i < 2001; i++) {
+        double x = (double)p[i][0] - (y[i] ? 1 : 0),
+               z = (double)p[i][1] - (y[i] ? .5 : 0);
+        double off = sqrt(x * x + z * z) - 1;
+        square += off * off;
+        many[y[i]]++;
+        turns += i && y[i] != y[i - 1];
+    }
+    /* noise of .1 across the circle, give or take its bend and ends */
+    assert_true(fabs(sqrt(square / 2001) - .1) < .01);
+    assert_int_equal(many[0], 1000);
+    assert_int_equal(many[1], 1001);
+    assert_true(turns > 900 && turns < 1100); /* shuffled */
+    scant_data_close(d);
+}
+
+static void blobs_are_three_round_clouds(void **state) {
+    static float p[3000][2];
+    double mean[3][2] = {{0}}, square[3] = {0};
+    size_t many[3] = {0};
+    (void)state;
+    scant_data *d = opened("blobs", (scant_data_opts){.count = 3000, .seed = 1});
+    assert_int_equal(scant_data_classes(d), 3);
+    read_points(d, p);
+    const int32_t *y = scant_data_labels(d);
+    for (size_t i = 0; i < 3000; i++) {
+        many[y[i]]++;
+        for (size_t j = 0; j < 2; j++) mean[y[i]][j] += (double)p[i][j];
+    }
+    for (size_t k = 0; k < 3; k++) {
+        assert_true(many[k] > 900 && many[k] < 1100);
+        for (size_t j = 0; j < 2; j++) mean[k][j] /= (double)many[k];
+        double radius = sqrt(mean[k][0] * mean[k][0] + mean[k][1] * mean[k][1]);
+        assert_true(fabs(radius - 4) < .15);
+    }
+    for (size_t i = 0; i < 3000; i++)
+        for (size_t j = 0; j < 2; j++)
+            square[y[i]] +=
+                ((double)p[i][j] - mean[y[i]][j]) * ((double)p[i][j] - mean[y[i]][j]) / 2;
+    for (size_t k = 0; k < 3; k++)
+        assert_true(fabs(square[k] / (double)many[k] - 1) < .15);
+    scant_data_close(d);
+}
+
+static void a_seed_decides_what_is_drawn_and_the_test_part_is_another_draw(void **state) {
+    static float a[1000][2], b[1000][2];
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        const char *name = k ? "blobs" : "moons";
+        const scant_data_opts opts[] = {
+            {0}, {.count = 1000}, {.test = 1}, {.seed = 1}, {.seed = 1, .test = 1}};
+        for (size_t i = 0; i < 5; i++) {
+            scant_data *d = opened(name, opts[i]);
+            assert_int_equal(scant_data_count(d), 1000);
+            read_points(d, i ? b : a);
+            if (i) assert_int_equal(memcmp(a, b, sizeof a) == 0, i == 1);
+            scant_data_close(d);
+        }
+    }
+}
+
+static void few_points_can_be_drawn(void **state) {
+    (void)state;
+    for (size_t n = 1; n < 5; n++) {
+        scant_data *d = opened("moons", (scant_data_opts){.count = n});
+        assert_int_equal(scant_data_count(d), n);
+        assert_int_equal(scant_data_labels(d)[0] == 1, n == 1 || scant_data_labels(d)[0]);
+        scant_data_close(d);
+    }
+    refuses_as(SCANT_EUSAGE, "moons", (scant_data_opts){.regression = 1}, "moons",
+               "has classes, not numbers");
+    refuses_as(SCANT_EUSAGE, "blobs", (scant_data_opts){.labels = "y.npy"}, "y.npy",
+               "blobs carries its own");
+    refuses_as(SCANT_ENOMEM, "blobs", (scant_data_opts){.count = SIZE_MAX / 4}, "",
+               "more than can be addressed");
+}
+
+static void samples_survive_failing_memory(void **state) {
+    const int64_t y[] = {0, 1, 2, 3};
+    (void)state;
+    const char *x = array("a.npy", NPY("=f4", "(4, 1)"), four, sizeof four);
+    const char *labels = array("b.npy", NPY("=i8", "(4,)"), y, sizeof y);
+    assert_true(torture(x, (scant_data_opts){.labels = labels}) >= 5);
+    assert_true(torture(x, (scant_data_opts){.labels = labels, .regression = 1}) >= 5);
+    assert_true(torture("moons", (scant_data_opts){0}) >= 4);
+    assert_true(torture("blobs", (scant_data_opts){0}) >= 3);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_features_are_read_as_they_are),
+        cmocka_unit_test(bytes_are_read_as_fractions_of_255),
+        cmocka_unit_test(doubles_halves_and_the_other_byte_order_are_converted),
+        cmocka_unit_test(channels_that_come_last_become_planes),
+        cmocka_unit_test(large_pictures_of_numbers_keep_their_places),
+        cmocka_unit_test(a_number_that_is_not_finite_is_told_when_read),
+        cmocka_unit_test(arrays_that_are_no_samples_are_refused),
+        cmocka_unit_test(labels_come_from_a_file_of_any_integers),
+        cmocka_unit_test(numbers_to_predict_come_from_any_numbers),
+        cmocka_unit_test(labels_that_do_not_fit_are_refused),
+        cmocka_unit_test(moons_lie_on_two_half_circles),
+        cmocka_unit_test(blobs_are_three_round_clouds),
+        cmocka_unit_test(a_seed_decides_what_is_drawn_and_the_test_part_is_another_draw),
+        cmocka_unit_test(few_points_can_be_drawn),
+        cmocka_unit_test(samples_survive_failing_memory),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
