@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "core/mem.h"
+#include "data/folder.h"
 #include "data/idx.h"
 #include "data/looks.h"
 #include "data/npy.h"
@@ -22,8 +23,10 @@
 static scant_status open_fashion(scant_data *data, const char *spec,
                                  const scant_data_opts *opts) {
     static const char folder[] = "/usr/share/datasets/fashion-mnist";
+    bool there;
     (void)spec;
-    if (!scant__is_mnist(data->ctx, folder))
+    TRY(scant__is_mnist(data->ctx, folder, &there));
+    if (!there)
         return scant__fail(data->ctx, SCANT_EINPUT,
                            "fashion-mnist: is not in %s: install the package "
                            "dataset-fashion-mnist",
@@ -38,8 +41,16 @@ static const struct {
              {"moons", scant__data_open_moons},
              {"blobs", scant__data_open_blobs}};
 
-static scant__open_fn *find_folder(scant_ctx *ctx, const char *spec) {
-    return scant__is_mnist(ctx, spec) ? scant__data_open_mnist : NULL;
+static scant_status find_folder(scant_ctx *ctx, const char *spec, scant__open_fn **open) {
+    bool found;
+    TRY(scant__is_mnist(ctx, spec, &found));
+    *open = scant__data_open_mnist;
+    if (found) return SCANT_OK;
+    TRY(scant__is_batches(ctx, spec, &found));
+    *open = scant__data_open_batches;
+    if (found) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "%s: is a folder without the files of MNIST or CIFAR", spec);
 }
 
 /* The first bytes, unpacked where they are packed; *got may be less than want. */
@@ -66,14 +77,18 @@ static scant_status find_file(scant_ctx *ctx, const char *spec,
         return SCANT_OK;
     }
     if (!source->size) return scant__fail(ctx, SCANT_EINPUT, "%s: is empty", spec);
+    if (scant__ends_with_packed(spec, ".bin")) {
+        *open = scant__data_open_records;
+        return SCANT_OK;
+    }
     TRY(peek(ctx, spec, source, first, sizeof first, &got));
     if (scant__idx_magic(first, got)) {
         *open = scant__data_open_idx;
         return SCANT_OK;
     }
     return scant__fail(ctx, SCANT_EINPUT,
-                       "%s: is none of the files that hold samples (.npy, .npz, IDX); it "
-                       "looks like %s",
+                       "%s: is none of the files that hold samples (.npy, .npz, IDX, "
+                       "records as .bin); it looks like %s",
                        spec, scant__looks_like(first, got));
 }
 
@@ -83,12 +98,7 @@ static scant_status find_reader(scant_ctx *ctx, const char *spec, scant__open_fn
         *open = named[i].open;
         if (strcmp(spec, named[i].name) == 0) return SCANT_OK;
     }
-    if (stat(spec, &st) == 0 && S_ISDIR(st.st_mode)) {
-        *open = find_folder(ctx, spec);
-        if (*open) return SCANT_OK;
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: is a folder without the files of MNIST", spec);
-    }
+    if (stat(spec, &st) == 0 && S_ISDIR(st.st_mode)) return find_folder(ctx, spec, open);
     scant__source source;
     TRY(scant__source_open(ctx, spec, &source));
     scant_status status = find_file(ctx, spec, &source, open);

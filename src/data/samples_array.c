@@ -178,14 +178,15 @@ static char *find_images(scant_ctx *ctx, const char *folder, const char *part,
 
 static const char *const parts[] = {"train", "t10k"};
 
-bool scant__is_mnist(scant_ctx *ctx, const char *folder) {
-    scant_status status;
-    for (size_t i = 0; i < 2; i++) {
+scant_status scant__is_mnist(scant_ctx *ctx, const char *folder, bool *out) {
+    scant_status status = SCANT_OK;
+    *out = false;
+    for (size_t i = 0; i < 2 && status == SCANT_OK && !*out; i++) {
         char *path = find_images(ctx, folder, parts[i], &status);
+        *out = path != NULL;
         scant__free(ctx, path);
-        if (path || status != SCANT_OK) return true; /* opening it says what is wrong */
     }
-    return false;
+    return status;
 }
 
 scant_status scant__data_open_mnist(scant_data *data, const char *spec,

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CIFAR's binary records: a label, or a coarse and a fine one, then 32 x 32 pixels as
+ * three planes. 3073 bytes are a record of ten classes (CIFAR-10; SVHN is kept so too),
+ * 3074 one of CIFAR-100, whose fine label counts.
+ *
+ * Plain files are mapped and stay as they are; packed ones are unpacked into memory. A
+ * file does not say how long its records are: its size does, and where it is a multiple
+ * of both, its name or else its labels.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "core/mem.h"
+#include "data/folder.h"
+#include "data/samples_int.h"
+#include "data/source.h"
+#include "data/unpack.h"
+
+enum {
+    SIDE = 32,
+    PIXELS = 3 * SIDE * SIDE,
+    TEN = PIXELS + 1,     /* bytes of a record with one label */
+    HUNDRED = PIXELS + 2, /* with two */
+    COARSE = 20
+};
+
+typedef struct part { /* a file */
+    scant__source source;
+    size_t first, count; /* its records among all */
+} part;
+
+typedef struct records {
+    size_t record; /* bytes */
+    size_t n_parts, room;
+    part *parts;
+} records;
+
+static scant_status read_record(const scant_data *data, size_t row, float *out,
+                                scant__fault *fault) {
+    const records *r = data->store;
+    size_t low = 0, high = r->n_parts;
+    (void)fault;
+    while (high - low > 1) { /* the last part that begins at or before row */
+        size_t middle = low + (high - low) / 2;
+        if (r->parts[middle].first <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    const part *p = &r->parts[low];
+    const unsigned char *in =
+        p->source.bytes + (row - p->first) * r->record + (r->record - PIXELS);
+    for (size_t i = 0; i < PIXELS; i++) out[i] = data->unit[in[i]];
+    return SCANT_OK;
+}
+
+static void end(scant_data *data) {
+    records *r = data->store;
+    for (size_t i = 0; i < r->n_parts; i++)
+        scant__source_close(data->ctx, &r->parts[i].source);
+    scant__free(data->ctx, r->parts);
+    scant__free(data->ctx, r);
+}
+
+static scant_status begin(scant_data *data, const scant_data_opts *opts) {
+    if (opts->regression)
+        return scant__fail(data->ctx, SCANT_EUSAGE,
+                           "%s: has classes, not numbers to predict", data->name);
+    data->store = scant__zalloc(data->ctx, 1, sizeof(records));
+    if (!data->store) return SCANT_ENOMEM;
+    data->end = end;
+    data->read = read_record;
+    data->shape[0] = 3;
+    data->shape[1] = data->shape[2] = SIDE;
+    data->pictures = data->own = true;
+    return SCANT_OK;
+}
+
+/* ---- how long a record is ---------------------------------------------------------- */
+
+/* The first record whose labels are none of its format; the number of records if all fit.
+ */
+static size_t first_misfit(const unsigned char *bytes, size_t count, size_t record) {
+    for (size_t i = 0; i < count; i++, bytes += record)
+        if (record == TEN ? bytes[0] >= 10 : bytes[0] >= COARSE || bytes[1] >= 100)
+            return i;
+    return count;
+}
+
+static bool mentions(const char *path, const char *const *words, size_t n) {
+    for (; *path; path++)
+        for (size_t i = 0; i < n; i++)
+            if (strncasecmp(path, words[i], strlen(words[i])) == 0) return true;
+    return false;
+}
+
+/* For a size that is a multiple of both; 0: cannot be told. */
+static size_t tell_apart(const char *path, const unsigned char *bytes, size_t size) {
+    static const char *const hundred[] = {"cifar100", "cifar-100", "cifar_100"};
+    static const char *const ten[] = {"cifar10", "cifar-10", "cifar_10", "svhn"};
+    if (mentions(path, hundred, 3)) return HUNDRED;
+    if (mentions(path, ten, 4)) return TEN;
+    bool as_ten = first_misfit(bytes, size / TEN, TEN) == size / TEN;
+    bool as_hundred = first_misfit(bytes, size / HUNDRED, HUNDRED) == size / HUNDRED;
+    if (as_ten == as_hundred) return 0;
+    return as_ten ? TEN : HUNDRED;
+}
+
+static scant_status record_size(scant_ctx *ctx, const char *path,
+                                const scant__source *source, size_t *out) {
+    size_t size = source->size;
+    if (!size) return scant__fail(ctx, SCANT_EINPUT, "%s: has no records", path);
+    if (size % TEN && size % HUNDRED)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: %zu bytes are no whole number of records of %d bytes "
+                           "(CIFAR-10) or %d (CIFAR-100)",
+                           path, size, TEN, HUNDRED);
+    *out = size % TEN ? HUNDRED : TEN;
+    if (size % TEN == 0 && size % HUNDRED == 0)
+        *out = tell_apart(path, source->bytes, size);
+    if (!*out)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: may be records of %d bytes or of %d: say which by "
+                           "\"cifar10\" or \"cifar100\" in its name",
+                           path, TEN, HUNDRED);
+    return SCANT_OK;
+}
+
+/* ---- files ------------------------------------------------------------------------- */
+
+static scant_status append(scant_data *data, const char *path, part *p) {
+    records *r = data->store;
+    size_t record = 0, bad;
+    TRY(scant__source_open(data->ctx, path, &p->source));
+    TRY(scant__unpack_source(data->ctx, path, &p->source));
+    TRY(record_size(data->ctx, path, &p->source, &record));
+    if (r->record && r->record != record)
+        return scant__fail(data->ctx, SCANT_EINPUT,
+                           "%s: has records of %zu bytes, the files before it of %zu",
+                           path, record, r->record);
+    r->record = record;
+    p->first = data->count;
+    p->count = p->source.size / record;
+    bad = first_misfit(p->source.bytes, p->count, record);
+    const unsigned char *at = p->source.bytes + bad * record;
+    if (bad < p->count && record == TEN)
+        return scant__fail(data->ctx, SCANT_EINPUT,
+                           "%s: the label of record %zu is %d; 0 to 9 are expected", path,
+                           bad, at[0]);
+    if (bad < p->count)
+        return scant__fail(data->ctx, SCANT_EINPUT,
+                           "%s: the labels of record %zu are %d (coarse) and %d (fine); "
+                           "0 to 19 and 0 to 99 are expected",
+                           path, bad, at[0], at[1]);
+    data->count += p->count;
+    return SCANT_OK;
+}
+
+static scant_status add_file(scant_data *data, const char *path) {
+    records *r = data->store;
+    void *parts = r->parts;
+    scant_status status =
+        scant__grow(data->ctx, &parts, &r->room, r->n_parts + 1, sizeof *r->parts);
+    r->parts = parts;
+    if (status != SCANT_OK) return status;
+    r->parts[r->n_parts] = (part){0};
+    return append(data, path, &r->parts[r->n_parts++]); /* end() closes it */
+}
+
+static scant_status set_labels(scant_data *data) {
+    const records *r = data->store;
+    size_t row = 0;
+    data->labels = scant__alloc(data->ctx, data->count, sizeof *data->labels);
+    if (!data->labels) return SCANT_ENOMEM;
+    data->classes = r->record == TEN ? 10 : 100;
+    for (size_t i = 0; i < r->n_parts; i++) {
+        const part *p = &r->parts[i];
+        for (size_t j = 0; j < p->count; j++) /* the byte before the pixels */
+            data->labels[row++] = p->source.bytes[j * r->record + r->record - PIXELS - 1];
+    }
+    return SCANT_OK;
+}
+
+scant_status scant__data_open_records(scant_data *data, const char *spec,
+                                      const scant_data_opts *opts) {
+    TRY(begin(data, opts));
+    TRY(add_file(data, spec));
+    return set_labels(data);
+}
+
+/* ---- folders ----------------------------------------------------------------------- */
+
+/* Which part a batch of the published archives belongs to: 0 to train with, 1 to test
+ * with, -1: it is none. */
+static int part_of(const char *name) {
+    if (!scant__ends_with_packed(name, ".bin")) return -1;
+    size_t stem = strlen(name) - strlen(".bin");
+    if (!scant__ends_with(name, ".bin")) stem -= strlen(".gz");
+    if (strncmp(name, "data_batch_", 11) == 0) return 0;
+    if (stem == 5 && strncmp(name, "train", 5) == 0) return 0;
+    if (stem == 4 && strncmp(name, "test", 4) == 0) return 1;
+    if (stem == 10 && strncmp(name, "test_batch", 10) == 0) return 1;
+    return -1;
+}
+
+static bool any_batch(const scant__names *files, int which) {
+    for (size_t i = 0; i < files->count; i++) {
+        int found = part_of(scant__names_get(files, i));
+        if (found == which || (which < 0 && found >= 0)) return true;
+    }
+    return false;
+}
+
+scant_status scant__is_batches(scant_ctx *ctx, const char *folder, bool *out) {
+    scant__names files = {0};
+    scant_status status = scant__folder_list(ctx, folder, &files, NULL);
+    *out = status == SCANT_OK && any_batch(&files, -1);
+    scant__names_end(ctx, &files);
+    return status;
+}
+
+static scant_status add_batches(scant_data *data, const char *folder,
+                                const scant__names *files, int which) {
+    if (!any_batch(files, which))
+        return scant__fail(data->ctx, SCANT_EINPUT, "%s: has no %s", folder,
+                           which ? "test_batch.bin or test.bin to test with"
+                                 : "data_batch_1.bin or train.bin to train with");
+    for (size_t i = 0; i < files->count; i++) {
+        const char *name = scant__names_get(files, i);
+        if (part_of(name) != which) continue;
+        char *path = scant__path_join(data->ctx, folder, name);
+        if (!path) return SCANT_ENOMEM;
+        scant_status status = add_file(data, path);
+        scant__free(data->ctx, path);
+        if (status != SCANT_OK) return status;
+    }
+    return set_labels(data);
+}
+
+scant_status scant__data_open_batches(scant_data *data, const char *spec,
+                                      const scant_data_opts *opts) {
+    scant__names files = {0};
+    TRY(begin(data, opts));
+    data->parts = true;
+    scant_status status = scant__folder_list(data->ctx, spec, &files, NULL);
+    if (status == SCANT_OK) status = add_batches(data, spec, &files, opts->test ? 1 : 0);
+    scant__names_end(data->ctx, &files);
+    return status;
+}
