@@ -52,6 +52,14 @@ static int write_all(int fd, const void *bytes, size_t size) {
     return 0;
 }
 
+/* 0 or errno. */
+static int write_pieces(int fd, const scant__piece *pieces, size_t count) {
+    int number = 0;
+    for (size_t i = 0; i < count && !number; i++)
+        number = write_all(fd, pieces[i].bytes, pieces[i].size);
+    return number;
+}
+
 /* 0 or errno. File systems without fsync are taken as they are. */
 static int sync_fd(int fd) {
     while (fsync(fd) != 0) {
@@ -61,13 +69,13 @@ static int sync_fd(int fd) {
     return 0;
 }
 
-static scant_status write_straight(scant_ctx *ctx, const char *path, const void *bytes,
-                                   size_t size) {
+static scant_status write_straight(scant_ctx *ctx, const char *path,
+                                   const scant__piece *pieces, size_t count) {
     int fd, number;
     do fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     while (fd < 0 && errno == EINTR); /* a pipe waits for its reader */
     if (fd < 0) return cannot(ctx, path, "cannot be opened for writing", errno);
-    number = write_all(fd, bytes, size);
+    number = write_pieces(fd, pieces, count);
     if (close(fd) != 0 && !number && errno != EINTR) number = errno;
     return number ? cannot(ctx, path, "cannot be written", number) : SCANT_OK;
 }
@@ -123,12 +131,13 @@ static void sync_dir(const char *target) {
 
 /* old is what is at target, or NULL. */
 static scant_status replace(scant_ctx *ctx, const char *path, const char *target,
-                            const struct stat *old, const void *bytes, size_t size) {
+                            const struct stat *old, const scant__piece *pieces,
+                            size_t count) {
     char temp[PATH_MAX];
     /* a new file's mode is the umask's; an old one's is set before it is in place */
     int fd = open_temp(target, old ? 0600 : 0666, temp);
     if (fd < 0) return cannot(ctx, path, "no file can be made beside it", errno);
-    int number = write_all(fd, bytes, size);
+    int number = write_pieces(fd, pieces, count);
     if (!number && old) {
         /* the owner first: a change of it clears bits of the mode. Only root may change
          * it. */
@@ -146,15 +155,15 @@ static scant_status replace(scant_ctx *ctx, const char *path, const char *target
     return SCANT_OK;
 }
 
-scant_status scant_file_write(scant_ctx *ctx, const char *path, const void *bytes,
-                              size_t size) {
+scant_status scant__file_write_pieces(scant_ctx *ctx, const char *path,
+                                      const scant__piece *pieces, size_t count) {
     struct stat old, same;
     char target[PATH_MAX];
     bool there = stat(path, &old) == 0;
     if (!there && errno != ENOENT) return cannot(ctx, path, "cannot be written", errno);
     if (there && S_ISDIR(old.st_mode))
         return cannot(ctx, path, "cannot be written", EISDIR);
-    if (there && !S_ISREG(old.st_mode)) return write_straight(ctx, path, bytes, size);
+    if (there && !S_ISREG(old.st_mode)) return write_straight(ctx, path, pieces, count);
     size_t length = strlen(path);
     if (!length) return cannot(ctx, path, "cannot be written", ENOENT);
     if (length >= sizeof target)
@@ -170,5 +179,10 @@ scant_status scant_file_write(scant_ctx *ctx, const char *path, const void *byte
             number = ENOENT;
     }
     if (number) return cannot(ctx, path, "cannot be written", number);
-    return replace(ctx, path, target, there ? &old : NULL, bytes, size);
+    return replace(ctx, path, target, there ? &old : NULL, pieces, count);
+}
+
+scant_status scant_file_write(scant_ctx *ctx, const char *path, const void *bytes,
+                              size_t size) {
+    return scant__file_write_pieces(ctx, path, &(scant__piece){bytes, size}, 1);
 }

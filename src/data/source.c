@@ -120,6 +120,11 @@ scant_status scant__source_open(scant_ctx *ctx, const char *spec, scant__source 
     return status;
 }
 
+scant_status scant__source_map(scant_ctx *ctx, const char *path, scant__source *out) {
+    *out = (scant__source){0};
+    return open_path(ctx, path, path, out);
+}
+
 void scant__source_close(scant_ctx *ctx, scant__source *source) {
     if (source->map) munmap(source->map, source->map_size);
     scant__free(ctx, source->owned);

@@ -23,6 +23,8 @@ typedef struct scant__source {
  * must have one array. Other files come as they are, empty ones with size 0. On failure
  * (SCANT_EINPUT or SCANT_ENOMEM; the message starts with spec) nothing needs closing. */
 scant_status scant__source_open(scant_ctx *ctx, const char *spec, scant__source *out);
+/* Opens the file at path as it is, whatever it holds and is called. */
+scant_status scant__source_map(scant_ctx *ctx, const char *path, scant__source *out);
 void scant__source_close(scant_ctx *ctx, scant__source *source);
 
 #endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading safetensors from nobody we know.
+ *
+ * The file is mapped and its header read once; names, shapes and metadata are copied out
+ * of the JSON tree, which is then let go. Cost: the header's; no byte of the data is
+ * touched. Refused, beside what the format forbids: more than SCANT__TENSOR_DIMS
+ * dimensions, floats of less than sixteen bits, a header above SCANT__TENSOR_HEADER. Keys
+ * of a tensor other than the three are passed over, as the format's own reader does.
+ */
+#include "data/safetensors.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/mem.h"
+#include "data/array.h"
+#include "data/dtype.h"
+#include "data/looks.h"
+#include "data/source.h"
+
+enum { LENGTH_SIZE = 8, SHOWN = 80 };
+
+static const char meta_name[] = "__metadata__";
+
+static const struct {
+    scant_dtype dtype;
+    const char *name;
+    size_t item;
+} dtypes[] = {
+    {SCANT_F32, "F32", 4},
+    {SCANT_F16, "F16", 2},
+    {SCANT_F64, "F64", 8},
+    {(scant_dtype)SCANT__BF16, "BF16", 2},
+    {SCANT_U8, "U8", 1},
+    {SCANT_I8, "I8", 1},
+    {SCANT_U16, "U16", 2},
+    {SCANT_I16, "I16", 2},
+    {SCANT_U32, "U32", 4},
+    {SCANT_I32, "I32", 4},
+    {SCANT_U64, "U64", 8},
+    {SCANT_I64, "I64", 8},
+    {(scant_dtype)SCANT__BOOL, "BOOL", 1},
+};
+
+enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+
+typedef struct entry {
+    scant__tensor tensor;
+    size_t begin, end; /* in the data */
+} entry;
+
+struct scant__tensors {
+    scant_ctx *ctx;
+    const char *path; /* only while the header is read */
+    scant__source source;
+    scant__arena arena;
+    char *text; /* where the next string goes; there is room for all of the header's */
+    entry *entries; /* in order of their bytes */
+    const scant__tensor **by_name;
+    size_t count;
+    scant_setting *meta;
+    size_t n_meta;
+};
+
+const char *scant__tensor_dtype_name(scant_dtype dtype) {
+    for (size_t i = 0; i < DTYPES; i++)
+        if (dtypes[i].dtype == dtype) return dtypes[i].name;
+    return NULL;
+}
+
+size_t scant__tensor_item(scant_dtype dtype) {
+    for (size_t i = 0; i < DTYPES; i++)
+        if (dtypes[i].dtype == dtype) return dtypes[i].item;
+    return 0;
+}
+
+/* ---- the header -------------------------------------------------------------------- */
+
+static const char *shown(const char *text, char out[SHOWN]) {
+    return scant__printable((const unsigned char *)text, strlen(text), out, SHOWN);
+}
+
+static scant_status wrong(const scant__tensors *t, const char *name, const char *why) {
+    char text[SHOWN];
+    return scant__fail(t->ctx, SCANT_EINPUT, "%s: tensor '%s': %s", t->path,
+                       shown(name, text), why);
+}
+
+static const char *keep_text(scant__tensors *t, const char *text) {
+    size_t size = strlen(text) + 1;
+    const char *kept = memcpy(t->text, text, size);
+    t->text += size;
+    return kept;
+}
+
+static bool size_value(const json_t *value, size_t *out) {
+    json_int_t number = json_integer_value(value);
+    if (!json_is_integer(value) || number < 0 || (uintmax_t)number > SIZE_MAX)
+        return false;
+    *out = (size_t)number;
+    return true;
+}
+
+static scant_status read_dtype(const scant__tensors *t, const json_t *value,
+                               scant__tensor *out) {
+    const char *text = json_string_value(value);
+    char dtype[SHOWN], name[SHOWN];
+    if (!text) return wrong(t, out->name, "'dtype' is no string");
+    for (size_t i = 0; i < DTYPES; i++)
+        if (strcmp(text, dtypes[i].name) == 0) {
+            out->dtype = dtypes[i].dtype;
+            return SCANT_OK;
+        }
+    return scant__fail(t->ctx, SCANT_EINPUT,
+                       "%s: tensor '%s': dtype '%s' cannot be read; floats (F16, BF16, "
+                       "F32, F64) and whole numbers can",
+                       t->path, shown(out->name, name), shown(text, dtype));
+}
+
+static scant_status read_shape(const scant__tensors *t, const json_t *list,
+                               scant__tensor *out) {
+    if (!json_is_array(list)) return wrong(t, out->name, "'shape' is no list");
+    if (json_array_size(list) > SCANT__TENSOR_DIMS)
+        return wrong(t, out->name, "'shape' has more than 8 dimensions");
+    out->ndim = json_array_size(list);
+    for (size_t i = 0; i < out->ndim; i++)
+        if (!size_value(json_array_get(list, i), &out->shape[i]))
+            return wrong(t, out->name, "'shape' has what is no whole number");
+    if (!scant__shape_count(out->ndim, out->shape, scant__tensor_item(out->dtype),
+                            &out->count))
+        return wrong(t, out->name, "'shape' has more elements than can be addressed");
+    return SCANT_OK;
+}
+
+static scant_status read_entry(scant__tensors *t, const char *name, const json_t *info,
+                               size_t data_size, entry *out) {
+    const json_t *offsets = json_object_get(info, "data_offsets");
+    char text[SHOWN];
+    out->tensor.name = keep_text(t, name);
+    if (!json_is_object(info))
+        return wrong(t, name,
+                     "an object with dtype, shape and data_offsets was expected");
+    TRY(read_dtype(t, json_object_get(info, "dtype"), &out->tensor));
+    TRY(read_shape(t, json_object_get(info, "shape"), &out->tensor));
+    if (json_array_size(offsets) != 2 ||
+        !size_value(json_array_get(offsets, 0), &out->begin) ||
+        !size_value(json_array_get(offsets, 1), &out->end))
+        return wrong(t, name, "'data_offsets' are not two whole numbers");
+    if (out->begin > out->end || out->end > data_size)
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "%s: tensor '%s': its bytes are said to be %zu to %zu of %zu; "
+                           "the file is cut short or damaged",
+                           t->path, shown(name, text), out->begin, out->end, data_size);
+    size_t needed = out->tensor.count * scant__tensor_item(out->tensor.dtype);
+    if (out->end - out->begin != needed)
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "%s: tensor '%s': has %zu bytes, and its shape needs %zu",
+                           t->path, shown(name, text), out->end - out->begin, needed);
+    return SCANT_OK;
+}
+
+static scant_status read_meta(scant__tensors *t, json_t *object) {
+    const char *key;
+    json_t *value;
+    char text[SHOWN];
+    if (!json_is_object(object))
+        return scant__fail(t->ctx, SCANT_EINPUT, "%s: '%s' is no object", t->path,
+                           meta_name);
+    t->meta = scant__arena_alloc(&t->arena, size_max(json_object_size(object), 1),
+                                 sizeof *t->meta);
+    if (!t->meta) return SCANT_ENOMEM;
+    json_object_foreach(object, key, value) {
+        if (!json_is_string(value))
+            return scant__fail(t->ctx, SCANT_EINPUT, "%s: '%s': '%s' is no string",
+                               t->path, meta_name, shown(key, text));
+        t->meta[t->n_meta].key = keep_text(t, key);
+        t->meta[t->n_meta++].value = keep_text(t, json_string_value(value));
+    }
+    return SCANT_OK;
+}
+
+/* By bytes; those that have none by name, for an order that is always the same. */
+static int by_bytes(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    if (x->end != y->end) return x->end < y->end ? -1 : 1;
+    return strcmp(x->tensor.name, y->tensor.name);
+}
+
+static int by_name(const void *a, const void *b) {
+    const scant__tensor *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static scant_status check_cover(const scant__tensors *t, size_t data_size) {
+    size_t at = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        const entry *e = &t->entries[i];
+        if (e->begin < at)
+            return wrong(t, e->tensor.name, "its bytes are another tensor's, too");
+        if (e->begin > at)
+            return wrong(t, e->tensor.name, "the bytes before it are no tensor's");
+        at = e->end;
+    }
+    if (at != data_size)
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "%s: the last %zu of %zu bytes of data are no tensor's",
+                           t->path, data_size - at, data_size);
+    return SCANT_OK;
+}
+
+static scant_status read_tree(scant__tensors *t, json_t *root, size_t text_size,
+                              size_t data_size) {
+    const char *name;
+    json_t *info;
+    size_t most = size_max(json_object_size(root), 1);
+    if (!json_is_object(root))
+        return scant__fail(t->ctx, SCANT_EINPUT, "%s: the header is no JSON object",
+                           t->path);
+    t->text = scant__arena_alloc(&t->arena, text_size, 1);
+    if (!t->text) return SCANT_ENOMEM;
+    t->entries = scant__arena_zalloc(&t->arena, most, sizeof *t->entries);
+    if (!t->entries) return SCANT_ENOMEM;
+    t->by_name = scant__arena_alloc(&t->arena, most, sizeof *t->by_name);
+    if (!t->by_name) return SCANT_ENOMEM;
+    json_object_foreach(root, name, info) {
+        if (strcmp(name, meta_name) == 0)
+            TRY(read_meta(t, info));
+        else
+            TRY(read_entry(t, name, info, data_size, &t->entries[t->count++]));
+    }
+    qsort(t->entries, t->count, sizeof *t->entries, by_bytes);
+    for (size_t i = 0; i < t->count; i++) t->by_name[i] = &t->entries[i].tensor;
+    qsort(t->by_name, t->count, sizeof *t->by_name, by_name);
+    return check_cover(t, data_size);
+}
+
+static scant_status read_header(scant__tensors *t, const char *header, size_t size,
+                                size_t data_size) {
+    json_error_t why;
+    char text[SHOWN];
+    json_t *root = json_loadb(header, size, JSON_REJECT_DUPLICATES, &why);
+    /* some of the parser's failures for want of memory come without a word */
+    if (!root && (json_error_code(&why) == json_error_out_of_memory || !why.text[0]))
+        return scant__fail(t->ctx, SCANT_ENOMEM, "%s: no memory to read its header",
+                           t->path);
+    if (!root)
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "%s: the header is no JSON: at byte %d: %s", t->path,
+                           why.position, shown(why.text, text));
+    scant_status status = read_tree(t, root, size, data_size);
+    json_decref(root);
+    return status;
+}
+
+scant_status scant__tensors_check(scant_ctx *ctx, const char *path, const char *header,
+                                  size_t size, size_t data_size) {
+    scant__tensors t = {.ctx = ctx, .path = path};
+    scant__arena_init(&t.arena, ctx);
+    scant_status status = read_header(&t, header, size, data_size);
+    scant__arena_end(&t.arena);
+    return status;
+}
+
+/* ---- the file ---------------------------------------------------------------------- */
+
+static uint64_t header_length(const unsigned char bytes[LENGTH_SIZE]) {
+    uint64_t length = 0;
+    for (size_t i = LENGTH_SIZE; i-- > 0;) length = length << 8 | bytes[i];
+    return length;
+}
+
+/* A hint of how arrays are saved, at the end of what a file looks like, would mislead. */
+static scant_status no_safetensors(const scant__tensors *t) {
+    const char *what = scant__looks_like(t->source.bytes, t->source.size);
+    const char *hint = strstr(what, " (save");
+    return scant__fail(t->ctx, SCANT_EINPUT,
+                       "%s: is no safetensors file; it looks like %.*s (weights of "
+                       "PyTorch are saved by safetensors.torch.save_file)",
+                       t->path, (int)(hint ? (size_t)(hint - what) : strlen(what)), what);
+}
+
+static scant_status read_file(scant__tensors *t) {
+    const unsigned char *bytes = t->source.bytes;
+    size_t size = t->source.size;
+    if (!size) return scant__fail(t->ctx, SCANT_EINPUT, "%s: is empty", t->path);
+    if (size <= LENGTH_SIZE || bytes[LENGTH_SIZE] != '{') return no_safetensors(t);
+    uint64_t length = header_length(bytes);
+    if (length > size - LENGTH_SIZE)
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "%s: its header is said to have %llu bytes, and %zu are left; "
+                           "the file is cut short or no safetensors file",
+                           t->path, (unsigned long long)length, size - LENGTH_SIZE);
+    if (length > SCANT__TENSOR_HEADER)
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "%s: its header has %llu bytes; at most %d are read", t->path,
+                           (unsigned long long)length, SCANT__TENSOR_HEADER);
+    const unsigned char *data = bytes + LENGTH_SIZE + length;
+    TRY(read_header(t, (const char *)bytes + LENGTH_SIZE, (size_t)length,
+                    size - LENGTH_SIZE - (size_t)length));
+    for (size_t i = 0; i < t->count; i++)
+        t->entries[i].tensor.bytes = data + t->entries[i].begin;
+    return SCANT_OK;
+}
+
+scant_status scant__tensors_open(scant_ctx *ctx, const char *path, scant__tensors **out) {
+    *out = NULL;
+    scant__tensors *t = scant__zalloc(ctx, 1, sizeof *t);
+    if (!t) return SCANT_ENOMEM;
+    t->ctx = ctx;
+    t->path = path;
+    scant__arena_init(&t->arena, ctx);
+    scant_status status = scant__source_map(ctx, path, &t->source);
+    if (status == SCANT_OK) status = read_file(t);
+    t->path = NULL;
+    if (status == SCANT_OK)
+        *out = t;
+    else
+        scant__tensors_close(t);
+    return status;
+}
+
+void scant__tensors_close(scant__tensors *tensors) {
+    if (!tensors) return;
+    scant_ctx *ctx = tensors->ctx;
+    scant__arena_end(&tensors->arena);
+    scant__source_close(ctx, &tensors->source);
+    scant__free(ctx, tensors);
+}
+
+/* ---- what is in it ----------------------------------------------------------------- */
+
+size_t scant__tensors_count(const scant__tensors *tensors) { return tensors->count; }
+
+const scant__tensor *scant__tensors_get(const scant__tensors *tensors, size_t i) {
+    return &tensors->entries[i].tensor;
+}
+
+const scant__tensor *scant__tensors_find(const scant__tensors *tensors,
+                                         const char *name) {
+    const scant__tensor wanted = {.name = name}, *key = &wanted;
+    const scant__tensor *const *found =
+        bsearch(&key, tensors->by_name, tensors->count, sizeof key, by_name);
+    return found ? *found : NULL;
+}
+
+const char *scant__tensors_meta(const scant__tensors *tensors, const char *key) {
+    for (size_t i = 0; i < tensors->n_meta; i++)
+        if (strcmp(tensors->meta[i].key, key) == 0) return tensors->meta[i].value;
+    return NULL;
+}
+
+/* The upper half of a float. */
+static float bfloat(const unsigned char bytes[2]) {
+    uint32_t bits = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 24;
+    float out;
+    memcpy(&out, &bits, sizeof out);
+    return out;
+}
+
+void scant__tensor_floats(const scant__tensor *tensor, float *out) {
+    const unsigned char *bytes = tensor->bytes;
+    if (tensor->dtype == (scant_dtype)SCANT__BF16) {
+        for (size_t i = 0; i < tensor->count; i++) out[i] = bfloat(bytes + 2 * i);
+    } else if (tensor->dtype == (scant_dtype)SCANT__BOOL) {
+        for (size_t i = 0; i < tensor->count; i++) out[i] = bytes[i] ? 1.0f : 0.0f;
+    } else {
+        scant_array array = {.data = bytes,
+                             .dtype = tensor->dtype,
+                             .swapped = !scant__little_endian(),
+                             .item = scant__tensor_item(tensor->dtype),
+                             .count = tensor->count};
+        scant__array_read_f32(&array, 0, tensor->count, out);
+    }
+}
