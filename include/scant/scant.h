@@ -190,6 +190,54 @@ SCANT_API size_t scant_data_classes(const scant_data *data);
 SCANT_API const char *scant_data_class_name(const scant_data *data, size_t label);
 SCANT_API const char *scant_data_sample_name(const scant_data *data, size_t sample);
 
+/* ---- networks ---------------------------------------------------------------------- */
+
+/* Bits: which options a model has beside those that all have. */
+enum scant_model_option {
+    SCANT_MODEL_WIDTH = 1 << 0,
+    SCANT_MODEL_DEPTH = 1 << 1,
+    SCANT_MODEL_NORM = 1 << 2,
+    SCANT_MODEL_STEM = 1 << 3,
+    SCANT_MODEL_HEAD = 1 << 4
+};
+
+typedef struct scant_model_info {
+    const char *name;
+    const char *summary; /* one line */
+    size_t shape[3];     /* of a sample, where nothing else is said */
+    size_t classes;      /* likewise */
+    unsigned options;    /* scant_model_option bits */
+} scant_model_info;
+
+/* All models, in the order they are listed to people. Static. */
+SCANT_API const scant_model_info *const *scant_models(size_t *count);
+
+typedef struct scant_net_opts {
+    size_t shape[3];        /* channels, height, width; all 0: the model's usual ones */
+    size_t classes;         /* or numbers to predict */
+    size_t width, depth;    /* of models that have them */
+    const char *activation; /* relu, leaky, tanh, sigmoid, swish, relu6; NULL: its own */
+    double dropout;         /* before the last layer (wrn: within blocks) */
+    const char *norm;       /* batch (the default), folded or none */
+    const char *stem;       /* small or original; NULL: by the size of the images */
+    const char *head;       /* small (the default) or full */
+    uint64_t seed;          /* of the weights that a network starts with */
+} scant_net_opts;
+
+/* A network and its weights. */
+typedef struct scant_net scant_net;
+
+/* On SCANT_OK *out is a new network with weights drawn from the seed (He et al., 2015):
+ * scant_net_destroy() ends it; else NULL. */
+SCANT_API scant_status scant_net_create(scant_ctx *ctx, const char *model,
+                                        const scant_net_opts *opts, scant_net **out);
+SCANT_API void scant_net_destroy(scant_net *net); /* NULL is fine */
+/* How many numbers training changes. */
+SCANT_API size_t scant_net_parameters(const scant_net *net);
+SCANT_API void scant_net_shape(const scant_net *net, size_t shape[3]);
+SCANT_API size_t scant_net_classes(const scant_net *net);
+SCANT_API size_t scant_net_features(const scant_net *net); /* their width */
+
 /* ---- strategies -------------------------------------------------------------------- */
 
 /* What a model says of a pool of n rows. NULL: not given. Only what a strategy needs is
