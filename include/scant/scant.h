@@ -74,7 +74,8 @@ typedef struct scant_ctx_opts {
     void (*progress)(void *user, const char *phase, double fraction);
     /* Polled; non-zero ends the call under way with SCANT_ECANCELLED. */
     int (*cancel)(void *user);
-    /* Both or neither. May return NULL; must align as malloc does. */
+    /* Both or neither. May return NULL; must align as malloc does. Unlike the other
+     * callbacks these may be called by a thread of the library's; never two at once. */
     void *(*allocate)(void *user, size_t bytes);
     void (*release)(void *user, void *block);
 } scant_ctx_opts;

@@ -56,6 +56,7 @@ scant_status scant_ctx_create(const scant_ctx_opts *opts, scant_ctx **out) {
     scant_ctx *ctx = o.allocate ? o.allocate(o.user, sizeof *ctx) : malloc(sizeof *ctx);
     if (!ctx) return SCANT_ENOMEM;
     *ctx = (scant_ctx){.opts = o,
+                       .lock = ATOMIC_FLAG_INIT,
                        .threads = o.threads ? o.threads : machine_threads(),
                        .cap = o.memory ? o.memory : machine_memory() / 2};
     *out = ctx;
@@ -79,6 +80,15 @@ scant_status scant__fail(scant_ctx *ctx, scant_status status, const char *fmt, .
     va_list args;
     va_start(args, fmt);
     vsnprintf(ctx->err, sizeof ctx->err, fmt, args);
+    va_end(args);
+    return status;
+}
+
+scant_status scant__fault_set(scant__fault *fault, scant_status status, const char *fmt,
+                              ...) {
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(fault->text, sizeof fault->text, fmt, args);
     va_end(args);
     return status;
 }

@@ -6,6 +6,7 @@
 #define SCANT_CORE_CTX_H
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "scant/scant.h"
@@ -22,8 +23,17 @@ struct scant_ctx {
     scant_ctx_opts opts;
     unsigned threads;       /* resolved: at least 1 */
     size_t cap, used, peak; /* bytes */
+    atomic_flag lock;       /* held while used, peak and the caller's allocator are */
     char err[SCANT__ERR_SIZE];
 };
+
+/* Where work on another thread says what went wrong: it must not touch err. */
+typedef struct scant__fault {
+    char text[SCANT__ERR_SIZE];
+} scant__fault;
+
+scant_status scant__fault_set(scant__fault *fault, scant_status status, const char *fmt,
+                              ...) SCANT__PRINTF(3, 4);
 
 /* Returns early with the status of a call that failed. Only where nothing needs release.
  */

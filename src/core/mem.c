@@ -2,11 +2,14 @@
  *
  * Allocation under the cap. A block is preceded by 64 bytes that hold what the allocator
  * gave and how much was asked, so that the block is aligned to a cache line and its size
- * is known when it ends.
+ * is known when it ends. What is counted, and the caller's own allocator, are guarded by
+ * a lock: decoders allocate on every thread. It is held for a moment only, and the
+ * system's allocator, which has locks of its own, is called outside.
  */
 #include "core/mem.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,33 +38,86 @@ size_t scant__alloc_cost(size_t bytes) {
     return bytes > SIZE_MAX - 2 * ALIGN ? SIZE_MAX : bytes + 2 * ALIGN;
 }
 
-void *scant__alloc(scant_ctx *ctx, size_t count, size_t size) {
+static void lock(scant_ctx *ctx) {
+    while (atomic_flag_test_and_set_explicit(&ctx->lock, memory_order_acquire)) continue;
+}
+
+static void unlock(scant_ctx *ctx) {
+    atomic_flag_clear_explicit(&ctx->lock, memory_order_release);
+}
+
+/* These write to err, of SCANT__ERR_SIZE bytes, where they fail. */
+static bool charge(scant_ctx *ctx, size_t cost, char *err) {
+    size_t cap = ctx->cap > SCANT__MEM_FLOOR ? ctx->cap : SCANT__MEM_FLOOR;
+    lock(ctx);
+    size_t used = ctx->used;
+    bool fits = cost <= cap && used <= cap - cost;
+    if (fits) ctx->used += cost;
+    unlock(ctx);
+    if (!fits)
+        snprintf(err, SCANT__ERR_SIZE,
+                 "needs %zu bytes more than the %zu of %zu allowed that are in use", cost,
+                 used, ctx->cap);
+    return fits;
+}
+
+/* Once what was charged is there: a block that could not be had is no part of the peak.
+ */
+static void note_peak(scant_ctx *ctx) {
+    lock(ctx);
+    if (ctx->used > ctx->peak) ctx->peak = ctx->used;
+    unlock(ctx);
+}
+
+static void *get_raw(scant_ctx *ctx, size_t cost) {
+    if (!ctx->opts.allocate) return malloc(cost);
+    lock(ctx);
+    void *raw = ctx->opts.allocate(ctx->opts.user, cost);
+    unlock(ctx);
+    return raw;
+}
+
+static void *get(scant_ctx *ctx, size_t count, size_t size, char *err) {
     size_t bytes, cost;
     if (!scant__mul(count, size, &bytes) || !scant__add(bytes, 2 * ALIGN, &cost)) {
-        scant__fail(ctx, SCANT_ENOMEM,
-                    "%zu items of %zu bytes are more than can be addressed", count, size);
+        snprintf(err, SCANT__ERR_SIZE,
+                 "%zu items of %zu bytes are more than can be addressed", count, size);
         return NULL;
     }
-    size_t cap = ctx->cap > SCANT__MEM_FLOOR ? ctx->cap : SCANT__MEM_FLOOR;
-    if (cost > cap || ctx->used > cap - cost) {
-        scant__fail(ctx, SCANT_ENOMEM,
-                    "needs %zu bytes more than the %zu of %zu allowed that are in use",
-                    cost, ctx->used, ctx->cap);
-        return NULL;
-    }
-    void *raw =
-        ctx->opts.allocate ? ctx->opts.allocate(ctx->opts.user, cost) : malloc(cost);
+    if (!charge(ctx, cost, err)) return NULL;
+    void *raw = get_raw(ctx, cost);
     if (!raw) {
-        scant__fail(ctx, SCANT_ENOMEM, "no memory for %zu bytes", cost);
+        scant__uncharge(ctx, cost);
+        snprintf(err, SCANT__ERR_SIZE, "no memory for %zu bytes", cost);
         return NULL;
     }
-    ctx->used += cost;
-    if (ctx->used > ctx->peak) ctx->peak = ctx->used;
+    note_peak(ctx);
     /* the first multiple of ALIGN that leaves room for the header */
     unsigned char *block = (unsigned char *)raw + sizeof(header);
     block += (ALIGN - (uintptr_t)block % ALIGN) % ALIGN;
     memcpy(block - sizeof(header), &(header){raw, cost}, sizeof(header));
     return block;
+}
+
+void *scant__alloc(scant_ctx *ctx, size_t count, size_t size) {
+    return get(ctx, count, size, ctx->err);
+}
+
+void *scant__worker_alloc(scant_ctx *ctx, size_t count, size_t size,
+                          scant__fault *fault) {
+    return get(ctx, count, size, fault->text);
+}
+
+bool scant__charge(scant_ctx *ctx, size_t bytes, scant__fault *fault) {
+    if (!charge(ctx, bytes, fault->text)) return false;
+    note_peak(ctx);
+    return true;
+}
+
+void scant__uncharge(scant_ctx *ctx, size_t bytes) {
+    lock(ctx);
+    ctx->used -= bytes;
+    unlock(ctx);
 }
 
 void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size) {
@@ -74,11 +130,11 @@ void scant__free(scant_ctx *ctx, void *block) {
     if (!block) return;
     header h;
     memcpy(&h, (unsigned char *)block - sizeof h, sizeof h);
+    lock(ctx);
     ctx->used -= h.cost;
-    if (ctx->opts.release)
-        ctx->opts.release(ctx->opts.user, h.raw);
-    else
-        free(h.raw);
+    if (ctx->opts.release) ctx->opts.release(ctx->opts.user, h.raw);
+    unlock(ctx);
+    if (!ctx->opts.release) free(h.raw);
 }
 
 /* Each allocation is a block of its own in a list: arenas here hold a few large things.

@@ -22,6 +22,13 @@ enum { SCANT__MEM_FLOOR = 64 << 10 };
 void *scant__alloc(scant_ctx *ctx, size_t count, size_t size);
 void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size); /* zeroed */
 void scant__free(scant_ctx *ctx, void *block);                  /* NULL is fine */
+/* The same for any thread: what went wrong is in fault. scant__free() ends the block,
+ * wherever it is called. */
+void *scant__worker_alloc(scant_ctx *ctx, size_t count, size_t size, scant__fault *fault);
+/* Counts bytes that another library takes by itself, until scant__uncharge(). False,
+ * fault set, where they are too many. */
+bool scant__charge(scant_ctx *ctx, size_t bytes, scant__fault *fault);
+void scant__uncharge(scant_ctx *ctx, size_t bytes);
 /* What scant__alloc() counts for a block: size plus its own bookkeeping. */
 size_t scant__alloc_cost(size_t bytes);
 

@@ -7,10 +7,8 @@
  */
 #include "core/parfor.h"
 
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #ifdef SCANT_PTHREADS
@@ -32,15 +30,6 @@ typedef struct job {
     scant_status status;
     scant__fault *fault;
 } job;
-
-scant_status scant__fault_set(scant__fault *fault, scant_status status, const char *fmt,
-                              ...) {
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(fault->text, sizeof fault->text, fmt, args);
-    va_end(args);
-    return status;
-}
 
 static void job_fail(job *j, size_t block, scant_status status,
                      const scant__fault *fault) {

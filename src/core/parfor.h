@@ -13,15 +13,8 @@
 
 #include "core/ctx.h"
 
-/* Where a block says what went wrong. */
-typedef struct scant__fault {
-    char text[SCANT__ERR_SIZE];
-} scant__fault;
-
-scant_status scant__fault_set(scant__fault *fault, scant_status status, const char *fmt,
-                              ...) SCANT__PRINTF(3, 4);
-
-/* worker is below ctx's thread count: an index for scratch. Must not call into ctx. */
+/* worker is below ctx's thread count: an index for scratch. Must not call into ctx,
+ * scant__worker_alloc() and scant__free() apart. */
 typedef scant_status (*scant__block_fn)(void *arg, size_t block, unsigned worker,
                                         scant__fault *fault);
 

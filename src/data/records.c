@@ -207,7 +207,7 @@ static int part_of(const char *name) {
 static bool any_batch(const scant__names *files, int which) {
     for (size_t i = 0; i < files->count; i++) {
         int found = part_of(scant__names_get(files, i));
-        if (found == which || (which < 0 && found >= 0)) return true;
+        if (found >= 0 && (which < 0 || found == which)) return true;
     }
     return false;
 }

@@ -6,17 +6,12 @@
  */
 #include "data/source.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/mem.h"
-#include "data/file.h"
 #include "data/looks.h"
+#include "data/map.h"
 #include "data/npz.h"
 
 /* The ':' between FILE.npz and KEY, or NULL. The last ".npz:" counts, so a colon
@@ -30,53 +25,17 @@ static const char *find_key(const char *spec) {
     return found;
 }
 
-static const char *odd_kind(mode_t mode) {
-    if (S_ISDIR(mode)) return "is a directory";
-    if (S_ISFIFO(mode))
-        return "is a pipe, and inputs are mapped: save it to a file first";
-    if (S_ISSOCK(mode))
-        return "is a socket, and inputs are mapped: save it to a file first";
-    return "is a device, and inputs are mapped: save it to a file first";
-}
-
-static scant_status map_file(scant_ctx *ctx, const char *spec, int fd,
-                             scant__source *out) {
-    struct stat st;
-    char why[SCANT__ERRNO_TEXT];
-    if (fstat(fd, &st) != 0)
-        return scant__fail(ctx, SCANT_EINPUT, "%s: cannot be read: %s", spec,
-                           scant__errno_text(errno, why));
-    if (!S_ISREG(st.st_mode))
-        return scant__fail(ctx, SCANT_EINPUT, "%s: %s", spec, odd_kind(st.st_mode));
-    if ((uintmax_t)st.st_size > PTRDIFF_MAX)
-        return scant__fail(ctx, SCANT_EINPUT, "%s: is too large to address", spec);
-    out->bytes = (const unsigned char *)"";
-    if (!st.st_size) return SCANT_OK; /* an empty mapping is an error */
-    void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED)
-        return scant__fail(ctx, errno == ENOMEM ? SCANT_ENOMEM : SCANT_EINPUT,
-                           "%s: cannot be mapped: %s", spec,
-                           scant__errno_text(errno, why));
-    out->map = map;
-    out->map_size = (size_t)st.st_size;
-    out->bytes = map;
-    out->size = out->map_size;
-    return SCANT_OK;
-}
-
 static scant_status open_path(scant_ctx *ctx, const char *spec, const char *path,
                               scant__source *out) {
-    char why[SCANT__ERRNO_TEXT];
-    /* not to wait for a pipe's other end: it is refused anyway */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 && errno == ENOENT)
-        return scant__fail(ctx, SCANT_EINPUT, "%s: there is no such file", spec);
-    if (fd < 0)
-        return scant__fail(ctx, SCANT_EINPUT, "%s: cannot be opened: %s", spec,
-                           scant__errno_text(errno, why));
-    scant_status status = map_file(ctx, spec, fd, out);
-    close(fd);
-    return status;
+    scant__map map;
+    scant__fault fault;
+    scant_status status = scant__map_open(path, spec, &map, &fault);
+    if (status != SCANT_OK) return scant__fail(ctx, status, "%s", fault.text);
+    out->bytes = map.bytes;
+    out->size = map.size;
+    out->map = map.map;
+    out->map_size = map.size;
+    return SCANT_OK;
 }
 
 static scant_status open_member(scant_ctx *ctx, const char *spec, const char *key,

@@ -3,6 +3,7 @@
  * Memory under the cap: what is counted, what is refused, what is given back.
  */
 #include "core/mem.h"
+#include "core/parfor.h"
 #include "support.h"
 
 static scant_ctx *capped(size_t cap) {
@@ -217,8 +218,63 @@ static void a_refused_block_is_not_counted(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+/* Blocks of workers: each is its own, and all are counted. */
+static scant_status take_and_give(void *arg, size_t block, unsigned worker,
+                                  scant__fault *fault) {
+    scant_ctx *ctx = arg;
+    unsigned char *held[8];
+    (void)worker;
+    for (size_t i = 0; i < 8; i++) {
+        held[i] = scant__worker_alloc(ctx, 100 + i, 1, fault);
+        if (!held[i]) return SCANT_ENOMEM;
+        memset(held[i], (int)block, 100 + i);
+    }
+    if (!scant__charge(ctx, 1000, fault)) return SCANT_ENOMEM;
+    scant__uncharge(ctx, 1000);
+    scant_status status = SCANT_OK;
+    for (size_t i = 0; i < 8; i++) {
+        for (size_t k = 0; k < 100 + i; k++)
+            if (held[i][k] != (unsigned char)block) status = SCANT_EINTERNAL;
+        scant__free(ctx, held[i]);
+    }
+    return status;
+}
+
+static void workers_may_allocate_at_the_same_time(void **state) {
+    (void)state;
+    memory count;
+    for (int own = 0; own < 2; own++) { /* the system's allocator, and the caller's */
+        scant_ctx *ctx = own ? ctx_counting(&count) : ctx_threads(4);
+        ctx->threads = 4;
+        assert_int_equal(scant__parfor(ctx, NULL, 500, take_and_give, ctx), SCANT_OK);
+        assert_int_equal(ctx->used, 0);
+        assert_true(scant_ctx_memory_peak(ctx) >= 8 * scant__alloc_cost(100) + 1000);
+        scant_ctx_destroy(ctx);
+        if (own) assert_int_equal(count.live, 0);
+    }
+}
+
+static void a_worker_is_told_in_its_fault(void **state) {
+    (void)state;
+    scant__fault fault = {{0}};
+    scant_ctx *ctx = capped(1 << 20);
+    assert_null(scant__worker_alloc(ctx, 1 << 20, 1, &fault));
+    assert_non_null(strstr(fault.text, "allowed that are in use"));
+    assert_null(scant__worker_alloc(ctx, SIZE_MAX, 2, &fault));
+    assert_non_null(strstr(fault.text, "more than can be addressed"));
+    assert_false(scant__charge(ctx, (1 << 20) + 1, &fault));
+    assert_true(scant__charge(ctx, 1 << 20, &fault));
+    assert_int_equal(scant_ctx_memory_peak(ctx), 1 << 20);
+    assert_null(scant__worker_alloc(ctx, 1, 1, &fault));
+    scant__uncharge(ctx, 1 << 20);
+    assert_string_equal(scant_ctx_errmsg(ctx), "");
+    scant_ctx_destroy(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(workers_may_allocate_at_the_same_time),
+        cmocka_unit_test(a_worker_is_told_in_its_fault),
         cmocka_unit_test(blocks_are_aligned_and_apart),
         cmocka_unit_test(zalloc_is_zero_also_where_memory_is_used_again),
         cmocka_unit_test(the_cap_is_exact),

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The triangle filter, widened where a picture is made smaller, in two passes: across
+ * each row as it comes, then down, with bytes in between.
+ *
+ * So that results are PIL's to the bit: weights are computed in double, divided by their
+ * sum, and rounded to 22 bits behind the point; sums start at one half and are shifted.
+ * Only what the middle needs is computed: side columns of each row, and side rows.
+ * Cost: height * side * taps + side^2 * taps multiplications, memory for taps rows.
+ */
+#include "data/resize.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/mem.h"
+
+enum { BITS = 22, HALF = 1 << (BITS - 1) };
+
+/* ---- sizes ------------------------------------------------------------------------- */
+
+/* (size - side) / 2 rounded to the nearest, halves to the even number, as Python does. */
+static size_t crop_at(size_t size, size_t side) {
+    size_t both = size - side, half = both / 2;
+    return both % 2 ? half + half % 2 : half;
+}
+
+/* The side of the whole picture, once resized, that is as long as length in the original;
+ * shorter is the length of its shorter side. */
+static size_t resized(size_t length, size_t shorter, size_t side) {
+    size_t target = (side * 16 + 7) / 14; /* of the shorter: side * 8 / 7, rounded */
+    if (length == shorter) return target;
+    return (size_t)((double)(target * length) / (double)shorter);
+}
+
+/* ---- weights ----------------------------------------------------------------------- */
+
+static double reach(size_t in, size_t out) {
+    double scale = (double)in / (double)out;
+    return scale < 1 ? 1 : scale;
+}
+
+static size_t most_taps(size_t in, size_t out) {
+    return (size_t)ceil(reach(in, out)) * 2 + 1;
+}
+
+static double triangle(double x) {
+    x = fabs(x);
+    return x < 1 ? 1 - x : 0;
+}
+
+/* Result number at, of out results from in pixels. */
+static void weigh(scant__taps *taps, size_t i, size_t at, size_t in, size_t out) {
+    double scale = (double)in / (double)out, wide = reach(in, out), shrink = 1 / wide;
+    double centre = ((double)at + .5) * scale, sum = 0;
+    double low = centre - wide + .5, high = centre + wide + .5;
+    size_t first = low < 0 ? 0 : (size_t)low;
+    size_t last = high > (double)in ? in : (size_t)high;
+    int32_t *weight = taps->weight + i * taps->most;
+    taps->first[i] = first;
+    taps->count[i] = last - first;
+    for (size_t k = 0; k < last - first; k++)
+        sum += triangle(((double)(k + first) - centre + .5) * shrink);
+    for (size_t k = 0; k < last - first; k++) {
+        double w = triangle(((double)(k + first) - centre + .5) * shrink);
+        weight[k] = (int32_t)(.5 + w / sum * (1 << BITS));
+    }
+}
+
+static unsigned char clip(int32_t sum) {
+    sum >>= BITS;
+    return (unsigned char)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
+}
+
+/* ---- rows -------------------------------------------------------------------------- */
+
+/* Room in the block for count items of size bytes, at a multiple of eight. */
+static void *take(unsigned char **at, size_t count, size_t size) {
+    void *room = *at;
+    *at += (count * size + 7) / 8 * 8;
+    return room;
+}
+
+static void fill_taps(scant__taps *taps, size_t in, size_t out, size_t side) {
+    size_t skip = crop_at(out, side);
+    for (size_t i = 0; i < side; i++) weigh(taps, i, skip + i, in, out);
+}
+
+scant_status scant__resize_begin(scant__resize *r, scant_ctx *ctx, size_t width,
+                                 size_t height, size_t side, const float unit[256],
+                                 float *out, scant__fault *fault) {
+    size_t shorter = size_min(width, height);
+    size_t wide = resized(width, shorter, side), high = resized(height, shorter, side);
+    *r = (scant__resize){.ctx = ctx,
+                         .width = width,
+                         .height = height,
+                         .side = side,
+                         .across.most = most_taps(width, wide),
+                         .down.most = most_taps(height, high),
+                         .unit = unit,
+                         .out = out};
+    size_t taps = r->across.most + r->down.most;
+    size_t bytes = size_mul(side, 4 * sizeof(size_t));
+    bytes = size_add(bytes, size_mul(side, size_mul(taps, sizeof(int32_t))));
+    bytes = size_add(bytes, size_mul(side, size_mul(r->down.most, 3)));
+    bytes = size_add(bytes, size_mul(side, 3 * sizeof(int32_t)));
+    r->block = scant__worker_alloc(ctx, size_add(bytes, 64), 1, fault);
+    if (!r->block) return SCANT_ENOMEM;
+    unsigned char *at = r->block;
+    scant__taps *const both[] = {&r->across, &r->down};
+    for (size_t i = 0; i < 2; i++) {
+        both[i]->first = take(&at, side, sizeof(size_t));
+        both[i]->count = take(&at, side, sizeof(size_t));
+        both[i]->weight = take(&at, side * both[i]->most, sizeof(int32_t));
+    }
+    r->sum = take(&at, 3 * side, sizeof(int32_t));
+    r->ring = take(&at, r->down.most * side, 3);
+    fill_taps(&r->across, width, wide, side);
+    fill_taps(&r->down, height, high, side);
+    return SCANT_OK;
+}
+
+void scant__resize_end(scant__resize *r) { scant__free(r->ctx, r->block); }
+
+static void pass_across(const scant__resize *r, const unsigned char *rgb,
+                        unsigned char *out) {
+    for (size_t x = 0; x < r->side; x++, out += 3) {
+        const int32_t *weight = r->across.weight + x * r->across.most;
+        const unsigned char *in = rgb + 3 * r->across.first[x];
+        int32_t red = HALF, green = HALF, blue = HALF;
+        for (size_t k = 0; k < r->across.count[x]; k++, in += 3) {
+            red += weight[k] * in[0];
+            green += weight[k] * in[1];
+            blue += weight[k] * in[2];
+        }
+        out[0] = clip(red);
+        out[1] = clip(green);
+        out[2] = clip(blue);
+    }
+}
+
+static void pass_down(const scant__resize *r, size_t y) {
+    const int32_t *weight = r->down.weight + y * r->down.most;
+    size_t side = r->side, n = 3 * side, first = r->down.first[y];
+    float *out = r->out + y * side;
+    for (size_t i = 0; i < n; i++) r->sum[i] = HALF;
+    for (size_t k = 0; k < r->down.count[y]; k++) {
+        const unsigned char *in = r->ring + (first + k) % r->down.most * n;
+        for (size_t i = 0; i < n; i++) r->sum[i] += weight[k] * in[i];
+    }
+    for (size_t c = 0; c < 3; c++, out += side * side)
+        for (size_t x = 0; x < side; x++) out[x] = r->unit[clip(r->sum[3 * x + c])];
+}
+
+void scant__resize_row(scant__resize *r, const unsigned char *rgb) {
+    size_t y = r->seen++;
+    if (y < r->down.first[0] || r->done == r->side) return; /* above or below */
+    pass_across(r, rgb, r->ring + y % r->down.most * 3 * r->side);
+    for (; r->done < r->side; r->done++) {
+        if (r->down.first[r->done] + r->down.count[r->done] > y + 1) break;
+        pass_down(r, r->done);
+    }
+}
