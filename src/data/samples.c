@@ -47,10 +47,8 @@ static scant_status find_folder(scant_ctx *ctx, const char *spec, scant__open_fn
     *open = scant__data_open_mnist;
     if (found) return SCANT_OK;
     TRY(scant__is_batches(ctx, spec, &found));
-    *open = scant__data_open_batches;
-    if (found) return SCANT_OK;
-    return scant__fail(ctx, SCANT_EINPUT,
-                       "%s: is a folder without the files of MNIST or CIFAR", spec);
+    *open = found ? scant__data_open_batches : scant__data_open_pictures;
+    return SCANT_OK;
 }
 
 /* The first bytes, unpacked where they are packed; *got may be less than want. */
@@ -81,6 +79,10 @@ static scant_status find_file(scant_ctx *ctx, const char *spec,
         *open = scant__data_open_records;
         return SCANT_OK;
     }
+    if (scant__ends_with_packed(spec, ".csv")) {
+        *open = scant__data_open_csv;
+        return SCANT_OK;
+    }
     TRY(peek(ctx, spec, source, first, sizeof first, &got));
     if (scant__idx_magic(first, got)) {
         *open = scant__data_open_idx;
@@ -88,7 +90,7 @@ static scant_status find_file(scant_ctx *ctx, const char *spec,
     }
     return scant__fail(ctx, SCANT_EINPUT,
                        "%s: is none of the files that hold samples (.npy, .npz, IDX, "
-                       "records as .bin); it looks like %s",
+                       ".csv, records as .bin); it looks like %s",
                        spec, scant__looks_like(first, got));
 }
 

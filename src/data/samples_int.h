@@ -38,11 +38,13 @@ struct scant_data {
 typedef scant_status scant__open_fn(scant_data *data, const char *spec,
                                     const scant_data_opts *opts);
 
-scant__open_fn scant__data_open_array;   /* .npy, .npz:KEY */
-scant__open_fn scant__data_open_idx;     /* a file of images */
-scant__open_fn scant__data_open_mnist;   /* a folder of IDX files */
-scant__open_fn scant__data_open_records; /* a file of CIFAR's records */
-scant__open_fn scant__data_open_batches; /* a folder of them */
+scant__open_fn scant__data_open_array;    /* .npy, .npz:KEY */
+scant__open_fn scant__data_open_idx;      /* a file of images */
+scant__open_fn scant__data_open_mnist;    /* a folder of IDX files */
+scant__open_fn scant__data_open_records;  /* a file of CIFAR's records */
+scant__open_fn scant__data_open_batches;  /* a folder of them */
+scant__open_fn scant__data_open_pictures; /* a folder of other things */
+scant__open_fn scant__data_open_csv;
 scant__open_fn scant__data_open_moons, scant__data_open_blobs;
 
 /* Whether a folder has the files that make it MNIST's. */

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CSV: a row a sample, numbers and a column of labels.
+ *
+ * As RFC 4180 has it: commas, quotes around cells that hold commas, quotes (doubled) or
+ * line ends; LF or CRLF. Empty lines are passed over, and so is a byte order mark; blanks
+ * around a number do no harm. The first line is a header where it names the label's
+ * column (label, class, target or y) or where another cell than the last is a word. The
+ * label's column is the one so named, else the last.
+ *
+ * Labels that are all whole numbers from 0 on are classes as they stand. Otherwise they
+ * are words, and classes are their places in the order of bytes: two files mean the same
+ * by them only where both have every class.
+ *
+ * The file is gone through twice: to count and to read. What is unpacked and all numbers
+ * are held in memory.
+ */
+#include <ctype.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/mem.h"
+#include "data/looks.h"
+#include "data/samples_int.h"
+#include "data/source.h"
+#include "data/unpack.h"
+
+enum { MAX_CLASSES = 1000000, LONGEST_NUMBER = 400, SHOWN = 40 };
+
+typedef struct cell {
+    const char *text; /* not terminated; valid until the next one is read */
+    size_t length;
+    size_t line; /* where it begins */
+    bool last;   /* of its row */
+} cell;
+
+typedef struct table {
+    scant_data *data;
+    scant_ctx *ctx;
+    const char *name, *start, *end;
+    const char *at; /* the next cell */
+    size_t line;    /* its line, from 1 */
+    char *quoted;   /* the text of a cell with doubled quotes */
+    size_t room;
+    size_t rows, columns, label_column;
+    bool header;
+    scant__names labels;
+} table;
+
+/* ---- cells ------------------------------------------------------------------------- */
+
+/* Moves over a comma or a line's end, or stays at the file's end; false where something
+ * else is there. */
+static bool pass_separator(table *t, cell *out) {
+    out->last = true;
+    if (t->at == t->end) return true;
+    if (*t->at == ',') {
+        out->last = false;
+        t->at++;
+        return true;
+    }
+    const char *p = t->at;
+    if (*p == '\r') p++;
+    if (p < t->end && *p != '\n') return false;
+    if (p < t->end) p++;
+    t->at = p;
+    t->line++;
+    return true;
+}
+
+static scant_status next_quoted(table *t, cell *out) {
+    const char *from = ++t->at;
+    size_t length = 0;
+    for (bool copied = false;;) {
+        const char *quote = memchr(t->at, '"', (size_t)(t->end - t->at));
+        if (!quote)
+            return scant__fail(t->ctx, SCANT_EINPUT,
+                               "%s: the quote that line %zu opens is never closed",
+                               t->name, out->line);
+        for (const char *p = t->at; p < quote; p++) t->line += *p == '\n';
+        bool doubled = quote + 1 < t->end && quote[1] == '"';
+        size_t piece = (size_t)(quote - t->at) + doubled; /* one of two quotes stays */
+        if (doubled || copied) {
+            void *block = t->quoted;
+            scant_status status =
+                scant__grow(t->ctx, &block, &t->room, length + piece, 1);
+            t->quoted = block;
+            if (status != SCANT_OK) return status;
+            if (piece) memcpy(t->quoted + length, t->at, piece);
+            copied = true;
+        }
+        length += piece;
+        t->at = quote + 1 + doubled;
+        if (doubled) continue;
+        out->text = copied ? t->quoted : from;
+        out->length = length;
+        if (pass_separator(t, out)) return SCANT_OK;
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "%s: line %zu goes on after a closing quote", t->name,
+                           t->line);
+    }
+}
+
+/* There must be one: t->at is not at the end, or the last cell was not its row's last. */
+static scant_status next_cell(table *t, cell *out) {
+    *out = (cell){.line = t->line, .text = t->at};
+    if (t->at < t->end && *t->at == '"') return next_quoted(t, out);
+    const char *p = t->at;
+    while (p < t->end && *p != ',' && *p != '\n') p++;
+    out->length = (size_t)(p - t->at);
+    if ((p == t->end || *p == '\n') && out->length && p[-1] == '\r') out->length--;
+    t->at = p;
+    pass_separator(t, out);
+    return SCANT_OK;
+}
+
+/* Whether there is another row; goes to it. */
+static bool next_row(table *t) {
+    for (; t->at < t->end; t->line++) {
+        if (*t->at == '\r' && t->at + 1 < t->end && t->at[1] == '\n') t->at++;
+        if (*t->at != '\n') return true;
+        t->at++;
+    }
+    return false;
+}
+
+static void rewind_to_start(table *t) {
+    t->at = t->start;
+    t->line = 1;
+}
+
+/* ---- numbers ----------------------------------------------------------------------- */
+
+static void trim(cell *c) {
+    while (c->length && (*c->text == ' ' || *c->text == '\t')) c->text++, c->length--;
+    while (c->length && (c->text[c->length - 1] == ' ' || c->text[c->length - 1] == '\t'))
+        c->length--;
+}
+
+/* A decimal number, as the C locale writes it. */
+static bool to_number(cell c, double *out) {
+    char text[LONGEST_NUMBER];
+    trim(&c);
+    if (!c.length || c.length >= sizeof text) return false;
+    for (size_t i = 0; i < c.length; i++)
+        if (!strchr("0123456789+-.eE", c.text[i])) return false; /* no "nan", no hex */
+    memcpy(text, c.text, c.length);
+    text[c.length] = 0;
+    char *rest;
+    *out = strtod(text, &rest);
+    return !*rest;
+}
+
+static bool is_word(cell c, const char *word) {
+    trim(&c);
+    return c.length == strlen(word) && strncasecmp(c.text, word, c.length) == 0;
+}
+
+/* What stands for a number that is not there, and so is no column's name. */
+static bool is_missing(cell c) {
+    static const char *const words[] = {"",     "?",   "na",   "nan",  "n/a",
+                                        "null", "inf", "-inf", "+inf", "none"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (is_word(c, words[i])) return true;
+    return false;
+}
+
+/* Whether it may be a column's name. What begins like a number is taken for a number that
+ * is wrong. */
+static bool is_name(cell c) {
+    trim(&c);
+    return !is_missing(c) && !strchr("0123456789+-.", *c.text);
+}
+
+static bool names_label(cell c) {
+    return is_word(c, "label") || is_word(c, "class") || is_word(c, "target") ||
+           is_word(c, "y");
+}
+
+static scant_status no_number(const table *t, const cell *c, size_t column,
+                              const char *what) {
+    char text[SHOWN];
+    if (is_missing(*c))
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "%s: line %zu, column %zu: a number is missing%s%s", t->name,
+                           c->line, column + 1, c->length ? ": " : "",
+                           scant__printable((const unsigned char *)c->text, c->length,
+                                            text, sizeof text));
+    return scant__fail(
+        t->ctx, SCANT_EINPUT, "%s: line %zu, column %zu: '%s' is %s", t->name, c->line,
+        column + 1,
+        scant__printable((const unsigned char *)c->text, c->length, text, sizeof text),
+        what);
+}
+
+static scant_status read_number(const table *t, const cell *c, size_t column,
+                                float *out) {
+    double value;
+    if (!to_number(*c, &value)) return no_number(t, c, column, "no number");
+    *out = (float)value;
+    if (!isfinite(*out)) return no_number(t, c, column, "too large a number");
+    return SCANT_OK;
+}
+
+/* ---- the first pass ---------------------------------------------------------------- */
+
+static scant_status read_first_row(table *t) {
+    size_t named = SIZE_MAX;
+    bool words = false;
+    cell c;
+    do {
+        TRY(next_cell(t, &c));
+        if (named == SIZE_MAX && names_label(c)) named = t->columns;
+        if (!c.last && is_name(c)) words = true;
+        t->columns++;
+    } while (!c.last);
+    t->header = words || named != SIZE_MAX;
+    t->label_column = named != SIZE_MAX ? named : t->columns - 1;
+    if (t->columns < 2)
+        return scant__fail(
+            t->ctx, SCANT_EINPUT,
+            "%s: has one column; numbers and a label, with commas between, "
+            "are expected",
+            t->name);
+    return SCANT_OK;
+}
+
+static scant_status count_rows(table *t) {
+    if (!next_row(t))
+        return scant__fail(t->ctx, SCANT_EINPUT, "%s: has no rows", t->name);
+    TRY(read_first_row(t));
+    t->rows = t->header ? 0 : 1;
+    for (; next_row(t); t->rows++) {
+        size_t line = t->line, cells = 0;
+        cell c;
+        do {
+            TRY(next_cell(t, &c));
+            cells++;
+        } while (!c.last);
+        if (cells != t->columns)
+            return scant__fail(t->ctx, SCANT_EINPUT,
+                               "%s: line %zu has %zu cells where the first has %zu",
+                               t->name, line, cells, t->columns);
+    }
+    return SCANT_OK;
+}
+
+/* ---- the second -------------------------------------------------------------------- */
+
+static scant_status read_row(table *t, size_t row, bool regression) {
+    float *out = t->data->numbers + row * (t->columns - 1);
+    cell c;
+    for (size_t column = 0; column < t->columns; column++) {
+        TRY(next_cell(t, &c));
+        if (column != t->label_column) {
+            TRY(read_number(t, &c, column, out++));
+        } else if (regression) {
+            TRY(read_number(t, &c, column, &t->data->targets[row]));
+        } else {
+            trim(&c);
+            if (!c.length)
+                return scant__fail(t->ctx, SCANT_EINPUT,
+                                   "%s: line %zu, column %zu: the label is missing",
+                                   t->name, c.line, column + 1);
+            TRY(scant__names_add(t->ctx, &t->labels, c.text, c.length));
+        }
+    }
+    return SCANT_OK;
+}
+
+static scant_status read_rows(table *t, bool regression) {
+    scant_data *data = t->data;
+    data->numbers =
+        scant__alloc(t->ctx, size_mul(t->rows, t->columns - 1), sizeof *data->numbers);
+    if (!data->numbers) return SCANT_ENOMEM;
+    if (regression &&
+        !(data->targets = scant__alloc(t->ctx, t->rows, sizeof *data->targets)))
+        return SCANT_ENOMEM;
+    rewind_to_start(t);
+    next_row(t);
+    for (cell c = {.last = !t->header}; !c.last;) TRY(next_cell(t, &c));
+    for (size_t row = 0; row < t->rows; row++) {
+        next_row(t);
+        TRY(read_row(t, row, regression));
+    }
+    return SCANT_OK;
+}
+
+/* ---- labels ------------------------------------------------------------------------ */
+
+typedef enum label_kind { CLASSES, WORDS, FRACTIONS } label_kind;
+
+/* The first label that is a number but no whole one is *at, where all are numbers. */
+static label_kind kind_of_labels(const scant__names *labels, size_t *at) {
+    label_kind kind = CLASSES;
+    bool negative = false;
+    for (size_t i = 0; i < labels->count; i++) {
+        double value;
+        const char *text = scant__names_get(labels, i);
+        if (!to_number((cell){.text = text, .length = strlen(text)}, &value))
+            return WORDS;
+        negative = negative || value < 0;
+        if (value != floor(value) && kind == CLASSES) {
+            kind = FRACTIONS;
+            *at = i;
+        }
+    }
+    return kind == CLASSES && negative ? WORDS : kind;
+}
+
+static scant_status set_classes(table *t) {
+    scant_data *data = t->data;
+    for (size_t i = 0; i < t->rows; i++) {
+        double value = strtod(scant__names_get(&t->labels, i), NULL);
+        if (value >= MAX_CLASSES)
+            return scant__fail(t->ctx, SCANT_EINPUT,
+                               "%s: the label of sample %zu is %.0f; classes are counted "
+                               "from 0 and are fewer than %d",
+                               t->name, i, value, MAX_CLASSES);
+        data->labels[i] = (int32_t)value;
+        data->classes = size_max(data->classes, (size_t)value + 1);
+    }
+    return SCANT_OK;
+}
+
+/* Sorts labels, and keeps one of each as the classes' names. */
+static scant_status collect_words(table *t, scant__names *sorted) {
+    scant_data *data = t->data;
+    for (size_t i = 0; i < t->rows; i++) {
+        const char *word = scant__names_get(&t->labels, i);
+        TRY(scant__names_add(t->ctx, sorted, word, strlen(word)));
+    }
+    scant__names_sort(sorted);
+    for (size_t i = 0; i < t->rows; i++) {
+        const char *word = scant__names_get(sorted, i);
+        if (i && strcmp(word, scant__names_get(sorted, i - 1)) == 0) continue;
+        TRY(scant__names_add(t->ctx, &data->class_names, word, strlen(word)));
+    }
+    return SCANT_OK;
+}
+
+static scant_status set_words(table *t) {
+    scant_data *data = t->data;
+    scant__names sorted = {0};
+    scant_status status = collect_words(t, &sorted);
+    scant__names_end(t->ctx, &sorted);
+    if (status != SCANT_OK) return status;
+    data->classes = data->class_names.count;
+    if (data->classes > MAX_CLASSES)
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "%s: has %zu different labels; classes are at most %d",
+                           t->name, data->classes, MAX_CLASSES);
+    for (size_t i = 0; i < t->rows; i++)
+        data->labels[i] = (int32_t)scant__names_find(&data->class_names,
+                                                     scant__names_get(&t->labels, i));
+    return SCANT_OK;
+}
+
+static scant_status set_labels(table *t) {
+    size_t at = 0;
+    label_kind kind = kind_of_labels(&t->labels, &at);
+    if (kind == FRACTIONS)
+        return scant__fail(
+            t->ctx, SCANT_EINPUT,
+            "%s: the label of sample %zu is %s, which is no class: ask for "
+            "regression",
+            t->name, at, scant__names_get(&t->labels, at));
+    t->data->labels = scant__alloc(t->ctx, t->rows, sizeof *t->data->labels);
+    if (!t->data->labels) return SCANT_ENOMEM;
+    return kind == WORDS ? set_words(t) : set_classes(t);
+}
+
+/* ---- the whole --------------------------------------------------------------------- */
+
+static scant_status read_table(table *t, bool regression) {
+    const char *zero = memchr(t->start, 0, (size_t)(t->end - t->start));
+    if (zero)
+        return scant__fail(t->ctx, SCANT_EINPUT, "%s: has a zero byte: it is no text",
+                           t->name);
+    rewind_to_start(t);
+    TRY(count_rows(t));
+    if (t->rows) {
+        TRY(read_rows(t, regression));
+        if (!regression) TRY(set_labels(t));
+    }
+    scant_data *data = t->data;
+    data->count = t->rows;
+    data->shape[0] = t->columns - 1;
+    data->shape[1] = data->shape[2] = 1;
+    data->own = true;
+    data->read = scant__data_read_numbers;
+    return SCANT_OK;
+}
+
+/* strtod() reads numbers as the program's locale writes them: here that is the C one. */
+static scant_status read_in_c_locale(table *t, bool regression) {
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!c) return scant__fail(t->ctx, SCANT_ENOMEM, "no memory for a locale");
+    locale_t before = uselocale(c);
+    scant_status status = read_table(t, regression);
+    uselocale(before);
+    freelocale(c);
+    return status;
+}
+
+scant_status scant__data_open_csv(scant_data *data, const char *spec,
+                                  const scant_data_opts *opts) {
+    scant__source source;
+    TRY(scant__source_open(data->ctx, spec, &source));
+    scant_status status = scant__unpack_source(data->ctx, spec, &source);
+    table t = {.data = data, .ctx = data->ctx, .name = spec};
+    t.start = (const char *)source.bytes;
+    t.end = t.start + source.size;
+    if (source.size >= 3 && memcmp(t.start, "\xef\xbb\xbf", 3) == 0) t.start += 3;
+    if (status == SCANT_OK) status = read_in_c_locale(&t, opts->regression);
+    scant__names_end(data->ctx, &t.labels);
+    scant__free(data->ctx, t.quoted);
+    scant__source_close(data->ctx, &source);
+    return status;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CSV files of numbers and labels.
+ */
+#include "samples.h"
+
+#include <locale.h>
+
+static const scant_data_opts none = {0};
+
+static const char *csv(const char *text) { return put("a.csv", text, strlen(text)); }
+
+/* The numbers are 1, 2, ... in order, columns a row, and labels are these. */
+static void gives(const char *text, size_t rows, size_t columns, const int *labels) {
+    float want[16];
+    scant_data *d = opened(csv(text), none);
+    has_shape(d, rows, columns, 1, 1);
+    assert_false(scant__data_pictures(d));
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t j = 0; j < columns; j++) want[j] = (float)(i * columns + j + 1);
+        reads(d, i, want);
+        assert_int_equal(scant_data_labels(d)[i], labels[i]);
+    }
+    scant_data_close(d);
+}
+
+static void the_last_column_is_the_label(void **state) {
+    const int y[] = {0, 2};
+    (void)state;
+    gives("1,2,0\n3,4,2\n", 2, 2, y);
+    gives("1,2,0\r\n3,4,2", 2, 2, y);
+    gives("\xef\xbb\xbf"
+          "1,2,0\n\n3,4,2\r\n\r\n\n",
+          2, 2, y);
+    gives("a,b,c\n1,2,0\n3,4,2\n", 2, 2, y);
+    gives(" 1 ,\t2,0\n+3.0e0,.4e1, 2.0 \n", 2, 2, y);
+    gives("\"1\",\"2\",\"0\"\r\n3,\"4\",2\n", 2, 2, y);
+    gives(",b,c\n1,2,0\n3,4,2\n", 2, 2, y);
+    scant_data *d = opened(csv("1,2,0\n3,4,2\n"), none);
+    assert_int_equal(scant_data_classes(d), 3);
+    assert_null(scant_data_class_name(d, 0));
+    scant_data_close(d);
+}
+
+static void a_header_names_the_label(void **state) {
+    const int y[] = {5, 1};
+    (void)state;
+    gives("Label,b,c\n5,1,2\n1,3,4\n", 2, 2, y);
+    gives("b,\"y\",c\n1,5,2\n3,1,4\n", 2, 2, y);
+    gives("1,2,class\n1,2,5\n3,4,1\n", 2, 2, y);
+    gives("a,Target ,y\n1,5,2\n3,1,4\n", 2, 2, y); /* the first of two */
+}
+
+static void words_are_classes_in_the_order_of_their_bytes(void **state) {
+    const int y[] = {2, 0, 2, 1};
+    static const char text[] = "1,cat\n2,\"Ant, \"\"red\"\"\nor not\"\n3,cat\n4,bee\n";
+    (void)state;
+    gives(text, 4, 1, y);
+    scant_data *d = opened(csv(text), none);
+    assert_int_equal(scant_data_classes(d), 3);
+    assert_string_equal(scant_data_class_name(d, 0), "Ant, \"red\"\nor not");
+    assert_string_equal(scant_data_class_name(d, 1), "bee");
+    assert_string_equal(scant_data_class_name(d, 2), "cat");
+    assert_null(scant_data_class_name(d, 3));
+    scant_data_close(d);
+    gives("1,1\n2,-1\n", 2, 1, (int[]){1, 0}); /* "-1" comes before "1" */
+    gives("1,10\n2,x\n3,9\n", 3, 1, (int[]){0, 2, 1});
+}
+
+static void quoted_line_ends_keep_lines_counted(void **state) {
+    (void)state;
+    refuses(csv("1,\"a\nb\"\n2,\"c\r\n\"\nx,d\n"), none, "line 5, column 1: 'x' is no");
+}
+
+static void numbers_to_predict_are_any_numbers(void **state) {
+    (void)state;
+    scant_data *d =
+        opened(csv("x,y,z\n1,-.5,2\n3,1e3,4\n"), (scant_data_opts){.regression = 1});
+    assert_null(scant_data_labels(d));
+    assert_true(scant_data_targets(d)[0] == -.5F && scant_data_targets(d)[1] == 1000);
+    reads(d, 1, (float[]){3, 4});
+    scant_data_close(d);
+    refuses(csv("1,cat\n"), (scant_data_opts){.regression = 1},
+            "line 1, column 2: 'cat' is no number");
+    refuses(csv("1,0.5\n2,1\n"), none, "the label of sample 0 is 0.5, which is no class");
+}
+
+static void what_is_wrong_is_told_by_line_and_column(void **state) {
+    (void)state;
+    refuses(csv("1,2,0\n1,,0\n"), none, "line 2, column 2: a number is missing");
+    refuses(csv("1,,0\n1,2,0\n"), none, "line 1, column 2: a number is missing");
+    refuses(csv("NaN,2,0\n"), none, "line 1, column 1: a number is missing: NaN");
+    refuses(csv("a,b,c\n1,two,0\n"), none, "line 2, column 2: 'two' is no number");
+    refuses(csv("1,0x10,0\n1,2,0\n"), none, "'0x10'");
+    refuses(csv("1,2,0\n1,1e39,0\n"), none, "'1e39' is too large a number");
+    refuses(csv("1,2,0\n1,2.3.4,0\n"), none, "'2.3.4' is no number");
+    refuses(csv("1,2,0\n1,2,\n"), none, "line 2, column 3: the label is missing");
+    refuses(csv("1,2,0\n\n1,2\n"), none, "line 3 has 2 cells where the first has 3");
+    refuses(csv("1,2,0\n1,2,0,\n"), none, "line 2 has 4 cells");
+    refuses(csv("1,\"2\n"), none, "the quote that line 1 opens is never closed");
+    refuses(csv("1,\"2\"3,0\n"), none, "line 1 goes on after a closing quote");
+    refuses(csv("1\n2\n"), none, "has one column");
+    refuses(csv("1;2;0\n"), none, "has one column");
+    refuses(csv("a,b\n"), none, "has no samples");
+    refuses(csv("\n\r\n"), none, "has no rows");
+    refuses(csv(""), none, "is empty");
+    refuses(csv("1,2\n1,1000000\n"), none, "the label of sample 1 is 1000000; classes");
+    refuses(put("a.csv", "1,2\0", 4), none, "has a zero byte");
+    refuses_as(SCANT_EUSAGE, csv("1,2\n"), (scant_data_opts){.labels = "y.npy"}, "y.npy",
+               "carries its own");
+}
+
+/* Cut anywhere it is read or refused; at a line's end it has the rows before. */
+static void a_cut_file_has_the_rows_before_or_is_refused(void **state) {
+    static const char text[] = "x,\"la\"\"bel\",label\n1,2,\"a\"\n3,4,\"b,b\"\r\n5,6,c\n";
+    scant_data *d;
+    (void)state;
+    for (size_t n = 0; n < sizeof text; n++) {
+        scant_status status = scant_data_open(ctx, put("a.csv", text, n), NULL, &d);
+        assert_true(status == SCANT_OK || status == SCANT_EINPUT);
+        if (n && text[n - 1] == '\n') assert_int_equal(status == SCANT_OK, n > 20);
+        scant_data_close(d);
+    }
+}
+
+static void a_program_with_a_comma_in_its_numbers_reads_the_same(void **state) {
+    (void)state;
+    if (!setlocale(LC_ALL, "de_DE.UTF-8")) skip();
+    scant_data *d = opened(csv("1.5,2.25,0\n"), none);
+    reads(d, 0, (float[]){1.5F, 2.25F});
+    scant_data_close(d);
+    assert_string_equal(localeconv()->decimal_point, ",");
+    setlocale(LC_ALL, "C");
+}
+
+static void packed_tables_are_read_and_memory_may_fail(void **state) {
+    static const char text[] = "x,label\n1,cat\n2,\"a \"\"dog\"\"\"\n3,bee\n";
+    (void)state;
+    buffer z = gzip(text, strlen(text)), x = xz(text, strlen(text));
+    const char *packed = put_buffer("b.csv.gz", &z), *tight = put_buffer("b.csv.xz", &x);
+    scant_data *d = opened(tight, none);
+    has_shape(d, 3, 1, 1, 1);
+    assert_string_equal(scant_data_class_name(d, 0), "a \"dog\"");
+    scant_data_close(d);
+    assert_true(torture(csv(text), none) >= 10);
+    assert_true(torture(packed, none) >= 10);
+    assert_true(torture(csv("1,2\n3,4\n"), (scant_data_opts){.regression = 1}) >= 4);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_column_is_the_label),
+        cmocka_unit_test(a_header_names_the_label),
+        cmocka_unit_test(words_are_classes_in_the_order_of_their_bytes),
+        cmocka_unit_test(quoted_line_ends_keep_lines_counted),
+        cmocka_unit_test(numbers_to_predict_are_any_numbers),
+        cmocka_unit_test(what_is_wrong_is_told_by_line_and_column),
+        cmocka_unit_test(a_cut_file_has_the_rows_before_or_is_refused),
+        cmocka_unit_test(a_program_with_a_comma_in_its_numbers_reads_the_same),
+        cmocka_unit_test(packed_tables_are_read_and_memory_may_fail),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
