@@ -390,9 +390,9 @@ static const struct {
                    {"tanh", NN_ACT_TANH, 0},   {"sigmoid", NN_ACT_SIGMOID, 0},
                    {"swish", NN_ACT_SWISH, 0}, {"relu6", NN_ACT_RELU6, 0}};
 
-static scant_status wrong(scant_ctx *ctx, const char *model, const char *what,
+static scant_status wrong(scant_ctx *ctx, const char *name, const char *what,
                           const char *given, const char *known) {
-    return scant__fail(ctx, SCANT_EUSAGE, "%s: %s is %s, not '%s'", model, what, known,
+    return scant__fail(ctx, SCANT_EUSAGE, "%s: %s is %s, not '%s'", name, what, known,
                        given);
 }
 
