@@ -86,6 +86,29 @@ static void job_run(job *j, unsigned threads) {
     job_work(j, 0);
     for (unsigned i = 1; i < started; i++) pthread_join(ids[i], NULL);
 }
+
+typedef struct share {
+    const scant_ctx *ctx;
+    void (*fn)(void *arg, size_t block);
+    void *arg;
+} share;
+
+static scant_status share_block(void *arg, size_t block, unsigned worker,
+                                scant__fault *fault) {
+    (void)worker, (void)fault;
+    const share *s = arg;
+    s->fn(s->arg, block);
+    return SCANT_OK;
+}
+
+void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size_t block),
+                 void *arg) {
+    scant_ctx quiet = {.threads = ctx->threads}; /* no callbacks: nothing stops it */
+    scant__parfor(&quiet, NULL, blocks, share_block, &(share){ctx, fn, arg});
+}
+
+int scant__threads_enter(const scant_ctx *ctx) { return (void)ctx, 0; }
+void scant__threads_leave(int before) { (void)before; }
 #else
 static void job_run(job *j, unsigned threads) {
 #pragma omp parallel num_threads((int)threads)
@@ -96,6 +119,30 @@ static void job_run(job *j, unsigned threads) {
         omp_set_num_threads(before);
     }
 }
+
+void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size_t block),
+                 void *arg) {
+    unsigned threads = ctx->threads < blocks ? ctx->threads : (unsigned)blocks;
+    if (threads <= 1) {
+        for (size_t i = 0; i < blocks; i++) fn(arg, i);
+        return;
+    }
+    atomic_size_t next = 0;
+#pragma omp parallel num_threads((int)threads)
+    for (;;) {
+        size_t block = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
+        if (block >= blocks) break;
+        fn(arg, block);
+    }
+}
+
+int scant__threads_enter(const scant_ctx *ctx) {
+    int before = omp_get_max_threads();
+    omp_set_num_threads((int)ctx->threads);
+    return before;
+}
+
+void scant__threads_leave(int before) { omp_set_num_threads(before); }
 #endif
 
 scant_status scant__parfor(scant_ctx *ctx, const char *phase, size_t blocks,

@@ -23,4 +23,14 @@ typedef scant_status (*scant__block_fn)(void *arg, size_t block, unsigned worker
 scant_status scant__parfor(scant_ctx *ctx, const char *phase, size_t blocks,
                            scant__block_fn fn, void *arg);
 
+/* Runs fn over 0..blocks-1 on ctx's threads to the end, without a word: for the inner
+ * loops of training, which cannot fail and are not left halfway. */
+void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size_t block),
+                 void *arg);
+
+/* Libraries that run OpenMP loops of their own take ctx's number of threads when this
+ * thread calls them between the two. leave() takes what enter() gave. */
+int scant__threads_enter(const scant_ctx *ctx);
+void scant__threads_leave(int before);
+
 #endif
