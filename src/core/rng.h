@@ -21,7 +21,11 @@ typedef enum scant__purpose {
     SCANT__RNG_KEEP,        /* whether they are kept */
     SCANT__RNG_ARM,         /* which arm a bandit plays */
     SCANT__RNG_POINTS,      /* coordinates of made-up samples */
-    SCANT__RNG_AUGMENT      /* flips and shifts of pictures */
+    SCANT__RNG_AUGMENT,     /* flips and shifts of pictures */
+    SCANT__RNG_WEIGHTS,     /* what a network starts with */
+    SCANT__RNG_DROPOUT,     /* which numbers are dropped */
+    SCANT__RNG_EPOCH,       /* the order of samples in an epoch */
+    SCANT__RNG_DRAW         /* samples drawn by weight */
 } scant__purpose;
 
 typedef struct scant__rng {

@@ -114,7 +114,8 @@ bool nn_backend_fuses(nn_kind kind, nn_act act) {
 
 scant_status nn_layout_plain(nn_backend *b, size_t ndim, const size_t *dims,
                              nn_layout **out) {
-    static const dnnl_format_tag_t tags[] = {dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd};
+    static const dnnl_format_tag_t tags[] = {dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd,
+                                             dnnl_abcde};
     dnnl_dims_t d;
     for (size_t i = 0; i < ndim; i++) d[i] = (dnnl_dim_t)dims[i];
     nn_layout *layout = *out = scant__alloc(b->ctx, 1, sizeof *layout);

@@ -54,7 +54,8 @@ static void apply_block(void *arg, size_t block) {
 
 void nn_apply(scant_ctx *ctx, nn_act act, float slope, const float *in, float *out,
               size_t n) {
-    run(ctx, apply_block, &(job){.act = act, .slope = slope, .a = in, .out = out, .n = n});
+    run(ctx, apply_block,
+        &(job){.act = act, .slope = slope, .a = in, .out = out, .n = n});
 }
 
 static void sum_block(void *arg, size_t block) {

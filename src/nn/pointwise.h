@@ -7,8 +7,8 @@
 #define SCANT_NN_POINTWISE_H
 
 #include "core/parfor.h"
-#include "nn/act.h"
 #include "core/rng.h"
+#include "nn/act.h"
 
 /* Whether the activation's derivative follows from its result alone and zero stays zero:
  * those below. */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cross-entropy by log-sum-exp in double: a batch has few logits, and the loss is what
+ * everything is steered by. Cost n*c exponentials.
+ */
+#include "nn/loss.h"
+
+#include <math.h>
+
+static double max_of(const float *z, size_t c, size_t *at) {
+    *at = 0;
+    for (size_t k = 1; k < c; k++)
+        if (z[k] > z[*at]) *at = k;
+    return (double)z[*at];
+}
+
+/* log sum exp(z) */
+static double log_sum(const float *z, size_t c, double top) {
+    double sum = 0;
+    for (size_t k = 0; k < c; k++) sum += exp((double)z[k] - top);
+    return top + log(sum);
+}
+
+static double cross_entropy(const nn_wanted *w, size_t i, size_t c, const float *z,
+                            double scale, float *d, size_t *best) {
+    double top = max_of(z, c, best), norm = log_sum(z, c, top), loss = 0;
+    if (w->labels)
+        loss = norm - (double)z[w->labels[i]];
+    else
+        for (size_t k = 0; k < c; k++)
+            loss += (double)w->soft[i * c + k] * (norm - (double)z[k]);
+    for (size_t k = 0; d && k < c; k++) {
+        double want = w->labels ? k == (size_t)w->labels[i] : (double)w->soft[i * c + k];
+        d[k] = (float)(scale * (exp((double)z[k] - norm) - want));
+    }
+    return loss;
+}
+
+/* The mean over the outputs of a sample, as torch has it. */
+static double squared_error(const float *target, size_t c, const float *z, double scale,
+                            float *d) {
+    double loss = 0;
+    for (size_t k = 0; k < c; k++) {
+        double off = (double)z[k] - (double)target[k];
+        loss += off * off / (double)c;
+        if (d) d[k] = (float)(scale * 2 * off / (double)c);
+    }
+    return loss;
+}
+
+nn_score nn_loss(const nn_wanted *w, size_t n, size_t c, const float *logits, float *d) {
+    nn_score score = {.finite = 1};
+    double divide = w->divide > 0 ? w->divide : (double)n;
+    for (size_t i = 0; i < n; i++) {
+        const float *z = logits + i * c;
+        float *di = d ? d + i * c : NULL;
+        double weight = w->weights ? (double)w->weights[i] : 1;
+        size_t best = 0;
+        for (size_t k = 0; k < c; k++) score.finite &= isfinite(z[k]) != 0;
+        double loss = w->targets
+                          ? squared_error(w->targets + i * c, c, z, weight / divide, di)
+                          : cross_entropy(w, i, c, z, weight / divide, di, &best);
+        score.loss += weight * loss / divide;
+        if (w->labels) score.correct += best == (size_t)w->labels[i];
+    }
+    return score;
+}
+
+void nn_softmax(size_t n, size_t c, const float *logits, float *probs) {
+    for (size_t i = 0; i < n; i++) {
+        size_t best;
+        const float *z = logits + i * c;
+        double norm = log_sum(z, c, max_of(z, c, &best));
+        for (size_t k = 0; k < c; k++) probs[i * c + k] = (float)exp((double)z[k] - norm);
+    }
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making and ending networks.
+ */
+#include "nn/network.h"
+
+#include "nn/models.h"
+
+scant_status scant_net_create(scant_ctx *ctx, const char *model,
+                              const scant_net_opts *opts, scant_net **out) {
+    *out = NULL;
+    scant_net *n = scant__zalloc(ctx, 1, sizeof *n);
+    if (!n) return SCANT_ENOMEM;
+    n->ctx = ctx;
+    scant_status s = nn_model_build(ctx, model, opts, &n->net);
+    if (s == SCANT_OK) s = nn_backend_open(ctx, &n->backend);
+    if (s == SCANT_OK)
+        s = nn_weights_create(n->net, n->backend, opts ? opts->seed : 0, &n->weights);
+    if (s != SCANT_OK) {
+        scant_net_destroy(n);
+        return s;
+    }
+    *out = n;
+    return SCANT_OK;
+}
+
+void scant_net_destroy(scant_net *n) {
+    if (!n) return;
+    for (int i = 0; i < NN_PLANS; i++) nn_plan_destroy(n->plans[i].plan);
+    nn_weights_destroy(n->weights);
+    nn_backend_close(n->backend);
+    nn_net_destroy(n->net);
+    scant__free(n->ctx, n);
+}
+
+size_t scant_net_parameters(const scant_net *n) { return n->net->n_trained; }
+
+void scant_net_shape(const scant_net *n, size_t shape[3]) {
+    nn_shape s = nn_net_input(n->net);
+    shape[0] = s.c;
+    shape[1] = s.h;
+    shape[2] = s.w;
+}
+
+size_t scant_net_classes(const scant_net *n) { return n->net->classes; }
+
+size_t scant_net_features(const scant_net *n) {
+    return nn_shape_size(n->net->nodes[n->net->features].shape);
+}
+
+scant_status nn_network_plan(scant_net *n, size_t batch, nn_mode mode, nn_plan **out) {
+    int oldest = 0;
+    for (int i = 0; i < NN_PLANS; i++) {
+        if (n->plans[i].plan && n->plans[i].mode == mode &&
+            nn_plan_batch(n->plans[i].plan) == batch) {
+            n->plans[i].used = ++n->clock;
+            *out = n->plans[i].plan;
+            return SCANT_OK;
+        }
+        if (n->plans[i].used < n->plans[oldest].used) oldest = i;
+    }
+    nn_plan_destroy(n->plans[oldest].plan);
+    n->plans[oldest].plan = NULL;
+    n->plans[oldest].used = 0;
+    TRY(nn_plan_create(n->weights, batch, mode, &n->plans[oldest].plan));
+    n->plans[oldest].mode = mode;
+    n->plans[oldest].used = ++n->clock;
+    *out = n->plans[oldest].plan;
+    return SCANT_OK;
+}

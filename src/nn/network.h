@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The handle: a network, its weights, and the plans made for it so far.
+ */
+#ifndef SCANT_NN_NETWORK_H
+#define SCANT_NN_NETWORK_H
+
+#include "nn/plan.h"
+
+enum { NN_PLANS = 6 }; /* kept; the one unused longest makes room */
+
+struct scant_net {
+    scant_ctx *ctx;
+    nn_net *net;
+    nn_backend *backend;
+    nn_weights *weights;
+    struct {
+        nn_plan *plan;
+        nn_mode mode;
+        uint64_t used;
+    } plans[NN_PLANS];
+    uint64_t clock;
+};
+
+/* The plan for batches of that size: one made before, or a new one. Borrowed from net;
+ * it stays while fewer than NN_PLANS others are asked for. */
+scant_status nn_network_plan(scant_net *net, size_t batch, nn_mode mode, nn_plan **out);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A network made ready to run on batches of one size: the list of steps, and one block of
+ * memory in which every tensor has its place, shared by those that are never needed at
+ * the same time. Made once; running allocates nothing.
+ */
+#ifndef SCANT_NN_PLAN_H
+#define SCANT_NN_PLAN_H
+
+#include "nn/weights.h"
+
+typedef enum nn_mode {
+    NN_PREDICT, /* forward; running statistics, no dropout */
+    NN_TRAIN,   /* forward and backward; the batch's statistics, dropout */
+    NN_TRACE    /* forward and backward as NN_PREDICT computes, each layer's input and the
+                 * gradient by its output kept (nn_plan_trace) */
+} nn_mode;
+
+typedef struct nn_plan nn_plan;
+
+/* Packs weights if that has not been done. On SCANT_OK *out is new: nn_plan_destroy()
+ * ends it, before weights. */
+scant_status nn_plan_create(nn_weights *weights, size_t batch, nn_mode mode,
+                            nn_plan **out);
+void nn_plan_destroy(nn_plan *plan); /* NULL is fine */
+
+size_t nn_plan_batch(const nn_plan *plan);
+size_t nn_plan_memory(const nn_plan *plan);   /* bytes of the block */
+float *nn_plan_input(nn_plan *plan);          /* batch x input: to be filled in */
+float *nn_plan_logits(nn_plan *plan);         /* batch x classes */
+float *nn_plan_d_logits(nn_plan *plan);       /* to be filled in before backward */
+const float *nn_plan_features(nn_plan *plan); /* batch x width; valid after forward */
+
+/* seed and step key what dropout draws. */
+scant_status nn_plan_forward(nn_plan *plan, uint64_t seed, uint64_t step);
+/* Sets weights->grads to the sums over the batch. */
+scant_status nn_plan_backward(nn_plan *plan);
+/* After a forward pass in NN_TRAIN: moves the running statistics towards the batch's. */
+void nn_plan_keep_statistics(nn_plan *plan, double momentum);
+
+/* After backward in NN_TRACE: a convolution's, dense or normalisation layer's input and
+ * the gradient by its output, both batch x planes in plain order. Borrowed: the next call
+ * overwrites them. */
+scant_status nn_plan_trace(nn_plan *plan, int node, const float **input,
+                           const float **d_output);
+
+/* Prints what runs where into text, a line a step: for people who look into speed. */
+void nn_plan_describe(const nn_plan *plan, char *text, size_t size);
+
+#endif

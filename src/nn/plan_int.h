@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside plans: plan.c writes the steps down, plan_memory.c gives tensors their places,
+ * plan_run.c runs.
+ */
+#ifndef SCANT_NN_PLAN_INT_H
+#define SCANT_NN_PLAN_INT_H
+
+#include "nn/plan.h"
+
+typedef struct nn_tensor {
+    const nn_layout *layout; /* borrowed */
+    size_t bytes;
+    size_t first, last; /* steps between which it holds something */
+    size_t at;          /* place in the block */
+    int waiting;        /* while gradients are planned: nodes yet to read it */
+} nn_tensor;
+
+typedef enum nn_step_kind {
+    NN_STEP_OP,
+    NN_STEP_APPLY,     /* c = act(a) */
+    NN_STEP_SUM,       /* c = act(a + b) */
+    NN_STEP_MASK,      /* c = b * act'(result a) */
+    NN_STEP_SCALE,     /* c = scale * a */
+    NN_STEP_DROP,      /* c = dropped a; b: which stayed */
+    NN_STEP_DROP_BACK, /* c = a where b stayed */
+} nn_step_kind;
+
+typedef struct nn_step {
+    nn_step_kind kind;
+    int node;
+    nn_op *op; /* of NN_STEP_OP */
+    nn_pass pass;
+    int slot[NN_SLOTS]; /* references (below); NN_NONE */
+    int a, b, c;        /* tensors of the other kinds */
+    nn_act act;
+    float slope, scale;
+} nn_step;
+
+/* A reference is a tensor (0 and up), or a parameter's values or gradients. */
+static inline int nn_ref_value(int param) { return -2 - 2 * param; }
+static inline int nn_ref_grad(int param) { return -3 - 2 * param; }
+static inline bool nn_ref_is_param(int ref) { return ref <= -2; }
+
+/* What a plan knows of a node. */
+typedef struct nn_place {
+    int owner;           /* the node that computes this one's output: itself, or the
+                          * one that does an activation as well */
+    int absorbed;        /* the activation node this one does as well; NN_NONE */
+    int uses;            /* nodes that read its output */
+    int value, grad;     /* tensors */
+    int src;             /* what its forward pass read */
+    int mean, var, work; /* of normalisation, pooling and dropout */
+    nn_op *op;
+    nn_layout *plain; /* of its output; made when asked for */
+    int trace[2];     /* input and gradient by output: tensors kept */
+    nn_op *unfold[2]; /* reorders of those to plain order, where they need it */
+} nn_place;
+
+struct nn_plan {
+    nn_weights *weights;
+    const nn_net *net;
+    scant_ctx *ctx;
+    size_t batch;
+    nn_mode mode;
+    scant__arena arena; /* holds what follows, but not what operations hold */
+    nn_step *steps;
+    size_t n_steps, room_steps, n_forward;
+    nn_tensor *tensors;
+    size_t n_tensors, room_tensors;
+    nn_place *places; /* a node each */
+    nn_op **reorders;
+    size_t n_reorders, room_reorders;
+    int scratch, input, logits, d_logits, features; /* tensors */
+    unsigned char *block;
+    size_t block_bytes;
+    float *copy[2]; /* what nn_plan_trace() hands out where it had to reorder */
+};
+
+/* Gives every tensor its place and the block its size. */
+scant_status nn_plan_place(nn_plan *plan);
+
+static inline float *nn_tensor_data(const nn_plan *plan, int tensor) {
+    return (float *)(void *)(plan->block + plan->tensors[tensor].at);
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Running a plan's steps.
+ */
+#include <stdio.h>
+
+#include "nn/plan_int.h"
+#include "nn/pointwise.h"
+
+static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64_t step) {
+    if (s->kind == NN_STEP_OP) return nn_op_run(s->op, s->pass);
+    size_t n = p->tensors[s->c].bytes / sizeof(float);
+    const float *a = nn_tensor_data(p, s->a);
+    float *c = nn_tensor_data(p, s->c);
+    switch (s->kind) {
+    case NN_STEP_APPLY:
+        nn_apply(p->ctx, s->act, s->slope, a, c, n);
+        break;
+    case NN_STEP_SUM:
+        nn_sum(p->ctx, s->act, s->slope, a, nn_tensor_data(p, s->b), c, n);
+        break;
+    case NN_STEP_MASK:
+        nn_mask(p->ctx, s->act, s->slope, a, nn_tensor_data(p, s->b), c, n);
+        break;
+    case NN_STEP_SCALE:
+        nn_scale(p->ctx, s->scale, a, c, n);
+        break;
+    case NN_STEP_DROP: {
+        /* a step's layer has 2^32 numbers to itself */
+        scant__rng rng = {seed, SCANT__RNG_DROPOUT};
+        uint64_t first = (step * p->net->n_nodes + (uint64_t)s->node) << 32;
+        nn_drop(p->ctx, &rng, first, s->scale, a, c,
+                (unsigned char *)nn_tensor_data(p, s->b), n);
+        break;
+    }
+    case NN_STEP_DROP_BACK:
+        nn_drop_back(p->ctx, s->scale, (unsigned char *)nn_tensor_data(p, s->b), a, c, n);
+        break;
+    default:
+        break;
+    }
+    return SCANT_OK;
+}
+
+static scant_status run(nn_plan *p, size_t from, size_t to, uint64_t seed,
+                        uint64_t step) {
+    scant_status status = SCANT_OK;
+    int threads = scant__threads_enter(p->ctx);
+    for (size_t i = from; i < to && status == SCANT_OK; i++)
+        status = run_step(p, &p->steps[i], seed, step);
+    scant__threads_leave(threads);
+    return status;
+}
+
+scant_status nn_plan_forward(nn_plan *p, uint64_t seed, uint64_t step) {
+    return run(p, 0, p->n_forward, seed, step);
+}
+
+scant_status nn_plan_backward(nn_plan *p) {
+    return run(p, p->n_forward, p->n_steps, 0, 0);
+}
+
+size_t nn_plan_batch(const nn_plan *p) { return p->batch; }
+size_t nn_plan_memory(const nn_plan *p) { return p->block_bytes; }
+float *nn_plan_input(nn_plan *p) { return nn_tensor_data(p, p->input); }
+float *nn_plan_logits(nn_plan *p) { return nn_tensor_data(p, p->logits); }
+float *nn_plan_d_logits(nn_plan *p) { return nn_tensor_data(p, p->d_logits); }
+const float *nn_plan_features(nn_plan *p) { return nn_tensor_data(p, p->features); }
+
+/* The running variance takes the unbiased one, as torch does. */
+void nn_plan_keep_statistics(nn_plan *p, double momentum) {
+    for (size_t i = 0; i < p->net->n_nodes; i++) {
+        const nn_node *node = &p->net->nodes[i];
+        if (node->kind != NN_NORM) continue;
+        nn_shape s = node->shape;
+        double n = (double)p->batch * (double)s.h * (double)s.w;
+        double unbiased = n > 1 ? n / (n - 1) : 1;
+        const float *mean = nn_tensor_data(p, p->places[i].mean);
+        const float *var = nn_tensor_data(p, p->places[i].var);
+        float *run_mean = nn_weights_at(p->weights, node->mean);
+        float *run_var = nn_weights_at(p->weights, node->var);
+        for (size_t c = 0; c < s.c; c++) {
+            double m = (double)run_mean[c], v = (double)run_var[c];
+            run_mean[c] = (float)(m + momentum * ((double)mean[c] - m));
+            run_var[c] = (float)(v + momentum * (unbiased * (double)var[c] - v));
+        }
+    }
+}
+
+scant_status nn_plan_trace(nn_plan *p, int node, const float **input,
+                           const float **d_output) {
+    const float **out[2] = {input, d_output};
+    for (int k = 0; k < 2; k++) {
+        nn_place *place = &p->places[node];
+        *out[k] = place->unfold[k] ? p->copy[k] : nn_tensor_data(p, place->trace[k]);
+        if (!place->unfold[k]) continue;
+        int threads = scant__threads_enter(p->ctx);
+        scant_status status = nn_op_run(place->unfold[k], NN_FORWARD);
+        scant__threads_leave(threads);
+        TRY(status);
+    }
+    return SCANT_OK;
+}
+
+static const char *const pass_names[] = {"forward", "by data", "by weights"};
+static const char *const kind_names[] = {[NN_STEP_OP] = "kernel",
+                                         [NN_STEP_APPLY] = "activation",
+                                         [NN_STEP_SUM] = "sum",
+                                         [NN_STEP_MASK] = "mask",
+                                         [NN_STEP_SCALE] = "scale",
+                                         [NN_STEP_DROP] = "dropout",
+                                         [NN_STEP_DROP_BACK] = "dropout back"};
+
+void nn_plan_describe(const nn_plan *p, char *text, size_t size) {
+    size_t at = 0;
+    if (size) *text = 0;
+    for (size_t i = 0; i < p->n_steps && at < size; i++) {
+        const nn_step *s = &p->steps[i];
+        const nn_node *node = &p->net->nodes[s->node];
+        bool op = s->kind == NN_STEP_OP;
+        int n = snprintf(text + at, size - at, "%3d %-24s %-12s %s %s\n", s->node,
+                         node->name, kind_names[s->kind], op ? pass_names[s->pass] : "",
+                         op ? nn_op_kernel(s->op, s->pass) : "");
+        if (n < 0) break;
+        at += (size_t)n;
+    }
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tensors start at multiples of 16 floats, so that kernels find them aligned.
+ */
+#include "nn/weights.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/rng.h"
+
+enum { ALIGN_FLOATS = 16 };
+
+/* A standard normal number: Box and Muller's, of two uniform ones. */
+static double normal(const scant__rng *rng, uint64_t index) {
+    double u = 1 - scant__rng_unit(rng, 2 * index); /* (0, 1] */
+    double v = scant__rng_unit(rng, 2 * index + 1);
+    return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * v);
+}
+
+static void draw(const nn_net *net, uint64_t seed, float *plain) {
+    scant__rng rng = {seed, SCANT__RNG_WEIGHTS};
+    for (size_t i = 0; i < net->n_params; i++) {
+        const nn_param *p = &net->params[i];
+        float *w = plain + p->offset;
+        bool output = p->node == (int)net->n_nodes - 1;
+        double deviation = sqrt((output ? 1.0 : 2.0) / (double)p->fan_in);
+        bool signs = net->nodes[p->node].frozen;
+        if (strcmp(net->model, "onehidden") == 0) deviation = 1;
+        for (size_t k = 0; k < p->count; k++) {
+            if (p->role == NN_WEIGHT && signs)
+                w[k] = scant__rng_unit(&rng, 2 * (p->offset + k)) < 0.5 ? -1 : 1;
+            else if (p->role == NN_WEIGHT)
+                w[k] = (float)(deviation * normal(&rng, p->offset + k));
+            else
+                w[k] = p->role == NN_GAMMA || p->role == NN_VAR ? 1 : 0;
+        }
+    }
+}
+
+scant_status nn_weights_create(const nn_net *net, nn_backend *backend, uint64_t seed,
+                               nn_weights **out) {
+    scant_ctx *ctx = net->ctx;
+    nn_weights *w = *out = scant__zalloc(ctx, 1, sizeof *w);
+    if (!w) return SCANT_ENOMEM;
+    *w = (nn_weights){.ctx = ctx, .net = net, .backend = backend};
+    w->slices = scant__zalloc(ctx, net->n_params, sizeof *w->slices);
+    w->plain = scant__alloc(ctx, net->n_floats, sizeof *w->plain);
+    if (!w->slices || !w->plain) {
+        nn_weights_destroy(w);
+        *out = NULL;
+        return SCANT_ENOMEM;
+    }
+    draw(net, seed, w->plain);
+    return SCANT_OK;
+}
+
+void nn_weights_destroy(nn_weights *w) {
+    if (!w) return;
+    if (w->slices)
+        for (size_t i = 0; i < w->net->n_params; i++)
+            nn_layout_destroy(w->backend, w->slices[i].layout);
+    scant__free(w->ctx, w->slices);
+    scant__free(w->ctx, w->values);
+    scant__free(w->ctx, w->grads);
+    scant__free(w->ctx, w->plain);
+    scant__free(w->ctx, w);
+}
+
+scant_status nn_weights_want(nn_weights *w, int param, const nn_layout *layout) {
+    if (w->packed || w->slices[param].layout) return SCANT_OK;
+    return nn_layout_copy(w->backend, layout, &w->slices[param].layout);
+}
+
+/* Runs one reorder of a parameter; plain and packed point at its own numbers. */
+static scant_status convert(nn_weights *w, size_t i, float *plain, float *packed,
+                            bool pack) {
+    const nn_param *p = &w->net->params[i];
+    const nn_slice *slice = &w->slices[i];
+    if (!slice->layout) {
+        if (pack)
+            memcpy(packed, plain, p->count * sizeof *plain);
+        else
+            memcpy(plain, packed, p->count * sizeof *plain);
+        return SCANT_OK;
+    }
+    size_t groups = w->net->nodes[p->node].groups, dims[5], ndim = 0;
+    nn_layout *flat = NULL;
+    nn_op *op = NULL;
+    if (groups > 1) dims[ndim++] = groups;
+    for (size_t k = 0; k < p->ndim; k++)
+        dims[ndim++] = k == 0 ? p->dims[0] / groups : p->dims[k];
+    scant_status s = nn_layout_plain(w->backend, ndim, dims, &flat);
+    if (s == SCANT_OK)
+        s = pack ? nn_op_reorder(w->backend, flat, slice->layout, &op)
+                 : nn_op_reorder(w->backend, slice->layout, flat, &op);
+    if (s == SCANT_OK) s = nn_op_bind(op, NN_FORWARD, NN_SRC, pack ? plain : packed);
+    if (s == SCANT_OK) s = nn_op_bind(op, NN_FORWARD, NN_DST, pack ? packed : plain);
+    void *scratch = NULL;
+    if (s == SCANT_OK && nn_op_scratch(op, NN_FORWARD)) {
+        scratch = scant__alloc(w->ctx, nn_op_scratch(op, NN_FORWARD), 1);
+        s = scratch ? nn_op_bind(op, NN_FORWARD, NN_SCRATCH, scratch) : SCANT_ENOMEM;
+    }
+    if (s == SCANT_OK) s = nn_op_run(op, NN_FORWARD);
+    nn_op_destroy(op);
+    nn_layout_destroy(w->backend, flat);
+    scant__free(w->ctx, scratch);
+    return s;
+}
+
+scant_status nn_weights_pack(nn_weights *w) {
+    if (w->packed) return SCANT_OK;
+    const nn_net *net = w->net;
+    size_t at = 0;
+    for (int trained = 1; trained >= 0; trained--) {
+        for (size_t i = 0; i < net->n_params; i++) {
+            const nn_param *p = &net->params[i];
+            nn_slice *slice = &w->slices[i];
+            if (p->trained != (trained == 1)) continue;
+            size_t floats = p->count;
+            if (slice->layout) floats = nn_layout_bytes(slice->layout) / sizeof(float);
+            floats = (floats + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
+            *slice = (nn_slice){slice->layout, at, floats};
+            at += floats;
+        }
+        if (trained) w->n_trained = at;
+    }
+    w->n_floats = at;
+    w->values = scant__zalloc(w->ctx, w->n_floats, sizeof *w->values);
+    w->grads = scant__zalloc(w->ctx, w->n_trained, sizeof *w->grads);
+    if (!w->values || !w->grads) return SCANT_ENOMEM;
+    TRY(nn_weights_repack(w, w->plain, false, w->values));
+    w->packed = true;
+    scant__free(w->ctx, w->plain);
+    w->plain = NULL;
+    return SCANT_OK;
+}
+
+/* What is read is not written: the casts below only join the two directions. */
+static scant_status convert_all(nn_weights *w, float *plain, float *packed, bool trained,
+                                bool pack) {
+    for (size_t i = 0; i < w->net->n_params; i++) {
+        const nn_param *p = &w->net->params[i];
+        if (trained && !p->trained) continue;
+        TRY(convert(w, i, plain + p->offset, packed + w->slices[i].at, pack));
+    }
+    return SCANT_OK;
+}
+
+scant_status nn_weights_unpack(nn_weights *w, const float *packed, bool trained,
+                               float *plain) {
+    return convert_all(w, plain, (float *)(uintptr_t)packed, trained, false);
+}
+
+scant_status nn_weights_repack(nn_weights *w, const float *plain, bool trained,
+                               float *packed) {
+    return convert_all(w, (float *)(uintptr_t)plain, packed, trained, true);
+}
+
+scant_status nn_weights_get(nn_weights *w, float *plain) {
+    if (w->packed) return nn_weights_unpack(w, w->values, false, plain);
+    memcpy(plain, w->plain, w->net->n_floats * sizeof *plain);
+    return SCANT_OK;
+}
+
+scant_status nn_weights_set(nn_weights *w, const float *plain) {
+    if (w->packed) return nn_weights_repack(w, plain, false, w->values);
+    memcpy(w->plain, plain, w->net->n_floats * sizeof *plain);
+    return SCANT_OK;
+}
