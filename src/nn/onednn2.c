@@ -403,8 +403,8 @@ static scant_status norm_create(nn_op *op) {
     learn(op, NN_BACK_DATA, NN_D_SRC, dnnl_query_diff_src_md, 0);
     learn(op, NN_BACK_DATA, NN_WORK, dnnl_query_workspace_md, 0);
     p = &op->passes[NN_BACK_DATA];
-    const nn_slot more[] = {NN_W, NN_STAT_MEAN, NN_STAT_VAR, NN_D_W, NN_D_B};
-    for (int i = 0; i < 5; i++) {
+    const nn_slot more[] = {NN_W, NN_B, NN_STAT_MEAN, NN_STAT_VAR, NN_D_W, NN_D_B};
+    for (int i = 0; i < 6; i++) {
         p->layout[more[i]].md = channels;
         p->has[more[i]] = true;
     }

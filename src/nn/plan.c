@@ -439,6 +439,7 @@ static scant_status back_unweighted(nn_plan *p, int i) {
     s.slot[NN_D_SRC] = d_src;
     if (node->kind == NN_NORM) {
         s.slot[NN_W] = nn_ref_value(node->weight);
+        s.slot[NN_B] = nn_ref_value(node->bias_at);
         s.slot[NN_STAT_MEAN] = place->mean;
         s.slot[NN_STAT_VAR] = place->var;
         s.slot[NN_D_W] = nn_ref_grad(node->weight);
