@@ -25,6 +25,15 @@ ACTIVATIONS = {
 }
 
 
+class Activation(nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.call = ACTIVATIONS[name]
+
+    def forward(self, x):
+        return self.call(x)
+
+
 class Model(nn.Module):
     """A network whose last layer is linear and called `head`."""
     head = "fc"
@@ -74,29 +83,28 @@ class Mlp(Model):
 
 
 class Fixed(nn.Module):
-    """A linear layer without bias whose weights, +1 and -1, are no parameters."""
+    """A layer without bias whose weights, +1 and -1, are no parameters; by 1/sqrt(inputs)."""
 
     def __init__(self, inputs, outputs):
         super().__init__()
         self.register_buffer("weight", torch.randint(0, 2, (outputs, inputs)) * 2.0 - 1.0)
 
     def forward(self, x):
-        return F.linear(x, self.weight)
+        return F.linear(x, self.weight) / math.sqrt(x.shape[1])
 
 
 class OneHidden(Model):
-    """f(x) = A act(W x) / sqrt(m); A is fixed. The division belongs to the embedding."""
+    """f(x) = A act(W x) / sqrt(m); A is fixed."""
     head = "out"
 
-    def __init__(self, channels, size, classes, width=256, activation="relu"):
+    def __init__(self, channels, size, classes, width=1024, activation="relu"):
         super().__init__()
         self.activation = ACTIVATIONS[activation]
         self.fc1 = nn.Linear(channels * size[0] * size[1], width, bias=False)
         self.out = Fixed(width, classes)
 
     def embed(self, x):
-        h = self.activation(self.fc1(x.flatten(1)))
-        return h / math.sqrt(h.shape[1])
+        return self.activation(self.fc1(x.flatten(1)))
 
 
 class Lenet(Model):
@@ -158,8 +166,8 @@ class Vgg(Model):
                 layers.append(nn.MaxPool2d(2))
                 continue
             layers.append(nn.Conv2d(channels, width, 3, padding=1))
-            if norm == "batch":
-                layers.append(nn.BatchNorm2d(width))
+            if norm != "none":  # a folded one leaves its number
+                layers.append(nn.BatchNorm2d(width) if norm == "batch" else nn.Identity())
             layers.append(nn.ReLU())
             channels = width
         self.features = nn.Sequential(*layers)
@@ -191,17 +199,22 @@ def vgg16(channels, size, classes, **options):
 
 # ---- residual networks ---------------------------------------------------------------------
 
+def maybe_norm(width, norm):
+    return nn.BatchNorm2d(width) if norm == "batch" else nn.Identity()
+
+
 class BasicBlock(nn.Module):
-    def __init__(self, before, width, stride):
+    def __init__(self, before, width, stride, norm):
         super().__init__()
-        self.conv1 = nn.Conv2d(before, width, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(width)
+        bias = norm != "batch"
+        self.conv1 = nn.Conv2d(before, width, 3, stride, 1, bias=bias)
+        self.bn1 = maybe_norm(width, norm)
+        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=bias)
+        self.bn2 = maybe_norm(width, norm)
         self.downsample = None
         if stride != 1 or before != width:
-            self.downsample = nn.Sequential(nn.Conv2d(before, width, 1, stride, bias=False),
-                                            nn.BatchNorm2d(width))
+            self.downsample = nn.Sequential(nn.Conv2d(before, width, 1, stride, bias=bias),
+                                            maybe_norm(width, norm))
 
     def forward(self, x):
         out = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
@@ -209,18 +222,17 @@ class BasicBlock(nn.Module):
 
 
 class Resnet18(Model):
-    def __init__(self, channels, size, classes, stem=None):
+    def __init__(self, channels, size, classes, stem=None, norm="batch"):
         super().__init__()
-        self.small = (stem or ("small" if max(size) <= 64 else "original")) == "small"
-        if self.small:
-            self.conv1 = nn.Conv2d(channels, 64, 3, 1, 1, bias=False)
-        else:
-            self.conv1 = nn.Conv2d(channels, 64, 7, 2, 3, bias=False)
-        self.bn1 = nn.BatchNorm2d(64)
+        self.small = (stem or ("small" if size[0] <= 64 else "original")) == "small"
+        kernel, stride, pad = (3, 1, 1) if self.small else (7, 2, 3)
+        self.conv1 = nn.Conv2d(channels, 64, kernel, stride, pad, bias=norm != "batch")
+        self.bn1 = maybe_norm(64, norm)
         before = 64
         for k, width in enumerate([64, 128, 256, 512], 1):
             self.add_module(f"layer{k}", nn.Sequential(
-                BasicBlock(before, width, 1 if k == 1 else 2), BasicBlock(width, width, 1)))
+                BasicBlock(before, width, 1 if k == 1 else 2, norm),
+                BasicBlock(width, width, 1, norm)))
             before = width
         self.fc = nn.Linear(512, classes)
 
@@ -276,24 +288,24 @@ class WideResnet(Model):
 
 # ---- MobileNetV2 ---------------------------------------------------------------------------
 
-def conv_norm(before, after, kernel, stride, groups, folded, active):
-    """Convolution and, unless it is folded into it, normalization, as a list."""
+def conv_norm(before, after, kernel, stride, groups, folded, activation):
+    """Convolution, unless it is folded into its weights and bias normalization, activation."""
     layers = [nn.Conv2d(before, after, kernel, stride, kernel // 2, groups=groups, bias=folded)]
     if not folded:
         layers.append(nn.BatchNorm2d(after))
-    if active:
-        layers.append(nn.ReLU6())
+    if activation:
+        layers.append(Activation(activation))
     return layers
 
 
 class Inverted(nn.Module):
-    def __init__(self, before, after, stride, expand, folded):
+    def __init__(self, before, after, stride, expand, folded, activation):
         super().__init__()
         wide, layers = before * expand, []
         if expand != 1:
-            layers.append(nn.Sequential(*conv_norm(before, wide, 1, 1, 1, folded, True)))
-        layers.append(nn.Sequential(*conv_norm(wide, wide, 3, stride, wide, folded, True)))
-        self.conv = nn.Sequential(*layers, *conv_norm(wide, after, 1, 1, 1, folded, False))
+            layers.append(nn.Sequential(*conv_norm(before, wide, 1, 1, 1, folded, activation)))
+        layers.append(nn.Sequential(*conv_norm(wide, wide, 3, stride, wide, folded, activation)))
+        self.conv = nn.Sequential(*layers, *conv_norm(wide, after, 1, 1, 1, folded, None))
         self.residual = stride == 1 and before == after
 
     def forward(self, x):
@@ -306,16 +318,18 @@ class MobilenetV2(Model):
         (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
         (6, 160, 3, 2), (6, 320, 1, 1)]
 
-    def __init__(self, channels, size, classes, norm="batch", dropout=0.2):
+    def __init__(self, channels, size, classes, norm="batch", activation="relu6",
+                 dropout=0.0):
         super().__init__()
-        folded = norm == "folded"
-        blocks = [nn.Sequential(*conv_norm(channels, 32, 3, 2, 1, folded, True))]
+        folded = norm != "batch"
+        blocks = [nn.Sequential(*conv_norm(channels, 32, 3, 2, 1, folded, activation))]
         before = 32
         for expand, after, count, stride in self.PLAN:
             for i in range(count):
-                blocks.append(Inverted(before, after, stride if i == 0 else 1, expand, folded))
+                blocks.append(Inverted(before, after, stride if i == 0 else 1, expand, folded,
+                                       activation))
                 before = after
-        blocks.append(nn.Sequential(*conv_norm(before, 1280, 1, 1, 1, folded, True)))
+        blocks.append(nn.Sequential(*conv_norm(before, 1280, 1, 1, 1, folded, activation)))
         self.features = nn.Sequential(*blocks)
         self.classifier = nn.Sequential(nn.Dropout(dropout), nn.Linear(1280, classes))
 

@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""parity.py [--program PROGRAM] [CASE]...: scant's gradients beside PyTorch's, whole and live.
+
+For each case and mode the weights go to PROGRAM (build/tests/nn_dump_gradients) in a file, with
+inputs and labels; the loss, the logits, the embedding, each gradient and each running statistic
+come back, and are compared with PyTorch's in float64: |a - b| <= 1e-4 |b| + 1e-7 for each tensor.
+Beside scant's worst distance, in units of that, stands that of PyTorch's own float32. Without
+a PROGRAM only the latter is shown. The exit status tells whether all are near enough.
+
+PROGRAM is called with MODEL OPTIONS MODE WEIGHTS INPUTS LABELS OUT: OPTIONS as in
+"norm=none,width=16" or "", WEIGHTS and OUT in the safetensors format, INPUTS and LABELS as .npy.
+OUT has loss, logits, embedding, grad.NAME and, of training, stat.NAME.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import torch
+
+import tensors
+from cases import CASES
+from evaluate import batch_of, compare, evaluate, modes, weights_of, worst
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def run(program, folder, case, weights, x, y, mode):
+    paths = [os.path.join(folder, name) for name in ("w.safetensors", "x.npy", "y.npy",
+                                                     "out.safetensors")]
+    tensors.write(paths[0], weights)
+    np.save(paths[1], x)
+    np.save(paths[2], y)
+    subprocess.run([program, case.model, case.options_text(), mode, *paths], check=True)
+    arrays, _ = tensors.read(paths[3])
+    # a scalar may come as a list of one
+    if "loss" in arrays:
+        arrays = {**arrays, "loss": arrays["loss"].reshape(())}
+    return arrays
+
+
+def main():
+    names = [case.name for case in CASES]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", default=os.path.join(ROOT, "build/tests/nn_dump_gradients"))
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(names))
+    given = parser.parse_args()
+    unknown = set(given.cases) - set(names)
+    if unknown:
+        parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+    with_program = os.path.exists(given.program)
+    if not with_program:
+        print(f"no {given.program}: PyTorch's float32 alone is compared with its float64")
+    print(f"{'case':20}{'mode':7}{'loss':>10}{'scant':>9}{'torch':>9}  scant's worst")
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        for case in [case for case in CASES if not given.cases or case.name in given.cases]:
+            weights, (x, y) = weights_of(case), batch_of(case)
+            for mode in modes(case):
+                exact = evaluate(case, weights, x, y, mode)
+                theirs = worst(compare(evaluate(case, weights, x, y, mode, torch.float32), exact))
+                name, ours = theirs
+                if with_program:
+                    start = time.perf_counter()
+                    name, ours = worst(compare(
+                        run(given.program, folder, case, weights, x, y, mode), exact))
+                    name += f" ({time.perf_counter() - start:.1f} s)"
+                print(f"{case.name:20}{mode:7}{float(exact['loss']):10.4f}"
+                      f"{ours if with_program else float('nan'):9.3f}{theirs[1]:9.3f}  {name}",
+                      flush=True)
+                failed |= not ours <= 1
+    sys.exit("some are too far from PyTorch's" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every model has the parameters and buffers PyTorch's has: the same names, the same
+ * shapes, no more. shapes.txt is written by make_golden.py.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "../support.h"
+
+#include "nn/models.h"
+
+enum { LINE = 300, DIMS = 4 };
+
+static scant_ctx *ctx;
+static nn_net *net;
+static char model[LINE]; /* the line that names it */
+static size_t listed, models;
+
+static int setup(void **state) {
+    (void)state;
+    ctx = ctx_threads(1);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    scant_ctx_destroy(ctx);
+    return 0;
+}
+
+/* KEY=VALUE,...; text is cut up. */
+static void read_options(char *text, scant_net_opts *opts) {
+    char *rest = text;
+    for (char *word; (word = strtok_r(rest, ",", &rest));) {
+        char *value = strchr(word, '=');
+        assert_non_null(value);
+        *value++ = 0;
+        if (strcmp(word, "norm") == 0)
+            opts->norm = value;
+        else if (strcmp(word, "head") == 0)
+            opts->head = value;
+        else if (strcmp(word, "stem") == 0)
+            opts->stem = value;
+        else if (strcmp(word, "width") == 0)
+            opts->width = strtoul(value, NULL, 10);
+        else if (strcmp(word, "depth") == 0)
+            opts->depth = strtoul(value, NULL, 10);
+        else
+            fail_msg("%s: an option this test does not know", word);
+    }
+}
+
+static void end_model(void) {
+    if (net && net->n_params != listed)
+        fail_msg("%s: %zu parameters, not %zu", model, net->n_params, listed);
+    nn_net_destroy(net);
+    net = NULL;
+    listed = 0;
+}
+
+/* "= MODEL C H W CLASSES OPTIONS" */
+static void begin_model(const char *line) {
+    char name[LINE] = "", options[LINE] = "";
+    scant_net_opts opts = {.classes = 0};
+    end_model();
+    snprintf(model, sizeof model, "%s", line);
+    int read = sscanf(line, "= %299s %zu %zu %zu %zu %299s", name, &opts.shape[0],
+                      &opts.shape[1], &opts.shape[2], &opts.classes, options);
+    assert_true(read >= 5);
+    read_options(options, &opts);
+    if (nn_model_build(ctx, name, &opts, &net) != SCANT_OK)
+        fail_msg("%s: %s", line, scant_ctx_errmsg(ctx));
+    models++;
+}
+
+/* "NAME DIMENSIONS" */
+static void check_parameter(const char *line) {
+    char name[LINE];
+    size_t dims[DIMS], count = 1;
+    int read = sscanf(line, "%299s %zu %zu %zu %zu", name, &dims[0], &dims[1], &dims[2],
+                      &dims[3]);
+    assert_true(read >= 2);
+    const nn_param *param = nn_net_find(net, name);
+    if (!param) fail_msg("%s: there is no %s", model, name);
+    bool same = param->ndim == (size_t)read - 1;
+    for (size_t i = 0; same && i < param->ndim; i++) {
+        same = param->dims[i] == dims[i];
+        count *= dims[i];
+    }
+    if (!same || param->count != count) fail_msg("%s: %s is no %s", model, name, line);
+    listed++;
+}
+
+static void parameters_are_named_and_shaped_as_in_pytorch(void **state) {
+    char line[LINE];
+    (void)state;
+    FILE *f = fopen(SCANT_GOLDEN "/shapes.txt", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        if (line[0] == '=')
+            begin_model(line);
+        else
+            check_parameter(line);
+    }
+    end_model();
+    fclose(f);
+    assert_true(models >= 20);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters_are_named_and_shaped_as_in_pytorch),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
