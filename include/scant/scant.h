@@ -239,6 +239,150 @@ SCANT_API void scant_net_shape(const scant_net *net, size_t shape[3]);
 SCANT_API size_t scant_net_classes(const scant_net *net);
 SCANT_API size_t scant_net_features(const scant_net *net); /* their width */
 
+/* Weights as a safetensors file: names and shapes as torch has them, and in the file's
+ * metadata what scant_net_open() needs. Whole or not at all. */
+SCANT_API scant_status scant_net_save(scant_net *net, const char *path);
+/* Takes weights from a file whose tensors have the network's names and shapes (of any
+ * float type). Where they differ nothing is taken and the text lists the first
+ * differences; with any_head the last layer may differ and is left as it is. */
+SCANT_API scant_status scant_net_load(scant_net *net, const char *path, int any_head);
+/* The network that a file of weights is of. model may be NULL where scant wrote the file;
+ * else opts says what the file cannot (the images' size). Classes, norm, stem and head
+ * follow from the file. */
+SCANT_API scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
+                                      const scant_net_opts *opts, scant_net **out);
+/* Weights drawn anew. */
+SCANT_API scant_status scant_net_reset(scant_net *net, uint64_t seed);
+
+/* What is taken off each channel of a picture (whose values are 0 to 1) and what the rest
+ * is divided by, before the network sees it: as many numbers as channels. Saved with the
+ * weights. A new network has none; training sets the data's own mean and deviation where
+ * nothing was said. */
+SCANT_API scant_status scant_net_set_scaling(scant_net *net, const float *mean,
+                                             const float *deviation);
+
+typedef enum scant_stop {
+    SCANT_STOP_EPOCHS = 1, /* as many epochs or steps as asked for */
+    SCANT_STOP_UNTIL,      /* the training accuracy asked for */
+    SCANT_STOP_PATIENCE,   /* no gain on the validation set */
+    SCANT_STOP_CANCELLED
+} scant_stop;
+
+/* Where training stands: handed to the callback after every step, and the result. */
+typedef struct scant_train_state {
+    size_t epoch, epochs;  /* the one under way or just ended, from 1; how many at most */
+    size_t step, steps;    /* done; how many at most */
+    int epoch_ended;       /* this step was its epoch's last */
+    double loss, accuracy; /* mean over the epoch so far */
+    double lr;             /* of the last step */
+    double valid_loss, valid_accuracy; /* of the last epoch; negative: none */
+    double seconds, samples_per_second;
+    scant_stop stopped; /* 0: going on */
+} scant_train_state;
+
+/* Zero is the default, which stands in brackets. */
+typedef struct scant_train_opts {
+    const size_t *rows; /* samples to train on (all that have a label) */
+    size_t n_rows;
+    const int32_t *labels;    /* theirs, in the order of rows (the data's own) */
+    const float *weights;     /* theirs: the loss of each is multiplied by its own (1) */
+    int draw;                 /* instead of that, samples are drawn with P ~ weights */
+    const scant_data *valid;  /* watched after every epoch (none) */
+    const size_t *valid_rows; /* of it (all) */
+    size_t n_valid_rows;
+    const char *optimizer; /* (sgd), adam */
+    double lr;             /* (0.01; adam 0.001) */
+    double momentum;       /* (0.9); negative: none */
+    int nesterov;
+    double weight_decay;    /* (0) */
+    int decay_weights_only; /* not on biases and normalisation */
+    const char *schedule;   /* (constant), cosine, step (a tenth at 1/2 and at 3/4),
+                             * fixmatch   (7 pi / 16) */
+    size_t warmup;          /* steps over which lr grows to its full (0) */
+    double clip;            /* norm of the gradient at most (0: any) */
+    double ema;          /* decay of an average of the weights, which the network has in
+                          * the end (0: none) */
+    size_t batch;        /* (128) */
+    size_t epochs;       /* (10) */
+    size_t steps;        /* instead of epochs */
+    double until;        /* training accuracy of an epoch that ends it (0: none) */
+    size_t patience;     /* epochs without gain on valid that end it (0: none) */
+    const char *loss;    /* (ce), mse */
+    const char *augment; /* (none), flip-crop, crop */
+    uint64_t seed;
+    const char *checkpoint; /* a file written every epoch and when cancelled (none) */
+    int resume;             /* go on from that file where it is there */
+    void *user;
+    void (*report)(void *user, const scant_train_state *state);
+} scant_train_opts;
+
+/* Trains net on data. Same seed, data and thread count: the same weights to the bit. A
+ * cancelled call returns SCANT_ECANCELLED with the weights of the last step in net and in
+ * the checkpoint. A loss that is not finite ends it with SCANT_EINPUT: net has the
+ * weights of the last epoch that went well. state (may be NULL) is set in any case. */
+SCANT_API scant_status scant_net_train(scant_net *net, const scant_data *data,
+                                       const scant_train_opts *opts,
+                                       scant_train_state *state);
+
+/* What a network says of samples: arrays of the caller, NULL where not wanted. */
+typedef struct scant_outputs {
+    float *features; /* n x scant_net_features() */
+    float *logits;   /* n x classes */
+    float *probs;    /* n x classes */
+} scant_outputs;
+
+/* rows: n samples of data, in any order; NULL: all (n is then their number). Evaluation
+ * mode: running statistics, no dropout. */
+SCANT_API scant_status scant_net_predict(scant_net *net, const scant_data *data,
+                                         const size_t *rows, size_t n,
+                                         const scant_outputs *outputs);
+
+typedef struct scant_evaluation {
+    size_t samples;
+    double loss;        /* cross-entropy; of numbers, mean squared error */
+    double accuracy;    /* 0 to 1 */
+    double calibration; /* expected calibration error, 15 bins (Guo et al., 2017) */
+    double temperature; /* that softmax(z / T) is best with, fitted to these samples */
+} scant_evaluation;
+
+SCANT_API scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
+                                          const size_t *rows, size_t n,
+                                          scant_evaluation *out);
+
+/* Gradients of single samples by the network's parameters, in evaluation mode. */
+typedef struct scant_gradient_opts {
+    int last_layer;         /* by the last layer's parameters alone, not by all */
+    const int32_t *labels;  /* of each sample, for its loss (the class predicted) */
+    const float *direction; /* of scant_net_parameters() numbers, for products;
+                             * last_layer: of that layer's alone */
+    size_t sketch;          /* numbers of a sketch */
+    int outputs;   /* sketch the outputs' Jacobian (classes x sketch a sample) and
+                    * not the loss's gradient */
+    uint64_t seed; /* of the sketch: equal for all that are to be compared */
+} scant_gradient_opts;
+
+/* Arrays of the caller, NULL where not wanted. */
+typedef struct scant_gradients {
+    double *norms;    /* n squared norms */
+    double *products; /* n inner products with the direction */
+    float *sketches;  /* n x sketch, or n x classes x sketch: inner products of sketches
+                       * are  those of gradients up to a relative 1/sqrt(sketch) */
+    float *sum;       /* the gradients' sum: as many numbers as direction has */
+} scant_gradients;
+
+SCANT_API scant_status scant_net_gradients(scant_net *net, const scant_data *data,
+                                           const size_t *rows, size_t n,
+                                           const scant_gradient_opts *opts,
+                                           const scant_gradients *out);
+
+/* The empirical neural tangent kernel between samples a (n rows of data) and b (m rows of
+ * other): <df_c(a)/dw, df_c'(b)/dw>. full: n x C by m x C, row a*C + c; else the mean
+ * over c = c', n x m. */
+SCANT_API scant_status scant_net_kernel(scant_net *net, const scant_data *data,
+                                        const size_t *rows, size_t n,
+                                        const scant_data *other, const size_t *other_rows,
+                                        size_t m, int last_layer, int full, double *out);
+
 /* ---- strategies -------------------------------------------------------------------- */
 
 /* What a model says of a pool of n rows. NULL: not given. Only what a strategy needs is
