@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any bytes as a CSV file, with classes and with numbers to predict.
+ */
+#include "fuzz_data_samples.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    memfile f = fuzz_put("a.csv", data, size);
+    fuzz_samples(fuzz_path, NULL);
+    fuzz_samples(fuzz_path, &(scant_data_opts){.regression = 1});
+    fuzz_take_away(&f);
+    return 0;
+}
