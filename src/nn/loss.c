@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include "linalg/minimum.h"
+
 static double max_of(const float *z, size_t c, size_t *at) {
     *at = 0;
     for (size_t k = 1; k < c; k++)
@@ -73,4 +75,41 @@ void nn_softmax(size_t n, size_t c, const float *logits, float *probs) {
         double norm = log_sum(z, c, max_of(z, c, &best));
         for (size_t k = 0; k < c; k++) probs[i * c + k] = (float)exp((double)z[k] - norm);
     }
+}
+
+double nn_confidence(const float *logits, size_t c) {
+    size_t best;
+    double top = max_of(logits, c, &best);
+    return exp(top - log_sum(logits, c, top));
+}
+
+typedef struct fit {
+    const float *logits;
+    const int32_t *labels;
+    size_t n, c;
+} fit;
+
+/* Of the mean loss by s = 1/T: E[z] - z_y, and the variance of z. */
+static scant_status slope_at(void *arg, double s, la_slope *out) {
+    const fit *f = arg;
+    *out = (la_slope){0};
+    for (size_t i = 0; i < f->n; i++) {
+        const float *z = f->logits + i * f->c;
+        size_t best;
+        double top = max_of(z, f->c, &best), total = 0, mean = 0, square = 0;
+        for (size_t k = 0; k < f->c; k++) {
+            double x = (double)z[k] - top, p = exp(s * x);
+            total += p, mean += p * x, square += p * x * x;
+        }
+        mean /= total;
+        out->first += mean - ((double)z[f->labels[i]] - top);
+        out->second += fmax(0, square / total - mean * mean);
+    }
+    return SCANT_OK;
+}
+
+double nn_temperature(const float *logits, const int32_t *labels, size_t n, size_t c) {
+    double s = 1;
+    la_convex_minimum(slope_at, &(fit){logits, labels, n, c}, 1e-2, 1e2, 1, &s);
+    return 1 / s;
 }

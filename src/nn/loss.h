@@ -31,4 +31,10 @@ nn_score nn_loss(const nn_wanted *wanted, size_t n, size_t c, const float *logit
 /* Rows of logits to probabilities, in place or not. */
 void nn_softmax(size_t n, size_t c, const float *logits, float *probs);
 
+/* The largest probability of a row of logits. */
+double nn_confidence(const float *logits, size_t c);
+/* The temperature T that makes softmax(z / T) likeliest to give the labels (Guo et al.,
+ * 2017), between 0.01 and 100. */
+double nn_temperature(const float *logits, const int32_t *labels, size_t n, size_t c);
+
 #endif

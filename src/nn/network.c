@@ -4,7 +4,23 @@
  */
 #include "nn/network.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "nn/models.h"
+
+/* The caller's words may go: the network keeps its own. */
+static void keep_options(scant_net *n, const scant_net_opts *opts) {
+    if (opts) n->opts = *opts;
+    const char **words[] = {&n->opts.activation, &n->opts.norm, &n->opts.stem,
+                            &n->opts.head};
+    for (int i = 0; i < 4; i++)
+        if (*words[i]) {
+            snprintf(n->words[i], sizeof n->words[i], "%s", *words[i]);
+            *words[i] = n->words[i];
+        }
+}
 
 scant_status scant_net_create(scant_ctx *ctx, const char *model,
                               const scant_net_opts *opts, scant_net **out) {
@@ -13,6 +29,7 @@ scant_status scant_net_create(scant_ctx *ctx, const char *model,
     if (!n) return SCANT_ENOMEM;
     n->ctx = ctx;
     scant_status s = nn_model_build(ctx, model, opts, &n->net);
+    if (s == SCANT_OK) keep_options(n, opts);
     if (s == SCANT_OK) s = nn_backend_open(ctx, &n->backend);
     if (s == SCANT_OK)
         s = nn_weights_create(n->net, n->backend, opts ? opts->seed : 0, &n->weights);
@@ -30,7 +47,39 @@ void scant_net_destroy(scant_net *n) {
     nn_weights_destroy(n->weights);
     nn_backend_close(n->backend);
     nn_net_destroy(n->net);
+    scant__free(n->ctx, n->mean);
+    scant__free(n->ctx, n->deviation);
     scant__free(n->ctx, n);
+}
+
+scant_status scant_net_reset(scant_net *n, uint64_t seed) {
+    float *plain = scant__alloc(n->ctx, n->net->n_floats, sizeof *plain);
+    if (!plain) return SCANT_ENOMEM;
+    nn_weights_draw(n->net, seed, plain);
+    scant_status s = nn_weights_set(n->weights, plain);
+    scant__free(n->ctx, plain);
+    return s;
+}
+
+scant_status scant_net_set_scaling(scant_net *n, const float *mean,
+                                   const float *deviation) {
+    size_t c = nn_net_input(n->net).c;
+    for (size_t i = 0; i < c; i++)
+        if (!isfinite(mean[i]) || !isfinite(deviation[i]) || deviation[i] <= 0)
+            return scant__fail(n->ctx, SCANT_EINPUT,
+                               "scaling of channel %zu: mean %g and deviation %g, of "
+                               "which the second must be positive",
+                               i, (double)mean[i], (double)deviation[i]);
+    if (!n->mean) n->mean = scant__alloc(n->ctx, c, sizeof *mean);
+    if (!n->deviation) n->deviation = scant__alloc(n->ctx, c, sizeof *deviation);
+    if (!n->mean || !n->deviation) {
+        scant__free(n->ctx, n->mean);
+        n->mean = NULL;
+        return SCANT_ENOMEM;
+    }
+    memcpy(n->mean, mean, c * sizeof *mean);
+    memcpy(n->deviation, deviation, c * sizeof *deviation);
+    return SCANT_OK;
 }
 
 size_t scant_net_parameters(const scant_net *n) { return n->net->n_trained; }

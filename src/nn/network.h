@@ -20,6 +20,9 @@ struct scant_net {
         uint64_t used;
     } plans[NN_PLANS];
     uint64_t clock;
+    float *mean, *deviation; /* a channel each, taken off and divided by; NULL: nothing */
+    scant_net_opts opts;     /* what it was made with; words point into words[] */
+    char words[4][16];
 };
 
 /* The plan for batches of that size: one made before, or a new one. Borrowed from net;

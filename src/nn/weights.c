@@ -18,7 +18,7 @@ static double normal(const scant__rng *rng, uint64_t index) {
     return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * v);
 }
 
-static void draw(const nn_net *net, uint64_t seed, float *plain) {
+void nn_weights_draw(const nn_net *net, uint64_t seed, float *plain) {
     scant__rng rng = {seed, SCANT__RNG_WEIGHTS};
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *p = &net->params[i];
@@ -51,7 +51,7 @@ scant_status nn_weights_create(const nn_net *net, nn_backend *backend, uint64_t 
         *out = NULL;
         return SCANT_ENOMEM;
     }
-    draw(net, seed, w->plain);
+    nn_weights_draw(net, seed, w->plain);
     return SCANT_OK;
 }
 

@@ -35,6 +35,9 @@ scant_status nn_weights_create(const nn_net *net, nn_backend *backend, uint64_t 
                                nn_weights **out);
 void nn_weights_destroy(nn_weights *weights); /* NULL is fine */
 
+/* Those starting weights, in plain order. */
+void nn_weights_draw(const nn_net *net, uint64_t seed, float *plain);
+
 /* Before packing: asks for a layout of a parameter. The first to ask wins. */
 scant_status nn_weights_want(nn_weights *weights, int param, const nn_layout *layout);
 scant_status nn_weights_pack(nn_weights *weights);

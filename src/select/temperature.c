@@ -13,23 +13,19 @@
 
 #include "core/parfor.h"
 #include "data/array.h"
+#include "linalg/minimum.h"
 #include "select/evidence.h"
 
 static const double LEAST = 1e-2, MOST = 1e2; /* bounds of s, and of T */
 
 enum { ROWS = 256 }; /* of a block */
 
-/* The loss' first two derivatives in s, sums over rows. */
-typedef struct slope {
-    double first, second;
-} slope;
-
 typedef struct fit {
     scant_ctx *ctx;
     const select_pool *pool;
     size_t k, blocks; /* rows to fit to */
     double s;         /* where slopes are taken */
-    slope *part;      /* of each block */
+    la_slope *part;   /* derivatives by s: sums over the rows of each block */
     double *rows;     /* C logits a worker */
 } fit;
 
@@ -40,7 +36,7 @@ static scant_status slope_of_block(void *arg, size_t block, unsigned worker,
     const select_pool *pool = f->pool;
     size_t c = pool->c, end = size_min((block + 1) * ROWS, f->k);
     double *row = f->rows + worker * c;
-    slope sum = {0};
+    la_slope sum = {0};
     for (size_t i = block * ROWS; i < end; i++) {
         int64_t at;
         scant__array_read_i64(pool->calibrate_on, i, 1, &at);
@@ -59,37 +55,15 @@ static scant_status slope_of_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-static scant_status slope_at(fit *f, double s, slope *out) {
+static scant_status slope_at(void *arg, double s, la_slope *out) {
+    fit *f = arg;
     f->s = s;
     TRY(scant__parfor(f->ctx, "fitting the temperature", f->blocks, slope_of_block, f));
-    *out = (slope){0};
+    *out = (la_slope){0};
     for (size_t i = 0; i < f->blocks; i++) {
         out->first += f->part[i].first;
         out->second += f->part[i].second;
     }
-    return SCANT_OK;
-}
-
-static scant_status solve(fit *f, double *out) {
-    enum { STEPS = 200 };
-    double low = LEAST, high = MOST, s = 1;
-    slope at;
-    *out = low;
-    TRY(slope_at(f, low, &at));
-    if (at.first >= 0) return SCANT_OK;
-    *out = high;
-    TRY(slope_at(f, high, &at));
-    if (at.first <= 0) return SCANT_OK;
-    for (int i = 0; i < STEPS; i++) {
-        TRY(slope_at(f, s, &at));
-        *(at.first > 0 ? &high : &low) = s;
-        double next = at.second > 0 ? s - at.first / at.second : low;
-        if (!(next > low && next < high)) next = (low + high) / 2;
-        double step = fabs(next - s);
-        s = next;
-        if (at.first == 0 || step < 1e-12 * s) break;
-    }
-    *out = s;
     return SCANT_OK;
 }
 
@@ -122,7 +96,7 @@ static size_t blocks_of(size_t k) { return k / ROWS + (k % ROWS != 0); }
 size_t select_temperature_memory(const select_pool *pool, unsigned threads) {
     if (!pool->calibrate_on) return 0;
     size_t parts =
-        size_mul(blocks_of(scant_array_shape(pool->calibrate_on)[0]), sizeof(slope));
+        size_mul(blocks_of(scant_array_shape(pool->calibrate_on)[0]), sizeof(la_slope));
     size_t rows = size_mul(size_mul(threads, pool->c), sizeof(double));
     return size_add(scant__alloc_cost(parts), scant__alloc_cost(rows));
 }
@@ -137,7 +111,7 @@ scant_status select_temperature_fit(scant__arena *arena, select_pool *pool) {
     f.part = scant__arena_alloc(arena, f.blocks, sizeof *f.part);
     f.rows = scant__arena_alloc(arena, size_mul(ctx->threads, pool->c), sizeof *f.rows);
     if (!f.part || !f.rows) return SCANT_ENOMEM;
-    TRY(solve(&f, &s));
+    TRY(la_convex_minimum(slope_at, &f, LEAST, MOST, 1, &s));
     pool->temperature = 1 / s;
     if (s == LEAST || s == MOST)
         scant__warn(ctx,

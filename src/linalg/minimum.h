@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The minimum of a convex function of one number.
+ */
+#ifndef SCANT_LINALG_MINIMUM_H
+#define SCANT_LINALG_MINIMUM_H
+
+#include "core/ctx.h"
+
+/* First and second derivative. */
+typedef struct la_slope {
+    double first, second;
+} la_slope;
+
+typedef scant_status (*la_slope_fn)(void *arg, double at, la_slope *out);
+
+/* Newton's steps from start within [low, high], bisection where one leaves the bracket
+ * that is left; an end of it where the function has its minimum there. Fails where fn
+ * does. */
+scant_status la_convex_minimum(la_slope_fn fn, void *arg, double low, double high,
+                               double start, double *out);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Samples on their way into a network: checked against its shape, read, scaled.
+ */
+#ifndef SCANT_NN_FEED_H
+#define SCANT_NN_FEED_H
+
+#include "data/samples.h"
+#include "nn/network.h"
+
+/* Whether data's samples are of the shape that net takes; rows of features may stand for
+ * planes of as many numbers. */
+scant_status nn_feed_check(scant_net *net, const scant_data *data);
+/* Whether rows (NULL: all; *n is then set) are samples of data. */
+scant_status nn_feed_rows_check(scant_ctx *ctx, const scant_data *data,
+                                const size_t *rows, size_t *n);
+
+/* One sample, by any thread. */
+scant_status nn_feed_row(const scant_net *net, const scant_data *data, size_t row,
+                         float *out, scant__fault *fault);
+/* n samples, in parallel, to out (n x width). */
+scant_status nn_feed_rows(scant_net *net, const scant_data *data, const size_t *rows,
+                          size_t n, float *out);
+
+/* How many threads to read ahead with: pictures in files are decoded, the rest is there.
+ */
+unsigned nn_feed_threads(const scant_net *net, const scant_data *data);
+
+/* Where the network has no scaling yet and data are pictures: the mean and deviation of
+ * each channel, over at most 10,000 samples spread evenly. */
+scant_status nn_feed_fit_scaling(scant_net *net, const scant_data *data);
+
+#endif
