@@ -28,7 +28,7 @@
 #include "data/source.h"
 #include "data/unpack.h"
 
-enum { MAX_CLASSES = 1000000, LONGEST_NUMBER = 400, SHOWN = 40 };
+enum { MAX_CLASSES = 1000000, LONGEST_NUMBER = 400, SHOWN = 40, TICK = 4096 };
 
 typedef struct cell {
     const char *text; /* not terminated; valid until the next one is read */
@@ -205,6 +205,13 @@ static scant_status read_number(const table *t, const cell *c, size_t column,
     return SCANT_OK;
 }
 
+/* Now and then: tells progress, asks for cancellation. */
+static scant_status tick(table *t, size_t row) {
+    if (row % TICK) return SCANT_OK;
+    return scant__tick(t->ctx, "reading", (size_t)(t->at - t->start),
+                       (size_t)(t->end - t->start));
+}
+
 /* ---- the first pass ---------------------------------------------------------------- */
 
 static scant_status read_first_row(table *t) {
@@ -236,6 +243,7 @@ static scant_status count_rows(table *t) {
     for (; next_row(t); t->rows++) {
         size_t line = t->line, cells = 0;
         cell c;
+        TRY(tick(t, t->rows));
         do {
             TRY(next_cell(t, &c));
             cells++;
@@ -284,6 +292,7 @@ static scant_status read_rows(table *t, bool regression) {
     for (cell c = {.last = !t->header}; !c.last;) TRY(next_cell(t, &c));
     for (size_t row = 0; row < t->rows; row++) {
         next_row(t);
+        TRY(tick(t, row));
         TRY(read_row(t, row, regression));
     }
     return SCANT_OK;
@@ -326,28 +335,27 @@ static scant_status set_classes(table *t) {
     return SCANT_OK;
 }
 
-/* Sorts labels, and keeps one of each as the classes' names. */
-static scant_status collect_words(table *t, scant__names *sorted) {
+/* One of each label, sorted, as the classes' names. */
+static scant_status collect_words(table *t) {
     scant_data *data = t->data;
-    for (size_t i = 0; i < t->rows; i++) {
-        const char *word = scant__names_get(&t->labels, i);
-        TRY(scant__names_add(t->ctx, sorted, word, strlen(word)));
+    scant__names sorted = t->labels; /* the same text in another order */
+    scant_status status = SCANT_OK;
+    sorted.at = scant__alloc(t->ctx, t->rows, sizeof *sorted.at);
+    if (!sorted.at) return SCANT_ENOMEM;
+    memcpy(sorted.at, t->labels.at, t->rows * sizeof *sorted.at);
+    scant__names_sort(&sorted);
+    for (size_t i = 0; i < t->rows && status == SCANT_OK; i++) {
+        const char *word = scant__names_get(&sorted, i);
+        if (i && strcmp(word, scant__names_get(&sorted, i - 1)) == 0) continue;
+        status = scant__names_add(t->ctx, &data->class_names, word, strlen(word));
     }
-    scant__names_sort(sorted);
-    for (size_t i = 0; i < t->rows; i++) {
-        const char *word = scant__names_get(sorted, i);
-        if (i && strcmp(word, scant__names_get(sorted, i - 1)) == 0) continue;
-        TRY(scant__names_add(t->ctx, &data->class_names, word, strlen(word)));
-    }
-    return SCANT_OK;
+    scant__free(t->ctx, sorted.at);
+    return status;
 }
 
 static scant_status set_words(table *t) {
     scant_data *data = t->data;
-    scant__names sorted = {0};
-    scant_status status = collect_words(t, &sorted);
-    scant__names_end(t->ctx, &sorted);
-    if (status != SCANT_OK) return status;
+    TRY(collect_words(t));
     data->classes = data->class_names.count;
     if (data->classes > MAX_CLASSES)
         return scant__fail(t->ctx, SCANT_EINPUT,

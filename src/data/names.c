@@ -39,29 +39,53 @@ const char *scant__names_get(const scant__names *names, size_t i) {
     return names->text + names->at[i];
 }
 
-/* Sifts item i down among the first n: a heap with the largest on top. */
-static void sift(scant__names *names, size_t i, size_t n) {
-    size_t moved = names->at[i];
-    for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && strcmp(scant__names_get(names, child),
-                                    scant__names_get(names, child + 1)) < 0)
-            child++;
-        if (strcmp(names->text + moved, scant__names_get(names, child)) >= 0) break;
-        names->at[i] = names->at[child];
+typedef struct range {
+    size_t low, n;
+    size_t depth; /* bytes that all of them share */
+} range;
+
+/* Splits a range by the byte at its depth: below, equal to and above that of a name in
+ * its middle. */
+static void split(scant__names *names, range r, range out[3]) {
+    const char *text = names->text + r.depth;
+    size_t *at = names->at, below = r.low, i = r.low, above = r.low + r.n;
+    unsigned char pivot = (unsigned char)text[at[r.low + r.n / 2]];
+    while (i < above) {
+        unsigned char byte = (unsigned char)text[at[i]];
+        size_t held = at[i];
+        if (byte < pivot) {
+            at[i++] = at[below];
+            at[below++] = held;
+        } else if (byte > pivot) {
+            at[i] = at[--above];
+            at[above] = held;
+        } else {
+            i++;
+        }
     }
-    names->at[i] = moved;
+    out[0] = (range){r.low, below - r.low, r.depth};
+    out[1] = (range){below, pivot ? above - below : 0, r.depth + 1}; /* 0: all ended */
+    out[2] = (range){above, r.low + r.n - above, r.depth};
 }
 
-/* A heap: qsort() takes no context, and its POSIX successor is too new. */
-void scant__names_sort(scant__names *names) {
-    size_t n = names->count;
-    for (size_t i = n / 2; i-- > 0;) sift(names, i, n);
-    for (; n > 1; n--) {
-        size_t last = names->at[n - 1];
-        names->at[n - 1] = names->at[0];
-        names->at[0] = last;
-        sift(names, 0, n - 1);
+/* Quicksort by one byte after the other (Bentley and Sedgewick, "Fast algorithms for
+ * sorting and searching strings", 1997). The largest part is gone on with, so the calls
+ * are no deeper than log2 n; a byte has 256 values, so no order of names is a bad one. */
+static void sort_range(scant__names *names, range r) {
+    while (r.n > 1) {
+        range parts[3];
+        size_t largest = 0;
+        split(names, r, parts);
+        for (size_t i = 1; i < 3; i++)
+            if (parts[i].n > parts[largest].n) largest = i;
+        for (size_t i = 0; i < 3; i++)
+            if (i != largest) sort_range(names, parts[i]);
+        r = parts[largest];
     }
+}
+
+void scant__names_sort(scant__names *names) {
+    sort_range(names, (range){0, names->count, 0});
 }
 
 size_t scant__names_find(const scant__names *names, const char *text) {

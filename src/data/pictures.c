@@ -173,6 +173,7 @@ static scant_status walk_folder(walk *w, const char *below, int32_t label, int d
         return scant__fail(ctx, SCANT_EINPUT,
                            "%s: %s is more than %d folders deep (a link to itself?)",
                            w->data->name, below, MAX_DEPTH);
+    TRY(scant__tick(ctx, NULL, 0, 0)); /* may a user have had enough? */
     char *path = scant__path_join(ctx, w->data->name, below);
     if (!path) return SCANT_ENOMEM;
     scant_status status = scant__folder_list(ctx, path, &files, &folders);

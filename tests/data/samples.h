@@ -111,6 +111,33 @@ static inline size_t torture(const char *spec, scant_data_opts opts) {
     }
 }
 
+/* Cancelled at each time it asks, opening ends with that and leaves nothing behind.
+ * Returns how often it asks. */
+static size_t cancel_after, cancel_asked;
+
+static inline int cancel_now(void *user) {
+    (void)user;
+    return cancel_asked++ == cancel_after;
+}
+
+static inline size_t cancels(const char *spec, scant_data_opts opts) {
+    size_t used = ctx->used;
+    ctx->opts.cancel = cancel_now;
+    for (cancel_after = 0;; cancel_after++) {
+        scant_data *data;
+        cancel_asked = 0;
+        scant_status status = scant_data_open(ctx, spec, &opts, &data);
+        scant_data_close(data);
+        assert_int_equal(ctx->used, used);
+        if (cancel_asked <= cancel_after) {
+            assert_int_equal(status, SCANT_OK);
+            ctx->opts.cancel = NULL;
+            return cancel_after;
+        }
+        assert_int_equal(status, SCANT_ECANCELLED);
+    }
+}
+
 /* ---- packed ------------------------------------------------------------------------ */
 
 static inline buffer gzip(const void *bytes, size_t size) {

@@ -147,6 +147,13 @@ static void packed_tables_are_read_and_memory_may_fail(void **state) {
     assert_true(torture(csv("1,2\n3,4\n"), (scant_data_opts){.regression = 1}) >= 4);
 }
 
+static void reading_can_be_cancelled(void **state) {
+    static char text[4 * 5000 + 1];
+    (void)state;
+    for (size_t i = 0; i < 5000; i++) memcpy(text + 4 * i, "1,0\n", 4);
+    assert_true(cancels(csv(text), none) >= 3); /* of 5000 rows, gone through twice */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_column_is_the_label),
@@ -158,6 +165,7 @@ int main(void) {
         cmocka_unit_test(a_cut_file_has_the_rows_before_or_is_refused),
         cmocka_unit_test(a_program_with_a_comma_in_its_numbers_reads_the_same),
         cmocka_unit_test(packed_tables_are_read_and_memory_may_fail),
+        cmocka_unit_test(reading_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

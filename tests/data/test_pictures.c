@@ -381,6 +381,15 @@ static void any_number_of_threads_reads_the_same(void **state) {
     free(out[1]);
 }
 
+static void walking_can_be_cancelled(void **state) {
+    (void)state;
+    assert_int_equal(mkdir(path_of("slow"), 0700), 0);
+    assert_int_equal(mkdir(path_of("slow/a"), 0700), 0);
+    assert_int_equal(mkdir(path_of("slow/b"), 0700), 0);
+    copy("rgb8.png", "slow/b/x.png");
+    assert_true(cancels(path_of("slow"), small) >= 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures_are_what_pil_makes_of_them),
@@ -397,6 +406,7 @@ int main(void) {
         cmocka_unit_test(a_picture_that_went_away_is_told_when_read),
         cmocka_unit_test(pictures_survive_failing_memory),
         cmocka_unit_test(any_number_of_threads_reads_the_same),
+        cmocka_unit_test(walking_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

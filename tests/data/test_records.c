@@ -222,6 +222,13 @@ static void published_sets_are_read(void **state) {
     }
 }
 
+static void unpacking_can_be_cancelled(void **state) {
+    buffer b = ten(0, 2), z = gzip(b.bytes, b.size), x = xz(b.bytes, b.size);
+    (void)state;
+    assert_true(cancels(put_buffer("c.bin.gz", &z), none) >= 1);
+    assert_true(cancels(put_buffer("c.bin.xz", &x), none) >= 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_planes_behind_a_label),
@@ -234,6 +241,7 @@ int main(void) {
         cmocka_unit_test(records_survive_failing_memory),
         cmocka_unit_test(a_bomb_ends_at_the_cap),
         cmocka_unit_test(published_sets_are_read),
+        cmocka_unit_test(unpacking_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
