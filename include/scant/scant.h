@@ -130,6 +130,10 @@ SCANT_API const char *scant_array_name(const scant_array *array); /* borrowed */
 SCANT_API scant_dtype scant_array_dtype(const scant_array *array);
 SCANT_API size_t scant_array_ndim(const scant_array *array);
 SCANT_API const size_t *scant_array_shape(const scant_array *array); /* borrowed */
+/* Elements first to first + count - 1, in C order, of an array of integers; a number that
+ * out cannot hold is an error. */
+SCANT_API scant_status scant_array_integers(scant_ctx *ctx, const scant_array *array,
+                                            size_t first, size_t count, int64_t *out);
 
 /* The array as the bytes of a .npy file. *bytes is new: scant_bytes_free() ends it. */
 SCANT_API scant_status scant_array_encode(scant_ctx *ctx, const scant_array *array,
@@ -140,6 +144,23 @@ SCANT_API void scant_bytes_free(scant_ctx *ctx, void *bytes); /* NULL is fine */
  * that is no regular file (a pipe, a device) is written straight. */
 SCANT_API scant_status scant_file_write(scant_ctx *ctx, const char *path,
                                         const void *bytes, size_t size);
+
+/* A .npy file that is written piece by piece, so that it need never be in memory whole.
+ * It appears when it is closed, as scant_file_write() lets one appear. */
+typedef struct scant_writer scant_writer;
+
+/* On SCANT_OK *out is a new file of that shape, without its elements:
+ * scant_writer_close() or scant_writer_abandon() ends it; else NULL. */
+SCANT_API scant_status scant_writer_open(scant_ctx *ctx, const char *path,
+                                         scant_dtype dtype, size_t ndim,
+                                         const size_t *shape, scant_writer **out);
+/* The next elements, native byte order, C order; no more in all than the shape has. */
+SCANT_API scant_status scant_writer_append(scant_writer *writer, const void *data,
+                                           size_t bytes);
+/* Puts the file in place, if all its elements have come and can be written; where not,
+ * what was at path stays. The writer is gone in any case. */
+SCANT_API scant_status scant_writer_close(scant_writer *writer);
+SCANT_API void scant_writer_abandon(scant_writer *writer); /* NULL is fine */
 
 /* The user's own names of rows: a text file with one a line, or a .npy (or .npz:KEY) of
  * strings, one-dimensional. Strings of .npy come out as UTF-8. */
@@ -186,6 +207,8 @@ SCANT_API const int32_t *scant_data_labels(const scant_data *data);
 SCANT_API const float *scant_data_targets(const scant_data *data);
 /* One more than the largest label, or what the data says of itself; 0: no labels. */
 SCANT_API size_t scant_data_classes(const scant_data *data);
+/* Whether it has a part to test with, which scant_data_opts.test opens. */
+SCANT_API int scant_data_has_test(const scant_data *data);
 /* What a class or a sample is called (a folder's, a file's name, below spec); NULL where
  * it has no name. Borrowed. */
 SCANT_API const char *scant_data_class_name(const scant_data *data, size_t label);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files written whole or not at all.
+ * Files written whole or not at all, at once or piece by piece.
  *
  * The bytes go to a temporary file in the same directory, onto the disk, and then take
  * the name's place by rename(), which is atomic. A symbolic link is followed, so that the
@@ -13,11 +13,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/mem.h"
@@ -52,14 +49,6 @@ static int write_all(int fd, const void *bytes, size_t size) {
     return 0;
 }
 
-/* 0 or errno. */
-static int write_pieces(int fd, const scant__piece *pieces, size_t count) {
-    int number = 0;
-    for (size_t i = 0; i < count && !number; i++)
-        number = write_all(fd, pieces[i].bytes, pieces[i].size);
-    return number;
-}
-
 /* 0 or errno. File systems without fsync are taken as they are. */
 static int sync_fd(int fd) {
     while (fsync(fd) != 0) {
@@ -67,17 +56,6 @@ static int sync_fd(int fd) {
         return errno == EINVAL || errno == ENOSYS || errno == ENOTSUP ? 0 : errno;
     }
     return 0;
-}
-
-static scant_status write_straight(scant_ctx *ctx, const char *path,
-                                   const scant__piece *pieces, size_t count) {
-    int fd, number;
-    do fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    while (fd < 0 && errno == EINTR); /* a pipe waits for its reader */
-    if (fd < 0) return cannot(ctx, path, "cannot be opened for writing", errno);
-    number = write_pieces(fd, pieces, count);
-    if (close(fd) != 0 && !number && errno != EINTR) number = errno;
-    return number ? cannot(ctx, path, "cannot be written", number) : SCANT_OK;
 }
 
 /* The length of path's directory part, slash included. */
@@ -129,57 +107,99 @@ static void sync_dir(const char *target) {
     close(fd);
 }
 
-/* old is what is at target, or NULL. */
-static scant_status replace(scant_ctx *ctx, const char *path, const char *target,
-                            const struct stat *old, const scant__piece *pieces,
-                            size_t count) {
-    char temp[PATH_MAX];
-    /* a new file's mode is the umask's; an old one's is set before it is in place */
-    int fd = open_temp(target, old ? 0600 : 0666, temp);
-    if (fd < 0) return cannot(ctx, path, "no file can be made beside it", errno);
-    int number = write_pieces(fd, pieces, count);
-    if (!number && old) {
-        /* the owner first: a change of it clears bits of the mode. Only root may change
-         * it. */
-        if (fchown(fd, old->st_uid, old->st_gid) != 0) errno = 0;
-        if (fchmod(fd, old->st_mode & 07777) != 0) number = errno;
-    }
-    if (!number) number = sync_fd(fd);
-    if (close(fd) != 0 && !number && errno != EINTR) number = errno;
-    if (!number && rename(temp, target) != 0) number = errno;
-    if (number) {
-        unlink(temp);
-        return cannot(ctx, path, "cannot be written", number);
-    }
-    sync_dir(target);
+/* Opens what is no regular file. */
+static scant_status open_straight(scant__outfile *out) {
+    do out->fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    while (out->fd < 0 && errno == EINTR); /* a pipe waits for its reader */
+    if (out->fd < 0)
+        return cannot(out->ctx, out->path, "cannot be opened for writing", errno);
+    out->straight = true;
     return SCANT_OK;
+}
+
+/* Where the file will be, behind links, in out->target; 0 or errno. */
+static int find_target(scant__outfile *out) {
+    struct stat same;
+    size_t length = strlen(out->path);
+    if (!length) return ENOENT;
+    if (length >= sizeof out->target) return ENAMETOOLONG;
+    memcpy(out->target, out->path, length + 1);
+    int number = follow_links(out->target);
+    if (number) return number;
+    if (out->target[strlen(out->target) - 1] == '/') return EISDIR;
+    if (!out->there) return 0;
+    if (faccessat(AT_FDCWD, out->path, W_OK, AT_EACCESS) != 0) return errno;
+    /* /proc/self/fd/N of a deleted file has no name to replace */
+    if (stat(out->target, &same) != 0 || same.st_ino != out->old.st_ino ||
+        same.st_dev != out->old.st_dev)
+        return ENOENT;
+    return 0;
+}
+
+scant_status scant__outfile_open(scant_ctx *ctx, const char *path, scant__outfile *out) {
+    out->ctx = ctx;
+    out->path = path;
+    out->fd = -1;
+    out->straight = false;
+    out->there = stat(path, &out->old) == 0;
+    if (!out->there && errno != ENOENT)
+        return cannot(ctx, path, "cannot be written", errno);
+    if (out->there && S_ISDIR(out->old.st_mode))
+        return cannot(ctx, path, "cannot be written", EISDIR);
+    if (out->there && !S_ISREG(out->old.st_mode)) return open_straight(out);
+    int number = find_target(out);
+    if (number) return cannot(ctx, path, "cannot be written", number);
+    /* a new file's mode is the umask's; an old one's is set before it is in place */
+    out->fd = open_temp(out->target, out->there ? 0600 : 0666, out->temp);
+    if (out->fd < 0) return cannot(ctx, path, "no file can be made beside it", errno);
+    return SCANT_OK;
+}
+
+scant_status scant__outfile_write(scant__outfile *out, const void *bytes, size_t size) {
+    int number = write_all(out->fd, bytes, size);
+    return number ? cannot(out->ctx, out->path, "cannot be written", number) : SCANT_OK;
+}
+
+/* The owner first: a change of it clears bits of the mode, and only root may. 0 or errno.
+ */
+static int keep_mode(const scant__outfile *out) {
+    if (!out->there) return 0;
+    if (fchown(out->fd, out->old.st_uid, out->old.st_gid) != 0) errno = 0;
+    return fchmod(out->fd, out->old.st_mode & 07777) != 0 ? errno : 0;
+}
+
+scant_status scant__outfile_commit(scant__outfile *out) {
+    int number = out->straight ? 0 : keep_mode(out);
+    if (!number && !out->straight) number = sync_fd(out->fd);
+    if (close(out->fd) != 0 && !number && errno != EINTR) number = errno;
+    out->fd = -1;
+    if (!number && !out->straight && rename(out->temp, out->target) != 0) number = errno;
+    if (number) {
+        if (!out->straight) unlink(out->temp);
+        return cannot(out->ctx, out->path, "cannot be written", number);
+    }
+    if (!out->straight) sync_dir(out->target);
+    return SCANT_OK;
+}
+
+void scant__outfile_abandon(scant__outfile *out) {
+    if (out->fd < 0) return;
+    close(out->fd);
+    out->fd = -1;
+    if (!out->straight) unlink(out->temp);
 }
 
 scant_status scant__file_write_pieces(scant_ctx *ctx, const char *path,
                                       const scant__piece *pieces, size_t count) {
-    struct stat old, same;
-    char target[PATH_MAX];
-    bool there = stat(path, &old) == 0;
-    if (!there && errno != ENOENT) return cannot(ctx, path, "cannot be written", errno);
-    if (there && S_ISDIR(old.st_mode))
-        return cannot(ctx, path, "cannot be written", EISDIR);
-    if (there && !S_ISREG(old.st_mode)) return write_straight(ctx, path, pieces, count);
-    size_t length = strlen(path);
-    if (!length) return cannot(ctx, path, "cannot be written", ENOENT);
-    if (length >= sizeof target)
-        return cannot(ctx, path, "cannot be written", ENAMETOOLONG);
-    memcpy(target, path, length + 1);
-    int number = follow_links(target);
-    if (!number && target[strlen(target) - 1] == '/') number = EISDIR;
-    if (!number && there) {
-        if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) number = errno;
-        /* /proc/self/fd/N of a deleted file has no name to replace */
-        if (!number && (stat(target, &same) != 0 || same.st_ino != old.st_ino ||
-                        same.st_dev != old.st_dev))
-            number = ENOENT;
+    scant__outfile out;
+    TRY(scant__outfile_open(ctx, path, &out));
+    for (size_t i = 0; i < count; i++) {
+        scant_status status = scant__outfile_write(&out, pieces[i].bytes, pieces[i].size);
+        if (status == SCANT_OK) continue;
+        scant__outfile_abandon(&out);
+        return status;
     }
-    if (number) return cannot(ctx, path, "cannot be written", number);
-    return replace(ctx, path, target, there ? &old : NULL, pieces, count);
+    return scant__outfile_commit(&out);
 }
 
 scant_status scant_file_write(scant_ctx *ctx, const char *path, const void *bytes,

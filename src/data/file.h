@@ -5,12 +5,35 @@
 #ifndef SCANT_DATA_FILE_H
 #define SCANT_DATA_FILE_H
 
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
 #include "core/ctx.h"
 
 enum { SCANT__ERRNO_TEXT = 128 };
 
 /* errno's text in the caller's buffer, as strerror() may not be called by two threads. */
 const char *scant__errno_text(int number, char out[SCANT__ERRNO_TEXT]);
+
+/* A file that is being written, piece by piece, and appears when it is committed. */
+typedef struct scant__outfile {
+    scant_ctx *ctx;
+    const char *path; /* the caller's, for messages */
+    int fd;
+    bool straight; /* no regular file: what is written is there at once */
+    bool there;    /* old is what it will replace */
+    struct stat old;
+    char target[PATH_MAX], temp[PATH_MAX];
+} scant__outfile;
+
+/* path must stay until the file is committed or abandoned, which every opened one must
+ * be. */
+scant_status scant__outfile_open(scant_ctx *ctx, const char *path, scant__outfile *out);
+scant_status scant__outfile_write(scant__outfile *out, const void *bytes, size_t size);
+/* Ends it, in place or (where that fails) not at all. */
+scant_status scant__outfile_commit(scant__outfile *out);
+void scant__outfile_abandon(scant__outfile *out);
 
 typedef struct scant__piece {
     const void *bytes;

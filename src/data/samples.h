@@ -24,8 +24,4 @@ scant_status scant__data_read(const scant_data *data, size_t row, float *out,
  */
 bool scant__data_pictures(const scant_data *data);
 
-/* Whether the data has a part to test with beside the one to train with, so that
- * scant_data_opts.test chooses; of other data the option is not looked at. */
-bool scant__data_parts(const scant_data *data);
-
 #endif

@@ -84,7 +84,7 @@ static void a_folder_of_them_has_two_parts(void **state) {
     put_buffer("set/train-labels-idx1-ubyte", &y);
     const char *folder = path_of("set");
     scant_data *d = opened(folder, none);
-    assert_true(scant__data_parts(d));
+    assert_true(scant_data_has_test(d));
     assert_string_equal(scant_data_name(d), folder);
     is_the_two(d, true);
     refuses(folder, (scant_data_opts){.test = 1}, "has no t10k-images-idx3-ubyte");

@@ -43,7 +43,7 @@ static void records_are_planes_behind_a_label(void **state) {
     (void)state;
     scant_data *d = opened(put_buffer("a.bin", &b), none);
     assert_int_equal(scant_data_classes(d), 10);
-    assert_false(scant__data_parts(d));
+    assert_false(scant_data_has_test(d));
     has_rows(d, 5, rows);
     has_rows(opened(put_buffer("a.bin.gz", &z), none), 5, rows);
     has_rows(opened(put_buffer("a.BIN.xz", &x), none), 5, rows);
@@ -135,7 +135,7 @@ static void a_folder_of_batches_is_read_in_order_of_names(void **state) {
     put("set/data.bin", "?", 1);
     const char *folder = path_of("set");
     scant_data *d = opened(folder, none);
-    assert_true(scant__data_parts(d));
+    assert_true(scant_data_has_test(d));
     has_rows(d, 6, (size_t[]){1, 2, 3, 4, 5, 6});
     refuses(folder, (scant_data_opts){.test = 1}, "has no test_batch.bin or test.bin");
     put_buffer("set/test_batch.bin", &t);

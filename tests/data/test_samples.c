@@ -17,7 +17,7 @@ static void rows_of_features_are_read_as_they_are(void **state) {
         opened(array("a.npy", NPY("<f4", "(2, 3)"), x, sizeof x), (scant_data_opts){0});
     has_shape(d, 2, 3, 1, 1);
     assert_false(scant__data_pictures(d));
-    assert_false(scant__data_parts(d));
+    assert_false(scant_data_has_test(d));
     assert_null(scant_data_labels(d));
     assert_null(scant_data_targets(d));
     assert_int_equal(scant_data_classes(d), 0);
@@ -205,7 +205,7 @@ static void moons_lie_on_two_half_circles(void **state) {
     scant_data *d = opened("moons", (scant_data_opts){.count = 2001, .seed = 7});
     has_shape(d, 2001, 2, 1, 1);
     assert_int_equal(scant_data_classes(d), 2);
-    assert_true(scant__data_parts(d));
+    assert_true(scant_data_has_test(d));
     read_points(d, p);
     const int32_t *y = scant_data_labels(d);
     for (size_t i = 0; i < 2001; i++) {

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * .npy files written piece by piece.
+ *
+ * The header promises a shape before the first element is there; so many bytes must come,
+ * no more and no fewer, before the file takes its name. Nothing is held back: a piece
+ * goes to the kernel as it comes, and pieces had better be large. After a piece that
+ * failed all others do, and the file never appears.
+ */
+#include <string.h>
+
+#include "core/mem.h"
+#include "data/dtype.h"
+#include "data/file.h"
+#include "data/npy.h"
+
+struct scant_writer {
+    scant__outfile file;
+    size_t promised, written; /* bytes of elements */
+    scant_status failed;
+    char path[];
+};
+
+static scant_status open_file(scant_ctx *ctx, scant_writer *w, const scant_array *array) {
+    unsigned char header[SCANT__NPY_HEADER];
+    size_t length = scant__npy_format(array, header);
+    TRY(scant__outfile_open(ctx, w->path, &w->file));
+    scant_status status = scant__outfile_write(&w->file, header, length);
+    if (status != SCANT_OK) scant__outfile_abandon(&w->file);
+    return status;
+}
+
+scant_status scant_writer_open(scant_ctx *ctx, const char *path, scant_dtype dtype,
+                               size_t ndim, const size_t *shape, scant_writer **out) {
+    size_t item = scant__dtype_size(dtype), length = strlen(path) + 1;
+    scant_array array = {.dtype = dtype, .item = item, .ndim = ndim};
+    *out = NULL;
+    if (!item)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: %d is no dtype", path, (int)dtype);
+    if (ndim > SCANT_MAX_DIMS)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: %zu dimensions are more than %d", path,
+                           ndim, SCANT_MAX_DIMS);
+    if (!scant__shape_count(ndim, shape, item, &array.count))
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: its shape is too large to address",
+                           path);
+    for (size_t i = 0; i < ndim; i++) array.shape[i] = shape[i];
+    scant_writer *w = scant__alloc(ctx, 1, sizeof *w + length);
+    if (!w) return SCANT_ENOMEM;
+    memcpy(w->path, path, length);
+    w->promised = array.count * item;
+    w->written = 0;
+    w->failed = SCANT_OK;
+    scant_status status = open_file(ctx, w, &array);
+    if (status == SCANT_OK)
+        *out = w;
+    else
+        scant__free(ctx, w);
+    return status;
+}
+
+scant_status scant_writer_append(scant_writer *w, const void *data, size_t bytes) {
+    if (bytes > w->promised - w->written)
+        w->failed = scant__fail(w->file.ctx, SCANT_EUSAGE,
+                                "%s: has room for %zu bytes of elements, not for %zu "
+                                "after %zu",
+                                w->path, w->promised, bytes, w->written);
+    if (w->failed != SCANT_OK) return w->failed;
+    w->failed = scant__outfile_write(&w->file, data, bytes);
+    if (w->failed == SCANT_OK) w->written += bytes;
+    return w->failed;
+}
+
+scant_status scant_writer_close(scant_writer *w) {
+    scant_ctx *ctx = w->file.ctx;
+    scant_status status = w->failed;
+    if (status == SCANT_OK && w->written < w->promised)
+        status = scant__fail(ctx, SCANT_EUSAGE,
+                             "%s: only %zu of %zu bytes of elements were written",
+                             w->path, w->written, w->promised);
+    if (status == SCANT_OK)
+        status = scant__outfile_commit(&w->file);
+    else
+        scant__outfile_abandon(&w->file);
+    scant__free(ctx, w);
+    return status;
+}
+
+void scant_writer_abandon(scant_writer *w) {
+    if (!w) return;
+    scant__outfile_abandon(&w->file);
+    scant__free(w->file.ctx, w);
+}
