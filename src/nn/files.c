@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Weights in safetensors files. Files of other programs fit where names and shapes do;
+ * what a network is made with (whether normalisation was folded, which stem and head) is
+ * found by trying: the variant that the file fits is the one.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/safetensors.h"
+#include "nn/models.h"
+#include "nn/network.h"
+
+/* ---- writing ---- */
+
+enum { META = 14, VALUE = 512 };
+
+typedef struct meta {
+    scant_setting items[META];
+    char values[META][VALUE];
+    size_t n;
+} meta;
+
+static void say(meta *m, const char *key, const char *value) {
+    char *room = m->values[m->n];
+    snprintf(room, VALUE, "%s", value);
+    m->items[m->n++] = (scant_setting){key, room};
+}
+
+static void say_number(meta *m, const char *key, double value) {
+    char text[40];
+    snprintf(text, sizeof text, "%.17g", value);
+    if (value != 0) say(m, key, text);
+}
+
+/* Numbers a channel; left out where they would not fit: of a picture they do. */
+static void say_numbers(meta *m, const char *key, const float *values, size_t n) {
+    char text[VALUE];
+    size_t at = 0;
+    for (size_t i = 0; i < n && at < sizeof text - 20; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%.9g", i ? "," : "",
+                               (double)values[i]);
+    if (at < sizeof text - 20) say(m, key, text);
+}
+
+static void describe(const scant_net *n, meta *m) {
+    nn_shape s = nn_net_input(n->net);
+    char shape[80];
+    snprintf(shape, sizeof shape, "%zu,%zu,%zu", s.c, s.h, s.w);
+    say(m, "scant.model", n->net->model);
+    say(m, "scant.shape", shape);
+    say_number(m, "scant.classes", (double)n->net->classes);
+    say_number(m, "scant.width", (double)n->opts.width);
+    say_number(m, "scant.depth", (double)n->opts.depth);
+    say_number(m, "scant.dropout", n->opts.dropout);
+    if (n->opts.activation) say(m, "scant.activation", n->opts.activation);
+    if (n->mean) say_numbers(m, "scant.mean", n->mean, s.c);
+    if (n->mean) say_numbers(m, "scant.deviation", n->deviation, s.c);
+}
+
+scant_status scant_net_save(scant_net *n, const char *path) {
+    const nn_net *net = n->net;
+    scant__arena arena;
+    scant__arena_init(&arena, n->ctx);
+    float *plain = scant__arena_alloc(&arena, net->n_floats, sizeof *plain);
+    scant__tensor *items = scant__arena_zalloc(&arena, net->n_params, sizeof *items);
+    meta *m = scant__arena_zalloc(&arena, 1, sizeof *m);
+    scant_status s =
+        plain && items && m ? nn_weights_get(n->weights, plain) : SCANT_ENOMEM;
+    if (s == SCANT_OK) {
+        for (size_t i = 0; i < net->n_params; i++) {
+            const nn_param *p = &net->params[i];
+            items[i] = (scant__tensor){.name = p->name,
+                                       .dtype = SCANT_F32,
+                                       .ndim = p->ndim,
+                                       .count = p->count,
+                                       .bytes = (unsigned char *)(plain + p->offset)};
+            memcpy(items[i].shape, p->dims, p->ndim * sizeof *p->dims);
+        }
+        describe(n, m);
+        s = scant__tensors_write(n->ctx, path, items, net->n_params, m->items, m->n);
+    }
+    scant__arena_end(&arena);
+    return s;
+}
+
+/* ---- what differs ---- */
+
+enum { DIFFERENCES = 6 }; /* told of */
+
+typedef struct differences {
+    char text[SCANT__ERR_SIZE / 2];
+    size_t at, n;
+} differences;
+
+static void differ(differences *d, const char *fmt, ...) SCANT__PRINTF(2, 3);
+
+static void differ(differences *d, const char *fmt, ...) {
+    va_list args;
+    if (d->n++ >= DIFFERENCES || d->at + 2 >= sizeof d->text) return;
+    va_start(args, fmt);
+    int n = vsnprintf(d->text + d->at, sizeof d->text - d->at, fmt, args);
+    va_end(args);
+    d->at = size_min(d->at + (n > 0 ? (size_t)n : 0), sizeof d->text - 1);
+}
+
+static void shape_text(char *out, size_t size, size_t ndim, const size_t *dims) {
+    size_t at = 0;
+    *out = 0;
+    for (size_t i = 0; i < ndim && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%zu", i ? "x" : "", dims[i]);
+}
+
+static bool same_shape(const nn_param *p, const scant__tensor *t) {
+    return p->ndim == t->ndim &&
+           memcmp(p->dims, t->shape, p->ndim * sizeof *p->dims) == 0;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t a = strlen(text), b = strlen(end);
+    return a >= b && strcmp(text + a - b, end) == 0;
+}
+
+/* any_head: the last node's parameters are not compared. */
+static void compare(const nn_net *net, const scant__tensors *file, bool any_head,
+                    differences *d) {
+    int head = (int)net->n_nodes - 1;
+    char has[64], wants[64];
+    for (size_t i = 0; i < net->n_params; i++) {
+        const nn_param *p = &net->params[i];
+        if (any_head && p->node == head) continue;
+        const scant__tensor *t = scant__tensors_find(file, p->name);
+        if (!t) {
+            differ(d, "; %s is missing", p->name);
+        } else if (!same_shape(p, t)) {
+            shape_text(has, sizeof has, t->ndim, t->shape);
+            shape_text(wants, sizeof wants, p->ndim, p->dims);
+            differ(d, "; %s is %s, not %s", p->name, has, wants);
+        }
+    }
+    size_t length = strlen(net->nodes[head].name);
+    for (size_t i = 0; i < scant__tensors_count(file); i++) {
+        const char *name = scant__tensors_get(file, i)->name;
+        bool counter = ends_with(name, "num_batches_tracked"); /* torch counts batches */
+        bool of_head = any_head && strncmp(name, net->nodes[head].name, length) == 0;
+        if (!counter && !of_head && !nn_net_find(net, name))
+            differ(d, "; %.60s is not the network's", name);
+    }
+}
+
+static scant_status refuse(scant_ctx *ctx, const char *path, const char *model,
+                           const differences *d) {
+    char more[48] = "";
+    if (d->n > DIFFERENCES)
+        snprintf(more, sizeof more, "; and %zu more", d->n - DIFFERENCES);
+    return scant__fail(ctx, SCANT_EINPUT, "%s does not fit %s: %s%s", path, model,
+                       d->text + 2, more); /* past the first "; " */
+}
+
+/* ---- reading ---- */
+
+static scant_status take(scant_net *n, const char *path, const scant__tensors *file,
+                         float *plain) {
+    for (size_t i = 0; i < n->net->n_params; i++) {
+        const nn_param *p = &n->net->params[i];
+        const scant__tensor *t = scant__tensors_find(file, p->name);
+        if (!t || !same_shape(p, t)) continue; /* the head's, and allowed to */
+        float *w = plain + p->offset;
+        scant__tensor_floats(t, w);
+        for (size_t k = 0; k < p->count; k++)
+            if (!isfinite(w[k]) || (p->role == NN_VAR && w[k] < 0))
+                return scant__fail(n->ctx, SCANT_EINPUT,
+                                   "%s: %s has %g at %zu, which is no weight", path,
+                                   p->name, (double)w[k], k);
+    }
+    return SCANT_OK;
+}
+
+static scant_status load(scant_net *n, const char *path, const scant__tensors *file,
+                         bool any_head) {
+    differences d = {.n = 0};
+    compare(n->net, file, any_head, &d);
+    if (d.n) return refuse(n->ctx, path, n->net->model, &d);
+    float *plain = scant__alloc(n->ctx, n->net->n_floats, sizeof *plain);
+    if (!plain) return SCANT_ENOMEM;
+    scant_status s = nn_weights_get(n->weights, plain);
+    if (s == SCANT_OK) s = take(n, path, file, plain);
+    if (s == SCANT_OK) s = nn_weights_set(n->weights, plain);
+    scant__free(n->ctx, plain);
+    return s;
+}
+
+/* "0.1,0.2": true where there are n numbers. */
+static bool read_numbers(const char *text, float *out, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        char *end;
+        out[i] = strtof(text, &end);
+        if (end == text || *end != (i + 1 < n ? ',' : 0)) return false;
+        text = end + 1;
+    }
+    return true;
+}
+
+/* The file's own scaling; of a file that another program wrote, what pretrained networks
+ * of photographs are trained with. */
+static scant_status load_scaling(scant_net *n, const scant__tensors *file) {
+    static const float mean[] = {.485f, .456f, .406f},
+                       deviation[] = {.229f, .224f, .225f};
+    const char *m = scant__tensors_meta(file, "scant.mean");
+    const char *d = scant__tensors_meta(file, "scant.deviation");
+    size_t c = nn_net_input(n->net).c;
+    if (m && d && c <= VALUE) {
+        float values[2][VALUE];
+        if (read_numbers(m, values[0], c) && read_numbers(d, values[1], c))
+            return scant_net_set_scaling(n, values[0], values[1]);
+    }
+    if (scant__tensors_meta(file, "scant.model") || c != 3) return SCANT_OK;
+    return scant_net_set_scaling(n, mean, deviation);
+}
+
+scant_status scant_net_load(scant_net *n, const char *path, int any_head) {
+    scant__tensors *file;
+    TRY(scant__tensors_open(n->ctx, path, &file));
+    scant_status s = load(n, path, file, any_head != 0);
+    if (s == SCANT_OK) s = load_scaling(n, file);
+    scant__tensors_close(file);
+    return s;
+}
+
+/* ---- which network a file is of ---- */
+
+static size_t meta_size(const scant__tensors *file, const char *key, size_t otherwise) {
+    const char *text = scant__tensors_meta(file, key);
+    char *end;
+    if (!text) return otherwise;
+    double value = strtod(text, &end);
+    return *end == 0 && value >= 1 && value < 1e9 ? (size_t)value : otherwise;
+}
+
+/* opts as far as the file's metadata says; words point into the file. */
+static scant_net_opts recall(const scant__tensors *file, const scant_net_opts *given) {
+    scant_net_opts o = given ? *given : (scant_net_opts){0};
+    const char *shape = scant__tensors_meta(file, "scant.shape");
+    const char *dropout = scant__tensors_meta(file, "scant.dropout");
+    float sides[3];
+    if (!o.shape[0] && shape && read_numbers(shape, sides, 3))
+        for (int i = 0; i < 3; i++)
+            o.shape[i] = sides[i] >= 1 && sides[i] < 1e9f ? (size_t)sides[i] : 1;
+    if (!o.width) o.width = meta_size(file, "scant.width", 0);
+    if (!o.depth) o.depth = meta_size(file, "scant.depth", 0);
+    if (!o.activation) o.activation = scant__tensors_meta(file, "scant.activation");
+    if (o.dropout == 0 && dropout) o.dropout = strtod(dropout, NULL);
+    if (!(o.dropout >= 0 && o.dropout < 1)) o.dropout = 0;
+    return o;
+}
+
+/* Classes: rows of the last layer's weights. */
+static void count_classes(scant_ctx *ctx, const char *model, const scant__tensors *file,
+                          scant_net_opts *o) {
+    nn_net *net;
+    if (nn_model_build(ctx, model, o, &net) != SCANT_OK) return;
+    char name[NN_NAME + 16];
+    snprintf(name, sizeof name, "%s.weight", net->nodes[net->n_nodes - 1].name);
+    const scant__tensor *t = scant__tensors_find(file, name);
+    if (t && t->ndim == 2 && t->shape[0]) o->classes = t->shape[0];
+    nn_net_destroy(net);
+}
+
+/* Tries one variant: keeps it in *best where fewer things differ than before. */
+static void try_variant(scant_ctx *ctx, const char *model, const scant__tensors *file,
+                        scant_net_opts o, scant_net_opts *best, differences *least) {
+    nn_net *net;
+    count_classes(ctx, model, file, &o);
+    if (nn_model_build(ctx, model, &o, &net) != SCANT_OK) return;
+    differences d = {.n = 0};
+    compare(net, file, false, &d);
+    nn_net_destroy(net);
+    if (d.n >= least->n) return;
+    *least = d;
+    *best = o;
+}
+
+static scant_status find_variant(scant_ctx *ctx, const char *path, const char *model,
+                                 const scant__tensors *file, scant_net_opts *o) {
+    static const char *const norms[] = {NULL, "folded", "none"};
+    static const char *const stems[] = {NULL, "small", "original"};
+    static const char *const heads[] = {NULL, "full"};
+    differences least = {.n = SIZE_MAX};
+    scant_net_opts best = *o;
+    nn_net *net;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            for (int k = 0; k < 2; k++) {
+                scant_net_opts variant = *o;
+                if (!o->norm) variant.norm = norms[i];
+                if (!o->stem) variant.stem = stems[j];
+                if (!o->head) variant.head = heads[k];
+                try_variant(ctx, model, file, variant, &best, &least);
+            }
+    if (least.n == SIZE_MAX) { /* none could be built: say why */
+        TRY(nn_model_build(ctx, model, o, &net));
+        nn_net_destroy(net);
+    }
+    if (least.n) return refuse(ctx, path, model, &least);
+    *o = best;
+    return SCANT_OK;
+}
+
+scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
+                            const scant_net_opts *opts, scant_net **out) {
+    *out = NULL;
+    scant__tensors *file;
+    TRY(scant__tensors_open(ctx, path, &file));
+    const char *written = scant__tensors_meta(file, "scant.model");
+    scant_net_opts o = recall(file, opts);
+    scant_status s = SCANT_OK;
+    if (!model) model = written;
+    if (!model)
+        s = scant__fail(ctx, SCANT_EUSAGE,
+                        "%s does not say which model it is of: name one (`scant models` "
+                        "lists them)",
+                        path);
+    if (s == SCANT_OK) s = find_variant(ctx, path, model, file, &o);
+    if (s == SCANT_OK) s = scant_net_create(ctx, model, &o, out);
+    if (s == SCANT_OK) s = load(*out, path, file, false);
+    if (s == SCANT_OK) s = load_scaling(*out, file);
+    if (s != SCANT_OK) {
+        scant_net_destroy(*out);
+        *out = NULL;
+    }
+    scant__tensors_close(file);
+    return s;
+}

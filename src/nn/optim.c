@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bound by memory: each vector is read and written once a step, in blocks shared among
+ * threads.
+ */
+#include "nn/optim.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 1 << 14, SUMS = 64 };
+
+typedef struct job {
+    const nn_optim_opts *o;
+    size_t step, n;
+    float lr, scale;           /* scale: of the gradient, to clip it */
+    float first_by, second_by; /* Adam's corrections */
+    float *w, *m, *v;
+    const float *g;
+    const nn_span *decays;
+    size_t n_decays;
+    double *sums;
+    size_t blocks;
+} job;
+
+/* Weights from..to share whether they decay. */
+static void sgd(const job *j, size_t from, size_t to, float decay) {
+    float mu = (float)j->o->momentum, lr = j->lr, scale = j->scale;
+    float *restrict w = j->w, *restrict m = j->m;
+    const float *restrict g = j->g;
+    if (!m) {
+        for (size_t i = from; i < to; i++) w[i] -= lr * (scale * g[i] + decay * w[i]);
+    } else if (j->o->nesterov) {
+        for (size_t i = from; i < to; i++) {
+            float d = scale * g[i] + decay * w[i];
+            m[i] = mu * m[i] + d;
+            w[i] -= lr * (d + mu * m[i]);
+        }
+    } else {
+        for (size_t i = from; i < to; i++) {
+            m[i] = mu * m[i] + (scale * g[i] + decay * w[i]);
+            w[i] -= lr * m[i];
+        }
+    }
+}
+
+static void adam(const job *j, size_t from, size_t to, float decay) {
+    float b1 = (float)j->o->momentum, b2 = (float)(j->o->beta2 > 0 ? j->o->beta2 : 0.999);
+    float eps = (float)(j->o->epsilon > 0 ? j->o->epsilon : 1e-8);
+    float lr = j->lr * j->first_by, by = j->second_by, scale = j->scale;
+    float *restrict w = j->w, *restrict m = j->m, *restrict v = j->v;
+    const float *restrict g = j->g;
+    for (size_t i = from; i < to; i++) {
+        float d = scale * g[i] + decay * w[i];
+        m[i] = b1 * m[i] + (1 - b1) * d;
+        v[i] = b2 * v[i] + (1 - b2) * d * d;
+        w[i] -= lr * m[i] / (sqrtf(v[i]) * by + eps);
+    }
+}
+
+static void part(const job *j, size_t from, size_t to, float decay) {
+    if (from >= to) return;
+    if (j->o->kind == NN_ADAM)
+        adam(j, from, to, decay);
+    else
+        sgd(j, from, to, decay);
+}
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static void step_block(void *arg, size_t block) {
+    const job *j = arg;
+    size_t at = block * BLOCK, end = least(at + BLOCK, j->n);
+    for (size_t i = 0; i < j->n_decays && at < end; i++) {
+        nn_span d = j->decays[i];
+        if (d.to <= at) continue;
+        if (d.from >= end) break;
+        part(j, at, d.from, 0); /* before the span */
+        if (d.from > at) at = d.from;
+        part(j, at, least(d.to, end), (float)j->o->weight_decay);
+        at = least(d.to, end);
+    }
+    part(j, at, end, 0);
+}
+
+/* Blocks of the sum are as many for any thread count. */
+static void norm_block(void *arg, size_t block) {
+    const job *j = arg;
+    size_t each = (j->n + SUMS - 1) / SUMS;
+    double sum = 0;
+    for (size_t i = block * each; i < least((block + 1) * each, j->n); i++)
+        sum += (double)j->g[i] * (double)j->g[i];
+    j->sums[block] = sum;
+}
+
+static float clipping(const scant_ctx *ctx, const nn_optim_opts *o, const float *g,
+                      size_t n) {
+    if (!(o->clip > 0)) return 1;
+    double sums[SUMS], total = 0;
+    scant__loop(ctx, SUMS, norm_block, &(job){.n = n, .g = g, .sums = sums});
+    for (int i = 0; i < SUMS; i++) total += sums[i];
+    double norm = sqrt(total);
+    return norm > o->clip ? (float)(o->clip / norm) : 1;
+}
+
+void nn_optim_step(const scant_ctx *ctx, const nn_optim_opts *o, size_t step, double lr,
+                   size_t n, float *w, const float *g, float *m, float *v,
+                   const nn_span *decays, size_t n_decays) {
+    double b1 = o->momentum, b2 = o->beta2 > 0 ? o->beta2 : 0.999;
+    job j = {.o = o,
+             .step = step,
+             .n = n,
+             .lr = (float)lr,
+             .scale = clipping(ctx, o, g, n),
+             .first_by = (float)(1 / (1 - pow(b1, (double)step))),
+             .second_by = (float)(1 / sqrt(1 - pow(b2, (double)step))),
+             .w = w,
+             .m = m,
+             .v = v,
+             .g = g,
+             .decays = o->weight_decay > 0 ? decays : NULL,
+             .n_decays = o->weight_decay > 0 ? n_decays : 0};
+    scant__loop(ctx, (n + BLOCK - 1) / BLOCK, step_block, &j);
+}
+
+static void average_block(void *arg, size_t block) {
+    const job *j = arg;
+    float keep = j->lr, add = j->scale;
+    for (size_t i = block * BLOCK; i < least((block + 1) * BLOCK, j->n); i++)
+        j->m[i] = keep * j->m[i] + add * j->g[i];
+}
+
+void nn_optim_average(const scant_ctx *ctx, double decay, size_t n, const float *w,
+                      float *average) {
+    scant__loop(ctx, (n + BLOCK - 1) / BLOCK, average_block,
+                &(job){.n = n,
+                       .g = w,
+                       .m = average,
+                       .lr = (float)decay,
+                       .scale = (float)(1 - decay)});
+}
+
+/* ---- schedules ---- */
+
+bool nn_schedule_find(const char *name, nn_schedule_kind *out) {
+    static const char *const names[] = {[NN_CONSTANT] = "constant",
+                                        [NN_COSINE] = "cosine",
+                                        [NN_STEPS] = "step",
+                                        [NN_FIXMATCH] = "fixmatch"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(names[i], name) == 0) {
+            *out = (nn_schedule_kind)i;
+            return true;
+        }
+    return false;
+}
+
+double nn_schedule(nn_schedule_kind kind, size_t step, size_t total, size_t warmup) {
+    const double pi = 3.14159265358979323846;
+    double at = total ? (double)step / (double)total : 0;
+    double factor = 1;
+    if (kind == NN_COSINE) factor = (1 + cos(pi * at)) / 2;
+    if (kind == NN_STEPS) factor = at < 0.5 ? 1 : at < 0.75 ? 0.1 : 0.01;
+    if (kind == NN_FIXMATCH) factor = cos(7 * pi * at / 16);
+    if (step < warmup) factor *= (double)(step + 1) / (double)warmup;
+    return factor;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Training: forward, loss, backward, update; epoch after epoch until an end is reached.
+ *
+ * Everything is allocated before the first step: what runs after it allocates nothing (an
+ * evaluation on validation samples at an epoch's end and the checkpoint do). The loss of
+ * every step is looked at: one that is not finite ends the training with the weights of
+ * the last epoch that went well, as the step that spoiled them came before the one that
+ * shows it.
+ */
+#include "nn/train.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- set-up ---- */
+
+/* Weight decay is for weights and, unless asked otherwise, for all else that is trained.
+ */
+static scant_status plan_decay(nn_trainer *t) {
+    const nn_net *net = t->net->net;
+    const nn_weights *w = t->net->weights;
+    t->decays = scant__arena_alloc(&t->arena, net->n_params, sizeof *t->decays);
+    if (!t->decays) return SCANT_ENOMEM;
+    for (size_t i = 0; i < net->n_params; i++) {
+        const nn_param *p = &net->params[i];
+        if (!p->trained || (t->opts.decay_weights_only && p->role != NN_WEIGHT)) continue;
+        t->decays[t->n_decays++] =
+            (nn_span){w->slices[i].at, w->slices[i].at + w->slices[i].room};
+    }
+    return SCANT_OK;
+}
+
+static float *vector(nn_trainer *t, size_t n, bool wanted, scant_status *s) {
+    if (!wanted) return NULL;
+    float *v = scant__arena_zalloc(&t->arena, n, sizeof *v);
+    if (!v) *s = SCANT_ENOMEM;
+    return v;
+}
+
+static scant_status set_up(nn_trainer *t) {
+    nn_plan *plan;
+    TRY(nn_feed_fit_scaling(t->net, t->data));
+    TRY(nn_train_samples(t));
+    TRY(nn_network_plan(t->net, t->batch, NN_TRAIN, &plan));
+    size_t last = t->n % t->batch; /* the smaller batch at an epoch's end */
+    if (last && t->per_epoch * t->batch > t->n)
+        TRY(nn_network_plan(t->net, last, NN_TRAIN, &plan));
+    const nn_weights *w = t->net->weights;
+    scant_status s = SCANT_OK;
+    bool adam = t->optim.kind == NN_ADAM;
+    t->first = vector(t, w->n_trained, adam || t->opts.momentum > 0, &s);
+    t->second = vector(t, w->n_trained, adam, &s);
+    t->average = vector(t, w->n_trained, t->opts.ema > 0, &s);
+    t->good = vector(t, w->n_floats, true, &s);
+    t->best = vector(t, w->n_floats, t->opts.patience > 0, &s);
+    if (s != SCANT_OK) return s;
+    memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
+    if (t->average) memcpy(t->average, w->values, w->n_trained * sizeof *t->average);
+    t->best_score = -INFINITY;
+    t->state.steps = t->opts.steps ? t->opts.steps : t->opts.epochs * t->per_epoch;
+    t->state.epochs = (t->state.steps + t->per_epoch - 1) / t->per_epoch;
+    t->state.valid_loss = t->state.valid_accuracy = -1;
+    return plan_decay(t);
+}
+
+/* ---- a step ---- */
+
+/* The weights of the last good epoch, and a sentence. */
+static scant_status spoiled(nn_trainer *t) {
+    nn_weights *w = t->net->weights;
+    memcpy(w->values, t->good, w->n_floats * sizeof *w->values);
+    return scant__fail(t->ctx, SCANT_EINPUT,
+                       "the loss is not a finite number at step %zu (epoch %zu): the "
+                       "weights are those of the end of epoch %zu; a smaller lr than %g "
+                       "or clip may help",
+                       t->state.step + 1, t->state.epoch, t->state.epoch - 1, t->opts.lr);
+}
+
+static scant_status step(nn_trainer *t, const nn_batch *b) {
+    nn_weights *w = t->net->weights;
+    nn_plan *plan;
+    size_t c = scant_net_classes(t->net);
+    TRY(nn_network_plan(t->net, b->count, NN_TRAIN, &plan));
+    memcpy(nn_plan_input(plan), b->input,
+           b->count * scant__data_width(t->data) * sizeof *b->input);
+    TRY(nn_plan_forward(plan, t->opts.seed, t->state.step));
+    nn_wanted wanted = {.weights = b->weights};
+    if (t->squared)
+        wanted.targets = b->targets;
+    else
+        wanted.labels = b->labels;
+    nn_score score =
+        nn_loss(&wanted, b->count, c, nn_plan_logits(plan), nn_plan_d_logits(plan));
+    if (!score.finite || !isfinite(score.loss)) return spoiled(t);
+    if (t->squared && t->labels) /* accuracy, of one-hot targets */
+        score.correct = nn_loss(&(nn_wanted){.labels = b->labels}, b->count, c,
+                                nn_plan_logits(plan), NULL)
+                            .correct;
+    TRY(nn_plan_backward(plan));
+    nn_plan_keep_statistics(plan, 0.1);
+    t->state.lr = t->opts.lr *
+                  nn_schedule(t->schedule, t->state.step, t->state.steps, t->opts.warmup);
+    nn_optim_step(t->ctx, &t->optim, t->state.step + 1, t->state.lr, w->n_trained,
+                  w->values, w->grads, t->first, t->second, t->decays, t->n_decays);
+    if (t->average)
+        nn_optim_average(t->ctx, t->opts.ema, w->n_trained, w->values, t->average);
+    t->sum_loss += score.loss * (double)b->count;
+    t->sum_correct += score.correct;
+    t->sum_samples += b->count;
+    return SCANT_OK;
+}
+
+/* ---- an epoch's end ---- */
+
+/* Swaps the averaged weights in, or out again. */
+static void swap_average(nn_trainer *t) {
+    if (!t->average) return;
+    float *a = t->average, *w = t->net->weights->values;
+    for (size_t i = 0; i < t->net->weights->n_trained; i++) {
+        float keep = w[i];
+        w[i] = a[i];
+        a[i] = keep;
+    }
+}
+
+static scant_status validate(nn_trainer *t) {
+    if (!t->opts.valid) return SCANT_OK;
+    scant_evaluation e;
+    nn_weights *w = t->net->weights;
+    swap_average(t);
+    scant_status s = scant_net_evaluate(t->net, t->opts.valid, t->opts.valid_rows,
+                                        t->opts.n_valid_rows, &e);
+    if (s == SCANT_OK) {
+        t->state.valid_loss = e.loss;
+        t->state.valid_accuracy = e.accuracy;
+        double score = scant_data_targets(t->opts.valid) ? -e.loss : e.accuracy;
+        if (t->best && score > t->best_score) {
+            t->best_score = score;
+            t->best_epoch = t->state.epoch;
+            memcpy(t->best, w->values, w->n_floats * sizeof *t->best);
+        }
+    }
+    swap_average(t);
+    return s;
+}
+
+static scant_status end_epoch(nn_trainer *t) {
+    nn_weights *w = t->net->weights;
+    TRY(validate(t));
+    memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
+    t->sum_loss = 0;
+    t->sum_correct = t->sum_samples = 0;
+    if (t->opts.until > 0 && t->state.accuracy >= t->opts.until)
+        t->state.stopped = SCANT_STOP_UNTIL;
+    if (t->best && t->state.epoch - t->best_epoch >= t->opts.patience)
+        t->state.stopped = SCANT_STOP_PATIENCE;
+    return nn_train_keep(t);
+}
+
+/* ---- the loop ---- */
+
+static void measure(nn_trainer *t, double began, size_t first) {
+    scant_train_state *s = &t->state;
+    size_t samples = t->sum_samples ? t->sum_samples : 1;
+    s->loss = t->sum_loss / (double)samples;
+    s->accuracy = (double)t->sum_correct / (double)samples;
+    s->seconds = now() - began;
+    if (s->seconds > 0)
+        s->samples_per_second =
+            (double)(s->step - first) * (double)t->n / (double)t->per_epoch / s->seconds;
+}
+
+static scant_status run(nn_trainer *t, scant__ahead *ahead) {
+    scant_train_state *s = &t->state;
+    double began = now();
+    size_t first = s->step, slot;
+    while (s->step < s->steps && !s->stopped) {
+        s->epoch = s->step / t->per_epoch + 1;
+        TRY(scant__ahead_take(ahead, &slot));
+        TRY(step(t, &t->batches[slot]));
+        s->step++;
+        s->epoch_ended = s->step % t->per_epoch == 0 || s->step == s->steps;
+        measure(t, began, first);
+        if (s->epoch_ended) TRY(end_epoch(t));
+        if (!s->stopped && s->step == s->steps) s->stopped = SCANT_STOP_EPOCHS;
+        if (t->opts.report) t->opts.report(t->opts.user, s);
+        if (!s->stopped) TRY(scant__tick(t->ctx, "training", s->step, s->steps));
+    }
+    return SCANT_OK;
+}
+
+static scant_status finish(nn_trainer *t, scant_status status) {
+    nn_weights *w = t->net->weights;
+    if (status == SCANT_ECANCELLED) {
+        t->state.stopped = SCANT_STOP_CANCELLED;
+        scant_status kept = nn_train_keep(t);
+        if (kept != SCANT_OK) return kept;
+        return scant__fail(t->ctx, SCANT_ECANCELLED, "cancelled after step %zu of %zu",
+                           t->state.step, t->state.steps);
+    }
+    if (status != SCANT_OK) return status;
+    if (t->best)
+        memcpy(w->values, t->best, w->n_floats * sizeof *w->values);
+    else if (t->average)
+        memcpy(w->values, t->average, w->n_trained * sizeof *w->values);
+    return SCANT_OK;
+}
+
+scant_status scant_net_train(scant_net *net, const scant_data *data,
+                             const scant_train_opts *opts, scant_train_state *state) {
+    nn_trainer t = {.ctx = net->ctx, .net = net, .data = data};
+    scant__ahead *ahead = NULL;
+    scant__arena_init(&t.arena, net->ctx);
+    scant_status s = nn_train_settle(&t, opts);
+    if (s == SCANT_OK) s = set_up(&t);
+    if (s == SCANT_OK && t.opts.resume && access(t.opts.checkpoint, F_OK) == 0)
+        s = nn_train_recall(&t);
+    if (s == SCANT_OK) s = nn_train_ahead(&t, t.state.step, &ahead);
+    if (s == SCANT_OK) s = finish(&t, run(&t, ahead));
+    scant__ahead_end(ahead);
+    if (state) *state = t.state;
+    scant__arena_end(&t.arena);
+    return s;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a training is to be: the only place where its defaults live.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "nn/train.h"
+
+static scant_status wrong(nn_trainer *t, const char *what, double value,
+                          const char *wants) {
+    return scant__fail(t->ctx, SCANT_EUSAGE, "%s is %g: it must be %s", what, value,
+                       wants);
+}
+
+static scant_status settle_optimizer(nn_trainer *t) {
+    scant_train_opts *o = &t->opts;
+    if (!o->optimizer) o->optimizer = "sgd";
+    bool adam = strcmp(o->optimizer, "adam") == 0;
+    if (!adam && strcmp(o->optimizer, "sgd") != 0)
+        return scant__fail(t->ctx, SCANT_EUSAGE, "optimizer is sgd or adam, not '%s'",
+                           o->optimizer);
+    if (o->lr == 0) o->lr = adam ? 0.001 : 0.01;
+    if (o->momentum == 0) o->momentum = 0.9;
+    if (o->momentum < 0) o->momentum = 0;
+    if (!(o->lr > 0) || !isfinite(o->lr)) return wrong(t, "lr", o->lr, "positive");
+    if (!(o->momentum < 1)) return wrong(t, "momentum", o->momentum, "below 1");
+    if (!(o->weight_decay >= 0) || !isfinite(o->weight_decay))
+        return wrong(t, "weight_decay", o->weight_decay, "0 or more");
+    if (!(o->clip >= 0)) return wrong(t, "clip", o->clip, "0 (any) or more");
+    if (!(o->ema >= 0 && o->ema < 1)) return wrong(t, "ema", o->ema, "in [0, 1)");
+    if (o->nesterov && (adam || o->momentum == 0))
+        return scant__fail(t->ctx, SCANT_EUSAGE,
+                           "nesterov needs the sgd optimizer with momentum");
+    t->optim = (nn_optim_opts){.kind = adam ? NN_ADAM : NN_SGD,
+                               .momentum = o->momentum,
+                               .nesterov = o->nesterov != 0,
+                               .weight_decay = o->weight_decay,
+                               .clip = o->clip};
+    return SCANT_OK;
+}
+
+static scant_status settle_words(nn_trainer *t) {
+    scant_train_opts *o = &t->opts;
+    if (!o->schedule) o->schedule = "constant";
+    if (!nn_schedule_find(o->schedule, &t->schedule))
+        return scant__fail(t->ctx, SCANT_EUSAGE,
+                           "schedule is constant, cosine, step or fixmatch, not '%s'",
+                           o->schedule);
+    if (!o->loss) o->loss = scant_data_targets(t->data) ? "mse" : "ce";
+    t->squared = strcmp(o->loss, "mse") == 0;
+    if (!t->squared && strcmp(o->loss, "ce") != 0)
+        return scant__fail(t->ctx, SCANT_EUSAGE, "loss is ce or mse, not '%s'", o->loss);
+    if (!o->augment) o->augment = "none";
+    t->flip = strcmp(o->augment, "flip-crop") == 0;
+    t->crop = t->flip || strcmp(o->augment, "crop") == 0;
+    if (!t->crop && strcmp(o->augment, "none") != 0)
+        return scant__fail(t->ctx, SCANT_EUSAGE,
+                           "augment is none, flip-crop or crop, not '%s'", o->augment);
+    if (t->crop && !scant__data_pictures(t->data))
+        return scant__fail(t->ctx, SCANT_EUSAGE,
+                           "augment=%s changes pictures, and %s has none", o->augment,
+                           scant_data_name(t->data));
+    return SCANT_OK;
+}
+
+static scant_status settle_ends(nn_trainer *t) {
+    scant_train_opts *o = &t->opts;
+    if (!o->batch) o->batch = 128;
+    if (!o->epochs) o->epochs = 10;
+    if (o->batch > 1 << 20) return wrong(t, "batch", (double)o->batch, "at most 1048576");
+    if (o->epochs > 1 << 30 || o->steps > (size_t)1 << 40)
+        return scant__fail(t->ctx, SCANT_EUSAGE, "so many epochs or steps never end");
+    if (!(o->until >= 0 && o->until <= 1))
+        return wrong(t, "until", o->until, "in [0, 1]");
+    if (o->until > 0 && t->squared && scant_data_targets(t->data))
+        return scant__fail(t->ctx, SCANT_EUSAGE,
+                           "until is an accuracy, and numbers to predict have none");
+    if (o->patience && !o->valid)
+        return scant__fail(t->ctx, SCANT_EUSAGE, "patience needs samples to validate on");
+    if (o->draw && !o->weights)
+        return scant__fail(t->ctx, SCANT_EUSAGE, "drawing by weight needs weights");
+    if (o->resume && !o->checkpoint)
+        return scant__fail(t->ctx, SCANT_EUSAGE, "resume needs a checkpoint");
+    return SCANT_OK;
+}
+
+scant_status nn_train_settle(nn_trainer *t, const scant_train_opts *opts) {
+    t->opts = opts ? *opts : (scant_train_opts){0};
+    TRY(settle_optimizer(t));
+    TRY(settle_words(t));
+    TRY(settle_ends(t));
+    TRY(nn_feed_check(t->net, t->data));
+    if (t->opts.valid) TRY(nn_feed_check(t->net, t->opts.valid));
+    return SCANT_OK;
+}
