@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which set of kernels this machine runs. The probe reads the CPU and nothing else, so
+ * the answer is the same in every thread and needs no state.
+ */
+#include "nn/kernels.h"
+
+#define SET(isa)                                                                         \
+    {                                                                                    \
+        .conv = nn_conv_f32_##isa, .wgrad = nn_wgrad_f32_##isa,                          \
+        .plane_sums = nn_plane_sums_f32_##isa, .maxpool = nn_maxpool_f32_##isa,          \
+        .maxpool_back = nn_maxpool_back_f32_##isa, .avgpool = nn_avgpool_f32_##isa,      \
+        .avgpool_back = nn_avgpool_back_f32_##isa, .act_back = nn_act_back_f32_##isa,    \
+        .pack = nn_pack_f32_##isa, .unpack = nn_unpack_f32_##isa,                        \
+        .lane_sums = nn_lane_sums_f32_##isa, .lane_squares = nn_lane_squares_f32_##isa,  \
+        .lane_products = nn_lane_products_f32_##isa,                                     \
+        .add_parts = nn_add_parts_f32_##isa,                                             \
+    }
+
+static const nn_kernels base = SET(base);
+#ifdef SCANT_HAVE_AVX2
+static const nn_kernels avx2 = SET(avx2);
+#endif
+
+const nn_kernels *nn_kernels_best(void) {
+#ifdef SCANT_HAVE_AVX2
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2;
+#endif
+    return &base;
+}
+
+const nn_kernels *nn_kernels_plain(void) { return &base; }
+
+void nn_conv_pack(size_t oc, size_t ic, size_t taps, const float *w, size_t by_o,
+                  size_t by_i, ptrdiff_t by_t, float *packed) {
+    for (size_t o = 0, size; o < oc; o += size) {
+        size = nn_group_size(o, oc);
+        for (size_t i = 0; i < ic; i++)
+            for (size_t t = 0; t < taps; t++)
+                for (size_t k = 0; k < size; k++)
+                    *packed++ =
+                        w[(ptrdiff_t)((o + k) * by_o + i * by_i) + (ptrdiff_t)t * by_t];
+    }
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inner loops of stacks, chosen for the machine once. Kernels allocate nothing,
+ * cannot fail and have no state. An item of a plane is a vector of eight samples.
+ */
+#ifndef SCANT_NN_KERNELS_H
+#define SCANT_NN_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nn/stack.h"
+
+/* Item (c, y, x) is the 8 floats from at + c*plane + y*row + x*col. */
+typedef struct nn_view {
+    float *at;
+    size_t plane, row, col;
+} nn_view;
+
+/* y(o, r, c) = act(bias_o + sum of w x(i, r*stride + ky - lead, c*stride + kx - lead)).
+ * x outside (0..ih-1, 0..iw-1) counts as zero; to the left and right of a row there are
+ * zeros as far as taps reach, above and below nothing is read. */
+typedef struct nn_conv {
+    size_t ic, ih, iw, oc, oh, ow;
+    size_t kernel[2], stride[2];
+    ptrdiff_t lead[2];
+    nn_view x, y;      /* col = 8 */
+    const float *w;    /* packed: nn_conv_pack() */
+    const float *bias; /* oc floats, or NULL */
+    nn_act act;
+    float slope;
+} nn_conv;
+
+/* Gradients by weights: out (oc, taps, 8) = sum over r, c of g(o, r, c) times the item of
+ * x that is offset[tap] floats after x(r, c). */
+typedef struct nn_wgrad {
+    size_t oc, taps, oh, ow;
+    const size_t *offset;
+    nn_view g, x; /* x's row and col: from output to output */
+    float *out;
+} nn_wgrad;
+
+typedef struct nn_kernels {
+    void (*conv)(const nn_conv *c);
+    void (*wgrad)(const nn_wgrad *g);
+    /* out (c, 8) = sums of planes. */
+    void (*plane_sums)(const nn_view *x, size_t c, size_t h, size_t w, float *out);
+    /* y = act(largest of each window of x); index (oc, oh, ow, 8), or NULL: which. */
+    void (*maxpool)(const nn_stage *s, const nn_view *x, const nn_view *y, int32_t *index,
+                    nn_act act, float slope);
+    /* dx, the gradient by x, from that by y. */
+    void (*maxpool_back)(const nn_stage *s, const nn_view *dy, const nn_view *y,
+                         const int32_t *index, nn_act act, float slope,
+                         const nn_view *dx);
+    void (*avgpool)(const nn_stage *s, const nn_view *x, const nn_view *y);
+    void (*avgpool_back)(const nn_stage *s, const nn_view *dy, const nn_view *dx);
+    /* dx = dy act'(x), given y = act(x). (c, h, w) items. */
+    void (*act_back)(const nn_view *dy, const nn_view *y, nn_act act, float slope,
+                     size_t c, size_t h, size_t w, const nn_view *dx);
+    /* From `lanes` rows of c*h*w floats each to items, with zeros in further lanes; and
+     * back. */
+    void (*pack)(const float *rows, size_t lanes, size_t c, size_t h, size_t w,
+                 const nn_view *y);
+    void (*unpack)(const nn_view *x, size_t lanes, size_t c, size_t h, size_t w,
+                   float *rows);
+    /* Of vectors x (count, 8): out_i += sum of lanes; out_lane += sum of squares, or of
+     * products with v (count). */
+    void (*lane_sums)(const float *x, size_t count, float *out);
+    void (*lane_squares)(const float *x, size_t count, double *out);
+    void (*lane_products)(const float *x, const float *v, size_t count, double *out);
+    /* out (count) = sum of `parts` rows that lie `pitch` apart, in order. */
+    void (*add_parts)(const float *x, size_t parts, size_t pitch, size_t count,
+                      float *out);
+} nn_kernels;
+
+const nn_kernels *nn_kernels_best(void);
+/* The set that every machine runs. */
+const nn_kernels *nn_kernels_plain(void);
+
+/* Output channels are worked on a few at a time, as equal as can be. The weights of such
+ * a group lie together, group after group: (taps, channels of the group). */
+enum { NN_GROUP = 4 };
+static inline size_t nn_group_size(size_t first, size_t oc) {
+    size_t groups = (oc - first + NN_GROUP - 1) / NN_GROUP;
+    return (oc - first + groups - 1) / groups;
+}
+/* packed (oc, ic, taps) from w, where output channel o's tap t of input channel i is
+ * w[o*by_o + i*by_i + t*by_t]. */
+void nn_conv_pack(size_t oc, size_t ic, size_t taps, const float *w, size_t by_o,
+                  size_t by_i, ptrdiff_t by_t, float *packed);
+
+#define NN_KERNEL_SET(isa)                                                               \
+    void nn_conv_f32_##isa(const nn_conv *);                                             \
+    void nn_wgrad_f32_##isa(const nn_wgrad *);                                           \
+    void nn_plane_sums_f32_##isa(const nn_view *, size_t, size_t, size_t, float *);      \
+    void nn_maxpool_f32_##isa(const nn_stage *, const nn_view *, const nn_view *,        \
+                              int32_t *, nn_act, float);                                 \
+    void nn_maxpool_back_f32_##isa(const nn_stage *, const nn_view *, const nn_view *,   \
+                                   const int32_t *, nn_act, float, const nn_view *);     \
+    void nn_avgpool_f32_##isa(const nn_stage *, const nn_view *, const nn_view *);       \
+    void nn_avgpool_back_f32_##isa(const nn_stage *, const nn_view *, const nn_view *);  \
+    void nn_act_back_f32_##isa(const nn_view *, const nn_view *, nn_act, float, size_t,  \
+                               size_t, size_t, const nn_view *);                         \
+    void nn_pack_f32_##isa(const float *, size_t, size_t, size_t, size_t,                \
+                           const nn_view *);                                             \
+    void nn_unpack_f32_##isa(const nn_view *, size_t, size_t, size_t, size_t, float *);  \
+    void nn_lane_sums_f32_##isa(const float *, size_t, float *);                         \
+    void nn_lane_squares_f32_##isa(const float *, size_t, double *);                     \
+    void nn_lane_products_f32_##isa(const float *, const float *, size_t, double *);     \
+    void nn_add_parts_f32_##isa(const float *, size_t, size_t, size_t, float *);
+NN_KERNEL_SET(base)
+NN_KERNEL_SET(avx2)
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Forward and backward through a stack's stages, block by block.
+ *
+ * A convolution that is followed by maxima leaves what it computes in its worker's
+ * scratch: backward needs only the maxima, which of the window they were, and what the
+ * activation made of them.
+ */
+#include "nn/stack_int.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "core/parfor.h"
+
+scant_status nn_stack_create(scant_ctx *ctx, const nn_stage *stages, size_t n_stages,
+                             size_t batch, bool training, nn_stack **out) {
+    *out = NULL;
+    if (!n_stages || !batch)
+        return scant__fail(ctx, SCANT_EUSAGE, "a stack of %zu stages for %zu samples",
+                           n_stages, batch);
+    nn_stack *t = scant__zalloc(ctx, 1, sizeof *t);
+    if (!t) return SCANT_ENOMEM;
+    t->ctx = ctx;
+    t->kernels = nn_kernels_best();
+    t->n_stages = n_stages;
+    t->batch = batch;
+    t->training = training;
+    scant__arena_init(&t->arena, ctx);
+    scant_status status = nn_stack_plan(t, stages);
+    if (status != SCANT_OK)
+        nn_stack_destroy(t);
+    else
+        *out = t;
+    return status;
+}
+
+void nn_stack_destroy(nn_stack *t) {
+    if (!t) return;
+    scant__arena_end(&t->arena);
+    scant__free(t->ctx, t);
+}
+
+/* One block's work. */
+typedef struct desk {
+    const nn_stack *t;
+    const float *params;
+    size_t block, first, samples;
+    unsigned worker;
+} desk;
+
+static desk desk_of(const nn_stack *t, const float *params, size_t n, size_t block,
+                    unsigned worker) {
+    size_t first = block * NN_LANES;
+    return (desk){t, params, block, first, size_min(n - first, NN_LANES), worker};
+}
+
+static float *floats(const desk *k, const stack_place *p) {
+    const nn_stack *t = k->t;
+    float *area = p->kept ? t->kept + k->block * t->kept_size
+                          : t->scratch + k->worker * t->scratch_size;
+    return area + p->at;
+}
+
+static nn_view view(const desk *k, const stack_place *p) {
+    return (nn_view){floats(k, p), p->plane, p->row, p->col};
+}
+
+/* Planes of h rows and w columns without padding. */
+static nn_view plain(float *at, size_t h, size_t w) {
+    return (nn_view){at, h * w * NN_LANES, w * NN_LANES, NN_LANES};
+}
+
+static int32_t *index_of(const desk *k, const stack_stage *st) {
+    return k->t->training ? (int32_t *)(void *)floats(k, &st->index) : NULL;
+}
+
+/* ---- forward ---------------------------------------------------------------------- */
+
+typedef struct forward_job {
+    nn_stack *t;
+    const float *params, *rows;
+    float *out;
+    size_t n;
+} forward_job;
+
+static void forward_stage(const desk *k, size_t i) {
+    const stack_stage *st = &k->t->stages[i], *before = i ? st - 1 : NULL;
+    const nn_stage *s = &st->s;
+    const nn_kernels *kernels = k->t->kernels;
+    nn_view x = view(k, &st->in);
+    nn_view y = view(k, i + 1 < k->t->n_stages ? &st[1].in : &k->t->out);
+    if (st->conv) {
+        nn_conv c = {.ic = s->ic,
+                     .ih = s->ih,
+                     .iw = s->iw,
+                     .oc = s->oc,
+                     .oh = s->oh,
+                     .ow = s->ow,
+                     .kernel = {s->kernel[0], s->kernel[1]},
+                     .stride = {s->stride[0], s->stride[1]},
+                     .lead = {(ptrdiff_t)s->pad[0], (ptrdiff_t)s->pad[1]},
+                     .x = x,
+                     .y = y,
+                     .w = st->packed,
+                     .bias = s->bias ? k->params + s->bias_at : NULL,
+                     .act = st->pooled ? NN_ACT_NONE : s->act,
+                     .slope = s->slope};
+        kernels->conv(&c);
+    } else if (s->kind == NN_STAGE_MAXPOOL) {
+        bool pooled = before && before->pooled;
+        kernels->maxpool(s, &x, &y, index_of(k, st), pooled ? before->s.act : NN_ACT_NONE,
+                         pooled ? before->s.slope : 0);
+    } else {
+        kernels->avgpool(s, &x, &y);
+    }
+}
+
+static scant_status forward_block(void *arg, size_t block, unsigned worker,
+                                  scant__fault *fault) {
+    const forward_job *j = arg;
+    const nn_stack *t = j->t;
+    const nn_stage *first = &t->stages[0].s, *last = &t->stages[t->n_stages - 1].s;
+    desk k = desk_of(t, j->params, j->n, block, worker);
+    nn_view x = view(&k, &t->stages[0].in), y = view(&k, &t->out);
+    (void)fault;
+    t->kernels->pack(j->rows + k.first * (first->ic * first->ih * first->iw), k.samples,
+                     first->ic, first->ih, first->iw, &x);
+    for (size_t i = 0; i < t->n_stages; i++) forward_stage(&k, i);
+    t->kernels->unpack(&y, k.samples, last->oc, last->oh, last->ow,
+                       j->out + k.first * (last->oc * last->oh * last->ow));
+    return SCANT_OK;
+}
+
+static scant_status too_many(const nn_stack *t, size_t n) {
+    return scant__fail(t->ctx, SCANT_EUSAGE,
+                       "%zu samples for a stack that was made for up to %zu", n,
+                       t->batch);
+}
+
+scant_status nn_stack_forward(nn_stack *t, const float *params, size_t n,
+                              const float *rows, float *out) {
+    forward_job j = {t, params, rows, out, n};
+    if (n > t->batch) return too_many(t, n);
+    t->ready = 0;
+    for (size_t i = 0; i < t->n_stages; i++) {
+        const stack_stage *st = &t->stages[i];
+        size_t window = st->s.kernel[0] * st->s.kernel[1];
+        if (st->conv)
+            nn_conv_pack(st->s.oc, st->s.ic, window, params + st->s.weight, st->taps,
+                         window, 1, st->packed);
+    }
+    TRY(scant__parfor(t->ctx, NULL, (n + NN_LANES - 1) / NN_LANES, forward_block, &j));
+    t->ready = n;
+    return SCANT_OK;
+}
+
+/* ---- backward --------------------------------------------------------------------- */
+
+typedef struct backward_job {
+    nn_stack *t;
+    const float *params, *d_out;
+    float *d_rows;
+    size_t n, blocks, group; /* blocks a part of the sums */
+    nn_visit_fn fn;          /* NULL: gradients are summed */
+    void *arg;
+} backward_job;
+
+/* Gradients by parameters: to be summed, or shown. */
+static void give(const backward_job *j, const desk *k, size_t first, size_t at,
+                 size_t count, const float *g) {
+    const nn_stack *t = j->t;
+    if (j->fn) {
+        nn_lane_grads shown = {k->first, k->samples, at, count, g};
+        j->fn(j->arg, &shown, k->worker);
+    } else {
+        t->kernels->lane_sums(g, count,
+                              t->parts + k->block / j->group * t->part_size + first);
+    }
+}
+
+static void backward_params(const backward_job *j, const desk *k, const stack_stage *st) {
+    const nn_stage *s = &st->s;
+    float *lane = floats(k, &k->t->lane);
+    nn_view x = view(k, &st->in), g = view(k, &st->grad);
+    size_t weights = s->oc * st->taps;
+    nn_wgrad w = {.oc = s->oc,
+                  .taps = st->taps,
+                  .oh = s->oh,
+                  .ow = s->ow,
+                  .offset = st->offset,
+                  .g = g,
+                  .x = x,
+                  .out = lane};
+    w.x.at -= s->pad[0] * x.row + s->pad[1] * x.col; /* the first tap's */
+    w.x.row = x.row * s->stride[0];
+    w.x.col = x.col * s->stride[1];
+    k->t->kernels->wgrad(&w);
+    give(j, k, st->first, s->weight, weights, lane);
+    if (!s->bias) return;
+    k->t->kernels->plane_sums(&g, s->oc, s->oh, s->ow, lane);
+    give(j, k, st->first + weights, s->bias_at, s->oc, lane);
+}
+
+/* By a convolution's input: convolves the gradient by its output, which has zeros where
+ * strides skip, with the kernel turned round. */
+static void backward_input(const desk *k, const stack_stage *st, const nn_view *dx) {
+    const nn_stage *s = &st->s;
+    nn_view g = view(k, &st->grad);
+    nn_conv c = {.ic = s->oc,
+                 .ih = (s->oh - 1) * s->stride[0] + 1,
+                 .iw = (s->ow - 1) * s->stride[1] + 1,
+                 .oc = s->ic,
+                 .oh = s->ih,
+                 .ow = s->iw,
+                 .kernel = {s->kernel[0], s->kernel[1]},
+                 .stride = {1, 1},
+                 .x = {g.at, g.plane, g.row / s->stride[0], NN_LANES},
+                 .y = *dx,
+                 .w = st->turned,
+                 .act = NN_ACT_NONE};
+    for (int axis = 0; axis < 2; axis++)
+        c.lead[axis] = (ptrdiff_t)s->kernel[axis] - 1 - (ptrdiff_t)s->pad[axis];
+    k->t->kernels->conv(&c);
+}
+
+/* Stage i, or with the maxima after it i - 1 and i: the gradient dy by the output to that
+ * by the input, dx. Returns the stage that remains to be done next. */
+static size_t backward_stage(const backward_job *j, const desk *k, size_t i,
+                             const nn_view *dy, float *dx_at) {
+    const nn_stack *t = k->t;
+    const stack_stage *st = &t->stages[i];
+    const nn_stage *s = &st->s;
+    nn_view y = view(k, i + 1 < t->n_stages ? &st[1].in : &t->out);
+    nn_view dx = plain(dx_at, s->ih, s->iw);
+    if (s->kind == NN_STAGE_AVGPOOL) {
+        t->kernels->avgpool_back(s, dy, &dx);
+        return i;
+    }
+    if (s->kind == NN_STAGE_MAXPOOL) {
+        if (!i || !st[-1].pooled) {
+            t->kernels->maxpool_back(s, dy, &y, index_of(k, st), NN_ACT_NONE, 0, &dx);
+            return i;
+        }
+        const stack_stage *conv = st - 1;
+        nn_view g = view(k, &conv->grad);
+        t->kernels->maxpool_back(s, dy, &y, index_of(k, st), conv->s.act, conv->s.slope,
+                                 &g);
+        st = conv;
+        i--;
+    } else {
+        nn_view g = view(k, &st->grad);
+        t->kernels->act_back(dy, &y, s->act, s->slope, s->oc, s->oh, s->ow, &g);
+    }
+    dx = plain(dx_at, st->s.ih, st->s.iw);
+    backward_params(j, k, st);
+    if (i || j->d_rows) backward_input(k, st, &dx);
+    return i;
+}
+
+static void backward_block(const backward_job *j, const desk *k) {
+    const nn_stack *t = k->t;
+    const nn_stage *first = &t->stages[0].s, *last = &t->stages[t->n_stages - 1].s;
+    float *d = floats(k, &t->d[0]), *other = floats(k, &t->d[1]);
+    nn_view dy = plain(d, last->oh, last->ow);
+    t->kernels->pack(j->d_out + k->first * (last->oc * last->oh * last->ow), k->samples,
+                     last->oc, last->oh, last->ow, &dy);
+    for (size_t i = t->n_stages; i > 0;) {
+        i = backward_stage(j, k, i - 1, &dy, other);
+        float *swap = d;
+        d = other;
+        other = swap;
+        dy = plain(d, t->stages[i].s.ih, t->stages[i].s.iw);
+    }
+    if (j->d_rows)
+        t->kernels->unpack(&dy, k->samples, first->ic, first->ih, first->iw,
+                           j->d_rows + k->first * (first->ic * first->ih * first->iw));
+}
+
+static scant_status backward_group(void *arg, size_t group, unsigned worker,
+                                   scant__fault *fault) {
+    const backward_job *j = arg;
+    nn_stack *t = j->t;
+    size_t first = group * j->group, end = size_min(first + j->group, j->blocks);
+    (void)fault;
+    if (!j->fn) memset(t->parts + group * t->part_size, 0, t->part_size * sizeof(float));
+    for (size_t block = first; block < end; block++) {
+        desk k = desk_of(t, j->params, j->n, block, worker);
+        backward_block(j, &k);
+    }
+    return SCANT_OK;
+}
+
+static scant_status backward_run(backward_job *j, size_t *groups) {
+    nn_stack *t = j->t;
+    if (!t->training)
+        return scant__fail(t->ctx, SCANT_EUSAGE,
+                           "gradients of a stack that was not made to train");
+    if (j->n > t->batch) return too_many(t, j->n);
+    if (j->n != t->ready)
+        return scant__fail(t->ctx, SCANT_EUSAGE,
+                           "gradients of %zu samples after a forward of %zu", j->n,
+                           t->ready);
+    for (size_t i = j->d_rows ? 0 : 1; i < t->n_stages; i++) {
+        const stack_stage *st = &t->stages[i];
+        size_t window = st->s.kernel[0] * st->s.kernel[1];
+        if (st->conv) /* input channels are the outputs, taps from last to first */
+            nn_conv_pack(st->s.ic, st->s.oc, window,
+                         j->params + st->s.weight + window - 1, window, st->taps, -1,
+                         st->turned);
+    }
+    j->blocks = (j->n + NN_LANES - 1) / NN_LANES;
+    j->group = j->fn ? 1 : size_max(1, (j->blocks + NN_STACK_PARTS - 1) / NN_STACK_PARTS);
+    *groups = (j->blocks + j->group - 1) / j->group;
+    return scant__parfor(t->ctx, NULL, *groups, backward_group, j);
+}
+
+scant_status nn_stack_backward(nn_stack *t, const float *params, size_t n,
+                               const float *d_out, float *grads, float *d_rows) {
+    backward_job j = {.t = t, .params = params, .d_out = d_out, .d_rows = d_rows, .n = n};
+    size_t groups;
+    TRY(backward_run(&j, &groups));
+    for (size_t i = 0; i < t->n_stages; i++) {
+        const stack_stage *st = &t->stages[i];
+        if (!st->conv) continue;
+        size_t weights = st->s.oc * st->taps;
+        t->kernels->add_parts(t->parts + st->first, groups, t->part_size, weights,
+                              grads + st->s.weight);
+        if (st->s.bias)
+            t->kernels->add_parts(t->parts + st->first + weights, groups, t->part_size,
+                                  st->s.oc, grads + st->s.bias_at);
+    }
+    return SCANT_OK;
+}
+
+scant_status nn_stack_visit(nn_stack *t, const float *params, size_t n,
+                            const float *d_out, nn_visit_fn fn, void *arg) {
+    backward_job j = {
+        .t = t, .params = params, .d_out = d_out, .n = n, .fn = fn, .arg = arg};
+    size_t groups;
+    return backward_run(&j, &groups);
+}
+
+typedef struct persample {
+    const nn_kernels *kernels;
+    const float *v;
+    double *norms, *products;
+} persample;
+
+static void persample_visit(void *arg, const nn_lane_grads *grads, unsigned worker) {
+    const persample *p = arg;
+    double norms[NN_LANES] = {0}, products[NN_LANES] = {0};
+    (void)worker;
+    if (p->norms) p->kernels->lane_squares(grads->g, grads->count, norms);
+    if (p->products)
+        p->kernels->lane_products(grads->g, p->v + grads->at, grads->count, products);
+    for (size_t i = 0; i < grads->samples; i++) {
+        if (p->norms) p->norms[grads->first + i] += norms[i];
+        if (p->products) p->products[grads->first + i] += products[i];
+    }
+}
+
+scant_status nn_stack_persample(nn_stack *t, const float *params, size_t n,
+                                const float *d_out, const float *v, double *norms,
+                                double *products) {
+    persample p = {t->kernels, v, norms, products};
+    return nn_stack_visit(t, params, n, d_out, persample_visit, &p);
+}

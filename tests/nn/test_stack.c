@@ -1,0 +1,798 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stacks against plain loops in double, and their gradients against differences of those
+ * loops' results: every parameter, every sample.
+ */
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "core/ctx.h"
+#include "nn/stack_int.h"
+
+enum { MOST_STAGES = 5, MOST_FLOATS = 20000 };
+
+typedef struct net {
+    const char *name;
+    size_t n_stages;
+    nn_stage s[MOST_STAGES];
+    size_t params; /* filled in by joined() */
+} net;
+
+#define CONV(out, kh, kw, sy, sx, py, px, bias_, act_)                                   \
+    {                                                                                    \
+        .kind = NN_STAGE_CONV, .oc = out, .kernel = {kh, kw}, .stride = {sy, sx},        \
+        .pad = {py, px}, .bias = bias_, .act = act_, .slope = 0.1f                       \
+    }
+#define POOL(kind_, kh, kw, sy, sx, py, px)                                              \
+    {                                                                                    \
+        .kind = kind_, .kernel = {kh, kw}, .stride = {sy, sx}, .pad = { py, px }         \
+    }
+#define MAXPOOL(k) POOL(NN_STAGE_MAXPOOL, k, k, k, k, 0, 0)
+
+/* The input's shape stands in an otherwise empty first stage. */
+#define INPUT(c, h, w)                                                                   \
+    { .oc = c, .oh = h, .ow = w }
+
+static const net nets[] = {
+    {"one channel, as lenet5",
+     3,
+     {INPUT(1, 8, 8), CONV(6, 5, 5, 1, 1, 2, 2, true, NN_ACT_RELU), MAXPOOL(2)},
+     0},
+    {"two layers",
+     5,
+     {INPUT(3, 8, 9), CONV(5, 3, 3, 1, 1, 1, 1, true, NN_ACT_LEAKY), MAXPOOL(2),
+      CONV(7, 3, 2, 1, 1, 0, 1, true, NN_ACT_TANH),
+      POOL(NN_STAGE_AVGPOOL, 2, 2, 1, 2, 0, 1)},
+     0},
+    {"stride 2",
+     4,
+     {INPUT(2, 9, 7), CONV(4, 3, 3, 2, 2, 1, 1, false, NN_ACT_RELU6),
+      CONV(3, 2, 3, 2, 1, 1, 2, true, NN_ACT_NONE),
+      CONV(2, 1, 1, 1, 1, 0, 0, true, NN_ACT_TANH)},
+     0},
+    {"strides that leave columns over",
+     3,
+     {INPUT(1, 8, 11), CONV(9, 3, 2, 2, 3, 0, 0, true, NN_ACT_RELU),
+      CONV(1, 2, 2, 1, 1, 1, 0, true, NN_ACT_RELU)},
+     0},
+    {"1 x 1",
+     4,
+     {INPUT(3, 4, 5), CONV(4, 1, 1, 1, 1, 0, 0, true, NN_ACT_RELU),
+      CONV(2, 1, 1, 2, 2, 0, 0, true, NN_ACT_NONE),
+      CONV(1, 1, 1, 1, 1, 1, 2, false, NN_ACT_NONE)},
+     0},
+    {"5 x 5 in all",
+     3,
+     {INPUT(2, 5, 5), CONV(3, 5, 5, 1, 1, 0, 0, true, NN_ACT_TANH),
+      CONV(4, 3, 3, 1, 1, 1, 1, true, NN_ACT_NONE)},
+     0},
+    {"windows that overlap, and pads",
+     5,
+     {INPUT(1, 7, 8), POOL(NN_STAGE_MAXPOOL, 3, 3, 1, 2, 1, 1),
+      CONV(2, 3, 3, 1, 1, 2, 2, true, NN_ACT_LEAKY),
+      POOL(NN_STAGE_MAXPOOL, 3, 2, 2, 2, 1, 0), POOL(NN_STAGE_MAXPOOL, 2, 2, 2, 2, 0, 0)},
+     0},
+    {"the average first",
+     4,
+     {INPUT(2, 7, 6), POOL(NN_STAGE_AVGPOOL, 3, 2, 2, 2, 1, 1),
+      CONV(3, 2, 2, 1, 1, 0, 0, true, NN_ACT_RELU),
+      POOL(NN_STAGE_AVGPOOL, 2, 2, 2, 2, 0, 0)},
+     0},
+    {"a tall kernel",
+     2,
+     {INPUT(1, 3, 12), CONV(2, 7, 1, 1, 1, 3, 0, true, NN_ACT_RELU)},
+     0},
+};
+enum { NETS = sizeof nets / sizeof *nets };
+
+static const size_t counts[] = {1, 7, 8, 9, 17};
+
+/* The net's stages with all sizes and places set, its input dropped. */
+static net joined(const net *from) {
+    net out = {.name = from->name, .n_stages = from->n_stages - 1, .params = 3};
+    for (size_t i = 0; i < out.n_stages; i++) {
+        nn_stage *s = &out.s[i];
+        const nn_stage *before = i ? s - 1 : &from->s[0];
+        *s = from->s[i + 1];
+        s->ic = before->oc;
+        s->ih = before->oh;
+        s->iw = before->ow;
+        if (s->kind != NN_STAGE_CONV) s->oc = s->ic;
+        s->oh = (s->ih + 2 * s->pad[0] - s->kernel[0]) / s->stride[0] + 1;
+        s->ow = (s->iw + 2 * s->pad[1] - s->kernel[1]) / s->stride[1] + 1;
+        if (s->kind != NN_STAGE_CONV) continue;
+        /* biases before weights, and floats between: places are the caller's */
+        s->bias_at = out.params;
+        s->weight = s->bias_at + s->oc + 2;
+        out.params = s->weight + s->oc * s->ic * s->kernel[0] * s->kernel[1] + 1;
+    }
+    assert_true(out.params < MOST_FLOATS);
+    return out;
+}
+
+static size_t in_size(const net *t) { return t->s[0].ic * t->s[0].ih * t->s[0].iw; }
+static size_t out_size(const net *t) {
+    const nn_stage *s = &t->s[t->n_stages - 1];
+    return s->oc * s->oh * s->ow;
+}
+
+/* ---- plain loops ------------------------------------------------------------------ */
+
+static double act(double x, const nn_stage *s) {
+    switch (s->act) {
+    case NN_ACT_RELU:
+        return x > 0 ? x : 0;
+    case NN_ACT_LEAKY:
+        return x > 0 ? x : (double)s->slope * x;
+    case NN_ACT_RELU6:
+        return x < 0 ? 0 : x > 6 ? 6 : x;
+    case NN_ACT_TANH:
+        return tanh(x);
+    default:
+        return x;
+    }
+}
+
+/* What a window of plane c finds at its item (ky, kx); outside there is `none`. */
+static double item(const nn_stage *s, const double *x, size_t c, size_t oy, size_t ox,
+                   size_t ky, size_t kx, double none) {
+    size_t y = oy * s->stride[0] + ky, z = ox * s->stride[1] + kx;
+    if (y < s->pad[0] || z < s->pad[1]) return none;
+    y -= s->pad[0];
+    z -= s->pad[1];
+    return y < s->ih && z < s->iw ? x[(c * s->ih + y) * s->iw + z] : none;
+}
+
+static double one(const nn_stage *s, const double *p, const double *x, size_t o,
+                  size_t oy, size_t ox) {
+    size_t area = s->kernel[0] * s->kernel[1];
+    double sum = s->kind == NN_STAGE_MAXPOOL ? -INFINITY : 0;
+    size_t first = s->kind == NN_STAGE_CONV ? 0 : o;
+    size_t end = s->kind == NN_STAGE_CONV ? s->ic : o + 1;
+    for (size_t i = first; i < end; i++)
+        for (size_t k = 0; k < area; k++) {
+            size_t ky = k / s->kernel[1], kx = k % s->kernel[1];
+            if (s->kind == NN_STAGE_MAXPOOL)
+                sum = fmax(sum, item(s, x, i, oy, ox, ky, kx, -INFINITY));
+            else if (s->kind == NN_STAGE_AVGPOOL)
+                sum += item(s, x, i, oy, ox, ky, kx, 0) / (double)area;
+            else
+                sum += p[s->weight + (o * s->ic + i) * area + k] *
+                       item(s, x, i, oy, ox, ky, kx, 0);
+        }
+    if (s->kind != NN_STAGE_CONV) return sum;
+    return act(sum + (s->bias ? p[s->bias_at + o] : 0), s);
+}
+
+/* One sample; out may be x. */
+static void loops(const net *t, const double *p, const double *x, double *out) {
+    static double planes[2][MOST_FLOATS];
+    memcpy(planes[0], x, in_size(t) * sizeof *x);
+    for (size_t i = 0; i < t->n_stages; i++) {
+        const nn_stage *s = &t->s[i];
+        const double *from = planes[i % 2];
+        double *to = planes[(i + 1) % 2];
+        for (size_t o = 0; o < s->oc; o++)
+            for (size_t y = 0; y < s->oh; y++)
+                for (size_t z = 0; z < s->ow; z++) *to++ = one(s, p, from, o, y, z);
+    }
+    memcpy(out, planes[t->n_stages % 2], out_size(t) * sizeof *out);
+}
+
+/* ---- a net at work ---------------------------------------------------------------- */
+
+typedef struct work {
+    net t;
+    size_t n, in, out;
+    float *p, *x, *y, *d;      /* parameters, rows, outputs, gradients by outputs */
+    float *grads, *d_rows, *g; /* g (n, params): of single samples */
+    double *norms, *products;
+    scant_ctx *ctx;
+    nn_stack *stack;
+} work;
+
+static float *floats(size_t n) {
+    float *x = calloc(n ? n : 1, sizeof *x);
+    assert_non_null(x);
+    return x;
+}
+
+static float *numbers(uint64_t seed, size_t n, double scale) {
+    float *x = floats(n);
+    for (size_t i = 0; i < n; i++) x[i] = (float)(scale * normal_at(seed, i));
+    return x;
+}
+
+static work start(const net *from, size_t n, size_t batch, unsigned threads) {
+    work w = {.t = joined(from), .n = n, .ctx = ctx_threads(threads)};
+    w.in = in_size(&w.t);
+    w.out = out_size(&w.t);
+    w.p = numbers(1, w.t.params, 0.5);
+    w.x = numbers(2, n * w.in, 1);
+    w.y = floats(n * w.out);
+    w.d = numbers(3, n * w.out, 1);
+    w.grads = floats(w.t.params);
+    w.d_rows = floats(n * w.in);
+    w.g = floats(n * w.t.params);
+    w.norms = calloc(n, sizeof *w.norms);
+    w.products = calloc(n, sizeof *w.products);
+    assert_int_equal(nn_stack_create(w.ctx, w.t.s, w.t.n_stages, batch, true, &w.stack),
+                     SCANT_OK);
+    return w;
+}
+
+static void finish(work *w) {
+    nn_stack_destroy(w->stack);
+    scant_ctx_destroy(w->ctx);
+    void *all[] = {w->p,      w->x, w->y,     w->d,       w->grads,
+                   w->d_rows, w->g, w->norms, w->products};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+}
+
+static void gather(void *arg, const nn_lane_grads *grads, unsigned worker) {
+    work *w = arg;
+    assert_true(worker < w->ctx->threads);
+    assert_true(grads->first % NN_LANES == 0 && grads->samples <= NN_LANES);
+    for (size_t lane = 0; lane < grads->samples; lane++)
+        for (size_t i = 0; i < grads->count; i++)
+            w->g[(grads->first + lane) * w->t.params + grads->at + i] +=
+                grads->g[i * NN_LANES + lane];
+}
+
+/* Forward and all that comes after it. */
+static void run(work *w) {
+    assert_int_equal(nn_stack_forward(w->stack, w->p, w->n, w->x, w->y), SCANT_OK);
+    assert_int_equal(nn_stack_backward(w->stack, w->p, w->n, w->d, w->grads, w->d_rows),
+                     SCANT_OK);
+    assert_int_equal(nn_stack_visit(w->stack, w->p, w->n, w->d, gather, w), SCANT_OK);
+    assert_int_equal(
+        nn_stack_persample(w->stack, w->p, w->n, w->d, w->p, w->norms, w->products),
+        SCANT_OK);
+}
+
+static void near(double got, double want, double scale, const work *w, const char *what,
+                 size_t at) {
+    if (fabs(got - want) <= scale * (1 + fabs(want))) return;
+    fail_msg("%s, n = %zu: %s %zu is %.9g and not %.9g", w->t.name, w->n, what, at, got,
+             want);
+}
+
+static void same_bits(const void *a, const void *b, size_t bytes) {
+    assert_int_equal(memcmp(a, b, bytes), 0);
+}
+
+static double *doubles(const float *x, size_t n) {
+    double *d = malloc(n * sizeof *d);
+    for (size_t i = 0; i < n; i++) d[i] = (double)x[i];
+    return d;
+}
+
+static void forward_is_that_of_plain_loops(void **state) {
+    (void)state;
+    for (size_t i = 0; i < NETS; i++)
+        for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
+            work w = start(&nets[i], counts[j], 17, 2);
+            double *p = doubles(w.p, w.t.params), *x = doubles(w.x, w.n * w.in);
+            double want[MOST_FLOATS];
+            assert_int_equal(nn_stack_forward(w.stack, w.p, w.n, w.x, w.y), SCANT_OK);
+            for (size_t row = 0; row < w.n; row++) {
+                loops(&w.t, p, x + row * w.in, want);
+                for (size_t k = 0; k < w.out; k++)
+                    near((double)w.y[row * w.out + k], want[k], 3e-6, &w, "output", k);
+            }
+            free(p);
+            free(x);
+            finish(&w);
+        }
+}
+
+/* The loss of one sample: its outputs times d. */
+static double loss(const work *w, const double *p, const double *x, size_t row) {
+    double out[MOST_FLOATS], sum = 0;
+    loops(&w->t, p, x + row * w->in, out);
+    for (size_t k = 0; k < w->out; k++) sum += out[k] * (double)w->d[row * w->out + k];
+    return sum;
+}
+
+/* By the number that `at` points to, in p or x. A step so small that maxima and signs
+ * stay what they are. */
+static double slope_of(const work *w, double *at, const double *p, const double *x,
+                       size_t row) {
+    const double step = 1e-6, was = *at;
+    *at = was + step;
+    double up = loss(w, p, x, row);
+    *at = was - step;
+    double down = loss(w, p, x, row);
+    *at = was;
+    return (up - down) / (2 * step);
+}
+
+static void gradients_are_differences_of_the_loss(void **state) {
+    (void)state;
+    for (size_t i = 0; i < NETS; i++) {
+        work w = start(&nets[i], 9, 9, 2);
+        double *p = doubles(w.p, w.t.params), *x = doubles(w.x, w.n * w.in);
+        run(&w);
+        for (size_t row = 0; row < w.n; row += i ? 4 : 1) {
+            for (size_t k = 0; k < w.t.params; k++)
+                near((double)w.g[row * w.t.params + k], slope_of(&w, p + k, p, x, row),
+                     1e-5, &w, "gradient by parameter", k);
+            for (size_t k = 0; k < w.in; k++)
+                near((double)w.d_rows[row * w.in + k],
+                     slope_of(&w, x + row * w.in + k, p, x, row), 1e-5, &w,
+                     "gradient by input", k);
+        }
+        free(p);
+        free(x);
+        finish(&w);
+    }
+}
+
+static bool is_param(const net *t, size_t at) {
+    for (size_t i = 0; i < t->n_stages; i++) {
+        const nn_stage *s = &t->s[i];
+        size_t weights = s->oc * s->ic * s->kernel[0] * s->kernel[1];
+        if (s->kind != NN_STAGE_CONV) continue;
+        if (at >= s->weight && at < s->weight + weights) return true;
+        if (s->bias && at >= s->bias_at && at < s->bias_at + s->oc) return true;
+    }
+    return false;
+}
+
+static void sums_are_of_samples_gradients_and_touch_nothing_else(void **state) {
+    (void)state;
+    for (size_t i = 0; i < NETS; i++)
+        for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
+            work w = start(&nets[i], counts[j], 30, 2);
+            for (size_t k = 0; k < w.t.params; k++) w.grads[k] = 77;
+            run(&w);
+            for (size_t k = 0; k < w.t.params; k++) {
+                double sum = 0;
+                for (size_t row = 0; row < w.n; row++)
+                    sum += (double)w.g[row * w.t.params + k];
+                if (is_param(&w.t, k))
+                    near((double)w.grads[k], sum, 1e-5, &w, "sum of gradients", k);
+                else
+                    assert_true(w.grads[k] == 77 && sum == 0);
+            }
+            finish(&w);
+        }
+}
+
+static void norms_and_products_are_those_of_one_sample_at_a_time(void **state) {
+    (void)state;
+    for (size_t i = 0; i < NETS; i++) {
+        work w = start(&nets[i], 11, 11, 2);
+        float *alone = floats(w.t.params);
+        w.norms[0] = 1000; /* added to */
+        w.products[3] = -50;
+        run(&w);
+        for (size_t row = 0; row < w.n; row++) {
+            double norm = row == 0 ? 1000 : 0, product = row == 3 ? -50 : 0;
+            assert_int_equal(nn_stack_forward(w.stack, w.p, 1, w.x + row * w.in, w.y),
+                             SCANT_OK);
+            assert_int_equal(
+                nn_stack_backward(w.stack, w.p, 1, w.d + row * w.out, alone, NULL),
+                SCANT_OK);
+            for (size_t k = 0; k < w.t.params; k++) {
+                norm += (double)alone[k] * (double)alone[k];
+                product += (double)alone[k] * (double)w.p[k];
+            }
+            near(w.norms[row], norm, 1e-10, &w, "squared norm", row);
+            near(w.products[row], product, 1e-10, &w, "product", row);
+        }
+        free(alone);
+        finish(&w);
+    }
+}
+
+static void either_of_norms_and_products_may_be_left_out(void **state) {
+    (void)state;
+    work w = start(&nets[1], 9, 9, 1);
+    double norms[9] = {0}, products[9] = {0};
+    run(&w);
+    assert_int_equal(nn_stack_persample(w.stack, w.p, 9, w.d, NULL, norms, NULL),
+                     SCANT_OK);
+    assert_int_equal(nn_stack_persample(w.stack, w.p, 9, w.d, w.p, NULL, products),
+                     SCANT_OK);
+    same_bits(norms, w.norms, sizeof norms);
+    same_bits(products, w.products, sizeof products);
+    finish(&w);
+}
+
+static void same_run(const work *a, const work *b) {
+    same_bits(a->y, b->y, a->n * a->out * sizeof(float));
+    same_bits(a->grads, b->grads, a->t.params * sizeof(float));
+    same_bits(a->d_rows, b->d_rows, a->n * a->in * sizeof(float));
+    same_bits(a->g, b->g, a->n * a->t.params * sizeof(float));
+    same_bits(a->norms, b->norms, a->n * sizeof(double));
+    same_bits(a->products, b->products, a->n * sizeof(double));
+}
+
+static void threads_do_not_change_a_bit(void **state) {
+    (void)state;
+    /* 601: more blocks than parts of a sum */
+    const size_t sizes[] = {17, 601};
+    for (size_t i = 0; i < NETS; i++)
+        for (size_t j = 0; j < (i == 4 ? 2 : 1); j++) {
+            work a = start(&nets[i], sizes[j], sizes[j], 1);
+            work b = start(&nets[i], sizes[j], sizes[j] + 100, 3);
+            run(&a);
+            run(&b);
+            same_run(&a, &b);
+            finish(&a);
+            finish(&b);
+        }
+}
+
+static void what_was_there_before_does_not_matter(void **state) {
+    (void)state;
+    for (size_t i = 0; i < NETS; i++) {
+        work a = start(&nets[i], 3, 17, 1), b = start(&nets[i], 3, 17, 1);
+        work large = start(&nets[i], 17, 17, 1);
+        for (size_t k = 0; k < 17 * large.in; k++) large.x[k] *= 1e6f;
+        nn_stack *own = large.stack;
+        large.stack = b.stack;
+        run(&large);
+        large.stack = own;
+        run(&a);
+        run(&b);
+        same_run(&a, &b);
+        finish(&a);
+        finish(&b);
+        finish(&large);
+    }
+}
+
+static void a_sample_does_not_depend_on_its_neighbours(void **state) {
+    (void)state;
+    work w = start(&nets[1], 17, 17, 2);
+    run(&w);
+    for (size_t row = 0; row < w.n; row++) {
+        float *y = floats(w.out);
+        assert_int_equal(nn_stack_forward(w.stack, w.p, 1, w.x + row * w.in, y),
+                         SCANT_OK);
+        same_bits(y, w.y + row * w.out, w.out * sizeof *y);
+        free(y);
+    }
+    finish(&w);
+}
+
+static void a_stack_that_does_not_train_gives_the_same(void **state) {
+    (void)state;
+    for (size_t i = 0; i < NETS; i++) {
+        work w = start(&nets[i], 17, 17, 2);
+        nn_stack *plain;
+        float *y = floats(w.n * w.out);
+        run(&w);
+        assert_int_equal(nn_stack_create(w.ctx, w.t.s, w.t.n_stages, 40, false, &plain),
+                         SCANT_OK);
+        assert_int_equal(nn_stack_forward(plain, w.p, w.n, w.x, y), SCANT_OK);
+        same_bits(y, w.y, w.n * w.out * sizeof *y);
+        assert_int_equal(nn_stack_backward(plain, w.p, w.n, w.d, w.grads, NULL),
+                         SCANT_EUSAGE);
+        nn_stack_destroy(plain);
+        free(y);
+        finish(&w);
+    }
+}
+
+static void every_machines_kernels_agree_with_this_ones(void **state) {
+    (void)state;
+    for (size_t i = 0; i < NETS; i++) {
+        work a = start(&nets[i], 9, 9, 1), b = start(&nets[i], 9, 9, 1);
+        b.stack->kernels = nn_kernels_plain();
+        run(&a);
+        run(&b);
+        for (size_t k = 0; k < a.n * a.out; k++)
+            near((double)b.y[k], (double)a.y[k], 3e-6, &a, "output", k);
+        for (size_t k = 0; k < a.t.params; k++)
+            near((double)b.grads[k], (double)a.grads[k], 1e-5, &a, "gradient", k);
+        for (size_t k = 0; k < a.n * a.in; k++)
+            near((double)b.d_rows[k], (double)a.d_rows[k], 1e-5, &a, "by input", k);
+        for (size_t k = 0; k < a.n; k++) {
+            near(b.norms[k], a.norms[k], 1e-5, &a, "norm", k);
+            near(b.products[k], a.products[k], 1e-5, &a, "product", k);
+        }
+        finish(&a);
+        finish(&b);
+    }
+}
+
+/* ---- by hand ---------------------------------------------------------------------- */
+
+/* One stage over one sample. */
+static void stage_gives(nn_stage s, const float *p, const float *x, const float *want,
+                        const float *d, const float *want_dx) {
+    net from = {"by hand", 2, {INPUT(0, 0, 0), s}, 0};
+    float y[64], dx[64], grads[64];
+    nn_stack *stack;
+    scant_ctx *ctx = ctx_threads(1);
+    from.s[0] = (nn_stage){.oc = s.ic, .oh = s.ih, .ow = s.iw};
+    net t = joined(&from);
+    t.s[0].weight = 0;
+    t.s[0].bias_at = s.kernel[0] * s.kernel[1];
+    assert_int_equal(nn_stack_create(ctx, t.s, 1, 1, true, &stack), SCANT_OK);
+    assert_int_equal(nn_stack_forward(stack, p, 1, x, y), SCANT_OK);
+    assert_int_equal(nn_stack_backward(stack, p, 1, d, grads, dx), SCANT_OK);
+    for (size_t i = 0; i < out_size(&t); i++) assert_true(y[i] == want[i]);
+    for (size_t i = 0; i < in_size(&t); i++) assert_true(dx[i] == want_dx[i]);
+    nn_stack_destroy(stack);
+    scant_ctx_destroy(ctx);
+}
+
+static void the_first_maximum_has_the_gradient(void **state) {
+    (void)state;
+    /* 3 x 5, the last row and column cut off */
+    const float x[] = {1, 3, 7, 7, 90, 3, 2, 7, 7, 91, 92, 93, 94, 95, 96};
+    const float dx[] = {0, 10, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    nn_stage s = MAXPOOL(2);
+    s.ic = 1;
+    s.ih = 3;
+    s.iw = 5;
+    stage_gives(s, NULL, x, (const float[]){3, 7}, (const float[]){10, 20}, dx);
+    /* windows over columns -1..1, 0..2, 1..3, 2..4, 3..5: 5 is the largest of three */
+    nn_stage wide = POOL(NN_STAGE_MAXPOOL, 1, 3, 1, 1, 0, 1);
+    wide.ic = 1;
+    wide.ih = 1;
+    wide.iw = 5;
+    stage_gives(wide, NULL, (const float[]){-1, -2, 5, 5, 4},
+                (const float[]){-1, 5, 5, 5, 5}, (const float[]){1, 2, 4, 8, 16},
+                (const float[]){1, 0, 14, 16, 0});
+}
+
+static void averages_count_the_padding(void **state) {
+    (void)state;
+    nn_stage s = POOL(NN_STAGE_AVGPOOL, 1, 2, 1, 2, 0, 1);
+    s.ic = 1;
+    s.ih = 1;
+    s.iw = 4; /* (0, 2), (4, 6), (8, 0) */
+    stage_gives(s, NULL, (const float[]){2, 4, 6, 8}, (const float[]){1, 5, 4},
+                (const float[]){2, 4, 6}, (const float[]){1, 2, 2, 3});
+}
+
+static void a_kernel_is_not_turned_round(void **state) {
+    (void)state;
+    nn_stage s = CONV(1, 1, 3, 1, 1, 0, 1, true, NN_ACT_NONE);
+    s.ic = 1;
+    s.ih = 1;
+    s.iw = 3;
+    /* 1 2 3 over 0 10 20 30 0 */
+    stage_gives(s, (const float[]){1, 2, 3, 0.5f}, (const float[]){10, 20, 30},
+                (const float[]){80.5f, 140.5f, 80.5f}, (const float[]){1, 10, 100},
+                (const float[]){12, 123, 230});
+}
+
+static void tanh_is_right_to_the_last_places(void **state) {
+    (void)state;
+    enum { N = 4000 };
+    static float x[N], y[N];
+    const float p[] = {1};
+    nn_stage s = CONV(1, 1, 1, 1, 1, 0, 0, false, NN_ACT_TANH);
+    nn_stack *stack;
+    scant_ctx *ctx = ctx_threads(1);
+    s.ic = s.ih = s.oh = 1;
+    s.iw = s.ow = N;
+    for (size_t i = 0; i < N; i++) {
+        x[i] = (float)((unit_at(5, i) - 0.5) * pow(10, 12 * unit_at(6, i) - 8));
+        if (i < 100) x[i] = 0.63f + (float)((double)i - 50) * 6e-8f;
+    }
+    x[200] = 0;
+    x[201] = INFINITY;
+    x[202] = -INFINITY;
+    x[203] = NAN;
+    assert_int_equal(nn_stack_create(ctx, &s, 1, 1, false, &stack), SCANT_OK);
+    for (int set = 0; set < 2; set++) {
+        if (set) stack->kernels = nn_kernels_plain();
+        assert_int_equal(nn_stack_forward(stack, p, 1, x, y), SCANT_OK);
+        for (size_t i = 0; i < N; i++) {
+            double want = tanh((double)x[i]);
+            double unit = ldexp(1, ilogb(fmax(fabs(want), 1e-30)) - 23);
+            if (i == 203)
+                assert_true(isnan(y[i]));
+            else if (!(fabs((double)y[i] - want) <= 2 * unit))
+                fail_msg("tanh %.9g is %.9g and not %.9g", (double)x[i], (double)y[i],
+                         want);
+        }
+    }
+    nn_stack_destroy(stack);
+    scant_ctx_destroy(ctx);
+}
+
+static void what_is_not_a_number_stays_so(void **state) {
+    (void)state;
+    const nn_act acts[] = {NN_ACT_NONE, NN_ACT_RELU, NN_ACT_LEAKY, NN_ACT_RELU6,
+                           NN_ACT_TANH};
+    for (size_t i = 0; i < 5; i++)
+        for (size_t place = 0; place < 4; place++) {
+            net from = {"nan",
+                        3,
+                        {INPUT(1, 2, 2), CONV(1, 1, 1, 1, 1, 0, 0, true, NN_ACT_NONE),
+                         MAXPOOL(2)},
+                        0};
+            from.s[1].act = acts[i];
+            work w = start(&from, 1, 1, 1);
+            w.x[place] = NAN;
+            run(&w);
+            assert_true(isnan(w.y[0]));
+            finish(&w);
+        }
+}
+
+/* Shapes as they are in earnest: the product of a sample's gradient with a direction. */
+static void large_nets_change_as_their_gradients_say(void **state) {
+    (void)state;
+    const net large[] = {
+        {"lenet5",
+         5,
+         {INPUT(1, 28, 28), CONV(6, 5, 5, 1, 1, 2, 2, true, NN_ACT_TANH), MAXPOOL(2),
+          CONV(16, 5, 5, 1, 1, 0, 0, true, NN_ACT_RELU), MAXPOOL(2)},
+         0},
+        {"cnn",
+         5,
+         {INPUT(3, 32, 32), CONV(6, 5, 5, 1, 1, 0, 0, true, NN_ACT_RELU), MAXPOOL(2),
+          CONV(16, 5, 5, 1, 1, 0, 0, true, NN_ACT_RELU), MAXPOOL(2)},
+         0},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        work w = start(&large[i], 9, 128, 2);
+        double *x = doubles(w.x, w.n * w.in), *p = doubles(w.p, w.t.params);
+        float *v = numbers(9, w.t.params, 1);
+        const double step = 1e-7;
+        assert_int_equal(nn_stack_forward(w.stack, w.p, w.n, w.x, w.y), SCANT_OK);
+        assert_int_equal(nn_stack_persample(w.stack, w.p, w.n, w.d, v, NULL, w.products),
+                         SCANT_OK);
+        for (size_t row = 0; row < w.n; row += 4) {
+            for (size_t k = 0; k < w.t.params; k++) p[k] += step * (double)v[k];
+            double up = loss(&w, p, x, row);
+            for (size_t k = 0; k < w.t.params; k++) p[k] -= 2 * step * (double)v[k];
+            double down = loss(&w, p, x, row);
+            for (size_t k = 0; k < w.t.params; k++) p[k] += step * (double)v[k];
+            near(w.products[row], (up - down) / (2 * step), 1e-4, &w, "slope", row);
+        }
+        free(x);
+        free(p);
+        free(v);
+        finish(&w);
+    }
+}
+
+/* ---- refusals --------------------------------------------------------------------- */
+
+static void refused(net from, void (*spoil)(nn_stage *s), const char *says) {
+    net t = joined(&from);
+    scant_ctx *ctx = ctx_threads(1);
+    nn_stack *stack = (nn_stack *)ctx;
+    spoil(t.s);
+    assert_int_equal(nn_stack_create(ctx, t.s, t.n_stages, 8, true, &stack),
+                     SCANT_EUSAGE);
+    assert_null(stack);
+    if (!strstr(scant_ctx_errmsg(ctx), says))
+        fail_msg("'%s' does not say '%s'", scant_ctx_errmsg(ctx), says);
+    scant_ctx_destroy(ctx);
+}
+
+static void no_kernel(nn_stage *s) { s[0].kernel[1] = 0; }
+static void no_stride(nn_stage *s) { s[1].stride[0] = 0; }
+static void too_large(nn_stage *s) { s[0].kernel[0] = 13; }
+static void wrong_height(nn_stage *s) { s[2].oh++; }
+static void other_planes(nn_stage *s) { s[1].oc = 6; }
+static void other_input(nn_stage *s) { s[2].ic = 4; }
+static void wide_pad(nn_stage *s) { s[1].pad[1] = 2; }
+static void pool_act(nn_stage *s) { s[1].act = NN_ACT_RELU; }
+static void swish(nn_stage *s) { s[0].act = NN_ACT_SWISH; }
+static void falls(nn_stage *s) { s[0].slope = -0.5f; }
+static void no_planes(nn_stage *s) { s[0].ic = 0; }
+static void huge_pad(nn_stage *s) { s[0].pad[0] = SIZE_MAX / 2; }
+static void huge_input(nn_stage *s) { s[0].ih = SIZE_MAX; }
+
+static void stages_that_do_not_fit_are_refused(void **state) {
+    (void)state;
+    const net *two = &nets[1];
+    refused(*two, no_kernel, "stage 0: width 9, kernel 0");
+    refused(*two, no_stride, "stage 1: height 8, kernel 2, stride 0");
+    refused(*two, too_large, "a kernel of 13 is larger than the padded height 10");
+    refused(*two, wrong_height, "stage 2: of height 4 comes 2 and not 3");
+    refused(*two, other_planes, "a pool of 5 planes has 6");
+    refused(*two, other_input, "stage 2 reads 4 x 4 x 4, but the one before gives 5 x 4");
+    refused(*two, wide_pad, "more than half");
+    refused(*two, pool_act, "a pool has no activation");
+    refused(*two, swish, "an activation that a stack does not have");
+    refused(*two, falls, "slope -0.5");
+    refused(*two, no_planes, "without planes");
+    refused(*two, huge_pad, "more than can be");
+    refused(*two, huge_input, "more than can be");
+}
+
+static void planes_beyond_memory_are_refused(void **state) {
+    (void)state;
+    nn_stage s = CONV(1, 1, 1, 1, 1, 0, 0, false, NN_ACT_NONE);
+    scant_ctx *ctx = ctx_threads(1);
+    nn_stack *stack;
+    s.ih = s.oh = s.iw = s.ow = INT32_MAX;
+    s.ic = 1;
+    assert_int_equal(nn_stack_create(ctx, &s, 1, 8, true, &stack), SCANT_ENOMEM);
+    s.ic = s.oc = SIZE_MAX / 2;
+    assert_int_equal(nn_stack_create(ctx, &s, 1, 8, true, &stack), SCANT_ENOMEM);
+    s.ih = s.oh = s.iw = s.ow = 1;
+    s.ic = s.oc = 1;
+    assert_int_equal(nn_stack_create(ctx, &s, 1, SIZE_MAX, true, &stack), SCANT_ENOMEM);
+    scant_ctx_destroy(ctx);
+}
+
+static void calls_in_the_wrong_order_are_refused(void **state) {
+    (void)state;
+    work w = start(&nets[0], 9, 9, 1);
+    nn_stack *none;
+    assert_int_equal(nn_stack_backward(w.stack, w.p, 9, w.d, w.grads, NULL),
+                     SCANT_EUSAGE);
+    assert_int_equal(nn_stack_forward(w.stack, w.p, 10, w.x, w.y), SCANT_EUSAGE);
+    assert_int_equal(nn_stack_forward(w.stack, w.p, 8, w.x, w.y), SCANT_OK);
+    assert_int_equal(nn_stack_backward(w.stack, w.p, 9, w.d, w.grads, NULL),
+                     SCANT_EUSAGE);
+    assert_int_equal(nn_stack_persample(w.stack, w.p, 9, w.d, NULL, w.norms, NULL),
+                     SCANT_EUSAGE);
+    assert_int_equal(nn_stack_create(w.ctx, w.t.s, 0, 8, true, &none), SCANT_EUSAGE);
+    assert_int_equal(nn_stack_create(w.ctx, w.t.s, 2, 0, true, &none), SCANT_EUSAGE);
+    nn_stack_destroy(NULL);
+    finish(&w);
+}
+
+static void no_memory_leaves_nothing_behind(void **state) {
+    (void)state;
+    memory m;
+    scant_ctx *ctx = ctx_counting(&m);
+    net t = joined(&nets[1]);
+    size_t before = m.live, calls = m.calls;
+    nn_stack *stack = NULL;
+    for (size_t i = 0; !stack; i++) {
+        m.fail_at = calls + i;
+        m.calls = calls;
+        if (nn_stack_create(ctx, t.s, t.n_stages, 20, true, &stack) == SCANT_OK) break;
+        assert_null(stack);
+        assert_int_equal(m.live, before);
+        assert_true(i < 100);
+    }
+    assert_true(m.calls > calls + 5);
+    calls = m.calls;
+    float *x = numbers(2, 20 * in_size(&t), 1), *y = floats(20 * out_size(&t));
+    float *p = numbers(1, t.params, 1), *g = floats(t.params);
+    assert_int_equal(nn_stack_forward(stack, p, 20, x, y), SCANT_OK);
+    assert_int_equal(nn_stack_backward(stack, p, 20, y, g, NULL), SCANT_OK);
+    assert_int_equal(m.calls, calls); /* nothing is allocated at work */
+    free(x);
+    free(y);
+    free(p);
+    free(g);
+    nn_stack_destroy(stack);
+    assert_int_equal(m.live, before);
+    scant_ctx_destroy(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forward_is_that_of_plain_loops),
+        cmocka_unit_test(gradients_are_differences_of_the_loss),
+        cmocka_unit_test(sums_are_of_samples_gradients_and_touch_nothing_else),
+        cmocka_unit_test(norms_and_products_are_those_of_one_sample_at_a_time),
+        cmocka_unit_test(either_of_norms_and_products_may_be_left_out),
+        cmocka_unit_test(threads_do_not_change_a_bit),
+        cmocka_unit_test(what_was_there_before_does_not_matter),
+        cmocka_unit_test(a_sample_does_not_depend_on_its_neighbours),
+        cmocka_unit_test(a_stack_that_does_not_train_gives_the_same),
+        cmocka_unit_test(every_machines_kernels_agree_with_this_ones),
+        cmocka_unit_test(the_first_maximum_has_the_gradient),
+        cmocka_unit_test(averages_count_the_padding),
+        cmocka_unit_test(a_kernel_is_not_turned_round),
+        cmocka_unit_test(tanh_is_right_to_the_last_places),
+        cmocka_unit_test(what_is_not_a_number_stays_so),
+        cmocka_unit_test(large_nets_change_as_their_gradients_say),
+        cmocka_unit_test(stages_that_do_not_fit_are_refused),
+        cmocka_unit_test(planes_beyond_memory_are_refused),
+        cmocka_unit_test(calls_in_the_wrong_order_are_refused),
+        cmocka_unit_test(no_memory_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
