@@ -304,7 +304,15 @@ static scant_status plan_forward(nn_plan *p) {
     TRY(plain_of(p, 0, &plain));
     p->input = p->places[0].value = tensor_new(p, plain, 0);
     touch(p, p->input);
-    for (int i = 1; i <= last; i++) TRY(forward_node(p, i));
+    int next = 1;
+    if (p->front != NN_NONE && p->mode != NN_TRACE) {
+        TRY(plain_of(p, p->front, &plain));
+        p->places[p->front].value = tensor_new(p, plain, 0);
+        emit_simple(p, NN_STEP_FRONT, p->front, p->input, NN_NONE,
+                    p->places[p->front].value, NULL, 1);
+        next = p->front + 1;
+    }
+    for (int i = next; i <= last; i++) TRY(forward_node(p, i));
     p->logits = p->places[last].value;
     p->features = p->places[last].src; /* rows in plain order */
     keep_to_end(p, p->logits);
@@ -490,7 +498,13 @@ static scant_status plan_backward(nn_plan *p) {
     touch(p, p->d_logits);
     if (p->n_forward) p->tensors[p->d_logits].first = p->n_forward - 1;
     TRY(give(p, last, p->d_logits));
-    for (int i = last; i > 0; i--) TRY(back_node(p, i));
+    int first = p->front != NN_NONE && p->mode != NN_TRACE ? p->front : 0;
+    for (int i = last; i > first; i--) TRY(back_node(p, i));
+    if (!first) return SCANT_OK;
+    int g = p->places[first].grad;
+    TRY(plain_of(p, first, &plain));
+    TRY(bring(p, first, plain, &g));
+    emit_simple(p, NN_STEP_FRONT_BACK, first, g, NN_NONE, g, NULL, 1);
     return SCANT_OK;
 }
 
@@ -569,12 +583,15 @@ static scant_status plan_write(nn_plan *p) {
     p->places = scant__arena_zalloc(&p->arena, p->net->n_nodes, sizeof *p->places);
     if (!p->steps || !p->tensors || !p->reorders || !p->places) return SCANT_ENOMEM;
     absorb(p);
+    p->front = nn_plan_front(p);
+    TRY(nn_plan_front_weights(p));
     TRY(plan_forward(p));
     if (p->mode != NN_PREDICT) TRY(plan_backward(p));
     plan_scratch(p);
     TRY(nn_weights_pack(p->weights));
     TRY(nn_plan_place(p));
     TRY(bind_steps(p));
+    if (p->front != NN_NONE && p->mode != NN_TRACE) TRY(nn_plan_front_make(p));
     return p->mode == NN_TRACE ? plan_traces(p) : SCANT_OK;
 }
 
@@ -604,6 +621,7 @@ scant_status nn_plan_create(nn_weights *weights, size_t batch, nn_mode mode,
 
 void nn_plan_destroy(nn_plan *p) {
     if (!p) return;
+    nn_stack_destroy(p->stack);
     for (size_t i = 0; i < p->n_reorders; i++) nn_op_destroy(p->reorders[i]);
     for (size_t i = 0; p->places && i < p->net->n_nodes; i++) {
         nn_op_destroy(p->places[i].op);

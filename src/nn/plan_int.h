@@ -7,6 +7,7 @@
 #define SCANT_NN_PLAN_INT_H
 
 #include "nn/plan.h"
+#include "nn/stack.h"
 
 typedef struct nn_tensor {
     const nn_layout *layout; /* borrowed */
@@ -24,6 +25,8 @@ typedef enum nn_step_kind {
     NN_STEP_SCALE,     /* c = scale * a */
     NN_STEP_DROP,      /* c = dropped a; b: which stayed */
     NN_STEP_DROP_BACK, /* c = a where b stayed */
+    NN_STEP_FRONT,     /* c = front(a) */
+    NN_STEP_FRONT_BACK /* a: the gradient by what the front gives */
 } nn_step_kind;
 
 typedef struct nn_step {
@@ -74,8 +77,17 @@ struct nn_plan {
     int scratch, input, logits, d_logits, features; /* tensors */
     unsigned char *block;
     size_t block_bytes;
-    float *copy[2]; /* what nn_plan_trace() hands out where it had to reorder */
+    int front;       /* last node of the front (plan_front.c); NN_NONE */
+    nn_stack *stack; /* runs it */
+    float *copy[2];  /* what nn_plan_trace() hands out where it had to reorder */
 };
+
+/* The last node of the network's front; NN_NONE: it has none. */
+int nn_plan_front(const nn_plan *plan);
+/* Asks for its weights in plain order; before they are packed. */
+scant_status nn_plan_front_weights(nn_plan *plan);
+/* Makes what runs it; after they are packed. */
+scant_status nn_plan_front_make(nn_plan *plan);
 
 /* Gives every tensor its place and the block its size. */
 scant_status nn_plan_place(nn_plan *plan);

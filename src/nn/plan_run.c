@@ -36,7 +36,12 @@ static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64
     case NN_STEP_DROP_BACK:
         nn_drop_back(p->ctx, s->scale, (unsigned char *)nn_tensor_data(p, s->b), a, c, n);
         break;
-    default:
+    case NN_STEP_FRONT:
+        return nn_stack_forward(p->stack, p->weights->values, p->batch, a, c);
+    case NN_STEP_FRONT_BACK:
+        return nn_stack_backward(p->stack, p->weights->values, p->batch, a,
+                                 p->weights->grads, NULL);
+    case NN_STEP_OP:
         break;
     }
     return SCANT_OK;
@@ -109,7 +114,9 @@ static const char *const kind_names[] = {[NN_STEP_OP] = "kernel",
                                          [NN_STEP_MASK] = "mask",
                                          [NN_STEP_SCALE] = "scale",
                                          [NN_STEP_DROP] = "dropout",
-                                         [NN_STEP_DROP_BACK] = "dropout back"};
+                                         [NN_STEP_DROP_BACK] = "dropout back",
+                                         [NN_STEP_FRONT] = "front",
+                                         [NN_STEP_FRONT_BACK] = "front back"};
 
 void nn_plan_describe(const nn_plan *p, char *text, size_t size) {
     size_t at = 0;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The front of a small network: convolutions of few channels and poolings, in a chain
+ * from the input to a dense layer. Libraries' kernels waste most of their lanes on so few
+ * channels; stack.h's do not. Which nodes these are hangs on the network alone, so that
+ * every plan finds the weights in the same order (plain).
+ *
+ * A trace looks into every layer, so it runs the front by the usual kernels.
+ */
+#include <string.h>
+
+#include "nn/plan_int.h"
+
+enum { FEW = 256 }; /* input channels times output channels */
+
+static bool fits(const nn_plan *p, int i) {
+    const nn_node *node = &p->net->nodes[i];
+    const nn_place *place = &p->places[i];
+    if (place->uses != 1) return false;
+    if (node->kind == NN_MAXPOOL) return true;
+    size_t in = p->net->nodes[node->in[0]].shape.c;
+    return node->kind == NN_CONV && node->groups == 1 && in * node->shape.c <= FEW;
+}
+
+int nn_plan_front(const nn_plan *p) {
+    int at = 0, convs = 0;
+    for (int i = 1; i < (int)p->net->n_nodes; i++) {
+        if (p->places[i].owner != i) continue; /* done by the layer before it */
+        bool next = p->places[p->net->nodes[i].in[0]].owner == at;
+        if (next && p->net->nodes[i].kind == NN_DENSE) return convs ? at : NN_NONE;
+        if (!next || !fits(p, i)) break;
+        convs += p->net->nodes[i].kind == NN_CONV;
+        at = i;
+    }
+    return NN_NONE;
+}
+
+scant_status nn_plan_front_weights(nn_plan *p) {
+    for (int i = 1; i <= p->front; i++) {
+        const nn_node *node = &p->net->nodes[i];
+        if (node->kind != NN_CONV || p->weights->packed) continue;
+        const nn_param *w = &p->net->params[node->weight];
+        nn_layout *plain;
+        TRY(nn_layout_plain(p->weights->backend, w->ndim, w->dims, &plain));
+        scant_status s = nn_weights_want(p->weights, node->weight, plain);
+        nn_layout_destroy(p->weights->backend, plain);
+        TRY(s);
+    }
+    return SCANT_OK;
+}
+
+static nn_stage stage_of(const nn_plan *p, int i) {
+    const nn_node *node = &p->net->nodes[i];
+    nn_shape in = p->net->nodes[node->in[0]].shape, out = node->shape;
+    nn_stage s = {.kind = node->kind == NN_CONV ? NN_STAGE_CONV : NN_STAGE_MAXPOOL,
+                  .ic = in.c,
+                  .ih = in.h,
+                  .iw = in.w,
+                  .oc = out.c,
+                  .oh = out.h,
+                  .ow = out.w,
+                  .bias = node->bias};
+    memcpy(s.kernel, node->kernel, sizeof s.kernel);
+    memcpy(s.stride, node->stride, sizeof s.stride);
+    memcpy(s.pad, node->pad, sizeof s.pad);
+    if (node->kind == NN_CONV) {
+        s.weight = p->weights->slices[node->weight].at;
+        if (node->bias) s.bias_at = p->weights->slices[node->bias_at].at;
+    }
+    if (p->places[i].absorbed != NN_NONE) {
+        s.act = p->net->nodes[p->places[i].absorbed].act;
+        s.slope = p->net->nodes[p->places[i].absorbed].slope;
+    }
+    return s;
+}
+
+scant_status nn_plan_front_make(nn_plan *p) {
+    nn_stage *stages = scant__arena_alloc(&p->arena, (size_t)p->front, sizeof *stages);
+    size_t n = 0;
+    if (!stages) return SCANT_ENOMEM;
+    for (int i = 1; i <= p->front; i++)
+        if (p->places[i].owner == i) stages[n++] = stage_of(p, i);
+    return nn_stack_create(p->ctx, stages, n, p->batch, p->mode == NN_TRAIN, &p->stack);
+}
