@@ -10,15 +10,38 @@
  */
 #include "nn/kernels/lane.h"
 
+#include <math.h>
+
 enum {
     MOST_CHANNELS = NN_GROUP,
-    MOST_WIDE = 8,   /* columns, or taps, of a tile */
+    MOST_WIDE = 6,   /* columns, or taps, of a tile */
     NEAR = 20 << 10, /* bytes that backward by weights works on together */
     ITEM = sizeof(V)
 };
 
-/* By number of channels: columns (taps) that fit beside them. */
-static const size_t widest[MOST_CHANNELS + 1] = {0, 8, 6, 4, 3};
+/* Each shape of a tile is compiled by itself: X(channels, columns or taps). What lies
+ * apart (strides) is rare, and has few shapes. Without AVX2 a vector takes two registers:
+ * small tiles. */
+#ifdef __AVX2__
+static const size_t widest[MOST_CHANNELS + 1] = {0, 4, 6, 4, 3};
+#define SHAPES(X)                                                                        \
+    X(1, 1)                                                                              \
+    X(1, 2) X(1, 3) X(1, 4) X(2, 1) X(2, 2) X(2, 3) X(2, 4) X(2, 5) X(2, 6) X(3, 1)      \
+        X(3, 2) X(3, 3) X(3, 4) X(4, 1) X(4, 2) X(4, 3)
+#define APART(X) X(1, 1) X(1, 4) X(2, 1) X(2, 6) X(3, 1) X(3, 4) X(4, 1) X(4, 3)
+#else
+static const size_t widest[MOST_CHANNELS + 1] = {0, 3, 2, 1, 1};
+#define SHAPES(X) X(1, 1) X(1, 2) X(1, 3) X(2, 1) X(2, 2) X(3, 1) X(4, 1)
+#define APART(X) X(1, 1) X(1, 3) X(2, 1) X(2, 2) X(3, 1) X(4, 1)
+#endif
+
+/* How many of the next `rest` columns or taps a tile has: as equal as can be, or one of
+ * the two shapes there are. */
+static size_t tile_size(size_t rest, size_t ch, bool dense) {
+    size_t most = widest[ch], tiles = (rest + most - 1) / most;
+    if (dense) return (rest + tiles - 1) / tiles;
+    return rest >= most ? most : 1;
+}
 
 /* ---- forward ---------------------------------------------------------------------- */
 
@@ -71,66 +94,43 @@ INLINE void conv_tile(const nn_conv *c, const window *t, size_t step, const int 
         x_plane += c->x.plane;
         w_plane += c->kernel[0] * taps_row;
     }
-    V slope = spread(c->slope);
-    nn_act act = c->act == NN_ACT_TANH ? NN_ACT_NONE : c->act; /* tanh: a row at a time */
+    /* relu; of the two the second, if one is not a number */
+    const V least = spread(c->act == NN_ACT_RELU ? 0 : -INFINITY);
 #pragma GCC unroll 4
     for (int o = 0; o < ch; o++)
 #pragma GCC unroll 8
         for (int p = 0; p < wide; p++)
             store(t->y + (size_t)o * c->y.plane + (size_t)p * LANES,
-                  act_v(acc[o][p], act, slope));
+                  max_v(least, acc[o][p]));
 }
 
-#define CASE(ch, wide)                                                                   \
-    case 10 * (ch) + (wide):                                                             \
-        conv_tile(c, t, step, ch, wide);                                                 \
-        break
-
-INLINE void conv_some(const nn_conv *c, const window *t, size_t step, size_t ch,
-                      size_t wide) {
-    switch (10 * ch + wide) {
-        CASE(1, 1);
-        CASE(1, 2);
-        CASE(1, 3);
-        CASE(1, 4);
-        CASE(1, 5);
-        CASE(1, 6);
-        CASE(1, 7);
-        CASE(1, 8);
-        CASE(2, 1);
-        CASE(2, 2);
-        CASE(2, 3);
-        CASE(2, 4);
-        CASE(2, 5);
-        CASE(2, 6);
-        CASE(3, 1);
-        CASE(3, 2);
-        CASE(3, 3);
-        CASE(3, 4);
-        CASE(4, 1);
-        CASE(4, 2);
-        CASE(4, 3);
-    }
-}
+#define CASE(channels, columns)                                                          \
+    case 10 * (channels) + (columns):                                                    \
+        conv_tile(c, t, step, channels, columns);                                        \
+        break;
 
 static void conv_dense(const nn_conv *c, const window *t, size_t ch, size_t wide) {
-    conv_some(c, t, LANES, ch, wide);
+    const size_t step = LANES;
+    switch (10 * ch + wide) { SHAPES(CASE) }
 }
 
 static void conv_apart(const nn_conv *c, const window *t, size_t ch, size_t wide) {
-    conv_some(c, t, c->stride[1] * LANES, ch, wide);
+    const size_t step = c->stride[1] * LANES;
+    switch (10 * ch + wide) { APART(CASE) }
 }
 
-static void tanh_rows(const nn_conv *c, size_t o, size_t ch, size_t row) {
+/* The activations that a tile does not do by itself. */
+static void act_rows(const nn_conv *c, size_t o, size_t ch, size_t row) {
+    V slope = spread(c->slope);
     for (size_t k = 0; k < ch; k++) {
         float *y = c->y.at + (o + k) * c->y.plane + row * c->y.row;
         for (size_t x = 0; x < c->ow; x++)
-            store(y + x * LANES, tanh_v(load(y + x * LANES)));
+            store(y + x * LANES, act_v(load(y + x * LANES), c->act, slope));
     }
 }
 
-/* The taps first..end-1 of `taps` that find something for an output or a few, the first
- * of which begins at `begin` of 0..size-1 and the last `spread_` further on. */
+/* The taps first..end-1 of a kernel that find something of 0..size-1 for outputs, the
+ * first of which begins at `begin` and the last `further` on. */
 typedef struct taps {
     size_t first, end;
 } taps;
@@ -148,9 +148,9 @@ static void conv_row(const nn_conv *c, size_t o, size_t ch, size_t row) {
     const float *w = c->w + o * c->ic * c->kernel[0] * c->kernel[1];
     ptrdiff_t top = (ptrdiff_t)(row * c->stride[0]) - c->lead[0];
     taps down = clip(top, 0, c->ih, c->kernel[0]);
-    size_t tiles = (c->ow + widest[ch] - 1) / widest[ch];
-    for (size_t at = 0, wide; at < c->ow; at += wide, tiles--) {
-        wide = (c->ow - at + tiles - 1) / tiles;
+    bool dense = c->stride[1] == 1;
+    for (size_t at = 0, wide; at < c->ow; at += wide) {
+        wide = tile_size(c->ow - at, ch, dense);
         ptrdiff_t left = (ptrdiff_t)(at * c->stride[1]) - c->lead[1];
         taps across = clip(left, (wide - 1) * c->stride[1], c->iw, c->kernel[1]);
         window t = {.rows = down.end - down.first,
@@ -162,9 +162,9 @@ static void conv_row(const nn_conv *c, size_t o, size_t ch, size_t row) {
         if (t.rows && t.cols)
             t.x += (top + (ptrdiff_t)down.first) * (ptrdiff_t)c->x.row +
                    (left + (ptrdiff_t)across.first) * (ptrdiff_t)LANES;
-        (c->stride[1] == 1 ? conv_dense : conv_apart)(c, &t, ch, wide);
+        (dense ? conv_dense : conv_apart)(c, &t, ch, wide);
     }
-    if (c->act == NN_ACT_TANH) tanh_rows(c, o, ch, row);
+    if (c->act > NN_ACT_RELU) act_rows(c, o, ch, row);
 }
 
 void NN_KERNEL(conv)(const nn_conv *c) {
@@ -236,46 +236,21 @@ INLINE void wgrad_tile(const nn_wgrad *w, const span *s, size_t o, size_t tap,
 }
 
 #undef CASE
-#define CASE(ch, wide)                                                                   \
-    case 10 * (ch) + (wide):                                                             \
-        wgrad_tile(w, s, o, tap, g_col, x_col, ch, wide);                                \
-        break
-
-INLINE void wgrad_some(const nn_wgrad *w, const span *s, size_t o, size_t tap,
-                       size_t g_col, size_t x_col, size_t ch, size_t wide) {
-    switch (10 * ch + wide) {
-        CASE(1, 1);
-        CASE(1, 2);
-        CASE(1, 3);
-        CASE(1, 4);
-        CASE(1, 5);
-        CASE(1, 6);
-        CASE(1, 7);
-        CASE(1, 8);
-        CASE(2, 1);
-        CASE(2, 2);
-        CASE(2, 3);
-        CASE(2, 4);
-        CASE(2, 5);
-        CASE(2, 6);
-        CASE(3, 1);
-        CASE(3, 2);
-        CASE(3, 3);
-        CASE(3, 4);
-        CASE(4, 1);
-        CASE(4, 2);
-        CASE(4, 3);
-    }
-}
+#define CASE(channels, taps_)                                                            \
+    case 10 * (channels) + (taps_):                                                      \
+        wgrad_tile(w, s, o, tap, g_col, x_col, channels, taps_);                         \
+        break;
 
 static void wgrad_dense(const nn_wgrad *w, const span *s, size_t o, size_t tap, size_t ch,
                         size_t wide) {
-    wgrad_some(w, s, o, tap, LANES, LANES, ch, wide);
+    const size_t g_col = LANES, x_col = LANES;
+    switch (10 * ch + wide) { SHAPES(CASE) }
 }
 
 static void wgrad_apart(const nn_wgrad *w, const span *s, size_t o, size_t tap, size_t ch,
                         size_t wide) {
-    wgrad_some(w, s, o, tap, w->g.col, w->x.col, ch, wide);
+    const size_t g_col = w->g.col, x_col = w->x.col;
+    switch (10 * ch + wide) { APART(CASE) }
 }
 
 /* A group of channels: a band of rows at a time, such that its part of g and x stays
@@ -286,9 +261,8 @@ static void wgrad_group(const nn_wgrad *w, size_t o, size_t ch) {
     size_t bands = band ? (w->oh + band - 1) / band : w->oh;
     for (span s = {0}; s.row < w->oh; s.row += s.rows, s.more = true, bands--) {
         s.rows = (w->oh - s.row + bands - 1) / bands;
-        size_t tiles = (w->taps + widest[ch] - 1) / widest[ch];
-        for (size_t tap = 0, wide; tap < w->taps; tap += wide, tiles--) {
-            wide = (w->taps - tap + tiles - 1) / tiles;
+        for (size_t tap = 0, wide; tap < w->taps; tap += wide) {
+            wide = tile_size(w->taps - tap, ch, dense);
             (dense ? wgrad_dense : wgrad_apart)(w, &s, o, tap, ch, wide);
         }
     }
