@@ -248,6 +248,10 @@ typedef struct scant_net_opts {
     uint64_t seed;          /* of the weights that a network starts with */
 } scant_net_opts;
 
+/* How many numbers training such a network would change; none is made. */
+SCANT_API scant_status scant_model_parameters(scant_ctx *ctx, const char *model,
+                                              const scant_net_opts *opts, size_t *count);
+
 /* A network and its weights. */
 typedef struct scant_net scant_net;
 

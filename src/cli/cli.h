@@ -88,6 +88,21 @@ int cli_print(cli_text *text);
 /* The same for bytes that stay the caller's. CLI_INTERRUPTED after Ctrl-C. */
 int cli_write_stdout(const void *bytes, size_t size);
 
+/* ---- files (files.c) --------------------------------------------------------------- */
+
+/* A file and the flag that names it. */
+typedef struct cli_path {
+    const char *flag, *path; /* path NULL: not given */
+} cli_path;
+
+/* Whether a file could be written there; CLI_DONE, or CLI_SYSTEM after a message. */
+int cli_check_file(const char *path);
+int cli_cannot_write(const char *path, const char *why); /* says so: CLI_SYSTEM */
+int cli_cannot_read(const char *path, const char *why);  /* says so: CLI_BAD_INPUT */
+/* All of a regular file of at most that many bytes; CLI_BAD_INPUT after a message. */
+int cli_read_file(const char *path, size_t most, cli_text *text);
+bool cli_exists(const char *path);
+
 /* ---- flags (flags.c, values.c) ----------------------------------------------------- */
 
 typedef enum cli_kind {
@@ -96,7 +111,11 @@ typedef enum cli_kind {
     CLI_ARRAY,      /* const char *: FILE.npy or FILE.npz:KEY */
     CLI_CHOICE,     /* const char *: one of the words of arg, "a|b|c" */
     CLI_WORD,       /* const char *: for the command to read */
+    CLI_MODEL,      /* const char *: the name of a model */
     CLI_NUMBER,     /* size_t within [min, max] */
+    CLI_AMOUNT,     /* double within [min, max] */
+    CLI_POSITIVE,   /* double above 0 */
+    CLI_FRACTION,   /* double from 0 on, below 1 */
     CLI_SEED,       /* uint64_t */
     CLI_SIZE,       /* size_t, in bytes: 512M, 1.5G */
     CLI_SETTING     /* cli_settings: KEY=VALUE, repeatable */
@@ -107,7 +126,7 @@ typedef struct cli_flag {
     const char *arg;  /* what its value is called; NULL for a switch */
     cli_kind kind;
     size_t at;         /* offset of the value in the command's struct */
-    size_t min, max;   /* of a CLI_NUMBER */
+    size_t min, max;   /* of a CLI_NUMBER or CLI_AMOUNT; SIZE_MAX: without end */
     const char *group; /* heading in --help; rows of a group stand together */
     const char *help;
 } cli_flag;
@@ -120,7 +139,9 @@ typedef struct cli_settings {
 bool cli_read_number(const char *text, size_t min, size_t max, size_t *out);
 bool cli_read_seed(const char *text, uint64_t *out);
 bool cli_read_size(const char *text, size_t *out);
-/* A number above 0, finite, in decimal. */
+/* A number, finite, in decimal. */
+bool cli_read_real(const char *text, double *out);
+/* The same, and above 0. */
 bool cli_read_positive(const char *text, double *out);
 /* Whether word is one of "a|b|c". */
 bool cli_is_choice(const char *choices, const char *word);
@@ -131,6 +152,7 @@ bool cli_is_choice(const char *choices, const char *word);
 typedef enum cli_operand {
     CLI_NOTHING,
     CLI_STRATEGY,
+    CLI_MODEL_NAME,
     CLI_TOPIC, /* a command or a strategy */
     CLI_SHELL
 } cli_operand;
@@ -154,8 +176,8 @@ typedef struct cli_command {
     int (*run)(const struct cli_command *command, int argc, char **argv);
 } cli_command;
 
-extern const cli_command cli_cmd_select, cli_cmd_strategies, cli_cmd_help, cli_cmd_man,
-    cli_cmd_completion;
+extern const cli_command cli_cmd_select, cli_cmd_strategies, cli_cmd_models,
+    cli_cmd_train, cli_cmd_embed, cli_cmd_help, cli_cmd_man, cli_cmd_completion;
 
 const cli_command *const *cli_commands(size_t *count);
 const cli_command *cli_command_find(const char *name);
@@ -173,6 +195,20 @@ typedef struct cli_parsed {
 int cli_parse(const cli_command *command, int argc, char **argv, void *values,
               cli_parsed *parsed);
 
+/* The same, and which flags were given: a bool each, in the order of the table. */
+int cli_parse_seen(const cli_command *command, int argc, char **argv, void *values,
+                   cli_parsed *parsed, bool *seen);
+/* One flag's value into values, as if it had been given; not of CLI_SETTING. */
+int cli_store(const cli_command *command, const cli_flag *flag, const char *value,
+              void *values);
+/* The value that a flag has in values, as JSON; null where it has none. */
+void cli_flag_json(cli_text *text, const cli_flag *flag, const void *values);
+
+/* That none of the files to write is one to read, or another to write; CLI_USAGE after a
+ * message. (files.c) */
+int cli_check_overwrites(const cli_command *command, const cli_path *outs, size_t n_outs,
+                         const cli_path *ins, size_t n_ins);
+
 /* A message, where to read on, and CLI_USAGE. */
 int cli_usage(const cli_command *command, const char *format, ...) CLI_PRINTF(2, 3);
 
@@ -183,8 +219,10 @@ int cli_usage(const cli_command *command, const char *format, ...) CLI_PRINTF(2,
 typedef const char *(*cli_name_at)(const void *names, size_t i);
 char *cli_suggest(const char *word, const char *before, const void *names, size_t count,
                   cli_name_at name_at);
-/* Says that there is no such strategy; returns CLI_USAGE. */
+/* Says that there is no such strategy or model; returns CLI_USAGE. */
 int cli_unknown_strategy(const cli_command *command, const char *word);
+int cli_unknown_model(const cli_command *command, const char *word);
+const scant_model_info *cli_model_find(const char *name); /* or NULL */
 
 /* What people read (page.c). */
 void cli_page_program(cli_text *text);

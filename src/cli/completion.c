@@ -46,6 +46,13 @@ static void add_strategies(cli_text *text) {
         cli_text_addf(text, "%s%s", i ? " " : "", list[i]->name);
 }
 
+static void add_models(cli_text *text) {
+    size_t count;
+    const scant_model_info *const *list = scant_models(&count);
+    for (size_t i = 0; i < count; i++)
+        cli_text_addf(text, "%s%s", i ? " " : "", list[i]->name);
+}
+
 /* A reply of words, given as "a b c" or "a|b|c". */
 static void reply(cli_text *text, const char *words) {
     cli_text_add(text, "COMPREPLY=($(compgen -W '");
@@ -128,6 +135,14 @@ static void add_values(cli_text *text, const cli_command *command) {
             cli_text_add(text, "        "); /* "T|fit": the words behind the first */
             reply(text, strchr(flag->arg, '|') + 1);
             cli_text_add(text, "\n");
+        } else if (flag->kind == CLI_MODEL) {
+            cli_text models = {0};
+            add_models(&models);
+            cli_text_bytes(&models, "", 1);
+            cli_text_add(text, "        ");
+            reply(text, models.data);
+            cli_text_add(text, "\n");
+            cli_text_end(&models);
         } else if (flag->kind == CLI_SETTING) {
             add_options(text);
         }
@@ -149,6 +164,7 @@ static void add_words(cli_text *text, const cli_command *command) {
     if (command->operand == CLI_SHELL) cli_text_add(&operands, "bash");
     if (command->operand == CLI_TOPIC || command->operand == CLI_STRATEGY)
         add_strategies(&operands);
+    if (command->operand == CLI_MODEL_NAME) add_models(&operands);
     cli_text_bytes(&operands, "", 1);
     cli_text_addf(text,
                   "    %s)\n        if [[ $cur == -* || $strategy ]]; then\n            ",

@@ -5,6 +5,7 @@
  * that collect. A value that looks like a flag must be given with '=': that
  * "--out --quiet" forgot a name is the likelier story.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,29 @@ static int bad_number(const cli_command *command, const cli_flag *flag,
                      flag->name, flag->min, flag->max, value);
 }
 
+static int bad_real(const cli_command *command, const cli_flag *flag, const char *value) {
+    char range[64] = "of at least 0 and below 1"; /* CLI_FRACTION */
+    if (flag->kind == CLI_POSITIVE)
+        snprintf(range, sizeof range, "above 0");
+    else if (flag->kind == CLI_AMOUNT && flag->max == SIZE_MAX)
+        snprintf(range, sizeof range, "of at least %zu", flag->min);
+    else if (flag->kind == CLI_AMOUNT)
+        snprintf(range, sizeof range, "from %zu to %zu", flag->min, flag->max);
+    return cli_usage(command, "--%s wants a number %s, not '%s'", flag->name, range,
+                     value);
+}
+
+static bool read_real(const cli_flag *flag, const char *text, double *out) {
+    double value;
+    if (!cli_read_real(text, &value)) return false;
+    if (flag->kind == CLI_POSITIVE && !(value > 0)) return false;
+    if (flag->kind == CLI_FRACTION && !(value >= 0 && value < 1)) return false;
+    if (flag->kind == CLI_AMOUNT && value < (double)flag->min) return false;
+    if (flag->kind == CLI_AMOUNT && value > (double)flag->max) return false;
+    *out = value;
+    return true;
+}
+
 static int store(const cli_command *command, const cli_flag *flag, char *value,
                  void *at) {
     switch (flag->kind) {
@@ -85,6 +109,14 @@ static int store(const cli_command *command, const cli_flag *flag, char *value,
     case CLI_WORD:
         *(const char **)at = value;
         return CLI_DONE;
+    case CLI_MODEL:
+        if (!cli_model_find(value)) return cli_unknown_model(command, value);
+        *(const char **)at = value;
+        return CLI_DONE;
+    case CLI_POSITIVE:
+    case CLI_FRACTION:
+    case CLI_AMOUNT:
+        return read_real(flag, value, at) ? CLI_DONE : bad_real(command, flag, value);
     case CLI_NUMBER:
         if (cli_read_number(value, flag->min, flag->max, at)) return CLI_DONE;
         return bad_number(command, flag, value);
@@ -128,9 +160,9 @@ static int parse_flag(const cli_command *command, int argc, char **argv, int *i,
     return store(command, flag, value, (char *)values + flag->at);
 }
 
-int cli_parse(const cli_command *command, int argc, char **argv, void *values,
-              cli_parsed *parsed) {
-    bool *seen = cli_calloc(command->n_flags, sizeof *seen), flags_over = false;
+int cli_parse_seen(const cli_command *command, int argc, char **argv, void *values,
+                   cli_parsed *parsed, bool *seen) {
+    bool flags_over = false;
     int status = CLI_DONE;
     *parsed = (cli_parsed){0};
     for (int i = 0; i < argc && status == CLI_DONE; i++) {
@@ -147,6 +179,53 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *values,
             parsed->operand = word;
         }
     }
+    return status;
+}
+
+int cli_parse(const cli_command *command, int argc, char **argv, void *values,
+              cli_parsed *parsed) {
+    bool *seen = cli_calloc(command->n_flags, sizeof *seen);
+    int status = cli_parse_seen(command, argc, argv, values, parsed, seen);
     free(seen);
     return status;
+}
+
+int cli_store(const cli_command *command, const cli_flag *flag, const char *value,
+              void *values) {
+    char *copy = cli_strndup(value, strlen(value)); /* stays: values may point to it */
+    return store(command, flag, copy, (char *)values + flag->at);
+}
+
+void cli_flag_json(cli_text *text, const cli_flag *flag, const void *values) {
+    const void *at = (const char *)values + flag->at;
+    const char *word;
+    switch (flag->kind) {
+    case CLI_SWITCH:
+        cli_text_add(text, *(const bool *)at ? "true" : "false");
+        return;
+    case CLI_NUMBER:
+    case CLI_SIZE:
+        cli_text_addf(text, "%zu", *(const size_t *)at);
+        return;
+    case CLI_SEED: /* as a string: JSON's numbers are doubles to many */
+        cli_text_addf(text, "\"%llu\"", (unsigned long long)*(const uint64_t *)at);
+        return;
+    case CLI_AMOUNT:
+    case CLI_POSITIVE:
+    case CLI_FRACTION:
+        cli_json_number(text, *(const double *)at);
+        return;
+    case CLI_FILE:
+    case CLI_ARRAY:
+    case CLI_CHOICE:
+    case CLI_WORD:
+    case CLI_MODEL:
+        word = *(const char *const *)at;
+        if (!word) break;
+        cli_json_string(text, word, strlen(word));
+        return;
+    case CLI_SETTING:
+        break;
+    }
+    cli_text_add(text, "null");
 }

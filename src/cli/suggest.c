@@ -55,24 +55,49 @@ char *cli_suggest(const char *word, const char *before, const void *names, size_
     return answer;
 }
 
+/* "unknown strategy 'bagde'; did you mean ...", or all there are where none is near. */
+static int unknown(const cli_command *command, const char *what, const char *word,
+                   const void *names, size_t count, cli_name_at name_at) {
+    cli_text text = {0};
+    char *hint = cli_suggest(word, "", names, count, name_at);
+    for (size_t i = 0; i < count; i++)
+        cli_text_addf(&text, "%s%s", i ? ", " : "", name_at(names, i));
+    if (*hint)
+        cli_usage(command, "unknown %s '%s'%s", what, word, hint);
+    else
+        cli_usage(command, "unknown %s '%s'; known: %.*s", what, word, (int)text.size,
+                  text.size ? text.data : "");
+    cli_text_end(&text);
+    free(hint);
+    return CLI_USAGE;
+}
+
 static const char *strategy_name(const void *names, size_t i) {
     const scant_strategy_info *const *list = names;
     return list[i]->name;
 }
 
 int cli_unknown_strategy(const cli_command *command, const char *word) {
-    cli_text text = {0};
     size_t count;
     const scant_strategy_info *const *list = scant_strategies(&count);
-    char *hint = cli_suggest(word, "", list, count, strategy_name);
+    return unknown(command, "strategy", word, list, count, strategy_name);
+}
+
+static const char *model_name(const void *names, size_t i) {
+    const scant_model_info *const *list = names;
+    return list[i]->name;
+}
+
+int cli_unknown_model(const cli_command *command, const char *word) {
+    size_t count;
+    const scant_model_info *const *list = scant_models(&count);
+    return unknown(command, "model", word, list, count, model_name);
+}
+
+const scant_model_info *cli_model_find(const char *name) {
+    size_t count;
+    const scant_model_info *const *list = scant_models(&count);
     for (size_t i = 0; i < count; i++)
-        cli_text_addf(&text, "%s%s", i ? ", " : "", list[i]->name);
-    if (*hint)
-        cli_usage(command, "unknown strategy '%s'%s", word, hint);
-    else
-        cli_usage(command, "unknown strategy '%s'; known: %.*s", word, (int)text.size,
-                  text.size ? text.data : "");
-    cli_text_end(&text);
-    free(hint);
-    return CLI_USAGE;
+        if (strcmp(list[i]->name, name) == 0) return list[i];
+    return NULL;
 }

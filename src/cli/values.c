@@ -74,11 +74,18 @@ bool cli_read_size(const char *text, size_t *out) {
     return true;
 }
 
-bool cli_read_positive(const char *text, double *out) {
+bool cli_read_real(const char *text, double *out) {
     char *end;
     if (!*text || text[strspn(text, "0123456789.eE+-")]) return false; /* no inf, no 0x */
     double value = strtod(text, &end);
-    if (*end || !isfinite(value) || !(value > 0)) return false;
+    if (*end || !isfinite(value)) return false;
+    *out = value;
+    return true;
+}
+
+bool cli_read_positive(const char *text, double *out) {
+    double value;
+    if (!cli_read_real(text, &value) || !(value > 0)) return false;
     *out = value;
     return true;
 }

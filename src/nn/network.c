@@ -41,6 +41,15 @@ scant_status scant_net_create(scant_ctx *ctx, const char *model,
     return SCANT_OK;
 }
 
+scant_status scant_model_parameters(scant_ctx *ctx, const char *model,
+                                    const scant_net_opts *opts, size_t *count) {
+    nn_net *net;
+    TRY(nn_model_build(ctx, model, opts, &net));
+    *count = net->n_trained;
+    nn_net_destroy(net);
+    return SCANT_OK;
+}
+
 void scant_net_destroy(scant_net *n) {
     if (!n) return;
     for (int i = 0; i < NN_PLANS; i++) nn_plan_destroy(n->plans[i].plan);

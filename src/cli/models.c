@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant models [NAME]`: what can be trained.
+ */
+#include <string.h>
+
+#include "cli/cli.h"
+
+typedef struct models_args {
+    const char *format;
+} models_args;
+
+static const cli_flag flags[] = {
+    {"format", "text|json", CLI_CHOICE, offsetof(models_args, format), 0, 0, "Output",
+     "for people (default) or for programs"},
+};
+
+static const struct {
+    unsigned bit;
+    const char *name;
+} options[] = {
+    {SCANT_MODEL_WIDTH, "width"}, {SCANT_MODEL_DEPTH, "depth"},
+    {SCANT_MODEL_NORM, "norm"},   {SCANT_MODEL_STEM, "stem"},
+    {SCANT_MODEL_HEAD, "head"},
+};
+
+/* "1,234,567" */
+static void add_count(cli_text *text, size_t count) {
+    cli_text digits = {0};
+    cli_text_addf(&digits, "%zu", count);
+    for (size_t i = 0; i < digits.size; i++) {
+        if (i && (digits.size - i) % 3 == 0) cli_text_add(text, ",");
+        cli_text_bytes(text, digits.data + i, 1);
+    }
+    cli_text_end(&digits);
+}
+
+static void add_options(cli_text *text, unsigned bits, const char *before,
+                        const char *after) {
+    bool any = false;
+    for (size_t i = 0; i < CLI_COUNT_OF(options); i++) {
+        if (!(bits & options[i].bit)) continue;
+        cli_text_addf(text, "%s%s%s%s", any ? ", " : "", before, options[i].name, after);
+        any = true;
+    }
+}
+
+static scant_status json_model(cli_text *text, scant_ctx *ctx,
+                               const scant_model_info *info) {
+    size_t count = 0;
+    scant_status status = scant_model_parameters(ctx, info->name, NULL, &count);
+    cli_text_addf(text, "{\"name\": \"%s\", \"summary\": ", info->name);
+    cli_json_string(text, info->summary, strlen(info->summary));
+    cli_text_addf(text,
+                  ", \"shape\": [%zu, %zu, %zu], \"classes\": %zu, "
+                  "\"parameters\": %zu, \"options\": [",
+                  info->shape[0], info->shape[1], info->shape[2], info->classes, count);
+    add_options(text, info->options, "\"", "\"");
+    cli_text_add(text, "]}");
+    return status;
+}
+
+enum { PARAMETERS = 13, INPUT = 25, OPTIONS = 36, SUMMARY = 50 };
+
+static scant_status text_model(cli_text *text, scant_ctx *ctx,
+                               const scant_model_info *info) {
+    size_t count = 0;
+    scant_status status = scant_model_parameters(ctx, info->name, NULL, &count);
+    cli_text number = {0};
+    add_count(&number, count);
+    cli_text_add(text, info->name);
+    cli_text_pad(text, PARAMETERS);
+    cli_text_addf(text, "%10.*s", (int)number.size, number.data);
+    cli_text_pad(text, INPUT);
+    cli_text_addf(text, "%zux%zux%zu", info->shape[0], info->shape[1], info->shape[2]);
+    cli_text_pad(text, OPTIONS);
+    add_options(text, info->options, "", "");
+    cli_text_pad(text, SUMMARY);
+    cli_text_wrap(text, SUMMARY, info->summary);
+    cli_text_end(&number);
+    return status;
+}
+
+static scant_status list_models(cli_text *text, scant_ctx *ctx, const char *only,
+                                bool json) {
+    size_t count;
+    const scant_model_info *const *list = scant_models(&count);
+    scant_status status = SCANT_OK;
+    bool any = false;
+    if (json && !only) cli_text_add(text, "[");
+    if (!json)
+        cli_text_add(text, "NAME         PARAMETERS  INPUT      OPTIONS       WHAT\n");
+    for (size_t i = 0; i < count && status == SCANT_OK; i++) {
+        if (only && strcmp(list[i]->name, only) != 0) continue;
+        if (json && any) cli_text_add(text, ",\n ");
+        status = json ? json_model(text, ctx, list[i]) : text_model(text, ctx, list[i]);
+        any = true;
+    }
+    if (json) cli_text_add(text, only ? "\n" : "]\n");
+    return status;
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    models_args args = {0};
+    cli_parsed parsed;
+    cli_text text = {0};
+    scant_ctx *ctx;
+    int status = cli_parse(command, argc, argv, &args, &parsed);
+    if (status != CLI_DONE) return status;
+    if (parsed.help) {
+        cli_page_command(&text, command);
+        return cli_print(&text);
+    }
+    if (parsed.operand && !cli_model_find(parsed.operand))
+        return cli_unknown_model(command, parsed.operand);
+    if (scant_ctx_create(NULL, &ctx) != SCANT_OK) {
+        cli_error("%s", scant_status_text(SCANT_ENOMEM));
+        return CLI_SYSTEM;
+    }
+    bool json = args.format && strcmp(args.format, "json") == 0;
+    scant_status made = list_models(&text, ctx, parsed.operand, json);
+    if (made != SCANT_OK) cli_error("%s", scant_ctx_errmsg(ctx));
+    scant_ctx_destroy(ctx);
+    if (made == SCANT_OK) return cli_print(&text);
+    cli_text_end(&text);
+    return cli_exit_of(made);
+}
+
+static const cli_example examples[] = {
+    {"All of them, and one:", "scant models; scant models resnet18"},
+};
+
+const cli_command cli_cmd_models = {
+    .name = "models",
+    .synopsis = "[NAME]",
+    .summary = "list the networks that can be trained",
+    .about = "A table of all networks: how many numbers training changes, the samples "
+             "that they take unless told otherwise (channels, height, width), and "
+             "which of the options of 'scant train' are theirs; --activation and "
+             "--dropout all have. Parameters are counted for that input and 10 classes "
+             "(mobilenetv2: 1000).",
+    .operand = CLI_MODEL_NAME,
+    .flags = flags,
+    .n_flags = CLI_COUNT_OF(flags),
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};
