@@ -24,10 +24,10 @@ enum {
  * small tiles. */
 #ifdef __AVX2__
 static const size_t widest[MOST_CHANNELS + 1] = {0, 4, 6, 4, 3};
-#define SHAPES(X)                                                                        \
-    X(1, 1)                                                                              \
-    X(1, 2) X(1, 3) X(1, 4) X(2, 1) X(2, 2) X(2, 3) X(2, 4) X(2, 5) X(2, 6) X(3, 1)      \
-        X(3, 2) X(3, 3) X(3, 4) X(4, 1) X(4, 2) X(4, 3)
+#define ONE(X) X(1, 1) X(1, 2) X(1, 3) X(1, 4)
+#define TWO(X) X(2, 1) X(2, 2) X(2, 3) X(2, 4) X(2, 5) X(2, 6)
+#define THREE(X) X(3, 1) X(3, 2) X(3, 3) X(3, 4)
+#define SHAPES(X) ONE(X) TWO(X) THREE(X) X(4, 1) X(4, 2) X(4, 3)
 #define APART(X) X(1, 1) X(1, 4) X(2, 1) X(2, 6) X(3, 1) X(3, 4) X(4, 1) X(4, 3)
 #else
 static const size_t widest[MOST_CHANNELS + 1] = {0, 3, 2, 1, 1};
@@ -51,6 +51,14 @@ typedef struct window {
     float *y;
     const float *bias;
 } window;
+
+/* The next item. Where it can tell, gcc keeps what neighbouring taps have in common in
+ * registers that there are not, and spills sums (a third of the speed). */
+INLINE const float *next(const float *x) {
+    x += LANES;
+    __asm__("" : "+r"(x));
+    return x;
+}
 
 INLINE void conv_tap(V acc[MOST_CHANNELS][MOST_WIDE], const float *x, size_t step,
                      const float *w, const int ch, const int wide) {
@@ -89,7 +97,7 @@ INLINE void conv_tile(const nn_conv *c, const window *t, size_t step, const int 
         const float *x_at = x_plane, *w_at = w_plane;
         for (size_t r = 0; r < t->rows; r++, x_at += x_row, w_at += taps_row) {
             const float *x = x_at, *w = w_at, *end = w_at + t->cols * (size_t)ch;
-            for (; w != end; x += LANES, w += ch) conv_tap(acc, x, step, w, ch, wide);
+            for (; w != end; x = next(x), w += ch) conv_tap(acc, x, step, w, ch, wide);
         }
         x_plane += c->x.plane;
         w_plane += c->kernel[0] * taps_row;
