@@ -21,9 +21,10 @@ enum { SCANT__ERR_SIZE = 1024 };
 
 struct scant_ctx {
     scant_ctx_opts opts;
-    unsigned threads;       /* resolved: at least 1 */
-    size_t cap, used, peak; /* bytes */
-    atomic_flag lock;       /* held while used, peak and the caller's allocator are */
+    unsigned threads;         /* resolved: at least 1 */
+    size_t cap;               /* bytes */
+    atomic_size_t used, peak; /* changed under the lock, looked at by any thread */
+    atomic_flag lock;         /* held, too, while the caller's allocator is */
     char err[SCANT__ERR_SIZE];
 };
 
