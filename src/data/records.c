@@ -220,6 +220,36 @@ scant_status scant__is_batches(scant_ctx *ctx, const char *folder, bool *out) {
     return status;
 }
 
+/* The classes' names, which the published archives have a line each in a file. What does
+ * not look like them is left alone: samples do not need names. */
+static scant_status read_names(scant_data *data, const char *path) {
+    scant_ids *ids;
+    scant_status status = scant_ids_open(data->ctx, path, &ids);
+    if (status != SCANT_OK) return status == SCANT_ENOMEM ? status : SCANT_OK;
+    size_t count = scant_ids_count(ids), length;
+    for (; count > data->classes; count--) { /* empty lines at the end */
+        scant_ids_get(ids, count - 1, &length);
+        if (length) break;
+    }
+    for (size_t i = 0; count == data->classes && i < count && status == SCANT_OK; i++) {
+        const char *text = scant_ids_get(ids, i, &length);
+        status = scant__names_add(data->ctx, &data->class_names, text, length);
+    }
+    scant_ids_close(ids);
+    return status;
+}
+
+static scant_status find_names(scant_data *data, const char *folder,
+                               const scant__names *files) {
+    const char *name = data->classes == 10 ? "batches.meta.txt" : "fine_label_names.txt";
+    if (scant__names_find(files, name) == files->count) return SCANT_OK;
+    char *path = scant__path_join(data->ctx, folder, name);
+    if (!path) return SCANT_ENOMEM;
+    scant_status status = read_names(data, path);
+    scant__free(data->ctx, path);
+    return status;
+}
+
 static scant_status add_batches(scant_data *data, const char *folder,
                                 const scant__names *files, int which) {
     if (!any_batch(files, which))
@@ -235,7 +265,8 @@ static scant_status add_batches(scant_data *data, const char *folder,
         scant__free(data->ctx, path);
         if (status != SCANT_OK) return status;
     }
-    return set_labels(data);
+    TRY(set_labels(data));
+    return find_names(data, folder, files);
 }
 
 scant_status scant__data_open_batches(scant_data *data, const char *spec,

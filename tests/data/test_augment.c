@@ -106,6 +106,34 @@ static void the_shift_is_an_eighth_of_the_side(void **state) {
     for (size_t i = 0; i < 11; i++) assert_true(across[i]);
 }
 
+/* Where the whole of a larger picture comes from: found by trying all. */
+static bool is_from(const float *in, const float *out, int down, int across,
+                    bool mirrored) {
+    enum { H = 24, W = 32 };
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++) {
+            int row = abs(y + down), column = abs(x + across);
+            if (row > H - 1) row = 2 * (H - 1) - row;
+            if (column > W - 1) column = 2 * (W - 1) - column;
+            if (mirrored) column = W - 1 - column;
+            if (out[y * W + x] != in[row * W + column]) return false;
+        }
+    return true;
+}
+
+static void what_is_shifted_in_is_the_mirror_image(void **state) {
+    float in[24 * 32], out[24 * 32];
+    (void)state;
+    for (size_t i = 0; i < 24 * 32; i++) in[i] = (float)i;
+    for (uint64_t draw = 0; draw < 300; draw++) {
+        size_t found = 0;
+        scant__augment_flip_crop(in, out, 1, 24, 32, 9, draw, true);
+        for (int i = 0; i < 7 * 9 * 2; i++)
+            found += is_from(in, out, i % 7 - 3, i / 7 % 9 - 4, i >= 7 * 9);
+        assert_int_equal(found, 1);
+    }
+}
+
 static void small_pictures_are_only_mirrored(void **state) {
     const float in[] = {1, 2, 3, 4, 5, 6};
     float out[6];
@@ -128,6 +156,7 @@ int main(void) {
         cmocka_unit_test(without_flips_none_is_mirrored),
         cmocka_unit_test(a_draw_is_the_same_again_and_a_seed_makes_another),
         cmocka_unit_test(the_shift_is_an_eighth_of_the_side),
+        cmocka_unit_test(what_is_shifted_in_is_the_mirror_image),
         cmocka_unit_test(small_pictures_are_only_mirrored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,20 @@ static void what_is_wrong_is_told_by_line_and_column(void **state) {
                "carries its own");
 }
 
+static void numbers_have_up_to_399_characters(void **state) {
+    char text[500];
+    (void)state;
+    memset(text, '0', sizeof text);
+    memcpy(text, "1.", 2);
+    memcpy(text + 399, ",5\n", 4);
+    scant_data *d = opened(csv(text), none);
+    reads(d, 0, (float[]){1});
+    scant_data_close(d);
+    memset(text + 399, '0', 2);
+    memcpy(text + 400, ",5\n", 4);
+    refuses(csv(text), none, "line 1, column 1: '1.000");
+}
+
 /* Cut anywhere it is read or refused; at a line's end it has the rows before. */
 static void a_cut_file_has_the_rows_before_or_is_refused(void **state) {
     static const char text[] = "x,\"la\"\"bel\",label\n1,2,\"a\"\n3,4,\"b,b\"\r\n5,6,c\n";
@@ -162,6 +176,7 @@ int main(void) {
         cmocka_unit_test(quoted_line_ends_keep_lines_counted),
         cmocka_unit_test(numbers_to_predict_are_any_numbers),
         cmocka_unit_test(what_is_wrong_is_told_by_line_and_column),
+        cmocka_unit_test(numbers_have_up_to_399_characters),
         cmocka_unit_test(a_cut_file_has_the_rows_before_or_is_refused),
         cmocka_unit_test(a_program_with_a_comma_in_its_numbers_reads_the_same),
         cmocka_unit_test(packed_tables_are_read_and_memory_may_fail),

@@ -116,6 +116,34 @@ static void other_types_of_numbers_are_converted_or_refused(void **state) {
     scant_data_close(d);
 }
 
+static void dimensions_are_one_to_four_and_types_are_known(void **state) {
+    const unsigned char i2[] = {0, 4, 0, 1};
+    (void)state;
+    buffer b = idx(8, 4, (uint32_t[]){1, 1, 2, 3}, pixels, 6);
+    scant_data *d = opened(put_buffer("x", &b), none);
+    has_shape(d, 1, 3, 1, 2);
+    reads(d, 0, (float[]){0, .6F, .2F, .8F, .4F, 1});
+    scant_data_close(d);
+    b = idx(8, 5, (uint32_t[]){1, 1, 1, 2, 3}, pixels, 6);
+    refuses(put_buffer("x", &b), none, "is none of the files");
+    b = idx(0x0a, 3, (uint32_t[]){1, 2, 3}, pixels, 6);
+    refuses(put_buffer("x", &b), none, "is none of the files");
+    b = idx(8, 0, NULL, pixels, 6);
+    refuses(put_buffer("x", &b), none, "is none of the files");
+    for (size_t i = 0; i < 2; i++) {
+        b = two_images();
+        b.bytes[i] = 1;
+        refuses(put_buffer("x", &b), none, "is none of the files");
+    }
+    b = two_images();
+    const char *x = put_buffer("x", &b);
+    b = idx(0x0b, 1, (uint32_t[]){2}, i2, 4);
+    d = opened(x, (scant_data_opts){.labels = put_buffer("y", &b)});
+    assert_int_equal(scant_data_labels(d)[0], 4);
+    assert_int_equal(scant_data_labels(d)[1], 1);
+    scant_data_close(d);
+}
+
 /* A cut file is refused, wherever it is cut; so is one with a byte more. */
 static void every_other_length_is_refused(void **state) {
     buffer b = two_images();
@@ -227,6 +255,7 @@ int main(void) {
         cmocka_unit_test(labels_are_found_beside_images),
         cmocka_unit_test(a_folder_of_them_has_two_parts),
         cmocka_unit_test(other_types_of_numbers_are_converted_or_refused),
+        cmocka_unit_test(dimensions_are_one_to_four_and_types_are_known),
         cmocka_unit_test(every_other_length_is_refused),
         cmocka_unit_test(a_header_that_lies_about_what_is_packed_is_found_out),
         cmocka_unit_test(a_flipped_bit_in_what_is_packed_is_found),
