@@ -238,9 +238,10 @@ static void keep_warning(void *user, scant_log_level level, const char *text) {
 }
 
 static void class_folders_are_labels_in_the_order_of_their_bytes(void **state) {
-    static const char *const want[] = {"Zebra/b.png", "ant/1.jpg", "ant/2.png",
+    static const char *const want[] = {"Zebra/b.png",    "Zebra/c.png",
+                                       "ant/1.jpg",      "ant/2.png",
                                        "ant/more/0.png", "ant/more/deep/3.png"};
-    static const int labels[] = {0, 1, 1, 1, 1};
+    static const int labels[] = {0, 0, 1, 1, 1, 1};
     (void)state;
     for (const char *const *f =
              (const char *const[]){"zoo", "zoo/ant", "zoo/Zebra", "zoo/bee", "zoo/.git",
@@ -256,21 +257,26 @@ static void class_folders_are_labels_in_the_order_of_their_bytes(void **state) {
     copy("grey8.png", "zoo/.git/x.png");
     copy("grey8.png", "zoo/loose.png");
     put("zoo/ant/notes.txt", "", 0);
+    assert_int_equal(symlink("b.png", path_of("zoo/Zebra/c.png")), 0);
+    assert_int_equal(symlink("nothing", path_of("zoo/Zebra/d.png")), 0);
     warnings[0] = 0;
     ctx->opts.log = keep_warning;
-    scant_data *d = opened(path_of("zoo"), small);
+    scant_data *d = opened(path_of("zoo//"), small);
     ctx->opts.log = NULL;
-    assert_int_equal(scant_data_count(d), 5);
+    assert_int_equal(scant_data_count(d), 6);
     assert_int_equal(scant_data_classes(d), 3);
     assert_string_equal(scant_data_class_name(d, 0), "Zebra");
     assert_string_equal(scant_data_class_name(d, 1), "ant");
     assert_string_equal(scant_data_class_name(d, 2), "bee");
     assert_null(scant_data_class_name(d, 3));
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 6; i++) {
         assert_string_equal(scant_data_sample_name(d, i), want[i]);
         assert_int_equal(scant_data_labels(d)[i], labels[i]);
     }
-    assert_null(scant_data_sample_name(d, 5));
+    assert_null(scant_data_sample_name(d, 6));
+    float out[WIDTH];
+    scant__fault fault;
+    assert_int_equal(scant__data_read(d, 1, out, &fault), SCANT_OK);
     assert_non_null(strstr(warnings, "1 of 3 class folders have no pictures|"));
     assert_non_null(strstr(warnings, "2 files are not used"));
     scant_data_close(d);

@@ -181,9 +181,10 @@ static void a_folder_of_the_hundred_has_train_and_test(void **state) {
     (void)state;
     assert_int_equal(mkdir(path_of("hundred"), 0700), 0);
     add_record(&b, 0, 1, 50);
-    put_buffer("hundred/train.bin", &b);
     add_record(&b, 1, 1, 51);
     put_buffer("hundred/test.bin", &b);
+    refuses(path_of("hundred"), none, "has no data_batch_1.bin or train.bin");
+    put("hundred/train.bin", b.bytes, HUNDRED);
     scant_data *d = opened(path_of("hundred"), none);
     assert_int_equal(scant_data_count(d), 1);
     scant_data_close(d);
