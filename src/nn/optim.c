@@ -8,13 +8,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 14, SUMS = 64 };
+enum { BLOCK = 1 << 14, SUMS = 64, CHAINS = 8 };
 
 typedef struct job {
     const nn_optim_opts *o;
     size_t step, n;
     float lr, scale;           /* scale: of the gradient, to clip it */
     float first_by, second_by; /* Adam's corrections */
+    /* 1 - beta, not of betas as floats: 1 - 0.999f is 5e-5 off */
+    float first_adds, second_adds;
     float *w, *m, *v;
     const float *g;
     const nn_span *decays;
@@ -46,14 +48,15 @@ static void sgd(const job *j, size_t from, size_t to, float decay) {
 
 static void adam(const job *j, size_t from, size_t to, float decay) {
     float b1 = (float)j->o->momentum, b2 = (float)(j->o->beta2 > 0 ? j->o->beta2 : 0.999);
+    float a1 = j->first_adds, a2 = j->second_adds;
     float eps = (float)(j->o->epsilon > 0 ? j->o->epsilon : 1e-8);
     float lr = j->lr * j->first_by, by = j->second_by, scale = j->scale;
     float *restrict w = j->w, *restrict m = j->m, *restrict v = j->v;
     const float *restrict g = j->g;
     for (size_t i = from; i < to; i++) {
         float d = scale * g[i] + decay * w[i];
-        m[i] = b1 * m[i] + (1 - b1) * d;
-        v[i] = b2 * v[i] + (1 - b2) * d * d;
+        m[i] = b1 * m[i] + a1 * d;
+        v[i] = b2 * v[i] + a2 * d * d;
         w[i] -= lr * m[i] / (sqrtf(v[i]) * by + eps);
     }
 }
@@ -87,9 +90,13 @@ static void step_block(void *arg, size_t block) {
 static void norm_block(void *arg, size_t block) {
     const job *j = arg;
     size_t each = (j->n + SUMS - 1) / SUMS;
-    double sum = 0;
-    for (size_t i = block * each; i < least((block + 1) * each, j->n); i++)
-        sum += (double)j->g[i] * (double)j->g[i];
+    size_t i = block * each, end = least(i + each, j->n);
+    double chains[CHAINS] = {0}, sum = 0;
+    for (; i < end && end - i >= CHAINS; i += CHAINS)
+        for (size_t k = 0; k < CHAINS; k++)
+            chains[k] += (double)j->g[i + k] * (double)j->g[i + k];
+    for (; i < end; i++) sum += (double)j->g[i] * (double)j->g[i];
+    for (size_t k = 0; k < CHAINS; k++) sum += chains[k];
     j->sums[block] = sum;
 }
 
@@ -114,6 +121,8 @@ void nn_optim_step(const scant_ctx *ctx, const nn_optim_opts *o, size_t step, do
              .scale = clipping(ctx, o, g, n),
              .first_by = (float)(1 / (1 - pow(b1, (double)step))),
              .second_by = (float)(1 / sqrt(1 - pow(b2, (double)step))),
+             .first_adds = (float)(1 - b1),
+             .second_adds = (float)(1 - b2),
              .w = w,
              .m = m,
              .v = v,
