@@ -25,7 +25,8 @@ typedef enum scant__purpose {
     SCANT__RNG_WEIGHTS,     /* what a network starts with */
     SCANT__RNG_DROPOUT,     /* which numbers are dropped */
     SCANT__RNG_EPOCH,       /* the order of samples in an epoch */
-    SCANT__RNG_DRAW         /* samples drawn by weight */
+    SCANT__RNG_DRAW,        /* samples drawn by weight */
+    SCANT__RNG_SKETCH       /* which bucket and sign a number of a gradient has */
 } scant__purpose;
 
 typedef struct scant__rng {

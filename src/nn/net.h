@@ -16,6 +16,7 @@
 #include "nn/act.h"
 
 enum { NN_NAME = 48, NN_NONE = -1 };
+#define NN_NORM_EPS 1e-5 /* added to a variance; torch's */
 
 typedef enum nn_kind {
     NN_INPUT,

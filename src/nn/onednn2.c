@@ -378,7 +378,7 @@ static scant_status norm_create(nn_op *op) {
     if (s->act == NN_ACT_RELU) flags |= dnnl_fuse_norm_relu;
     dnnl_batch_normalization_desc_t desc;
     DO(dnnl_batch_normalization_forward_desc_init(&desc, forward_kind(s), &s->src->md,
-                                                  1e-5f, flags),
+                                                  (float)NN_NORM_EPS, flags),
        "normalisation");
     TRY(make(op, NN_FORWARD, &desc, NULL, "normalisation"));
     learn(op, NN_FORWARD, NN_SRC, dnnl_query_src_md, 0);
@@ -394,8 +394,8 @@ static scant_status norm_create(nn_op *op) {
     }
     if (!s->backward) return SCANT_OK;
     dnnl_memory_desc_t diff = p->layout[NN_DST].md;
-    DO(dnnl_batch_normalization_backward_desc_init(&desc, dnnl_backward, &diff,
-                                                   &s->src->md, 1e-5f, flags),
+    DO(dnnl_batch_normalization_backward_desc_init(
+           &desc, dnnl_backward, &diff, &s->src->md, (float)NN_NORM_EPS, flags),
        "normalisation backwards");
     TRY(make(op, NN_BACK_DATA, &desc, NULL, "normalisation backwards"));
     learn(op, NN_BACK_DATA, NN_SRC, dnnl_query_src_md, 0);

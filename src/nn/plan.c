@@ -414,7 +414,9 @@ static scant_status back_weighted(nn_plan *p, int i) {
         TRY(bring(p, i, layout, &g));
     }
     trace(p, i, place->src, g);
+    size_t before = p->n_steps;
     TRY(back_weights(p, i, g));
+    for (size_t k = before; k < p->n_steps; k++) p->steps[k].of_weights = true;
     if (!nn_op_has(place->op, NN_BACK_DATA)) return SCANT_OK;
     const nn_layout *w = nn_op_layout(place->op, NN_BACK_DATA, NN_W);
     if (rows)
@@ -508,6 +510,15 @@ static scant_status plan_backward(nn_plan *p) {
     return SCANT_OK;
 }
 
+/* What a trace's backward pass reads of the forward one stays, so that it can run again.
+ */
+static void keep_forward(nn_plan *p) {
+    for (size_t i = 0; i < p->n_tensors; i++) {
+        nn_tensor *t = &p->tensors[i];
+        if (t->first < p->n_forward && t->last >= p->n_forward) keep_to_end(p, (int)i);
+    }
+}
+
 /* ---- binding ---- */
 
 static void *address(nn_plan *p, int ref) {
@@ -587,6 +598,7 @@ static scant_status plan_write(nn_plan *p) {
     TRY(nn_plan_front_weights(p));
     TRY(plan_forward(p));
     if (p->mode != NN_PREDICT) TRY(plan_backward(p));
+    if (p->mode == NN_TRACE) keep_forward(p);
     plan_scratch(p);
     TRY(nn_weights_pack(p->weights));
     TRY(nn_plan_place(p));

@@ -33,14 +33,17 @@ const float *nn_plan_features(nn_plan *plan); /* batch x width; valid after forw
 
 /* seed and step key what dropout draws. */
 scant_status nn_plan_forward(nn_plan *plan, uint64_t seed, uint64_t step);
-/* Sets weights->grads to the sums over the batch. */
+/* Sets weights->grads to the sums over the batch. In NN_TRACE it may run again, with
+ * other d_logits, after one forward pass. */
 scant_status nn_plan_backward(nn_plan *plan);
+/* The same for who wants traces alone: what weights->grads holds then is of no use. */
+scant_status nn_plan_backward_trace(nn_plan *plan);
 /* After a forward pass in NN_TRAIN: moves the running statistics towards the batch's. */
 void nn_plan_keep_statistics(nn_plan *plan, double momentum);
 
 /* After backward in NN_TRACE: a convolution's, dense or normalisation layer's input and
  * the gradient by its output, both batch x planes in plain order. Borrowed: the next call
- * overwrites them. */
+ * overwrites them. input may be NULL. */
 scant_status nn_plan_trace(nn_plan *plan, int node, const float **input,
                            const float **d_output);
 

@@ -38,6 +38,7 @@ typedef struct nn_step {
     int a, b, c;        /* tensors of the other kinds */
     nn_act act;
     float slope, scale;
+    bool of_weights; /* serves weights->grads alone */
 } nn_step;
 
 /* A reference is a tensor (0 and up), or a parameter's values or gradients. */

@@ -47,22 +47,27 @@ static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64
     return SCANT_OK;
 }
 
-static scant_status run(nn_plan *p, size_t from, size_t to, uint64_t seed,
+static scant_status run(nn_plan *p, size_t from, size_t to, bool weights, uint64_t seed,
                         uint64_t step) {
     scant_status status = SCANT_OK;
     int threads = scant__threads_enter(p->ctx);
     for (size_t i = from; i < to && status == SCANT_OK; i++)
-        status = run_step(p, &p->steps[i], seed, step);
+        if (weights || !p->steps[i].of_weights)
+            status = run_step(p, &p->steps[i], seed, step);
     scant__threads_leave(threads);
     return status;
 }
 
 scant_status nn_plan_forward(nn_plan *p, uint64_t seed, uint64_t step) {
-    return run(p, 0, p->n_forward, seed, step);
+    return run(p, 0, p->n_forward, true, seed, step);
 }
 
 scant_status nn_plan_backward(nn_plan *p) {
-    return run(p, p->n_forward, p->n_steps, 0, 0);
+    return run(p, p->n_forward, p->n_steps, true, 0, 0);
+}
+
+scant_status nn_plan_backward_trace(nn_plan *p) {
+    return run(p, p->n_forward, p->n_steps, false, 0, 0);
 }
 
 size_t nn_plan_batch(const nn_plan *p) { return p->batch; }
@@ -97,6 +102,7 @@ scant_status nn_plan_trace(nn_plan *p, int node, const float **input,
     const float **out[2] = {input, d_output};
     for (int k = 0; k < 2; k++) {
         nn_place *place = &p->places[node];
+        if (!out[k]) continue;
         *out[k] = place->unfold[k] ? p->copy[k] : nn_tensor_data(p, place->trace[k]);
         if (!place->unfold[k]) continue;
         int threads = scant__threads_enter(p->ctx);

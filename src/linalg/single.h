@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products of small matrices of float, by rows: BLAS behind a door. Sizes fit an int
+ * (la_fits, linalg/products.h). For equal bits at any thread count call them inside a
+ * block of core/parfor.h, where BLAS is on one thread.
+ */
+#ifndef SCANT_LINALG_SINGLE_H
+#define SCANT_LINALG_SINGLE_H
+
+#include <stddef.h>
+
+/* c (m, n) = a b, = a b^T, += a b^T, = a^T b; the inner size is k, rows are lda, ldb, ldc
+ * apart. */
+void la_snn(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
+            size_t ldb, float *c, size_t ldc);
+void la_snt(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
+            size_t ldb, float *c, size_t ldc);
+void la_snt_add(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
+                size_t ldb, float *c, size_t ldc);
+void la_stn(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
+            size_t ldb, float *c, size_t ldc);
+
+#endif

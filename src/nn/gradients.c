@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of single samples: squared norms, inner products, sketches, their sum. One
+ * forward and one backward pass a batch give every layer's input x and the gradient d by
+ * its output; what is asked for follows layer by layer (nn/persample.h), so no sample's
+ * whole gradient is ever there at once.
+ *
+ *   norms     dense: |d x^T|^2 = |d|^2 |x|^2. Convolution: of d P^T, P the patches of x;
+ *             where the output has few positions, as sum_pq (d_p.d_q)(x_p.x_q), which
+ *             needs no gradient at all. Bias: |sum of d|^2.
+ *   products  <d, V x> with the direction's weights V in the layer's place, or with the
+ *             gradient where it is there anyway.
+ *   sum       what the backward pass gives, added up over batches in double.
+ *   sketches  a count-sketch (Charikar, Chen and Farach-Colton, 2002; as a kernel's
+ *             features Weinberger et al., 2009): number j of the gradient is added, with
+ *             sign s_j, to number h_j of k. E<Sx, Sy> = <x, y>, and the variance is at
+ *             most 2 |x|^2 |y|^2 / k. A dense matrix of Johnson and Lindenstrauss has the
+ *             same variance to a constant, but costs k multiply-adds a number where this
+ *             costs one, and 4 bytes k times where this has 4 bytes a parameter. j counts
+ *             in the plain order of all trained parameters, so a sketch of the last layer
+ *             is that layer's part of the sketch of all.
+ *
+ * Samples are independent of each other and shared out among threads: apart from the
+ * passes themselves (oneDNN's) the same bits at any thread count.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/rng.h"
+#include "linalg/kernels.h"
+#include "linalg/single.h"
+#include "nn/feed.h"
+#include "nn/loss.h"
+#include "nn/persample.h"
+
+enum {
+    DENSE_BLOCK = 16,        /* samples a task: their products with V are one product */
+    TASK_WORK = 1 << 20,     /* multiply-adds worth a task */
+    TABLE_BLOCK = 1 << 16,   /* entries */
+    SKETCH_MOST = 0x7fffffff /* a bucket and a sign share 32 bits */
+};
+
+/* What one backward pass is to give. */
+typedef struct wanted {
+    double *norms, *products; /* of the batch's first sample on */
+    float *sketches;
+    size_t apart; /* numbers from one sample's sketch to the next one's */
+} wanted;
+
+typedef struct work {
+    nn_tracer t;
+    scant__arena arena;
+    const scant_gradient_opts *opts;
+    const la_kernels *kernels;
+    uint32_t *table; /* of the tracer's parameters: 2 * bucket + (sign is -1) */
+    double *total;   /* of sum: packed as weights are, of last_layer plain */
+    float *room;     /* a worker's pieces, one after the other */
+    size_t room_each;
+    /* of the layer under way */
+    const nn_layer *layer;
+    const float *x, *d;
+    wanted want;
+    size_t per_task;
+} work;
+
+/* ---- one layer ---- */
+
+static double dot(const work *w, const float *a, const float *b, size_t n) {
+    double out;
+    const void *x = a, *y = b;
+    w->kernels->dot(&x, 1, &y, 1, n, &out);
+    return out;
+}
+
+static double square(const work *w, const float *a, size_t n) {
+    double out;
+    w->kernels->sumsq(a, 1, n, &out);
+    return out;
+}
+
+static const float *direction(const work *w, size_t at) {
+    return w->opts->direction + (at - w->t.offset);
+}
+
+/* Adds numbers that belong to parameters at, at+1, ... */
+static void fold(const work *w, size_t at, const float *numbers, size_t n, float by,
+                 float *sketch) {
+    const uint32_t *table = w->table + (at - w->t.offset);
+    for (size_t i = 0; i < n; i++) {
+        float value = by * numbers[i];
+        sketch[table[i] >> 1] += table[i] & 1 ? -value : value;
+    }
+}
+
+/* Whether a convolution's norm is cheaper by products of positions. */
+static bool by_positions(const nn_layer *l) {
+    size_t per = l->rows / l->node->groups;
+    return l->node->kind == NN_CONV &&
+           size_mul(l->places, per + l->width) < size_mul(per, l->width);
+}
+
+static bool needs_gradient(const nn_layer *l, const wanted *want) {
+    return l->node->kind != NN_DENSE && (want->sketches || l->node->kind == NN_NORM ||
+                                         (want->norms && !by_positions(l)));
+}
+
+/* |d P^T|^2 as the sum over pairs of positions. */
+static double position_norm(const work *w, const float *x, const float *d, float *room) {
+    const nn_layer *l = w->layer;
+    size_t p = l->places, per = l->rows / l->node->groups, apart;
+    float *xx = room, *dd = xx + p * p;
+    double sum = 0;
+    for (size_t g = 0; g < l->node->groups; g++) {
+        const float *patches =
+            nn_layer_patches(l, x, g, 0, l->node->shape.h, dd + p * p, &apart);
+        la_stn(p, p, l->width, patches, apart, patches, apart, xx, p);
+        la_stn(p, p, per, d + g * per * p, p, d + g * per * p, p, dd, p);
+        sum += dot(w, xx, dd, p * p);
+    }
+    return sum;
+}
+
+/* <d, V P> */
+static double conv_product(const work *w, const float *x, const float *d, float *room) {
+    const nn_layer *l = w->layer;
+    const float *v = direction(w, l->weight_at);
+    size_t per = l->rows / l->node->groups, line = l->node->shape.w, apart;
+    size_t most = l->strip * line;
+    double sum = 0;
+    for (size_t g = 0; g < l->node->groups; g++)
+        for (size_t at = 0; at < l->node->shape.h; at += l->strip) {
+            size_t some = size_min(l->strip, l->node->shape.h - at), n = some * line;
+            const float *patches =
+                nn_layer_patches(l, x, g, at, some, room + per * most, &apart);
+            la_snn(per, n, l->width, v + g * per * l->width, l->width, patches, apart,
+                   room, n);
+            for (size_t k = 0; k < per; k++)
+                sum += dot(w, room + k * n, d + (g * per + k) * l->places + at * line, n);
+        }
+    return sum;
+}
+
+/* A convolution or normalisation, one sample. */
+static void planes_sample(const work *w, size_t i, float *room) {
+    const nn_layer *l = w->layer;
+    const wanted *want = &w->want;
+    const float *x = w->x + i * l->x, *d = w->d + i * l->d;
+    size_t size = l->rows * l->width;
+    float *bias = room, *gradient = bias + (l->bias ? l->rows : 0);
+    bool whole = needs_gradient(l, want);
+    if (whole)
+        nn_layer_gradient(l, x, d, 0, l->rows, gradient, bias, gradient + size);
+    else if (l->bias) /* no rows of weights: the bias alone */
+        nn_layer_bias(l, d, bias);
+    if (want->sketches) {
+        float *sketch = want->sketches + i * want->apart;
+        fold(w, l->weight_at, gradient, size, 1, sketch);
+        if (l->bias) fold(w, l->bias_at, bias, l->rows, 1, sketch);
+    }
+    if (want->norms) {
+        want->norms[i] +=
+            whole ? square(w, gradient, size) : position_norm(w, x, d, gradient);
+        if (l->bias) want->norms[i] += square(w, bias, l->rows);
+    }
+    if (want->products) {
+        want->products[i] += whole ? dot(w, gradient, direction(w, l->weight_at), size)
+                                   : conv_product(w, x, d, gradient);
+        if (l->bias) want->products[i] += dot(w, bias, direction(w, l->bias_at), l->rows);
+    }
+}
+
+/* A dense layer, some samples. */
+static void dense_samples(const work *w, size_t first, size_t count, float *room) {
+    const nn_layer *l = w->layer;
+    const wanted *want = &w->want;
+    if (want->products)
+        la_snt(count, l->rows, l->width, w->x + first * l->x, l->x,
+               direction(w, l->weight_at), l->width, room, l->rows);
+    for (size_t i = first; i < first + count; i++) {
+        const float *x = w->x + i * l->x, *d = w->d + i * l->d;
+        if (want->norms)
+            want->norms[i] +=
+                square(w, d, l->rows) * (square(w, x, l->width) + (l->bias ? 1 : 0));
+        if (want->products) {
+            want->products[i] += dot(w, d, room + (i - first) * l->rows, l->rows);
+            if (l->bias)
+                want->products[i] += dot(w, d, direction(w, l->bias_at), l->rows);
+        }
+        if (!want->sketches) continue;
+        float *sketch = want->sketches + i * want->apart;
+        for (size_t k = 0; k < l->rows; k++)
+            if (d[k] != 0)
+                fold(w, l->weight_at + k * l->width, x, l->width, d[k], sketch);
+        if (l->bias) fold(w, l->bias_at, d, l->rows, 1, sketch);
+    }
+}
+
+static scant_status layer_task(void *arg, size_t task, unsigned worker,
+                               scant__fault *fault) {
+    (void)fault;
+    const work *w = arg;
+    size_t first = task * w->per_task;
+    size_t count = size_min(w->per_task, w->t.count - first);
+    float *room = w->room + worker * w->room_each;
+    if (w->layer->node->kind == NN_DENSE)
+        dense_samples(w, first, count, room);
+    else
+        for (size_t i = first; i < first + count; i++) planes_sample(w, i, room);
+    return SCANT_OK;
+}
+
+/* Floats that a worker needs for a layer. */
+static size_t layer_room(const nn_layer *l) {
+    if (l->node->kind == NN_DENSE) return size_mul(DENSE_BLOCK, l->rows);
+    size_t per = l->rows / l->node->groups, p = l->places;
+    size_t product = size_mul(per, size_mul(l->strip, l->node->shape.w));
+    size_t most =
+        size_add(size_max(size_mul(l->rows, l->width), product), nn_layer_room(l));
+    if (by_positions(l)) {
+        size_t pairs = size_mul(2, size_mul(p, p));
+        most = size_max(most, size_add(pairs, size_mul(l->width, p)));
+    }
+    return size_add(most, l->rows);
+}
+
+static scant_status run_layers(work *w, const wanted *want) {
+    w->want = *want;
+    for (size_t i = 0; i < w->t.n_layers; i++) {
+        const nn_layer *l = w->layer = &w->t.layers[i];
+        TRY(nn_tracer_layer(&w->t, i, &w->x, &w->d));
+        size_t cost = size_add(size_mul(l->rows * l->width, l->places), 1);
+        w->per_task = size_max(1, size_min(TASK_WORK / cost, DENSE_BLOCK));
+        if (l->node->kind == NN_DENSE) w->per_task = DENSE_BLOCK;
+        size_t tasks = (w->t.count + w->per_task - 1) / w->per_task;
+        TRY(scant__parfor(w->t.net->ctx, NULL, tasks, layer_task, w));
+    }
+    return SCANT_OK;
+}
+
+/* ---- sketches ---- */
+
+static scant_status table_block(void *arg, size_t block, unsigned worker,
+                                scant__fault *fault) {
+    (void)worker, (void)fault;
+    const work *w = arg;
+    scant__rng rng = {w->opts->seed, SCANT__RNG_SKETCH};
+    size_t to = size_min((block + 1) * TABLE_BLOCK, w->t.parameters);
+    for (size_t j = block * TABLE_BLOCK; j < to; j++) {
+        uint64_t u = scant__rng_u64(&rng, w->t.offset + j);
+        double unit = (double)(u >> 11) * 0x1p-53; /* the lowest bit is the sign's */
+        uint32_t bucket = (uint32_t)(unit * (double)w->opts->sketch);
+        w->table[j] = bucket << 1 | (uint32_t)(u & 1);
+    }
+    return SCANT_OK;
+}
+
+static scant_status make_table(work *w) {
+    w->table = scant__arena_alloc(&w->arena, w->t.parameters, sizeof *w->table);
+    if (!w->table) return SCANT_ENOMEM;
+    size_t blocks = (w->t.parameters + TABLE_BLOCK - 1) / TABLE_BLOCK;
+    return scant__parfor(w->t.net->ctx, NULL, blocks, table_block, w);
+}
+
+/* One backward pass a class. */
+static scant_status sketch_outputs(work *w, float *sketches) {
+    size_t classes = w->t.net->net->classes, k = w->opts->sketch;
+    for (size_t c = 0; c < classes; c++) {
+        memset(w->t.d_logits, 0, w->t.count * classes * sizeof *w->t.d_logits);
+        for (size_t i = 0; i < w->t.count; i++) w->t.d_logits[i * classes + c] = 1;
+        TRY(nn_tracer_backward(&w->t, false));
+        TRY(run_layers(w, &(wanted){.sketches = sketches + c * k, .apart = classes * k}));
+    }
+    return SCANT_OK;
+}
+
+/* ---- the sum ---- */
+
+static size_t total_size(const work *w) {
+    return w->t.last_layer ? w->t.parameters : w->t.net->weights->n_trained;
+}
+
+static void add_batch(work *w) {
+    if (!w->t.last_layer) {
+        const float *grads = w->t.net->weights->grads;
+        for (size_t i = 0; i < total_size(w); i++) w->total[i] += (double)grads[i];
+        return;
+    }
+    const nn_layer *l = w->t.layers;
+    const float *x = nn_plan_features(w->t.plan), *d = w->t.d_last;
+    for (size_t i = 0; i < w->t.count; i++, x += l->x, d += l->d)
+        for (size_t k = 0; k < l->rows; k++) {
+            double *row = w->total + k * l->width, by = (double)d[k];
+            for (size_t j = 0; j < l->width; j++) row[j] += by * (double)x[j];
+            if (l->bias) w->total[l->bias_at - w->t.offset + k] += by;
+        }
+}
+
+static scant_status give_sum(work *w, float *sum) {
+    nn_weights *weights = w->t.net->weights;
+    float *to = w->t.last_layer ? sum : weights->grads; /* of no use to anyone now */
+    for (size_t i = 0; i < total_size(w); i++) to[i] = (float)w->total[i];
+    return w->t.last_layer ? SCANT_OK : nn_weights_unpack(weights, to, true, sum);
+}
+
+/* ---- all of it ---- */
+
+static scant_status check(scant_net *net, const scant_gradient_opts *o, size_t n,
+                          const scant_gradients *out) {
+    scant_ctx *ctx = net->ctx;
+    size_t classes = net->net->classes;
+    if (out->products && !o->direction)
+        return scant__fail(ctx, SCANT_EUSAGE, "products need a direction");
+    if (out->sketches && (o->sketch == 0 || o->sketch > SKETCH_MOST))
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "a sketch has 1 to %d numbers (sketch), not %zu", SKETCH_MOST,
+                           o->sketch);
+    for (size_t i = 0; o->labels && i < n; i++)
+        if (o->labels[i] < 0 || (size_t)o->labels[i] >= classes)
+            return scant__fail(ctx, SCANT_EINPUT,
+                               "labels: number %zu is %d, and the network's classes are "
+                               "0 to %zu",
+                               i, (int)o->labels[i], classes - 1);
+    return SCANT_OK;
+}
+
+static scant_status take_room(work *w, const scant_gradients *out) {
+    scant_ctx *ctx = w->t.net->ctx;
+    for (size_t i = 0; i < w->t.n_layers; i++)
+        w->room_each = size_max(w->room_each, layer_room(&w->t.layers[i]));
+    w->room_each = size_add(w->room_each, 15) / 16 * 16;
+    if (out->norms || out->products || out->sketches) {
+        w->room = scant__arena_alloc(&w->arena, ctx->threads,
+                                     size_mul(w->room_each, sizeof *w->room));
+        if (!w->room) return SCANT_ENOMEM;
+    }
+    if (out->sum) {
+        w->total = scant__arena_zalloc(&w->arena, total_size(w), sizeof *w->total);
+        if (!w->total) return SCANT_ENOMEM;
+    }
+    return out->sketches ? make_table(w) : SCANT_OK;
+}
+
+/* d_logits of the loss: p - e_y. */
+static void loss_gradient(work *w, const int32_t *labels) {
+    size_t classes = w->t.net->net->classes;
+    for (size_t i = 0; i < w->t.count; i++) {
+        const float *z = nn_tracer_logits(&w->t) + i * classes;
+        int32_t label = 0;
+        for (size_t c = 1; c < classes; c++)
+            if (z[c] > z[label]) label = (int32_t)c;
+        if (labels) label = labels[i];
+        nn_loss(&(nn_wanted){.labels = &label}, 1, classes, z,
+                w->t.d_logits + i * classes);
+    }
+}
+
+static scant_status run_batch(work *w, size_t first, const scant_gradients *out) {
+    const scant_gradient_opts *o = w->opts;
+    size_t each = o->sketch * (o->outputs ? w->t.net->net->classes : 1);
+    float *sketches = out->sketches ? out->sketches + first * each : NULL;
+    wanted want = {.norms = out->norms ? out->norms + first : NULL,
+                   .products = out->products ? out->products + first : NULL,
+                   .sketches = o->outputs ? NULL : sketches,
+                   .apart = o->sketch};
+    if (want.norms || want.products || want.sketches || out->sum) {
+        loss_gradient(w, o->labels ? o->labels + first : NULL);
+        TRY(nn_tracer_backward(&w->t, out->sum != NULL));
+        if (out->sum) add_batch(w);
+    }
+    if (want.norms || want.products || want.sketches) TRY(run_layers(w, &want));
+    return sketches && o->outputs ? sketch_outputs(w, sketches) : SCANT_OK;
+}
+
+static scant_status run(work *w, const scant_data *data, const size_t *rows, size_t n,
+                        const scant_gradients *out) {
+    TRY(take_room(w, out));
+    for (size_t first = 0; first < n; first += w->t.batch) {
+        size_t count = size_min(w->t.batch, n - first);
+        TRY(scant__tick(w->t.net->ctx, "gradients", first, n));
+        TRY(nn_tracer_forward(&w->t, data, rows, first, count));
+        TRY(run_batch(w, first, out));
+    }
+    TRY(scant__tick(w->t.net->ctx, "gradients", n, n));
+    return out->sum ? give_sum(w, out->sum) : SCANT_OK;
+}
+
+scant_status scant_net_gradients(scant_net *net, const scant_data *data,
+                                 const size_t *rows, size_t n,
+                                 const scant_gradient_opts *opts,
+                                 const scant_gradients *out) {
+    scant_gradient_opts o = opts ? *opts : (scant_gradient_opts){0};
+    TRY(nn_feed_check(net, data));
+    TRY(nn_feed_rows_check(net->ctx, data, rows, &n));
+    TRY(check(net, &o, n, out));
+    size_t each = size_mul(o.sketch, o.outputs ? net->net->classes : 1);
+    if (out->norms) memset(out->norms, 0, n * sizeof *out->norms);
+    if (out->products) memset(out->products, 0, n * sizeof *out->products);
+    if (out->sketches) memset(out->sketches, 0, n * each * sizeof *out->sketches);
+    work w = {.opts = &o, .kernels = la_kernels_for(LA_F32)};
+    scant__arena_init(&w.arena, net->ctx);
+    scant_status s = nn_tracer_open(&w.t, net, n, o.last_layer != 0);
+    if (s == SCANT_OK) s = run(&w, data, rows, n, out);
+    scant__arena_end(&w.arena);
+    nn_tracer_close(&w.t);
+    return s;
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Per-sample gradients against one backward pass a sample, and those against differences
+ * of the loss.
+ */
+#include "gradients.h"
+
+enum { SKETCH = 64 };
+
+static scant_ctx *ctx;
+
+static int setup(void **state) {
+    (void)state;
+    ctx = ctx_threads(1); /* small work: see below for more threads */
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    scant_ctx_destroy(ctx);
+    return 0;
+}
+
+static void must(scant_status s) {
+    if (s != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));
+}
+
+/* What the calls under test fill. */
+typedef struct results {
+    double *norms, *products;
+    float *sketches, *sum, *direction;
+    int32_t *labels;
+    struct place {
+        uint32_t bucket;
+        float sign;
+    } * places; /* where a sketch has each number: by the description, not by the code */
+    scant_gradients all;
+    scant_gradient_opts opts;
+} results;
+
+static results results_make(const fixture *f) {
+    results r = {.norms = malloc(f->n * sizeof(double)),
+                 .products = malloc(f->n * sizeof(double)),
+                 .sketches = malloc(f->n * f->classes * SKETCH * sizeof(float)),
+                 .sum = malloc(f->parameters * sizeof(float)),
+                 .direction = malloc(f->parameters * sizeof(float)),
+                 .labels = malloc(f->n * sizeof(int32_t)),
+                 .places = malloc(f->parameters * sizeof(struct place))};
+    for (size_t i = 0; i < f->parameters; i++)
+        r.direction[i] = (float)(unit_at(9, i) - 0.5);
+    for (size_t i = 0; i < f->n; i++)
+        r.labels[i] = (int32_t)(unit_at(10, i) * (double)f->classes);
+    r.all = (scant_gradients){r.norms, r.products, r.sketches, r.sum};
+    r.opts = (scant_gradient_opts){
+        .labels = r.labels, .direction = r.direction, .sketch = SKETCH, .seed = 11};
+    for (size_t j = 0; j < f->parameters; j++) {
+        uint64_t u = scant__rng_u64(&(scant__rng){11, SCANT__RNG_SKETCH}, j);
+        r.places[j].bucket = (uint32_t)((double)(u >> 11) / 0x1p53 * SKETCH);
+        r.places[j].sign = u & 1 ? -1 : 1;
+    }
+    return r;
+}
+
+static void results_free(results *r) {
+    free(r->norms), free(r->products), free(r->sketches), free(r->sum);
+    free(r->direction), free(r->labels), free(r->places);
+}
+
+static void sketch_of(const results *r, const float *g, size_t from, size_t to,
+                      double *out) {
+    for (size_t i = 0; i < SKETCH; i++) out[i] = 0;
+    for (size_t j = from; j < to; j++)
+        out[r->places[j].bucket] += (double)(r->places[j].sign * g[j]);
+}
+
+/* Compares all results of parameters from..to-1 with the plain way. */
+static void check_all(fixture *f, const results *r, size_t from, size_t to) {
+    size_t count = to - from;
+    double *sum = calloc(count, sizeof *sum), sketch[SKETCH], sizes = 0;
+    plain p = plain_open(f);
+    for (size_t i = 0; i < f->n; i++) {
+        plain_loss(f, &p, i, r->opts.labels ? r->labels[i] : -1);
+        const float *g = p.gradient + from;
+        double square = dot_of(g, g, count), size = sqrt(square);
+        double v = sqrt(dot_of(r->direction, r->direction, count));
+        assert_true(square > 0);
+        assert_close(r->norms[i], square, square, 1e-4, "norm", i);
+        /* relative to what a product of random vectors of these sizes comes to */
+        assert_close(r->products[i], dot_of(g, r->direction, count),
+                     size * v / sqrt((double)count) + 1e-3 * size, 1e-3, "product", i);
+        sketch_of(r, p.gradient, from, to, sketch);
+        for (size_t k = 0; k < SKETCH; k++)
+            assert_close((double)r->sketches[i * SKETCH + k], sketch[k], size, 1e-4,
+                         "sketch", k);
+        for (size_t k = 0; k < count; k++) sum[k] += (double)g[k];
+        sizes += size;
+    }
+    for (size_t k = 0; k < count; k++)
+        assert_close((double)r->sum[k], sum[k], sizes, 1e-5, "sum", k);
+    free(sum);
+    plain_close(&p);
+}
+
+static void gradients_are_those_of_single_backward_passes(void **state) {
+    (void)state;
+    for (size_t m = 0; m < MODEL_CASES; m++) {
+        fixture f = fixture_open(ctx, &model_cases[m]);
+        results r = results_make(&f);
+        must(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all));
+        check_all(&f, &r, 0, f.parameters);
+        results_free(&r);
+        fixture_close(&f);
+    }
+}
+
+/* Each result alone takes other ways through the code than all at once. */
+static void asked_for_alone_results_are_the_same(void **state) {
+    (void)state;
+    for (size_t m = 0; m < FEW_CASES; m++) {
+        fixture f = fixture_open(ctx, &model_cases[m]);
+        results r = results_make(&f), all = results_make(&f);
+        must(scant_net_gradients(f.net, &f.data, NULL, 0, &all.opts, &all.all));
+        scant_gradients only[] = {
+            {.norms = r.norms}, {.products = r.products}, {.sum = r.sum}};
+        for (int k = 0; k < 3; k++)
+            must(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &only[k]));
+        for (size_t i = 0; i < f.n; i++) {
+            double size = sqrt(all.norms[i]);
+            assert_close(r.norms[i], all.norms[i], all.norms[i], 2e-5, "norm", i);
+            assert_close(r.products[i], all.products[i], size, 1e-4, "product", i);
+        }
+        assert_memory_equal(r.sum, all.sum, f.parameters * sizeof(float));
+        results_free(&all);
+        results_free(&r);
+        fixture_close(&f);
+    }
+}
+
+static void without_labels_the_predicted_class_is_taken(void **state) {
+    (void)state;
+    fixture f = fixture_open(ctx, &model_cases[0]);
+    results r = results_make(&f);
+    r.opts.labels = NULL;
+    must(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all));
+    check_all(&f, &r, 0, f.parameters);
+    results_free(&r);
+    fixture_close(&f);
+}
+
+static void the_last_layer_alone_is_its_part_of_all(void **state) {
+    (void)state;
+    for (size_t m = 0; m < FEW_CASES; m += 2) { /* onehidden's is not trained */
+        fixture f = fixture_open(ctx, &model_cases[m]);
+        results r = results_make(&f);
+        const nn_net *shape = f.net->net;
+        const nn_node *last = &shape->nodes[shape->n_nodes - 1];
+        r.opts.last_layer = 1;
+        must(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all));
+        check_all(&f, &r, shape->params[last->weight].offset, f.parameters);
+        results_free(&r);
+        fixture_close(&f);
+    }
+}
+
+static void outputs_are_sketched_class_by_class(void **state) {
+    (void)state;
+    for (size_t m = 0; m < FEW_CASES; m++) {
+        fixture f = fixture_open(ctx, &model_cases[m]);
+        results r = results_make(&f);
+        double sketch[SKETCH];
+        plain p = plain_open(&f);
+        r.opts.outputs = 1;
+        /* the loss's own beside it: the passes do not disturb each other */
+        must(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all));
+        for (size_t i = 0; i < f.n; i += 2) {
+            for (size_t c = 0; c < f.classes; c++) {
+                plain_output(&f, &p, i, c);
+                double size = sqrt(dot_of(p.gradient, p.gradient, f.parameters));
+                sketch_of(&r, p.gradient, 0, f.parameters, sketch);
+                const float *got = r.sketches + (i * f.classes + c) * SKETCH;
+                for (size_t k = 0; k < SKETCH; k++)
+                    assert_close((double)got[k], sketch[k], size, 1e-4, "sketch", k);
+            }
+            plain_loss(&f, &p, i, r.labels[i]);
+            double square = dot_of(p.gradient, p.gradient, f.parameters);
+            assert_close(r.norms[i], square, square, 1e-4, "norm", i);
+        }
+        plain_close(&p);
+        results_free(&r);
+        fixture_close(&f);
+    }
+}
+
+static void rows_are_taken_in_their_order(void **state) {
+    (void)state;
+    fixture f = fixture_open(ctx, &model_cases[3]);
+    results r = results_make(&f);
+    double all[5], some[4];
+    size_t rows[] = {4, 0, 0, 2};
+    must(scant_net_gradients(f.net, &f.data, NULL, 0, NULL,
+                             &(scant_gradients){.norms = all}));
+    must(scant_net_gradients(f.net, &f.data, rows, 4, NULL,
+                             &(scant_gradients){.norms = some}));
+    for (size_t i = 0; i < 4; i++)
+        assert_close(some[i], all[rows[i]], all[rows[i]], 1e-5, "norm", i);
+    results_free(&r);
+    fixture_close(&f);
+}
+
+/* ---- the backward pass itself ---- */
+
+static double loss_at(fixture *f, plain *p, const float *weights, int label) {
+    double sum = 0;
+    assert_int_equal(nn_weights_set(f->net->weights, weights), SCANT_OK);
+    plain_forward(f, p, 0);
+    for (size_t c = 0; c < f->classes; c++) sum += exp((double)p->logits[c]);
+    return log(sum) - (double)p->logits[label];
+}
+
+/* Along the unit vector v = g_t / |g_t| of a tensor's gradient the loss must rise by
+ * |g_t|: an error e of g_t, in any direction, spoils that. With steps of +-h the float
+ * passes' noise (a few 1e-7 of a loss near 2) is divided by 2h, and the next term of the
+ * series is h^2/6 times a third derivative of some units of size |g|; a kink (rectifiers,
+ * pooling) within the step is an error of some percent in itself, hence smooth
+ * activations and the tolerance. */
+static void gradients_are_slopes_of_the_loss(void **state) {
+    (void)state;
+    static const model_case cases[] = {
+        {"mlp", {.shape = {1, 5, 5}, .classes = 3, .width = 8, .activation = "tanh"}, 1},
+        {"onehidden", {.shape = {1, 4, 4}, .classes = 3, .activation = "tanh"}, 1},
+        {"lenet5", {.shape = {1, 28, 28}, .classes = 3, .activation = "tanh"}, 1},
+        {"gapcnn",
+         {.shape = {2, 8, 8}, .classes = 3, .width = 4, .activation = "swish"},
+         1},
+        {"wrn-28-2", {.shape = {3, 8, 8}, .classes = 3, .activation = "tanh"}, 1},
+    };
+    for (size_t m = 0; m < sizeof cases / sizeof *cases; m++) {
+        fixture f = fixture_open(ctx, &cases[m]);
+        const nn_net *shape = f.net->net;
+        plain p = plain_open(&f);
+        float *w = malloc(shape->n_floats * sizeof *w);
+        assert_int_equal(nn_weights_get(f.net->weights, w), SCANT_OK);
+        plain_loss(&f, &p, 0, 1);
+        double whole = sqrt(dot_of(p.gradient, p.gradient, f.parameters));
+        for (size_t t = 0; t < shape->n_params; t++) {
+            const nn_param *param = &shape->params[t];
+            if (!param->trained || (t > 9 && t % 5)) continue; /* some of many */
+            const float *g = p.gradient + param->offset;
+            double size = sqrt(dot_of(g, g, param->count)), loss[2], h = 0.01;
+            if (size < 0.02 * whole) continue; /* would drown in noise */
+            float *moved = malloc(shape->n_floats * sizeof *moved);
+            for (int side = 0; side < 2; side++) {
+                double by = (side ? -h : h) / size;
+                memcpy(moved, w, shape->n_floats * sizeof *moved);
+                for (size_t k = 0; k < param->count; k++)
+                    moved[param->offset + k] += (float)(by * (double)g[k]);
+                loss[side] = loss_at(&f, &p, moved, 1);
+            }
+            free(moved);
+            double slope = (loss[0] - loss[1]) / (2 * h);
+            if (fabs(slope - size) > 0.01 * size + 2e-4)
+                fail_msg("%s %s: the slope is %g, the gradient's size %g", cases[m].model,
+                         param->name, slope, size);
+        }
+        free(w);
+        plain_close(&p);
+        fixture_close(&f);
+    }
+}
+
+/* ---- the sketch's law ---- */
+
+/* Over many seeds <Sx, Sy> has the mean <x, y> and a variance of at most 2 |x|^2 |y|^2 /
+ * k: the mean of 400 is off by more than 4.5 deviations once in 150,000 times, and their
+ * mean square by more than 1.5 times even less often. */
+static void sketches_are_unbiased_and_as_close_as_promised(void **state) {
+    (void)state;
+    enum { SEEDS = 400, K = 32 };
+    static const model_case small = {
+        "mlp", {.shape = {1, 3, 3}, .classes = 3, .width = 7}, 2};
+    fixture f = fixture_open(ctx, &small);
+    float sum[2][128], sketch[2 * K];
+    int32_t labels[] = {1, 1};
+    assert_true(f.parameters <= 128);
+    for (size_t i = 0; i < 2; i++)
+        must(scant_net_gradients(f.net, &f.data, &i, 1,
+                                 &(scant_gradient_opts){.labels = labels},
+                                 &(scant_gradients){.sum = sum[i]}));
+    double xy = dot_of(sum[0], sum[1], f.parameters);
+    double xx = dot_of(sum[0], sum[0], f.parameters);
+    double yy = dot_of(sum[1], sum[1], f.parameters);
+    double bound = 2 * xx * yy / K, mean = 0, square = 0, norm = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        scant_gradient_opts o = {.labels = labels, .sketch = K, .seed = seed};
+        must(scant_net_gradients(f.net, &f.data, NULL, 0, &o,
+                                 &(scant_gradients){.sketches = sketch}));
+        double off = dot_of(sketch, sketch + K, K) - xy;
+        mean += off / SEEDS;
+        square += off * off / SEEDS;
+        norm += (dot_of(sketch, sketch, K) - xx) / SEEDS;
+    }
+    assert_true(fabs(mean) < 4.5 * sqrt(bound / SEEDS));
+    assert_true(fabs(norm) < 4.5 * sqrt(2 * xx * xx / K / SEEDS));
+    assert_true(square < 1.5 * bound);
+    assert_true(square > 0.05 * bound); /* and it is no copy */
+    fixture_close(&f);
+}
+
+/* ---- promises ---- */
+
+/* oneDNN's passes may differ in the last bits with the thread count, hence a tolerance.
+ */
+static void thread_counts_do_not_change_results(void **state) {
+    (void)state;
+    double norms[2][5], products[2][5];
+    static float sketches[2][5 * SKETCH];
+    for (unsigned k = 0; k < 2; k++) {
+        scant_ctx *other = ctx_threads(k ? 3 : 1);
+        fixture f = fixture_open(other, &model_cases[4]);
+        results r = results_make(&f);
+        scant_gradients out = {norms[k], products[k], sketches[k], NULL};
+        assert_int_equal(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &out),
+                         SCANT_OK);
+        results_free(&r);
+        fixture_close(&f);
+        scant_ctx_destroy(other);
+    }
+    for (size_t i = 0; i < 5; i++) {
+        assert_close(norms[1][i], norms[0][i], norms[0][i], 1e-5, "norm", i);
+        assert_close(products[1][i], products[0][i], sqrt(norms[0][i]), 1e-5, "product",
+                     i);
+        for (size_t k = 0; k < SKETCH; k++)
+            assert_close((double)sketches[1][i * SKETCH + k],
+                         (double)sketches[0][i * SKETCH + k], sqrt(norms[0][i]), 1e-5,
+                         "sketch", k);
+    }
+}
+
+static void says(scant_status got, scant_status want, const char *words) {
+    assert_int_equal(got, want);
+    if (!strstr(scant_ctx_errmsg(ctx), words))
+        fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), words);
+}
+
+static void wrong_wishes_are_refused_with_a_reason(void **state) {
+    (void)state;
+    fixture f = fixture_open(ctx, &model_cases[0]);
+    results r = results_make(&f);
+    scant_gradient_opts o = r.opts;
+    o.sketch = 0;
+    says(scant_net_gradients(f.net, &f.data, NULL, 0, &o, &r.all), SCANT_EUSAGE,
+         "a sketch has 1 to");
+    o = r.opts, o.direction = NULL;
+    says(scant_net_gradients(f.net, &f.data, NULL, 0, &o, &r.all), SCANT_EUSAGE,
+         "products need a direction");
+    r.labels[2] = 4;
+    says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
+         "number 2 is 4, and the network's classes are 0 to 3");
+    r.labels[2] = -1;
+    says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
+         "number 2 is -1");
+    r.labels[2] = 0;
+    size_t rows[] = {0, 37};
+    says(scant_net_gradients(f.net, &f.data, rows, 2, &r.opts, &r.all), SCANT_EINPUT,
+         "there is no 37");
+    f.data.shape[2] = 7;
+    says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
+         "samples of 1x6x7");
+    f.data.shape[2] = 6;
+    f.numbers[3 * 36 + 5] = INFINITY;
+    says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
+         "outputs for sample 3 are not finite");
+    results_free(&r);
+    fixture_close(&f);
+    f = fixture_open(ctx, &model_cases[1]);
+    r = results_make(&f);
+    r.opts.last_layer = 1;
+    says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
+         "last layer is not trained");
+    results_free(&r);
+    fixture_close(&f);
+}
+
+static void no_allocation_that_fails_leaves_anything(void **state) {
+    (void)state;
+    static const model_case small = {
+        "gapcnn", {.shape = {1, 4, 4}, .classes = 2, .width = 2}, 3};
+    bool done = false;
+    for (size_t at = 0; !done && at < 2000; at++) {
+        memory m;
+        scant_ctx *other = ctx_counting(&m);
+        fixture f = fixture_open(other, &small);
+        results r = results_make(&f);
+        size_t live = m.live;
+        m.calls = 0;
+        m.fail_at = at;
+        scant_status s = scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all);
+        m.fail_at = SIZE_MAX;
+        done = s == SCANT_OK;
+        assert_true(s == SCANT_OK || s == SCANT_ENOMEM);
+        assert_true(m.live >= live); /* weights may have been packed */
+        if (at > 50) at += 7;        /* plans take many */
+        results_free(&r);
+        fixture_close(&f);
+        scant_ctx_destroy(other);
+        assert_int_equal(m.live, 0);
+    }
+    assert_true(done);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_are_those_of_single_backward_passes),
+        cmocka_unit_test(asked_for_alone_results_are_the_same),
+        cmocka_unit_test(without_labels_the_predicted_class_is_taken),
+        cmocka_unit_test(the_last_layer_alone_is_its_part_of_all),
+        cmocka_unit_test(outputs_are_sketched_class_by_class),
+        cmocka_unit_test(rows_are_taken_in_their_order),
+        cmocka_unit_test(gradients_are_slopes_of_the_loss),
+        cmocka_unit_test(sketches_are_unbiased_and_as_close_as_promised),
+        cmocka_unit_test(thread_counts_do_not_change_results),
+        cmocka_unit_test(wrong_wishes_are_refused_with_a_reason),
+        cmocka_unit_test(no_allocation_that_fails_leaves_anything),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
