@@ -63,14 +63,13 @@ static void sum_block(void *arg, size_t block) {
     const float *a = j->a, *b = j->b;
     float *out = j->out, slope = j->act == NN_ACT_LEAKY ? j->slope : 0;
     size_t from = begin(block), to = end(j, block);
-    if (j->act == NN_ACT_NONE)
-        for (size_t i = from; i < to; i++) out[i] = a[i] + b[i];
-    else
+    if (j->act == NN_ACT_RELU || j->act == NN_ACT_LEAKY) {
         for (size_t i = from; i < to; i++) out[i] = leaky(a[i] + b[i], slope);
-    if (j->act == NN_ACT_TANH || j->act == NN_ACT_RELU6) {
-        for (size_t i = from; i < to; i++) out[i] = a[i] + b[i];
-        apply_block(&(job){.act = j->act, .a = out, .out = out, .n = j->n}, block);
+        return;
     }
+    for (size_t i = from; i < to; i++) out[i] = a[i] + b[i];
+    if (j->act != NN_ACT_NONE)
+        apply_block(&(job){.act = j->act, .a = out, .out = out, .n = j->n}, block);
 }
 
 void nn_sum(scant_ctx *ctx, nn_act act, float slope, const float *a, const float *b,

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plans against the oracle: every layer, forward and backward, in every mode; and the
+ * oracle against central differences, which need no derivative at all.
+ *
+ * Tolerance: kernels sum some thousand float products, each rounded to 6e-8; through a
+ * network of a few layers that stays below 1e-4 of a tensor's norm, and below 5e-4 for
+ * fifty layers normalised by the statistics of eight samples. A relu whose input
+ * is within rounding of zero may fall to the other side, and of the 100,000 of a deep
+ * network one now and then does: it moves gradients by up to some percent. So deep
+ * networks are held to 5e-4 with smooth activations, and to a tenth with their own.
+ */
+#include "oracle.h"
+
+#include "nn/models.h"
+#include "nn/network.h"
+
+static scant_ctx *ctx;
+
+static int setup(void **state) {
+    (void)state;
+    ctx = ctx_threads(2);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    scant_ctx_destroy(ctx);
+    return 0;
+}
+
+/* A network and its oracle with the same random weights, input and output gradient. */
+typedef struct pair {
+    scant_net *net;
+    oracle o;
+    nn_plan *plan;
+} pair;
+
+static pair pair_of(const char *model, scant_net_opts opts, size_t n, nn_mode mode) {
+    pair p;
+    if (scant_net_create(ctx, model, &opts, &p.net) != SCANT_OK)
+        fail_msg("%s: %s", model, scant_ctx_errmsg(ctx));
+    const nn_net *net = p.net->net;
+    float *plain = malloc(net->n_floats * sizeof *plain);
+    p.o = oracle_new(net, n, mode == NN_TRAIN);
+    assert_int_equal(nn_weights_get(p.net->weights, plain), SCANT_OK);
+    for (size_t i = 0; i < net->n_params; i++) {
+        const nn_param *w = &net->params[i];
+        for (size_t k = w->offset; k < w->offset + w->count; k++) {
+            /* biases, shifts and statistics that do something */
+            if (w->role != NN_WEIGHT) plain[k] += (float)(0.4 * (unit_at(7, k) - 0.5));
+            p.o.params[k] = (double)plain[k];
+        }
+    }
+    assert_int_equal(nn_weights_set(p.net->weights, plain), SCANT_OK);
+    free(plain);
+    if (nn_network_plan(p.net, n, mode, &p.plan) != SCANT_OK)
+        fail_msg("%s: %s", model, scant_ctx_errmsg(ctx));
+    for (size_t k = 0; k < oracle_size(&p.o, 0); k++) {
+        nn_plan_input(p.plan)[k] = (float)(2 * unit_at(8, k) - 1);
+        p.o.value[0][k] = (double)nn_plan_input(p.plan)[k];
+    }
+    return p;
+}
+
+static void pair_end(pair *p) {
+    oracle_free(&p->o);
+    scant_net_destroy(p->net);
+}
+
+static double tolerance = 1e-4;
+
+static void expect_near(const char *what, const float *got, const double *want,
+                        size_t n) {
+    double off = 0, size = 0;
+    for (size_t i = 0; i < n; i++) {
+        assert_true(isfinite(got[i]));
+        off += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
+        size += want[i] * want[i];
+    }
+    if (sqrt(off) > tolerance * sqrt(size) + 1e-6)
+        fail_msg("%s: off by %g of %g", what, sqrt(off), sqrt(size));
+}
+
+static void forward_both(pair *p) {
+    size_t last = p->o.net->n_nodes - 1, n = oracle_size(&p->o, (int)last);
+    assert_int_equal(nn_plan_forward(p->plan, 1, 1), SCANT_OK);
+    oracle_forward(&p->o);
+    expect_near("logits", nn_plan_logits(p->plan), p->o.value[last], n);
+    int features = p->o.net->features;
+    expect_near("features", nn_plan_features(p->plan), p->o.value[features],
+                oracle_size(&p->o, features));
+}
+
+static void backward_both(pair *p) {
+    const nn_net *net = p->o.net;
+    size_t last = net->n_nodes - 1, n = oracle_size(&p->o, (int)last);
+    for (size_t k = 0; k < n; k++) {
+        p->o.grad[last][k] = 2 * unit_at(9, k) - 1;
+        nn_plan_d_logits(p->plan)[k] = (float)p->o.grad[last][k];
+    }
+    assert_int_equal(nn_plan_backward(p->plan), SCANT_OK);
+    oracle_backward(&p->o);
+    float *plain = calloc(net->n_floats, sizeof *plain);
+    nn_weights *w = p->net->weights;
+    assert_int_equal(nn_weights_unpack(w, w->grads, true, plain), SCANT_OK);
+    for (size_t i = 0; i < net->n_params; i++) {
+        const nn_param *q = &net->params[i];
+        if (q->trained)
+            expect_near(q->name, plain + q->offset, p->o.grads + q->offset, q->count);
+    }
+    free(plain);
+}
+
+static void agree(const char *model, scant_net_opts opts, size_t n) {
+    const nn_mode modes[] = {NN_TRAIN, NN_TRACE, NN_PREDICT};
+    for (int m = 0; m < 3; m++) {
+        pair p = pair_of(model, opts, n, modes[m]);
+        forward_both(&p);
+        if (modes[m] != NN_PREDICT) backward_both(&p);
+        pair_end(&p);
+    }
+}
+
+static void the_oracle_agrees_with_central_differences(void **state) {
+    (void)state;
+    /* every kind of layer: normalisation, leaky, residual sums and their shortcuts; the
+     * rest is in gapcnn (max pooling, average, swish) */
+    const char *models[] = {"wrn-28-2", "gapcnn"};
+    for (int m = 0; m < 2; m++) {
+        scant_net_opts opts = {.shape = {2, 4, 4},
+                               .classes = 3,
+                               .width = m ? 3 : 0,
+                               .activation = m ? "swish" : "tanh"};
+        pair p = pair_of(models[m], opts, 3, NN_TRAIN);
+        oracle *o = &p.o;
+        size_t last = o->net->n_nodes - 1, n = oracle_size(o, (int)last);
+        oracle_forward(o);
+        for (size_t k = 0; k < n; k++) o->grad[last][k] = unit_at(3, k) - 0.5;
+        oracle_backward(o);
+        double *grads = malloc(o->net->n_trained * sizeof *grads);
+        memcpy(grads, o->grads, o->net->n_trained * sizeof *grads);
+        for (int t = 0; t < 25; t++) {
+            size_t k = (size_t)(unit_at(4, (uint64_t)t) * (double)o->net->n_trained);
+            double keep = o->params[k], h = 1e-5, loss[2] = {0, 0};
+            for (int side = 0; side < 2; side++) {
+                o->params[k] = keep + (side ? h : -h);
+                oracle_forward(o);
+                for (size_t j = 0; j < n; j++)
+                    loss[side] += o->value[last][j] * (unit_at(3, j) - 0.5);
+            }
+            o->params[k] = keep;
+            /* the difference's own error is of order h^2 and 1e-16/h */
+            assert_true(fabs((loss[1] - loss[0]) / (2 * h) - grads[k]) <
+                        1e-6 * (1 + fabs(grads[k])));
+        }
+        free(grads);
+        pair_end(&p);
+    }
+}
+
+static void small_networks_agree(void **state) {
+    (void)state;
+    agree("linear", (scant_net_opts){.shape = {5, 1, 1}, .classes = 3}, 4);
+    agree("mlp",
+          (scant_net_opts){.shape = {7, 1, 1}, .classes = 3, .width = 5, .depth = 3}, 9);
+    agree("mlp", (scant_net_opts){.shape = {2, 3, 3}, .classes = 2, .width = 9}, 1);
+    agree("onehidden", (scant_net_opts){.shape = {6, 1, 1}, .classes = 2, .width = 10},
+          5);
+    agree("lenet5", (scant_net_opts){.shape = {1, 28, 28}, .classes = 10}, 1);
+    agree("lenet5", (scant_net_opts){.shape = {1, 28, 28}, .classes = 10}, 9);
+    agree("lenet5", (scant_net_opts){.shape = {3, 20, 23}, .classes = 4}, 3);
+    agree("cnn", (scant_net_opts){.shape = {3, 32, 32}, .classes = 10}, 5);
+    agree("gapcnn", (scant_net_opts){.shape = {3, 8, 8}, .classes = 10, .width = 8}, 3);
+    /* channels that fill no vector */
+    agree("gapcnn", (scant_net_opts){.shape = {1, 9, 7}, .classes = 3, .width = 5}, 3);
+    agree("gapcnn", (scant_net_opts){.shape = {2, 4, 4}, .classes = 1000, .width = 20},
+          2);
+}
+
+static void every_activation_agrees(void **state) {
+    (void)state;
+    const char *acts[] = {"relu", "leaky", "tanh", "sigmoid", "swish", "relu6"};
+    for (int a = 0; a < 6; a++) {
+        scant_net_opts o = {.shape = {1, 8, 8}, .classes = 3, .activation = acts[a]};
+        o.width = 5;
+        agree("gapcnn", o, 3);
+        agree("mlp", o, 3);
+        o.width = 0;
+        o.shape[1] = o.shape[2] = 16;
+        agree("lenet5", o, 2);
+        if (o.activation[0] == 'r') continue; /* below, with the deep ones */
+        o.shape[1] = o.shape[2] = 4;
+        agree("wrn-28-2", o, 8);
+    }
+}
+
+/* Eight samples: normalisation by the statistics of two or three values multiplies
+ * rounding by a thousand, in any arithmetic. */
+static void deep_networks_agree(void **state) {
+    (void)state;
+    scant_net_opts resnet = {.shape = {3, 4, 4}, .classes = 4};
+    scant_net_opts original = {.shape = {3, 20, 17}, .classes = 2, .stem = "original"};
+    scant_net_opts folded = {.shape = {1, 4, 4}, .classes = 2, .norm = "folded"};
+    scant_net_opts mobile = {.shape = {3, 16, 16}, .classes = 5};
+    for (int own = 0; own < 2; own++) {
+        const char *act = own ? NULL : "tanh";
+        resnet.activation = original.activation = folded.activation = act;
+        mobile.activation = own ? NULL : "swish";
+        tolerance = own ? 0.1 : 5e-4;
+        agree("resnet18", resnet, 8);
+        agree("mobilenetv2", mobile, 8);
+        if (own) continue;
+        agree("resnet18", original, 8);
+        agree("resnet18", folded, 2);
+        mobile.norm = "folded";
+        agree("mobilenetv2", mobile, 2);
+        mobile.norm = NULL;
+    }
+    agree("wrn-28-2", (scant_net_opts){.shape = {3, 4, 4}, .classes = 10}, 8);
+    tolerance = 1e-4;
+}
+
+static void a_step_allocates_nothing(void **state) {
+    (void)state;
+    const char *models[] = {"lenet5", "wrn-28-2"};
+    for (int m = 0; m < 2; m++) {
+        memory mem;
+        scant_ctx *counting = ctx_counting(&mem);
+        scant_net *net;
+        scant_net_opts opts = {.shape = {1, 16, 16}, .classes = 3};
+        assert_int_equal(scant_net_create(counting, models[m], &opts, &net), SCANT_OK);
+        nn_plan *plan;
+        assert_int_equal(nn_network_plan(net, 4, NN_TRAIN, &plan), SCANT_OK);
+        size_t before = mem.calls;
+        for (uint64_t s = 0; s < 3; s++) {
+            assert_int_equal(nn_plan_forward(plan, 0, s), SCANT_OK);
+            assert_int_equal(nn_plan_backward(plan), SCANT_OK);
+            nn_plan_keep_statistics(plan, 0.1);
+        }
+        assert_int_equal(mem.calls, before);
+        scant_net_destroy(net);
+        scant_ctx_destroy(counting);
+        assert_int_equal(mem.live, 0);
+    }
+}
+
+static void running_statistics_move_as_torchs_do(void **state) {
+    (void)state;
+    pair p = pair_of("resnet18", (scant_net_opts){.shape = {1, 4, 4}, .classes = 2}, 8,
+                     NN_TRAIN);
+    forward_both(&p);
+    nn_plan_keep_statistics(p.plan, 0.25);
+    float *plain = malloc(p.o.net->n_floats * sizeof *plain);
+    assert_int_equal(nn_weights_get(p.net->weights, plain), SCANT_OK);
+    for (size_t i = 0; i < p.o.net->n_nodes; i++) {
+        const nn_node *v = &p.o.net->nodes[i];
+        if (v->kind != NN_NORM) continue;
+        double m = (double)(p.o.n * v->shape.h * v->shape.w);
+        for (size_t c = 0; c < v->shape.c; c += 7) {
+            double mean, var;
+            oracle_moments(&p.o, (int)i, c, &mean, &var);
+            double was_mean = oracle_param(&p.o, p.o.params, v->mean)[c];
+            double was_var = oracle_param(&p.o, p.o.params, v->var)[c];
+            double got_mean = (double)plain[p.o.net->params[v->mean].offset + c];
+            double got_var = (double)plain[p.o.net->params[v->var].offset + c];
+            assert_true(fabs(got_mean - (0.75 * was_mean + 0.25 * mean)) < 1e-4);
+            double want = 0.75 * was_var + 0.25 * var * m / (m - 1);
+            assert_true(fabs(got_var - want) < 1e-4 * (1 + want));
+        }
+    }
+    free(plain);
+    pair_end(&p);
+}
+
+static void dropout_keeps_the_mean_and_follows_its_seed(void **state) {
+    (void)state;
+    scant_net *net;
+    scant_net_opts o = {.shape = {1, 1, 1}, .classes = 1, .width = 4000, .dropout = 0.3};
+    assert_int_equal(scant_net_create(ctx, "mlp", &o, &net), SCANT_OK);
+    float *plain = calloc(net->net->n_floats, sizeof *plain);
+    for (size_t i = 0; i < net->net->n_floats; i++) plain[i] = 1; /* hidden units: 2 */
+    assert_int_equal(nn_weights_set(net->weights, plain), SCANT_OK);
+    nn_plan *plan;
+    assert_int_equal(nn_network_plan(net, 1, NN_TRAIN, &plan), SCANT_OK);
+    double sum = 0, first = 0;
+    for (uint64_t step = 0; step < 20; step++) {
+        nn_plan_input(plan)[0] = 1;
+        assert_int_equal(nn_plan_forward(plan, 5, step), SCANT_OK);
+        const float *h = nn_plan_features(plan);
+        size_t kept = 0;
+        for (size_t i = 0; i < 4000; i++) {
+            assert_true(h[i] == 0 || fabs((double)h[i] - 2 / 0.7) < 1e-5);
+            kept += h[i] != 0;
+        }
+        /* binomial: six deviations of sqrt(4000 * .21) */
+        assert_true(fabs((double)kept - 2800) < 6 * 29);
+        if (step == 0) first = (double)nn_plan_logits(plan)[0];
+        if (step == 1) assert_true((double)nn_plan_logits(plan)[0] != first);
+        sum += (double)nn_plan_logits(plan)[0] - 1;
+        /* what was dropped gets no gradient: that of the hidden biases is the mask */
+        nn_plan_d_logits(plan)[0] = 1;
+        float mask[4000];
+        memcpy(mask, h, sizeof mask);
+        assert_int_equal(nn_plan_backward(plan), SCANT_OK);
+        float *grads = calloc(net->net->n_floats, sizeof *grads);
+        assert_int_equal(
+            nn_weights_unpack(net->weights, net->weights->grads, true, grads), SCANT_OK);
+        const float *bias = grads + nn_net_find(net->net, "fc1.bias")->offset;
+        for (size_t i = 0; i < 4000; i++)
+            assert_true(mask[i] == 0 ? bias[i] == 0
+                                     : fabs((double)bias[i] - 1 / 0.7) < 1e-5);
+        free(grads);
+    }
+    assert_true(fabs(sum / 20 / 8000 - 1) < 0.02);
+    nn_plan_input(plan)[0] = 1;
+    assert_int_equal(nn_plan_forward(plan, 5, 0), SCANT_OK);
+    assert_true((double)nn_plan_logits(plan)[0] == first);
+    free(plain);
+    scant_net_destroy(net);
+}
+
+static void every_failed_allocation_is_told(void **state) {
+    (void)state;
+    for (size_t at = 0; at < 10000; at++) {
+        memory mem;
+        scant_ctx *counting = ctx_counting(&mem);
+        scant_net *net = NULL;
+        nn_plan *plan;
+        scant_net_opts o = {.shape = {1, 12, 12}, .classes = 2};
+        mem.fail_at = mem.calls + at;
+        scant_status s = scant_net_create(counting, "lenet5", &o, &net);
+        if (s == SCANT_OK) s = nn_network_plan(net, 2, NN_TRAIN, &plan);
+        if (s == SCANT_OK) s = nn_network_plan(net, 2, NN_TRACE, &plan);
+        scant_net_destroy(net);
+        scant_ctx_destroy(counting);
+        assert_int_equal(mem.live, 0);
+        if (s == SCANT_OK) return;
+        assert_int_equal(s, SCANT_ENOMEM);
+    }
+    fail_msg("it never succeeds");
+}
+
+static void what_a_model_cannot_take_is_refused(void **state) {
+    (void)state;
+    const struct {
+        const char *model;
+        scant_net_opts opts;
+        const char *says;
+    } cases[] = {
+        {"lenet9", {.classes = 2}, "there is no model 'lenet9'"},
+        {"lenet5", {.shape = {1, 3, 28}}, "cannot take images of 3x28"},
+        {"vgg16", {.shape = {3, 16, 16}}, "cannot take images of 16x16"},
+        {"vgg11", {.shape = {3, 64, 64}, .head = "full"}, "224x224"},
+        {"resnet18", {.stem = "tiny"}, "stem is small or original, not 'tiny'"},
+        {"mlp", {.activation = "step"}, "activation is"},
+        {"mlp", {.dropout = 1}, "dropout"},
+        {"lenet5", {.width = 3}, "lenet5 has no option width"},
+        {"wrn-28-2", {.norm = "folded"}, "no option norm"},
+        {"linear", {.classes = (size_t)1 << 40}, "classes"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scant_net *net;
+        scant_status s = scant_net_create(ctx, cases[i].model, &cases[i].opts, &net);
+        assert_true(s == SCANT_EUSAGE || s == SCANT_EINPUT);
+        assert_null(net);
+        if (!strstr(scant_ctx_errmsg(ctx), cases[i].says))
+            fail_msg("'%s' lacks '%s'", scant_ctx_errmsg(ctx), cases[i].says);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_oracle_agrees_with_central_differences),
+        cmocka_unit_test(small_networks_agree),
+        cmocka_unit_test(every_activation_agrees),
+        cmocka_unit_test(deep_networks_agree),
+        cmocka_unit_test(a_step_allocates_nothing),
+        cmocka_unit_test(running_statistics_move_as_torchs_do),
+        cmocka_unit_test(dropout_keeps_the_mean_and_follows_its_seed),
+        cmocka_unit_test(every_failed_allocation_is_told),
+        cmocka_unit_test(what_a_model_cannot_take_is_refused),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
