@@ -198,7 +198,8 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *values,
 /* The same, and which flags were given: a bool each, in the order of the table. */
 int cli_parse_seen(const cli_command *command, int argc, char **argv, void *values,
                    cli_parsed *parsed, bool *seen);
-/* One flag's value into values, as if it had been given; not of CLI_SETTING. */
+/* One flag's value into values, as if it had been given; not of CLI_SETTING. A string is
+ * borrowed. CLI_DONE, or CLI_USAGE after a message. */
 int cli_store(const cli_command *command, const cli_flag *flag, const char *value,
               void *values);
 /* The value that a flag has in values, as JSON; null where it has none. */

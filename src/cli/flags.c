@@ -92,8 +92,9 @@ static bool read_real(const cli_flag *flag, const char *text, double *out) {
     return true;
 }
 
-static int store(const cli_command *command, const cli_flag *flag, char *value,
-                 void *at) {
+int cli_store(const cli_command *command, const cli_flag *flag, const char *value,
+              void *values) {
+    void *at = (char *)values + flag->at;
     switch (flag->kind) {
     case CLI_SWITCH:
         *(bool *)at = true;
@@ -129,7 +130,7 @@ static int store(const cli_command *command, const cli_flag *flag, char *value,
         return cli_usage(command, "--%s wants a size as 512M or 4G, not '%s'", flag->name,
                          value);
     case CLI_SETTING:
-        return add_setting(command, flag, value, at);
+        break; /* a list */
     }
     return CLI_FAILED;
 }
@@ -157,7 +158,10 @@ static int parse_flag(const cli_command *command, int argc, char **argv, int *i,
             return cli_usage(command, "--%s is given twice", flag->name);
         seen[flag - command->flags] = true;
     }
-    return store(command, flag, value, (char *)values + flag->at);
+    if (flag->kind == CLI_SETTING)
+        return add_setting(command, flag, value,
+                           (cli_settings *)((char *)values + flag->at));
+    return cli_store(command, flag, value, values);
 }
 
 int cli_parse_seen(const cli_command *command, int argc, char **argv, void *values,
@@ -190,12 +194,6 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *values,
     return status;
 }
 
-int cli_store(const cli_command *command, const cli_flag *flag, const char *value,
-              void *values) {
-    char *copy = cli_strndup(value, strlen(value)); /* stays: values may point to it */
-    return store(command, flag, copy, (char *)values + flag->at);
-}
-
 void cli_flag_json(cli_text *text, const cli_flag *flag, const void *values) {
     const void *at = (const char *)values + flag->at;
     const char *word;
@@ -205,6 +203,7 @@ void cli_flag_json(cli_text *text, const cli_flag *flag, const void *values) {
         return;
     case CLI_NUMBER:
     case CLI_SIZE:
+        if (*(const size_t *)at < (flag->kind == CLI_SIZE ? 1 : flag->min)) break;
         cli_text_addf(text, "%zu", *(const size_t *)at);
         return;
     case CLI_SEED: /* as a string: JSON's numbers are doubles to many */
@@ -213,6 +212,7 @@ void cli_flag_json(cli_text *text, const cli_flag *flag, const void *values) {
     case CLI_AMOUNT:
     case CLI_POSITIVE:
     case CLI_FRACTION:
+        if (flag->kind == CLI_POSITIVE && !(*(const double *)at > 0)) break;
         cli_json_number(text, *(const double *)at);
         return;
     case CLI_FILE:

@@ -52,7 +52,7 @@ int cli_ui_cancel(void *user) {
     return cli_interrupted();
 }
 
-static const char *clock_text(double seconds, char *out, size_t size) {
+const char *cli_clock(double seconds, char *out, size_t size) {
     unsigned long s = seconds < 1e9 ? (unsigned long)(seconds + 0.5) : 0;
     if (s >= 3600)
         snprintf(out, size, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);
@@ -79,6 +79,18 @@ static void draw(cli_ui *ui, const char *text) {
     ui->width = width;
 }
 
+void cli_ui_line(cli_ui *ui, const char *text, bool due) {
+    double now = cli_now();
+    if (ui->quiet) return;
+    if (!ui->terminal) {
+        if (due) fprintf(stderr, "scant: %s\n", text);
+        return;
+    }
+    if (now - ui->begun < patience || (!due && now - ui->shown < redraw)) return;
+    ui->shown = now;
+    draw(ui, text);
+}
+
 void cli_ui_progress(void *user, const char *phase, double fraction) {
     cli_ui *ui = user;
     double now = cli_now();
@@ -96,8 +108,8 @@ void cli_ui_progress(void *user, const char *phase, double fraction) {
     double spent = now - ui->phase_begun;
     if (fraction > 0.005 && fraction < 1 && spent > patience)
         snprintf(ahead, sizeof ahead, ", %s left",
-                 clock_text(spent * (1 - fraction) / fraction, left, sizeof left));
-    clock_text(now - ui->begun, elapsed, sizeof elapsed);
+                 cli_clock(spent * (1 - fraction) / fraction, left, sizeof left));
+    cli_clock(now - ui->begun, elapsed, sizeof elapsed);
     if (!ui->terminal) {
         fprintf(stderr, "scant: %s: %.0f%%, %s elapsed%s\n", phase, 100 * fraction,
                 elapsed, ahead);

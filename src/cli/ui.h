@@ -25,7 +25,13 @@ void cli_ui_begin(cli_ui *ui, bool quiet, bool progress);
 /* Takes the bar off the screen; it comes back with the next progress. */
 void cli_ui_clear(cli_ui *ui);
 
-/* Callbacks of a scant_ctx whose user is a cli_ui. */
+/* A line of one's own instead of the bar's: rewritten on a terminal, ten times a second
+ * at most unless it is due; elsewhere printed where it is due. */
+void cli_ui_line(cli_ui *ui, const char *text, bool due);
+/* "1:02", "1:00:02" */
+const char *cli_clock(double seconds, char *out, size_t size);
+
+/* Callbacks of a scant_ctx whose user is a cli_ui, or starts with one. */
 void cli_ui_log(void *user, scant_log_level level, const char *text);
 void cli_ui_progress(void *user, const char *phase, double fraction);
 int cli_ui_cancel(void *user);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What commands that run a network share (net.c): the flags that name samples, a network
+ * and the means to work with, and opening what they name.
+ */
+#ifndef SCANT_CLI_NET_H
+#define SCANT_CLI_NET_H
+
+#include "cli/cli.h"
+#include "cli/ui.h"
+
+/* Which samples. */
+typedef struct net_samples {
+    const char *spec, *labels, *indices;
+    size_t side, count;
+    bool regression;
+} net_samples;
+
+/* Which network. */
+typedef struct net_model {
+    const char *name, *weights;
+    size_t width, depth;
+    const char *activation, *norm, *stem, *head;
+    double dropout;
+} net_model;
+
+/* With what means. */
+typedef struct net_means {
+    uint64_t seed;
+    size_t threads, memory;
+    bool quiet, progress;
+} net_means;
+
+#define NET_SAMPLES "Samples"
+#define NET_NETWORK "Network ('scant models' lists them)"
+#define NET_OUTPUT "Output"
+#define NET_MEANS "Means"
+
+/* A row of a table of flags; what stands below is some of them, where field is the place
+ * of the struct above in the command's own. */
+#define NET_FLAG(...)                                                                    \
+    { __VA_ARGS__ }
+
+#define NET_SAMPLES_FLAGS(type, field)                                                   \
+    NET_FLAG(                                                                            \
+        "data", "SPEC", CLI_FILE, offsetof(type, field.spec), 0, 0, NET_SAMPLES,         \
+        "FILE.npy or FILE.npz:KEY (n x d, n x h x w or n x h x w x c), IDX, CIFAR's "    \
+        "records, CSV, a folder of these or of pictures, or fashion-mnist, moons, "      \
+        "blobs (required)"),                                                             \
+        NET_FLAG("labels", "FILE", CLI_ARRAY, offsetof(type, field.labels), 0, 0,        \
+                 NET_SAMPLES, "their labels, where the data does not carry them"),       \
+        NET_FLAG("indices", "FILE", CLI_ARRAY, offsetof(type, field.indices), 0, 0,      \
+                 NET_SAMPLES,                                                            \
+                 "only these rows (integers, counted from 0), in this order"),           \
+        NET_FLAG("size", "PIXELS", CLI_NUMBER, offsetof(type, field.side), 1, 8192,      \
+                 NET_SAMPLES,                                                            \
+                 "side that pictures of a folder are brought to (default 224, "          \
+                 "or the trained network's)"),                                           \
+        NET_FLAG("count", "N", CLI_NUMBER, offsetof(type, field.count), 1,               \
+                 (size_t)1 << 40, NET_SAMPLES,                                           \
+                 "how many moons or blobs to draw (default 1000)")
+
+#define NET_MODEL_FLAGS(type, field)                                                     \
+    NET_FLAG("width", "N", CLI_NUMBER, offsetof(type, field.width), 1, 1 << 20,          \
+             NET_NETWORK, "of mlp, onehidden, gapcnn"),                                  \
+        NET_FLAG("depth", "N", CLI_NUMBER, offsetof(type, field.depth), 1, 100,          \
+                 NET_NETWORK, "hidden layers of mlp"),                                   \
+        NET_FLAG("activation", "relu|leaky|tanh|sigmoid|swish|relu6", CLI_CHOICE,        \
+                 offsetof(type, field.activation), 0, 0, NET_NETWORK,                    \
+                 "instead of the model's own"),                                          \
+        NET_FLAG("norm", "batch|folded|none", CLI_CHOICE, offsetof(type, field.norm), 0, \
+                 0, NET_NETWORK,                                                         \
+                 "normalisation of vgg, resnet18, mobilenetv2: by the batch "            \
+                 "(default), multiplied into the weights, or none"),                     \
+        NET_FLAG("stem", "small|original", CLI_CHOICE, offsetof(type, field.stem), 0, 0, \
+                 NET_NETWORK,                                                            \
+                 "first layers of resnet18 (default: small up to 64 pixels)"),           \
+        NET_FLAG("head", "small|full", CLI_CHOICE, offsetof(type, field.head), 0, 0,     \
+                 NET_NETWORK, "last layers of vgg (default small)")
+
+#define NET_MEANS_FLAGS(type, field)                                                     \
+    NET_FLAG("seed", "S", CLI_SEED, offsetof(type, field.seed), 0, 0, NET_MEANS,         \
+             "decides every random choice (default 0)"),                                 \
+        NET_FLAG("threads", "T", CLI_NUMBER, offsetof(type, field.threads), 0, 1024,     \
+                 NET_MEANS, "default and 0: all cores"),                                 \
+        NET_FLAG(                                                                        \
+            "memory", "SIZE", CLI_SIZE, offsetof(type, field.memory), 0, 0, NET_MEANS,   \
+            "cap on what is allocated, as 512M or 4G (default: half of the machine's)"), \
+        NET_FLAG("quiet", NULL, CLI_SWITCH, offsetof(type, field.quiet), 0, 0,           \
+                 NET_MEANS, "errors only: no warnings, no progress"),                    \
+        NET_FLAG("progress", NULL, CLI_SWITCH, offsetof(type, field.progress), 0, 0,     \
+                 NET_MEANS, "show progress even where standard error is no terminal")
+
+/* What a job of such a command starts with, so that it can be the callbacks' user. */
+typedef struct net_job {
+    cli_ui ui;
+    const cli_command *command;
+    scant_ctx *ctx;
+} net_job;
+
+/* These return an exit status; what is not CLI_DONE has been said. */
+
+/* Signals, messages, a context whose user is the job. progress NULL: the usual bar. */
+int net_begin(net_job *job, const cli_command *command, const net_means *means,
+              void (*progress)(void *user, const char *phase, double fraction));
+/* Says why a call of the library failed. */
+int net_failed(net_job *job, scant_status status);
+int net_open_data(net_job *job, const net_samples *samples, const net_means *means,
+                  bool test, scant_data **out);
+/* The rows that --indices names, or none: *rows NULL. *rows is new: free(). */
+int net_read_rows(net_job *job, const char *path, const scant_data *data, size_t **rows,
+                  size_t *count);
+
+void net_end(net_job *job);
+
+/* What a network is made with, of samples of that shape and so many classes. */
+scant_net_opts net_options(const net_model *model, const scant_data *data, size_t classes,
+                           uint64_t seed);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant train`: samples in, a folder with a trained network out.
+ *
+ * The call is checked first, then the folder, then the samples; the folder is touched
+ * only when all of them are fine. Ctrl-C ends a training between two steps: weights and
+ * state are written, and --resume goes on to the same weights as if nothing had happened.
+ */
+#include "cli/train.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(field) offsetof(train_args, field)
+
+static const char training_group[] = "Training";
+
+static const cli_flag flags[] = {
+    NET_SAMPLES_FLAGS(train_args, samples),
+    {"test", "SPEC", CLI_FILE, AT(test), 0, 0, NET_SAMPLES,
+     "samples to judge the network by in the end (default: the data's own part to test "
+     "with, where it has one)"},
+    {"test-labels", "FILE", CLI_ARRAY, AT(test_labels), 0, 0, NET_SAMPLES,
+     "labels of --test"},
+    {"validation", "N", CLI_NUMBER, AT(validation), 1, (size_t)1 << 40, NET_SAMPLES,
+     "samples held out of the training, drawn by the seed, and watched after every "
+     "epoch"},
+    {"regression", NULL, CLI_SWITCH, AT(samples.regression), 0, 0, NET_SAMPLES,
+     "labels are numbers to predict, not classes"},
+    {"model", "NAME", CLI_MODEL, AT(model.name), 0, 0, NET_NETWORK, "(required)"},
+    NET_MODEL_FLAGS(train_args, model),
+    {"dropout", "P", CLI_FRACTION, AT(model.dropout), 0, 0, NET_NETWORK,
+     "before the last layer (wrn: within blocks; default 0)"},
+    {"weights", "FILE", CLI_FILE, AT(model.weights), 0, 0, NET_NETWORK,
+     "safetensors to start from; the last layer may be of other classes, and then starts "
+     "anew"},
+    {"epochs", "N", CLI_NUMBER, AT(epochs), 1, 1 << 30, training_group,
+     "passes over the samples (default 10)"},
+    {"steps", "N", CLI_NUMBER, AT(steps), 1, (size_t)1 << 40, training_group,
+     "batches to train on, instead of --epochs"},
+    {"batch", "N", CLI_NUMBER, AT(batch), 1, 1 << 20, training_group,
+     "samples a step (default 128)"},
+    {"optimizer", "sgd|adam", CLI_CHOICE, AT(optimizer), 0, 0, training_group,
+     "(default sgd)"},
+    {"lr", "RATE", CLI_POSITIVE, AT(lr), 0, 0, training_group,
+     "learning rate (default 0.01; adam: 0.001)"},
+    {"momentum", "M", CLI_FRACTION, AT(momentum), 0, 0, training_group,
+     "of sgd (default 0.9)"},
+    {"nesterov", NULL, CLI_SWITCH, AT(nesterov), 0, 0, training_group,
+     "Nesterov's momentum"},
+    {"weight-decay", "D", CLI_AMOUNT, AT(weight_decay), 0, SIZE_MAX, training_group,
+     "(default 0)"},
+    {"decay-weights-only", NULL, CLI_SWITCH, AT(decay_weights_only), 0, 0, training_group,
+     "no decay of biases and normalisation"},
+    {"schedule", "constant|cosine|step|fixmatch", CLI_CHOICE, AT(schedule), 0, 0,
+     training_group,
+     "of the learning rate (default constant; step: a tenth at 1/2 and at 3/4)"},
+    {"warmup", "N", CLI_NUMBER, AT(warmup), 0, (size_t)1 << 40, training_group,
+     "steps over which the learning rate grows to its full (default 0)"},
+    {"clip", "NORM", CLI_AMOUNT, AT(clip), 0, SIZE_MAX, training_group,
+     "the gradient's norm at most (default 0: any)"},
+    {"ema", "DECAY", CLI_FRACTION, AT(ema), 0, 0, training_group,
+     "the network has an average of its weights in the end (default 0: none)"},
+    {"until", "ACCURACY", CLI_AMOUNT, AT(until), 0, 1, training_group,
+     "stop after an epoch with this training accuracy (default 0: none)"},
+    {"patience", "N", CLI_NUMBER, AT(patience), 0, 1 << 30, training_group,
+     "stop after so many epochs without gain on --validation, with the best weights "
+     "(default 0: don't)"},
+    {"augment", "none|flip-crop|crop", CLI_CHOICE, AT(augment), 0, 0, training_group,
+     "pictures are flipped and shifted at random (default none)"},
+    {"loss", "ce|mse", CLI_CHOICE, AT(loss), 0, 0, training_group,
+     "cross-entropy (default), or squared error (--regression: always)"},
+    NET_MEANS_FLAGS(train_args, means),
+    {"out", "DIR", CLI_FILE, AT(out), 0, 0, NET_OUTPUT,
+     "folder that gets weights.safetensors, state.safetensors (to go on from), "
+     "log.jsonl, train.json and result.json (required)"},
+    {"resume", NULL, CLI_SWITCH, AT(resume), 0, 0, NET_OUTPUT,
+     "go on with the training in DIR; flags that it was begun with need not be repeated, "
+     "and --epochs, --steps, --until and --patience may be others"},
+    {"overwrite", NULL, CLI_SWITCH, AT(overwrite), 0, 0, NET_OUTPUT,
+     "begin anew in a DIR that holds a training"},
+    {"format", "text|json", CLI_CHOICE, AT(format), 0, 0, NET_OUTPUT,
+     "of the summary on standard output"},
+};
+
+static const cli_example examples[] = {
+    {"Two half circles of points, in a second:",
+     "scant train --data moons --model mlp --epochs 40 --out moons"},
+    {"A small convolutional network on Fashion-MNIST:",
+     "scant train --data fashion-mnist --model lenet5 --epochs 5 --out run"},
+    {"Photographs, starting from weights that know photographs:",
+     "scant train --data photos/ --model mobilenetv2 --weights imagenet.safetensors "
+     "--out run"},
+    {"On with it, after Ctrl-C or a power cut:", "scant train --resume --out run"},
+};
+
+/* ---- the call ---------------------------------------------------------------------- */
+
+static int check_call(const train_job *job) {
+    const train_args *a = &job->args;
+    const cli_command *command = job->net.command;
+    if (!a->samples.spec)
+        return cli_usage(command, "--data is missing: what to train on");
+    if (!a->model.name)
+        return cli_usage(command,
+                         "--model is missing ('scant models' lists them; lenet5 is for "
+                         "28x28 images, resnet18 for larger ones, mlp for rows)");
+    if (!a->test && a->test_labels)
+        return cli_usage(command, "--test-labels needs --test");
+    if (a->patience && !a->validation)
+        return cli_usage(command, "--patience needs --validation N: samples to watch");
+    if (a->resume && a->overwrite)
+        return cli_usage(command, "--resume and --overwrite contradict each other");
+    return CLI_DONE;
+}
+
+/* ---- the samples ------------------------------------------------------------------- */
+
+static bool usable(const scant_data *data, size_t row) {
+    const int32_t *labels = scant_data_labels(data);
+    return !labels || labels[row] >= 0;
+}
+
+/* All rows that have a label, where --indices names none. */
+static void list_rows(train_job *job) {
+    size_t all = scant_data_count(job->data);
+    job->rows = cli_calloc(all, sizeof *job->rows);
+    for (size_t i = 0; i < all; i++)
+        if (usable(job->data, i)) job->rows[job->n_rows++] = i;
+}
+
+/* Moves the picked ones of rows to the validation set; places are counted in rows. */
+static void take_out(train_job *job, const scant_picks *picks) {
+    bool *out = cli_calloc(job->n_rows, sizeof *out);
+    size_t kept = 0;
+    job->valid = cli_calloc(picks->count, sizeof *job->valid);
+    for (size_t i = 0; i < picks->count; i++) out[picks->items[i].index] = true;
+    for (size_t i = 0; i < job->n_rows; i++) {
+        if (out[i])
+            job->valid[job->n_valid++] = job->rows[i];
+        else
+            job->rows[kept++] = job->rows[i];
+    }
+    job->n_rows = kept;
+    free(out);
+}
+
+static int hold_out(train_job *job) {
+    size_t wanted = job->args.validation;
+    scant_picks *picks;
+    if (!wanted) return CLI_DONE;
+    if (!job->rows) list_rows(job);
+    if (wanted >= job->n_rows) {
+        cli_error("--validation %zu leaves nothing of %zu samples to train on", wanted,
+                  job->n_rows);
+        return CLI_BAD_INPUT;
+    }
+    scant_status status =
+        scant_select(job->net.ctx, "random", &(scant_evidence){.rows = job->n_rows},
+                     wanted, &(scant_select_opts){.seed = job->args.means.seed}, &picks);
+    if (status != SCANT_OK) return net_failed(&job->net, status);
+    take_out(job, picks);
+    scant_picks_free(job->net.ctx, picks);
+    return CLI_DONE;
+}
+
+static int open_test(train_job *job) {
+    const train_args *a = &job->args;
+    net_samples samples = a->samples;
+    bool own = !a->test && scant_data_has_test(job->data);
+    if (!a->test && !own) return CLI_DONE;
+    if (a->test) {
+        samples.spec = a->test;
+        samples.labels = a->test_labels;
+    }
+    int status = net_open_data(&job->net, &samples, &a->means, true, &job->test);
+    if (status != CLI_DONE) return status;
+    if (scant_data_labels(job->test) || scant_data_targets(job->test)) return CLI_DONE;
+    cli_error("%s has no labels to judge by: give --test-labels FILE", samples.spec);
+    return CLI_BAD_INPUT;
+}
+
+static int open_samples(train_job *job) {
+    const train_args *a = &job->args;
+    int status = net_open_data(&job->net, &a->samples, &a->means, false, &job->data);
+    if (status != CLI_DONE) return status;
+    if (!scant_data_labels(job->data) && !scant_data_targets(job->data)) {
+        cli_error("%s has no labels to train on: give --labels FILE", a->samples.spec);
+        return CLI_BAD_INPUT;
+    }
+    status =
+        net_read_rows(&job->net, a->samples.indices, job->data, &job->rows, &job->n_rows);
+    if (status == CLI_DONE) status = hold_out(job);
+    return status == CLI_DONE ? open_test(job) : status;
+}
+
+/* ---- the work ---------------------------------------------------------------------- */
+
+static int make_network(train_job *job) {
+    const train_args *a = &job->args;
+    size_t classes = a->samples.regression ? 1 : scant_data_classes(job->data);
+    scant_net_opts opts = net_options(&a->model, job->data, classes, a->means.seed);
+    scant_status status =
+        scant_net_create(job->net.ctx, a->model.name, &opts, &job->network);
+    if (status == SCANT_OK && a->model.weights)
+        status = scant_net_load(job->network, a->model.weights, 1);
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}
+
+static void progress(void *user, const char *phase, double fraction) {
+    train_job *job = user;
+    if (!job->training) cli_ui_progress(&job->net.ui, phase, fraction);
+}
+
+static void report(void *user, const scant_train_state *state) {
+    train_job *job = user;
+    if (!job->reported) job->first_step = state->step - 1;
+    job->reported = true;
+    train_show(job, state);
+    if (state->epoch_ended) train_log_epoch(job, state);
+}
+
+static scant_status train(train_job *job, const char *checkpoint) {
+    const train_args *a = &job->args;
+    scant_train_opts opts = {
+        .rows = job->rows,
+        .n_rows = job->n_rows,
+        .valid = job->valid ? job->data : NULL,
+        .valid_rows = job->valid,
+        .n_valid_rows = job->n_valid,
+        .optimizer = a->optimizer,
+        .lr = a->lr,
+        .momentum = a->momentum > 0 ? a->momentum : -1, /* 0 is the library's default */
+        .nesterov = a->nesterov,
+        .weight_decay = a->weight_decay,
+        .decay_weights_only = a->decay_weights_only,
+        .schedule = a->schedule,
+        .warmup = a->warmup,
+        .clip = a->clip,
+        .ema = a->ema,
+        .batch = a->batch,
+        .epochs = a->epochs,
+        .steps = a->steps,
+        .until = a->until,
+        .patience = a->patience,
+        .loss = a->loss,
+        .augment = a->augment,
+        .seed = a->means.seed,
+        .checkpoint = checkpoint,
+        .resume = a->resume,
+        .user = job,
+        .report = report,
+    };
+    job->training = true;
+    scant_status status = scant_net_train(job->network, job->data, &opts, &job->state);
+    job->training = false;
+    cli_ui_clear(&job->net.ui);
+    return status;
+}
+
+static int save(train_job *job) {
+    char *path = train_path(job, "weights.safetensors");
+    scant_status status = scant_net_save(job->network, path);
+    free(path);
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}
+
+/* Weights are saved first: an hour's work outlasts whatever comes after. */
+static int finish(train_job *job, scant_status trained) {
+    if (trained != SCANT_OK && trained != SCANT_ECANCELLED)
+        return net_failed(&job->net, trained);
+    int status = save(job);
+    if (trained == SCANT_ECANCELLED && status == CLI_DONE) {
+        cli_error("interrupted after step %zu of %zu; 'scant train --resume --out %s' "
+                  "goes on",
+                  job->state.step, job->state.steps, job->args.out);
+        return CLI_INTERRUPTED;
+    }
+    if (status != CLI_DONE) return status;
+    if (job->test) {
+        scant_status judged =
+            scant_net_evaluate(job->network, job->test, NULL, 0, &job->judged);
+        if (judged != SCANT_OK) return net_failed(&job->net, judged);
+        cli_ui_clear(&job->net.ui);
+        job->has_judged = true;
+    }
+    train_log_end(job);
+    return train_print_result(job);
+}
+
+static int work(train_job *job) {
+    bool finished = false;
+    int status = net_begin(&job->net, job->net.command, &job->args.means, progress);
+    if (status == CLI_DONE) status = open_samples(job);
+    if (status == CLI_DONE) status = make_network(job);
+    if (status == CLI_DONE) status = train_begin_dir(job, &finished);
+    if (status != CLI_DONE || finished) return status;
+    char *checkpoint = train_path(job, "state.safetensors");
+    scant_status trained = train(job, checkpoint);
+    free(checkpoint);
+    status = finish(job, trained);
+    if (trained != SCANT_OK) train_log_end(job);
+    return status;
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    train_job job = {
+        .net = {.command = command},
+        .args = {.epochs = 10,
+                 .batch = 128,
+                 .momentum = 0.9,
+                 .optimizer = "sgd",
+                 .schedule = "constant",
+                 .augment = "none"},
+        .seen = cli_calloc(command->n_flags, sizeof(bool)),
+    };
+    cli_parsed parsed;
+    int status = cli_parse_seen(command, argc, argv, &job.args, &parsed, job.seen);
+    if (status == CLI_DONE && parsed.help) {
+        cli_text text = {0};
+        cli_page_command(&text, command);
+        free(job.seen);
+        return cli_print(&text);
+    }
+    if (status == CLI_DONE && !job.args.out)
+        status = cli_usage(command, "--out is missing: a folder for the training");
+    if (status == CLI_DONE) status = train_look(&job);
+    if (status == CLI_DONE) status = check_call(&job);
+    if (status == CLI_DONE) status = work(&job);
+    if (job.log) fclose(job.log);
+    scant_net_destroy(job.network);
+    scant_data_close(job.test);
+    scant_data_close(job.data);
+    free(job.rows);
+    free(job.valid);
+    free(job.seen);
+    json_decref(job.stored);
+    cli_text_end(&job.old_log);
+    net_end(&job.net);
+    return status;
+}
+
+const cli_command cli_cmd_train = {
+    .name = "train",
+    .synopsis = "--data SPEC --model NAME --out DIR [options]",
+    .summary = "train a network on labelled samples",
+    .about =
+        "Trains a network and keeps it in DIR. Where there are samples to test with, "
+        "prints accuracy, loss and calibration error on them in the end. A line on "
+        "standard error tells of every epoch; on a terminal it is rewritten in place.\n\n"
+        "The same flags, seed and number of threads give the same weights, to the bit. "
+        "Ctrl-C saves and stops (a second one quits at once); --resume goes on to the "
+        "weights that an unbroken training would have given.",
+    .operand = CLI_NOTHING,
+    .flags = flags,
+    .n_flags = CLI_COUNT_OF(flags),
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant train` in its parts: the call and the work (train.c), the folder that it fills
+ * (train_dir.c), what people see of it (train_report.c).
+ */
+#ifndef SCANT_CLI_TRAIN_H
+#define SCANT_CLI_TRAIN_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "cli/net.h"
+
+typedef struct train_args {
+    net_samples samples;
+    const char *test, *test_labels;
+    size_t validation;
+    net_model model;
+    size_t epochs, steps, batch, warmup, patience;
+    double lr; /* 0: the optimizer's */
+    double momentum, weight_decay, clip, ema, until;
+    const char *optimizer, *schedule, *augment;
+    const char *loss; /* NULL: by the task */
+    bool nesterov, decay_weights_only;
+    net_means means;
+    const char *out, *format;
+    bool resume, overwrite;
+} train_args;
+
+/* One training under way. */
+typedef struct train_job {
+    net_job net; /* first: it is the callbacks' user */
+    train_args args;
+    bool *seen;     /* which flags were given */
+    json_t *stored; /* train.json of the training that goes on: args borrow */
+    bool extended;  /* --resume, and further than it was begun to go */
+    scant_data *data, *test;
+    size_t *rows, n_rows; /* to train on; NULL: all that have a label */
+    size_t *valid, n_valid;
+    scant_net *network;
+    bool training; /* the library's own bar stays away */
+    scant_train_state state;
+    size_t first_step; /* of this call; where a resumed training began to go on */
+    bool reported;     /* a step was */
+    scant_evaluation judged;
+    bool has_judged;
+    FILE *log;
+    cli_text old_log; /* of the training that goes on */
+} train_job;
+
+/* ---- the folder (train_dir.c) ---- */
+
+/* DIR/name; new: free(). */
+char *train_path(const train_job *job, const char *name);
+/* Whether DIR may be used; with --resume, also what was given before and is not now. */
+int train_look(train_job *job);
+/* Makes DIR ready, with train.json in it. Where the training is finished already, says
+ * so: *finished, and there is nothing more to do. */
+int train_begin_dir(train_job *job, bool *finished);
+int train_write(train_job *job, const char *name, const cli_text *text);
+/* Events of the log. */
+void train_log_epoch(train_job *job, const scant_train_state *state);
+void train_log_end(train_job *job);
+
+/* ---- people (train_report.c) ---- */
+
+const char *train_stop_name(scant_stop stop); /* "epochs" */
+void train_show(train_job *job, const scant_train_state *state);
+int train_print_result(train_job *job); /* and keeps it in DIR */
+
+#endif

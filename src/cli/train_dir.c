@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The folder of a training.
+ *
+ *   train.json            every flag with its default filled in, the samples, the network
+ *   state.safetensors     the library's checkpoint, every epoch and at Ctrl-C; it stays,
+ *                         so that a finished training can be given more epochs
+ *   log.jsonl             an event a line: "epoch" after every epoch, "end"
+ *   weights.safetensors   the network, in the end and at Ctrl-C
+ *   result.json           the summary; there once the training is finished
+ *
+ * A folder with a state or weights holds a training and is not begun anew unasked. An
+ * epoch that was under way when a training was killed runs again: the log then drops what
+ * it had of it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/train.h"
+
+enum { MOST_JSON = 1 << 20, MOST_LOG = 1 << 30 };
+
+char *train_path(const train_job *job, const char *name) {
+    cli_text text = {0};
+    cli_text_addf(&text, "%s/%s", job->args.out, name);
+    char *path = cli_strndup(text.data, text.size);
+    cli_text_end(&text);
+    return path;
+}
+
+static bool holds(const train_job *job, const char *name) {
+    char *path = train_path(job, name);
+    bool there = access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+static int forget(const train_job *job, const char *name) {
+    char *path = train_path(job, name);
+    int status = CLI_DONE;
+    if (unlink(path) != 0 && errno != ENOENT)
+        status = cli_cannot_write(path, strerror(errno));
+    free(path);
+    return status;
+}
+
+/* ---- going on ---------------------------------------------------------------------- */
+
+static bool is_one_of(const char *const *names, const char *name) {
+    for (; *names; names++)
+        if (strcmp(*names, name) == 0) return true;
+    return false;
+}
+
+/* Of one call alone. */
+static const char *const passing[] = {"out",   "resume",   "overwrite", "format",
+                                      "quiet", "progress", NULL};
+/* May be others when a training goes on: how far, and by what means. */
+static const char *const changeable[] = {"epochs",  "steps",  "until", "patience",
+                                         "threads", "memory", NULL};
+
+/* A stored value as one would type it, in text where it is not in the JSON itself; NULL:
+ * there is none. */
+static const char *typed(const json_t *value, cli_text *text) {
+    if (json_is_string(value)) return json_string_value(value);
+    if (json_is_integer(value))
+        cli_text_addf(text, "%lld", (long long)json_integer_value(value));
+    else if (json_is_real(value))
+        cli_json_number(text, json_real_value(value));
+    else if (!json_is_true(value))
+        return NULL;
+    cli_text_bytes(text, "", 1);
+    return text->data;
+}
+
+static bool same_text(const cli_text *a, const cli_text *b) {
+    return a->size == b->size && (!a->size || memcmp(a->data, b->data, a->size) == 0);
+}
+
+/* A flag that was given both times: the same, or one that may be another. */
+static int compare(train_job *job, const cli_flag *flag, const train_args *before) {
+    cli_text was = {0}, is = {0};
+    cli_flag_json(&was, flag, before);
+    cli_flag_json(&is, flag, &job->args);
+    int status = CLI_DONE;
+    if (!same_text(&was, &is)) {
+        if (!is_one_of(changeable, flag->name))
+            status = cli_usage(job->net.command,
+                               "--%s is %.*s, but the training in %s was begun with %.*s",
+                               flag->name, (int)is.size, is.data, job->args.out,
+                               (int)was.size, was.data);
+        else if (flag->kind != CLI_SIZE && strcmp(flag->name, "threads") != 0)
+            job->extended = true;
+    }
+    cli_text_end(&was);
+    cli_text_end(&is);
+    return status;
+}
+
+static int recall_flag(train_job *job, size_t i, const json_t *options,
+                       train_args *before, bool own_length) {
+    const cli_flag *flag = &job->net.command->flags[i];
+    cli_text text = {0};
+    int status = CLI_DONE;
+    if (is_one_of(passing, flag->name)) return CLI_DONE;
+    bool length = !strcmp(flag->name, "epochs") || !strcmp(flag->name, "steps");
+    const char *value = typed(json_object_get(options, flag->name), &text);
+    if (value) status = cli_store(job->net.command, flag, value, before);
+    if (status == CLI_DONE && job->seen[i])
+        status = compare(job, flag, before);
+    else if (status == CLI_DONE && value && !(length && own_length))
+        status = cli_store(job->net.command, flag, value, &job->args);
+    cli_text_end(&text);
+    return status;
+}
+
+static int recall_options(train_job *job, const json_t *options) {
+    const cli_command *command = job->net.command;
+    train_args before = job->args; /* as it was begun */
+    int status = CLI_DONE;
+    bool own_length = false; /* --epochs or --steps is given: both stand as given */
+    for (size_t i = 0; i < command->n_flags; i++) {
+        const char *name = command->flags[i].name;
+        if (job->seen[i] && (!strcmp(name, "epochs") || !strcmp(name, "steps")))
+            own_length = true;
+        if (job->seen[i]) /* what was not given then had no value */
+            memset((char *)&before + command->flags[i].at, 0,
+                   command->flags[i].kind == CLI_SWITCH ? sizeof(bool) : sizeof(size_t));
+    }
+    for (size_t i = 0; i < command->n_flags && status == CLI_DONE; i++)
+        status = recall_flag(job, i, options, &before, own_length);
+    return status;
+}
+
+static int recall(train_job *job, const char *path) {
+    cli_text text = {0};
+    json_error_t error;
+    int status = cli_read_file(path, MOST_JSON, &text);
+    if (status != CLI_DONE) return status;
+    job->stored = json_loadb(text.data ? text.data : "", text.size, 0, &error);
+    const json_t *options = json_object_get(job->stored, "options");
+    if (json_is_object(options)) {
+        status = recall_options(job, options);
+    } else {
+        cli_error("%s: is not what 'scant train' writes: %s", path,
+                  job->stored ? "it has no options" : error.text);
+        status = CLI_BAD_INPUT;
+    }
+    cli_text_end(&text);
+    return status;
+}
+
+int train_look(train_job *job) {
+    bool old = holds(job, "state.safetensors") || holds(job, "weights.safetensors");
+    if (job->args.resume) {
+        char *path = train_path(job, "train.json");
+        int status = CLI_BAD_INPUT;
+        if (cli_exists(path))
+            status = recall(job, path);
+        else
+            cli_error("%s holds no training to go on with: there is no train.json in it",
+                      job->args.out);
+        free(path);
+        return status;
+    }
+    if (!old || job->args.overwrite) return CLI_DONE;
+    return cli_usage(job->net.command,
+                     "%s holds a training: --resume goes on with it, --overwrite begins "
+                     "anew",
+                     job->args.out);
+}
+
+/* ---- train.json -------------------------------------------------------------------- */
+
+static void json_name(cli_text *text, const char *key, const char *value) {
+    cli_text_addf(text, "%s: ", key);
+    cli_json_string(text, value, strlen(value));
+}
+
+static void json_options(cli_text *text, const train_job *job) {
+    const cli_command *command = job->net.command;
+    train_args args = job->args;
+    bool any = false;
+    if (args.lr == 0) args.lr = strcmp(args.optimizer, "adam") == 0 ? 0.001 : 0.01;
+    if (!args.loss) args.loss = args.samples.regression ? "mse" : "ce";
+    args.means.threads = scant_ctx_threads(job->net.ctx);
+    cli_text_add(text, "\"options\": {");
+    for (size_t i = 0; i < command->n_flags; i++) {
+        if (is_one_of(passing, command->flags[i].name)) continue;
+        cli_text_addf(text, "%s\n  \"%s\": ", any ? "," : "", command->flags[i].name);
+        cli_flag_json(text, &command->flags[i], &args);
+        any = true;
+    }
+    cli_text_add(text, "}");
+}
+
+static void json_samples(cli_text *text, const char *key, const scant_data *data) {
+    size_t shape[3];
+    cli_text_addf(text, ",\n \"%s\": ", key);
+    if (!data) {
+        cli_text_add(text, "null");
+        return;
+    }
+    scant_data_shape(data, shape);
+    json_name(text, "{\"name\"", scant_data_name(data));
+    cli_text_addf(
+        text, ", \"samples\": %zu, \"shape\": [%zu, %zu, %zu], \"classes\": %zu}",
+        scant_data_count(data), shape[0], shape[1], shape[2], scant_data_classes(data));
+}
+
+static int describe(train_job *job) {
+    cli_text text = {0};
+    json_name(&text, "{\"scant\"", scant_version());
+    cli_text_add(&text, ",\n ");
+    json_options(&text, job);
+    json_samples(&text, "data", job->data);
+    json_samples(&text, "test", job->test);
+    cli_text_addf(&text, ",\n \"trained_on\": %zu, \"validated_on\": %zu",
+                  job->rows ? job->n_rows : scant_data_count(job->data), job->n_valid);
+    json_name(&text, ",\n \"model\": {\"name\"", job->args.model.name);
+    cli_text_addf(&text, ", \"parameters\": %zu, \"features\": %zu, \"classes\": %zu}}\n",
+                  scant_net_parameters(job->network), scant_net_features(job->network),
+                  scant_net_classes(job->network));
+    int status = train_write(job, "train.json", &text);
+    cli_text_end(&text);
+    return status;
+}
+
+int train_write(train_job *job, const char *name, const cli_text *text) {
+    char *path = train_path(job, name);
+    scant_status status = scant_file_write(job->net.ctx, path, text->data, text->size);
+    free(path);
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}
+
+/* ---- beginning --------------------------------------------------------------------- */
+
+static int show_result(train_job *job) {
+    cli_text text = {0};
+    char *path = train_path(job, "result.json");
+    int status = cli_read_file(path, MOST_JSON, &text);
+    free(path);
+    if (status == CLI_DONE && !job->net.ui.quiet)
+        cli_note("%s is finished already; --resume with more --epochs goes on",
+                 job->args.out);
+    if (status == CLI_DONE && job->args.format && !strcmp(job->args.format, "json"))
+        return cli_print(&text);
+    cli_text_end(&text);
+    return status;
+}
+
+static int empty_dir(train_job *job) {
+    static const char *const names[] = {"state.safetensors", "weights.safetensors",
+                                        "result.json", "log.jsonl"};
+    int status = CLI_DONE;
+    for (size_t i = 0; i < CLI_COUNT_OF(names) && status == CLI_DONE; i++)
+        status = forget(job, names[i]);
+    return status;
+}
+
+int train_begin_dir(train_job *job, bool *finished) {
+    int status = CLI_DONE;
+    *finished = job->args.resume && !job->extended && holds(job, "result.json");
+    if (*finished) return show_result(job);
+    if (mkdir(job->args.out, 0777) != 0 && errno != EEXIST)
+        return cli_cannot_write(job->args.out, strerror(errno));
+    if (job->args.resume) {
+        char *path = train_path(job, "log.jsonl");
+        status = forget(job, "result.json");
+        if (status == CLI_DONE && cli_exists(path))
+            status = cli_read_file(path, MOST_LOG, &job->old_log);
+        free(path);
+    } else {
+        status = empty_dir(job);
+    }
+    return status == CLI_DONE ? describe(job) : status;
+}
+
+/* ---- log.jsonl --------------------------------------------------------------------- */
+
+/* Whether a line of an old log tells of an epoch that runs again now, or is torn. */
+static bool outdated(const char *line, size_t size, size_t epoch) {
+    json_t *event = json_loadb(line, size, 0, NULL);
+    const json_t *number = json_object_get(event, "epoch");
+    bool drop = !event || (json_is_integer(number) &&
+                           json_integer_value(number) >= (json_int_t)epoch);
+    json_decref(event);
+    return drop;
+}
+
+/* Opens the log for what comes from that epoch on. */
+static void open_log(train_job *job, size_t epoch) {
+    cli_text kept = {0};
+    const cli_text *old = &job->old_log;
+    for (size_t at = 0; at < old->size;) {
+        const char *end = memchr(old->data + at, '\n', old->size - at);
+        size_t size = end ? (size_t)(end - old->data) - at + 1 : old->size - at;
+        if (end && !outdated(old->data + at, size, epoch))
+            cli_text_bytes(&kept, old->data + at, size);
+        at += size;
+    }
+    char *path = train_path(job, "log.jsonl");
+    if (train_write(job, "log.jsonl", &kept) == CLI_DONE) job->log = fopen(path, "ae");
+    free(path);
+    cli_text_end(&kept);
+}
+
+static void log_line(train_job *job, cli_text *line) {
+    cli_text_add(line, "}\n");
+    if (!job->log) return;
+    fwrite(line->data, 1, line->size, job->log);
+    if (fflush(job->log) != 0) cli_warning("log.jsonl: %s", strerror(errno));
+}
+
+static void number(cli_text *text, const char *key, double value) {
+    cli_text_addf(text, ", \"%s\": ", key);
+    cli_json_number(text, value);
+}
+
+void train_log_epoch(train_job *job, const scant_train_state *s) {
+    cli_text line = {0};
+    if (!job->log) open_log(job, s->epoch);
+    cli_text_addf(&line, "{\"event\": \"epoch\", \"epoch\": %zu, \"step\": %zu", s->epoch,
+                  s->step);
+    number(&line, "loss", s->loss);
+    if (!job->args.samples.regression) number(&line, "accuracy", s->accuracy);
+    number(&line, "lr", s->lr);
+    if (job->valid) number(&line, "valid_loss", s->valid_loss);
+    if (job->valid && !job->args.samples.regression)
+        number(&line, "valid_accuracy", s->valid_accuracy);
+    number(&line, "seconds", s->seconds);
+    number(&line, "samples_per_second", s->samples_per_second);
+    log_line(job, &line);
+    cli_text_end(&line);
+}
+
+void train_log_end(train_job *job) {
+    cli_text line = {0};
+    if (!job->log) return;
+    cli_text_addf(&line, "{\"event\": \"end\", \"stopped\": \"%s\", \"step\": %zu",
+                  train_stop_name(job->state.stopped), job->state.step);
+    if (job->has_judged) {
+        if (!job->args.samples.regression)
+            number(&line, "test_accuracy", job->judged.accuracy);
+        number(&line, "test_loss", job->judged.loss);
+    }
+    log_line(job, &line);
+    cli_text_end(&line);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What people and programs are told of a training.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/train.h"
+
+const char *train_stop_name(scant_stop stop) {
+    switch (stop) {
+    case SCANT_STOP_UNTIL:
+        return "until";
+    case SCANT_STOP_PATIENCE:
+        return "patience";
+    case SCANT_STOP_CANCELLED:
+        return "cancelled";
+    case SCANT_STOP_EPOCHS:
+        break;
+    }
+    return "epochs";
+}
+
+static bool has_accuracy(const train_job *job) { return !job->args.samples.regression; }
+
+/* Seconds until the last step, at the pace so far. */
+static double time_left(const train_job *job, const scant_train_state *s) {
+    double done = (double)(s->step - job->first_step);
+    return s->seconds / done * (double)(s->steps - s->step);
+}
+
+void train_show(train_job *job, const scant_train_state *s) {
+    cli_text line = {0};
+    char left[32];
+    cli_text_addf(&line, "epoch %zu/%zu  loss %.4f", s->epoch, s->epochs, s->loss);
+    if (has_accuracy(job)) cli_text_addf(&line, "  accuracy %.4f", s->accuracy);
+    if (job->valid && s->valid_loss >= 0) {
+        if (has_accuracy(job))
+            cli_text_addf(&line, "  validation %.4f", s->valid_accuracy);
+        else
+            cli_text_addf(&line, "  validation loss %.4f", s->valid_loss);
+    }
+    cli_text_addf(&line, "  %.0f samples/s", s->samples_per_second);
+    if (s->step < s->steps && !s->stopped)
+        cli_text_addf(&line, "  %s left",
+                      cli_clock(time_left(job, s), left, sizeof left));
+    cli_text_bytes(&line, "", 1);
+    cli_ui_line(&job->net.ui, line.data, s->epoch_ended != 0);
+    cli_text_end(&line);
+}
+
+/* ---- the result -------------------------------------------------------------------- */
+
+static void json_number(cli_text *text, const char *key, double value, bool known) {
+    cli_text_addf(text, ", \"%s\": ", key);
+    cli_json_number(text, known ? value : (double)NAN);
+}
+
+static void json_test(cli_text *text, const train_job *job) {
+    const scant_evaluation *e = &job->judged;
+    cli_text_add(text, ", \"test\": ");
+    if (!job->has_judged) {
+        cli_text_add(text, "null");
+        return;
+    }
+    cli_text_addf(text, "{\"samples\": %zu", e->samples);
+    json_number(text, "accuracy", e->accuracy, has_accuracy(job));
+    json_number(text, "loss", e->loss, true);
+    json_number(text, "calibration", e->calibration, has_accuracy(job));
+    json_number(text, "temperature", e->temperature, has_accuracy(job));
+    cli_text_add(text, "}");
+}
+
+/* A training that was finished before it was resumed reported nothing now. */
+static void result_json(cli_text *text, const train_job *job, const char *weights) {
+    const scant_train_state *s = &job->state;
+    bool known = job->reported, valid = job->valid && s->valid_loss >= 0;
+    cli_text_addf(text, "{\"model\": \"%s\", \"parameters\": %zu, \"seed\": \"%llu\"",
+                  job->args.model.name, scant_net_parameters(job->network),
+                  (unsigned long long)job->args.means.seed);
+    cli_text_addf(text, ", \"samples\": %zu, \"epochs\": %zu, \"steps\": %zu",
+                  job->rows ? job->n_rows : scant_data_count(job->data),
+                  known ? s->epoch : s->epochs, s->step);
+    cli_text_addf(text, ", \"stopped\": \"%s\"", train_stop_name(s->stopped));
+    json_number(text, "loss", s->loss, known);
+    json_number(text, "accuracy", s->accuracy, known && has_accuracy(job));
+    json_number(text, "valid_loss", s->valid_loss, valid);
+    json_number(text, "valid_accuracy", s->valid_accuracy, valid && has_accuracy(job));
+    json_number(text, "seconds", s->seconds, known);
+    json_number(text, "samples_per_second", s->samples_per_second, known);
+    json_test(text, job);
+    cli_text_add(text, ", \"weights\": ");
+    cli_json_string(text, weights, strlen(weights));
+    cli_text_add(text, "}\n");
+}
+
+static void add_figures(cli_text *text, const train_job *job, const char *name,
+                        double accuracy, double loss) {
+    cli_text_addf(text, "%s", name);
+    cli_text_pad(text, 12);
+    if (has_accuracy(job)) cli_text_addf(text, "accuracy %.4f, ", accuracy);
+    cli_text_addf(text, "loss %.4f", loss);
+}
+
+static void result_text(cli_text *text, const train_job *job, const char *weights) {
+    const scant_train_state *s = &job->state;
+    const scant_evaluation *e = &job->judged;
+    if (job->reported) {
+        cli_text_addf(text, "epochs      %zu of %zu", s->epoch, s->epochs);
+        if (s->stopped == SCANT_STOP_UNTIL) cli_text_add(text, " (--until)");
+        if (s->stopped == SCANT_STOP_PATIENCE) cli_text_add(text, " (--patience)");
+        cli_text_add(text, "\n");
+        add_figures(text, job, "training", s->accuracy, s->loss);
+        cli_text_add(text, "\n");
+    }
+    if (job->valid && s->valid_loss >= 0) {
+        add_figures(text, job, "validation", s->valid_accuracy, s->valid_loss);
+        cli_text_addf(text, " (%zu samples)\n", job->n_valid);
+    }
+    if (job->has_judged) {
+        add_figures(text, job, "test", e->accuracy, e->loss);
+        if (has_accuracy(job))
+            cli_text_addf(text, ", calibration error %.4f", e->calibration);
+        cli_text_addf(text, " (%zu samples)\n", e->samples);
+    }
+    cli_text_addf(text, "weights     %s\n", weights);
+}
+
+int train_print_result(train_job *job) {
+    cli_text json = {0}, text = {0};
+    char *weights = train_path(job, "weights.safetensors");
+    result_json(&json, job, weights);
+    result_text(&text, job, weights);
+    free(weights);
+    int status = train_write(job, "result.json", &json);
+    bool wants_json = job->args.format && strcmp(job->args.format, "json") == 0;
+    if (status == CLI_DONE)
+        status = cli_write_stdout(wants_json ? json.data : text.data,
+                                  wants_json ? json.size : text.size);
+    cli_text_end(&json);
+    cli_text_end(&text);
+    return status;
+}

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training as a user does it: what it learns, what it leaves behind, how it goes on."""
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import numpy as np
+
+from scantcli import SCANT, Case, run
+
+FASHION = "/usr/share/datasets/fashion-mnist"
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+class Train(Case):
+    def train(self, name, *args):
+        """The summary of a training in the folder name."""
+        return json.loads(self.ok("train", "--out", self.path(name), "--format", "json", "--quiet",
+                                  "--threads", 1, *args))
+
+    def weights(self, name):
+        return read(os.path.join(self.path(name), "weights.safetensors"))
+
+    def events(self, name, kind="epoch"):
+        with open(os.path.join(self.path(name), "log.jsonl"), encoding="utf-8") as file:
+            return [e for e in map(json.loads, file) if e["event"] == kind]
+
+    def described(self, name):
+        with open(os.path.join(self.path(name), "train.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+
+class Learning(Train):
+    def test_it_learns_blobs_and_is_judged_by_their_test_part(self):
+        done = self.train("a", "--data", "blobs", "--model", "mlp", "--epochs", 5)
+        self.assertEqual(done["stopped"], "epochs")
+        self.assertEqual(done["test"]["samples"], 1000)
+        self.assertGreaterEqual(done["test"]["accuracy"], 0.95)
+        self.assertLess(done["test"]["calibration"], 0.1)
+        self.assertEqual(sorted(os.listdir(self.path("a"))),
+                         ["log.jsonl", "result.json", "state.safetensors", "train.json",
+                          "weights.safetensors"])
+        events = self.events("a")
+        self.assertEqual([e["epoch"] for e in events], [1, 2, 3, 4, 5])
+        self.assertLess(events[-1]["loss"], events[0]["loss"])
+        self.assertEqual(json.loads(read(self.path("a/result.json"))), done)
+
+    def test_the_seed_decides(self):
+        for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+            self.train(name, "--data", "moons", "--count", 200, "--model", "mlp", "--epochs", 2,
+                       "--seed", seed)
+        self.assertEqual(self.weights("a"), self.weights("b"))
+        self.assertNotEqual(self.weights("a"), self.weights("c"))
+
+    def test_options_are_described_with_their_defaults(self):
+        self.train("a", "--data", "blobs", "--count", 50, "--model", "mlp", "--epochs", 1,
+                   "--optimizer", "adam", "--momentum", 0, "--seed", 2**63)
+        told = self.described("a")
+        options = told["options"]
+        self.assertEqual((options["lr"], options["batch"], options["loss"]), (0.001, 128, "ce"))
+        self.assertEqual((options["seed"], options["momentum"]), (str(2**63), 0))
+        self.assertEqual(told["data"]["samples"], 50)
+        self.assertEqual(told["model"], {"name": "mlp", "parameters": 1539, "features": 256,
+                                         "classes": 3})
+
+    def test_indices_and_validation_part_the_samples(self):
+        rows = self.save("rows", np.arange(0, 200, 2))
+        done = self.train("a", "--data", "blobs", "--model", "linear", "--epochs", 3, "--indices",
+                          rows, "--validation", 30)
+        self.assertEqual(done["samples"], 70)
+        self.assertEqual(self.described("a")["validated_on"], 30)
+        # of 30 samples, so an accuracy is a multiple of 1/30
+        self.assertAlmostEqual(done["valid_accuracy"] * 30, round(done["valid_accuracy"] * 30))
+        self.assertIn("valid_loss", self.events("a")[0])
+
+    def test_it_ends_early_when_asked_to(self):
+        done = self.train("a", "--data", "blobs", "--model", "mlp", "--epochs", 50, "--until",
+                          0.9)
+        self.assertEqual(done["stopped"], "until")
+        self.assertLess(done["epochs"], 20)
+        done = self.train("b", "--data", "blobs", "--model", "mlp", "--epochs", 200,
+                          "--validation", 50, "--patience", 2)
+        self.assertEqual(done["stopped"], "patience")
+
+    def test_numbers_are_predicted(self):
+        x = np.random.default_rng(0).normal(size=(300, 2)).astype("f4")
+        data, y = self.save("x", x), self.save("y", (x @ [1.0, -2.0]).astype("f4"))
+        done = self.train("a", "--data", data, "--labels", y, "--regression", "--model", "linear",
+                          "--epochs", 30, "--test", data, "--test-labels", y)
+        self.assertLess(done["test"]["loss"], 1e-3)
+        self.assertIsNone(done["test"]["accuracy"])
+        self.assertIsNone(done["accuracy"])
+
+    def test_images_and_weights_to_start_from(self):
+        images = np.zeros((60, 28, 28), np.uint8)
+        labels = np.arange(60) % 3
+        for i, label in enumerate(labels):  # a bar whose place is the class
+            images[i, 8 * label:8 * label + 6, :] = 190 + i
+        data, y = self.save("x", images), self.save("y", labels)
+        call = ["--data", data, "--labels", y, "--model", "lenet5", "--batch", 20]
+        done = self.train("a", *call, "--epochs", 20)
+        self.assertEqual(done["accuracy"], 1)
+        start = self.path("a/weights.safetensors")
+        again = self.train("b", *call, "--epochs", 1, "--weights", start)
+        self.assertEqual(again["accuracy"], 1)
+        two = self.save("y2", labels % 2)  # other classes: a new last layer
+        self.train("c", "--data", data, "--labels", two, "--model", "lenet5", "--epochs", 1,
+                   "--weights", start)
+        self.fails(3, "train", "--data", data, "--labels", y, "--model", "mlp", "--weights",
+                   start, "--out", self.path("d"), says=["does not fit mlp", "fc1.weight"])
+        self.assertFalse(os.path.exists(self.path("d")))
+
+    @unittest.skipUnless(os.path.isdir(FASHION), "no package dataset-fashion-mnist")
+    def test_fashion_mnist(self):
+        done = self.train("a", "--data", "fashion-mnist", "--model", "lenet5", "--epochs", 6,
+                          "--batch", 20, "--indices", self.save("rows", np.arange(600)))
+        self.assertEqual(done["test"]["samples"], 10000)
+        self.assertGreater(done["test"]["accuracy"], 0.5)
+
+    def test_a_line_an_epoch_off_a_terminal_and_the_summary(self):
+        done = run("train", "--data", "blobs", "--model", "mlp", "--epochs", 2, "--out",
+                   self.path("a"))
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 2, done.stderr)
+        self.assertRegex(lines[0], r"^scant: epoch 1/2  loss [\d.]+  accuracy [\d.]+  "
+                                   r"\d+ samples/s  \d+:\d\d left$")
+        self.assertRegex(done.stdout, r"(?m)^test +accuracy 0\.\d+, loss [\d.]+, calibration "
+                                      r"error 0\.\d+ \(1000 samples\)$")
+
+
+class GoingOn(Train):
+    CALL = ["--data", "moons", "--count", 400, "--model", "mlp", "--batch", 8, "--schedule",
+            "cosine", "--epochs", 60]
+
+    def interrupt(self, name, *more):
+        """Starts a training and stops it with Ctrl-C after its first epoch."""
+        with subprocess.Popen([SCANT, "train", "--out", self.path(name), "--threads", "1",
+                               *map(str, self.CALL), *more], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as child:
+            end = time.monotonic() + 60
+            while not child.stderr.readline().startswith("scant: epoch"):
+                self.assertLess(time.monotonic(), end)
+                self.assertIsNone(child.poll())
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=60)
+        return child.returncode, out, err
+
+    def test_an_interrupted_training_goes_on_to_the_same_bits(self):
+        self.train("whole", *self.CALL)
+        status, out, err = self.interrupt("cut")
+        self.assertEqual((status, out), (130, ""), err)
+        self.assertIn("--resume", err)
+        self.assertNotEqual(self.weights("cut"), self.weights("whole"))  # but there they are
+        self.assertFalse(os.path.exists(self.path("cut/result.json")))
+        done = json.loads(self.ok("train", "--resume", "--out", self.path("cut"), "--format",
+                                  "json", "--quiet"))
+        self.assertEqual(self.weights("cut"), self.weights("whole"))
+        self.assertEqual([e["epoch"] for e in self.events("cut")], list(range(1, 61)))
+        keys = ("epoch", "step", "loss", "accuracy", "lr")
+        self.assertEqual([[e[k] for k in keys] for e in self.events("cut")],
+                         [[e[k] for k in keys] for e in self.events("whole")])
+        self.assertEqual(done["epochs"], 60)
+
+    def test_a_finished_training_says_so_and_takes_more_epochs(self):
+        call = ["--data", "blobs", "--count", 100, "--model", "mlp"]
+        self.train("a", *call, "--epochs", 2)
+        before = self.weights("a")
+        again = run("train", "--resume", "--out", self.path("a"), "--format", "json")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("finished already", again.stderr)
+        self.assertEqual(json.loads(again.stdout)["epochs"], 2)
+        self.assertEqual(self.weights("a"), before)
+        self.assertEqual(self.train("a", "--resume", "--epochs", 4)["epochs"], 4)
+        self.train("b", *call, "--epochs", 4)
+        self.assertEqual(self.weights("a"), self.weights("b"))
+
+    def test_a_training_is_not_lost_by_mistake(self):
+        call = ["train", "--data", "blobs", "--count", 60, "--model", "linear", "--epochs", 1,
+                "--quiet", "--out", self.path("a")]
+        self.ok(*call)
+        before = self.weights("a")
+        self.fails(2, *call, says=["holds a training", "--resume", "--overwrite"])
+        self.assertEqual(self.weights("a"), before)
+        self.ok(*call, "--overwrite", "--seed", 5)
+        self.assertNotEqual(self.weights("a"), before)
+        self.assertEqual(len(self.events("a")), 1)
+
+    def test_what_it_was_begun_with_stays(self):
+        self.train("a", "--data", "blobs", "--count", 60, "--model", "linear", "--epochs", 1)
+        resume = ["train", "--resume", "--out", self.path("a")]
+        self.fails(2, *resume, "--lr", 0.5, says=["--lr is 0.5", "begun with 0.01"])
+        self.fails(2, *resume, "--model", "mlp", says=["--model", '"linear"'])
+        self.fails(2, *resume, "--width", 5, says="--width is 5")
+        self.fails(2, *resume, "--nesterov", says="--nesterov is true")
+        self.ok(*resume, "--lr", 0.01, "--epochs", 2, "--quiet")
+
+    def test_there_must_be_something_to_go_on_with(self):
+        self.fails(3, "train", "--resume", "--out", self.path("none"), says="no train.json")
+        os.mkdir(self.path("odd"))
+        with open(self.path("odd/train.json"), "w", encoding="utf-8") as file:
+            file.write('{"options": 3')
+        self.fails(3, "train", "--resume", "--out", self.path("odd"), says="train.json")
+        with open(self.path("odd/train.json"), "w", encoding="utf-8") as file:
+            file.write('{"options": {"data": "blobs", "model": "nonesuch"}}')
+        self.fails(2, "train", "--resume", "--out", self.path("odd"), says="nonesuch")
+
+
+class Mistakes(Train):
+    def refused(self, status, *args, says=()):
+        said = self.fails(status, "train", "--out", self.path("x"), *args, says=says)
+        self.assertFalse(os.path.exists(self.path("x")))
+        return said
+
+    def test_what_is_missing_is_named(self):
+        self.refused(2, "--model", "mlp", says="--data is missing")
+        self.refused(2, "--data", "blobs", says=["--model is missing", "scant models"])
+        self.fails(2, "train", "--data", "blobs", "--model", "mlp", says="--out is missing")
+        self.refused(2, "--data", "blobs", "--model", "mpl", says="did you mean 'mlp'?")
+        self.refused(2, "--data", "blobs", "--model", "mlp", "--patience", 3, says="--validation")
+
+    def test_numbers_out_of_range(self):
+        for flag, value in (("lr", 0), ("lr", "nan"), ("lr", "-1"), ("momentum", 1),
+                            ("dropout", 1), ("until", 1.5), ("weight-decay", "-1"), ("ema", 2),
+                            ("batch", 0), ("epochs", 0)):
+            self.refused(2, "--data", "blobs", "--model", "mlp", f"--{flag}={value}",
+                         says=f"--{flag} wants")
+
+    def test_samples_that_do_not_fit(self):
+        images = self.save("x", np.zeros((10, 8, 8), np.uint8))
+        labels = self.save("y", np.arange(10) % 2)
+        self.refused(3, "--data", images, "--model", "lenet5", says=["no labels", "--labels"])
+        self.refused(3, "--data", images, "--labels", labels, "--model", "lenet5", says="lenet5")
+        self.refused(3, "--data", images, "--labels", self.save("short", np.arange(9)), "--model",
+                     "mlp", says=["10", "9"])
+        self.refused(3, "--data", images, "--labels", self.save("odd", np.arange(10) - 5),
+                     "--model", "mlp", says="odd.npy")
+        self.refused(3, "--data", images, "--labels", labels, "--model", "mlp", "--indices",
+                     self.save("rows", np.array([3, 10])), says=["sample 10", "0 to 9"])
+        self.refused(3, "--data", images, "--labels", labels, "--model", "mlp", "--validation",
+                     10, says="leaves nothing")
+        self.refused(3, "--data", self.path("none"), "--model", "mlp", says="none")
+
+    def test_a_test_set_with_other_labels_or_shapes_is_told(self):
+        images = self.save("x", np.zeros((10, 8, 8), np.uint8))
+        wide = self.save("w", np.zeros((10, 8, 9), np.uint8))
+        y2, y3 = self.save("y2", np.arange(10) % 2), self.save("y3", np.arange(10) % 3)
+        call = ["train", "--data", images, "--labels", y2, "--model", "mlp", "--epochs", 1,
+                "--quiet"]
+        self.fails(3, *call, "--out", self.path("a"), "--test", wide, "--test-labels", y2,
+                   says=["1x8x9", "1x8x8"])
+        self.fails(3, *call, "--out", self.path("b"), "--test", images, "--test-labels", y3,
+                   says="label 2")
+        self.fails(3, *call, "--out", self.path("c"), "--test", images, says="--test-labels")
+
+    def test_a_learning_rate_that_explodes_names_the_step(self):
+        self.fails(3, "train", "--data", "blobs", "--model", "mlp", "--depth", 3, "--lr", 1e18,
+                   "--out", self.path("a"), "--quiet", says=["step", "smaller lr"])
+        # nothing was trained, so nothing is in the way of another try
+        self.train("a", "--data", "blobs", "--model", "mlp", "--epochs", 1)
+
+    def test_a_place_that_cannot_be(self):
+        with open(self.path("file"), "w", encoding="utf-8"):
+            pass
+        for out in (self.path("file"), self.path("no/such")):
+            self.fails(4, "train", "--data", "blobs", "--model", "mlp", "--out", out,
+                       says="cannot be written")
+
+
+if __name__ == "__main__":
+    unittest.main()
