@@ -19,7 +19,7 @@ endif
 configure = test -f $(2)/build.ninja -o -f $(2)/Makefile || cmake --preset $(1) -B $(2) $(3)
 compile   = cmake --build $(1) --parallel $(JOBS)
 
-.PHONY: all tests test demo pictures bench install format asan tsan fuzz soak coverage clean help
+.PHONY: all tests test demo pictures bench parity install format asan tsan fuzz soak coverage clean help
 
 all: ## the program and the libraries, in build/ (the default)
 	@tools/deps --check build
@@ -50,6 +50,12 @@ bench: ## speed, side by side with NumPy and torch
 	@tools/deps build bench
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) bench/bench.py --build $(BUILD)
+
+parity: ## losses and gradients of networks, beside PyTorch's
+	@tools/deps parity
+	@$(MAKE) --no-print-directory tests
+	@$(PYTHON) tests/nn/make_golden.py --check
+	@$(PYTHON) tests/nn/parity.py --program $(BUILD)/tests/nn_dump_gradients
 
 install: all ## into PREFIX (/usr/local), below DESTDIR where given
 	cmake --install $(BUILD) --prefix $(PREFIX)

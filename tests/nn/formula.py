@@ -7,7 +7,8 @@ Everything below is computed in double and then rounded to float.
 
   input                            4 (u - 1/2)
   labels                           floor(u * classes)
-  sign:NAME                        -1 where u < 1/2, else 1: the signs of NAME's projection
+  sign:NAME                        the signs of NAME's projection: bit i % 64 of the 64 random
+                                   bits at index i / 64; 1 is minus
   out.weight (onehidden's)         -1 where u < 1/2, else 1
   weights of two dimensions up     2 sqrt(6 / fan_in) (u - 1/2), fan_in: the product of all
                                    dimensions but the first
@@ -42,26 +43,33 @@ def philox(c0, c1, c2, c3, seed):
     return c0, c1
 
 
-def units(seed, name, count):
-    out = np.empty(count)
+def words(seed, name, count):
+    """64 random bits an index."""
+    out = np.empty(count, np.uint64)
     for first in range(0, count, CHUNK):
         index = np.arange(first, min(first + CHUNK, count), dtype=np.uint64)
         zero = np.zeros_like(index)
         low, high = philox(index, zero, zero + np.uint64(PURPOSE), zero, seed ^ fnv1a(name))
-        bits = (high << np.uint64(32) | low) >> np.uint64(11)
-        out[first:first + len(index)] = bits.astype(np.float64) * 2.0 ** -53
+        out[first:first + len(index)] = high << np.uint64(32) | low
     return out
 
 
+def units(seed, name, count):
+    return (words(seed, name, count) >> np.uint64(11)).astype(np.float64) * 2.0 ** -53
+
+
 def signs(seed, name, count):
-    return np.where(units(seed, name, count) < 0.5, -1.0, 1.0)
+    """The signs of name's projection."""
+    some = words(seed, "sign:" + name, (count + 63) // 64)
+    bits = some[:, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
+    return 1.0 - 2.0 * bits.ravel()[:count].astype(np.float64)
 
 
 def tensor(seed, name, shape, norm):
     """norm: whether the tensor is a normalization's."""
     count = math.prod(shape)
     if name == "out.weight":
-        values = signs(seed, name, count)
+        values = np.where(units(seed, name, count) < 0.5, -1.0, 1.0)
     elif len(shape) >= 2:
         values = 2 * math.sqrt(6 / math.prod(shape[1:])) * (units(seed, name, count) - 0.5)
     elif name.endswith("running_var") or (norm and name.endswith("weight")):

@@ -9,7 +9,7 @@ Beside scant's worst distance, in units of that, stands that of PyTorch's own fl
 a PROGRAM only the latter is shown. The exit status tells whether all are near enough.
 
 PROGRAM is called with MODEL OPTIONS MODE WEIGHTS INPUTS LABELS OUT: OPTIONS as in
-"norm=none,width=16" or "", WEIGHTS and OUT in the safetensors format, INPUTS and LABELS as .npy.
+"classes=10,norm=none", WEIGHTS and OUT in the safetensors format, INPUTS and LABELS as .npy.
 OUT has loss, logits, embedding, grad.NAME and, of training, stat.NAME.
 """
 import argparse
@@ -35,7 +35,8 @@ def run(program, folder, case, weights, x, y, mode):
     tensors.write(paths[0], weights)
     np.save(paths[1], x)
     np.save(paths[2], y)
-    subprocess.run([program, case.model, case.options_text(), mode, *paths], check=True)
+    options = ",".join(filter(None, [f"classes={case.classes}", case.options_text()]))
+    subprocess.run([program, case.model, options, mode, *paths], check=True)
     arrays, _ = tensors.read(paths[3])
     # a scalar may come as a list of one
     if "loss" in arrays:

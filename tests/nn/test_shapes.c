@@ -9,6 +9,7 @@
 #include "../support.h"
 
 #include "nn/models.h"
+#include "pass.h"
 
 enum { LINE = 300, DIMS = 4 };
 
@@ -29,28 +30,6 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* KEY=VALUE,...; text is cut up. */
-static void read_options(char *text, scant_net_opts *opts) {
-    char *rest = text;
-    for (char *word; (word = strtok_r(rest, ",", &rest));) {
-        char *value = strchr(word, '=');
-        assert_non_null(value);
-        *value++ = 0;
-        if (strcmp(word, "norm") == 0)
-            opts->norm = value;
-        else if (strcmp(word, "head") == 0)
-            opts->head = value;
-        else if (strcmp(word, "stem") == 0)
-            opts->stem = value;
-        else if (strcmp(word, "width") == 0)
-            opts->width = strtoul(value, NULL, 10);
-        else if (strcmp(word, "depth") == 0)
-            opts->depth = strtoul(value, NULL, 10);
-        else
-            fail_msg("%s: an option this test does not know", word);
-    }
-}
-
 static void end_model(void) {
     if (net && net->n_params != listed)
         fail_msg("%s: %zu parameters, not %zu", model, net->n_params, listed);
@@ -68,7 +47,7 @@ static void begin_model(const char *line) {
     int read = sscanf(line, "= %299s %zu %zu %zu %zu %299s", name, &opts.shape[0],
                       &opts.shape[1], &opts.shape[2], &opts.classes, options);
     assert_true(read >= 5);
-    read_options(options, &opts);
+    assert_true(options_read(options, &opts));
     if (nn_model_build(ctx, name, &opts, &net) != SCANT_OK)
         fail_msg("%s: %s", line, scant_ctx_errmsg(ctx));
     models++;
