@@ -376,15 +376,19 @@ SCANT_API scant_status scant_net_evaluate(scant_net *net, const scant_data *data
                                           const size_t *rows, size_t n,
                                           scant_evaluation *out);
 
-/* Gradients of single samples by the network's parameters, in evaluation mode. */
+/* Gradients of single samples by the network's trained parameters, in evaluation mode.
+ * The loss is the cross-entropy of one sample, not divided by anything. */
 typedef struct scant_gradient_opts {
     int last_layer;         /* by the last layer's parameters alone, not by all */
-    const int32_t *labels;  /* of each sample, for its loss (the class predicted) */
-    const float *direction; /* of scant_net_parameters() numbers, for products;
-                             * last_layer: of that layer's alone */
-    size_t sketch;          /* numbers of a sketch */
+    const int32_t *labels;  /* of each sample, in the order of rows, for its loss (the
+                             * class predicted) */
+    const float *direction; /* of scant_net_parameters() numbers, for products, in the
+                             * order that weights are saved in, what is not trained left
+                             * out; last_layer: of that layer's alone, weights before
+                             * bias */
+    size_t sketch;          /* numbers of a sketch, below 2^31 */
     int outputs;   /* sketch the outputs' Jacobian (classes x sketch a sample) and
-                    * not the loss's gradient */
+                    * not the loss's gradient; the rest is of the loss all the same */
     uint64_t seed; /* of the sketch: equal for all that are to be compared */
 } scant_gradient_opts;
 
@@ -392,19 +396,28 @@ typedef struct scant_gradient_opts {
 typedef struct scant_gradients {
     double *norms;    /* n squared norms */
     double *products; /* n inner products with the direction */
-    float *sketches;  /* n x sketch, or n x classes x sketch: inner products of sketches
-                       * are  those of gradients up to a relative 1/sqrt(sketch) */
+    float *sketches;  /* n x sketch, or n x classes x sketch: the mean over seeds of
+                       * inner products of sketches is that of the gradients, their
+                       * variance at most 2 |x|^2 |y|^2 / sketch */
     float *sum;       /* the gradients' sum: as many numbers as direction has */
 } scant_gradients;
 
+/* rows NULL: all of data (n is then their number). What is not asked for costs nothing;
+ * norms and products together cost little more than either. opts may be NULL. Another
+ * thread count may change the last bits (the network's own passes do), nothing else. On
+ * failure the arrays are unspecified. Fails where a network's last layer is not trained
+ * and last_layer is asked for, and where an output is not finite. */
 SCANT_API scant_status scant_net_gradients(scant_net *net, const scant_data *data,
                                            const size_t *rows, size_t n,
                                            const scant_gradient_opts *opts,
                                            const scant_gradients *out);
 
 /* The empirical neural tangent kernel between samples a (n rows of data) and b (m rows of
- * other): <df_c(a)/dw, df_c'(b)/dw>. full: n x C by m x C, row a*C + c; else the mean
- * over c = c', n x m. */
+ * other): <df_c(a)/dw, df_c'(b)/dw> by the trained parameters w, or the last layer's. f
+ * are the outputs before softmax. full: n x C by m x C, row a*C + c; else the mean over
+ * c = c' (the trace of a block, divided by C), n x m. rows NULL: all. Symmetric to the
+ * bit where both sides name the same samples. Memory stays below the cap for any n and m:
+ * they are worked on in blocks. Thread counts and failures as above. */
 SCANT_API scant_status scant_net_kernel(scant_net *net, const scant_data *data,
                                         const size_t *rows, size_t n,
                                         const scant_data *other, const size_t *other_rows,

@@ -146,11 +146,11 @@ static void planes_sample(const work *w, size_t i, float *room) {
     const wanted *want = &w->want;
     const float *x = w->x + i * l->x, *d = w->d + i * l->d;
     size_t size = l->rows * l->width;
-    float *bias = room, *gradient = bias + (l->bias ? l->rows : 0);
     bool whole = needs_gradient(l, want);
+    float *gradient = room, *bias = room + (whole ? size : 0), *rest = bias + l->rows;
     if (whole)
-        nn_layer_gradient(l, x, d, 0, l->rows, gradient, bias, gradient + size);
-    else if (l->bias) /* no rows of weights: the bias alone */
+        nn_layer_gradient(l, x, d, &(nn_part){0, l->rows, 1, gradient, 0}, rest);
+    else if (l->bias)
         nn_layer_bias(l, d, bias);
     if (want->sketches) {
         float *sketch = want->sketches + i * want->apart;
@@ -159,12 +159,12 @@ static void planes_sample(const work *w, size_t i, float *room) {
     }
     if (want->norms) {
         want->norms[i] +=
-            whole ? square(w, gradient, size) : position_norm(w, x, d, gradient);
+            whole ? square(w, gradient, size) : position_norm(w, x, d, rest);
         if (l->bias) want->norms[i] += square(w, bias, l->rows);
     }
     if (want->products) {
         want->products[i] += whole ? dot(w, gradient, direction(w, l->weight_at), size)
-                                   : conv_product(w, x, d, gradient);
+                                   : conv_product(w, x, d, rest);
         if (l->bias) want->products[i] += dot(w, bias, direction(w, l->bias_at), l->rows);
     }
 }

@@ -90,20 +90,24 @@ static void plane_sums(const nn_layer *l, const float *d, size_t count, float *o
     }
 }
 
-static void conv_gradient(const nn_layer *l, const float *x, const float *d, size_t first,
-                          size_t count, float *weights, float *room) {
+static void conv_gradient(const nn_layer *l, const float *x, const float *d,
+                          const nn_part *part, float *room) {
     size_t per = l->rows / l->node->groups, lines = l->node->shape.h, apart;
-    memset(weights, 0, count * l->width * sizeof *weights);
-    for (size_t group = first / per; group * per < first + count; group++) {
-        size_t from = size_max(first, group * per);
-        size_t to = size_min(first + count, (group + 1) * per);
-        for (size_t line = 0; line < lines; line += l->strip) {
-            size_t some = size_min(l->strip, lines - line), at = line * l->node->shape.w;
-            const float *patches =
-                nn_layer_patches(l, x, group, line, some, room, &apart);
-            la_snt_add(to - from, l->width, some * l->node->shape.w,
-                       d + from * l->places + at, l->places, patches, apart,
-                       weights + (from - first) * l->width, l->width);
+    size_t first = part->first, end = first + part->count, line = l->node->shape.w;
+    for (size_t k = 0; k < part->copies; k++)
+        memset(part->out + k * part->apart, 0,
+               part->count * l->width * sizeof *part->out);
+    for (size_t group = first / per; group * per < end; group++) {
+        size_t from = size_max(first, group * per), to = size_min(end, (group + 1) * per);
+        for (size_t at = 0; at < lines; at += l->strip) {
+            size_t some = size_min(l->strip, lines - at);
+            const float *patches = nn_layer_patches(l, x, group, at, some, room, &apart);
+            for (size_t k = 0; k < part->copies; k++)
+                la_snt_add(to - from, l->width, some * line,
+                           d + k * l->d + from * l->places + at * line, l->places,
+                           patches, apart,
+                           part->out + k * part->apart + (from - first) * l->width,
+                           l->width);
         }
     }
 }
@@ -126,15 +130,19 @@ static void dense_gradient(const nn_layer *l, const float *x, const float *d,
             weights[k * l->width + i] = d[first + k] * x[i];
 }
 
-void nn_layer_gradient(const nn_layer *l, const float *x, const float *d, size_t first,
-                       size_t count, float *weights, float *bias, float *room) {
-    if (l->node->kind == NN_CONV)
-        conv_gradient(l, x, d, first, count, weights, room);
-    else if (l->node->kind == NN_NORM)
-        norm_gradient(l, x, d, first, count, weights);
-    else
-        dense_gradient(l, x, d, first, count, weights);
-    if (l->bias && bias) plane_sums(l, d + first * l->places, count, bias);
+void nn_layer_gradient(const nn_layer *l, const float *x, const float *d,
+                       const nn_part *part, float *room) {
+    if (l->node->kind == NN_CONV) conv_gradient(l, x, d, part, room);
+    for (size_t k = 0; k < part->copies; k++, d += l->d) {
+        float *out = part->out + k * part->apart;
+        if (l->node->kind == NN_NORM)
+            norm_gradient(l, x, d, part->first, part->count, out);
+        else if (l->node->kind == NN_DENSE)
+            dense_gradient(l, x, d, part->first, part->count, out);
+        if (l->bias)
+            plane_sums(l, d + part->first * l->places, part->count,
+                       out + part->count * l->width);
+    }
 }
 
 void nn_layer_bias(const nn_layer *l, const float *d, float *bias) {

@@ -32,10 +32,18 @@ static inline size_t nn_layer_size(const nn_layer *l) {
     return l->rows * l->width + (l->bias ? l->rows : 0);
 }
 
-/* One sample's gradient by rows first..first+count-1 of the weights (count x width) and
- * by as many numbers of the bias (NULL: not wanted). room: nn_layer_room() floats. */
-void nn_layer_gradient(const nn_layer *l, const float *x, const float *d, size_t first,
-                       size_t count, float *weights, float *bias, float *room);
+/* Which part of a gradient, of what, and where to. */
+typedef struct nn_part {
+    size_t first, count; /* rows of the weights (count x width), then, where the layer has
+                          * a bias, as many numbers of that */
+    size_t copies;       /* gradients of one sample: as many d, one after the other */
+    float *out;
+    size_t apart; /* floats from one gradient to the next */
+} nn_part;
+
+/* One sample's gradients. room: nn_layer_room() floats. */
+void nn_layer_gradient(const nn_layer *l, const float *x, const float *d,
+                       const nn_part *part, float *room);
 size_t nn_layer_room(const nn_layer *l);
 /* By the bias alone. */
 void nn_layer_bias(const nn_layer *l, const float *d, float *bias);
