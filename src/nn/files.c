@@ -239,9 +239,13 @@ static size_t meta_size(const scant__tensors *file, const char *key, size_t othe
     return *end == 0 && value >= 1 && value < 1e9 ? (size_t)value : otherwise;
 }
 
-/* opts as far as the file's metadata says; words point into the file. */
-static scant_net_opts recall(const scant__tensors *file, const scant_net_opts *given) {
+/* opts as far as the file's metadata says; words point into the file. What it says of
+ * another model than the one asked for does not count. */
+static scant_net_opts recall(const scant__tensors *file, const char *model,
+                             const scant_net_opts *given) {
     scant_net_opts o = given ? *given : (scant_net_opts){0};
+    const char *written = scant__tensors_meta(file, "scant.model");
+    if (model && written && strcmp(model, written) != 0) return o;
     const char *shape = scant__tensors_meta(file, "scant.shape");
     const char *dropout = scant__tensors_meta(file, "scant.dropout");
     float sides[3];
@@ -314,7 +318,7 @@ scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
     scant__tensors *file;
     TRY(scant__tensors_open(ctx, path, &file));
     const char *written = scant__tensors_meta(file, "scant.model");
-    scant_net_opts o = recall(file, opts);
+    scant_net_opts o = recall(file, model, opts);
     scant_status s = SCANT_OK;
     if (!model) model = written;
     if (!model)

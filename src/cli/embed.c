@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant embed`: what a trained network says of samples, as .npy files for `scant select`
+ * or anybody else. All files are opened before the work, and none appears before its end.
+ */
+#include "cli/embed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(field) offsetof(embed_args, field)
+
+static const cli_flag flags[] = {
+    NET_SAMPLES_FLAGS(embed_args, samples),
+    {"part", "train|test", CLI_CHOICE, AT(part), 0, 0, NET_SAMPLES,
+     "of data that has two (default train)"},
+    {"from", "DIR", CLI_FILE, AT(from), 0, 0, NET_NETWORK,
+     "the network that 'scant train' left in DIR"},
+    {"weights", "FILE", CLI_FILE, AT(model.weights), 0, 0, NET_NETWORK,
+     "or a safetensors file"},
+    {"model", "NAME", CLI_MODEL, AT(model.name), 0, 0, NET_NETWORK,
+     "which network --weights are of, where another program wrote them"},
+    NET_MODEL_FLAGS(embed_args, model),
+    {"out", "H.npy", CLI_FILE, AT(arrays[EMBED_FEATURES]), 0, 0, NET_OUTPUT,
+     "n x d features: what goes into the last layer"},
+    {"probs", "P.npy", CLI_FILE, AT(arrays[EMBED_PROBS]), 0, 0, NET_OUTPUT,
+     "n x C class probabilities"},
+    {"logits", "Z.npy", CLI_FILE, AT(arrays[EMBED_LOGITS]), 0, 0, NET_OUTPUT,
+     "n x C logits"},
+    {"gradients", "G.npy", CLI_FILE, AT(arrays[EMBED_GRADIENTS]), 0, 0, NET_OUTPUT,
+     "n x K sketches of the loss's gradients, at the class predicted"},
+    {"sketch", "K", CLI_NUMBER, AT(sketch), 1, 1 << 24, NET_OUTPUT,
+     "numbers a sketch (default 512): inner products are right to about 1/sqrt(K)"},
+    {"layers", "all|last", CLI_CHOICE, AT(layers), 0, 0, NET_OUTPUT,
+     "whose gradients (default all)"},
+    {"labelled", "IDX", CLI_ARRAY, AT(labelled), 0, 0, NET_OUTPUT,
+     "samples whose labels are known: their gradients are taken at the label"},
+    {"labels-out", "Y.npy", CLI_FILE, AT(labels_out), 0, 0, NET_OUTPUT,
+     "n labels, as int64"},
+    {"ids-out", "FILE", CLI_FILE, AT(ids_out), 0, 0, NET_OUTPUT,
+     "the samples' names, one a line (of pictures: their files)"},
+    {"batch", "N", CLI_NUMBER, AT(batch), 1, 1 << 20, NET_MEANS,
+     "samples read, run and written at a time, at most (default 1024)"},
+    NET_MEANS_FLAGS(embed_args, means),
+};
+
+static const cli_example examples[] = {
+    {"What a training of 'scant train' says of its samples, and then which to label:",
+     "scant embed --data pool.npy --from run --out h.npy --probs p.npy; "
+     "scant select badge --batch 100 --features h.npy --probs p.npy"},
+    {"Photographs through a pretrained network, with their names:",
+     "scant embed --data photos/ --model mobilenetv2 --weights imagenet.safetensors "
+     "--out h.npy --ids-out names.txt"},
+};
+
+/* ---- the call ---------------------------------------------------------------------- */
+
+static int check_call(const embed_job *job) {
+    const embed_args *a = &job->args;
+    const cli_command *command = job->net.command;
+    bool any = a->labels_out || a->ids_out;
+    for (int i = 0; i < EMBED_ARRAYS; i++) any = any || a->arrays[i];
+    if (!a->samples.spec)
+        return cli_usage(command, "--data is missing: what to read out");
+    if (!a->from && !a->model.weights)
+        return cli_usage(command, "which network? --from DIR of a training, or --weights "
+                                  "FILE with --model NAME");
+    if (a->from && (a->model.weights || a->model.name))
+        return cli_usage(command, "--from names a network already: no --weights, no "
+                                  "--model");
+    if (!any)
+        return cli_usage(command, "nothing to write: give --out, --probs, --logits or "
+                                  "another output");
+    if (!a->arrays[EMBED_GRADIENTS] && (a->sketch || a->layers || a->labelled))
+        return cli_usage(command, "--sketch, --layers and --labelled are of --gradients, "
+                                  "which is missing");
+    return CLI_DONE;
+}
+
+static int check_files(const embed_job *job) {
+    const embed_args *a = &job->args;
+    const cli_path outs[] = {
+        {"out", a->arrays[EMBED_FEATURES]},  {"probs", a->arrays[EMBED_PROBS]},
+        {"logits", a->arrays[EMBED_LOGITS]}, {"gradients", a->arrays[EMBED_GRADIENTS]},
+        {"labels-out", a->labels_out},       {"ids-out", a->ids_out}};
+    const cli_path ins[] = {{"data", a->samples.spec},
+                            {"labels", a->samples.labels},
+                            {"indices", a->samples.indices},
+                            {"weights", a->model.weights},
+                            {"labelled", a->labelled}};
+    int status = cli_check_overwrites(job->net.command, outs, CLI_COUNT_OF(outs), ins,
+                                      CLI_COUNT_OF(ins));
+    for (size_t i = 0; i < CLI_COUNT_OF(outs) && status == CLI_DONE; i++)
+        if (outs[i].path) status = cli_check_file(outs[i].path);
+    return status;
+}
+
+/* ---- the network and the samples --------------------------------------------------- */
+
+static int open_data(embed_job *job) {
+    const embed_args *a = &job->args;
+    bool test = a->part && strcmp(a->part, "test") == 0;
+    int status = net_open_data(&job->net, &a->samples, &a->means, test, &job->data);
+    if (status != CLI_DONE) return status;
+    if (!test || scant_data_has_test(job->data)) return CLI_DONE;
+    cli_error("%s has no part to test with", a->samples.spec);
+    return CLI_BAD_INPUT;
+}
+
+static int open_network(embed_job *job, const char *path) {
+    const embed_args *a = &job->args;
+    scant_net_opts opts = net_options(&a->model, job->data, 0, a->means.seed);
+    scant_status status =
+        scant_net_open(job->net.ctx, path, a->model.name, &opts, &job->network);
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}
+
+/* A file of scant's own says what it takes, and pictures are brought to that size; of
+ * another's the samples say what it is to take. */
+static int open_both(embed_job *job, const char *path) {
+    size_t shape[3];
+    int status;
+    if (job->args.model.name) {
+        status = open_data(job);
+        return status == CLI_DONE ? open_network(job, path) : status;
+    }
+    status = open_network(job, path);
+    if (status != CLI_DONE) return status;
+    scant_net_shape(job->network, shape);
+    if (!job->args.samples.side && shape[1] == shape[2] && shape[1] > 1)
+        job->args.samples.side = shape[1];
+    return open_data(job);
+}
+
+static int open_all(embed_job *job) {
+    const embed_args *a = &job->args;
+    cli_text path = {0};
+    cli_text_addf(&path, "%s%s", a->from ? a->from : a->model.weights,
+                  a->from ? "/weights.safetensors" : "");
+    cli_text_bytes(&path, "", 1);
+    int status = open_both(job, path.data);
+    cli_text_end(&path);
+    if (status != CLI_DONE) return status;
+    status = net_read_rows(&job->net, a->samples.indices, job->data, &job->rows, &job->n);
+    if (!job->rows) job->n = scant_data_count(job->data);
+    return status;
+}
+
+/* What outputs need of the samples. */
+static int check_samples(embed_job *job) {
+    const embed_args *a = &job->args;
+    bool labels = scant_data_labels(job->data) != NULL;
+    size_t *rows, count;
+    if ((a->labels_out || a->labelled) && !labels) {
+        cli_error("%s has no labels: --%s needs --labels FILE", a->samples.spec,
+                  a->labels_out ? "labels-out" : "labelled");
+        return CLI_BAD_INPUT;
+    }
+    if (a->ids_out && !scant_data_sample_name(job->data, 0)) {
+        cli_error("%s: its samples have no names for --ids-out", a->samples.spec);
+        return CLI_BAD_INPUT;
+    }
+    if (!a->labelled) return CLI_DONE;
+    int status = net_read_rows(&job->net, a->labelled, job->data, &rows, &count);
+    job->labelled = cli_calloc(scant_data_count(job->data), sizeof *job->labelled);
+    for (size_t i = 0; status == CLI_DONE && i < count; i++)
+        job->labelled[rows[i]] = true;
+    free(rows);
+    return status;
+}
+
+static int work(embed_job *job) {
+    int status = net_begin(&job->net, job->net.command, &job->args.means, embed_progress);
+    if (status == CLI_DONE) status = check_files(job);
+    if (status == CLI_DONE) status = open_all(job);
+    if (status == CLI_DONE) status = check_samples(job);
+    return status == CLI_DONE ? embed_run(job) : status;
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    embed_job job = {.net = {.command = command}};
+    cli_parsed parsed;
+    int status = cli_parse(command, argc, argv, &job.args, &parsed);
+    if (status == CLI_DONE && parsed.help) {
+        cli_text text = {0};
+        cli_page_command(&text, command);
+        return cli_print(&text);
+    }
+    if (status == CLI_DONE) status = check_call(&job);
+    if (status == CLI_DONE) status = work(&job);
+    embed_run_end(&job);
+    scant_net_destroy(job.network);
+    scant_data_close(job.data);
+    free(job.rows);
+    free(job.labelled);
+    net_end(&job.net);
+    return status;
+}
+
+const cli_command cli_cmd_embed = {
+    .name = "embed",
+    .synopsis =
+        "--data SPEC (--from DIR | --weights FILE [--model NAME]) --out H.npy ...",
+    .summary = "read out a network's features, probabilities or gradients",
+    .about =
+        "Runs a trained network over samples and writes what it says of each as .npy "
+        "files of float32, one row a sample, in the order of the data (or of "
+        "--indices). Samples are read, run and written block by block, so neither they "
+        "nor the files need fit in memory. Every file appears whole, in the end, or not "
+        "at all.",
+    .operand = CLI_NOTHING,
+    .flags = flags,
+    .n_flags = CLI_COUNT_OF(flags),
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};

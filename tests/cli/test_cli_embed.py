@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a network says of samples, as files."""
+import json
+import os
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+import numpy as np
+
+from scantcli import ROOT, SCANT, Case, run
+
+SHARED = os.environ.get("SCANT_SHARED_DATA", os.path.join(ROOT, "..", "shared", "data"))
+WEIGHTS = os.path.join(SHARED, "pretrained", "mobilenetv2-imagenet.safetensors")
+PICTURES = os.path.join(SHARED, "caltech20")
+
+
+def tensors(path):
+    """The float32 tensors of a safetensors file by name."""
+    with open(path, "rb") as file:
+        raw = file.read()
+    size = struct.unpack("<Q", raw[:8])[0]
+    header = json.loads(raw[8:8 + size])
+    header.pop("__metadata__", None)
+    return {name: np.frombuffer(raw[8 + size:][slice(*one["data_offsets"])], "<f4")
+            .reshape(one["shape"]) for name, one in header.items()}
+
+
+class Trained(Case):
+    """With a small network of blobs in self.run_dir."""
+
+    def setUp(self):
+        super().setUp()
+        self.run_dir = self.path("run")
+        self.ok("train", "--data", "blobs", "--count", 300, "--model", "mlp", "--width", 16,
+                "--epochs", 2, "--quiet", "--out", self.run_dir)
+        self.call = ["embed", "--data", "blobs", "--count", 300, "--from", self.run_dir,
+                     "--threads", 1]
+
+    def embed(self, *names, more=(), call=None):
+        """The arrays of the outputs named, which are flags."""
+        files = {name: self.path(name + ".npy") for name in names}
+        flags = [word for name in names for word in ("--" + name, files[name])]
+        self.assertEqual(self.ok(*(call or self.call), *flags, *more), "")
+        return [np.load(files[name]) for name in names]
+
+
+class Embed(Trained):
+    def test_features_times_the_last_layer_are_the_logits(self):
+        h, z, p, y = self.embed("out", "logits", "probs", "labels-out")
+        w = tensors(os.path.join(self.run_dir, "weights.safetensors"))
+        self.assertEqual((h.shape, z.shape, p.shape), ((300, 16), (300, 3), (300, 3)))
+        self.assertEqual((h.dtype, p.dtype, y.dtype), ("float32", "float32", "int64"))
+        np.testing.assert_allclose(h @ w["fc2.weight"].T + w["fc2.bias"], z, atol=1e-4)
+        softmax = np.exp(z - z.max(1, keepdims=True), dtype="f8")
+        np.testing.assert_allclose(softmax / softmax.sum(1, keepdims=True), p, atol=1e-6)
+        np.testing.assert_allclose(p.sum(1), 1, atol=1e-6)
+        self.assertGreater((p.argmax(1) == y).mean(), 0.9)
+
+    def test_blocks_do_not_show(self):
+        one = self.embed("out", "logits")
+        for batch in (1, 7, 299, 300):
+            for a, b in zip(one, self.embed("out", "logits", more=["--batch", batch])):
+                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+    def test_indices_choose_and_order(self):
+        h, y = self.embed("out", "labels-out")
+        rows = np.array([299, 0, 17, 17], np.int32)
+        some, labels = self.embed("out", "labels-out", more=["--indices", self.save("i", rows)])
+        np.testing.assert_allclose(some, h[rows], rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(labels, y[rows])
+
+    def test_the_part_to_test_with(self):
+        train, test = self.embed("out")[0], self.embed("out", more=["--part", "test"])[0]
+        self.assertEqual(train.shape, test.shape)
+        self.assertFalse(np.allclose(train, test))
+        x = self.save("x", np.zeros((4, 2), "f4"))
+        self.fails(3, "embed", "--data", x, "--from", self.run_dir, "--out", self.path("h.npy"),
+                   "--part", "test", says="no part to test with")
+
+    def test_gradients_are_those_of_the_last_layer(self):
+        # a sketch keeps inner products; its error falls with its length
+        h, p, y = self.embed("out", "probs", "labels-out")
+        known = np.arange(0, 300, 3)
+        more = ["--layers", "last", "--sketch", 4096, "--labelled", self.save("k", known)]
+        g = self.embed("gradients", more=more)[0]
+        target = p.argmax(1)
+        target[known] = y[known]
+        a = p - np.eye(3)[target]
+        exact = np.einsum("nc,nd->ncd", a, np.c_[h, np.ones(300)]).reshape(300, -1)
+        norms = (exact ** 2).sum(1)
+        scale = np.sqrt(np.outer(norms, norms)) + 1e-12
+        self.assertLess(np.abs((g @ g.T - exact @ exact.T) / scale).max(), 0.2)
+        plain = self.embed("gradients", more=["--layers", "last", "--sketch", 4096])[0]
+        unknown = np.setdiff1d(np.arange(300), known)
+        np.testing.assert_allclose(plain[unknown], g[unknown], atol=1e-5)
+        self.assertEqual(self.embed("gradients")[0].shape, (300, 512))
+
+    def test_the_files_feed_select(self):
+        self.embed("out", "probs", "logits", "gradients", "labels-out", more=["--sketch", 32])
+        file = {n: self.path(n + ".npy") for n in ("out", "probs", "logits", "gradients")}
+        for strategy, inputs in (("badge", ["--features", file["out"], "--probs", file["probs"]]),
+                                 ("margin", ["--logits", file["logits"]]),
+                                 ("dynamic", ["--gradients", file["gradients"]])):
+            rows = self.table("select", strategy, "--batch", 5, *inputs)
+            self.assertEqual(len({row["index"] for row in rows}), 5, strategy)
+
+    def test_a_failure_leaves_no_file(self):
+        x = np.zeros((50, 2), "f4")
+        x[40] = np.nan
+        h = self.path("h.npy")
+        before = sorted(os.listdir(self.dir))
+        data = self.save("x", x)
+        self.fails(3, "embed", "--data", data, "--from", self.run_dir, "--out", h, "--batch", 8,
+                   says=["x.npy", "40"])
+        self.assertEqual(sorted(os.listdir(self.dir)), sorted(before + ["x.npy"]))
+
+    def test_ctrl_c_leaves_no_file(self):
+        x = self.path("x.npy")
+        np.lib.format.open_memmap(x, "w+", "f4", (3000000, 2)).flush()
+        before = sorted(os.listdir(self.dir))
+        with subprocess.Popen([SCANT, "embed", "--data", x, "--from", self.run_dir, "--out",
+                               self.path("h.npy"), "--batch", "16"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as child:
+            time.sleep(0.7)
+            self.assertIsNone(child.poll(), "the run is too short for this test")
+            child.send_signal(signal.SIGINT)
+            err = child.communicate(timeout=60)[1]
+        self.assertEqual(child.returncode, 130, err)
+        self.assertIn("nothing was written", err)
+        self.assertEqual(sorted(os.listdir(self.dir)), before)
+
+
+class Mistakes(Trained):
+    def test_what_is_missing_is_named(self):
+        h = self.path("h.npy")
+        self.fails(2, "embed", "--from", self.run_dir, "--out", h, says="--data is missing")
+        self.fails(2, "embed", "--data", "blobs", "--out", h, says=["--from", "--weights"])
+        self.fails(2, *self.call, says="nothing to write")
+        self.fails(2, *self.call, "--model", "mlp", "--out", h, says="--from")
+        self.fails(2, *self.call, "--out", h, "--sketch", 5, says="--gradients")
+
+    def test_networks_that_are_none_or_others(self):
+        h, w = self.path("h.npy"), self.path("run/weights.safetensors")
+        self.fails(3, "embed", "--data", "blobs", "--from", self.dir, "--out", h,
+                   says="weights.safetensors")
+        self.fails(2, "embed", "--data", "blobs", "--weights", w, "--model", "mlpp", "--out", h,
+                   says="did you mean 'mlp'?")
+        self.fails(3, "embed", "--data", "blobs", "--weights", w, "--model", "linear", "--out", h,
+                   says=["does not fit linear", "fc.weight"])
+        wide = self.save("wide", np.zeros((4, 5), "f4"))
+        self.fails(3, "embed", "--data", wide, "--from", self.run_dir, "--out", h,
+                   says=["5x1x1", "2x1x1"])
+
+    def test_labels_and_names_that_are_not_there(self):
+        x = self.save("x", np.zeros((4, 2), "f4"))
+        call = ["embed", "--data", x, "--from", self.run_dir]
+        self.fails(3, *call, "--labels-out", self.path("y.npy"), says=["no labels", "--labels"])
+        self.fails(3, *call, "--ids-out", self.path("i.txt"), says="no names")
+        self.fails(3, *call, "--out", self.path("h.npy"), "--indices",
+                   self.save("i", np.array([4])), says="sample 4")
+
+    def test_no_file_is_written_over_another(self):
+        x = self.save("x", np.zeros((4, 2), "f4"))
+        call = ["embed", "--data", x, "--from", self.run_dir]
+        self.fails(2, *call, "--out", x, says="would overwrite --data")
+        self.fails(2, *call, "--out", self.path("a.npy"), "--probs", self.path("a.npy"),
+                   says="the same file")
+        self.fails(4, *call, "--out", self.path("no/a.npy"), says="cannot be written")
+
+
+class Pretrained(Case):
+    @unittest.skipUnless(os.path.isfile(WEIGHTS) and os.path.isdir(PICTURES),
+                         f"no pretrained network and pictures in {SHARED}")
+    def test_photographs_of_a_class_lie_together(self):
+        names = sorted(os.listdir(PICTURES))
+        counts = [len(os.listdir(os.path.join(PICTURES, name))) for name in names]
+        first = np.concatenate([[0], np.cumsum(counts)])
+        rows = np.concatenate([first[c] + np.arange(3) for c in (0, 2, 5)])
+        h, ids = self.path("h.npy"), self.path("ids.txt")
+        done = run("embed", "--data", PICTURES, "--indices", self.save("rows", rows), "--model",
+                   "mobilenetv2", "--weights", WEIGHTS, "--out", h, "--probs",
+                   self.path("p.npy"), "--ids-out", ids, "--labels-out", self.path("y.npy"),
+                   "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        features, labels = np.load(h), np.load(self.path("y.npy"))
+        self.assertEqual(features.shape, (9, 1280))
+        np.testing.assert_allclose(np.load(self.path("p.npy")).sum(1), 1, atol=1e-5)
+        self.assertEqual(list(labels), [0, 0, 0, 2, 2, 2, 5, 5, 5])
+        with open(ids, encoding="utf-8") as file:
+            told = file.read().splitlines()
+        self.assertTrue(all(os.path.isfile(os.path.join(PICTURES, name)) for name in told))
+        unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+        near = unit @ unit.T - 2 * np.eye(9)
+        self.assertEqual(list(labels[near.argmax(1)]), list(labels))
+
+
+if __name__ == "__main__":
+    unittest.main()
