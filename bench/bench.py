@@ -16,11 +16,12 @@ import time
 import numpy as np
 
 import cases
+import networks
 import papers
 import table
 from libscant import Scant
 
-CASES = {**cases.CASES, **papers.CASES}
+CASES = {**cases.CASES, **papers.CASES, **networks.CASES}
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bench-nets train MODEL IMAGES.npy LABELS.npy STEPS THREADS
+ * bench-nets norms MODEL IMAGES.npy LABELS.npy RUNS THREADS
+ *
+ * Our side of the networks' benchmark, through the public interface alone: prints a JSON
+ * object with the seconds of each step of training (batch 128, SGD with momentum), or of
+ * each run over all samples, and what came out.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <scant/scant.h>
+
+enum { MOST = 10000 };
+
+static double seconds[MOST];
+static size_t count;
+static double last;
+static scant_ctx *ctx;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void need(scant_status status) {
+    if (status == SCANT_OK) return;
+    fprintf(stderr, "bench-nets: %s\n", scant_ctx_errmsg(ctx));
+    exit(1);
+}
+
+static void report(void *user, const scant_train_state *state) {
+    (void)user, (void)state;
+    double t = now();
+    if (count < MOST) seconds[count++] = t - last;
+    last = t;
+}
+
+static void print(const char *name, double value) {
+    printf("{\"seconds\": [");
+    for (size_t i = 0; i < count; i++) printf("%s%.9f", i ? ", " : "", seconds[i]);
+    printf("], \"%s\": %.9g}\n", name, value);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 7) return 2;
+    size_t runs = strtoul(argv[5], NULL, 10);
+    scant_ctx_opts opts = {.threads = (unsigned)strtoul(argv[6], NULL, 10)};
+    scant_data *data;
+    scant_net *net;
+    scant_net_opts net_opts = {.classes = 10};
+    if (scant_ctx_create(&opts, &ctx) != SCANT_OK) return 1;
+    need(scant_data_open(ctx, argv[3], &(scant_data_opts){.labels = argv[4]}, &data));
+    scant_data_shape(data, net_opts.shape);
+    need(scant_net_create(ctx, argv[2], &net_opts, &net));
+    size_t n = scant_data_count(data);
+    if (strcmp(argv[1], "train") == 0) {
+        scant_train_state state;
+        scant_train_opts train = {.steps = runs, .lr = 0.001, .report = report};
+        last = now();
+        need(scant_net_train(net, data, &train, &state));
+        print("loss", state.loss);
+    } else {
+        double *norms = malloc(n * sizeof *norms), sum = 0;
+        for (size_t r = 0; r < runs + 1; r++) { /* the first finds all cold */
+            last = now();
+            need(scant_net_gradients(net, data, NULL, n,
+                                     &(scant_gradient_opts){
+                                         .labels = scant_data_labels(data)},
+                                     &(scant_gradients){.norms = norms}));
+            if (r) seconds[count++] = now() - last;
+        }
+        for (size_t i = 0; i < n; i++) sum += norms[i];
+        print("norms", sum);
+        free(norms);
+    }
+    scant_net_destroy(net);
+    scant_data_close(data);
+    scant_ctx_destroy(ctx);
+    return 0;
+}

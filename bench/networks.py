@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured of networks: training, and gradients of single samples; see cases.py.
+
+Each side is a process of its own (nets.c, torch_nets.py), so that PyTorch runs in the setting
+that is best for it: which that is was found by trial, and stands in MODELS.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+import numpy as np
+
+from table import Row, faster
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BATCH = 128
+
+# model: shape of an image, our steps, their steps, their threads, their environment, target
+MODELS = {
+    "mlp": ((28, 28), 400, 300, 2, {"OMP_WAIT_POLICY": "PASSIVE"}, 1.3),
+    "lenet5": ((28, 28), 400, 60, 2, {"OPENBLAS_NUM_THREADS": "1"}, 2),
+    "cnn": ((32, 32, 3), 400, 60, 1, {}, 2),
+    "vgg16": ((32, 32, 3), 6, 5, 2, {}, 1.2),
+    "resnet18": ((32, 32, 3), 5, 4, 2, {}, 1.2),
+    "wrn-28-2": ((32, 32, 3), 8, 6, 2, {}, 1.2),
+}
+
+
+def program(bench):
+    """Our side, linked to the library that is measured."""
+    path = os.path.join(bench.build, "bench-nets")
+    include = os.path.join(os.path.dirname(HERE), "include")
+    subprocess.run(["cc", "-O2", "-I", include, "-o", path, os.path.join(HERE, "nets.c"),
+                    "-L", bench.build, "-Wl,-rpath," + bench.build, "-lscant"], check=True)
+    return path
+
+
+def files(bench, shape, count):
+    rng = np.random.default_rng(0)
+    images, labels = (os.path.join(bench.folder, name) for name in ("images.npy", "labels.npy"))
+    np.save(images, rng.integers(0, 256, (count, *shape), dtype=np.uint8))
+    np.save(labels, rng.integers(0, 10, count))
+    return images, labels
+
+
+def run(command, env=None):
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True,
+                          env={**os.environ, **(env or {})})
+    return json.loads(done.stdout)
+
+
+def torch_there():
+    return subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0
+
+
+def against_torch(bench, what, model, count, runs, their_runs, threads, env, shape):
+    """Seconds of our runs and of theirs, the first tenth of either left out as cold; theirs in
+    two goes around ours, so that a slow phase of the machine does not hit one side alone."""
+    args = [model, *files(bench, shape, count)]
+    torch = [sys.executable, os.path.join(HERE, "torch_nets.py"), what, *args]
+    theirs = run([*torch, str(their_runs), str(threads)], env)["seconds"]
+    ours = run([program(bench), what, *args, str(runs), str(os.cpu_count())])
+    theirs += run([*torch, str(their_runs), str(threads)], env)["seconds"][1 + their_runs // 10:]
+    return ours, theirs[1 + their_runs // 10:]
+
+
+def training(model):
+    def case(bench):
+        shape, runs, their_runs, threads, env, target = MODELS[model]
+        title = f"train {model} batch={BATCH}"
+        if not torch_there():
+            yield Row(title, [], note="skipped: no torch")
+            return
+        ours, theirs = against_torch(bench, "train", model, 4 * BATCH, runs, their_runs, threads,
+                                     env, shape)
+        steps = ours["seconds"][1 + runs // 10:]
+        row = Row(title, steps, min(theirs), rival="torch")
+        if not np.isfinite(ours["loss"]):
+            row.wrong = [f"the loss is {ours['loss']}"]
+        row.note = (f"{BATCH / statistics.median(steps):.0f} samples/s; torch at its best "
+                    f"{BATCH / min(theirs):.0f}, median {BATCH / statistics.median(theirs):.0f}")
+        yield faster(row, target)
+    return case
+
+
+def norms(bench):
+    """Squared gradient norms of single samples against one backward pass a sample."""
+    shape, _, _, threads, env, _ = MODELS["cnn"]
+    count, title = 2048, "gradient norms cnn, a sample"
+    if not torch_there():
+        yield Row(title, [], note="skipped: no torch")
+        return
+    ours, theirs = against_torch(bench, "norms", "cnn", count, 5, 400, threads, env, shape)
+    row = Row(title, [s / count for s in ours["seconds"]], statistics.median(theirs),
+              rival="torch")
+    row.note = f"{count / statistics.median(ours['seconds']):.0f} samples/s"
+    if not ours["norms"] > 0:
+        row.wrong = [f"the norms' sum is {ours['norms']}"]
+    yield faster(row, 8)
+
+
+CASES = {**{f"train-{model}": training(model) for model in MODELS}, "gradient-norms": norms}
