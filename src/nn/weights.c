@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/parfor.h"
 #include "core/rng.h"
 
 enum { ALIGN_FLOATS = 16 };
@@ -139,12 +140,15 @@ scant_status nn_weights_pack(nn_weights *w) {
 /* What is read is not written: the casts below only join the two directions. */
 static scant_status convert_all(nn_weights *w, float *plain, float *packed, bool trained,
                                 bool pack) {
-    for (size_t i = 0; i < w->net->n_params; i++) {
+    scant_status s = SCANT_OK;
+    int threads = scant__threads_enter(w->ctx);
+    for (size_t i = 0; i < w->net->n_params && s == SCANT_OK; i++) {
         const nn_param *p = &w->net->params[i];
         if (trained && !p->trained) continue;
-        TRY(convert(w, i, plain + p->offset, packed + w->slices[i].at, pack));
+        s = convert(w, i, plain + p->offset, packed + w->slices[i].at, pack);
     }
-    return SCANT_OK;
+    scant__threads_leave(threads);
+    return s;
 }
 
 scant_status nn_weights_unpack(nn_weights *w, const float *packed, bool trained,
