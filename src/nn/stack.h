@@ -41,7 +41,7 @@ typedef struct nn_stage {
     size_t ic, ih, iw, oc, oh, ow;
     size_t kernel[2], stride[2], pad[2]; /* down, across */
     bool bias;
-    nn_act act;  /* of convolutions: all but sigmoid and swish */
+    nn_act act;  /* of convolutions: all but swish, which falls */
     float slope; /* of leaky: 0 or more */
     /* Where a convolution's weights (oc, ic, kernel) and biases (oc) begin in vectors of
      * parameters and gradients. */

@@ -48,7 +48,7 @@ static scant_status check_act(scant_ctx *ctx, const nn_stage *s, size_t i) {
                                i);
         return SCANT_OK;
     }
-    if (s->act > NN_ACT_TANH)
+    if (s->act > NN_ACT_SIGMOID)
         return scant__fail(ctx, SCANT_EUSAGE,
                            "stage %zu: an activation that a stack does not have", i);
     if (s->act == NN_ACT_LEAKY && !(s->slope >= 0 && isfinite(s->slope)))

@@ -77,7 +77,7 @@ static const net nets[] = {
     {"the average first",
      4,
      {INPUT(2, 7, 6), POOL(NN_STAGE_AVGPOOL, 3, 2, 2, 2, 1, 1),
-      CONV(3, 2, 2, 1, 1, 0, 0, true, NN_ACT_RELU),
+      CONV(3, 2, 2, 1, 1, 0, 0, true, NN_ACT_SIGMOID),
       POOL(NN_STAGE_AVGPOOL, 2, 2, 2, 2, 0, 0)},
      0},
     {"a tall kernel",
@@ -130,6 +130,8 @@ static double act(double x, const nn_stage *s) {
         return x < 0 ? 0 : x > 6 ? 6 : x;
     case NN_ACT_TANH:
         return tanh(x);
+    case NN_ACT_SIGMOID:
+        return 1 / (1 + exp(-x));
     default:
         return x;
     }
@@ -603,9 +605,9 @@ static void tanh_is_right_to_the_last_places(void **state) {
 
 static void what_is_not_a_number_stays_so(void **state) {
     (void)state;
-    const nn_act acts[] = {NN_ACT_NONE, NN_ACT_RELU, NN_ACT_LEAKY, NN_ACT_RELU6,
-                           NN_ACT_TANH};
-    for (size_t i = 0; i < 5; i++)
+    const nn_act acts[] = {NN_ACT_NONE,  NN_ACT_RELU, NN_ACT_LEAKY,
+                           NN_ACT_RELU6, NN_ACT_TANH, NN_ACT_SIGMOID};
+    for (size_t i = 0; i < 6; i++)
         for (size_t place = 0; place < 4; place++) {
             net from = {"nan",
                         3,

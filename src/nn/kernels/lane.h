@@ -69,6 +69,8 @@ INLINE V act_v(V x, nn_act act, V slope) {
         return choose(x > spread(6), spread(6), x);
     case NN_ACT_TANH:
         return tanh_v(x);
+    case NN_ACT_SIGMOID: /* to 6e-8, not to the last place where it is small */
+        return spread(0.5f) + spread(0.5f) * tanh_v(spread(0.5f) * x);
     default:
         return x;
     }
@@ -85,6 +87,8 @@ INLINE V act_back_v(V dy, V y, nn_act act, V slope) {
         return (V)((VI)dy & ~(VI)((y <= spread(0)) | (y >= spread(6))));
     case NN_ACT_TANH:
         return dy * (spread(1) - y * y);
+    case NN_ACT_SIGMOID:
+        return dy * (y * (spread(1) - y));
     default:
         return dy;
     }
