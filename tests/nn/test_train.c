@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Training: what it learns, when it ends, that it repeats itself to the bit and goes on
+ * as if it had never stopped.
+ */
+#include <math.h>
+#include <stdbool.h>
+
+#include "../data/support.h"
+
+#include "nn/network.h"
+
+static int stop_after; /* steps; 0: never */
+
+static int cancelled(void *user) {
+    (void)user;
+    return stop_after && --stop_after == 0;
+}
+
+static scant_ctx *ctx_with(unsigned threads) {
+    scant_ctx *ctx;
+    scant_ctx_opts opts = {.threads = threads, .cancel = cancelled};
+    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
+    return ctx;
+}
+
+/* What a test needs; its data is drawn, of 300 samples unless it says else. */
+typedef struct bed {
+    scant_ctx *ctx;
+    scant_data *data, *test;
+    scant_net *net;
+} bed;
+
+static bed bed_of(const char *data, size_t count, const char *model, scant_net_opts o) {
+    bed b = {.ctx = ctx_with(2)};
+    scant_data_opts d = {.count = count, .seed = 3};
+    assert_int_equal(scant_data_open(b.ctx, data, &d, &b.data), SCANT_OK);
+    d.test = 1;
+    assert_int_equal(scant_data_open(b.ctx, data, &d, &b.test), SCANT_OK);
+    scant_data_shape(b.data, o.shape);
+    if (!o.classes) o.classes = scant_data_classes(b.data);
+    assert_int_equal(scant_net_create(b.ctx, model, &o, &b.net), SCANT_OK);
+    return b;
+}
+
+static void bed_end(bed *b) {
+    scant_net_destroy(b->net);
+    scant_data_close(b->data);
+    scant_data_close(b->test);
+    scant_ctx_destroy(b->ctx);
+}
+
+static scant_train_state train(bed *b, scant_train_opts o) {
+    scant_train_state state;
+    if (scant_net_train(b->net, b->data, &o, &state) != SCANT_OK)
+        fail_msg("%s", scant_ctx_errmsg(b->ctx));
+    return state;
+}
+
+static float *weights_of(bed *b) {
+    float *w = malloc(b->net->net->n_floats * sizeof *w);
+    assert_int_equal(nn_weights_get(b->net->weights, w), SCANT_OK);
+    return w;
+}
+
+static void assert_same_weights(bed *a, bed *b) {
+    float *x = weights_of(a), *y = weights_of(b);
+    assert_memory_equal(x, y, a->net->net->n_floats * sizeof *x);
+    free(x), free(y);
+}
+
+static double accuracy(bed *b) {
+    scant_evaluation e;
+    assert_int_equal(scant_net_evaluate(b->net, b->test, NULL, 0, &e), SCANT_OK);
+    return e.accuracy;
+}
+
+/* ---- learning ---- */
+
+static void moons_are_learned_and_lines_cannot(void **state) {
+    (void)state;
+    scant_train_opts o = {.epochs = 120, .lr = 0.1, .batch = 50};
+    bed deep = bed_of("moons", 600, "mlp", (scant_net_opts){.width = 32, .depth = 2});
+    bed line = bed_of("moons", 600, "linear", (scant_net_opts){0});
+    train(&deep, o);
+    train(&line, o);
+    assert_true(accuracy(&deep) > 0.97);
+    assert_true(accuracy(&line) < 0.95); /* the moons are not linearly separable */
+    bed_end(&deep), bed_end(&line);
+}
+
+static void both_optimisers_and_losses_learn_blobs(void **state) {
+    (void)state;
+    const scant_train_opts all[] = {
+        {.lr = 0.05},
+        {.lr = 0.05, .nesterov = 1, .schedule = "cosine", .warmup = 5},
+        {.lr = 0.2, .momentum = -1, .schedule = "step"},
+        {.optimizer = "adam", .lr = 0.02, .weight_decay = 1e-4},
+        {.optimizer = "adam", .lr = 0.02, .loss = "mse"},
+        {.lr = 0.05, .ema = 0.9, .clip = 1, .schedule = "fixmatch"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
+        scant_train_opts o = all[i];
+        o.epochs = 15;
+        o.batch = 32;
+        scant_train_state s = train(&b, o);
+        assert_int_equal(s.stopped, SCANT_STOP_EPOCHS);
+        assert_int_equal(s.epoch, 15);
+        assert_int_equal(s.step,
+                         15 * 10); /* 300 samples: nine batches and a smaller one */
+        if (!(accuracy(&b) > 0.97)) fail_msg("case %zu: %g", i, accuracy(&b));
+        bed_end(&b);
+    }
+}
+
+/* ---- the end ---- */
+
+static void it_ends_at_the_accuracy_asked_for(void **state) {
+    (void)state;
+    bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
+    scant_train_state s = train(&b, (scant_train_opts){.epochs = 200, .until = 0.98});
+    assert_int_equal(s.stopped, SCANT_STOP_UNTIL);
+    assert_true(s.accuracy >= 0.98);
+    assert_true(s.epoch < 200);
+    bed_end(&b);
+}
+
+static void it_ends_when_validation_gains_no_more(void **state) {
+    (void)state;
+    bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
+    scant_train_state s = train(
+        &b,
+        (scant_train_opts){.epochs = 400, .lr = 0.05, .valid = b.test, .patience = 6});
+    assert_int_equal(s.stopped, SCANT_STOP_PATIENCE);
+    assert_true(s.epoch < 400);
+    /* the network has the best epoch's weights, which are at least as good as the last's
+     */
+    assert_true(accuracy(&b) >= s.valid_accuracy);
+    bed_end(&b);
+}
+
+static void it_ends_after_the_steps_asked_for(void **state) {
+    (void)state;
+    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    scant_train_state s = train(&b, (scant_train_opts){.steps = 7, .batch = 100});
+    assert_int_equal(s.step, 7);
+    assert_int_equal(s.epoch, 3);
+    bed_end(&b);
+}
+
+static void a_loss_that_is_not_finite_keeps_good_weights(void **state) {
+    (void)state;
+    bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16, .depth = 6});
+    scant_train_state s;
+    scant_train_opts o = {.epochs = 50, .lr = 1e12, .batch = 300};
+    assert_int_equal(scant_net_train(b.net, b.data, &o, &s), SCANT_EINPUT);
+    assert_non_null(strstr(scant_ctx_errmsg(b.ctx), "not a finite number at step"));
+    float *w = weights_of(&b);
+    for (size_t i = 0; i < b.net->net->n_floats; i++) assert_true(isfinite(w[i]));
+    free(w);
+    bed_end(&b);
+}
+
+/* ---- the same again ---- */
+
+static const scant_train_opts long_run = {.epochs = 12,
+                                          .lr = 0.03,
+                                          .batch = 32,
+                                          .ema = 0.95,
+                                          .schedule = "cosine",
+                                          .weight_decay = 1e-3,
+                                          .decay_weights_only = 1,
+                                          .seed = 11};
+
+static void the_same_seed_gives_the_same_bits(void **state) {
+    (void)state;
+    bed a = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
+    bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
+    bed c = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
+    scant_train_opts other = long_run;
+    other.seed++;
+    train(&a, long_run), train(&b, long_run), train(&c, other);
+    assert_same_weights(&a, &b);
+    float *x = weights_of(&a), *y = weights_of(&c);
+    assert_memory_not_equal(x, y, a.net->net->n_floats * sizeof *x);
+    free(x), free(y);
+    bed_end(&a), bed_end(&b), bed_end(&c);
+}
+
+/* Pictures of 12x12 bytes, and labels that hang on them. */
+static void put_pictures(char images[512], char labels[512]) {
+    enum { N = 40, PIXELS = 12 * 12 };
+    unsigned char bytes[N * PIXELS], classes[N];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(255 * unit_at(2, i));
+    for (size_t i = 0; i < N; i++) classes[i] = bytes[i * PIXELS] % 3;
+    buffer x = npy(1, NPY("|u1", "(40, 12, 12)"), bytes, sizeof bytes);
+    buffer y = npy(1, NPY("|u1", "(40,)"), classes, sizeof classes);
+    snprintf(images, 512, "%s", put_buffer("x.npy", &x));
+    snprintf(labels, 512, "%s", put_buffer("y.npy", &y));
+}
+
+static void a_hundred_steps_of_deep_networks_repeat_to_the_bit(void **state) {
+    (void)state;
+    const char *models[] = {"lenet5", "wrn-28-2"};
+    char images[512], labels[512];
+    put_pictures(images, labels);
+    for (int m = 0; m < 2; m++) {
+        float *weights[2];
+        size_t floats = 0;
+        for (int twice = 0; twice < 2; twice++) {
+            bed b = {.ctx = ctx_with(2)};
+            scant_net_opts o = {.shape = {1, 12, 12}, .classes = 3};
+            scant_data_opts d = {.labels = labels};
+            assert_int_equal(scant_data_open(b.ctx, images, &d, &b.data), SCANT_OK);
+            assert_int_equal(scant_net_create(b.ctx, models[m], &o, &b.net), SCANT_OK);
+            train(&b,
+                  (scant_train_opts){.steps = 100, .batch = 5, .augment = "flip-crop"});
+            weights[twice] = weights_of(&b);
+            floats = b.net->net->n_floats;
+            bed_end(&b);
+        }
+        assert_memory_equal(weights[0], weights[1], floats * sizeof **weights);
+        free(weights[0]), free(weights[1]);
+    }
+}
+
+static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
+    (void)state;
+    bed whole = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
+    bed broken = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
+    scant_train_opts o = long_run;
+    o.valid = whole.test;
+    o.patience = 10;
+    train(&whole, o);
+    o.valid = broken.test;
+    o.checkpoint = path_of("state.safetensors");
+    o.resume = 1;
+    int breaks = 0;
+    scant_train_state s;
+    for (;; breaks++) { /* at other places each time, in the midst of epochs */
+        stop_after = 9 + 4 * breaks;
+        scant_status status = scant_net_train(broken.net, broken.data, &o, &s);
+        stop_after = 0;
+        if (status == SCANT_OK) break;
+        assert_int_equal(status, SCANT_ECANCELLED);
+        assert_int_equal(s.stopped, SCANT_STOP_CANCELLED);
+        /* another process begins with other weights */
+        assert_int_equal(scant_net_reset(broken.net, 99 + (uint64_t)breaks), SCANT_OK);
+        assert_true(breaks < 50);
+    }
+    assert_true(breaks >= 3);
+    assert_same_weights(&whole, &broken);
+    o.seed++;
+    assert_int_equal(scant_net_train(broken.net, broken.data, &o, &s), SCANT_EINPUT);
+    assert_says(broken.ctx, o.checkpoint, "of another training");
+    bed_end(&whole), bed_end(&broken);
+}
+
+/* ---- weights of samples ---- */
+
+static void a_weight_of_two_is_a_sample_seen_twice(void **state) {
+    (void)state;
+    /* one batch of all: 4 samples, the last with weight 2, against 5 with the last twice;
+     * the mean over 4 with weights is 5/4 of the mean over 5 */
+    const size_t rows4[] = {0, 1, 2, 3}, rows5[] = {0, 1, 2, 3, 3};
+    const float weights[] = {1, 1, 1, 2};
+    bed a = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    scant_train_opts o = {.steps = 1, .lr = 0.04, .momentum = -1};
+    o.rows = rows4, o.n_rows = 4, o.weights = weights;
+    train(&a, o);
+    o.rows = rows5, o.n_rows = 5, o.weights = NULL, o.lr = 0.05;
+    train(&b, o);
+    float *x = weights_of(&a), *y = weights_of(&b);
+    for (size_t i = 0; i < a.net->net->n_floats; i++)
+        assert_true(fabs((double)x[i] - (double)y[i]) < 1e-6);
+    free(x), free(y);
+    bed_end(&a), bed_end(&b);
+}
+
+static void samples_are_drawn_as_their_weights_say(void **state) {
+    (void)state;
+    /* labels tell which samples were seen: the bias of a linear network with a constant
+     * input moves by lr * (share of a class - p); weights 0 are never drawn */
+    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){.classes = 2});
+    size_t rows[100];
+    int32_t labels[100];
+    float weights[100];
+    for (size_t i = 0; i < 100; i++) {
+        rows[i] = 0; /* one input for all */
+        labels[i] = i % 2;
+        weights[i] = i % 2 ? 3.0f : 1.0f;
+    }
+    scant_train_state s = train(&b, (scant_train_opts){.rows = rows,
+                                                       .n_rows = 100,
+                                                       .labels = labels,
+                                                       .weights = weights,
+                                                       .draw = 1,
+                                                       .epochs = 400,
+                                                       .batch = 100,
+                                                       .lr = 0.3,
+                                                       .schedule = "cosine",
+                                                       .seed = 5});
+    /* at the optimum P(1) is 3/4 */
+    float probs[2];
+    assert_int_equal(
+        scant_net_predict(b.net, b.data, rows, 1, &(scant_outputs){.probs = probs}),
+        SCANT_OK);
+    /* 40,000 draws: a deviation of 0.0022; the last steps weigh most */
+    if (fabs((double)probs[1] - 0.75) > 0.03) fail_msg("%g", (double)probs[1]);
+    assert_true(s.accuracy > 0.7);
+    for (size_t i = 0; i < 100; i++) weights[i] = i % 2 ? 1.0f : 0.0f;
+    /* the network says 1 for the one input there is, and no sample of class 0 is drawn */
+    s = train(&b, (scant_train_opts){.rows = rows,
+                                     .n_rows = 100,
+                                     .labels = labels,
+                                     .weights = weights,
+                                     .draw = 1,
+                                     .epochs = 3,
+                                     .lr = 1e-9});
+    assert_true(s.accuracy == 1);
+    bed_end(&b);
+}
+
+/* ---- what is wrong is said ---- */
+
+static void wrong_calls_are_refused(void **state) {
+    (void)state;
+    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){.classes = 2});
+    const size_t rows[] = {0, 300};
+    const float negative[] = {1, -1}, zero[] = {0, 0};
+    const struct {
+        scant_train_opts opts;
+        const char *says;
+    } cases[] = {
+        {{.epochs = 1}, "label 2, but the network has 2 classes"},
+        {{.rows = rows, .n_rows = 2}, "has 300 samples, there is no 300"},
+        {{.optimizer = "lbfgs"}, "optimizer is sgd or adam, not 'lbfgs'"},
+        {{.schedule = "linear"}, "schedule is constant"},
+        {{.loss = "hinge"}, "loss is ce or mse"},
+        {{.augment = "mixup"}, "augment is"},
+        {{.augment = "flip-crop"}, "changes pictures"},
+        {{.lr = -1}, "lr is -1"},
+        {{.momentum = 1}, "momentum is 1"},
+        {{.ema = 1.5}, "ema is 1.5"},
+        {{.until = 2}, "until is 2"},
+        {{.patience = 3}, "patience needs"},
+        {{.resume = 1}, "resume needs"},
+        {{.draw = 1}, "needs weights"},
+        {{.nesterov = 1, .optimizer = "adam"}, "nesterov needs"},
+        {{.rows = rows, .n_rows = 1, .weights = zero}, "weight 0"},
+        {{.rows = (const size_t[]){0, 1},
+          .n_rows = 2,
+          .weights = negative,
+          .labels = (const int32_t[]){0, 1}},
+         "weight -1"},
+        {{.rows = rows, .n_rows = 0}, "no labelled samples"},
+    };
+    float *before = weights_of(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scant_status s = scant_net_train(b.net, b.data, &cases[i].opts, NULL);
+        assert_true(s == SCANT_EUSAGE || s == SCANT_EINPUT);
+        if (!strstr(scant_ctx_errmsg(b.ctx), cases[i].says))
+            fail_msg("'%s' lacks '%s'", scant_ctx_errmsg(b.ctx), cases[i].says);
+    }
+    float *after = weights_of(&b);
+    assert_memory_equal(before, after, b.net->net->n_floats * sizeof *before);
+    free(before), free(after);
+    bed_end(&b);
+}
+
+/* ---- weights in files ---- */
+
+static void saved_weights_come_back_to_the_bit(void **state) {
+    (void)state;
+    bed b = bed_of("blobs", 300, "mlp",
+                   (scant_net_opts){.width = 13, .depth = 2, .activation = "tanh"});
+    train(&b, (scant_train_opts){.epochs = 2});
+    const char *path = path_of("weights.safetensors");
+    assert_int_equal(scant_net_save(b.net, path), SCANT_OK);
+    bed again = b;
+    assert_int_equal(scant_net_open(b.ctx, path, NULL, NULL, &again.net), SCANT_OK);
+    assert_same_weights(&b, &again);
+    float a[3 * 300], c[3 * 300];
+    assert_int_equal(
+        scant_net_predict(b.net, b.data, NULL, 0, &(scant_outputs){.logits = a}),
+        SCANT_OK);
+    assert_int_equal(
+        scant_net_predict(again.net, b.data, NULL, 0, &(scant_outputs){.logits = c}),
+        SCANT_OK);
+    assert_memory_equal(a, c, sizeof a);
+    scant_net_destroy(again.net);
+    bed_end(&b);
+}
+
+static void files_that_do_not_fit_say_where(void **state) {
+    (void)state;
+    bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 13});
+    bed other = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 13, .classes = 7});
+    bed linear = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    const char *path = path_of("mlp.safetensors");
+    assert_int_equal(scant_net_save(b.net, path), SCANT_OK);
+    float *before = weights_of(&other);
+    assert_int_equal(scant_net_load(other.net, path, 0), SCANT_EINPUT);
+    assert_says(other.ctx, path, "fc2.weight is 3x13, not 7x13; fc2.bias is 3, not 7");
+    float *after = weights_of(&other);
+    size_t n = other.net->net->n_floats;
+    assert_memory_equal(before, after, n * sizeof *before);
+    free(after);
+    /* with another head allowed the body comes over, the head stays */
+    assert_int_equal(scant_net_load(other.net, path, 1), SCANT_OK);
+    after = weights_of(&other);
+    float *source = weights_of(&b);
+    for (size_t i = 0; i < other.net->net->n_params; i++) {
+        const nn_param *p = &other.net->net->params[i];
+        const nn_param *q = nn_net_find(b.net->net, p->name);
+        bool head = strncmp(p->name, "fc2", 3) == 0;
+        assert_memory_equal(after + p->offset,
+                            head ? before + p->offset : source + q->offset,
+                            p->count * sizeof *after);
+    }
+    free(before), free(after), free(source);
+    assert_int_equal(scant_net_load(linear.net, path, 0), SCANT_EINPUT);
+    assert_says(linear.ctx, path, "fc.weight is missing");
+    assert_says(linear.ctx, path, "fc1.weight is not the network's");
+    bed_end(&b), bed_end(&other), bed_end(&linear);
+}
+
+/* ---- read-outs ---- */
+
+static void the_last_smaller_batch_is_read_out_too(void **state) {
+    (void)state;
+    bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 5});
+    size_t d = scant_net_features(b.net);
+    assert_int_equal(d, 5);
+    float features[300 * 5], logits[300 * 3], probs[300 * 3], one[3];
+    assert_int_equal(scant_net_predict(b.net, b.data, NULL, 0,
+                                       &(scant_outputs){features, logits, probs}),
+                     SCANT_OK);
+    float *w = weights_of(&b);
+    const float *v = w + nn_net_find(b.net->net, "fc2.weight")->offset;
+    for (size_t i = 0; i < 300; i++) {
+        double sum = 0;
+        for (size_t c = 0; c < 3; c++) {
+            double z = 0; /* the bias starts at 0 */
+            for (size_t k = 0; k < d; k++)
+                z += (double)v[c * d + k] * (double)features[i * d + k];
+            assert_true(fabs(z - (double)logits[3 * i + c]) < 1e-5 * (1 + fabs(z)));
+            sum += (double)probs[3 * i + c];
+        }
+        assert_true(fabs(sum - 1) < 1e-6);
+    }
+    /* a sample's read-out does not hang on its company */
+    for (size_t i = 0; i < 300; i += 299) {
+        assert_int_equal(
+            scant_net_predict(b.net, b.data, &i, 1, &(scant_outputs){.logits = one}),
+            SCANT_OK);
+        for (int c = 0; c < 3; c++)
+            assert_true(fabs((double)one[c] - (double)logits[3 * i + (size_t)c]) < 1e-5);
+    }
+    free(w);
+    bed_end(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moons_are_learned_and_lines_cannot),
+        cmocka_unit_test(both_optimisers_and_losses_learn_blobs),
+        cmocka_unit_test(it_ends_at_the_accuracy_asked_for),
+        cmocka_unit_test(it_ends_when_validation_gains_no_more),
+        cmocka_unit_test(it_ends_after_the_steps_asked_for),
+        cmocka_unit_test(a_loss_that_is_not_finite_keeps_good_weights),
+        cmocka_unit_test(the_same_seed_gives_the_same_bits),
+        cmocka_unit_test(a_hundred_steps_of_deep_networks_repeat_to_the_bit),
+        cmocka_unit_test(a_broken_off_training_goes_on_to_the_same_bits),
+        cmocka_unit_test(a_weight_of_two_is_a_sample_seen_twice),
+        cmocka_unit_test(samples_are_drawn_as_their_weights_say),
+        cmocka_unit_test(wrong_calls_are_refused),
+        cmocka_unit_test(saved_weights_come_back_to_the_bit),
+        cmocka_unit_test(files_that_do_not_fit_say_where),
+        cmocka_unit_test(the_last_smaller_batch_is_read_out_too),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
