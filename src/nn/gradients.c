@@ -20,6 +20,9 @@
  *             in the plain order of all trained parameters, so a sketch of the last layer
  *             is that layer's part of the sketch of all.
  *
+ * The front of a small network (plan_front.c) has its samples' gradients by itself, eight
+ * at a time; what it gives is added to that of the layers behind it.
+ *
  * Samples are independent of each other and shared out among threads: apart from the
  * passes themselves (oneDNN's) the same bits at any thread count.
  */
@@ -54,6 +57,9 @@ typedef struct work {
     const la_kernels *kernels;
     uint32_t *table; /* of the tracer's parameters: 2 * bucket + (sign is -1) */
     double *total;   /* of sum: packed as weights are, of last_layer plain */
+    bool front;      /* the tracer has one */
+    float *packed;   /* of a front: the direction as weights are packed, */
+    double *sums;    /* and a batch of norms and of products */
     float *room;     /* a worker's pieces, one after the other */
     size_t room_each;
     /* of the layer under way */
@@ -223,8 +229,71 @@ static size_t layer_room(const nn_layer *l) {
     return size_add(most, l->rows);
 }
 
+/* ---- a front ---- */
+
+/* The parameter whose gradients lie at `at` in a packed vector. */
+static const nn_param *param_at(const work *w, size_t at, size_t *within) {
+    const nn_net *net = w->t.net->net;
+    const nn_slice *slices = w->t.net->weights->slices;
+    for (size_t i = 0; i < net->n_params; i++) {
+        *within = at - slices[i].at;
+        if (at >= slices[i].at && *within < net->params[i].count) return &net->params[i];
+    }
+    return NULL;
+}
+
+static void fold_lanes(void *arg, const nn_lane_grads *g, unsigned worker) {
+    (void)worker;
+    const work *w = arg;
+    size_t done = 0, within;
+    while (done < g->count) {
+        const nn_param *p = param_at(w, g->at + done, &within);
+        size_t some = size_min(g->count - done, p->count - within);
+        const uint32_t *table = w->table + p->offset + within;
+        for (size_t lane = 0; lane < g->samples; lane++) {
+            if (g->first + lane >= w->t.count) break;
+            float *sketch = w->want.sketches + (g->first + lane) * w->want.apart;
+            const float *from = g->g + done * NN_LANES + lane;
+            for (size_t i = 0; i < some; i++) {
+                float value = from[i * NN_LANES];
+                sketch[table[i] >> 1] += table[i] & 1 ? -value : value;
+            }
+        }
+        done += some;
+    }
+}
+
+static scant_status run_front(work *w, const wanted *want) {
+    double *norms = want->norms ? w->sums : NULL;
+    double *products = want->products ? w->sums + w->t.batch : NULL;
+    if (norms || products) {
+        memset(w->sums, 0, 2 * w->t.batch * sizeof *w->sums);
+        TRY(nn_plan_front_persample(w->t.plan, w->packed, norms, products));
+        for (size_t i = 0; i < w->t.count; i++) {
+            if (norms) want->norms[i] += norms[i];
+            if (products) want->products[i] += products[i];
+        }
+    }
+    return want->sketches ? nn_plan_front_visit(w->t.plan, fold_lanes, w) : SCANT_OK;
+}
+
+static scant_status front_room(work *w, const scant_gradients *out) {
+    nn_weights *weights = w->t.net->weights;
+    w->front = !w->t.last_layer && nn_plan_front_last(w->t.plan);
+    if (!w->front) return SCANT_OK;
+    w->sums = scant__arena_alloc(&w->arena, 2 * w->t.batch, sizeof *w->sums);
+    if (!w->sums) return SCANT_ENOMEM;
+    if (!out->products) return SCANT_OK;
+    w->packed = scant__arena_zalloc(&w->arena, weights->n_trained, sizeof *w->packed);
+    if (!w->packed) return SCANT_ENOMEM;
+    return nn_weights_repack(weights, w->opts->direction, true, w->packed);
+}
+
+/* ---- layers after each other ---- */
+
 static scant_status run_layers(work *w, const wanted *want) {
     w->want = *want;
+    if (w->front) TRY(run_front(w, want));
     for (size_t i = 0; i < w->t.n_layers; i++) {
         const nn_layer *l = w->layer = &w->t.layers[i];
         TRY(nn_tracer_layer(&w->t, i, &w->x, &w->d));
@@ -337,6 +406,7 @@ static scant_status take_room(work *w, const scant_gradients *out) {
         w->total = scant__arena_zalloc(&w->arena, total_size(w), sizeof *w->total);
         if (!w->total) return SCANT_ENOMEM;
     }
+    TRY(front_room(w, out));
     return out->sketches ? make_table(w) : SCANT_OK;
 }
 
@@ -398,7 +468,8 @@ scant_status scant_net_gradients(scant_net *net, const scant_data *data,
     if (out->sketches) memset(out->sketches, 0, n * each * sizeof *out->sketches);
     work w = {.opts = &o, .kernels = la_kernels_for(LA_F32)};
     scant__arena_init(&w.arena, net->ctx);
-    scant_status s = nn_tracer_open(&w.t, net, n, o.last_layer != 0);
+    scant_status s =
+        nn_tracer_open(&w.t, net, n, o.last_layer ? NN_SCOPE_LAST : NN_SCOPE_REST);
     if (s == SCANT_OK) s = run(&w, data, rows, n, out);
     scant__arena_end(&w.arena);
     nn_tracer_close(&w.t);

@@ -351,7 +351,8 @@ scant_status scant_net_kernel(scant_net *net, const scant_data *data, const size
     w.out_row = m * each;
     memset(out, 0, n * each * w.out_row * sizeof *out);
     scant__arena_init(&w.arena, net->ctx);
-    scant_status s = nn_tracer_open(&w.t, net, size_max(n, m), last_layer != 0);
+    scant_status s = nn_tracer_open(&w.t, net, size_max(n, m),
+                                    last_layer ? NN_SCOPE_LAST : NN_SCOPE_ALL);
     if (s == SCANT_OK) s = run(&w, &a, &b);
     scant__arena_end(&w.arena);
     nn_tracer_close(&w.t);

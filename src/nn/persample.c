@@ -185,18 +185,18 @@ static bool has_trained(const nn_node *node) {
 
 static scant_status list_layers(nn_tracer *t) {
     const nn_net *shape = t->net->net;
-    size_t last = shape->n_nodes - 1;
+    size_t last = shape->n_nodes - 1, stop = (size_t)nn_plan_front_last(t->plan);
+    if (t->last_layer) stop = last - 1;
     t->layers = scant__arena_alloc(&t->arena, shape->n_nodes, sizeof *t->layers);
     if (!t->layers) return SCANT_ENOMEM;
-    for (size_t i = last; i > 0; i--) {
-        if (t->last_layer && i < last) break;
+    for (size_t i = last; i > stop; i--) {
         if (!has_trained(&shape->nodes[i])) continue;
         nn_layer l = layer_of(t->net, (int)i);
         TRY(la_fits(t->net->ctx, size_max(size_max(l.x, l.d), l.width)));
-        t->parameters += nn_layer_size(&l);
         t->layers[t->n_layers++] = l;
     }
-    t->offset = t->last_layer && t->n_layers ? t->layers[0].weight_at : 0;
+    t->offset = t->last_layer ? t->layers[0].weight_at : 0;
+    t->parameters = t->last_layer ? nn_layer_size(t->layers) : shape->n_trained;
     return SCANT_OK;
 }
 
@@ -209,8 +209,9 @@ static size_t trace_batch(const scant_net *net, size_t n) {
     return size_max(1, size_min(size_min(batch, BATCH_MOST), n));
 }
 
-scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, bool last_layer) {
+scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, nn_scope scope) {
     const nn_net *shape = net->net;
+    bool last_layer = scope == NN_SCOPE_LAST;
     *t = (nn_tracer){.net = net, .last_layer = last_layer};
     scant__arena_init(&t->arena, net->ctx);
     if (last_layer && !has_trained(&shape->nodes[shape->n_nodes - 1]))
@@ -223,7 +224,8 @@ scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, bool last_la
         TRY(nn_network_plan(net, t->batch, NN_PREDICT, &t->plan));
     } else {
         t->batch = trace_batch(net, n);
-        TRY(nn_plan_create(net->weights, t->batch, NN_TRACE, &t->plan));
+        nn_mode mode = scope == NN_SCOPE_REST ? NN_TRACE_REST : NN_TRACE;
+        TRY(nn_plan_create(net->weights, t->batch, mode, &t->plan));
     }
     TRY(list_layers(t)); /* after the plan: weights have their places now */
     t->rows = scant__arena_alloc(&t->arena, t->batch, sizeof *t->rows);

@@ -56,15 +56,21 @@ const float *nn_layer_patches(const nn_layer *l, const float *x, size_t group,
 
 /* ---- batches ---- */
 
+typedef enum nn_scope {
+    NN_SCOPE_ALL,  /* every layer is traced */
+    NN_SCOPE_REST, /* all but those of a front (nn_plan_front_last), if there is one */
+    NN_SCOPE_LAST  /* the last layer alone: nothing runs backwards */
+} nn_scope;
+
 typedef struct nn_tracer {
     scant_net *net;
     scant__arena arena; /* holds what follows */
-    bool last_layer;    /* that one alone: nothing runs backwards */
+    bool last_layer;
     nn_plan *plan;
     size_t batch, count; /* samples at most, and in it now */
     nn_layer *layers;    /* last one first */
     size_t n_layers;
-    size_t parameters; /* of these layers */
+    size_t parameters; /* of the network, or of the last layer */
     size_t offset;     /* of the first of them among the network's */
     float *d_logits;   /* batch x classes: to be filled in before backward */
     float *d_last;     /* of last_layer: by what the layer multiplies with its weights */
@@ -73,7 +79,7 @@ typedef struct nn_tracer {
 
 /* A plan for n samples or as many as memory suggests. nn_tracer_close() ends it, also
  * after a failure. */
-scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, bool last_layer);
+scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, nn_scope scope);
 void nn_tracer_close(nn_tracer *t);
 /* Runs samples first..first+count-1 of rows (NULL: of data) forward. Fails where an
  * output is not finite. d_logits of places that are not used are 0. */

@@ -298,6 +298,8 @@ static scant_status forward_node(nn_plan *p, int i) {
     }
 }
 
+static bool has_front(const nn_plan *p) { return p->front != NN_NONE && !p->traces_all; }
+
 static scant_status plan_forward(nn_plan *p) {
     const nn_layout *plain;
     int last = (int)p->net->n_nodes - 1;
@@ -305,7 +307,7 @@ static scant_status plan_forward(nn_plan *p) {
     p->input = p->places[0].value = tensor_new(p, plain, 0);
     touch(p, p->input);
     int next = 1;
-    if (p->front != NN_NONE && p->mode != NN_TRACE) {
+    if (has_front(p)) {
         TRY(plain_of(p, p->front, &plain));
         p->places[p->front].value = tensor_new(p, plain, 0);
         emit_simple(p, NN_STEP_FRONT, p->front, p->input, NN_NONE,
@@ -500,13 +502,16 @@ static scant_status plan_backward(nn_plan *p) {
     touch(p, p->d_logits);
     if (p->n_forward) p->tensors[p->d_logits].first = p->n_forward - 1;
     TRY(give(p, last, p->d_logits));
-    int first = p->front != NN_NONE && p->mode != NN_TRACE ? p->front : 0;
+    int first = has_front(p) ? p->front : 0;
     for (int i = last; i > first; i--) TRY(back_node(p, i));
     if (!first) return SCANT_OK;
     int g = p->places[first].grad;
     TRY(plain_of(p, first, &plain));
     TRY(bring(p, first, plain, &g));
     emit_simple(p, NN_STEP_FRONT_BACK, first, g, NN_NONE, g, NULL, 1);
+    p->steps[p->n_steps - 1].of_weights = true;
+    p->front_grad = g;
+    if (p->mode == NN_TRACE) keep_to_end(p, g);
     return SCANT_OK;
 }
 
@@ -603,7 +608,7 @@ static scant_status plan_write(nn_plan *p) {
     TRY(nn_weights_pack(p->weights));
     TRY(nn_plan_place(p));
     TRY(bind_steps(p));
-    if (p->front != NN_NONE && p->mode != NN_TRACE) TRY(nn_plan_front_make(p));
+    if (has_front(p)) TRY(nn_plan_front_make(p));
     return p->mode == NN_TRACE ? plan_traces(p) : SCANT_OK;
 }
 
@@ -617,7 +622,9 @@ scant_status nn_plan_create(nn_weights *weights, size_t batch, nn_mode mode,
                    .net = weights->net,
                    .ctx = ctx,
                    .batch = batch,
-                   .mode = mode,
+                   .mode = mode == NN_TRACE_REST ? NN_TRACE : mode,
+                   .traces_all = mode == NN_TRACE,
+                   .front = NN_NONE,
                    .d_logits = NN_NONE};
     scant__arena_init(&p->arena, ctx);
     int threads = scant__threads_enter(ctx); /* kernels are made for a thread count */

@@ -7,13 +7,16 @@
 #ifndef SCANT_NN_PLAN_H
 #define SCANT_NN_PLAN_H
 
+#include "nn/stack.h"
 #include "nn/weights.h"
 
 typedef enum nn_mode {
     NN_PREDICT, /* forward; running statistics, no dropout */
     NN_TRAIN,   /* forward and backward; the batch's statistics, dropout */
-    NN_TRACE    /* forward and backward as NN_PREDICT computes, each layer's input and the
+    NN_TRACE,   /* forward and backward as NN_PREDICT computes, each layer's input and the
                  * gradient by its output kept (nn_plan_trace) */
+    NN_TRACE_REST /* the same, but for the layers of a front (plan_front.c), if there is
+                   * one: it tells of its samples' gradients itself (nn_plan_front_...) */
 } nn_mode;
 
 typedef struct nn_plan nn_plan;
@@ -46,6 +49,15 @@ void nn_plan_keep_statistics(nn_plan *plan, double momentum);
  * overwrites them. input may be NULL. */
 scant_status nn_plan_trace(nn_plan *plan, int node, const float **input,
                            const float **d_output);
+
+/* The last node that is part of an untraced front; 0: there is none. After backward in
+ * NN_TRACE_REST the gradients of single samples by its parameters: added to norms and
+ * products (batch numbers each; NULL: not wanted) or shown to fn, as nn/stack.h says, v
+ * and places of parameters as packed. */
+int nn_plan_front_last(const nn_plan *plan);
+scant_status nn_plan_front_persample(nn_plan *plan, const float *v, double *norms,
+                                     double *products);
+scant_status nn_plan_front_visit(nn_plan *plan, nn_visit_fn fn, void *arg);
 
 /* Prints what runs where into text, a line a step: for people who look into speed. */
 void nn_plan_describe(const nn_plan *plan, char *text, size_t size);

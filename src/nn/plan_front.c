@@ -5,7 +5,7 @@
  * channels; stack.h's do not. Which nodes these are hangs on the network alone, so that
  * every plan finds the weights in the same order (plain).
  *
- * A trace looks into every layer, so it runs the front by the usual kernels.
+ * NN_TRACE looks into every layer, so it runs the front by the usual kernels.
  */
 #include <string.h>
 
@@ -80,5 +80,18 @@ scant_status nn_plan_front_make(nn_plan *p) {
     if (!stages) return SCANT_ENOMEM;
     for (int i = 1; i <= p->front; i++)
         if (p->places[i].owner == i) stages[n++] = stage_of(p, i);
-    return nn_stack_create(p->ctx, stages, n, p->batch, p->mode == NN_TRAIN, &p->stack);
+    return nn_stack_create(p->ctx, stages, n, p->batch, p->mode != NN_PREDICT, &p->stack);
+}
+
+int nn_plan_front_last(const nn_plan *p) { return p->stack ? p->front : 0; }
+
+scant_status nn_plan_front_persample(nn_plan *p, const float *v, double *norms,
+                                     double *products) {
+    return nn_stack_persample(p->stack, p->weights->values, p->batch,
+                              nn_tensor_data(p, p->front_grad), v, norms, products);
+}
+
+scant_status nn_plan_front_visit(nn_plan *p, nn_visit_fn fn, void *arg) {
+    return nn_stack_visit(p->stack, p->weights->values, p->batch,
+                          nn_tensor_data(p, p->front_grad), fn, arg);
 }

@@ -7,7 +7,6 @@
 #define SCANT_NN_PLAN_INT_H
 
 #include "nn/plan.h"
-#include "nn/stack.h"
 
 typedef struct nn_tensor {
     const nn_layout *layout; /* borrowed */
@@ -78,8 +77,10 @@ struct nn_plan {
     int scratch, input, logits, d_logits, features; /* tensors */
     unsigned char *block;
     size_t block_bytes;
+    bool traces_all; /* NN_TRACE as asked for; NN_TRACE_REST has mode NN_TRACE here */
     int front;       /* last node of the front (plan_front.c); NN_NONE */
-    nn_stack *stack; /* runs it */
+    int front_grad;  /* in a trace, the gradient by what it gives */
+    nn_stack *stack; /* runs it; NULL: the usual kernels do */
     float *copy[2];  /* what nn_plan_trace() hands out where it had to reorder */
 };
 
