@@ -6,9 +6,9 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/number.h"
 #include "data/safetensors.h"
 #include "nn/models.h"
 #include "nn/network.h"
@@ -30,19 +30,19 @@ static void say(meta *m, const char *key, const char *value) {
 }
 
 static void say_number(meta *m, const char *key, double value) {
-    char text[40];
-    snprintf(text, sizeof text, "%.17g", value);
-    if (value != 0) say(m, key, text);
+    char text[SCANT__NUMBER];
+    if (value != 0) say(m, key, scant__number_format(value, text));
 }
 
 /* Numbers a channel; left out where they would not fit: of a picture they do. */
 static void say_numbers(meta *m, const char *key, const float *values, size_t n) {
-    char text[VALUE];
+    char text[VALUE], number[SCANT__NUMBER];
     size_t at = 0;
-    for (size_t i = 0; i < n && at < sizeof text - 20; i++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%.9g", i ? "," : "",
-                               (double)values[i]);
-    if (at < sizeof text - 20) say(m, key, text);
+    if (n > VALUE / SCANT__NUMBER) return;
+    for (size_t i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? "," : "",
+                               scant__number_format((double)values[i], number));
+    say(m, key, text);
 }
 
 static void describe(const scant_net *n, meta *m) {
@@ -195,10 +195,15 @@ static scant_status load(scant_net *n, const char *path, const scant__tensors *f
 /* "0.1,0.2": true where there are n numbers. */
 static bool read_numbers(const char *text, float *out, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        char *end;
-        out[i] = strtof(text, &end);
-        if (end == text || *end != (i + 1 < n ? ',' : 0)) return false;
-        text = end + 1;
+        char number[SCANT__NUMBER];
+        double value;
+        size_t length = strcspn(text, ",");
+        if (length >= sizeof number || (text[length] == ',') != (i + 1 < n)) return false;
+        memcpy(number, text, length);
+        number[length] = 0;
+        if (!scant__number_parse(number, &value)) return false;
+        out[i] = (float)value;
+        text += length + 1;
     }
     return true;
 }
@@ -233,10 +238,9 @@ scant_status scant_net_load(scant_net *n, const char *path, int any_head) {
 
 static size_t meta_size(const scant__tensors *file, const char *key, size_t otherwise) {
     const char *text = scant__tensors_meta(file, key);
-    char *end;
-    if (!text) return otherwise;
-    double value = strtod(text, &end);
-    return *end == 0 && value >= 1 && value < 1e9 ? (size_t)value : otherwise;
+    double value;
+    if (!text || !scant__number_parse(text, &value)) return otherwise;
+    return value >= 1 && value < 1e9 ? (size_t)value : otherwise;
 }
 
 /* opts as far as the file's metadata says; words point into the file. What it says of
@@ -255,8 +259,9 @@ static scant_net_opts recall(const scant__tensors *file, const char *model,
     if (!o.width) o.width = meta_size(file, "scant.width", 0);
     if (!o.depth) o.depth = meta_size(file, "scant.depth", 0);
     if (!o.activation) o.activation = scant__tensors_meta(file, "scant.activation");
-    if (o.dropout == 0 && dropout) o.dropout = strtod(dropout, NULL);
-    if (!(o.dropout >= 0 && o.dropout < 1)) o.dropout = 0;
+    double rate;
+    if (o.dropout == 0 && dropout && scant__number_parse(dropout, &rate) && rate < 1)
+        o.dropout = fmax(rate, 0);
     return o;
 }
 

@@ -8,6 +8,7 @@
  * A gradient that several nodes share (a residual sum hands its own to both sides) is
  * changed in place only once nobody else is waiting for it.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "nn/plan_int.h"
@@ -18,8 +19,7 @@ static const nn_node *node_at(const nn_plan *p, int i) { return &p->net->nodes[i
 /* ---- tensors and steps ---- */
 
 static int tensor_new(nn_plan *p, const nn_layout *layout, size_t bytes) {
-    if (p->n_tensors == p->room_tensors)
-        return NN_NONE; /* rooms are bounds: see create */
+    assert(p->n_tensors < p->room_tensors); /* plan_write() says why */
     p->tensors[p->n_tensors] =
         (nn_tensor){.layout = layout,
                     .bytes = layout ? nn_layout_bytes(layout) : bytes,
@@ -41,6 +41,7 @@ static void emit(nn_plan *p, nn_step step) {
         for (int i = 0; i < NN_SLOTS; i++) touch(p, step.slot[i]);
     else
         touch(p, step.a), touch(p, step.b), touch(p, step.c);
+    assert(p->n_steps < p->room_steps);
     p->steps[p->n_steps++] = step;
 }
 
@@ -591,7 +592,10 @@ static scant_status plan_traces(nn_plan *p) {
 }
 
 static scant_status plan_write(nn_plan *p) {
-    /* bounds: a node has at most a dozen steps, reorders counted, and as many tensors */
+    /* Bounds. Of steps a convolution has the most: two reorders, itself and its
+     * activation forward; mask, scale, four reorders, by weights and a reorder, by data,
+     * and a reorder and a sum of gradients backward: 15. Each makes at most one tensor,
+     * but for normalisation, with four and few reorders. */
     p->room_steps = p->room_tensors = p->room_reorders = 16 * p->net->n_nodes + 16;
     p->steps = scant__arena_alloc(&p->arena, p->room_steps, sizeof *p->steps);
     p->tensors = scant__arena_alloc(&p->arena, p->room_tensors, sizeof *p->tensors);

@@ -5,9 +5,9 @@
  * unbroken training would have given.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/number.h"
 #include "data/safetensors.h"
 #include "nn/train.h"
 
@@ -59,13 +59,12 @@ static uint64_t fingerprint(const nn_trainer *t) {
 
 typedef struct numbers {
     scant_setting items[NUMBERS];
-    char text[NUMBERS][32];
+    char text[NUMBERS][SCANT__NUMBER];
     size_t n;
 } numbers;
 
 static void put(numbers *m, const char *key, double value) {
-    snprintf(m->text[m->n], sizeof m->text[m->n], "%.17g", value);
-    m->items[m->n] = (scant_setting){key, m->text[m->n]};
+    m->items[m->n] = (scant_setting){key, scant__number_format(value, m->text[m->n])};
     m->n++;
 }
 
@@ -114,10 +113,7 @@ scant_status nn_train_keep(nn_trainer *t) {
 
 static bool get(const scant__tensors *file, const char *key, double *out) {
     const char *text = scant__tensors_meta(file, key);
-    char *end;
-    if (!text) return false;
-    *out = strtod(text, &end);
-    return end != text && *end == 0;
+    return text && scant__number_parse(text, out);
 }
 
 static scant_status recall_vectors(nn_trainer *t, const scant__tensors *file) {

@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/number.h"
 #include "core/rng.h"
 #include "linalg/products.h"
 #include "select/options.h"
@@ -126,20 +127,13 @@ static scant_status parse_state(const select_req *req, bandit *b) {
     return s;
 }
 
-/* A decimal point whatever the program's locale is. */
-static int add_number(char *out, size_t size, double x) {
-    int length = snprintf(out, size, "%.17g", x);
-    for (char *at = out; *at; at++)
-        if (*at == ',') *at = '.';
-    return length;
-}
-
 static scant_status write_state(select_req *req, const bandit *b) {
     size_t room = size_add(HEAD, size_mul(b->n_picked, ENTRY)), used;
-    char *text = scant__arena_alloc(req->arena, room, 1), p[32], w[ARMS][32];
+    char *text = scant__arena_alloc(req->arena, room, 1), p[SCANT__NUMBER],
+         w[ARMS][SCANT__NUMBER];
     if (!text) return SCANT_ENOMEM;
-    add_number(p, sizeof p, b->p);
-    for (size_t k = 0; k < ARMS; k++) add_number(w[k], sizeof w[k], b->weight[k]);
+    scant__number_format(b->p, p);
+    for (size_t k = 0; k < ARMS; k++) scant__number_format(b->weight[k], w[k]);
     used =
         (size_t)snprintf(text, room,
                          "{\"state\": \"scant albl 1\", \"calls\": %llu, \"weights\": "
@@ -148,7 +142,7 @@ static scant_status write_state(select_req *req, const bandit *b) {
     const char *between = "";
     for (size_t i = 0; i < req->pool.n; i++) {
         if (b->picked_by[i] == 0) continue;
-        add_number(p, sizeof p, b->picked_by[i]);
+        scant__number_format(b->picked_by[i], p);
         used += (size_t)snprintf(text + used, room - used, "%s[%zu, %s]", between, i, p);
         between = ", ";
     }

@@ -2,15 +2,13 @@
 #include "select/options.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool number_of(const char *text, double *out);
+#include "core/number.h"
 
 /* Which word of "a|b|c:K" text is; -1: none. */
 static int choice_of(const scant_option *o, const char *text, double *param) {
@@ -21,29 +19,12 @@ static int choice_of(const scant_option *o, const char *text, double *param) {
         if (size == length && !memcmp(word, text, size) && word[size - 1] != 'K')
             return which;
         if (stem && !memcmp(word + size - 2, ":K", 2) && length > stem &&
-            !memcmp(word, text, stem) && number_of(text + stem, param) &&
+            !memcmp(word, text, stem) && scant__number_parse(text + stem, param) &&
             floor(*param) == *param && *param >= o->min && *param <= o->max)
             return which;
         if (!word[size]) return -1;
         word += size + 1;
     }
-}
-
-/* The number that text is as a whole, with a point whatever the locale; false if it is
- * none. */
-static bool number_of(const char *text, double *out) {
-    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    char *end = NULL;
-    if (strcmp(text, "inf") && text[strspn(text, "0123456789+-.eE")]) text = "";
-    if (plain) {
-        locale_t before = uselocale(plain);
-        errno = 0;
-        *out = strtod(text, &end);
-        uselocale(before);
-        freelocale(plain);
-    }
-    return end && end != text && !*end && !isnan(*out) &&
-           !(errno == ERANGE && isinf(*out));
 }
 
 static scant_status parse(scant_ctx *ctx, const char *strategy, const scant_option *o,
@@ -65,8 +46,8 @@ static scant_status parse(scant_ctx *ctx, const char *strategy, const scant_opti
     bool whole = o->kind != SCANT_OPTION_NUMBER;
     double min = o->kind == SCANT_OPTION_SWITCH ? 0 : o->min;
     double max = o->kind == SCANT_OPTION_SWITCH ? 1 : o->max;
-    if (number_of(text, out) && (!whole || floor(*out) == *out) && *out >= min &&
-        *out <= max && !(o->open && (*out == min || *out == max)))
+    if (scant__number_parse(text, out) && (!whole || floor(*out) == *out) &&
+        *out >= min && *out <= max && !(o->open && (*out == min || *out == max)))
         return SCANT_OK;
     if (o->kind == SCANT_OPTION_SWITCH)
         return scant__fail(ctx, SCANT_EUSAGE, "%s: %s is '%s', expected 0 or 1", strategy,
