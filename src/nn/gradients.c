@@ -231,23 +231,22 @@ static size_t layer_room(const nn_layer *l) {
 
 /* ---- a front ---- */
 
-/* The parameter whose gradients lie at `at` in a packed vector. */
-static const nn_param *param_at(const work *w, size_t at, size_t *within) {
-    const nn_net *net = w->t.net->net;
+/* Which parameter's gradients lie at `at` in a packed vector. */
+static size_t param_at(const work *w, size_t at) {
     const nn_slice *slices = w->t.net->weights->slices;
-    for (size_t i = 0; i < net->n_params; i++) {
-        *within = at - slices[i].at;
-        if (at >= slices[i].at && *within < net->params[i].count) return &net->params[i];
-    }
-    return NULL;
+    size_t i = 0;
+    while (at < slices[i].at || at - slices[i].at >= slices[i].room) i++;
+    return i;
 }
 
 static void fold_lanes(void *arg, const nn_lane_grads *g, unsigned worker) {
     (void)worker;
     const work *w = arg;
-    size_t done = 0, within;
+    size_t done = 0;
     while (done < g->count) {
-        const nn_param *p = param_at(w, g->at + done, &within);
+        size_t param = param_at(w, g->at + done);
+        const nn_param *p = &w->t.net->net->params[param];
+        size_t within = g->at + done - w->t.net->weights->slices[param].at;
         size_t some = size_min(g->count - done, p->count - within);
         const uint32_t *table = w->table + p->offset + within;
         for (size_t lane = 0; lane < g->samples; lane++) {
