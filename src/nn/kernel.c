@@ -29,7 +29,9 @@
 enum {
     PIECE = 4096,     /* numbers of a product in float */
     TILE_ROWS = 256,  /* of a tile of products, samples times classes */
+    TILE_LEAST = 8,   /* samples of a tile, if there are so many: less is slow */
     TILES_ACROSS = 8, /* of a block, if it has so many samples: work for all threads */
+    SHARE_MOST = 2048 /* megabytes that blocks take */
 };
 
 /* A block of samples with its traces. Layer after layer: x (samples, x of the layer), d
@@ -47,6 +49,7 @@ typedef struct work {
     scant__arena arena;
     size_t classes;
     bool full;
+    bool half;         /* both sides are the same samples */
     size_t block;      /* samples at most */
     size_t tile;       /* samples of a tile */
     size_t x, d;       /* floats a sample: of all layers' x, of all layers' d */
@@ -261,7 +264,7 @@ static void cut(work *w, size_t samples) {
     size_t traces =
         size_mul(2 * sizeof(float), size_add(w->x, size_mul(w->classes, w->d)));
     size_t least = 0, most = 0; /* floats of a row of g: one channel, a whole layer */
-    size_t share = nn_share(w->t.net->ctx) / 2;
+    size_t share = nn_share(w->t.net->ctx, (size_t)SHARE_MOST << 20) / 2;
     for (size_t i = 0; i < w->t.n_layers; i++) {
         const nn_layer *l = &w->t.layers[i];
         if (l->node->kind == NN_DENSE) continue;
@@ -275,8 +278,9 @@ static void cut(work *w, size_t samples) {
     w->row_floats = size_min(most, share / size_mul(row, w->block));
     w->row_floats = size_max(w->row_floats, least);
     size_t samples_tile = w->full ? TILE_ROWS / w->classes : TILE_ROWS;
-    w->tile = size_min(samples_tile, (w->block + TILES_ACROSS - 1) / TILES_ACROSS);
-    w->tile = size_max(1, w->tile);
+    size_t eighth = (w->block + TILES_ACROSS - 1) / TILES_ACROSS;
+    eighth = size_min(size_max(eighth, TILE_LEAST), w->block);
+    w->tile = size_max(1, size_min(samples_tile, eighth));
 }
 
 static scant_status side_room(work *w, side *s) {
@@ -289,14 +293,14 @@ static scant_status side_room(work *w, side *s) {
 }
 
 static scant_status take_room(work *w, side *a, side *b) {
-    size_t each = w->full ? w->classes : 1, rows = w->tile * each;
+    size_t each = w->full ? w->classes : 1;
     for (size_t i = 0; i < w->t.n_layers; i++) {
         w->x = size_add(w->x, w->t.layers[i].x);
         w->d = size_add(w->d, w->t.layers[i].d);
         w->room_each = size_max(w->room_each, nn_layer_room(&w->t.layers[i]));
     }
     cut(w, size_max(a->n, b->n));
-    rows = w->tile * each;
+    size_t rows = w->tile * each;
     size_t products = size_add(size_mul(w->tile, w->tile), size_mul(rows, rows));
     w->room_each = size_max(w->room_each, products);
     w->room_each = size_add(w->room_each, 15) / 16 * 16;
@@ -304,7 +308,7 @@ static scant_status take_room(work *w, side *a, side *b) {
                                  size_mul(w->room_each, sizeof *w->room));
     if (!w->room) return SCANT_ENOMEM;
     TRY(side_room(w, a));
-    return side_room(w, b);
+    return w->half && w->block >= a->n ? SCANT_OK : side_room(w, b); /* b is a */
 }
 
 static bool same_samples(const side *a, const side *b) {
@@ -316,8 +320,8 @@ static bool same_samples(const side *a, const side *b) {
 
 static scant_status run(work *w, side *a, side *b) {
     scant_ctx *ctx = w->t.net->ctx;
+    bool half = w->half = same_samples(a, b);
     TRY(take_room(w, a, b));
-    bool half = same_samples(a, b);
     size_t down = (a->n + w->block - 1) / w->block, done = 0;
     size_t across = (b->n + w->block - 1) / w->block;
     size_t pairs = half ? down * (down + 1) / 2 : size_mul(down, across);

@@ -18,12 +18,12 @@
 enum {
     STRIP_FLOATS = 128 << 10, /* of patches: half of a near cache */
     BATCH_MOST = 128,
-    SHARE_MOST = 512 << 20
+    TRACE_BYTES = 256 << 20 /* of a plan, at most */
 };
 
-size_t nn_share(const scant_ctx *ctx) {
+size_t nn_share(const scant_ctx *ctx, size_t most) {
     size_t left = ctx->cap > ctx->used ? ctx->cap - ctx->used : 0;
-    return size_min(left / 2, SHARE_MOST);
+    return size_min(left / 2, most);
 }
 
 /* ---- layers ---- */
@@ -205,7 +205,8 @@ static size_t trace_batch(const scant_net *net, size_t n) {
     size_t sample = 1;
     for (size_t i = 0; i < net->net->n_nodes; i++)
         sample = size_add(sample, nn_shape_size(net->net->nodes[i].shape));
-    size_t batch = nn_share(net->ctx) / 2 / size_mul(3 * sizeof(float), sample);
+    size_t share = nn_share(net->ctx, 2 * (size_t)TRACE_BYTES) / 2;
+    size_t batch = share / size_mul(3 * sizeof(float), sample);
     return size_max(1, size_min(size_min(batch, BATCH_MOST), n));
 }
 

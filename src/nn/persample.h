@@ -92,7 +92,8 @@ scant_status nn_tracer_backward(nn_tracer *t, bool weights);
  */
 scant_status nn_tracer_layer(nn_tracer *t, size_t i, const float **x, const float **d);
 
-/* Bytes that work of this kind may take now: a share of what the cap leaves. */
-size_t nn_share(const scant_ctx *ctx);
+/* Bytes that work of this kind may take now: half of what the cap leaves, and no more
+ * than most. */
+size_t nn_share(const scant_ctx *ctx, size_t most);
 
 #endif
