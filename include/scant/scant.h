@@ -337,8 +337,9 @@ typedef struct scant_train_opts {
     const char *loss;    /* (ce), mse */
     const char *augment; /* (none), flip-crop, crop */
     uint64_t seed;
-    const char *checkpoint; /* a file written every epoch and when cancelled (none) */
-    int resume;             /* go on from that file where it is there */
+    /* a file written every epoch, after its report, and when cancelled (none) */
+    const char *checkpoint;
+    int resume; /* go on from that file where it is there */
     void *user;
     void (*report)(void *user, const scant_train_state *state);
 } scant_train_opts;

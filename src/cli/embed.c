@@ -199,8 +199,7 @@ static int run(const cli_command *command, int argc, char **argv) {
 
 const cli_command cli_cmd_embed = {
     .name = "embed",
-    .synopsis =
-        "--data SPEC (--from DIR | --weights FILE [--model NAME]) --out H.npy ...",
+    .synopsis = "--data SPEC --from DIR --out H.npy [options]",
     .summary = "read out a network's features, probabilities or gradients",
     .about =
         "Runs a trained network over samples and writes what it says of each as .npy "

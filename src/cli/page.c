@@ -44,8 +44,10 @@ static void add_flags(cli_text *text, const cli_flag *flags, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || strcmp(flags[i].group, flags[i - 1].group) != 0)
             cli_text_addf(text, "\n%s\n", flags[i].group);
+        size_t line = text->size;
         cli_text_addf(text, "  --%s", flags[i].name);
         if (flags[i].arg) cli_text_addf(text, " %s", flags[i].arg);
+        if (text->size - line >= HELP_COLUMN) cli_text_add(text, "\n"); /* too long */
         cli_text_pad(text, HELP_COLUMN);
         cli_text_wrap(text, HELP_COLUMN, flags[i].help);
     }

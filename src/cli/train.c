@@ -216,8 +216,8 @@ static void report(void *user, const scant_train_state *state) {
     train_job *job = user;
     if (!job->reported) job->first_step = state->step - 1;
     job->reported = true;
-    train_show(job, state);
     if (state->epoch_ended) train_log_epoch(job, state);
+    train_show(job, state);
 }
 
 static scant_status train(train_job *job, const char *checkpoint) {

@@ -163,7 +163,7 @@ static scant_status end_epoch(nn_trainer *t) {
         t->state.stopped = SCANT_STOP_UNTIL;
     if (t->best && t->state.epoch - t->best_epoch >= t->opts.patience)
         t->state.stopped = SCANT_STOP_PATIENCE;
-    return nn_train_keep(t);
+    return SCANT_OK;
 }
 
 /* ---- the loop ---- */
@@ -193,6 +193,9 @@ static scant_status run(nn_trainer *t, scant__ahead *ahead) {
         if (s->epoch_ended) TRY(end_epoch(t));
         if (!s->stopped && s->step == s->steps) s->stopped = SCANT_STOP_EPOCHS;
         if (t->opts.report) t->opts.report(t->opts.user, s);
+        /* after the report: who is killed in between hears of the epoch twice, and not of
+         * one never */
+        if (s->epoch_ended) TRY(nn_train_keep(t));
         if (!s->stopped) TRY(scant__tick(t->ctx, "training", s->step, s->steps));
     }
     return SCANT_OK;

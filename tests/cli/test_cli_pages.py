@@ -66,6 +66,16 @@ class Strategies(Case):
                          {"bias": 0, "normalise": 0})
 
 
+class Help(Case):
+    def test_lines_are_short_and_every_flag_has_its_own(self):
+        for command in ("select", "models", "train", "embed"):
+            text = self.ok(command, "--help")
+            for line in text.split("\nExamples")[0].splitlines():
+                self.assertLessEqual(len(line), 80, line)
+            flags = re.findall(r"(?m)^  (--\S+)", text)
+            self.assertEqual(len(flags), len(set(flags)), command)
+
+
 class Manual(Case):
     @unittest.skipUnless(shutil.which("mandoc"), "no mandoc")
     def test_mandoc_has_nothing_to_say(self):
@@ -77,9 +87,11 @@ class Manual(Case):
 
     def test_it_has_every_flag_strategy_and_status(self):
         text = self.ok("man").replace("\\-", "-").replace("\\&", "")
-        for flag in re.findall(r"(?m)^  (--[a-z-]+)", self.ok("select", "--help")):
-            if flag != "--help":
-                self.assertRegex(text, rf"(?m)^\.It Fl {flag[1:]}( |$)")
+        for command in ("select", "models", "train", "embed"):
+            part = text.split(f".Ss scant {command}\n")[1].split("\n.S")[0]
+            for flag in re.findall(r"(?m)^  (--[a-z-]+)", self.ok(command, "--help")):
+                if flag != "--help":
+                    self.assertRegex(part, rf"(?m)^\.It Fl {flag[1:]}( |$)")
         for name in [one["name"] for one in json.loads(self.ok("strategies", "--format", "json"))]:
             self.assertIn(f".It Sy {name}\n", text)
         for status in (0, 1, 2, 3, 4, 130):
@@ -120,6 +132,13 @@ class Completion(Case):
         self.assertIn("--batch", self.complete("select", "badge", ""))
         self.assertEqual(self.complete("help", "sele"), ["select"])
         self.assertEqual(self.complete("completion", ""), ["bash"])
+
+    def test_models(self):
+        self.assertEqual(self.complete("models", "mob"), ["mobilenetv2"])
+        self.assertEqual(self.complete("train", "--model", "len"), ["lenet5"])
+        self.assertEqual(self.complete("embed", "--model=wrn-28-1"), ["wrn-28-10"])
+        self.assertEqual(self.complete("train", "--augment", "flip"), ["flip-crop"])
+        self.assertEqual(self.complete("train", "--lr", ""), [])
 
     def test_values(self):
         self.assertEqual(self.complete("select", "badge", "--format", "j"), ["json"])

@@ -10,6 +10,7 @@ import unittest
 import numpy as np
 
 from scantcli import SCANT, Case, run
+from test_cli_work import on_terminal
 
 FASHION = "/usr/share/datasets/fashion-mnist"
 
@@ -126,7 +127,7 @@ class Learning(Train):
 
     def test_a_line_an_epoch_off_a_terminal_and_the_summary(self):
         done = run("train", "--data", "blobs", "--model", "mlp", "--epochs", 2, "--out",
-                   self.path("a"))
+                   self.path("a"), "--threads", 1)
         lines = done.stderr.splitlines()
         self.assertEqual(len(lines), 2, done.stderr)
         self.assertRegex(lines[0], r"^scant: epoch 1/2  loss [\d.]+  accuracy [\d.]+  "
@@ -135,8 +136,21 @@ class Learning(Train):
                                       r"error 0\.\d+ \(1000 samples\)$")
 
 
+    def test_on_a_terminal_it_is_one_line_that_goes_away(self):
+        call = ["train", "--data", "moons", "--model", "mlp", "--batch", 4, "--epochs", 60,
+                "--threads", 1, "--out"]
+        status, out, seen = on_terminal([*call, self.path("a")])
+        self.assertEqual(status, 0, seen)
+        self.assertRegex(seen, r"\repoch \d+/60  loss [\d.]+  accuracy [\d.]+  \d+ samples/s")
+        self.assertNotIn("\n", seen)
+        self.assertRegex(seen, r"\r +\r$")
+        self.assertIn("epochs      60 of 60\n", out)
+        quiet = [*call, self.path("b"), "--quiet", "--count", 100]
+        self.assertEqual(on_terminal(quiet)[2], "")
+
+
 class GoingOn(Train):
-    CALL = ["--data", "moons", "--count", 400, "--model", "mlp", "--batch", 8, "--schedule",
+    CALL = ["--data", "moons", "--count", 200, "--model", "mlp", "--batch", 8, "--schedule",
             "cosine", "--epochs", 60]
 
     def interrupt(self, name, *more):
@@ -167,6 +181,30 @@ class GoingOn(Train):
         self.assertEqual([[e[k] for k in keys] for e in self.events("cut")],
                          [[e[k] for k in keys] for e in self.events("whole")])
         self.assertEqual(done["epochs"], 60)
+
+    def test_ctrl_c_twice_quits_at_once(self):
+        with subprocess.Popen([SCANT, "train", "--data", "moons", "--model", "mlp", "--batch", "2",
+                               "--epochs", "100000", "--out", self.path("a")],
+                              stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                              text=True) as child:
+            child.stderr.readline()
+            child.send_signal(signal.SIGINT)
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(timeout=20), 130)
+
+    def test_a_killed_training_goes_on_from_its_last_epoch(self):
+        self.train("whole", *self.CALL)
+        with subprocess.Popen([SCANT, "train", "--out", self.path("cut"), "--threads", "1",
+                               *map(str, self.CALL)], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True) as child:
+            for _ in range(3):
+                child.stderr.readline()
+            child.kill()
+        with open(self.path("cut/log.jsonl"), "a", encoding="utf-8") as file:
+            file.write('{"event": "epoch", "epo')  # a line that was being written
+        self.ok("train", "--resume", "--out", self.path("cut"), "--quiet")
+        self.assertEqual(self.weights("cut"), self.weights("whole"))
+        self.assertEqual([e["epoch"] for e in self.events("cut")], list(range(1, 61)))
 
     def test_a_finished_training_says_so_and_takes_more_epochs(self):
         call = ["--data", "blobs", "--count", 100, "--model", "mlp"]

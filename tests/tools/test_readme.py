@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -27,6 +28,18 @@ class Readme(unittest.TestCase):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, block[2])
+
+    def test_training_works_as_it_says(self):
+        text = read("README.md").split("## Train and embed")[1].split("\n## ")[0]
+        lines = re.findall(r"(?m)^    (scant .*)$", text)
+        self.assertEqual([line.split()[1] for line in lines], ["train", "embed", "select"])
+        path = BUILD + os.pathsep + os.environ["PATH"]
+        with tempfile.TemporaryDirectory() as folder:
+            for line in lines:
+                done = subprocess.run(line.split(), cwd=folder, capture_output=True, text=True,
+                                      env=dict(os.environ, PATH=path), check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 6)
 
     def test_the_table_lists_every_strategy_in_order(self):
         listed = subprocess.run([os.path.join(BUILD, "scant"), "strategies", "--format",
