@@ -35,3 +35,9 @@ void la_stn(size_t m, size_t n, size_t k, const float *a, size_t lda, const floa
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a,
                 (int)lda, b, (int)ldb, 0, c, (int)ldc);
 }
+
+void la_stn_add(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
+                size_t ldb, float *c, size_t ldc) {
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a,
+                (int)lda, b, (int)ldb, 1, c, (int)ldc);
+}

@@ -78,6 +78,9 @@ const char *nn_op_kernel(const nn_op *op, nn_pass pass);
 /* A layout in plain order: n planes of shape. New: nn_layout_destroy() ends it. */
 scant_status nn_layout_plain(nn_backend *backend, size_t ndim, const size_t *dims,
                              nn_layout **out);
+/* Another order: order[0] is the dimension whose steps are longest. */
+scant_status nn_layout_ordered(nn_backend *backend, size_t ndim, const size_t *dims,
+                               const int *order, nn_layout **out);
 scant_status nn_layout_copy(nn_backend *backend, const nn_layout *layout,
                             nn_layout **out);
 void nn_layout_destroy(nn_backend *backend, nn_layout *layout); /* NULL is fine */

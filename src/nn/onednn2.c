@@ -131,6 +131,27 @@ scant_status nn_layout_plain(nn_backend *b, size_t ndim, const size_t *dims,
     return s;
 }
 
+scant_status nn_layout_ordered(nn_backend *b, size_t ndim, const size_t *dims,
+                               const int *order, nn_layout **out) {
+    dnnl_dims_t d, strides;
+    dnnl_dim_t stride = 1;
+    for (size_t i = 0; i < ndim; i++) d[i] = (dnnl_dim_t)dims[i];
+    for (size_t i = ndim; i > 0; i--) {
+        strides[order[i - 1]] = stride;
+        stride *= d[order[i - 1]];
+    }
+    nn_layout *layout = *out = scant__alloc(b->ctx, 1, sizeof *layout);
+    if (!layout) return SCANT_ENOMEM;
+    scant_status s = check(
+        b, dnnl_memory_desc_init_by_strides(&layout->md, (int)ndim, d, dnnl_f32, strides),
+        "layout");
+    if (s != SCANT_OK) {
+        nn_layout_destroy(b, layout);
+        *out = NULL;
+    }
+    return s;
+}
+
 scant_status nn_layout_copy(nn_backend *b, const nn_layout *layout, nn_layout **out) {
     *out = scant__alloc(b->ctx, 1, sizeof **out);
     if (!*out) return SCANT_ENOMEM;

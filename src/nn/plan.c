@@ -13,6 +13,7 @@
 
 #include "nn/plan_int.h"
 #include "nn/pointwise.h"
+#include "nn/taps.h"
 
 static const nn_node *node_at(const nn_plan *p, int i) { return &p->net->nodes[i]; }
 
@@ -381,11 +382,32 @@ static void trace(nn_plan *p, int i, int input, int g) {
     keep_to_end(p, g);
 }
 
+static scant_status back_taps(nn_plan *p, int i, int g) {
+    const nn_node *node = node_at(p, i);
+    nn_place *place = &p->places[i];
+    nn_backend *b = p->weights->backend;
+    nn_shape in = node_at(p, node->in[0])->shape, out = node->shape;
+    const size_t *k = node->kernel;
+    TRY(nn_layout_ordered(b, 4, (size_t[]){p->batch, in.c, in.h, in.w},
+                          (int[]){0, 2, 3, 1}, &place->taps[0]));
+    TRY(nn_layout_ordered(b, 4, (size_t[]){p->batch, out.c, out.h, out.w},
+                          (int[]){0, 2, 3, 1}, &place->taps[1]));
+    TRY(nn_layout_ordered(b, 4, (size_t[]){out.c, in.c, k[0], k[1]}, (int[]){2, 3, 1, 0},
+                          &place->taps[2]));
+    int src = place->src, dw = tensor_new(p, place->taps[2], 0);
+    TRY(bring(p, i, place->taps[0], &src));
+    TRY(bring(p, i, place->taps[1], &g));
+    emit_simple(p, NN_STEP_TAPS, i, src, g, dw, NULL, 1);
+    return reorder(p, i, place->taps[2], dw, p->weights->slices[node->weight].layout,
+                   nn_ref_grad(node->weight));
+}
+
 static scant_status back_weights(nn_plan *p, int i, int g) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
     bool rows = node->kind == NN_DENSE;
     if (node->frozen) return SCANT_OK;
+    if (nn_taps_pay(p->net, node)) return back_taps(p, i, g);
     int src = place->src;
     if (!rows) {
         TRY(bring(p, i, nn_op_layout(place->op, NN_BACK_WEIGHTS, NN_SRC), &src));
@@ -549,9 +571,13 @@ static scant_status bind_steps(nn_plan *p) {
 
 static void plan_scratch(nn_plan *p) {
     size_t most = 1;
-    for (size_t i = 0; i < p->n_steps; i++)
-        if (p->steps[i].kind == NN_STEP_OP)
-            most = size_max(most, nn_op_scratch(p->steps[i].op, p->steps[i].pass));
+    for (size_t i = 0; i < p->n_steps; i++) {
+        const nn_step *s = &p->steps[i];
+        if (s->kind == NN_STEP_OP) most = size_max(most, nn_op_scratch(s->op, s->pass));
+        if (s->kind == NN_STEP_TAPS)
+            most = size_max(
+                most, nn_taps_scratch(p->net, node_at(p, s->node), p->ctx->threads));
+    }
     p->scratch = tensor_new(p, NULL, most);
     p->tensors[p->scratch].first = 0;
     keep_to_end(p, p->scratch);
@@ -651,6 +677,8 @@ void nn_plan_destroy(nn_plan *p) {
         nn_op_destroy(p->places[i].unfold[0]);
         nn_op_destroy(p->places[i].unfold[1]);
         nn_layout_destroy(p->weights->backend, p->places[i].plain);
+        for (int k = 0; k < 3; k++)
+            nn_layout_destroy(p->weights->backend, p->places[i].taps[k]);
     }
     scant_ctx *ctx = p->ctx;
     scant__arena_end(&p->arena);

@@ -24,6 +24,7 @@ typedef enum nn_step_kind {
     NN_STEP_SCALE,     /* c = scale * a */
     NN_STEP_DROP,      /* c = dropped a; b: which stayed */
     NN_STEP_DROP_BACK, /* c = a where b stayed */
+    NN_STEP_TAPS,      /* c = weights' gradient of input a and output's gradient b */
     NN_STEP_FRONT,     /* c = front(a) */
     NN_STEP_FRONT_BACK /* a: the gradient by what the front gives */
 } nn_step_kind;
@@ -55,9 +56,10 @@ typedef struct nn_place {
     int src;             /* what its forward pass read */
     int mean, var, work; /* of normalisation, pooling and dropout */
     nn_op *op;
-    nn_layout *plain; /* of its output; made when asked for */
-    int trace[2];     /* input and gradient by output: tensors kept */
-    nn_op *unfold[2]; /* reorders of those to plain order, where they need it */
+    nn_layout *plain;   /* of its output; made when asked for */
+    nn_layout *taps[3]; /* of taps.h: input, output, weights with channels last */
+    int trace[2];       /* input and gradient by output: tensors kept */
+    nn_op *unfold[2];   /* reorders of those to plain order, where they need it */
 } nn_place;
 
 struct nn_plan {

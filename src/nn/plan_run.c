@@ -6,6 +6,7 @@
 
 #include "nn/plan_int.h"
 #include "nn/pointwise.h"
+#include "nn/taps.h"
 
 static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64_t step) {
     if (s->kind == NN_STEP_OP) return nn_op_run(s->op, s->pass);
@@ -36,6 +37,12 @@ static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64
     case NN_STEP_DROP_BACK:
         nn_drop_back(p->ctx, s->scale, (unsigned char *)nn_tensor_data(p, s->b), a, c, n);
         break;
+    case NN_STEP_TAPS: {
+        const nn_node *node = &p->net->nodes[s->node];
+        float *db = node->bias ? nn_grads_at(p->weights, node->bias_at) : NULL;
+        return nn_taps_weights(p->ctx, p->net, node, p->batch, a, nn_tensor_data(p, s->b),
+                               c, db, nn_tensor_data(p, p->scratch));
+    }
     case NN_STEP_FRONT:
         return nn_stack_forward(p->stack, p->weights->values, p->batch, a, c);
     case NN_STEP_FRONT_BACK:
@@ -121,6 +128,7 @@ static const char *const kind_names[] = {[NN_STEP_OP] = "kernel",
                                          [NN_STEP_SCALE] = "scale",
                                          [NN_STEP_DROP] = "dropout",
                                          [NN_STEP_DROP_BACK] = "dropout back",
+                                         [NN_STEP_TAPS] = "taps",
                                          [NN_STEP_FRONT] = "front",
                                          [NN_STEP_FRONT_BACK] = "front back"};
 
