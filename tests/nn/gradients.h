@@ -31,7 +31,8 @@ typedef struct model_case {
 } model_case;
 
 /* Every kind of layer, each way of computing it: convolutions of few and of many
- * positions, strides, single pixels, depthwise, with and without bias. */
+ * positions, of more patches than are laid out at once, strides, single pixels,
+ * depthwise, with and without bias. */
 static const model_case model_cases[] = {
     {"mlp", {.shape = {1, 6, 6}, .classes = 4, .width = 9, .depth = 2}, 37},
     {"onehidden", {.shape = {1, 4, 4}, .classes = 3, .width = 32}, 5},
@@ -39,6 +40,7 @@ static const model_case model_cases[] = {
     {"cnn", {.shape = {3, 32, 32}, .classes = 5}, 5},
     {"gapcnn", {.shape = {3, 12, 12}, .classes = 3, .width = 4, .activation = "tanh"}, 5},
     {"gapcnn", {.shape = {3, 9, 13}, .classes = 3, .width = 4, .activation = "swish"}, 4},
+    {"gapcnn", {.shape = {3, 80, 72}, .classes = 2, .width = 2}, 3},
     {"wrn-28-2", {.shape = {3, 8, 8}, .classes = 3}, 2},
     {"mobilenetv2", {.shape = {3, 32, 32}, .classes = 3}, 2},
 };
