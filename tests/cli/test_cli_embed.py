@@ -68,7 +68,8 @@ class Embed(Trained):
     def test_indices_choose_and_order(self):
         h, y = self.embed("out", "labels-out")
         rows = np.array([299, 0, 17, 17], np.int32)
-        some, labels = self.embed("out", "labels-out", more=["--indices", self.save("i", rows)])
+        some, labels = self.embed("out", "labels-out", more=["--indices", self.save("i", rows),
+                                                             "--batch", 3])
         np.testing.assert_allclose(some, h[rows], rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(labels, y[rows])
 
@@ -82,10 +83,14 @@ class Embed(Trained):
 
     def test_gradients_are_those_of_the_last_layer(self):
         # a sketch keeps inner products; its error falls with its length
-        h, p, y = self.embed("out", "probs", "labels-out")
+        rng = np.random.default_rng(1)
+        y = rng.integers(0, 3, 300)  # mostly not what is predicted
+        call = ["embed", "--data", self.save("x", rng.normal(size=(300, 2)).astype("f4")),
+                "--labels", self.save("y", y), "--from", self.run_dir]
+        h, p = self.embed("out", "probs", call=call)
         known = np.arange(0, 300, 3)
-        more = ["--layers", "last", "--sketch", 4096, "--labelled", self.save("k", known)]
-        g = self.embed("gradients", more=more)[0]
+        last = ["--layers", "last", "--sketch", 4096]
+        g = self.embed("gradients", more=[*last, "--labelled", self.save("k", known)], call=call)[0]
         target = p.argmax(1)
         target[known] = y[known]
         a = p - np.eye(3)[target]
@@ -93,7 +98,7 @@ class Embed(Trained):
         norms = (exact ** 2).sum(1)
         scale = np.sqrt(np.outer(norms, norms)) + 1e-12
         self.assertLess(np.abs((g @ g.T - exact @ exact.T) / scale).max(), 0.2)
-        plain = self.embed("gradients", more=["--layers", "last", "--sketch", 4096])[0]
+        plain = self.embed("gradients", more=last, call=call)[0]
         unknown = np.setdiff1d(np.arange(300), known)
         np.testing.assert_allclose(plain[unknown], g[unknown], atol=1e-5)
         self.assertEqual(self.embed("gradients")[0].shape, (300, 512))

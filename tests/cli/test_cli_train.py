@@ -81,6 +81,15 @@ class Learning(Train):
         self.assertAlmostEqual(done["valid_accuracy"] * 30, round(done["valid_accuracy"] * 30))
         self.assertIn("valid_loss", self.events("a")[0])
 
+    def test_what_is_held_out_is_not_trained_on(self):
+        # five classes of a sample each: who has seen one of them knows no other
+        data = self.save("x", np.eye(5, dtype="f4"))
+        labels = self.save("y", np.arange(5))
+        for seed in range(3):
+            done = self.train(f"a{seed}", "--data", data, "--labels", labels, "--model", "linear",
+                              "--validation", 4, "--epochs", 50, "--lr", 1, "--seed", seed)
+            self.assertEqual((done["samples"], done["accuracy"], done["valid_accuracy"]), (1, 1, 0))
+
     def test_it_ends_early_when_asked_to(self):
         done = self.train("a", "--data", "blobs", "--model", "mlp", "--epochs", 50, "--until",
                           0.9)
