@@ -4,9 +4,6 @@
  * kernel wants another layout than there is, a reorder goes in between. Activations
  * become part of the layer before them where that saves a pass over memory: inside the
  * kernel, or in place behind it.
- *
- * A gradient that several nodes share (a residual sum hands its own to both sides) is
- * changed in place only once nobody else is waiting for it.
  */
 #include <assert.h>
 #include <string.h>
@@ -19,7 +16,7 @@ static const nn_node *node_at(const nn_plan *p, int i) { return &p->net->nodes[i
 
 /* ---- tensors and steps ---- */
 
-static int tensor_new(nn_plan *p, const nn_layout *layout, size_t bytes) {
+int nn_plan_tensor(nn_plan *p, const nn_layout *layout, size_t bytes) {
     assert(p->n_tensors < p->room_tensors); /* plan_write() says why */
     p->tensors[p->n_tensors] =
         (nn_tensor){.layout = layout,
@@ -28,43 +25,43 @@ static int tensor_new(nn_plan *p, const nn_layout *layout, size_t bytes) {
     return (int)p->n_tensors++;
 }
 
-static void touch(nn_plan *p, int ref) {
+void nn_plan_touch(nn_plan *p, int ref) {
     if (ref < 0) return;
     nn_tensor *t = &p->tensors[ref];
     if (t->first > p->n_steps) t->first = p->n_steps;
     if (t->last < p->n_steps) t->last = p->n_steps;
 }
 
-static void keep_to_end(nn_plan *p, int tensor) { p->tensors[tensor].last = SIZE_MAX; }
+void nn_plan_keep(nn_plan *p, int tensor) { p->tensors[tensor].last = SIZE_MAX; }
 
-static void emit(nn_plan *p, nn_step step) {
+void nn_plan_emit(nn_plan *p, nn_step step) {
     if (step.kind == NN_STEP_OP)
-        for (int i = 0; i < NN_SLOTS; i++) touch(p, step.slot[i]);
+        for (int i = 0; i < NN_SLOTS; i++) nn_plan_touch(p, step.slot[i]);
     else
-        touch(p, step.a), touch(p, step.b), touch(p, step.c);
+        nn_plan_touch(p, step.a), nn_plan_touch(p, step.b), nn_plan_touch(p, step.c);
     assert(p->n_steps < p->room_steps);
     p->steps[p->n_steps++] = step;
 }
 
-static nn_step op_step(int node, nn_op *op, nn_pass pass) {
+nn_step nn_op_step(int node, nn_op *op, nn_pass pass) {
     nn_step s = {.kind = NN_STEP_OP, .node = node, .op = op, .pass = pass};
     for (int i = 0; i < NN_SLOTS; i++) s.slot[i] = NN_NONE;
     return s;
 }
 
-static void emit_simple(nn_plan *p, nn_step_kind kind, int node, int a, int b, int c,
-                        const nn_node *act, float scale) {
-    emit(p, (nn_step){.kind = kind,
-                      .node = node,
-                      .a = a,
-                      .b = b,
-                      .c = c,
-                      .act = act ? act->act : NN_ACT_NONE,
-                      .slope = act ? act->slope : 0,
-                      .scale = scale});
+void nn_plan_emit_simple(nn_plan *p, nn_step_kind kind, int node, int a, int b, int c,
+                         const nn_node *act, float scale) {
+    nn_plan_emit(p, (nn_step){.kind = kind,
+                              .node = node,
+                              .a = a,
+                              .b = b,
+                              .c = c,
+                              .act = act ? act->act : NN_ACT_NONE,
+                              .slope = act ? act->slope : 0,
+                              .scale = scale});
 }
 
-static scant_status plain_of(nn_plan *p, int node, const nn_layout **out) {
+scant_status nn_plan_plain(nn_plan *p, int node, const nn_layout **out) {
     nn_place *place = &p->places[node];
     nn_shape s = node_at(p, node)->shape;
     if (!place->plain)
@@ -74,29 +71,43 @@ static scant_status plain_of(nn_plan *p, int node, const nn_layout **out) {
     return SCANT_OK;
 }
 
-static scant_status reorder(nn_plan *p, int node, const nn_layout *from, int ref,
-                            const nn_layout *to, int into) {
+scant_status nn_plan_reorder(nn_plan *p, int node, const nn_layout *from, int ref,
+                             const nn_layout *to, int into) {
     nn_op *op;
     TRY(nn_op_reorder(p->weights->backend, from, to, &op));
     p->reorders[p->n_reorders++] = op;
-    nn_step s = op_step(node, op, NN_FORWARD);
+    nn_step s = nn_op_step(node, op, NN_FORWARD);
     s.slot[NN_SRC] = ref;
     s.slot[NN_DST] = into;
-    emit(p, s);
+    nn_plan_emit(p, s);
     return SCANT_OK;
 }
 
-/* What *ref holds, in the layout that is wanted: itself, or a reordered copy. */
-static scant_status bring(nn_plan *p, int node, const nn_layout *want, int *ref) {
+scant_status nn_plan_bring(nn_plan *p, int node, const nn_layout *want, int *ref) {
     const nn_layout *have = nn_ref_is_param(*ref)
                                 ? p->weights->slices[(-2 - *ref) / 2].layout
                                 : p->tensors[*ref].layout;
     if (!have || nn_layout_same(have, want)) return SCANT_OK;
-    int copy = tensor_new(p, want, 0);
-    TRY(reorder(p, node, have, *ref, want, copy));
+    int copy = nn_plan_tensor(p, want, 0);
+    TRY(nn_plan_reorder(p, node, have, *ref, want, copy));
     *ref = copy;
     return SCANT_OK;
 }
+
+const nn_node *nn_plan_absorbed(const nn_plan *p, int i) {
+    int act = p->places[i].absorbed;
+    return act == NN_NONE ? NULL : node_at(p, act);
+}
+
+/* Whether node i's own kernel does its activation. A trace wants to see the gradient
+ * between the two. */
+bool nn_plan_act_inside(const nn_plan *p, int i) {
+    const nn_node *act = nn_plan_absorbed(p, i), *node = node_at(p, i);
+    if (!act || !nn_backend_fuses(node->kind, act->act)) return false;
+    return node->kind != NN_NORM || p->mode != NN_TRACE;
+}
+
+bool nn_plan_has_front(const nn_plan *p) { return p->front != NN_NONE && !p->traces_all; }
 
 /* ---- forward ---- */
 
@@ -141,25 +152,12 @@ static void absorb(nn_plan *p) {
     }
 }
 
-static const nn_node *absorbed_act(const nn_plan *p, int i) {
-    int act = p->places[i].absorbed;
-    return act == NN_NONE ? NULL : node_at(p, act);
-}
-
 static int value_of(const nn_plan *p, int node) {
     return p->places[p->places[node].owner].value;
 }
 
-/* Whether node i's own kernel does its activation. A trace wants to see the gradient
- * between the two. */
-static bool act_inside(const nn_plan *p, int i) {
-    const nn_node *act = absorbed_act(p, i), *node = node_at(p, i);
-    if (!act || !nn_backend_fuses(node->kind, act->act)) return false;
-    return node->kind != NN_NORM || p->mode != NN_TRACE;
-}
-
 static nn_op_spec spec_of(const nn_plan *p, int i) {
-    const nn_node *node = node_at(p, i), *act = absorbed_act(p, i);
+    const nn_node *node = node_at(p, i), *act = nn_plan_absorbed(p, i);
     nn_op_spec s = {.kind = node->kind,
                     .batch = p->batch,
                     .in = node_at(p, node->in[0])->shape,
@@ -177,7 +175,7 @@ static nn_op_spec spec_of(const nn_plan *p, int i) {
         s.stride[k] = node->stride[k];
         s.pad[k] = node->pad[k];
     }
-    if (act && act_inside(p, i)) {
+    if (act && nn_plan_act_inside(p, i)) {
         s.act = act->act;
         s.slope = act->slope;
     }
@@ -185,10 +183,10 @@ static nn_op_spec spec_of(const nn_plan *p, int i) {
 }
 
 static void act_behind(nn_plan *p, int i) {
-    const nn_node *act = absorbed_act(p, i);
-    if (!act || act_inside(p, i)) return;
+    const nn_node *act = nn_plan_absorbed(p, i);
+    if (!act || nn_plan_act_inside(p, i)) return;
     int v = p->places[i].value;
-    emit_simple(p, NN_STEP_APPLY, i, v, NN_NONE, v, act, 1);
+    nn_plan_emit_simple(p, NN_STEP_APPLY, i, v, NN_NONE, v, act, 1);
 }
 
 static scant_status forward_weighted(nn_plan *p, int i) {
@@ -199,29 +197,29 @@ static scant_status forward_weighted(nn_plan *p, int i) {
     const nn_layout *src = nn_op_layout(place->op, NN_FORWARD, NN_SRC);
     const nn_layout *dst = nn_op_layout(place->op, NN_FORWARD, NN_DST);
     if (node->kind == NN_DENSE) { /* rows: the same bytes as planes in plain order */
-        TRY(plain_of(p, node->in[0], &src));
-        TRY(plain_of(p, i, &dst));
+        TRY(nn_plan_plain(p, node->in[0], &src));
+        TRY(nn_plan_plain(p, i, &dst));
     }
     const nn_layout *w = nn_op_layout(place->op, NN_FORWARD, NN_W);
     TRY(nn_weights_want(p->weights, node->weight, w));
     int in = value_of(p, node->in[0]), weight = nn_ref_value(node->weight);
-    TRY(bring(p, i, src, &in));
-    TRY(bring(p, i, w, &weight));
+    TRY(nn_plan_bring(p, i, src, &in));
+    TRY(nn_plan_bring(p, i, w, &weight));
     place->src = in;
-    place->value = tensor_new(p, dst, 0);
-    nn_step s = op_step(i, place->op, NN_FORWARD);
+    place->value = nn_plan_tensor(p, dst, 0);
+    nn_step s = nn_op_step(i, place->op, NN_FORWARD);
     s.slot[NN_SRC] = in;
     s.slot[NN_W] = weight;
     if (node->bias) s.slot[NN_B] = nn_ref_value(node->bias_at);
     s.slot[NN_DST] = place->value;
-    emit(p, s);
+    nn_plan_emit(p, s);
     act_behind(p, i);
     return SCANT_OK;
 }
 
 static int work_of(nn_plan *p, const nn_place *place) {
     const nn_layout *work = nn_op_layout(place->op, NN_FORWARD, NN_WORK);
-    return work ? tensor_new(p, work, 0) : NN_NONE;
+    return work ? nn_plan_tensor(p, work, 0) : NN_NONE;
 }
 
 /* Layers that take what comes in whatever layout: normalisation, activations, pooling. */
@@ -232,9 +230,9 @@ static scant_status forward_unweighted(nn_plan *p, int i) {
     place->src = value_of(p, node->in[0]);
     spec.src = p->tensors[place->src].layout;
     TRY(nn_op_create(p->weights->backend, &spec, &place->op));
-    place->value = tensor_new(p, nn_op_layout(place->op, NN_FORWARD, NN_DST), 0);
+    place->value = nn_plan_tensor(p, nn_op_layout(place->op, NN_FORWARD, NN_DST), 0);
     place->work = work_of(p, place);
-    nn_step s = op_step(i, place->op, NN_FORWARD);
+    nn_step s = nn_op_step(i, place->op, NN_FORWARD);
     s.slot[NN_SRC] = place->src;
     s.slot[NN_DST] = place->value;
     s.slot[NN_WORK] = place->work;
@@ -243,13 +241,13 @@ static scant_status forward_unweighted(nn_plan *p, int i) {
         s.slot[NN_B] = nn_ref_value(node->bias_at);
         bool own = p->mode == NN_TRAIN;
         size_t bytes = node->shape.c * sizeof(float);
-        place->mean = own ? tensor_new(p, NULL, bytes) : nn_ref_value(node->mean);
-        place->var = own ? tensor_new(p, NULL, bytes) : nn_ref_value(node->var);
-        if (own) keep_to_end(p, place->mean), keep_to_end(p, place->var);
+        place->mean = own ? nn_plan_tensor(p, NULL, bytes) : nn_ref_value(node->mean);
+        place->var = own ? nn_plan_tensor(p, NULL, bytes) : nn_ref_value(node->var);
+        if (own) nn_plan_keep(p, place->mean), nn_plan_keep(p, place->var);
         s.slot[NN_STAT_MEAN] = place->mean;
         s.slot[NN_STAT_VAR] = place->var;
     }
-    emit(p, s);
+    nn_plan_emit(p, s);
     act_behind(p, i);
     return SCANT_OK;
 }
@@ -265,9 +263,10 @@ static bool may_overwrite(const nn_plan *p, int node) {
 static scant_status forward_sum(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     int a = value_of(p, node->in[0]), b = value_of(p, node->in[1]);
-    TRY(bring(p, i, p->tensors[a].layout, &b));
-    int c = may_overwrite(p, node->in[0]) ? a : tensor_new(p, p->tensors[a].layout, 0);
-    emit_simple(p, NN_STEP_SUM, i, a, b, c, absorbed_act(p, i), 1);
+    TRY(nn_plan_bring(p, i, p->tensors[a].layout, &b));
+    int c =
+        may_overwrite(p, node->in[0]) ? a : nn_plan_tensor(p, p->tensors[a].layout, 0);
+    nn_plan_emit_simple(p, NN_STEP_SUM, i, a, b, c, nn_plan_absorbed(p, i), 1);
     p->places[i].value = c;
     return SCANT_OK;
 }
@@ -285,256 +284,43 @@ static scant_status forward_node(nn_plan *p, int i) {
     case NN_ACT:
         if (!nn_act_invertible(node->act)) return forward_unweighted(p, i);
         place->src = value_of(p, node->in[0]);
-        place->value = tensor_new(p, p->tensors[place->src].layout, 0);
-        emit_simple(p, NN_STEP_APPLY, i, place->src, NN_NONE, place->value, node, 1);
+        place->value = nn_plan_tensor(p, p->tensors[place->src].layout, 0);
+        nn_plan_emit_simple(p, NN_STEP_APPLY, i, place->src, NN_NONE, place->value, node,
+                            1);
         return SCANT_OK;
     case NN_DROPOUT:
         place->src = value_of(p, node->in[0]);
-        place->value = tensor_new(p, p->tensors[place->src].layout, 0);
-        place->work = tensor_new(p, NULL, p->tensors[place->src].bytes / sizeof(float));
-        emit_simple(p, NN_STEP_DROP, i, place->src, place->work, place->value, NULL,
-                    node->rate);
+        place->value = nn_plan_tensor(p, p->tensors[place->src].layout, 0);
+        place->work =
+            nn_plan_tensor(p, NULL, p->tensors[place->src].bytes / sizeof(float));
+        nn_plan_emit_simple(p, NN_STEP_DROP, i, place->src, place->work, place->value,
+                            NULL, node->rate);
         return SCANT_OK;
     default:
         return forward_unweighted(p, i);
     }
 }
 
-static bool has_front(const nn_plan *p) { return p->front != NN_NONE && !p->traces_all; }
-
 static scant_status plan_forward(nn_plan *p) {
     const nn_layout *plain;
     int last = (int)p->net->n_nodes - 1;
-    TRY(plain_of(p, 0, &plain));
-    p->input = p->places[0].value = tensor_new(p, plain, 0);
-    touch(p, p->input);
+    TRY(nn_plan_plain(p, 0, &plain));
+    p->input = p->places[0].value = nn_plan_tensor(p, plain, 0);
+    nn_plan_touch(p, p->input);
     int next = 1;
-    if (has_front(p)) {
-        TRY(plain_of(p, p->front, &plain));
-        p->places[p->front].value = tensor_new(p, plain, 0);
-        emit_simple(p, NN_STEP_FRONT, p->front, p->input, NN_NONE,
-                    p->places[p->front].value, NULL, 1);
+    if (nn_plan_has_front(p)) {
+        TRY(nn_plan_plain(p, p->front, &plain));
+        p->places[p->front].value = nn_plan_tensor(p, plain, 0);
+        nn_plan_emit_simple(p, NN_STEP_FRONT, p->front, p->input, NN_NONE,
+                            p->places[p->front].value, NULL, 1);
         next = p->front + 1;
     }
     for (int i = next; i <= last; i++) TRY(forward_node(p, i));
     p->logits = p->places[last].value;
     p->features = p->places[last].src; /* rows in plain order */
-    keep_to_end(p, p->logits);
-    keep_to_end(p, p->features);
+    nn_plan_keep(p, p->logits);
+    nn_plan_keep(p, p->features);
     p->n_forward = p->n_steps;
-    return SCANT_OK;
-}
-
-/* ---- backward ---- */
-
-/* Adds tensor t to the gradient by node's output. */
-static scant_status give(nn_plan *p, int node, int t) {
-    nn_place *to = &p->places[p->places[node].owner];
-    if (p->places[node].owner == 0) return SCANT_OK;
-    if (to->grad == NN_NONE) {
-        to->grad = t;
-        p->tensors[t].waiting++;
-        return SCANT_OK;
-    }
-    int have = to->grad, sum = have;
-    TRY(bring(p, node, p->tensors[have].layout, &t));
-    if (p->tensors[have].waiting > 1 || p->mode == NN_TRACE) {
-        sum = tensor_new(p, p->tensors[have].layout, 0);
-        p->tensors[have].waiting--;
-        p->tensors[sum].waiting = 1;
-    }
-    emit_simple(p, NN_STEP_SUM, node, have, t, sum, NULL, 1);
-    to->grad = sum;
-    return SCANT_OK;
-}
-
-/* The gradient by what node i computes before its activation, i's own to use. */
-static scant_status own_gradient(nn_plan *p, int i, int *out) {
-    nn_place *place = &p->places[i];
-    const nn_node *act = absorbed_act(p, i);
-    int g = place->grad;
-    p->tensors[g].waiting--;
-    bool alone = p->tensors[g].waiting == 0 && p->mode != NN_TRACE;
-    bool kernel_does = act && node_at(p, i)->kind == NN_NORM && act_inside(p, i);
-    if (act && !kernel_does) {
-        TRY(bring(p, i, p->tensors[place->value].layout, &g));
-        int masked = alone ? g : tensor_new(p, p->tensors[g].layout, 0);
-        emit_simple(p, NN_STEP_MASK, i, place->value, g, masked, act, 1);
-        g = masked;
-        alone = true;
-    }
-    float scale = node_at(p, i)->scale;
-    if (node_at(p, i)->kind == NN_DENSE && scale != 1) {
-        int scaled =
-            alone && p->mode != NN_TRACE ? g : tensor_new(p, p->tensors[g].layout, 0);
-        emit_simple(p, NN_STEP_SCALE, i, g, NN_NONE, scaled, NULL, scale);
-        g = scaled;
-    }
-    *out = g;
-    return SCANT_OK;
-}
-
-static void trace(nn_plan *p, int i, int input, int g) {
-    if (p->mode != NN_TRACE) return;
-    p->places[i].trace[0] = input;
-    p->places[i].trace[1] = g;
-    keep_to_end(p, input);
-    keep_to_end(p, g);
-}
-
-static scant_status back_taps(nn_plan *p, int i, int g) {
-    const nn_node *node = node_at(p, i);
-    nn_place *place = &p->places[i];
-    nn_backend *b = p->weights->backend;
-    nn_shape in = node_at(p, node->in[0])->shape, out = node->shape;
-    const size_t *k = node->kernel;
-    TRY(nn_layout_ordered(b, 4, (size_t[]){p->batch, in.c, in.h, in.w},
-                          (int[]){0, 2, 3, 1}, &place->taps[0]));
-    TRY(nn_layout_ordered(b, 4, (size_t[]){p->batch, out.c, out.h, out.w},
-                          (int[]){0, 2, 3, 1}, &place->taps[1]));
-    TRY(nn_layout_ordered(b, 4, (size_t[]){out.c, in.c, k[0], k[1]}, (int[]){2, 3, 1, 0},
-                          &place->taps[2]));
-    int src = place->src, dw = tensor_new(p, place->taps[2], 0);
-    TRY(bring(p, i, place->taps[0], &src));
-    TRY(bring(p, i, place->taps[1], &g));
-    emit_simple(p, NN_STEP_TAPS, i, src, g, dw, NULL, 1);
-    return reorder(p, i, place->taps[2], dw, p->weights->slices[node->weight].layout,
-                   nn_ref_grad(node->weight));
-}
-
-static scant_status back_weights(nn_plan *p, int i, int g) {
-    const nn_node *node = node_at(p, i);
-    nn_place *place = &p->places[i];
-    bool rows = node->kind == NN_DENSE;
-    if (node->frozen) return SCANT_OK;
-    if (nn_taps_pay(p->net, node)) return back_taps(p, i, g);
-    int src = place->src;
-    if (!rows) {
-        TRY(bring(p, i, nn_op_layout(place->op, NN_BACK_WEIGHTS, NN_SRC), &src));
-        TRY(bring(p, i, nn_op_layout(place->op, NN_BACK_WEIGHTS, NN_D_DST), &g));
-    }
-    const nn_layout *dw = nn_op_layout(place->op, NN_BACK_WEIGHTS, NN_D_W);
-    const nn_layout *packed = p->weights->slices[node->weight].layout;
-    int to = nn_ref_grad(node->weight), into = to;
-    bool same = nn_layout_same(dw, packed);
-    if (!same) into = tensor_new(p, dw, 0);
-    nn_step s = op_step(i, place->op, NN_BACK_WEIGHTS);
-    s.slot[NN_SRC] = src;
-    s.slot[NN_D_DST] = g;
-    s.slot[NN_D_W] = into;
-    if (node->bias) s.slot[NN_D_B] = nn_ref_grad(node->bias_at);
-    emit(p, s);
-    return same ? SCANT_OK : reorder(p, i, dw, into, packed, to);
-}
-
-static scant_status back_weighted(nn_plan *p, int i) {
-    const nn_node *node = node_at(p, i);
-    nn_place *place = &p->places[i];
-    bool rows = node->kind == NN_DENSE;
-    int g;
-    TRY(own_gradient(p, i, &g));
-    const nn_layout *layout = NULL;
-    if (rows) {
-        TRY(plain_of(p, i, &layout));
-        TRY(bring(p, i, layout, &g));
-    }
-    trace(p, i, place->src, g);
-    size_t before = p->n_steps;
-    TRY(back_weights(p, i, g));
-    for (size_t k = before; k < p->n_steps; k++) p->steps[k].of_weights = true;
-    if (!nn_op_has(place->op, NN_BACK_DATA)) return SCANT_OK;
-    const nn_layout *w = nn_op_layout(place->op, NN_BACK_DATA, NN_W);
-    if (rows)
-        TRY(plain_of(p, node->in[0], &layout));
-    else {
-        TRY(bring(p, i, nn_op_layout(place->op, NN_BACK_DATA, NN_D_DST), &g));
-        layout = nn_op_layout(place->op, NN_BACK_DATA, NN_D_SRC);
-    }
-    int weight = nn_ref_value(node->weight), d_src = tensor_new(p, layout, 0);
-    TRY(bring(p, i, w, &weight));
-    nn_step s = op_step(i, place->op, NN_BACK_DATA);
-    s.slot[NN_D_DST] = g;
-    s.slot[NN_W] = weight;
-    s.slot[NN_D_SRC] = d_src;
-    emit(p, s);
-    return give(p, node->in[0], d_src);
-}
-
-static scant_status back_unweighted(nn_plan *p, int i) {
-    const nn_node *node = node_at(p, i);
-    nn_place *place = &p->places[i];
-    int g;
-    TRY(own_gradient(p, i, &g));
-    TRY(bring(p, i, nn_op_layout(place->op, NN_BACK_DATA, NN_D_DST), &g));
-    int d_src = tensor_new(p, nn_op_layout(place->op, NN_BACK_DATA, NN_D_SRC), 0);
-    nn_step s = op_step(i, place->op, NN_BACK_DATA);
-    if (nn_op_layout(place->op, NN_BACK_DATA, NN_SRC)) s.slot[NN_SRC] = place->src;
-    s.slot[NN_WORK] = place->work;
-    s.slot[NN_D_DST] = g;
-    s.slot[NN_D_SRC] = d_src;
-    if (node->kind == NN_NORM) {
-        s.slot[NN_W] = nn_ref_value(node->weight);
-        s.slot[NN_B] = nn_ref_value(node->bias_at);
-        s.slot[NN_STAT_MEAN] = place->mean;
-        s.slot[NN_STAT_VAR] = place->var;
-        s.slot[NN_D_W] = nn_ref_grad(node->weight);
-        s.slot[NN_D_B] = nn_ref_grad(node->bias_at);
-        trace(p, i, place->src, g);
-    }
-    emit(p, s);
-    return give(p, node->in[0], d_src);
-}
-
-static scant_status back_node(nn_plan *p, int i) {
-    const nn_node *node = node_at(p, i);
-    nn_place *place = &p->places[i];
-    int g, d;
-    if (place->owner != i || place->grad == NN_NONE) return SCANT_OK;
-    switch (node->kind) {
-    case NN_CONV:
-    case NN_DENSE:
-        return back_weighted(p, i);
-    case NN_ADD:
-        TRY(own_gradient(p, i, &g));
-        TRY(give(p, node->in[0], g));
-        return give(p, node->in[1], g);
-    case NN_ACT:
-        if (!nn_act_invertible(node->act)) return back_unweighted(p, i);
-        TRY(own_gradient(p, i, &g));
-        TRY(bring(p, i, p->tensors[place->value].layout, &g));
-        d = tensor_new(p, p->tensors[g].layout, 0);
-        emit_simple(p, NN_STEP_MASK, i, place->value, g, d, node, 1);
-        return give(p, node->in[0], d);
-    case NN_DROPOUT:
-        TRY(own_gradient(p, i, &g));
-        TRY(bring(p, i, p->tensors[place->value].layout, &g));
-        d = tensor_new(p, p->tensors[g].layout, 0);
-        emit_simple(p, NN_STEP_DROP_BACK, i, g, place->work, d, NULL, node->rate);
-        return give(p, node->in[0], d);
-    default:
-        return back_unweighted(p, i);
-    }
-}
-
-static scant_status plan_backward(nn_plan *p) {
-    int last = (int)p->net->n_nodes - 1;
-    const nn_layout *plain;
-    TRY(plain_of(p, last, &plain));
-    p->d_logits = tensor_new(p, plain, 0);
-    /* filled in between the passes, so not to be shared with what forward leaves */
-    touch(p, p->d_logits);
-    if (p->n_forward) p->tensors[p->d_logits].first = p->n_forward - 1;
-    TRY(give(p, last, p->d_logits));
-    int first = has_front(p) ? p->front : 0;
-    for (int i = last; i > first; i--) TRY(back_node(p, i));
-    if (!first) return SCANT_OK;
-    int g = p->places[first].grad;
-    TRY(plain_of(p, first, &plain));
-    TRY(bring(p, first, plain, &g));
-    emit_simple(p, NN_STEP_FRONT_BACK, first, g, NN_NONE, g, NULL, 1);
-    p->steps[p->n_steps - 1].of_weights = true;
-    p->front_grad = g;
-    if (p->mode == NN_TRACE) keep_to_end(p, g);
     return SCANT_OK;
 }
 
@@ -543,7 +329,7 @@ static scant_status plan_backward(nn_plan *p) {
 static void keep_forward(nn_plan *p) {
     for (size_t i = 0; i < p->n_tensors; i++) {
         nn_tensor *t = &p->tensors[i];
-        if (t->first < p->n_forward && t->last >= p->n_forward) keep_to_end(p, (int)i);
+        if (t->first < p->n_forward && t->last >= p->n_forward) nn_plan_keep(p, (int)i);
     }
 }
 
@@ -578,9 +364,9 @@ static void plan_scratch(nn_plan *p) {
             most = size_max(
                 most, nn_taps_scratch(p->net, node_at(p, s->node), p->ctx->threads));
     }
-    p->scratch = tensor_new(p, NULL, most);
+    p->scratch = nn_plan_tensor(p, NULL, most);
     p->tensors[p->scratch].first = 0;
-    keep_to_end(p, p->scratch);
+    nn_plan_keep(p, p->scratch);
 }
 
 /* Reorders that a trace is handed out through, bound to two buffers of their own. */
@@ -601,7 +387,7 @@ static scant_status plan_traces(nn_plan *p) {
             nn_place *place = &p->places[i];
             if (place->trace[k] == NN_NONE) continue;
             const nn_layout *have = p->tensors[place->trace[k]].layout, *plain;
-            TRY(plain_of(p, k ? (int)i : node_at(p, (int)i)->in[0], &plain));
+            TRY(nn_plan_plain(p, k ? (int)i : node_at(p, (int)i)->in[0], &plain));
             if (nn_layout_same(have, plain)) continue;
             TRY(nn_op_reorder(p->weights->backend, have, plain, &place->unfold[k]));
             nn_op *op = place->unfold[k];
@@ -632,13 +418,13 @@ static scant_status plan_write(nn_plan *p) {
     p->front = nn_plan_front(p);
     TRY(nn_plan_front_weights(p));
     TRY(plan_forward(p));
-    if (p->mode != NN_PREDICT) TRY(plan_backward(p));
+    if (p->mode != NN_PREDICT) TRY(nn_plan_write_backward(p));
     if (p->mode == NN_TRACE) keep_forward(p);
     plan_scratch(p);
     TRY(nn_weights_pack(p->weights));
     TRY(nn_plan_place(p));
     TRY(bind_steps(p));
-    if (has_front(p)) TRY(nn_plan_front_make(p));
+    if (nn_plan_has_front(p)) TRY(nn_plan_front_make(p));
     return p->mode == NN_TRACE ? plan_traces(p) : SCANT_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside plans: plan.c writes the steps down, plan_memory.c gives tensors their places,
+ * Inside plans: plan.c writes the steps down (plan_back.c those of the backward
+ * pass, plan_front.c a small network's front), plan_memory.c gives tensors their places,
  * plan_run.c runs.
  */
 #ifndef SCANT_NN_PLAN_INT_H
@@ -85,6 +86,33 @@ struct nn_plan {
     nn_stack *stack; /* runs it; NULL: the usual kernels do */
     float *copy[2];  /* what nn_plan_trace() hands out where it had to reorder */
 };
+
+/* ---- writing steps down (plan.c) ---- */
+
+/* A new tensor: of a layout (borrowed for the plan's life), or of so many bytes. */
+int nn_plan_tensor(nn_plan *plan, const nn_layout *layout, size_t bytes);
+/* The tensor is in use at the step to come; or from then on to the end. */
+void nn_plan_touch(nn_plan *plan, int ref);
+void nn_plan_keep(nn_plan *plan, int tensor);
+nn_step nn_op_step(int node, nn_op *op, nn_pass pass); /* with empty slots */
+void nn_plan_emit(nn_plan *plan, nn_step step);
+void nn_plan_emit_simple(nn_plan *plan, nn_step_kind kind, int node, int a, int b, int c,
+                         const nn_node *act, float scale);
+/* The plain layout of a node's output. */
+scant_status nn_plan_plain(nn_plan *plan, int node, const nn_layout **out);
+scant_status nn_plan_reorder(nn_plan *plan, int node, const nn_layout *from, int ref,
+                             const nn_layout *to, int into);
+/* What *ref holds, in the layout that is wanted: itself, or a reordered copy. */
+scant_status nn_plan_bring(nn_plan *plan, int node, const nn_layout *want, int *ref);
+/* The activation that node i does as well; NULL: none. And whether its kernel does. */
+const nn_node *nn_plan_absorbed(const nn_plan *plan, int i);
+bool nn_plan_act_inside(const nn_plan *plan, int i);
+bool nn_plan_has_front(const nn_plan *plan); /* run by the stack */
+
+/* The backward pass (plan_back.c), after the forward one. */
+scant_status nn_plan_write_backward(nn_plan *plan);
+
+/* ---- the front (plan_front.c) ---- */
 
 /* The last node of the network's front; NN_NONE: it has none. */
 int nn_plan_front(const nn_plan *plan);
