@@ -267,9 +267,13 @@ static int save(train_job *job) {
 
 /* Weights are saved first: an hour's work outlasts whatever comes after. */
 static int finish(train_job *job, scant_status trained) {
-    if (trained != SCANT_OK && trained != SCANT_ECANCELLED)
+    bool went =
+        trained == SCANT_OK || job->state.step > 0; /* there is something to save */
+    if (trained != SCANT_OK && trained != SCANT_ECANCELLED) {
+        if (trained == SCANT_EINPUT && went) save(job); /* the last good weights */
         return net_failed(&job->net, trained);
-    int status = save(job);
+    }
+    int status = went ? save(job) : CLI_DONE;
     if (trained == SCANT_ECANCELLED && status == CLI_DONE) {
         cli_error("interrupted after step %zu of %zu; 'scant train --resume --out %s' "
                   "goes on",

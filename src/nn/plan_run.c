@@ -27,9 +27,10 @@ static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64
         nn_scale(p->ctx, s->scale, a, c, n);
         break;
     case NN_STEP_DROP: {
-        /* a step's layer has 2^32 numbers to itself */
-        scant__rng rng = {seed, SCANT__RNG_DROPOUT};
-        uint64_t first = (step * p->net->n_nodes + (uint64_t)s->node) << 32;
+        /* a seed for each step, and in it 2^32 numbers for each layer */
+        scant__rng steps = {seed, SCANT__RNG_DROPOUT};
+        scant__rng rng = {scant__rng_u64(&steps, step), SCANT__RNG_DROPOUT};
+        uint64_t first = (uint64_t)s->node << 32;
         nn_drop(p->ctx, &rng, first, s->scale, a, c,
                 (unsigned char *)nn_tensor_data(p, s->b), n);
         break;

@@ -131,6 +131,13 @@ typedef struct judge {
     int32_t *chosen; /* labels in the order of rows */
 } judge;
 
+static scant_status not_finite(judge *j, size_t row) {
+    j->loss = (double)NAN;
+    return scant__fail(j->ctx, SCANT_EINPUT,
+                       "what the network says of sample %zu of %s is not a finite number",
+                       row, scant_data_name(j->data));
+}
+
 static scant_status judge_batch(void *arg, nn_plan *plan, size_t first, size_t count) {
     judge *j = arg;
     size_t c = j->classes;
@@ -141,6 +148,7 @@ static scant_status judge_batch(void *arg, nn_plan *plan, size_t first, size_t c
         if (j->targets) {
             nn_score s =
                 nn_loss(&(nn_wanted){.targets = j->targets + row}, 1, c, z, NULL);
+            if (!s.finite) return not_finite(j, row);
             j->loss += s.loss;
             continue;
         }
@@ -153,6 +161,7 @@ static scant_status judge_batch(void *arg, nn_plan *plan, size_t first, size_t c
         j->loss += s.loss;
         j->correct += s.correct;
         double confidence = nn_confidence(z, c);
+        if (!s.finite) return not_finite(j, row);
         size_t bin = size_min((size_t)(confidence * BINS), BINS - 1);
         j->bins[bin].confidence += confidence;
         j->bins[bin].count++;
@@ -207,6 +216,7 @@ scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
             out->temperature = nn_temperature(j.logits, j.chosen, j.samples, j.classes);
         }
     }
+    if (s != SCANT_OK && isnan(j.loss)) out->loss = j.loss; /* that is why */
     scant__arena_end(&arena);
     return s;
 }

@@ -5,11 +5,12 @@
  * Everything is allocated before the first step: what runs after it allocates nothing (an
  * evaluation on validation samples at an epoch's end and the checkpoint do). The loss of
  * every step is looked at: one that is not finite ends the training with the weights of
- * the last epoch that went well, as the step that spoiled them came before the one that
- * shows it.
+ * the last epoch's end that a finite loss has vouched for, as the step that spoils them
+ * comes before the one that shows it. The last step's weights are tried on its own batch.
  */
 #include "nn/train.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -50,6 +51,7 @@ static scant_status set_up(nn_trainer *t) {
     nn_plan *plan;
     TRY(nn_feed_fit_scaling(t->net, t->data));
     TRY(nn_train_samples(t));
+    TRY(nn_train_check_valid(t));
     TRY(nn_network_plan(t->net, t->batch, NN_TRAIN, &plan));
     size_t last = t->n % t->batch; /* the smaller batch at an epoch's end */
     if (last && t->per_epoch * t->batch > t->n)
@@ -64,6 +66,7 @@ static scant_status set_up(nn_trainer *t) {
     t->best = vector(t, w->n_floats, t->opts.patience > 0, &s);
     if (s != SCANT_OK) return s;
     memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
+    if (t->best) memcpy(t->best, w->values, w->n_floats * sizeof *t->best);
     if (t->average) memcpy(t->average, w->values, w->n_trained * sizeof *t->average);
     t->best_score = -INFINITY;
     t->state.steps = t->opts.steps ? t->opts.steps : t->opts.epochs * t->per_epoch;
@@ -82,25 +85,36 @@ static scant_status spoiled(nn_trainer *t) {
                        "the loss is not a finite number at step %zu (epoch %zu): the "
                        "weights are those of the end of epoch %zu; a smaller lr than %g "
                        "or clip may help",
-                       t->state.step + 1, t->state.epoch, t->state.epoch - 1, t->opts.lr);
+                       t->state.step + 1, t->state.epoch, t->good_epoch, t->opts.lr);
 }
 
-static scant_status step(nn_trainer *t, const nn_batch *b) {
-    nn_weights *w = t->net->weights;
-    nn_plan *plan;
-    size_t c = scant_net_classes(t->net);
-    TRY(nn_network_plan(t->net, b->count, NN_TRAIN, &plan));
-    memcpy(nn_plan_input(plan), b->input,
+/* Forward and the loss, which vouches for the weights or ends the training. */
+static scant_status look(nn_trainer *t, const nn_batch *b, nn_plan **plan,
+                         nn_score *score) {
+    TRY(nn_network_plan(t->net, b->count, NN_TRAIN, plan));
+    memcpy(nn_plan_input(*plan), b->input,
            b->count * scant__data_width(t->data) * sizeof *b->input);
-    TRY(nn_plan_forward(plan, t->opts.seed, t->state.step));
+    TRY(nn_plan_forward(*plan, t->opts.seed, t->state.step));
     nn_wanted wanted = {.weights = b->weights};
     if (t->squared)
         wanted.targets = b->targets;
     else
         wanted.labels = b->labels;
-    nn_score score =
-        nn_loss(&wanted, b->count, c, nn_plan_logits(plan), nn_plan_d_logits(plan));
-    if (!score.finite || !isfinite(score.loss)) return spoiled(t);
+    *score = nn_loss(&wanted, b->count, scant_net_classes(t->net), nn_plan_logits(*plan),
+                     nn_plan_d_logits(*plan));
+    return score->finite && isfinite(score->loss) ? SCANT_OK : spoiled(t);
+}
+
+static scant_status step(nn_trainer *t, const nn_batch *b) {
+    nn_weights *w = t->net->weights;
+    nn_plan *plan;
+    nn_score score;
+    size_t c = scant_net_classes(t->net);
+    TRY(look(t, b, &plan, &score));
+    if (t->state.step % t->per_epoch == 0) {
+        memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
+        t->good_epoch = t->state.epoch - 1;
+    }
     if (t->squared && t->labels) /* accuracy, of one-hot targets */
         score.correct = nn_loss(&(nn_wanted){.labels = b->labels}, b->count, c,
                                 nn_plan_logits(plan), NULL)
@@ -139,6 +153,7 @@ static scant_status validate(nn_trainer *t) {
     swap_average(t);
     scant_status s = scant_net_evaluate(t->net, t->opts.valid, t->opts.valid_rows,
                                         t->opts.n_valid_rows, &e);
+    if (s == SCANT_EINPUT && isnan(e.loss)) return spoiled(t);
     if (s == SCANT_OK) {
         t->state.valid_loss = e.loss;
         t->state.valid_accuracy = e.accuracy;
@@ -153,17 +168,18 @@ static scant_status validate(nn_trainer *t) {
     return s;
 }
 
-static scant_status end_epoch(nn_trainer *t) {
-    nn_weights *w = t->net->weights;
-    TRY(validate(t));
-    memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
-    t->sum_loss = 0;
-    t->sum_correct = t->sum_samples = 0;
+/* Of a training that stands at an epoch's end. */
+static void find_end(nn_trainer *t) {
     if (t->opts.until > 0 && t->state.accuracy >= t->opts.until)
         t->state.stopped = SCANT_STOP_UNTIL;
     if (t->best && t->state.epoch - t->best_epoch >= t->opts.patience)
         t->state.stopped = SCANT_STOP_PATIENCE;
-    return SCANT_OK;
+    if (!t->state.stopped && t->state.step >= t->state.steps)
+        t->state.stopped = SCANT_STOP_EPOCHS;
+}
+
+static bool at_end_of_epoch(const nn_trainer *t) {
+    return t->state.step % t->per_epoch == 0 || t->state.step == t->state.steps;
 }
 
 /* ---- the loop ---- */
@@ -179,23 +195,53 @@ static void measure(nn_trainer *t, double began, size_t first) {
             (double)(s->step - first) * (double)t->n / (double)t->per_epoch / s->seconds;
 }
 
+/* Everything of an epoch's end: until sums are back at 0 it is still to be done, also by
+ * who resumes. */
+static scant_status end_epoch(nn_trainer *t) {
+    scant_train_state *s = &t->state;
+    TRY(validate(t));
+    find_end(t);
+    t->sum_loss = 0;
+    t->sum_correct = t->sum_samples = 0;
+    if (t->opts.report) t->opts.report(t->opts.user, s);
+    /* after the report: who is killed in between hears of the epoch twice, and not of
+     * one never */
+    return nn_train_keep(t);
+}
+
+/* A training that was read from a file may stand at an epoch's end. */
+static scant_status go_on(nn_trainer *t, double began) {
+    scant_train_state *s = &t->state;
+    if (!s->step || !at_end_of_epoch(t)) return SCANT_OK;
+    s->epoch = (s->step - 1) / t->per_epoch + 1;
+    s->epoch_ended = 1;
+    if (!t->sum_samples) {
+        find_end(t);
+        return SCANT_OK;
+    }
+    measure(t, began, s->step);
+    return end_epoch(t);
+}
+
 static scant_status run(nn_trainer *t, scant__ahead *ahead) {
     scant_train_state *s = &t->state;
     double began = now();
     size_t first = s->step, slot;
+    TRY(go_on(t, began));
     while (s->step < s->steps && !s->stopped) {
+        nn_plan *plan;
+        nn_score score;
         s->epoch = s->step / t->per_epoch + 1;
         TRY(scant__ahead_take(ahead, &slot));
         TRY(step(t, &t->batches[slot]));
         s->step++;
-        s->epoch_ended = s->step % t->per_epoch == 0 || s->step == s->steps;
+        s->epoch_ended = at_end_of_epoch(t);
         measure(t, began, first);
-        if (s->epoch_ended) TRY(end_epoch(t));
-        if (!s->stopped && s->step == s->steps) s->stopped = SCANT_STOP_EPOCHS;
-        if (t->opts.report) t->opts.report(t->opts.user, s);
-        /* after the report: who is killed in between hears of the epoch twice, and not of
-         * one never */
-        if (s->epoch_ended) TRY(nn_train_keep(t));
+        if (s->step == s->steps) TRY(look(t, &t->batches[slot], &plan, &score));
+        if (s->epoch_ended)
+            TRY(end_epoch(t));
+        else if (t->opts.report)
+            t->opts.report(t->opts.user, s);
         if (!s->stopped) TRY(scant__tick(t->ctx, "training", s->step, s->steps));
     }
     return SCANT_OK;
@@ -225,8 +271,9 @@ scant_status scant_net_train(scant_net *net, const scant_data *data,
     scant__arena_init(&t.arena, net->ctx);
     scant_status s = nn_train_settle(&t, opts);
     if (s == SCANT_OK) s = set_up(&t);
-    if (s == SCANT_OK && t.opts.resume && access(t.opts.checkpoint, F_OK) == 0)
-        s = nn_train_recall(&t);
+    bool there =
+        t.opts.checkpoint && (access(t.opts.checkpoint, F_OK) == 0 || errno != ENOENT);
+    if (s == SCANT_OK && t.opts.resume && there) s = nn_train_recall(&t);
     if (s == SCANT_OK) s = nn_train_ahead(&t, t.state.step, &ahead);
     if (s == SCANT_OK) s = finish(&t, run(&t, ahead));
     scant__ahead_end(ahead);

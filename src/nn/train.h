@@ -44,7 +44,9 @@ typedef struct nn_trainer {
     /* vectors like weights->values; NULL: not needed */
     float *first, *second; /* the optimiser's, of trained ones alone */
     float *average;        /* of the weights */
-    float *good;           /* all values, after the last epoch that went well */
+    float *good;           /* all values, of the last epoch's end that went well: the next
+                            * batch's loss was finite with them */
+    size_t good_epoch;     /* which */
     float *best;           /* all values, when validation was best */
     double best_score;
     size_t best_epoch;
@@ -60,6 +62,8 @@ typedef struct nn_trainer {
 scant_status nn_train_settle(nn_trainer *t, const scant_train_opts *opts);
 /* Which samples, and room for batches of them. */
 scant_status nn_train_samples(nn_trainer *t);
+/* Whether samples to validate on are there and have labels that fit. */
+scant_status nn_train_check_valid(nn_trainer *t);
 /* Batches from step `first` on. */
 scant_status nn_train_ahead(nn_trainer *t, size_t first, scant__ahead **out);
 

@@ -44,6 +44,17 @@ static scant_status choose_rows(nn_trainer *t) {
     return SCANT_OK;
 }
 
+static scant_status check_label(nn_trainer *t, const scant_data *data, size_t row,
+                                int32_t label) {
+    size_t classes = scant_net_classes(t->net);
+    if (label >= 0 && (size_t)label < classes) return SCANT_OK;
+    return scant__fail(
+        t->ctx, SCANT_EINPUT,
+        "%s: sample %zu has label %d, but the network has %zu classes (0 to "
+        "%zu)",
+        scant_data_name(data), row, (int)label, classes, classes - 1);
+}
+
 static scant_status check_labels(nn_trainer *t) {
     const scant_train_opts *o = &t->opts;
     const int32_t *own = scant_data_labels(t->data);
@@ -63,14 +74,31 @@ static scant_status check_labels(nn_trainer *t) {
     if (!labels) return SCANT_ENOMEM;
     for (size_t i = 0; i < t->n; i++) {
         labels[i] = o->labels ? o->labels[i] : own[t->rows[i]];
-        if (labels[i] < 0 || (size_t)labels[i] >= classes)
-            return scant__fail(t->ctx, SCANT_EINPUT,
-                               "%s: sample %zu has label %d, but the network has %zu "
-                               "classes (0 to %zu)",
-                               scant_data_name(t->data), t->rows[i], (int)labels[i],
-                               classes, classes - 1);
+        TRY(check_label(t, t->data, t->rows[i], labels[i]));
     }
     t->labels = labels;
+    return SCANT_OK;
+}
+
+/* Now, and not when the first epoch has ended. */
+scant_status nn_train_check_valid(nn_trainer *t) {
+    const scant_data *valid = t->opts.valid;
+    if (!valid) return SCANT_OK;
+    size_t n = t->opts.n_valid_rows;
+    const size_t *rows = t->opts.valid_rows;
+    const int32_t *labels = scant_data_labels(valid);
+    TRY(nn_feed_check(t->net, valid));
+    TRY(nn_feed_rows_check(t->ctx, valid, rows, &n));
+    if (!n)
+        return scant__fail(t->ctx, SCANT_EINPUT, "%s has no samples to validate on",
+                           scant_data_name(valid));
+    if (!labels && (!scant_data_targets(valid) || !t->targets))
+        return scant__fail(t->ctx, SCANT_EINPUT, "%s has no labels to validate with",
+                           scant_data_name(valid));
+    for (size_t i = 0; labels && i < n; i++) {
+        size_t row = rows ? rows[i] : i;
+        TRY(check_label(t, valid, row, labels[row]));
+    }
     return SCANT_OK;
 }
 

@@ -91,6 +91,5 @@ scant_status nn_train_settle(nn_trainer *t, const scant_train_opts *opts) {
     TRY(settle_words(t));
     TRY(settle_ends(t));
     TRY(nn_feed_check(t->net, t->data));
-    if (t->opts.valid) TRY(nn_feed_check(t->net, t->opts.valid));
     return SCANT_OK;
 }

@@ -11,7 +11,7 @@
 #include "data/safetensors.h"
 #include "nn/train.h"
 
-enum { VECTORS = 6, NUMBERS = 12 };
+enum { VECTORS = 6, NUMBERS = 16 };
 
 typedef struct vector {
     const char *name;
@@ -37,23 +37,49 @@ static size_t floats_of(const nn_trainer *t, const vector *v) {
     return v->trained ? net->n_trained : net->n_floats;
 }
 
-/* What must be the same for the rest to be the rest of this training. */
-static uint64_t fingerprint(const nn_trainer *t) {
-    uint64_t hash = 1469598103934665603u; /* FNV-1a over what follows */
-    const scant_train_opts *o = &t->opts;
-    char text[512];
-    int length = snprintf(
-        text, sizeof text,
-        "%s|%zu|%zu|%llu|%s|%.17g|%.17g|%d|%.17g|%d|%s|%zu|%.17g|%.17g|%s|%s|%d",
-        t->net->net->model, t->n, t->batch, (unsigned long long)o->seed, o->optimizer,
-        o->lr, o->momentum, o->nesterov, o->weight_decay, o->decay_weights_only,
-        o->schedule, o->warmup, o->clip, o->ema, o->loss, o->augment, o->draw);
-    for (int i = 0; i < length && i < (int)sizeof text; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
-    for (size_t i = 0; i < t->n; i++) {
-        hash = (hash ^ t->rows[i]) * 1099511628211u;
-        if (t->labels) hash = (hash ^ (uint64_t)t->labels[i]) * 1099511628211u;
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size) { /* FNV-1a */
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 1099511628211u;
+    return hash;
+}
+
+static uint64_t mix_word(uint64_t hash, const char *word) {
+    return mix(hash, word, strlen(word) + 1);
+}
+
+static uint64_t mix_network(uint64_t hash, const nn_net *net) {
+    hash = mix_word(hash, net->model);
+    for (size_t i = 0; i < net->n_nodes; i++) {
+        const nn_node *v = &net->nodes[i];
+        const size_t sizes[] = {v->shape.c, v->shape.h, v->shape.w, (size_t)v->kind,
+                                (size_t)v->act};
+        const float numbers[] = {v->slope, v->rate, v->scale};
+        hash = mix(hash, sizes, sizeof sizes);
+        hash = mix(hash, numbers, sizeof numbers);
     }
+    return hash;
+}
+
+/* What must be the same for the rest to be the rest of this training: the network, the
+ * samples and how steps are made. Not how many, nor what ends it. */
+static uint64_t fingerprint(const nn_trainer *t) {
+    const scant_train_opts *o = &t->opts;
+    const double numbers[] = {o->lr, o->momentum, o->weight_decay, o->clip, o->ema};
+    const uint64_t counts[] = {t->n,
+                               t->batch,
+                               o->seed,
+                               o->warmup,
+                               (uint64_t)o->nesterov,
+                               (uint64_t)o->decay_weights_only,
+                               (uint64_t)o->draw};
+    uint64_t hash = mix_network(1469598103934665603u, t->net->net);
+    hash = mix(hash, numbers, sizeof numbers);
+    hash = mix(hash, counts, sizeof counts);
+    hash = mix_word(mix_word(hash, o->optimizer), o->schedule);
+    hash = mix_word(mix_word(hash, o->loss), o->augment);
+    hash = mix(hash, t->rows, t->n * sizeof *t->rows);
+    if (t->labels) hash = mix(hash, t->labels, t->n * sizeof *t->labels);
+    if (o->weights) hash = mix(hash, o->weights, t->n * sizeof *o->weights);
     return hash;
 }
 
@@ -105,6 +131,9 @@ scant_status nn_train_keep(nn_trainer *t) {
     put(&m, "best_epoch", (double)t->best_epoch);
     put(&m, "valid_loss", t->state.valid_loss);
     put(&m, "valid_accuracy", t->state.valid_accuracy);
+    put(&m, "loss", t->state.loss);
+    put(&m, "accuracy", t->state.accuracy);
+    put(&m, "good_epoch", (double)t->good_epoch);
     if (s == SCANT_OK)
         s = scant__tensors_write(t->ctx, t->opts.checkpoint, items, n, m.items, m.n);
     scant__free(t->ctx, plain);
@@ -118,24 +147,35 @@ static bool get(const scant__tensors *file, const char *key, double *out) {
 
 static scant_status recall_vectors(nn_trainer *t, const scant__tensors *file) {
     vector vectors[VECTORS];
+    const scant__tensor *found[VECTORS];
     size_t n = vectors_of(t, vectors);
+    for (size_t i = 0; i < n; i++) {
+        found[i] = scant__tensors_find(file, vectors[i].name);
+        if (!found[i] || found[i]->ndim != 1 ||
+            found[i]->count != floats_of(t, &vectors[i]))
+            return scant__fail(t->ctx, SCANT_EINPUT,
+                               "%s: '%s' is missing or of another size",
+                               t->opts.checkpoint, vectors[i].name);
+    }
     float *plain = scant__alloc(t->ctx, t->net->net->n_floats, sizeof *plain);
     if (!plain) return SCANT_ENOMEM;
     scant_status s = SCANT_OK;
     for (size_t i = 0; i < n && s == SCANT_OK; i++) {
-        const scant__tensor *v = scant__tensors_find(file, vectors[i].name);
-        if (!v || v->ndim != 1 || v->count != floats_of(t, &vectors[i])) {
-            s = scant__fail(t->ctx, SCANT_EINPUT,
-                            "%s: '%s' is missing or of another size", t->opts.checkpoint,
-                            vectors[i].name);
-            break;
-        }
-        scant__tensor_floats(v, plain);
+        scant__tensor_floats(found[i], plain);
         s = nn_weights_repack(t->net->weights, plain, vectors[i].trained,
                               vectors[i].packed);
     }
     scant__free(t->ctx, plain);
     return s;
+}
+
+/* Whole numbers below 2^53 come back as they were. */
+static bool get_count(const scant__tensors *file, const char *key, size_t most,
+                      size_t *out) {
+    double value;
+    if (!get(file, key, &value) || !(value >= 0 && value <= (double)most)) return false;
+    *out = (size_t)value;
+    return true;
 }
 
 static scant_status recall(nn_trainer *t, const scant__tensors *file) {
@@ -147,25 +187,24 @@ static scant_status recall(nn_trainer *t, const scant__tensors *file) {
         return scant__fail(t->ctx, SCANT_EINPUT,
                            "%s is of another training: other samples, model or options",
                            path);
-    double step, loss, correct, samples, score, epoch, valid_loss, valid_accuracy;
-    bool all = get(file, "step", &step) && get(file, "sum_loss", &loss) &&
-               get(file, "sum_correct", &correct) && get(file, "sum_samples", &samples) &&
-               get(file, "best_score", &score) && get(file, "best_epoch", &epoch) &&
-               get(file, "valid_loss", &valid_loss) &&
-               get(file, "valid_accuracy", &valid_accuracy);
-    if (!all || !(step >= 0 && step < 1e15) || !(correct >= 0 && correct < 1e15) ||
-        !(samples >= 0 && samples < 1e15) || !(epoch >= 0 && epoch < 1e15))
+    nn_trainer n = *t; /* taken over once all is there */
+    const size_t most = (size_t)1 << 50;
+    bool all =
+        get_count(file, "step", most, &n.state.step) &&
+        get(file, "sum_loss", &n.sum_loss) &&
+        get_count(file, "sum_correct", most, &n.sum_correct) &&
+        get_count(file, "sum_samples", most, &n.sum_samples) &&
+        get(file, "best_score", &n.best_score) &&
+        get_count(file, "best_epoch", n.state.step / t->per_epoch + 1, &n.best_epoch) &&
+        get_count(file, "good_epoch", n.state.step / t->per_epoch + 1, &n.good_epoch) &&
+        get(file, "loss", &n.state.loss) && get(file, "accuracy", &n.state.accuracy) &&
+        get(file, "valid_loss", &n.state.valid_loss) &&
+        get(file, "valid_accuracy", &n.state.valid_accuracy);
+    if (!all)
         return scant__fail(t->ctx, SCANT_EINPUT, "%s: its numbers are missing or wrong",
                            path);
     TRY(recall_vectors(t, file));
-    t->state.step = (size_t)step;
-    t->sum_loss = loss;
-    t->sum_correct = (size_t)correct;
-    t->sum_samples = (size_t)samples;
-    t->best_score = score;
-    t->best_epoch = (size_t)epoch;
-    t->state.valid_loss = valid_loss;
-    t->state.valid_accuracy = valid_accuracy;
+    *t = n;
     return SCANT_OK;
 }
 

@@ -149,17 +149,73 @@ static void it_ends_after_the_steps_asked_for(void **state) {
     bed_end(&b);
 }
 
+static void assert_finite_outputs(bed *b) {
+    size_t n = scant_data_count(b->data), c = scant_net_classes(b->net);
+    float *z = malloc(n * c * sizeof *z);
+    assert_int_equal(
+        scant_net_predict(b->net, b->data, NULL, 0, &(scant_outputs){.logits = z}),
+        SCANT_OK);
+    for (size_t i = 0; i < n * c; i++) assert_true(isfinite(z[i]));
+    free(z);
+}
+
 static void a_loss_that_is_not_finite_keeps_good_weights(void **state) {
     (void)state;
-    bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16, .depth = 6});
+    /* one batch an epoch and several; spoiled at once, or by the last step of all */
+    const size_t batches[] = {300, 64}, steps[] = {0, 1, 3};
+    for (int i = 0; i < 6; i++) {
+        bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16, .depth = 6});
+        scant_train_state s;
+        scant_train_opts o = {
+            .epochs = 50, .lr = 1e30, .batch = batches[i % 2], .steps = steps[i / 2]};
+        float *before = weights_of(&b);
+        assert_int_equal(scant_net_train(b.net, b.data, &o, &s), SCANT_EINPUT);
+        assert_non_null(strstr(scant_ctx_errmsg(b.ctx), "not a finite number at step"));
+        assert_non_null(strstr(scant_ctx_errmsg(b.ctx), "the end of epoch 0"));
+        assert_finite_outputs(&b);
+        float *after = weights_of(&b);
+        assert_memory_equal(before, after, b.net->net->n_floats * sizeof *before);
+        free(before), free(after);
+        bed_end(&b);
+    }
+}
+
+static void good_weights_are_those_of_an_epoch_that_went_well(void **state) {
+    (void)state;
+    /* Some epochs go well before it explodes, the same in every run: the weights are
+     * those of a training that ends with the epoch named. */
+    scant_train_opts o = {
+        .epochs = 200, .batch = 100, .lr = 2.0, .momentum = -1, .loss = "mse"};
+    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    bed same = bed_of("blobs", 300, "linear", (scant_net_opts){0});
     scant_train_state s;
-    scant_train_opts o = {.epochs = 50, .lr = 1e12, .batch = 300};
     assert_int_equal(scant_net_train(b.net, b.data, &o, &s), SCANT_EINPUT);
-    assert_non_null(strstr(scant_ctx_errmsg(b.ctx), "not a finite number at step"));
-    float *w = weights_of(&b);
-    for (size_t i = 0; i < b.net->net->n_floats; i++) assert_true(isfinite(w[i]));
-    free(w);
-    bed_end(&b);
+    const char *says = strstr(scant_ctx_errmsg(b.ctx), "the end of epoch ");
+    assert_non_null(says);
+    o.epochs = strtoul(says + strlen("the end of epoch "), NULL, 10);
+    assert_finite_outputs(&b);
+    assert_true(o.epochs >= 1);
+    train(&same, o);
+    assert_same_weights(&b, &same);
+    bed_end(&b), bed_end(&same);
+}
+
+static void what_is_validated_on_is_checked_before_the_first_epoch(void **state) {
+    (void)state;
+    bed b = bed_of("moons", 300, "mlp", (scant_net_opts){0});
+    bed three = bed_of("blobs", 300, "mlp", (scant_net_opts){0});
+    const size_t far[] = {300};
+    scant_train_state s;
+    scant_train_opts o = {.epochs = 1, .valid = three.data};
+    assert_int_equal(scant_net_train(b.net, b.data, &o, &s), SCANT_EINPUT);
+    assert_non_null(
+        strstr(scant_ctx_errmsg(b.ctx), "has label 2, but the network has 2"));
+    assert_int_equal(s.step, 0);
+    o = (scant_train_opts){
+        .epochs = 1, .valid = b.test, .valid_rows = far, .n_valid_rows = 1};
+    assert_int_equal(scant_net_train(b.net, b.data, &o, &s), SCANT_EINPUT);
+    assert_int_equal(s.step, 0);
+    bed_end(&b), bed_end(&three);
 }
 
 /* ---- the same again ---- */
@@ -228,34 +284,70 @@ static void a_hundred_steps_of_deep_networks_repeat_to_the_bit(void **state) {
 
 static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
     (void)state;
-    bed whole = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
-    bed broken = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
+    /* moons with little patience: validation decides when it ends. Broken off at every
+     * place where it asks, within epochs and while it validates. */
+    bed whole = bed_of("moons", 300, "mlp", (scant_net_opts){.width = 8, .dropout = 0.2});
     scant_train_opts o = long_run;
+    o.batch = 100;
+    o.patience = 2;
     o.valid = whole.test;
-    o.patience = 10;
-    train(&whole, o);
-    o.valid = broken.test;
-    o.checkpoint = path_of("state.safetensors");
-    o.resume = 1;
-    int breaks = 0;
-    scant_train_state s;
-    for (;; breaks++) { /* at other places each time, in the midst of epochs */
-        stop_after = 9 + 4 * breaks;
-        scant_status status = scant_net_train(broken.net, broken.data, &o, &s);
-        stop_after = 0;
-        if (status == SCANT_OK) break;
-        assert_int_equal(status, SCANT_ECANCELLED);
-        assert_int_equal(s.stopped, SCANT_STOP_CANCELLED);
-        /* another process begins with other weights */
-        assert_int_equal(scant_net_reset(broken.net, 99 + (uint64_t)breaks), SCANT_OK);
-        assert_true(breaks < 50);
+    scant_train_state want = train(&whole, o), s = {0};
+    for (int every = 1; every < 12; every++) {
+        bed broken =
+            bed_of("moons", 300, "mlp", (scant_net_opts){.width = 8, .dropout = 0.2});
+        char name[32];
+        snprintf(name, sizeof name, "state-%d.safetensors", every);
+        o.valid = broken.test;
+        o.checkpoint = path_of(name);
+        o.resume = 1;
+        int breaks = 0;
+        for (;; breaks++) {
+            stop_after = every + breaks; /* further each time, so that it ends */
+            scant_status status = scant_net_train(broken.net, broken.data, &o, &s);
+            stop_after = 0;
+            if (status == SCANT_OK) break;
+            assert_int_equal(status, SCANT_ECANCELLED);
+            assert_int_equal(s.stopped, SCANT_STOP_CANCELLED);
+            /* another process begins with other weights */
+            assert_int_equal(scant_net_reset(broken.net, 99 + (uint64_t)breaks),
+                             SCANT_OK);
+            assert_true(breaks < 200);
+        }
+        assert_true(breaks >= 2);
+        assert_same_weights(&whole, &broken);
+        assert_int_equal(s.stopped, want.stopped);
+        assert_int_equal(s.epoch, want.epoch);
+        assert_true(s.loss == want.loss && s.accuracy == want.accuracy);
+        /* once more: it knows that it has ended */
+        assert_int_equal(scant_net_train(broken.net, broken.data, &o, &s), SCANT_OK);
+        assert_int_equal(s.stopped, want.stopped);
+        assert_int_equal(s.epoch, want.epoch);
+        assert_same_weights(&whole, &broken);
+        bed_end(&broken);
     }
-    assert_true(breaks >= 3);
-    assert_same_weights(&whole, &broken);
-    o.seed++;
-    assert_int_equal(scant_net_train(broken.net, broken.data, &o, &s), SCANT_EINPUT);
-    assert_says(broken.ctx, o.checkpoint, "of another training");
-    bed_end(&whole), bed_end(&broken);
+    bed_end(&whole);
+}
+
+static void a_checkpoint_of_another_training_is_refused(void **state) {
+    (void)state;
+    bed b = bed_of("moons", 300, "mlp", (scant_net_opts){.width = 8});
+    bed tanh_ =
+        bed_of("moons", 300, "mlp", (scant_net_opts){.width = 8, .activation = "tanh"});
+    scant_train_opts o = {.epochs = 1, .checkpoint = path_of("one.safetensors")};
+    train(&b, o);
+    o.resume = 1;
+    float *before = weights_of(&tanh_);
+    assert_int_equal(scant_net_train(tanh_.net, tanh_.data, &o, NULL), SCANT_EINPUT);
+    assert_says(tanh_.ctx, o.checkpoint, "of another training");
+    float *after = weights_of(&tanh_);
+    assert_memory_equal(before, after, b.net->net->n_floats * sizeof *before);
+    free(before), free(after);
+    o.seed = 5;
+    assert_int_equal(scant_net_train(b.net, b.data, &o, NULL), SCANT_EINPUT);
+    o.seed = 0, o.epochs = 3;
+    scant_train_state s = train(&b, o); /* more epochs of the same */
+    assert_int_equal(s.epoch, 3);
+    bed_end(&b), bed_end(&tanh_);
 }
 
 /* ---- weights of samples ---- */
@@ -472,6 +564,9 @@ int main(void) {
         cmocka_unit_test(it_ends_when_validation_gains_no_more),
         cmocka_unit_test(it_ends_after_the_steps_asked_for),
         cmocka_unit_test(a_loss_that_is_not_finite_keeps_good_weights),
+        cmocka_unit_test(good_weights_are_those_of_an_epoch_that_went_well),
+        cmocka_unit_test(what_is_validated_on_is_checked_before_the_first_epoch),
+        cmocka_unit_test(a_checkpoint_of_another_training_is_refused),
         cmocka_unit_test(the_same_seed_gives_the_same_bits),
         cmocka_unit_test(a_hundred_steps_of_deep_networks_repeat_to_the_bit),
         cmocka_unit_test(a_broken_off_training_goes_on_to_the_same_bits),
