@@ -201,7 +201,8 @@ SCANT_API const char *scant_data_name(const scant_data *data); /* borrowed */
 SCANT_API size_t scant_data_count(const scant_data *data);     /* n */
 /* Channels, height, width; rows of d features are d, 1, 1. */
 SCANT_API void scant_data_shape(const scant_data *data, size_t shape[3]);
-/* The class of each sample, or NULL where there are none. Borrowed. */
+/* The class of each sample, -1 where it is not labelled, or NULL where none is.
+ * Borrowed. */
 SCANT_API const int32_t *scant_data_labels(const scant_data *data);
 /* What each sample's number is (regression), or NULL. Borrowed. */
 SCANT_API const float *scant_data_targets(const scant_data *data);

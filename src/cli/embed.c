@@ -55,6 +55,17 @@ static const cli_example examples[] = {
 
 /* ---- the call ---------------------------------------------------------------------- */
 
+/* The first flag given that says how a network is made; NULL: none. */
+static const char *network_option(const net_model *model) {
+    return model->width        ? "width"
+           : model->depth      ? "depth"
+           : model->activation ? "activation"
+           : model->norm       ? "norm"
+           : model->stem       ? "stem"
+           : model->head       ? "head"
+                               : NULL;
+}
+
 static int check_call(const embed_job *job) {
     const embed_args *a = &job->args;
     const cli_command *command = job->net.command;
@@ -68,6 +79,11 @@ static int check_call(const embed_job *job) {
     if (a->from && (a->model.weights || a->model.name))
         return cli_usage(command, "--from names a network already: no --weights, no "
                                   "--model");
+    if (a->from && network_option(&a->model))
+        return cli_usage(command,
+                         "--%s: the network that --from names is made already, and "
+                         "says itself what it is",
+                         network_option(&a->model));
     if (!any)
         return cli_usage(command, "nothing to write: give --out, --probs, --logits or "
                                   "another output");
@@ -75,6 +91,23 @@ static int check_call(const embed_job *job) {
         return cli_usage(command, "--sketch, --layers and --labelled are of --gradients, "
                                   "which is missing");
     return CLI_DONE;
+}
+
+/* None of the outputs may be a file of the training that --from names. */
+static int check_training(const embed_job *job, const cli_path *outs, size_t n_outs) {
+    static const char *const names[] = {"weights.safetensors", "state.safetensors",
+                                        "train.json", "log.jsonl", "result.json"};
+    int status = CLI_DONE;
+    if (!job->args.from) return CLI_DONE;
+    for (size_t i = 0; i < CLI_COUNT_OF(names) && status == CLI_DONE; i++) {
+        cli_text path = {0};
+        cli_text_addf(&path, "%s/%s", job->args.from, names[i]);
+        cli_text_bytes(&path, "", 1);
+        status = cli_check_overwrites(job->net.command, outs, n_outs,
+                                      &(cli_path){"from", path.data}, 1);
+        cli_text_end(&path);
+    }
+    return status;
 }
 
 static int check_files(const embed_job *job) {
@@ -90,6 +123,7 @@ static int check_files(const embed_job *job) {
                             {"labelled", a->labelled}};
     int status = cli_check_overwrites(job->net.command, outs, CLI_COUNT_OF(outs), ins,
                                       CLI_COUNT_OF(ins));
+    if (status == CLI_DONE) status = check_training(job, outs, CLI_COUNT_OF(outs));
     for (size_t i = 0; i < CLI_COUNT_OF(outs) && status == CLI_DONE; i++)
         if (outs[i].path) status = cli_check_file(outs[i].path);
     return status;

@@ -121,12 +121,35 @@ static bool usable(const scant_data *data, size_t row) {
     return !labels || labels[row] >= 0;
 }
 
-/* All rows that have a label, where --indices names none. */
-static void list_rows(train_job *job) {
-    size_t all = scant_data_count(job->data);
-    job->rows = cli_calloc(all, sizeof *job->rows);
+/* All rows that have a label; *n becomes their number. The answer is new. */
+static size_t *labelled_rows(const scant_data *data, size_t *n) {
+    size_t all = scant_data_count(data);
+    size_t *rows = cli_calloc(all, sizeof *rows);
+    *n = 0;
     for (size_t i = 0; i < all; i++)
-        if (usable(job->data, i)) job->rows[job->n_rows++] = i;
+        if (usable(data, i)) rows[(*n)++] = i;
+    return rows;
+}
+
+/* The rows that --indices names, or all, without those that have no label. */
+static int leave_unlabelled(train_job *job) {
+    size_t all = job->rows ? job->n_rows : scant_data_count(job->data), kept = 0;
+    if (job->rows) {
+        for (size_t i = 0; i < all; i++)
+            if (usable(job->data, job->rows[i])) job->rows[kept++] = job->rows[i];
+        job->n_rows = kept;
+    } else {
+        job->rows = labelled_rows(job->data, &job->n_rows);
+    }
+    if (!job->n_rows) {
+        cli_error("%s: none of %zu samples has a label (-1 is none)",
+                  job->args.samples.spec, all);
+        return CLI_BAD_INPUT;
+    }
+    if (job->n_rows < all && !job->net.ui.quiet)
+        cli_note("%zu of %zu samples have no label (-1) and are left out",
+                 all - job->n_rows, all);
+    return CLI_DONE;
 }
 
 /* Moves the picked ones of rows to the validation set; places are counted in rows. */
@@ -149,7 +172,6 @@ static int hold_out(train_job *job) {
     size_t wanted = job->args.validation;
     scant_picks *picks;
     if (!wanted) return CLI_DONE;
-    if (!job->rows) list_rows(job);
     if (wanted >= job->n_rows) {
         cli_error("--validation %zu leaves nothing of %zu samples to train on", wanted,
                   job->n_rows);
@@ -175,7 +197,10 @@ static int open_test(train_job *job) {
     }
     int status = net_open_data(&job->net, &samples, &a->means, true, &job->test);
     if (status != CLI_DONE) return status;
-    if (scant_data_labels(job->test) || scant_data_targets(job->test)) return CLI_DONE;
+    if (scant_data_labels(job->test) || scant_data_targets(job->test)) {
+        job->test_rows = labelled_rows(job->test, &job->n_test);
+        if (job->n_test) return CLI_DONE;
+    }
     cli_error("%s has no labels to judge by: give --test-labels FILE", samples.spec);
     return CLI_BAD_INPUT;
 }
@@ -190,6 +215,7 @@ static int open_samples(train_job *job) {
     }
     status =
         net_read_rows(&job->net, a->samples.indices, job->data, &job->rows, &job->n_rows);
+    if (status == CLI_DONE) status = leave_unlabelled(job);
     if (status == CLI_DONE) status = hold_out(job);
     return status == CLI_DONE ? open_test(job) : status;
 }
@@ -205,6 +231,33 @@ static int make_network(train_job *job) {
     if (status == SCANT_OK && a->model.weights)
         status = scant_net_load(job->network, a->model.weights, 1);
     return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}
+
+/* Before the training, not after it. */
+static int check_test(const train_job *job) {
+    const train_args *a = &job->args;
+    const int32_t *labels = job->test ? scant_data_labels(job->test) : NULL;
+    size_t shape[3], wanted[3], classes = scant_net_classes(job->network);
+    if (!job->test) return CLI_DONE;
+    scant_data_shape(job->test, shape);
+    scant_net_shape(job->network, wanted);
+    if (memcmp(shape, wanted, sizeof shape) != 0) {
+        cli_error("%s: samples of %zux%zux%zu (channels, height, width), the network "
+                  "takes %zux%zux%zu",
+                  scant_data_name(job->test), shape[0], shape[1], shape[2], wanted[0],
+                  wanted[1], wanted[2]);
+        return CLI_BAD_INPUT;
+    }
+    for (size_t i = 0; labels && i < job->n_test; i++) {
+        size_t row = job->test_rows[i];
+        if ((size_t)labels[row] < classes) continue;
+        cli_error("%s: sample %zu has label %d, but the samples to train on have %zu "
+                  "classes (0 to %zu)",
+                  a->test_labels ? a->test_labels : scant_data_name(job->test), row,
+                  (int)labels[row], classes, classes - 1);
+        return CLI_BAD_INPUT;
+    }
+    return CLI_DONE;
 }
 
 static void progress(void *user, const char *phase, double fraction) {
@@ -270,7 +323,8 @@ static int finish(train_job *job, scant_status trained) {
     bool went =
         trained == SCANT_OK || job->state.step > 0; /* there is something to save */
     if (trained != SCANT_OK && trained != SCANT_ECANCELLED) {
-        if (trained == SCANT_EINPUT && went) save(job); /* the last good weights */
+        /* the last good weights; in the first epoch, those that were drawn */
+        if (trained == SCANT_EINPUT && job->state.epoch > 1) save(job);
         return net_failed(&job->net, trained);
     }
     int status = went ? save(job) : CLI_DONE;
@@ -282,8 +336,8 @@ static int finish(train_job *job, scant_status trained) {
     }
     if (status != CLI_DONE) return status;
     if (job->test) {
-        scant_status judged =
-            scant_net_evaluate(job->network, job->test, NULL, 0, &job->judged);
+        scant_status judged = scant_net_evaluate(job->network, job->test, job->test_rows,
+                                                 job->n_test, &job->judged);
         if (judged != SCANT_OK) return net_failed(&job->net, judged);
         cli_ui_clear(&job->net.ui);
         job->has_judged = true;
@@ -297,6 +351,7 @@ static int work(train_job *job) {
     int status = net_begin(&job->net, job->net.command, &job->args.means, progress);
     if (status == CLI_DONE) status = open_samples(job);
     if (status == CLI_DONE) status = make_network(job);
+    if (status == CLI_DONE) status = check_test(job);
     if (status == CLI_DONE) status = train_begin_dir(job, &finished);
     if (status != CLI_DONE || finished) return status;
     char *checkpoint = train_path(job, "state.safetensors");
@@ -337,6 +392,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     scant_data_close(job.data);
     free(job.rows);
     free(job.valid);
+    free(job.test_rows);
     free(job.seen);
     json_decref(job.stored);
     cli_text_end(&job.old_log);

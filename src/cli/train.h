@@ -35,8 +35,9 @@ typedef struct train_job {
     json_t *stored; /* train.json of the training that goes on: args borrow */
     bool extended;  /* --resume, and further than it was begun to go */
     scant_data *data, *test;
-    size_t *rows, n_rows; /* to train on; NULL: all that have a label */
+    size_t *rows, n_rows; /* to train on */
     size_t *valid, n_valid;
+    size_t *test_rows, n_test; /* to judge by */
     scant_net *network;
     bool training; /* the library's own bar stays away */
     scant_train_state state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels of samples, from a file of their own: .npy, .npz:KEY or IDX.
+ * Labels of samples, from a file of their own: .npy, .npz:KEY or IDX. A class of -1 is of
+ * a sample that is not labelled yet.
  */
 #include <math.h>
 
@@ -13,7 +14,7 @@
 
 /* A network has an output a class: more than this is not a number of classes but a
  * mistake. */
-enum { MAX_CLASSES = 1000000 };
+enum { MAX_CLASSES = 1000000, UNLABELLED = -1 };
 
 static scant_status read_classes(scant_data *data, const scant_array *array) {
     data->labels = scant__alloc(data->ctx, data->count, sizeof *data->labels);
@@ -22,13 +23,14 @@ static scant_status read_classes(scant_data *data, const scant_array *array) {
     for (size_t i = 0; i < data->count; i++) {
         int64_t label;
         scant__array_read_i64(array, i, 1, &label);
-        if (label < 0 || label >= MAX_CLASSES)
+        if (label < UNLABELLED || label >= MAX_CLASSES)
             return scant__fail(data->ctx, SCANT_EINPUT,
                                "%s: the label of sample %zu is %lld; classes are counted "
-                               "from 0 and are fewer than %d",
+                               "from 0 and are fewer than %d, and -1 is no label yet",
                                array->name, i, (long long)label, MAX_CLASSES);
         data->labels[i] = (int32_t)label;
-        data->classes = size_max(data->classes, (size_t)label + 1);
+        if (label != UNLABELLED)
+            data->classes = size_max(data->classes, (size_t)label + 1);
     }
     return SCANT_OK;
 }

@@ -175,6 +175,21 @@ class Mistakes(Trained):
                    says="the same file")
         self.fails(4, *call, "--out", self.path("no/a.npy"), says="cannot be written")
 
+    def test_no_file_of_the_training_is_written_over(self):
+        for name in os.listdir(self.run_dir):
+            path = os.path.join(self.run_dir, name)
+            before = os.stat(path)
+            for flag in ("--out", "--labels-out"):
+                self.fails(2, *self.call, flag, path, says="would overwrite --from")
+            self.assertEqual(os.stat(path), before)
+        self.embed("out")  # and it is still a network
+
+    def test_a_trained_network_is_not_made_another(self):
+        for flag, value in (("activation", "tanh"), ("width", 16), ("depth", 1), ("norm", "none"),
+                            ("stem", "small"), ("head", "full")):
+            self.fails(2, *self.call, "--out", self.path("h.npy"), f"--{flag}", value,
+                       says=[f"--{flag}", "--from"])
+
 
 class Pretrained(Case):
     @unittest.skipUnless(os.path.isfile(WEIGHTS) and os.path.isdir(PICTURES),

@@ -81,6 +81,31 @@ class Learning(Train):
         self.assertAlmostEqual(done["valid_accuracy"] * 30, round(done["valid_accuracy"] * 30))
         self.assertIn("valid_loss", self.events("a")[0])
 
+    def test_samples_without_a_label_are_left_out(self):
+        # those labelled are what counts: the rest has features from nowhere
+        rng = np.random.default_rng(0)
+        y = np.arange(90) % 3
+        x = np.eye(3, dtype="f4")[y]
+        y[30:] = -1
+        x[30:] = rng.normal(size=(60, 3)) * 1e6
+        data, labels = self.save("x", x), self.save("y", y)
+        call = ["--model", "linear", "--epochs", 2, "--batch", 7]
+        some = self.train("a", "--data", data, "--labels", labels, *call)
+        self.assertEqual(some["samples"], 30)
+        self.train("b", "--data", self.save("x30", x[:30]), "--labels", self.save("y30", y[:30]),
+                   *call)
+        self.assertEqual(self.weights("a"), self.weights("b"))
+        rows = self.save("rows", np.arange(20, 40))
+        done = self.train("c", "--data", data, "--labels", labels, "--indices", rows, *call,
+                          "--validation", 4, "--test", data, "--test-labels", labels)
+        self.assertEqual((done["samples"], done["test"]["samples"]), (6, 30))
+        said = run("train", "--data", data, "--labels", labels, *call, "--out", self.path("d"))
+        self.assertIn("60 of 90 samples have no label", said.stderr)
+        # and the same file serves to read the network out
+        self.ok("embed", "--data", data, "--labels", labels, "--from", self.path("a"), "--logits",
+                self.path("z.npy"), "--labels-out", self.path("l.npy"))
+        np.testing.assert_array_equal(np.load(self.path("l.npy")), y)
+
     def test_what_is_held_out_is_not_trained_on(self):
         # five classes of a sample each: who has seen one of them knows no other
         data = self.save("x", np.eye(5, dtype="f4"))
@@ -305,6 +330,17 @@ class Mistakes(Train):
         self.fails(3, *call, "--out", self.path("b"), "--test", images, "--test-labels", y3,
                    says="label 2")
         self.fails(3, *call, "--out", self.path("c"), "--test", images, says="--test-labels")
+        for name in "abc":  # before the training, not after it
+            self.assertFalse(os.path.exists(self.path(name)))
+
+    def test_labels_that_are_not_there_yet(self):
+        none = self.save("none", np.full(4, -1))
+        x = self.save("x", np.zeros((4, 2), "f4"))
+        self.refused(3, "--data", x, "--labels", none, "--model", "mlp", says="none of 4 samples")
+        self.refused(3, "--data", x, "--labels", self.save("minus", np.array([0, -2, 1, 1])),
+                     "--model", "mlp", says=["minus.npy", "sample 1 is -2"])
+        self.refused(3, "--data", "blobs", "--test", x, "--test-labels", none, "--model", "mlp",
+                     says="no labels to judge by")
 
     def test_a_learning_rate_that_explodes_names_the_step(self):
         self.fails(3, "train", "--data", "blobs", "--model", "mlp", "--depth", 3, "--lr", 1e18,

@@ -167,9 +167,25 @@ static void numbers_to_predict_come_from_any_numbers(void **state) {
     scant_data_close(d);
 }
 
+static void a_label_of_minus_one_is_none(void **state) {
+    const char *x = array("a.npy", NPY("=f4", "(4, 1)"), four, sizeof four);
+    const int64_t y[4] = {-1, 1, 0, -1}, none[4] = {-1, -1, -1, -1};
+    scant_data *d;
+    (void)state;
+    const char *file = array("b.npy", NPY("=i8", "(4,)"), y, sizeof y);
+    d = opened(x, (scant_data_opts){.labels = file});
+    assert_int_equal(scant_data_classes(d), 2);
+    for (int i = 0; i < 4; i++) assert_int_equal(scant_data_labels(d)[i], y[i]);
+    scant_data_close(d);
+    file = array("b.npy", NPY("=i8", "(4,)"), none, sizeof none);
+    d = opened(x, (scant_data_opts){.labels = file});
+    assert_int_equal(scant_data_classes(d), 0);
+    scant_data_close(d);
+}
+
 static void labels_that_do_not_fit_are_refused(void **state) {
     const char *x = array("a.npy", NPY("=f4", "(4, 1)"), four, sizeof four);
-    int64_t y[4] = {0, 1, 2, -1};
+    int64_t y[4] = {0, 1, 2, -2};
     const double huge[] = {1, 2, 1e300, 4};
     const char *file;
     (void)state;
@@ -177,7 +193,7 @@ static void labels_that_do_not_fit_are_refused(void **state) {
     file = array("b.npy", header, data, size);                                           \
     refuses_as(SCANT_EINPUT, x,                                                          \
                (scant_data_opts){.labels = file, .regression = regress}, file, words)
-    BAD(NPY("=i8", "(4,)"), y, 32, 0, "the label of sample 3 is -1");
+    BAD(NPY("=i8", "(4,)"), y, 32, 0, "the label of sample 3 is -2");
     y[3] = 1000000;
     BAD(NPY("=i8", "(4,)"), y, 32, 0, "the label of sample 3 is 1000000; classes");
     BAD(NPY("=i8", "(3,)"), y, 24, 0, "has 3 labels, but ");
@@ -307,6 +323,7 @@ int main(void) {
         cmocka_unit_test(arrays_that_are_no_samples_are_refused),
         cmocka_unit_test(labels_come_from_a_file_of_any_integers),
         cmocka_unit_test(numbers_to_predict_come_from_any_numbers),
+        cmocka_unit_test(a_label_of_minus_one_is_none),
         cmocka_unit_test(labels_that_do_not_fit_are_refused),
         cmocka_unit_test(moons_lie_on_two_half_circles),
         cmocka_unit_test(blobs_are_three_round_clouds),
