@@ -279,6 +279,12 @@ SCANT_API scant_status scant_net_load(scant_net *net, const char *path, int any_
  * follow from the file. */
 SCANT_API scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
                                       const scant_net_opts *opts, scant_net **out);
+/* A network to train, with opts->classes, that starts from a file's weights: width,
+ * depth, activation, norm, stem and head follow from the file where opts does not say.
+ * The last layer may be of other classes, and is then drawn anew. */
+SCANT_API scant_status scant_net_start(scant_ctx *ctx, const char *path,
+                                       const char *model, const scant_net_opts *opts,
+                                       scant_net **out);
 /* Weights drawn anew. */
 SCANT_API scant_status scant_net_reset(scant_net *net, uint64_t seed);
 

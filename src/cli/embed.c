@@ -12,6 +12,8 @@
 
 static const cli_flag flags[] = {
     NET_SAMPLES_FLAGS(embed_args, samples),
+    {"regression", NULL, CLI_SWITCH, AT(samples.regression), 0, 0, NET_SAMPLES,
+     "labels are numbers, not classes (with --from, the network says so)"},
     {"part", "train|test", CLI_CHOICE, AT(part), 0, 0, NET_SAMPLES,
      "of data that has two (default train)"},
     {"from", "DIR", CLI_FILE, AT(from), 0, 0, NET_NETWORK,
@@ -163,6 +165,7 @@ static int open_both(embed_job *job, const char *path) {
     scant_net_shape(job->network, shape);
     if (!job->args.samples.side && shape[1] == shape[2] && shape[1] > 1)
         job->args.samples.side = shape[1];
+    if (scant_net_classes(job->network) == 1) job->args.samples.regression = true;
     return open_data(job);
 }
 
@@ -180,11 +183,30 @@ static int open_all(embed_job *job) {
     return status;
 }
 
+/* One output is a number, and softmax of it 1 whatever it is. */
+static int check_network(const embed_job *job) {
+    const embed_args *a = &job->args;
+    const char *flag = a->arrays[EMBED_PROBS]       ? "probs"
+                       : a->arrays[EMBED_GRADIENTS] ? "gradients"
+                                                    : NULL;
+    if (!flag || scant_net_classes(job->network) > 1) return CLI_DONE;
+    cli_error("--%s is of classes, and the network has one output, a number it predicts: "
+              "--logits writes that",
+              flag);
+    return CLI_BAD_INPUT;
+}
+
 /* What outputs need of the samples. */
 static int check_samples(embed_job *job) {
     const embed_args *a = &job->args;
     bool labels = scant_data_labels(job->data) != NULL;
     size_t *rows, count;
+    if (a->labels_out && scant_data_targets(job->data)) {
+        cli_error("--labels-out writes classes, and the labels of %s are numbers to "
+                  "predict",
+                  a->samples.spec);
+        return CLI_BAD_INPUT;
+    }
     if ((a->labels_out || a->labelled) && !labels) {
         cli_error("%s has no labels: --%s needs --labels FILE", a->samples.spec,
                   a->labels_out ? "labels-out" : "labelled");
@@ -207,6 +229,7 @@ static int work(embed_job *job) {
     int status = net_begin(&job->net, job->net.command, &job->args.means, embed_progress);
     if (status == CLI_DONE) status = check_files(job);
     if (status == CLI_DONE) status = open_all(job);
+    if (status == CLI_DONE) status = check_network(job);
     if (status == CLI_DONE) status = check_samples(job);
     return status == CLI_DONE ? embed_run(job) : status;
 }

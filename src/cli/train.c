@@ -227,9 +227,10 @@ static int make_network(train_job *job) {
     size_t classes = a->samples.regression ? 1 : scant_data_classes(job->data);
     scant_net_opts opts = net_options(&a->model, job->data, classes, a->means.seed);
     scant_status status =
-        scant_net_create(job->net.ctx, a->model.name, &opts, &job->network);
-    if (status == SCANT_OK && a->model.weights)
-        status = scant_net_load(job->network, a->model.weights, 1);
+        a->model.weights
+            ? scant_net_start(job->net.ctx, a->model.weights, a->model.name, &opts,
+                              &job->network)
+            : scant_net_create(job->net.ctx, a->model.name, &opts, &job->network);
     return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
 }
 

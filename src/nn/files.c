@@ -279,12 +279,13 @@ static void count_classes(scant_ctx *ctx, const char *model, const scant__tensor
 
 /* Tries one variant: keeps it in *best where fewer things differ than before. */
 static void try_variant(scant_ctx *ctx, const char *model, const scant__tensors *file,
-                        scant_net_opts o, scant_net_opts *best, differences *least) {
+                        bool any_head, scant_net_opts o, scant_net_opts *best,
+                        differences *least) {
     nn_net *net;
-    count_classes(ctx, model, file, &o);
+    if (!any_head) count_classes(ctx, model, file, &o);
     if (nn_model_build(ctx, model, &o, &net) != SCANT_OK) return;
     differences d = {.n = 0};
-    compare(net, file, false, &d);
+    compare(net, file, any_head, &d);
     nn_net_destroy(net);
     if (d.n >= least->n) return;
     *least = d;
@@ -292,7 +293,8 @@ static void try_variant(scant_ctx *ctx, const char *model, const scant__tensors 
 }
 
 static scant_status find_variant(scant_ctx *ctx, const char *path, const char *model,
-                                 const scant__tensors *file, scant_net_opts *o) {
+                                 const scant__tensors *file, bool any_head,
+                                 scant_net_opts *o) {
     static const char *const norms[] = {NULL, "folded", "none"};
     static const char *const stems[] = {NULL, "small", "original"};
     static const char *const heads[] = {NULL, "full"};
@@ -306,7 +308,7 @@ static scant_status find_variant(scant_ctx *ctx, const char *path, const char *m
                 if (!o->norm) variant.norm = norms[i];
                 if (!o->stem) variant.stem = stems[j];
                 if (!o->head) variant.head = heads[k];
-                try_variant(ctx, model, file, variant, &best, &least);
+                try_variant(ctx, model, file, any_head, variant, &best, &least);
             }
     if (least.n == SIZE_MAX) { /* none could be built: say why */
         TRY(nn_model_build(ctx, model, o, &net));
@@ -317,13 +319,16 @@ static scant_status find_variant(scant_ctx *ctx, const char *path, const char *m
     return SCANT_OK;
 }
 
-scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
-                            const scant_net_opts *opts, scant_net **out) {
+static scant_status open_file(scant_ctx *ctx, const char *path, const char *model,
+                              const scant_net_opts *opts, bool any_head,
+                              scant_net **out) {
     *out = NULL;
     scant__tensors *file;
     TRY(scant__tensors_open(ctx, path, &file));
     const char *written = scant__tensors_meta(file, "scant.model");
     scant_net_opts o = recall(file, model, opts);
+    if (any_head)
+        o.dropout = opts ? opts->dropout : 0; /* of the training, not of the weights */
     scant_status s = SCANT_OK;
     if (!model) model = written;
     if (!model)
@@ -331,9 +336,9 @@ scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
                         "%s does not say which model it is of: name one (`scant models` "
                         "lists them)",
                         path);
-    if (s == SCANT_OK) s = find_variant(ctx, path, model, file, &o);
+    if (s == SCANT_OK) s = find_variant(ctx, path, model, file, any_head, &o);
     if (s == SCANT_OK) s = scant_net_create(ctx, model, &o, out);
-    if (s == SCANT_OK) s = load(*out, path, file, false);
+    if (s == SCANT_OK) s = load(*out, path, file, any_head);
     if (s == SCANT_OK) s = load_scaling(*out, file);
     if (s != SCANT_OK) {
         scant_net_destroy(*out);
@@ -341,4 +346,14 @@ scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
     }
     scant__tensors_close(file);
     return s;
+}
+
+scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
+                            const scant_net_opts *opts, scant_net **out) {
+    return open_file(ctx, path, model, opts, false, out);
+}
+
+scant_status scant_net_start(scant_ctx *ctx, const char *path, const char *model,
+                             const scant_net_opts *opts, scant_net **out) {
+    return open_file(ctx, path, model, opts, true, out);
 }

@@ -191,6 +191,25 @@ class Mistakes(Trained):
                        says=[f"--{flag}", "--from"])
 
 
+class Numbers(Case):
+    def test_a_regression_is_read_out_on_the_file_it_was_trained_on(self):
+        x = np.random.default_rng(0).normal(size=(60, 2)).astype("f4")
+        data, run_dir, z = self.path("r.csv"), self.path("run"), self.path("z.npy")
+        np.savetxt(data, np.c_[x, x @ [1.0, -2.0] + 0.25], delimiter=",", fmt="%.6f")
+        self.ok("train", "--data", data, "--regression", "--model", "linear", "--epochs", 60,
+                "--lr", 0.1, "--quiet", "--out", run_dir)
+        self.ok("embed", "--data", data, "--from", run_dir, "--logits", z)
+        np.testing.assert_allclose(np.load(z)[:, 0], x @ [1.0, -2.0] + 0.25, atol=0.1)
+        self.ok("embed", "--data", data, "--regression", "--model", "linear", "--weights",
+                os.path.join(run_dir, "weights.safetensors"), "--logits", z)
+        for call in (["--data", data], ["--data", self.save("x", x)]):
+            for flag in ("--probs", "--gradients"):
+                self.fails(3, "embed", *call, "--from", run_dir, flag, self.path("p.npy"),
+                           says=[flag, "one output", "--logits"])
+        self.fails(3, "embed", "--data", data, "--from", run_dir, "--labels-out",
+                   self.path("y.npy"), says="numbers to predict")
+
+
 class Pretrained(Case):
     @unittest.skipUnless(os.path.isfile(WEIGHTS) and os.path.isdir(PICTURES),
                          f"no pretrained network and pictures in {SHARED}")

@@ -152,6 +152,22 @@ class Learning(Train):
                    start, "--out", self.path("d"), says=["does not fit mlp", "fc1.weight"])
         self.assertFalse(os.path.exists(self.path("d")))
 
+    def test_a_file_of_weights_says_what_network_it_is_of(self):
+        data = self.save("x", np.random.default_rng(0).integers(0, 255, (6, 32, 32, 3), np.uint8))
+        labels = ["--data", data, "--labels", self.save("y", np.arange(6) % 3)]
+        other = ["--data", data, "--labels", self.save("y2", np.arange(6) % 2)]
+        for name, options in (("mobilenetv2", ["--norm", "folded"]),
+                              ("mlp", ["--width", 5, "--depth", 2, "--activation", "tanh"])):
+            self.train(name, *labels, "--model", name, *options, "--epochs", 1)
+            start = ["--model", name, "--weights", self.path(name + "/weights.safetensors"),
+                     "--epochs", 1]
+            self.train(name + "2", *other, *start)
+            self.train(name + "3", *other, *start, *options)
+            self.assertEqual(self.weights(name + "2"), self.weights(name + "3"))
+        self.fails(3, "train", *labels, "--model", "mlp", "--width", 6, "--weights",
+                   self.path("mlp/weights.safetensors"), "--out", self.path("no"),
+                   says="does not fit")
+
     @unittest.skipUnless(os.path.isdir(FASHION), "no package dataset-fashion-mnist")
     def test_fashion_mnist(self):
         done = self.train("a", "--data", "fashion-mnist", "--model", "lenet5", "--epochs", 6,
