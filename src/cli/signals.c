@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ctrl-C and files that shrink under us. The flag is the program's only mutable global: a
- * signal handler has nowhere else to put it.
+ * Ctrl-C and files that shrink under us. The flag and the text are the program's only
+ * mutable globals: a signal handler has nowhere else to look.
  */
 #include <signal.h>
 #include <string.h>
@@ -11,11 +11,16 @@
 #include "cli/ui.h"
 
 static volatile sig_atomic_t interrupted;
+static const char *volatile said; /* at the first Ctrl-C */
 
 static void on_interrupt(int number) {
     (void)number;
     if (interrupted) _exit(CLI_INTERRUPTED);
     interrupted = 1;
+    const char *text = said;
+    if (!text) return;
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
 }
 
 static void on_bus_error(int number) {
@@ -38,5 +43,7 @@ void cli_signals_begin(void) {
     action.sa_handler = on_bus_error;
     sigaction(SIGBUS, &action, NULL);
 }
+
+void cli_signals_say(const char *text) { said = text; }
 
 bool cli_interrupted(void) { return interrupted != 0; }

@@ -271,8 +271,13 @@ static void report(void *user, const scant_train_state *state) {
     if (!job->reported) job->first_step = state->step - 1;
     job->reported = true;
     if (state->epoch_ended) train_log_epoch(job, state);
+    if (state->epoch_ended && job->valid)
+        train_watch(job, state->epoch, state->valid_loss, state->valid_accuracy);
     train_show(job, state);
 }
+
+static const char ending[] =
+    "\nscant: finishing this step, then saving; Ctrl-C again quits without\n";
 
 static scant_status train(train_job *job, const char *checkpoint) {
     const train_args *a = &job->args;
@@ -306,8 +311,10 @@ static scant_status train(train_job *job, const char *checkpoint) {
         .report = report,
     };
     job->training = true;
+    if (!job->net.ui.quiet) cli_signals_say(job->net.ui.terminal ? ending : ending + 1);
     scant_status status = scant_net_train(job->network, job->data, &opts, &job->state);
     job->training = false;
+    cli_signals_say(NULL);
     cli_ui_clear(&job->net.ui);
     return status;
 }
@@ -343,7 +350,7 @@ static int finish(train_job *job, scant_status trained) {
         cli_ui_clear(&job->net.ui);
         job->has_judged = true;
     }
-    train_log_end(job);
+    train_log_end(job, NULL);
     return train_print_result(job);
 }
 
@@ -358,9 +365,11 @@ static int work(train_job *job) {
     char *checkpoint = train_path(job, "state.safetensors");
     scant_status trained = train(job, checkpoint);
     free(checkpoint);
-    status = finish(job, trained);
-    if (trained != SCANT_OK) train_log_end(job);
-    return status;
+    if (trained == SCANT_ECANCELLED)
+        train_log_end(job, NULL);
+    else if (trained != SCANT_OK)
+        train_log_end(job, scant_ctx_errmsg(job->net.ctx));
+    return finish(job, trained);
 }
 
 static int run(const cli_command *command, int argc, char **argv) {

@@ -45,6 +45,11 @@ typedef struct train_job {
     bool reported;     /* a step was */
     scant_evaluation judged;
     bool has_judged;
+    size_t done_epoch, done_step; /* before this call, as the old log has it */
+    struct {
+        size_t epoch; /* 0: none yet */
+        double loss, accuracy;
+    } best; /* on the validation samples: whose weights --patience keeps */
     FILE *log;
     cli_text old_log; /* of the training that goes on */
 } train_job;
@@ -61,7 +66,9 @@ int train_begin_dir(train_job *job, bool *finished);
 int train_write(train_job *job, const char *name, const cli_text *text);
 /* Events of the log. */
 void train_log_epoch(train_job *job, const scant_train_state *state);
-void train_log_end(train_job *job);
+void train_log_end(train_job *job, const char *error); /* error NULL: it went well */
+/* Whether an epoch is the best yet, on the validation samples. */
+void train_watch(train_job *job, size_t epoch, double loss, double accuracy);
 
 /* ---- people (train_report.c) ---- */
 

@@ -240,16 +240,60 @@ int train_write(train_job *job, const char *name, const cli_text *text) {
 
 static int show_result(train_job *job) {
     cli_text text = {0};
-    char *path = train_path(job, "result.json");
+    char *path = train_path(job, "result.json"), done[64] = "";
+    if (job->done_epoch)
+        snprintf(done, sizeof done, ": %zu epochs are done", job->done_epoch);
     int status = cli_read_file(path, MOST_JSON, &text);
     free(path);
     if (status == CLI_DONE && !job->net.ui.quiet)
-        cli_note("%s is finished already; --resume with more --epochs goes on",
-                 job->args.out);
+        cli_note("%s is finished already%s; --resume with more --epochs goes on",
+                 job->args.out, done);
     if (status == CLI_DONE && job->args.format && !strcmp(job->args.format, "json"))
         return cli_print(&text);
     cli_text_end(&text);
     return status;
+}
+
+/* Of the training that goes on: how far it is, and its best epoch. */
+static int look_back(train_job *job) {
+    char *path = train_path(job, "log.jsonl");
+    int status = CLI_DONE;
+    if (cli_exists(path)) status = cli_read_file(path, MOST_LOG, &job->old_log);
+    free(path);
+    const cli_text *old = &job->old_log;
+    for (size_t at = 0; at < old->size && status == CLI_DONE;) {
+        const char *end = memchr(old->data + at, '\n', old->size - at);
+        size_t size = end ? (size_t)(end - old->data) - at + 1 : old->size - at;
+        json_t *event = json_loadb(old->data + at, size, 0, NULL);
+        json_int_t epoch = json_integer_value(json_object_get(event, "epoch"));
+        const json_t *loss = json_object_get(event, "valid_loss");
+        if (epoch > 0) {
+            job->done_epoch = (size_t)epoch;
+            job->done_step = (size_t)json_integer_value(json_object_get(event, "step"));
+            if (loss)
+                train_watch(job, job->done_epoch, json_number_value(loss),
+                            json_number_value(json_object_get(event, "valid_accuracy")));
+        }
+        json_decref(event);
+        at += size;
+    }
+    return status;
+}
+
+/* Whether no more is asked for than is done. */
+static bool is_behind(const train_job *job) {
+    const train_args *a = &job->args;
+    if (!job->extended || !job->done_epoch) return false;
+    return a->steps ? a->steps <= job->done_step : a->epochs <= job->done_epoch;
+}
+
+static int say_behind(train_job *job, bool *finished) {
+    *finished = holds(job, "result.json");
+    if (*finished) return show_result(job);
+    return cli_usage(job->net.command,
+                     "%s: %zu epochs (%zu steps) are done already, which is no less than "
+                     "what is asked for",
+                     job->args.out, job->done_epoch, job->done_step);
 }
 
 static int empty_dir(train_job *job) {
@@ -268,11 +312,9 @@ int train_begin_dir(train_job *job, bool *finished) {
     if (mkdir(job->args.out, 0777) != 0 && errno != EEXIST)
         return cli_cannot_write(job->args.out, strerror(errno));
     if (job->args.resume) {
-        char *path = train_path(job, "log.jsonl");
-        status = forget(job, "result.json");
-        if (status == CLI_DONE && cli_exists(path))
-            status = cli_read_file(path, MOST_LOG, &job->old_log);
-        free(path);
+        status = look_back(job);
+        if (status == CLI_DONE && is_behind(job)) return say_behind(job, finished);
+        if (status == CLI_DONE) status = forget(job, "result.json");
     } else {
         status = empty_dir(job);
     }
@@ -320,6 +362,15 @@ static void number(cli_text *text, const char *key, double value) {
     cli_json_number(text, value);
 }
 
+void train_watch(train_job *job, size_t epoch, double loss, double accuracy) {
+    bool better = job->args.samples.regression ? loss < job->best.loss
+                                               : accuracy > job->best.accuracy;
+    if (job->best.epoch && !better) return;
+    job->best.epoch = epoch;
+    job->best.loss = loss;
+    job->best.accuracy = accuracy;
+}
+
 void train_log_epoch(train_job *job, const scant_train_state *s) {
     cli_text line = {0};
     if (!job->log) open_log(job, s->epoch);
@@ -337,11 +388,17 @@ void train_log_epoch(train_job *job, const scant_train_state *s) {
     cli_text_end(&line);
 }
 
-void train_log_end(train_job *job) {
+/* A training that ended within its first epoch has no log yet; where no step was made,
+ * nothing of the old one is outdated. */
+void train_log_end(train_job *job, const char *error) {
     cli_text line = {0};
+    if (!job->log && job->state.epoch)
+        open_log(job, job->reported ? job->state.epoch : SIZE_MAX / 2);
     if (!job->log) return;
     cli_text_addf(&line, "{\"event\": \"end\", \"stopped\": \"%s\", \"step\": %zu",
-                  train_stop_name(job->state.stopped), job->state.step);
+                  error ? "failed" : train_stop_name(job->state.stopped),
+                  job->state.step);
+    if (error) json_name(&line, ", \"error\"", error);
     if (job->has_judged) {
         if (!job->args.samples.regression)
             number(&line, "test_accuracy", job->judged.accuracy);

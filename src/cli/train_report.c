@@ -17,9 +17,9 @@ const char *train_stop_name(scant_stop stop) {
     case SCANT_STOP_CANCELLED:
         return "cancelled";
     case SCANT_STOP_EPOCHS:
-        break;
+        return "epochs";
     }
-    return "epochs";
+    return "failed";
 }
 
 static bool has_accuracy(const train_job *job) { return !job->args.samples.regression; }
@@ -87,6 +87,11 @@ static void result_json(cli_text *text, const train_job *job, const char *weight
     json_number(text, "accuracy", s->accuracy, known && has_accuracy(job));
     json_number(text, "valid_loss", s->valid_loss, valid);
     json_number(text, "valid_accuracy", s->valid_accuracy, valid && has_accuracy(job));
+    if (job->args.patience && job->best.epoch) {
+        cli_text_addf(text, ", \"best_epoch\": %zu", job->best.epoch);
+        json_number(text, "best_valid_loss", job->best.loss, true);
+        json_number(text, "best_valid_accuracy", job->best.accuracy, has_accuracy(job));
+    }
     json_number(text, "seconds", s->seconds, known);
     json_number(text, "samples_per_second", s->samples_per_second, known);
     json_test(text, job);
@@ -117,6 +122,11 @@ static void result_text(cli_text *text, const train_job *job, const char *weight
     if (job->valid && s->valid_loss >= 0) {
         add_figures(text, job, "validation", s->valid_accuracy, s->valid_loss);
         cli_text_addf(text, " (%zu samples)\n", job->n_valid);
+    }
+    if (job->args.patience && job->best.epoch) {
+        add_figures(text, job, "best", job->best.accuracy, job->best.loss);
+        cli_text_addf(text, " (validation after epoch %zu: these weights are kept)\n",
+                      job->best.epoch);
     }
     if (job->has_judged) {
         add_figures(text, job, "test", e->accuracy, e->loss);

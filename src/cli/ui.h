@@ -40,5 +40,8 @@ int cli_ui_cancel(void *user);
  * shrinks ends it with a sentence. */
 void cli_signals_begin(void);
 bool cli_interrupted(void);
+/* What is said at once at the first Ctrl-C, where what is under way takes a while to end.
+ * Static text, with its line end; NULL: nothing. */
+void cli_signals_say(const char *text);
 
 #endif

@@ -123,6 +123,11 @@ class Learning(Train):
         done = self.train("b", "--data", "blobs", "--model", "mlp", "--epochs", 200,
                           "--validation", 50, "--patience", 2)
         self.assertEqual(done["stopped"], "patience")
+        seen = [e["valid_accuracy"] for e in self.events("b")]
+        best = seen.index(max(seen))
+        self.assertEqual((done["best_epoch"], done["best_valid_accuracy"]), (best + 1, seen[best]))
+        self.assertEqual(done["best_valid_loss"], self.events("b")[best]["valid_loss"])
+        self.assertEqual(done["epochs"], best + 3)
 
     def test_numbers_are_predicted(self):
         x = np.random.default_rng(0).normal(size=(300, 2)).astype("f4")
@@ -269,6 +274,38 @@ class GoingOn(Train):
         self.train("b", *call, "--epochs", 4)
         self.assertEqual(self.weights("a"), self.weights("b"))
 
+    def test_fewer_epochs_than_are_done_change_nothing(self):
+        self.train("a", "--data", "blobs", "--count", 100, "--model", "mlp", "--epochs", 3)
+        files = {name: read(self.path("a/" + name)) for name in os.listdir(self.path("a"))}
+        for less in (["--epochs", 1], ["--steps", 2], ["--until", 0.5]):
+            again = run("train", "--resume", "--out", self.path("a"), "--format", "json", *less)
+            self.assertEqual(again.returncode, 0, again.stderr)
+            self.assertIn("3 epochs are done", again.stderr)
+            self.assertEqual(json.loads(again.stdout)["epochs"], 3)
+            self.assertEqual(files, {name: read(self.path("a/" + name)) for name in files})
+        os.remove(self.path("a/result.json"))  # as if it had been broken off
+        self.fails(2, "train", "--resume", "--out", self.path("a"), "--epochs", 2,
+                   says="3 epochs (3 steps) are done already")
+
+    def test_ctrl_c_is_answered_at_once_and_logged(self):
+        with subprocess.Popen([SCANT, "train", "--data", "moons", "--count", "200000", "--model",
+                               "mlp", "--batch", "2", "--out", self.path("a")],
+                              stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                              text=True) as child:
+            end = time.monotonic() + 60
+            while not os.path.exists(self.path("a/train.json")):
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)
+            time.sleep(0.3)
+            child.send_signal(signal.SIGINT)
+            err = child.communicate(timeout=60)[1].splitlines()
+        self.assertEqual(child.returncode, 130, err)
+        self.assertIn("finishing this step", err[0])
+        self.assertIn("--resume", err[-1])
+        told = self.events("a", "end")
+        self.assertEqual([e["stopped"] for e in told], ["cancelled"])
+        self.assertGreater(told[0]["step"], 0)
+
     def test_a_training_is_not_lost_by_mistake(self):
         call = ["train", "--data", "blobs", "--count", 60, "--model", "linear", "--epochs", 1,
                 "--quiet", "--out", self.path("a")]
@@ -361,6 +398,9 @@ class Mistakes(Train):
     def test_a_learning_rate_that_explodes_names_the_step(self):
         self.fails(3, "train", "--data", "blobs", "--model", "mlp", "--depth", 3, "--lr", 1e18,
                    "--out", self.path("a"), "--quiet", says=["step", "smaller lr"])
+        end = self.events("a", "end")
+        self.assertEqual([e["stopped"] for e in end], ["failed"])
+        self.assertIn("not a finite number", end[0]["error"])
         # nothing was trained, so nothing is in the way of another try
         self.train("a", "--data", "blobs", "--model", "mlp", "--epochs", 1)
 
