@@ -183,9 +183,11 @@ typedef struct scant_data_opts {
     const char *labels;
     int test;       /* of data that has two parts, the one to test with */
     int regression; /* labels are numbers to predict, not classes */
-    size_t side;    /* of a picture of a folder, in pixels; 0: 224 */
-    size_t count;   /* of moons and blobs; 0: 1000 */
-    uint64_t seed;  /* of moons and blobs */
+    /* the data's own labels are not looked at; all columns of CSV are numbers */
+    int unlabelled;
+    size_t side;   /* of a picture of a folder, in pixels; 0: 224 */
+    size_t count;  /* of moons and blobs; 0: 1000 */
+    uint64_t seed; /* of moons and blobs */
 } scant_data_opts;
 
 /* Opens what spec names: an array (.npy, .npz:KEY: n x d, n x h x w or n x h x w x c, u1

@@ -45,6 +45,7 @@ int net_open_data(net_job *job, const net_samples *samples, const net_means *mea
         .labels = samples->labels,
         .test = test,
         .regression = samples->regression,
+        .unlabelled = samples->unlabelled,
         .side = samples->side,
         .count = samples->count,
         .seed = means->seed,

@@ -13,7 +13,7 @@
 typedef struct net_samples {
     const char *spec, *labels, *indices;
     size_t side, count;
-    bool regression;
+    bool regression, unlabelled;
 } net_samples;
 
 /* Which network. */
@@ -49,6 +49,10 @@ typedef struct net_means {
         "blobs (required)"),                                                             \
         NET_FLAG("labels", "FILE", CLI_ARRAY, offsetof(type, field.labels), 0, 0,        \
                  NET_SAMPLES, "their labels, where the data does not carry them"),       \
+        NET_FLAG("no-labels", NULL, CLI_SWITCH, offsetof(type, field.unlabelled), 0, 0,  \
+                 NET_SAMPLES,                                                            \
+                 "the data's own labels are not looked at; a CSV file has none: all "    \
+                 "its columns are numbers"),                                             \
         NET_FLAG("indices", "FILE", CLI_ARRAY, offsetof(type, field.indices), 0, 0,      \
                  NET_SAMPLES,                                                            \
                  "only these rows (integers, counted from 0), in this order"),           \

@@ -6,7 +6,8 @@
  * line ends; LF or CRLF. Empty lines are passed over, and so is a byte order mark; blanks
  * around a number do no harm. The first line is a header where it names the label's
  * column (label, class, target or y) or where another cell than the last is a word. The
- * label's column is the one so named, else the last.
+ * label's column is the one so named, else the last. Where it is said that there are no
+ * labels, every column is one of numbers.
  *
  * Labels that are all whole numbers from 0 on are classes as they stand. Otherwise they
  * are words, and classes are their places in the order of bytes: two files mean the same
@@ -45,8 +46,9 @@ typedef struct table {
     size_t line;    /* its line, from 1 */
     char *quoted;   /* the text of a cell with doubled quotes */
     size_t room;
-    size_t rows, columns, label_column;
-    bool header;
+    size_t rows, columns, label_column; /* SIZE_MAX: none */
+    size_t width;                       /* columns of numbers */
+    bool header, unlabelled;
     scant__names labels;
 } table;
 
@@ -221,12 +223,14 @@ static scant_status read_first_row(table *t) {
     do {
         TRY(next_cell(t, &c));
         if (named == SIZE_MAX && names_label(c)) named = t->columns;
-        if (!c.last && is_name(c)) words = true;
+        if ((!c.last || t->unlabelled) && is_name(c)) words = true;
         t->columns++;
     } while (!c.last);
     t->header = words || named != SIZE_MAX;
     t->label_column = named != SIZE_MAX ? named : t->columns - 1;
-    if (t->columns < 2)
+    if (t->unlabelled) t->label_column = SIZE_MAX;
+    t->width = t->columns - !t->unlabelled;
+    if (!t->width)
         return scant__fail(
             t->ctx, SCANT_EINPUT,
             "%s: has one column; numbers and a label, with commas between, "
@@ -259,7 +263,7 @@ static scant_status count_rows(table *t) {
 /* ---- the second -------------------------------------------------------------------- */
 
 static scant_status read_row(table *t, size_t row, bool regression) {
-    float *out = t->data->numbers + row * (t->columns - 1);
+    float *out = t->data->numbers + row * t->width;
     cell c;
     for (size_t column = 0; column < t->columns; column++) {
         TRY(next_cell(t, &c));
@@ -282,7 +286,7 @@ static scant_status read_row(table *t, size_t row, bool regression) {
 static scant_status read_rows(table *t, bool regression) {
     scant_data *data = t->data;
     data->numbers =
-        scant__alloc(t->ctx, size_mul(t->rows, t->columns - 1), sizeof *data->numbers);
+        scant__alloc(t->ctx, size_mul(t->rows, t->width), sizeof *data->numbers);
     if (!data->numbers) return SCANT_ENOMEM;
     if (regression &&
         !(data->targets = scant__alloc(t->ctx, t->rows, sizeof *data->targets)))
@@ -391,12 +395,12 @@ static scant_status read_table(table *t, bool regression) {
     rewind_to_start(t);
     TRY(count_rows(t));
     if (t->rows) {
-        TRY(read_rows(t, regression));
-        if (!regression) TRY(set_labels(t));
+        TRY(read_rows(t, regression && !t->unlabelled));
+        if (!regression && !t->unlabelled) TRY(set_labels(t));
     }
     scant_data *data = t->data;
     data->count = t->rows;
-    data->shape[0] = t->columns - 1;
+    data->shape[0] = t->width;
     data->shape[1] = data->shape[2] = 1;
     data->own = true;
     data->read = scant__data_read_numbers;
@@ -419,7 +423,10 @@ scant_status scant__data_open_csv(scant_data *data, const char *spec,
     scant__source source;
     TRY(scant__source_open(data->ctx, spec, &source));
     scant_status status = scant__unpack_source(data->ctx, spec, &source);
-    table t = {.data = data, .ctx = data->ctx, .name = spec};
+    table t = {.data = data,
+               .ctx = data->ctx,
+               .name = spec,
+               .unlabelled = opts->unlabelled != 0};
     t.start = (const char *)source.bytes;
     t.end = t.start + source.size;
     if (source.size >= 3 && memcmp(t.start, "\xef\xbb\xbf", 3) == 0) t.start += 3;

@@ -110,6 +110,15 @@ static scant_status find_reader(scant_ctx *ctx, const char *spec, scant__open_fn
 
 /* ---- the handle -------------------------------------------------------------------- */
 
+static void forget_labels(scant_data *data) {
+    scant__free(data->ctx, data->labels);
+    scant__free(data->ctx, data->targets);
+    data->labels = NULL;
+    data->targets = NULL;
+    data->classes = 0;
+    data->own = false;
+}
+
 static scant_status fill(scant_data *data, const char *spec,
                          const scant_data_opts *opts) {
     scant__open_fn *open;
@@ -122,6 +131,7 @@ static scant_status fill(scant_data *data, const char *spec,
         !scant__mul(width, data->shape[0], &width) || !width)
         return scant__fail(data->ctx, SCANT_EINPUT, "%s: has samples of no numbers",
                            spec);
+    if (opts->unlabelled) forget_labels(data);
     if (opts->labels && data->own)
         return scant__fail(data->ctx, SCANT_EUSAGE,
                            "%s: is given as labels, but %s carries its own", opts->labels,

@@ -138,6 +138,22 @@ class Embed(Trained):
         self.assertEqual(sorted(os.listdir(self.dir)), before)
 
 
+    def test_a_table_without_labels(self):
+        x = np.random.default_rng(0).normal(size=(5, 2)).astype("f4")
+        pool = self.path("pool.csv")
+        np.savetxt(pool, x, delimiter=",", fmt="%.9g", header="a,b", comments="")
+        whole = self.embed("out", call=["embed", "--data", self.save("x", x), "--from",
+                                        self.run_dir])[0]
+        table = self.embed("out", call=["embed", "--data", pool, "--no-labels", "--from",
+                                        self.run_dir])[0]
+        np.testing.assert_array_equal(whole, table)
+        self.fails(3, *self.call, "--no-labels", "--labels-out", self.path("y.npy"),
+                   says="no labels")
+        y = self.save("y", np.arange(5) % 2)
+        self.ok("train", "--data", pool, "--no-labels", "--labels", y, "--model", "linear",
+                "--epochs", 1, "--quiet", "--out", self.path("t"))
+
+
 class Mistakes(Trained):
     def test_what_is_missing_is_named(self):
         h = self.path("h.npy")

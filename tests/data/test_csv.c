@@ -42,6 +42,29 @@ static void the_last_column_is_the_label(void **state) {
     scant_data_close(d);
 }
 
+static void without_labels_all_columns_are_numbers(void **state) {
+    static const char *const texts[] = {"1,2\n3,4\n", "a,b\n1,2\n3,4\n",
+                                        "1,b\n1,2\n3,4\n", "y,b\n1,2\n3,4\n"};
+    const float first[] = {1, 2}, second[] = {3, 4};
+    (void)state;
+    for (size_t i = 0; i < 8; i++) {
+        scant_data *d =
+            opened(csv(texts[i / 2]),
+                   (scant_data_opts){.unlabelled = 1, .regression = (int)(i % 2)});
+        has_shape(d, 2, 2, 1, 1);
+        reads(d, 0, first);
+        reads(d, 1, second);
+        assert_null(scant_data_labels(d));
+        assert_null(scant_data_targets(d));
+        assert_int_equal(scant_data_classes(d), 0);
+        scant_data_close(d);
+    }
+    scant_data *d = opened(csv("1\n2\n"), (scant_data_opts){.unlabelled = 1});
+    has_shape(d, 2, 1, 1, 1);
+    scant_data_close(d);
+    refuses(csv("1,2\n3,x\n"), (scant_data_opts){.unlabelled = 1}, "'x' is no number");
+}
+
 static void a_header_names_the_label(void **state) {
     const int y[] = {5, 1};
     (void)state;
@@ -171,6 +194,7 @@ static void reading_can_be_cancelled(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_column_is_the_label),
+        cmocka_unit_test(without_labels_all_columns_are_numbers),
         cmocka_unit_test(a_header_names_the_label),
         cmocka_unit_test(words_are_classes_in_the_order_of_their_bytes),
         cmocka_unit_test(quoted_line_ends_keep_lines_counted),
