@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/rng.h"
 
+#include <math.h>
+
 void scant__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
     uint32_t k0 = key[0], k1 = key[1];
@@ -38,5 +40,32 @@ uint64_t scant__rng_below(const scant__rng *rng, uint64_t index, uint64_t n) {
     for (uint32_t attempt = 0;; attempt++) {
         uint64_t x = draw(rng, index, attempt);
         if (x <= UINT64_MAX - excess) return x % n; /* else in the uneven last stretch */
+    }
+}
+
+static double normal_radius(const scant__rng *rng, uint64_t index) {
+    return sqrt(-2 * log(1 - scant__rng_unit(rng, 2 * index))); /* of (0, 1] */
+}
+
+static double normal_angle(const scant__rng *rng, uint64_t index) {
+    return 2 * 3.14159265358979323846 * scant__rng_unit(rng, 2 * index + 1);
+}
+
+double scant__rng_normal(const scant__rng *rng, uint64_t index) {
+    return normal_radius(rng, index) * cos(normal_angle(rng, index));
+}
+
+void scant__rng_normal_pair(const scant__rng *rng, uint64_t index, double out[2]) {
+    double radius = normal_radius(rng, index), angle = normal_angle(rng, index);
+    out[0] = radius * cos(angle);
+    out[1] = radius * sin(angle);
+}
+
+void scant__rng_shuffle(const scant__rng *rng, uint64_t first, size_t n, size_t *order) {
+    for (size_t i = 0; i < n; i++) order[i] = i;
+    for (size_t i = n; i > 1; i--) {
+        size_t k = (size_t)scant__rng_below(rng, first + i - 1, i), swap = order[i - 1];
+        order[i - 1] = order[k];
+        order[k] = swap;
     }
 }

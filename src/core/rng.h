@@ -8,6 +8,7 @@
 #ifndef SCANT_CORE_RNG_H
 #define SCANT_CORE_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Streams that never meet. Append only: a number here decides what a seed gives. */
@@ -41,5 +42,12 @@ uint64_t scant__rng_u64(const scant__rng *rng, uint64_t index);
 double scant__rng_unit(const scant__rng *rng, uint64_t index); /* [0, 1), 53 bits */
 /* Uniform on 0..n-1, without bias; n > 0. */
 uint64_t scant__rng_below(const scant__rng *rng, uint64_t index, uint64_t n);
+/* Standard normal, by Box and Muller: of the uniform numbers 2 index and 2 index + 1. The
+ * pair's second is independent of its first, which is what scant__rng_normal() gives. */
+double scant__rng_normal(const scant__rng *rng, uint64_t index);
+void scant__rng_normal_pair(const scant__rng *rng, uint64_t index, double out[2]);
+/* 0..n-1 in a random order (Fisher and Yates): of numbers first + 1, ..., first + n - 1.
+ */
+void scant__rng_shuffle(const scant__rng *rng, uint64_t first, size_t n, size_t *order);
 
 #endif

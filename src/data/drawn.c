@@ -18,14 +18,6 @@ enum { DEFAULT_COUNT = 1000, BLOBS = 3 };
 static const double pi = 3.14159265358979323846;
 static const uint64_t test_part = (uint64_t)1 << 62, corners = (uint64_t)1 << 61;
 
-/* Two independent normal numbers, by Box and Muller. */
-static void normal_pair(const scant__rng *rng, uint64_t index, double out[2]) {
-    double radius = sqrt(-2 * log(1 - scant__rng_unit(rng, 2 * index)));
-    double angle = 2 * pi * scant__rng_unit(rng, 2 * index + 1);
-    out[0] = radius * cos(angle);
-    out[1] = radius * sin(angle);
-}
-
 static scant_status begin(scant_data *data, const scant_data_opts *opts, size_t classes) {
     if (opts->regression)
         return scant__fail(data->ctx, SCANT_EUSAGE,
@@ -44,35 +36,22 @@ static scant_status begin(scant_data *data, const scant_data_opts *opts, size_t 
 static void put(scant_data *data, size_t i, double x, double y, double noise,
                 const scant__rng *rng, uint64_t index) {
     double n[2];
-    normal_pair(rng, index, n);
+    scant__rng_normal_pair(rng, index, n);
     data->numbers[2 * i] = (float)(x + noise * n[0]);
     data->numbers[2 * i + 1] = (float)(y + noise * n[1]);
-}
-
-/* 0..n-1 in a random order. *out is new. */
-static scant_status shuffle(scant_ctx *ctx, uint64_t seed, uint64_t base, size_t n,
-                            size_t **out) {
-    const scant__rng rng = {seed, SCANT__RNG_SHUFFLE};
-    size_t *order = *out = scant__alloc(ctx, n, sizeof *order);
-    if (!order) return SCANT_ENOMEM;
-    for (size_t i = 0; i < n; i++) order[i] = i;
-    for (size_t i = n; i > 1; i--) {
-        size_t j = (size_t)scant__rng_below(&rng, base + i, i), swap = order[i - 1];
-        order[i - 1] = order[j];
-        order[j] = swap;
-    }
-    return SCANT_OK;
 }
 
 scant_status scant__data_open_moons(scant_data *data, const char *spec,
                                     const scant_data_opts *opts) {
     const scant__rng rng = {opts->seed, SCANT__RNG_POINTS};
     const uint64_t base = opts->test ? test_part : 0;
-    size_t *places;
     (void)spec;
     TRY(begin(data, opts, 2));
     size_t n = data->count, outer = n / 2;
-    TRY(shuffle(data->ctx, opts->seed, base, n, &places));
+    size_t *places = scant__alloc(data->ctx, n, sizeof *places);
+    if (!places) return SCANT_ENOMEM;
+    scant__rng_shuffle(&(scant__rng){opts->seed, SCANT__RNG_SHUFFLE}, base + 1, n,
+                       places);
     for (size_t i = 0; i < n; i++) {
         bool inner = places[i] >= outer;
         size_t step = inner ? places[i] - outer : places[i];

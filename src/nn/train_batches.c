@@ -160,13 +160,7 @@ scant_status nn_train_samples(nn_trainer *t) {
 
 static void shuffle(nn_trainer *t, size_t epoch) {
     scant__rng rng = {t->opts.seed, SCANT__RNG_EPOCH};
-    for (size_t i = 0; i < t->n; i++) t->order[i] = i;
-    for (size_t i = t->n; i > 1; i--) {
-        size_t k = (size_t)scant__rng_below(&rng, (uint64_t)epoch * t->n + i - 1, i);
-        size_t swap = t->order[i - 1];
-        t->order[i - 1] = t->order[k];
-        t->order[k] = swap;
-    }
+    scant__rng_shuffle(&rng, (uint64_t)epoch * t->n, t->n, t->order);
     t->order_of = epoch;
 }
 

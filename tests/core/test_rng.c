@@ -4,6 +4,8 @@
  * what their laws demand. Seeds are fixed, so a statistic passes always or never; the
  * bounds are those a true generator would exceed once in a million.
  */
+#include <math.h>
+
 #include "core/rng.h"
 #include "support.h"
 
@@ -118,6 +120,58 @@ static void below_takes_every_n(void **state) {
             assert_true(scant__rng_below(&rng, i, ns[k]) < ns[k]);
 }
 
+/* By hand: of units u and v, sqrt(-2 ln(1 - u)) times cosine and sine of 2 pi v. */
+static void normal_numbers_are_box_and_mullers(void **state) {
+    (void)state;
+    enum { DRAWS = 100000 };
+    const scant__rng rng = {6, SCANT__RNG_WEIGHTS};
+    double sum[2] = {0}, squares[2] = {0}, both = 0;
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        double u = scant__rng_unit(&rng, 2 * i), v = scant__rng_unit(&rng, 2 * i + 1);
+        double pair[2], turn = 6.283185307179586 * v;
+        scant__rng_normal_pair(&rng, i, pair);
+        assert_true(pair[0] == scant__rng_normal(&rng, i));
+        assert_true(fabs(pair[0] - sqrt(-2 * log(1 - u)) * cos(turn)) < 1e-12);
+        assert_true(fabs(pair[1] - sqrt(-2 * log(1 - u)) * sin(turn)) < 1e-12);
+        for (int k = 0; k < 2; k++) {
+            sum[k] += pair[k];
+            squares[k] += pair[k] * pair[k];
+        }
+        both += pair[0] * pair[1];
+    }
+    double off = 5 / sqrt(DRAWS); /* five deviations; of squares sqrt(2) times that */
+    for (int k = 0; k < 2; k++) {
+        assert_true(fabs(sum[k] / DRAWS) < off);
+        assert_true(fabs(squares[k] / DRAWS - 1) < sqrt(2) * off);
+    }
+    assert_true(fabs(both / DRAWS) < off);
+}
+
+static void shuffles_give_every_order_alike(void **state) {
+    (void)state;
+    enum { DRAWS = 24000, N = 4 };
+    size_t count[256] = {0}, seen[24], n = 0, order[N];
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        scant__rng_shuffle(&(scant__rng){7, SCANT__RNG_EPOCH}, i * N, N, order);
+        size_t all = 0, code = 0;
+        for (size_t k = 0; k < N; k++) {
+            all |= (size_t)1 << order[k];
+            code = 4 * code + order[k];
+        }
+        assert_int_equal(all, 15);
+        count[code]++;
+    }
+    for (size_t i = 0; i < 256; i++)
+        if (count[i]) {
+            assert_true(n < 24);
+            seen[n++] = count[i];
+        }
+    assert_int_equal(n, 24);
+    assert_uniform(seen, 24, DRAWS);
+    scant__rng_shuffle(&(scant__rng){7, SCANT__RNG_EPOCH}, 0, 1, order);
+    assert_int_equal(order[0], 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_gives_the_published_vectors),
@@ -127,6 +181,8 @@ int main(void) {
         cmocka_unit_test(below_is_uniform_and_in_range),
         cmocka_unit_test(below_has_no_bias_where_n_does_not_divide_the_range),
         cmocka_unit_test(below_takes_every_n),
+        cmocka_unit_test(normal_numbers_are_box_and_mullers),
+        cmocka_unit_test(shuffles_give_every_order_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
