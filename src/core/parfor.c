@@ -88,7 +88,6 @@ static void job_run(job *j, unsigned threads) {
 }
 
 typedef struct share {
-    const scant_ctx *ctx;
     void (*fn)(void *arg, size_t block);
     void *arg;
 } share;
@@ -104,7 +103,7 @@ static scant_status share_block(void *arg, size_t block, unsigned worker,
 void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size_t block),
                  void *arg) {
     scant_ctx quiet = {.threads = ctx->threads}; /* no callbacks: nothing stops it */
-    scant__parfor(&quiet, NULL, blocks, share_block, &(share){ctx, fn, arg});
+    scant__parfor(&quiet, NULL, blocks, share_block, &(share){fn, arg});
 }
 
 int scant__threads_enter(const scant_ctx *ctx) { return (void)ctx, 0; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The only place that starts threads.
+ * The only place that starts threads, but for work done ahead of its need (ahead.h).
  *
  * Work is a number of blocks, fixed by the problem and not by the thread count. A block
  * writes only what is its own (or its worker's scratch); whoever called reduces over

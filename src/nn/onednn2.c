@@ -114,21 +114,8 @@ bool nn_backend_fuses(nn_kind kind, nn_act act) {
 
 scant_status nn_layout_plain(nn_backend *b, size_t ndim, const size_t *dims,
                              nn_layout **out) {
-    static const dnnl_format_tag_t tags[] = {dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd,
-                                             dnnl_abcde};
-    dnnl_dims_t d;
-    for (size_t i = 0; i < ndim; i++) d[i] = (dnnl_dim_t)dims[i];
-    nn_layout *layout = *out = scant__alloc(b->ctx, 1, sizeof *layout);
-    if (!layout) return SCANT_ENOMEM;
-    scant_status s = check(
-        b,
-        dnnl_memory_desc_init_by_tag(&layout->md, (int)ndim, d, dnnl_f32, tags[ndim - 1]),
-        "layout");
-    if (s != SCANT_OK) {
-        nn_layout_destroy(b, layout);
-        *out = NULL;
-    }
-    return s;
+    static const int as_they_are[] = {0, 1, 2, 3, 4};
+    return nn_layout_ordered(b, ndim, dims, as_they_are, out);
 }
 
 scant_status nn_layout_ordered(nn_backend *b, size_t ndim, const size_t *dims,
@@ -184,18 +171,23 @@ static scant_status describe_planes(nn_backend *b, size_t n, nn_shape s,
 
 /* ---- passes ---- */
 
-static scant_status learn(nn_op *op, nn_pass which, nn_slot slot, dnnl_query_t query,
-                          int index) {
+static void learn(nn_op *op, nn_pass which, nn_slot slot, dnnl_query_t query, int index) {
     pass *p = &op->passes[which];
     const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(p->pd, query, index);
-    if (!md || md->ndims == 0) return SCANT_OK;
+    if (!md || md->ndims == 0) return;
     p->layout[slot].md = *md;
     p->has[slot] = true;
-    return SCANT_OK;
 }
 
-/* A primitive of desc; post-operations or not. hint: the forward pass, of backward ones.
- */
+static void learn_scratch(nn_op *op, nn_pass which) {
+    pass *p = &op->passes[which];
+    learn(op, which, NN_SCRATCH, dnnl_query_scratchpad_md, 0);
+    if (p->has[NN_SCRATCH]) p->scratch = nn_layout_bytes(&p->layout[NN_SCRATCH]);
+    p->has[NN_SCRATCH] = p->scratch > 0;
+}
+
+/* A primitive of desc; post NULL: no post-operations. A backward pass is made with the
+ * forward one, which is there already, as the library's hint. */
 static scant_status make(nn_op *op, nn_pass which, const_dnnl_op_desc_t desc,
                          dnnl_post_ops_t post, const char *what) {
     nn_backend *b = op->backend;
@@ -213,23 +205,16 @@ static scant_status make(nn_op *op, nn_pass which, const_dnnl_op_desc_t desc,
     dnnl_primitive_attr_destroy(attr);
     if (status == dnnl_success) status = dnnl_primitive_create(&p->primitive, p->pd);
     DO(status, what);
-    const dnnl_memory_desc_t *scratch =
-        dnnl_primitive_desc_query_md(p->pd, dnnl_query_scratchpad_md, 0);
-    p->scratch = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
-    if (p->scratch) {
-        p->layout[NN_SCRATCH].md = *scratch;
-        p->has[NN_SCRATCH] = true;
-    }
+    learn_scratch(op, which);
     return SCANT_OK;
 }
 
-static dnnl_alg_kind_t algorithm(nn_act act, bool from_output) {
+static dnnl_alg_kind_t algorithm(nn_act act) {
     switch (act) {
     case NN_ACT_TANH:
-        return from_output ? dnnl_eltwise_tanh_use_dst_for_bwd : dnnl_eltwise_tanh;
+        return dnnl_eltwise_tanh;
     case NN_ACT_SIGMOID:
-        return from_output ? dnnl_eltwise_logistic_use_dst_for_bwd
-                           : dnnl_eltwise_logistic;
+        return dnnl_eltwise_logistic;
     case NN_ACT_SWISH:
         return dnnl_eltwise_swish;
     case NN_ACT_RELU6:
@@ -256,7 +241,7 @@ static scant_status post_ops(nn_op *op, dnnl_post_ops_t *out) {
     if (scaled)
         status = dnnl_post_ops_append_eltwise(*out, 1, dnnl_eltwise_linear, s->scale, 0);
     if (status == dnnl_success && s->act != NN_ACT_NONE)
-        status = dnnl_post_ops_append_eltwise(*out, 1, algorithm(s->act, false),
+        status = dnnl_post_ops_append_eltwise(*out, 1, algorithm(s->act),
                                               alpha_of(s->act, s->slope), 0);
     if (status != dnnl_success) dnnl_post_ops_destroy(*out);
     DO(status, "fused activation");
@@ -267,15 +252,34 @@ static dnnl_prop_kind_t forward_kind(const nn_op_spec *s) {
     return s->backward ? dnnl_forward_training : dnnl_forward_inference;
 }
 
+/* ---- windows ---- */
+
+typedef struct slide {
+    dnnl_dims_t kernel, stride, before, after; /* before, after: padding */
+} slide;
+
+/* What lies beyond the last window's end is not read: padding after may be smaller than
+ * before (stride 2). */
+static slide slide_of(const nn_op_spec *s) {
+    size_t in[2] = {s->in.h, s->in.w}, out[2] = {s->out.h, s->out.w};
+    slide w;
+    for (int i = 0; i < 2; i++) {
+        w.kernel[i] = (dnnl_dim_t)s->kernel[i];
+        w.stride[i] = (dnnl_dim_t)s->stride[i];
+        w.before[i] = (dnnl_dim_t)s->pad[i];
+        w.after[i] = (dnnl_dim_t)((out[i] - 1) * s->stride[i] + s->kernel[i]) -
+                     (dnnl_dim_t)(in[i] + s->pad[i]);
+    }
+    return w;
+}
+
 /* ---- convolution ---- */
 
 typedef struct conv_shapes {
     dnnl_memory_desc_t src, weights, bias, dst;
-    dnnl_dims_t stride, pad_before, pad_after;
+    slide w;
 } conv_shapes;
 
-/* What lies beyond the last window's end is not read: padding after may be smaller than
- * before (stride 2). */
 static scant_status conv_describe(nn_op *op, conv_shapes *c) {
     nn_backend *b = op->backend;
     const nn_op_spec *s = &op->spec;
@@ -287,13 +291,7 @@ static scant_status conv_describe(nn_op *op, conv_shapes *c) {
                  &c->weights));
     memset(&c->bias, 0, sizeof c->bias);
     if (s->bias) TRY(describe(b, 1, &s->out.c, dnnl_a, &c->bias));
-    size_t in[2] = {s->in.h, s->in.w}, out[2] = {s->out.h, s->out.w};
-    for (int i = 0; i < 2; i++) {
-        c->stride[i] = (dnnl_dim_t)s->stride[i];
-        c->pad_before[i] = (dnnl_dim_t)s->pad[i];
-        c->pad_after[i] = (dnnl_dim_t)((out[i] - 1) * s->stride[i] + s->kernel[i]) -
-                          (dnnl_dim_t)(in[i] + s->pad[i]);
-    }
+    c->w = slide_of(s);
     return SCANT_OK;
 }
 
@@ -301,9 +299,9 @@ static scant_status conv_backward(nn_op *op, const conv_shapes *c) {
     nn_backend *b = op->backend;
     dnnl_convolution_desc_t desc;
     if (!op->spec.no_data) {
-        DO(dnnl_convolution_backward_data_desc_init(
-               &desc, dnnl_convolution_direct, &c->src, &c->weights, &c->dst, c->stride,
-               c->pad_before, c->pad_after),
+        DO(dnnl_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct,
+                                                    &c->src, &c->weights, &c->dst,
+                                                    c->w.stride, c->w.before, c->w.after),
            "convolution backwards");
         TRY(make(op, NN_BACK_DATA, &desc, NULL, "convolution backwards"));
         learn(op, NN_BACK_DATA, NN_D_SRC, dnnl_query_diff_src_md, 0);
@@ -312,8 +310,8 @@ static scant_status conv_backward(nn_op *op, const conv_shapes *c) {
     }
     DO(dnnl_convolution_backward_weights_desc_init(
            &desc, dnnl_convolution_direct, &c->src, &c->weights,
-           op->spec.bias ? &c->bias : NULL, &c->dst, c->stride, c->pad_before,
-           c->pad_after),
+           op->spec.bias ? &c->bias : NULL, &c->dst, c->w.stride, c->w.before,
+           c->w.after),
        "convolution's weights");
     TRY(make(op, NN_BACK_WEIGHTS, &desc, NULL, "convolution's weights"));
     learn(op, NN_BACK_WEIGHTS, NN_SRC, dnnl_query_src_md, 0);
@@ -330,7 +328,7 @@ static scant_status conv_create(nn_op *op) {
     dnnl_convolution_desc_t desc;
     DO(dnnl_convolution_forward_desc_init(
            &desc, forward_kind(&op->spec), dnnl_convolution_direct, &c.src, &c.weights,
-           op->spec.bias ? &c.bias : NULL, &c.dst, c.stride, c.pad_before, c.pad_after),
+           op->spec.bias ? &c.bias : NULL, &c.dst, c.w.stride, c.w.before, c.w.after),
        "convolution");
     dnnl_post_ops_t post;
     TRY(post_ops(op, &post));
@@ -440,15 +438,15 @@ static scant_status act_create(nn_op *op) {
     /* swish and the rest: backward reads the input */
     dnnl_eltwise_desc_t desc;
     float alpha = alpha_of(s->act, s->slope);
-    DO(dnnl_eltwise_forward_desc_init(&desc, forward_kind(s), algorithm(s->act, false),
+    DO(dnnl_eltwise_forward_desc_init(&desc, forward_kind(s), algorithm(s->act),
                                       &s->src->md, alpha, 0),
        "activation");
     TRY(make(op, NN_FORWARD, &desc, NULL, "activation"));
     learn(op, NN_FORWARD, NN_SRC, dnnl_query_src_md, 0);
     learn(op, NN_FORWARD, NN_DST, dnnl_query_dst_md, 0);
     if (!s->backward) return SCANT_OK;
-    DO(dnnl_eltwise_backward_desc_init(&desc, algorithm(s->act, false), &s->src->md,
-                                       &s->src->md, alpha, 0),
+    DO(dnnl_eltwise_backward_desc_init(&desc, algorithm(s->act), &s->src->md, &s->src->md,
+                                       alpha, 0),
        "activation backwards");
     TRY(make(op, NN_BACK_DATA, &desc, NULL, "activation backwards"));
     learn(op, NN_BACK_DATA, NN_SRC, dnnl_query_src_md, 0);
@@ -466,18 +464,10 @@ static scant_status pool_create(nn_op *op) {
         s->kind == NN_MAXPOOL ? dnnl_pooling_max : dnnl_pooling_avg_exclude_padding;
     dnnl_memory_desc_t dst;
     TRY(describe_planes(b, s->batch, s->out, dnnl_format_tag_any, &dst));
-    dnnl_dims_t kernel, stride, before, after;
-    size_t in[2] = {s->in.h, s->in.w}, out[2] = {s->out.h, s->out.w};
-    for (int i = 0; i < 2; i++) {
-        kernel[i] = (dnnl_dim_t)s->kernel[i];
-        stride[i] = (dnnl_dim_t)s->stride[i];
-        before[i] = (dnnl_dim_t)s->pad[i];
-        after[i] = (dnnl_dim_t)((out[i] - 1) * s->stride[i] + s->kernel[i]) -
-                   (dnnl_dim_t)(in[i] + s->pad[i]);
-    }
+    slide w = slide_of(s);
     dnnl_pooling_desc_t desc;
     DO(dnnl_pooling_forward_desc_init(&desc, forward_kind(s), how, &s->src->md, &dst,
-                                      stride, kernel, before, after),
+                                      w.stride, w.kernel, w.before, w.after),
        "pooling");
     TRY(make(op, NN_FORWARD, &desc, NULL, "pooling"));
     learn(op, NN_FORWARD, NN_SRC, dnnl_query_src_md, 0);
@@ -485,8 +475,8 @@ static scant_status pool_create(nn_op *op) {
     learn(op, NN_FORWARD, NN_WORK, dnnl_query_workspace_md, 0);
     if (!s->backward) return SCANT_OK;
     dst = op->passes[NN_FORWARD].layout[NN_DST].md;
-    DO(dnnl_pooling_backward_desc_init(&desc, how, &s->src->md, &dst, stride, kernel,
-                                       before, after),
+    DO(dnnl_pooling_backward_desc_init(&desc, how, &s->src->md, &dst, w.stride, w.kernel,
+                                       w.before, w.after),
        "pooling backwards");
     TRY(make(op, NN_BACK_DATA, &desc, NULL, "pooling backwards"));
     learn(op, NN_BACK_DATA, NN_D_DST, dnnl_query_diff_dst_md, 0);
@@ -555,13 +545,7 @@ scant_status nn_op_reorder(nn_backend *b, const nn_layout *from, const nn_layout
     p->layout[NN_SRC] = *from;
     p->layout[NN_DST] = *to;
     p->has[NN_SRC] = p->has[NN_DST] = true;
-    const dnnl_memory_desc_t *scratch =
-        dnnl_primitive_desc_query_md(p->pd, dnnl_query_scratchpad_md, 0);
-    p->scratch = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
-    if (p->scratch) {
-        p->layout[NN_SCRATCH].md = *scratch;
-        p->has[NN_SCRATCH] = true;
-    }
+    learn_scratch(op, NN_FORWARD);
     *out = op;
     return SCANT_OK;
 }

@@ -8,11 +8,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/size.h"
+
 enum { BLOCK = 1 << 14, SUMS = 64, CHAINS = 8 };
 
 typedef struct job {
     const nn_optim_opts *o;
-    size_t step, n;
+    size_t n;
     float lr, scale;           /* scale: of the gradient, to clip it */
     float first_by, second_by; /* Adam's corrections */
     /* 1 - beta, not of betas as floats: 1 - 0.999f is 5e-5 off */
@@ -22,7 +24,6 @@ typedef struct job {
     const nn_span *decays;
     size_t n_decays;
     double *sums;
-    size_t blocks;
 } job;
 
 /* Weights from..to share whether they decay. */
@@ -69,19 +70,17 @@ static void part(const job *j, size_t from, size_t to, float decay) {
         sgd(j, from, to, decay);
 }
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 static void step_block(void *arg, size_t block) {
     const job *j = arg;
-    size_t at = block * BLOCK, end = least(at + BLOCK, j->n);
+    size_t at = block * BLOCK, end = size_min(at + BLOCK, j->n);
     for (size_t i = 0; i < j->n_decays && at < end; i++) {
         nn_span d = j->decays[i];
         if (d.to <= at) continue;
         if (d.from >= end) break;
         part(j, at, d.from, 0); /* before the span */
         if (d.from > at) at = d.from;
-        part(j, at, least(d.to, end), (float)j->o->weight_decay);
-        at = least(d.to, end);
+        part(j, at, size_min(d.to, end), (float)j->o->weight_decay);
+        at = size_min(d.to, end);
     }
     part(j, at, end, 0);
 }
@@ -90,7 +89,7 @@ static void step_block(void *arg, size_t block) {
 static void norm_block(void *arg, size_t block) {
     const job *j = arg;
     size_t each = (j->n + SUMS - 1) / SUMS;
-    size_t i = block * each, end = least(i + each, j->n);
+    size_t i = block * each, end = size_min(i + each, j->n);
     double chains[CHAINS] = {0}, sum = 0;
     for (; i < end && end - i >= CHAINS; i += CHAINS)
         for (size_t k = 0; k < CHAINS; k++)
@@ -115,7 +114,6 @@ void nn_optim_step(const scant_ctx *ctx, const nn_optim_opts *o, size_t step, do
                    const nn_span *decays, size_t n_decays) {
     double b1 = o->momentum, b2 = o->beta2 > 0 ? o->beta2 : 0.999;
     job j = {.o = o,
-             .step = step,
              .n = n,
              .lr = (float)lr,
              .scale = clipping(ctx, o, g, n),
@@ -135,7 +133,7 @@ void nn_optim_step(const scant_ctx *ctx, const nn_optim_opts *o, size_t step, do
 static void average_block(void *arg, size_t block) {
     const job *j = arg;
     float keep = j->lr, add = j->scale;
-    for (size_t i = block * BLOCK; i < least((block + 1) * BLOCK, j->n); i++)
+    for (size_t i = block * BLOCK; i < size_min((block + 1) * BLOCK, j->n); i++)
         j->m[i] = keep * j->m[i] + add * j->g[i];
 }
 

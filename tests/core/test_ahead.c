@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "../support.h"
 
@@ -77,6 +78,10 @@ static void items_come_once_and_in_order(void **state) {
     }
 }
 
+static void doze(void) { /* a millisecond */
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 static void never_further_ahead_than_there_are_slots(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
@@ -85,8 +90,13 @@ static void never_further_ahead_than_there_are_slots(void **state) {
     scant__ahead *ahead = start(ctx, &b, 2, 0, SIZE_MAX);
     assert_int_equal(scant__ahead_take(ahead, &slot), SCANT_OK);
     size_t held = b.slots[slot];
-    for (int i = 0; i < 1000000 && b.filled < SLOTS; i++) continue;
-    assert_true(b.filled <= SLOTS);
+    /* Item 0 is in use: 1 to 3 take the other slots. They must, and after a while it is
+     * still they alone. */
+    for (int i = 0; i < 20000 && b.filled < SLOTS; i++) doze();
+    assert_int_equal(b.filled, SLOTS);
+    for (int i = 0; i < 20; i++) doze();
+    assert_int_equal(b.filled, SLOTS);
+    assert_int_equal(b.prepared, SLOTS);
     assert_int_equal(b.slots[slot], held);
     scant__ahead_end(ahead); /* with work under way */
     scant_ctx_destroy(ctx);
