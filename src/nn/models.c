@@ -8,8 +8,8 @@
  *    tanh and trained averages.
  *  - vgg on small images ends in one dense layer (head = small); torchvision's three
  *    (head = full) need the 7x7 planes of 224 pixels.
- *  - resnet18 keeps the resolution in its first layer for images up to 64 pixels (stem =
- *    small), and is torchvision's above (stem = original).
+ *  - resnet18 keeps the resolution in its first layer for images of up to 64 pixels on
+ *    the larger side (stem = small), and is torchvision's above (stem = original).
  *  - wrn-* has leaky rectifiers (0.1), as the semi-supervised literature runs it.
  *  - norm = folded leaves batch normalisation out and gives each convolution a bias: what
  *    a file has whose normalisation was multiplied into its weights.
@@ -19,6 +19,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "data/looks.h"
 
 /* A model being written down. */
 typedef struct sketch {
@@ -80,11 +82,12 @@ static void build_mlp(sketch *s) {
  * sampling's paper. Its weights W start as standard normal numbers. */
 static void build_onehidden(sketch *s) {
     size_t width = s->opts->width ? s->opts->width : 1024;
-    int at = act(s, nn_add_dense(&s->b, 0, "fc1", width, false));
+    int hidden = nn_add_dense(&s->b, 0, "fc1", width, false), at = act(s, hidden);
     s->features = at;
     at = nn_add_dense(&s->b, at, "out", s->opts->classes, false);
     if (!going(s)) return;
     nn_node *out = &s->b.net->nodes[at];
+    s->b.net->nodes[hidden].deviation = 1;
     out->frozen = true;
     out->scale = (float)(1 / sqrt((double)width));
 }
@@ -205,7 +208,8 @@ static int resnet_block(sketch *s, int in, size_t layer, size_t block, size_t ch
 }
 
 static void build_resnet18(sketch *s) {
-    bool small = s->opts->stem ? strcmp(s->opts->stem, "small") == 0 : s->input.h <= 64;
+    bool small = s->opts->stem ? strcmp(s->opts->stem, "small") == 0
+                               : size_max(s->input.h, s->input.w) <= 64;
     nn_window first = small ? (nn_window){3, 1, 1} : (nn_window){7, 2, 3};
     int at = act(s, conv_norm(s, 0, "conv1", "bn1", 64, first, 1));
     if (!small) at = nn_add_maxpool(&s->b, at, (nn_window){3, 2, 1});
@@ -365,6 +369,7 @@ static const model models[] = {
 enum { MODELS = sizeof models / sizeof *models };
 
 const scant_model_info *const *scant_models(size_t *count) {
+    _Static_assert(MODELS == 13, "the list below has one for each of the table");
     static const scant_model_info *const list[MODELS] = {
         &models[0].info, &models[1].info, &models[2].info,  &models[3].info,
         &models[4].info, &models[5].info, &models[6].info,  &models[7].info,
@@ -390,10 +395,10 @@ static const struct {
                    {"tanh", NN_ACT_TANH, 0},   {"sigmoid", NN_ACT_SIGMOID, 0},
                    {"swish", NN_ACT_SWISH, 0}, {"relu6", NN_ACT_RELU6, 0}};
 
-static scant_status wrong(scant_ctx *ctx, const char *name, const char *what,
-                          const char *given, const char *known) {
-    return scant__fail(ctx, SCANT_EUSAGE, "%s: %s is %s, not '%s'", name, what, known,
-                       given);
+/* Words may come from a file. */
+enum { SHOWN = 41 };
+static const char *shown(const char *word, char out[SHOWN]) {
+    return scant__printable((const unsigned char *)word, strlen(word), out, SHOWN);
 }
 
 static scant_status pick_activation(sketch *s, const char *name) {
@@ -403,8 +408,11 @@ static scant_status pick_activation(sketch *s, const char *name) {
             s->slope = activations[i].slope;
             return SCANT_OK;
         }
-    return wrong(ctx_of(s), s->b.net->model, "activation", name,
-                 "relu, leaky, tanh, sigmoid, swish or relu6");
+    char text[SHOWN];
+    return scant__fail(ctx_of(s), SCANT_EUSAGE,
+                       "%s: activation is relu, leaky, tanh, sigmoid, swish or relu6, "
+                       "not '%s'",
+                       s->b.net->model, shown(name, text));
 }
 
 /* One of two or three words, where the model has the choice at all. */
@@ -434,8 +442,8 @@ static scant_status check_options(scant_ctx *ctx, const model *m,
     if (o->width > 1 << 20 || o->depth > 100)
         return scant__fail(ctx, SCANT_EUSAGE,
                            "%s: width is at most 1048576, depth at most 100", name);
-    if (!(o->dropout >= 0 && o->dropout < 1))
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: dropout is in [0, 1), not %g", name,
+    if (!(o->dropout >= 0 && (float)o->dropout < 1)) /* layers have it as a float */
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: dropout is in [0, 1), not %.9g", name,
                            o->dropout);
     if (o->classes < 1 || o->classes > 1 << 20)
         return scant__fail(ctx, SCANT_EUSAGE, "%s: %zu classes, not 1 to 1048576", name,
@@ -451,9 +459,11 @@ scant_status nn_model_build(scant_ctx *ctx, const char *name, const scant_net_op
                             nn_net **out) {
     *out = NULL;
     const model *m = find(name);
+    char text[SHOWN];
     if (!m)
         return scant__fail(ctx, SCANT_EUSAGE,
-                           "there is no model '%s'; `scant models` lists them", name);
+                           "there is no model '%s'; `scant models` lists them",
+                           shown(name, text));
     scant_net_opts o = opts ? *opts : (scant_net_opts){0};
     if (!o.shape[0] && !o.shape[1] && !o.shape[2])
         memcpy(o.shape, m->info.shape, sizeof o.shape);

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NODES = 256, PARAMS = 512 }; /* more than the deepest network here has */
+enum { NODES = 256, PARAMS = 512 };           /* more than the deepest network here has */
+static const size_t LARGEST = SIZE_MAX >> 24; /* numbers a layer gives of a sample */
 
 scant_status nn_net_create(scant_ctx *ctx, const char *model, nn_shape input,
                            nn_net **out) {
@@ -208,8 +209,21 @@ static void params_of(nn_builder *b, size_t at) {
     }
 }
 
+/* What a layer gives can be counted, a batch of it too. */
+static void check_sizes(nn_builder *b) {
+    for (size_t i = 0; i < b->net->n_nodes && b->status == SCANT_OK; i++) {
+        nn_shape s = b->net->nodes[i].shape;
+        if (size_mul(s.c, size_mul(s.h, s.w)) > LARGEST)
+            b->status = scant__fail(b->net->ctx, SCANT_EINPUT,
+                                    "%s: a layer of %zux%zux%zu numbers a sample is too "
+                                    "large to address",
+                                    b->net->model, s.c, s.h, s.w);
+    }
+}
+
 scant_status nn_net_end(nn_builder *b, int features) {
     nn_net *net = b->net;
+    check_sizes(b);
     for (size_t i = 0; i < net->n_nodes; i++) params_of(b, i);
     if (b->status != SCANT_OK) return b->status;
     net->features = features;

@@ -43,8 +43,9 @@ typedef struct nn_node {
     char name[NN_NAME]; /* "layer1.0.conv1": its parameters' first name */
     size_t kernel[2], stride[2], pad[2], groups; /* of windows: down, across */
     bool bias;                                   /* convolution and dense */
-    bool frozen; /* its weights are drawn once and not trained */
-    float scale; /* dense: what its output is multiplied by */
+    bool frozen;     /* its weights are drawn once and not trained */
+    float scale;     /* dense: what its output is multiplied by */
+    float deviation; /* of the weights it starts with; 0: as its inputs ask for */
     nn_act act;
     float slope;         /* leaky relu */
     float rate;          /* dropout */

@@ -70,8 +70,8 @@ scant_status scant_net_reset(scant_net *n, uint64_t seed) {
     return s;
 }
 
-scant_status scant_net_set_scaling(scant_net *n, const float *mean,
-                                   const float *deviation) {
+scant_status nn_network_check_scaling(const scant_net *n, const float *mean,
+                                      const float *deviation) {
     size_t c = nn_net_input(n->net).c;
     for (size_t i = 0; i < c; i++)
         if (!isfinite(mean[i]) || !isfinite(deviation[i]) || deviation[i] <= 0)
@@ -79,6 +79,13 @@ scant_status scant_net_set_scaling(scant_net *n, const float *mean,
                                "scaling of channel %zu: mean %g and deviation %g, of "
                                "which the second must be positive",
                                i, (double)mean[i], (double)deviation[i]);
+    return SCANT_OK;
+}
+
+scant_status scant_net_set_scaling(scant_net *n, const float *mean,
+                                   const float *deviation) {
+    size_t c = nn_net_input(n->net).c;
+    TRY(nn_network_check_scaling(n, mean, deviation));
     if (!n->mean) n->mean = scant__alloc(n->ctx, c, sizeof *mean);
     if (!n->deviation) n->deviation = scant__alloc(n->ctx, c, sizeof *deviation);
     if (!n->mean || !n->deviation) {
@@ -106,6 +113,15 @@ size_t scant_net_features(const scant_net *n) {
     return nn_shape_size(n->net->nodes[n->net->features].shape);
 }
 
+/* Whether there was one. */
+static bool drop_plan(scant_net *n, int i) {
+    bool was = n->plans[i].plan != NULL;
+    nn_plan_destroy(n->plans[i].plan);
+    n->plans[i].plan = NULL;
+    n->plans[i].used = 0;
+    return was;
+}
+
 scant_status nn_network_plan(scant_net *n, size_t batch, nn_mode mode, nn_plan **out) {
     int oldest = 0;
     for (int i = 0; i < NN_PLANS; i++) {
@@ -117,10 +133,14 @@ scant_status nn_network_plan(scant_net *n, size_t batch, nn_mode mode, nn_plan *
         }
         if (n->plans[i].used < n->plans[oldest].used) oldest = i;
     }
-    nn_plan_destroy(n->plans[oldest].plan);
-    n->plans[oldest].plan = NULL;
-    n->plans[oldest].used = 0;
-    TRY(nn_plan_create(n->weights, batch, mode, &n->plans[oldest].plan));
+    drop_plan(n, oldest);
+    scant_status s = nn_plan_create(n->weights, batch, mode, &n->plans[oldest].plan);
+    if (s == SCANT_ENOMEM) { /* the others may be in the way */
+        bool dropped = false;
+        for (int i = 0; i < NN_PLANS; i++) dropped |= drop_plan(n, i);
+        if (dropped) s = nn_plan_create(n->weights, batch, mode, &n->plans[oldest].plan);
+    }
+    TRY(s);
     n->plans[oldest].mode = mode;
     n->plans[oldest].used = ++n->clock;
     *out = n->plans[oldest].plan;

@@ -26,7 +26,11 @@ struct scant_net {
 };
 
 /* The plan for batches of that size: one made before, or a new one. Borrowed from net;
- * it stays while fewer than NN_PLANS others are asked for. */
+ * it stays until another is asked for (and longer where memory allows). */
 scant_status nn_network_plan(scant_net *net, size_t batch, nn_mode mode, nn_plan **out);
+
+/* What scant_net_set_scaling() refuses. */
+scant_status nn_network_check_scaling(const scant_net *net, const float *mean,
+                                      const float *deviation);
 
 #endif

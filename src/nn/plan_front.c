@@ -25,8 +25,10 @@ static bool fits(const nn_plan *p, int i) {
 int nn_plan_front(const nn_plan *p) {
     int at = 0, convs = 0;
     for (int i = 1; i < (int)p->net->n_nodes; i++) {
-        if (p->places[i].owner != i) continue; /* done by the layer before it */
         bool next = p->places[p->net->nodes[i].in[0]].owner == at;
+        /* is there in training alone: without this modes would find other fronts */
+        if (next && p->net->nodes[i].kind == NN_DROPOUT) break;
+        if (p->places[i].owner != i) continue; /* done by the layer before it */
         if (next && p->net->nodes[i].kind == NN_DENSE) return convs ? at : NN_NONE;
         if (!next || !fits(p, i)) break;
         convs += p->net->nodes[i].kind == NN_CONV;
@@ -38,11 +40,15 @@ int nn_plan_front(const nn_plan *p) {
 scant_status nn_plan_front_weights(nn_plan *p) {
     for (int i = 1; i <= p->front; i++) {
         const nn_node *node = &p->net->nodes[i];
-        if (node->kind != NN_CONV || p->weights->packed) continue;
+        if (node->kind != NN_CONV) continue;
         const nn_param *w = &p->net->params[node->weight];
         nn_layout *plain;
         TRY(nn_layout_plain(p->weights->backend, w->ndim, w->dims, &plain));
         scant_status s = nn_weights_want(p->weights, node->weight, plain);
+        const nn_layout *got = p->weights->slices[node->weight].layout;
+        if (s == SCANT_OK && !nn_layout_same(got, plain))
+            s = scant__fail(p->ctx, SCANT_EINTERNAL, "%s: weights are not in plain order",
+                            w->name);
         nn_layout_destroy(p->weights->backend, plain);
         TRY(s);
     }

@@ -12,13 +12,6 @@
 
 enum { ALIGN_FLOATS = 16 };
 
-/* A standard normal number: Box and Muller's, of two uniform ones. */
-static double normal(const scant__rng *rng, uint64_t index) {
-    double u = 1 - scant__rng_unit(rng, 2 * index); /* (0, 1] */
-    double v = scant__rng_unit(rng, 2 * index + 1);
-    return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * v);
-}
-
 void nn_weights_draw(const nn_net *net, uint64_t seed, float *plain) {
     scant__rng rng = {seed, SCANT__RNG_WEIGHTS};
     for (size_t i = 0; i < net->n_params; i++) {
@@ -27,12 +20,13 @@ void nn_weights_draw(const nn_net *net, uint64_t seed, float *plain) {
         bool output = p->node == (int)net->n_nodes - 1;
         double deviation = sqrt((output ? 1.0 : 2.0) / (double)p->fan_in);
         bool signs = net->nodes[p->node].frozen;
-        if (strcmp(net->model, "onehidden") == 0) deviation = 1;
+        if (net->nodes[p->node].deviation > 0)
+            deviation = (double)net->nodes[p->node].deviation;
         for (size_t k = 0; k < p->count; k++) {
             if (p->role == NN_WEIGHT && signs)
                 w[k] = scant__rng_unit(&rng, 2 * (p->offset + k)) < 0.5 ? -1 : 1;
             else if (p->role == NN_WEIGHT)
-                w[k] = (float)(deviation * normal(&rng, p->offset + k));
+                w[k] = (float)(deviation * scant__rng_normal(&rng, p->offset + k));
             else
                 w[k] = p->role == NN_GAMMA || p->role == NN_VAR ? 1 : 0;
         }
@@ -129,8 +123,15 @@ scant_status nn_weights_pack(nn_weights *w) {
     w->n_floats = at;
     w->values = scant__zalloc(w->ctx, w->n_floats, sizeof *w->values);
     w->grads = scant__zalloc(w->ctx, w->n_trained, sizeof *w->grads);
-    if (!w->values || !w->grads) return SCANT_ENOMEM;
-    TRY(nn_weights_repack(w, w->plain, false, w->values));
+    scant_status s = w->values && w->grads
+                         ? nn_weights_repack(w, w->plain, false, w->values)
+                         : SCANT_ENOMEM;
+    if (s != SCANT_OK) { /* as before: the next plan tries again */
+        scant__free(w->ctx, w->values);
+        scant__free(w->ctx, w->grads);
+        w->values = w->grads = NULL;
+        return s;
+    }
     w->packed = true;
     scant__free(w->ctx, w->plain);
     w->plain = NULL;
