@@ -9,13 +9,14 @@
 #include <string.h>
 
 #include "core/number.h"
+#include "data/looks.h"
 #include "data/safetensors.h"
 #include "nn/models.h"
 #include "nn/network.h"
 
 /* ---- writing ---- */
 
-enum { META = 14, VALUE = 512 };
+enum { META = 14, VALUE = 96 };
 
 typedef struct meta {
     scant_setting items[META];
@@ -34,20 +35,26 @@ static void say_number(meta *m, const char *key, double value) {
     if (value != 0) say(m, key, scant__number_format(value, text));
 }
 
-/* Numbers a channel; left out where they would not fit: of a picture they do. */
-static void say_numbers(meta *m, const char *key, const float *values, size_t n) {
-    char text[VALUE], number[SCANT__NUMBER];
-    size_t at = 0;
-    if (n > VALUE / SCANT__NUMBER) return;
-    for (size_t i = 0; i < n; i++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? "," : "",
-                               scant__number_format((double)values[i], number));
-    say(m, key, text);
+/* A number a channel; the text is in arena. So many that the file's header cannot hold
+ * them are refused when it is written. */
+static scant_status say_numbers(meta *m, scant__arena *arena, const char *key,
+                                const float *values, size_t n) {
+    char number[SCANT__NUMBER];
+    char *text = scant__arena_alloc(arena, n, SCANT__NUMBER), *at = text;
+    if (!text) return SCANT_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (i) *at++ = ',';
+        size_t length = strlen(scant__number_format((double)values[i], number));
+        memcpy(at, number, length + 1); /* a comma fits in place of the last zero */
+        at += length;
+    }
+    m->items[m->n++] = (scant_setting){key, text};
+    return SCANT_OK;
 }
 
-static void describe(const scant_net *n, meta *m) {
+static scant_status describe(const scant_net *n, scant__arena *arena, meta *m) {
     nn_shape s = nn_net_input(n->net);
-    char shape[80];
+    char shape[VALUE];
     snprintf(shape, sizeof shape, "%zu,%zu,%zu", s.c, s.h, s.w);
     say(m, "scant.model", n->net->model);
     say(m, "scant.shape", shape);
@@ -56,8 +63,9 @@ static void describe(const scant_net *n, meta *m) {
     say_number(m, "scant.depth", (double)n->opts.depth);
     say_number(m, "scant.dropout", n->opts.dropout);
     if (n->opts.activation) say(m, "scant.activation", n->opts.activation);
-    if (n->mean) say_numbers(m, "scant.mean", n->mean, s.c);
-    if (n->mean) say_numbers(m, "scant.deviation", n->deviation, s.c);
+    if (!n->mean) return SCANT_OK;
+    TRY(say_numbers(m, arena, "scant.mean", n->mean, s.c));
+    return say_numbers(m, arena, "scant.deviation", n->deviation, s.c);
 }
 
 scant_status scant_net_save(scant_net *n, const char *path) {
@@ -69,6 +77,7 @@ scant_status scant_net_save(scant_net *n, const char *path) {
     meta *m = scant__arena_zalloc(&arena, 1, sizeof *m);
     scant_status s =
         plain && items && m ? nn_weights_get(n->weights, plain) : SCANT_ENOMEM;
+    if (s == SCANT_OK) s = describe(n, &arena, m);
     if (s == SCANT_OK) {
         for (size_t i = 0; i < net->n_params; i++) {
             const nn_param *p = &net->params[i];
@@ -79,7 +88,6 @@ scant_status scant_net_save(scant_net *n, const char *path) {
                                        .bytes = (unsigned char *)(plain + p->offset)};
             memcpy(items[i].shape, p->dims, p->ndim * sizeof *p->dims);
         }
-        describe(n, m);
         s = scant__tensors_write(n->ctx, path, items, net->n_params, m->items, m->n);
     }
     scant__arena_end(&arena);
@@ -123,11 +131,17 @@ static bool ends_with(const char *text, const char *end) {
     return a >= b && strcmp(text + a - b, end) == 0;
 }
 
+/* Whether a tensor is called as a node's parameters are. */
+static bool is_of(const char *name, const nn_node *node) {
+    size_t length = strlen(node->name);
+    return strncmp(name, node->name, length) == 0 && name[length] == '.';
+}
+
 /* any_head: the last node's parameters are not compared. */
 static void compare(const nn_net *net, const scant__tensors *file, bool any_head,
                     differences *d) {
     int head = (int)net->n_nodes - 1;
-    char has[64], wants[64];
+    char has[64], wants[64], shown[61];
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *p = &net->params[i];
         if (any_head && p->node == head) continue;
@@ -140,13 +154,14 @@ static void compare(const nn_net *net, const scant__tensors *file, bool any_head
             differ(d, "; %s is %s, not %s", p->name, has, wants);
         }
     }
-    size_t length = strlen(net->nodes[head].name);
     for (size_t i = 0; i < scant__tensors_count(file); i++) {
         const char *name = scant__tensors_get(file, i)->name;
         bool counter = ends_with(name, "num_batches_tracked"); /* torch counts batches */
-        bool of_head = any_head && strncmp(name, net->nodes[head].name, length) == 0;
+        bool of_head = any_head && is_of(name, &net->nodes[head]);
         if (!counter && !of_head && !nn_net_find(net, name))
-            differ(d, "; %.60s is not the network's", name);
+            differ(d, "; %s is not the network's",
+                   scant__printable((const unsigned char *)name, strlen(name), shown,
+                                    sizeof shown));
     }
 }
 
@@ -178,20 +193,6 @@ static scant_status take(scant_net *n, const char *path, const scant__tensors *f
     return SCANT_OK;
 }
 
-static scant_status load(scant_net *n, const char *path, const scant__tensors *file,
-                         bool any_head) {
-    differences d = {.n = 0};
-    compare(n->net, file, any_head, &d);
-    if (d.n) return refuse(n->ctx, path, n->net->model, &d);
-    float *plain = scant__alloc(n->ctx, n->net->n_floats, sizeof *plain);
-    if (!plain) return SCANT_ENOMEM;
-    scant_status s = nn_weights_get(n->weights, plain);
-    if (s == SCANT_OK) s = take(n, path, file, plain);
-    if (s == SCANT_OK) s = nn_weights_set(n->weights, plain);
-    scant__free(n->ctx, plain);
-    return s;
-}
-
 /* "0.1,0.2": true where there are n numbers. */
 static bool read_numbers(const char *text, float *out, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -208,28 +209,82 @@ static bool read_numbers(const char *text, float *out, size_t n) {
     return true;
 }
 
-/* The file's own scaling; of a file that another program wrote, what pretrained networks
- * of photographs are trained with. */
-static scant_status load_scaling(scant_net *n, const scant__tensors *file) {
+/* Scaling on its way from a file to a network. */
+typedef struct scaling {
+    bool known;              /* the file says what it is, or that there is none */
+    float *mean, *deviation; /* new; NULL: none */
+} scaling;
+
+static void scaling_free(scant_ctx *ctx, scaling *s) {
+    scant__free(ctx, s->mean);
+    scant__free(ctx, s->deviation);
+}
+
+static void swap_floats(float **a, float **b) {
+    float *swap = *a;
+    *a = *b;
+    *b = swap;
+}
+
+/* Of photographs, what pretrained networks are trained with. */
+static void usual_scaling(scaling *s) {
     static const float mean[] = {.485f, .456f, .406f},
                        deviation[] = {.229f, .224f, .225f};
+    memcpy(s->mean, mean, sizeof mean);
+    memcpy(s->deviation, deviation, sizeof deviation);
+}
+
+/* The file's own scaling; of photographs in a file that another program wrote, the usual
+ * one. On failure, too, scaling_free() ends what *out has. */
+static scant_status read_scaling(const scant_net *n, const char *path,
+                                 const scant__tensors *file, scaling *out) {
     const char *m = scant__tensors_meta(file, "scant.mean");
     const char *d = scant__tensors_meta(file, "scant.deviation");
-    size_t c = nn_net_input(n->net).c;
-    if (m && d && c <= VALUE) {
-        float values[2][VALUE];
-        if (read_numbers(m, values[0], c) && read_numbers(d, values[1], c))
-            return scant_net_set_scaling(n, values[0], values[1]);
+    nn_shape shape = nn_net_input(n->net);
+    bool photographs = shape.c == 3 && (shape.h > 1 || shape.w > 1);
+    bool ours = scant__tensors_meta(file, "scant.model") != NULL, told = m || d;
+    *out = (scaling){.known = ours || told || photographs};
+    if (!told && (ours || !photographs)) return SCANT_OK;
+    out->mean = scant__alloc(n->ctx, shape.c, sizeof *out->mean);
+    out->deviation = scant__alloc(n->ctx, shape.c, sizeof *out->deviation);
+    if (!out->mean || !out->deviation) return SCANT_ENOMEM;
+    if (!told)
+        usual_scaling(out);
+    else if (!m || !d || !read_numbers(m, out->mean, shape.c) ||
+             !read_numbers(d, out->deviation, shape.c))
+        return scant__fail(n->ctx, SCANT_EINPUT,
+                           "%s: scant.mean and scant.deviation are not %zu numbers each, "
+                           "one a channel",
+                           path, shape.c);
+    return nn_network_check_scaling(n, out->mean, out->deviation);
+}
+
+/* All is read and checked before anything is taken. */
+static scant_status load(scant_net *n, const char *path, const scant__tensors *file,
+                         bool any_head) {
+    differences d = {.n = 0};
+    compare(n->net, file, any_head, &d);
+    if (d.n) return refuse(n->ctx, path, n->net->model, &d);
+    float *plain = scant__alloc(n->ctx, n->net->n_floats, sizeof *plain);
+    if (!plain) return SCANT_ENOMEM;
+    scaling scale = {.known = false};
+    scant_status s = nn_weights_get(n->weights, plain);
+    if (s == SCANT_OK) s = take(n, path, file, plain);
+    if (s == SCANT_OK) s = read_scaling(n, path, file, &scale);
+    if (s == SCANT_OK) s = nn_weights_set(n->weights, plain);
+    if (s == SCANT_OK && scale.known) {
+        swap_floats(&n->mean, &scale.mean);
+        swap_floats(&n->deviation, &scale.deviation);
     }
-    if (scant__tensors_meta(file, "scant.model") || c != 3) return SCANT_OK;
-    return scant_net_set_scaling(n, mean, deviation);
+    scaling_free(n->ctx, &scale);
+    scant__free(n->ctx, plain);
+    return s;
 }
 
 scant_status scant_net_load(scant_net *n, const char *path, int any_head) {
     scant__tensors *file;
     TRY(scant__tensors_open(n->ctx, path, &file));
     scant_status s = load(n, path, file, any_head != 0);
-    if (s == SCANT_OK) s = load_scaling(n, file);
     scant__tensors_close(file);
     return s;
 }
@@ -266,30 +321,34 @@ static scant_net_opts recall(const scant__tensors *file, const char *model,
 }
 
 /* Classes: rows of the last layer's weights. */
-static void count_classes(scant_ctx *ctx, const char *model, const scant__tensors *file,
-                          scant_net_opts *o) {
+static scant_status count_classes(scant_ctx *ctx, const char *model,
+                                  const scant__tensors *file, scant_net_opts *o) {
     nn_net *net;
-    if (nn_model_build(ctx, model, o, &net) != SCANT_OK) return;
+    TRY(nn_model_build(ctx, model, o, &net));
     char name[NN_NAME + 16];
     snprintf(name, sizeof name, "%s.weight", net->nodes[net->n_nodes - 1].name);
     const scant__tensor *t = scant__tensors_find(file, name);
     if (t && t->ndim == 2 && t->shape[0]) o->classes = t->shape[0];
     nn_net_destroy(net);
+    return SCANT_OK;
 }
 
-/* Tries one variant: keeps it in *best where fewer things differ than before. */
-static void try_variant(scant_ctx *ctx, const char *model, const scant__tensors *file,
-                        bool any_head, scant_net_opts o, scant_net_opts *best,
-                        differences *least) {
+/* Tries one variant: keeps it in *best where fewer things differ than before. Fails where
+ * it cannot be built. */
+static scant_status try_variant(scant_ctx *ctx, const char *model,
+                                const scant__tensors *file, bool any_head,
+                                scant_net_opts o, scant_net_opts *best,
+                                differences *least) {
     nn_net *net;
-    if (!any_head) count_classes(ctx, model, file, &o);
-    if (nn_model_build(ctx, model, &o, &net) != SCANT_OK) return;
+    if (!any_head) TRY(count_classes(ctx, model, file, &o));
+    TRY(nn_model_build(ctx, model, &o, &net));
     differences d = {.n = 0};
     compare(net, file, any_head, &d);
     nn_net_destroy(net);
-    if (d.n >= least->n) return;
+    if (d.n >= least->n) return SCANT_OK;
     *least = d;
     *best = o;
+    return SCANT_OK;
 }
 
 static scant_status find_variant(scant_ctx *ctx, const char *path, const char *model,
@@ -300,7 +359,6 @@ static scant_status find_variant(scant_ctx *ctx, const char *path, const char *m
     static const char *const heads[] = {NULL, "full"};
     differences least = {.n = SIZE_MAX};
     scant_net_opts best = *o;
-    nn_net *net;
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             for (int k = 0; k < 2; k++) {
@@ -308,12 +366,12 @@ static scant_status find_variant(scant_ctx *ctx, const char *path, const char *m
                 if (!o->norm) variant.norm = norms[i];
                 if (!o->stem) variant.stem = stems[j];
                 if (!o->head) variant.head = heads[k];
-                try_variant(ctx, model, file, any_head, variant, &best, &least);
+                scant_status s =
+                    try_variant(ctx, model, file, any_head, variant, &best, &least);
+                if (s == SCANT_ENOMEM) return s; /* says nothing of the file */
             }
-    if (least.n == SIZE_MAX) { /* none could be built: say why */
-        TRY(nn_model_build(ctx, model, o, &net));
-        nn_net_destroy(net);
-    }
+    if (least.n == SIZE_MAX) /* none could be built: the plain one's text says why */
+        return try_variant(ctx, model, file, any_head, *o, &best, &least);
     if (least.n) return refuse(ctx, path, model, &least);
     *o = best;
     return SCANT_OK;
@@ -339,7 +397,6 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
     if (s == SCANT_OK) s = find_variant(ctx, path, model, file, any_head, &o);
     if (s == SCANT_OK) s = scant_net_create(ctx, model, &o, out);
     if (s == SCANT_OK) s = load(*out, path, file, any_head);
-    if (s == SCANT_OK) s = load_scaling(*out, file);
     if (s != SCANT_OK) {
         scant_net_destroy(*out);
         *out = NULL;

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Weights through files: scaling goes with them, what does not fit is refused before
+ * anything is taken, and messages say what is wrong without repeating what a terminal
+ * could take as a command.
+ */
+#include "../data/support.h"
+
+#include "data/safetensors.h"
+#include "nn/network.h"
+
+static scant_ctx *ctx;
+
+static int setup(void **state) {
+    ctx = ctx_threads(1);
+    return make_dir(state);
+}
+
+static int teardown(void **state) {
+    scant_ctx_destroy(ctx);
+    return remove_dir(state);
+}
+
+static void must(scant_status s) {
+    if (s != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));
+}
+
+static void says(scant_status got, scant_status want, const char *words) {
+    assert_int_equal(got, want);
+    if (!strstr(scant_ctx_errmsg(ctx), words))
+        fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), words);
+}
+
+static scant_net *create(const char *model, scant_net_opts opts) {
+    scant_net *net;
+    must(scant_net_create(ctx, model, &opts, &net));
+    return net;
+}
+
+/* A file of a linear network with `features` inputs and two classes: weights all
+ * `weight`, and more where more is not NULL. */
+static const char *linear_file(const char *name, size_t features, float weight,
+                               const scant_setting *meta, size_t n_meta,
+                               const char *more) {
+    static float w[64], b[2];
+    for (size_t i = 0; i < 64; i++) w[i] = weight;
+    scant__tensor items[] = {{.name = "fc.weight",
+                              .dtype = SCANT_F32,
+                              .ndim = 2,
+                              .shape = {2, features},
+                              .bytes = (unsigned char *)w},
+                             {.name = "fc.bias",
+                              .dtype = SCANT_F32,
+                              .ndim = 1,
+                              .shape = {2},
+                              .bytes = (unsigned char *)b},
+                             {.name = more,
+                              .dtype = SCANT_F32,
+                              .ndim = 1,
+                              .shape = {2},
+                              .bytes = (unsigned char *)b}};
+    const char *path = path_of(name);
+    must(scant__tensors_write(ctx, path, items, more ? 3 : 2, meta, n_meta));
+    return path;
+}
+
+static float first_weight(scant_net *net) {
+    float *plain = malloc(net->net->n_floats * sizeof *plain);
+    must(nn_weights_get(net->weights, plain));
+    float first = plain[0];
+    free(plain);
+    return first;
+}
+
+/* ---- scaling ---- */
+
+static void scaling_of_any_number_of_channels_is_saved(void **state) {
+    (void)state;
+    static const size_t channels[] = {1, 3, 16, 17, 300};
+    for (size_t k = 0; k < 5; k++) {
+        size_t c = channels[k];
+        float mean[300], deviation[300];
+        for (size_t i = 0; i < c; i++) {
+            mean[i] = -(float)unit_at(1, i) / 3e5f;
+            deviation[i] = (float)unit_at(2, i) + 1e-7f;
+        }
+        scant_net *net =
+            create("gapcnn", (scant_net_opts){.shape = {c, 4, 4}, .width = 2});
+        scant_net *again;
+        must(scant_net_set_scaling(net, mean, deviation));
+        must(scant_net_save(net, path_of("scaled")));
+        must(scant_net_open(ctx, path_of("scaled"), NULL, NULL, &again));
+        assert_non_null(again->mean);
+        assert_memory_equal(again->mean, mean, c * sizeof *mean);
+        assert_memory_equal(again->deviation, deviation, c * sizeof *mean);
+        scant_net_destroy(again);
+        scant_net_destroy(net);
+    }
+}
+
+static void scaling_that_a_header_cannot_hold_is_refused(void **state) {
+    (void)state;
+    enum { MANY = 200000 };
+    float *numbers = malloc(MANY * sizeof *numbers);
+    for (size_t i = 0; i < MANY; i++) numbers[i] = (float)unit_at(3, i) + 0.1f;
+    scant_net *net =
+        create("linear", (scant_net_opts){.shape = {MANY, 1, 1}, .classes = 1});
+    must(scant_net_set_scaling(net, numbers, numbers));
+    says(scant_net_save(net, path_of("large")), SCANT_EINPUT, "header");
+    scant_net_destroy(net);
+    free(numbers);
+}
+
+/* Three features are no photograph. */
+static void photographs_alone_get_the_usual_scaling(void **state) {
+    (void)state;
+    scant_net *net;
+    const char *path = linear_file("foreign", 3, 1, NULL, 0, NULL);
+    must(
+        scant_net_open(ctx, path, "linear", &(scant_net_opts){.shape = {3, 1, 1}}, &net));
+    assert_null(net->mean);
+    scant_net_destroy(net);
+    path = linear_file("foreign", 12, 1, NULL, 0, NULL);
+    must(
+        scant_net_open(ctx, path, "linear", &(scant_net_opts){.shape = {3, 2, 2}}, &net));
+    assert_true(net->mean && net->mean[1] == .456f && net->deviation[2] == .225f);
+    scant_net_destroy(net);
+}
+
+static void scaling_that_is_not_a_number_a_channel_is_refused(void **state) {
+    (void)state;
+    static const scant_setting wrong[][3] = {
+        {{"scant.model", "linear"}, {"scant.mean", "1,2"}, {"scant.deviation", "1,1,1"}},
+        {{"scant.model", "linear"},
+         {"scant.mean", "1,2,3"},
+         {"scant.deviation", "1,1,x"}},
+        {{"scant.model", "linear"},
+         {"scant.mean", "1,2,3,4"},
+         {"scant.deviation", "1,1,1"}},
+        {{"scant.model", "linear"}, {"scant.mean", "1,2,3"}, {"scant.width", "0"}},
+        {{"scant.model", "linear"},
+         {"scant.mean", "1,2,3"},
+         {"scant.deviation", "1,0,1"}},
+    };
+    for (size_t i = 0; i < 5; i++) {
+        const char *path = linear_file("wrong", 3, 7, wrong[i], 3, NULL);
+        scant_net *net;
+        scant_net_opts o = {.shape = {3, 1, 1}, .classes = 2};
+        const char *words = i == 4 ? "the second must be positive" : "not 3 numbers each";
+        says(scant_net_open(ctx, path, NULL, &o, &net), SCANT_EINPUT, words);
+        assert_null(net);
+        net = create("linear", o);
+        float mean[] = {9, 9, 9}, before = first_weight(net);
+        must(scant_net_set_scaling(net, mean, mean));
+        says(scant_net_load(net, path, 0), SCANT_EINPUT, words);
+        assert_true(first_weight(net) == before); /* nothing was taken */
+        assert_true(net->mean[0] == 9);
+        scant_net_destroy(net);
+    }
+}
+
+static void loading_brings_the_files_scaling_or_none(void **state) {
+    (void)state;
+    const scant_setting ours = {"scant.model", "linear"};
+    float nine[] = {9, 9, 9};
+    scant_net *net = create("linear", (scant_net_opts){.shape = {3, 1, 1}, .classes = 2});
+    must(scant_net_set_scaling(net, nine, nine));
+    /* another program's file says nothing of features: they stay scaled */
+    must(scant_net_load(net, linear_file("f", 3, 5, NULL, 0, NULL), 0));
+    assert_true(net->mean && net->mean[0] == 9);
+    assert_true(first_weight(net) == 5);
+    must(scant_net_load(net, linear_file("f", 3, 6, &ours, 1, NULL), 0));
+    assert_null(net->mean);
+    assert_null(net->deviation);
+    assert_true(first_weight(net) == 6);
+    scant_net_destroy(net);
+}
+
+/* ---- what does not fit ---- */
+
+static void too_many_classes_are_told_as_such(void **state) {
+    (void)state;
+    scant_net *net;
+    scant__tensor item = {.name = "fc.weight",
+                          .dtype = SCANT_F32,
+                          .ndim = 2,
+                          .shape = {2000000, 0},
+                          .bytes = (const unsigned char *)""};
+    must(scant__tensors_write(ctx, path_of("many"), &item, 1, NULL, 0));
+    says(scant_net_open(ctx, path_of("many"), "linear", NULL, &net), SCANT_EUSAGE,
+         "2000000 classes, not 1 to 1048576");
+}
+
+static void another_head_is_only_what_is_called_so(void **state) {
+    (void)state;
+    scant_net *net = create("linear", (scant_net_opts){.shape = {4, 1, 1}, .classes = 5});
+    must(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, NULL), 1));
+    must(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc.more"), 1));
+    says(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc1.weight"), 1),
+         SCANT_EINPUT, "fc1.weight is not the network's");
+    says(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc"), 1), SCANT_EINPUT,
+         "fc is not the network's");
+    scant_net_destroy(net);
+}
+
+static void words_of_a_file_cannot_command_a_terminal(void **state) {
+    (void)state;
+    scant_net *net = create("linear", (scant_net_opts){.shape = {4, 1, 1}, .classes = 2});
+    says(scant_net_load(net, linear_file("e", 4, 1, NULL, 0, "\033[2Jx"), 0),
+         SCANT_EINPUT, "?[2Jx is not");
+    scant_net_destroy(net);
+    scant_setting meta[] = {{"scant.model", "linear"}, {"scant.activation", "\033c"}};
+    says(scant_net_open(ctx, linear_file("e", 4, 1, meta, 2, NULL), NULL, NULL, &net),
+         SCANT_EUSAGE, "not '?c'");
+    meta[0].value = "\033d";
+    says(scant_net_open(ctx, linear_file("e", 4, 1, meta, 1, NULL), NULL, NULL, &net),
+         SCANT_EUSAGE, "no model '?d'");
+}
+
+/* ---- memory ---- */
+
+static void every_failed_allocation_leaves_the_network_as_it_was(void **state) {
+    (void)state;
+    const scant_setting meta[] = {
+        {"scant.model", "linear"}, {"scant.mean", "1,2,3"}, {"scant.deviation", "1,1,1"}};
+    const char *path = linear_file("scaled", 3, 5, meta, 3, NULL);
+    bool done = false;
+    for (size_t at = 0; !done && at < 1000; at++) {
+        memory m;
+        scant_ctx *counting = ctx_counting(&m);
+        scant_net *net, *opened;
+        scant_net_opts o = {.shape = {3, 1, 1}, .classes = 2};
+        assert_int_equal(scant_net_create(counting, "linear", &o, &net), SCANT_OK);
+        float before = first_weight(net);
+        m.fail_at = m.calls + at;
+        scant_status s = scant_net_load(net, path, 0);
+        bool taken = s == SCANT_OK;
+        assert_true(first_weight(net) == (taken ? 5 : before));
+        assert_true((net->mean != NULL) == taken);
+        if (taken) s = scant_net_save(net, path_of("saved"));
+        if (s == SCANT_OK) s = scant_net_open(counting, path, NULL, NULL, &opened);
+        done = s == SCANT_OK;
+        if (done)
+            scant_net_destroy(opened);
+        else
+            assert_int_equal(s, SCANT_ENOMEM);
+        scant_net_destroy(net);
+        ctx_end(counting, &m);
+    }
+    assert_true(done);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scaling_of_any_number_of_channels_is_saved),
+        cmocka_unit_test(scaling_that_a_header_cannot_hold_is_refused),
+        cmocka_unit_test(photographs_alone_get_the_usual_scaling),
+        cmocka_unit_test(scaling_that_is_not_a_number_a_channel_is_refused),
+        cmocka_unit_test(loading_brings_the_files_scaling_or_none),
+        cmocka_unit_test(too_many_classes_are_told_as_such),
+        cmocka_unit_test(another_head_is_only_what_is_called_so),
+        cmocka_unit_test(words_of_a_file_cannot_command_a_terminal),
+        cmocka_unit_test(every_failed_allocation_leaves_the_network_as_it_was),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
