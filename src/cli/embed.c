@@ -65,6 +65,8 @@ static const char *network_option(const net_model *model) {
            : model->norm       ? "norm"
            : model->stem       ? "stem"
            : model->head       ? "head"
+           : model->mean       ? "mean"
+           : model->deviation  ? "deviation"
                                : NULL;
 }
 
@@ -86,6 +88,8 @@ static int check_call(const embed_job *job) {
                          "--%s: the network that --from names is made already, and "
                          "says itself what it is",
                          network_option(&a->model));
+    int scaling = net_check_scaling(command, &a->model);
+    if (scaling != CLI_DONE) return scaling;
     if (!any)
         return cli_usage(command, "nothing to write: give --out, --probs, --logits or "
                                   "another output");
@@ -146,9 +150,7 @@ static int open_data(embed_job *job) {
 static int open_network(embed_job *job, const char *path) {
     const embed_args *a = &job->args;
     scant_net_opts opts = net_options(&a->model, job->data, 0, a->means.seed);
-    scant_status status =
-        scant_net_open(job->net.ctx, path, a->model.name, &opts, &job->network);
-    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+    return net_open_weights(&job->net, &a->model, path, &opts, false, &job->network);
 }
 
 /* A file of scant's own says what it takes, and pictures are brought to that size; of

@@ -111,3 +111,73 @@ scant_net_opts net_options(const net_model *model, const scant_data *data, size_
     if (data) scant_data_shape(data, opts.shape);
     return opts;
 }
+
+/* ---- scaling ----------------------------------------------------------------------- */
+
+/* "M" or "M,M,M" into n numbers; NULL out: only whether it is a list of numbers. Where
+ * there are neither one nor n, false. */
+static bool read_list(const char *text, bool positive, float *out, size_t n) {
+    size_t count = 0;
+    for (;; text++) {
+        size_t length = strcspn(text, ",");
+        char *number = cli_strndup(text, length);
+        double value = 0;
+        bool fine =
+            positive ? cli_read_positive(number, &value) : cli_read_real(number, &value);
+        free(number);
+        if (!fine || (out && count == n)) return false;
+        if (out) out[count] = (float)value;
+        count++;
+        text += length;
+        if (!*text) break;
+    }
+    if (!out || count == n) return true;
+    for (size_t i = 1; i < n; i++) out[i] = out[0];
+    return count == 1;
+}
+
+int net_check_scaling(const cli_command *command, const net_model *model) {
+    if (!model->mean != !model->deviation)
+        return cli_usage(command, "--mean and --deviation go together");
+    if (!model->mean) return CLI_DONE;
+    if (!read_list(model->mean, false, NULL, 0))
+        return cli_usage(command, "--mean wants numbers with commas between, not '%s'",
+                         model->mean);
+    if (!read_list(model->deviation, true, NULL, 0))
+        return cli_usage(command,
+                         "--deviation wants numbers above 0 with commas between, not "
+                         "'%s'",
+                         model->deviation);
+    return CLI_DONE;
+}
+
+int net_set_scaling(net_job *job, const net_model *model, scant_net *network) {
+    size_t shape[3];
+    if (!model->mean) return CLI_DONE;
+    scant_net_shape(network, shape);
+    float *mean = cli_calloc(2 * shape[0], sizeof *mean), *deviation = mean + shape[0];
+    int status = CLI_DONE;
+    if (!read_list(model->mean, false, mean, shape[0]) ||
+        !read_list(model->deviation, true, deviation, shape[0])) {
+        status = cli_usage(job->command,
+                           "--mean and --deviation have one number, or one a channel: "
+                           "here are %zu channels",
+                           shape[0]);
+    } else {
+        scant_status set = scant_net_set_scaling(network, mean, deviation);
+        if (set != SCANT_OK) status = net_failed(job, set);
+    }
+    free(mean);
+    return status;
+}
+
+int net_open_weights(net_job *job, const net_model *model, const char *path,
+                     const scant_net_opts *opts, bool train, scant_net **out) {
+    bool quiet = job->ui.quiet;
+    job->ui.quiet = quiet || model->mean;
+    scant_status status = (train ? scant_net_start : scant_net_open)(
+        job->ctx, path, model->name, opts, out);
+    job->ui.quiet = quiet;
+    if (status != SCANT_OK) return net_failed(job, status);
+    return net_set_scaling(job, model, *out);
+}

@@ -22,6 +22,7 @@ typedef struct net_model {
     size_t width, depth;
     const char *activation, *norm, *stem, *head;
     double dropout;
+    const char *mean, *deviation; /* "0.5" or "0.5,0.4,0.4" */
 } net_model;
 
 /* With what means. */
@@ -80,7 +81,14 @@ typedef struct net_means {
                  NET_NETWORK,                                                            \
                  "first layers of resnet18 (default: small up to 64 pixels)"),           \
         NET_FLAG("head", "small|full", CLI_CHOICE, offsetof(type, field.head), 0, 0,     \
-                 NET_NETWORK, "last layers of vgg (default small)")
+                 NET_NETWORK, "last layers of vgg (default small)"),                     \
+        NET_FLAG("mean", "M[,M...]", CLI_WORD, offsetof(type, field.mean), 0, 0,         \
+                 NET_NETWORK,                                                            \
+                 "taken off pictures, whose values are 0 to 1: one number, or one a "    \
+                 "channel (default: what --weights were saved with; ImageNet's, where "  \
+                 "another program wrote them for 3 channels)"),                          \
+        NET_FLAG("deviation", "D[,D...]", CLI_WORD, offsetof(type, field.deviation), 0,  \
+                 0, NET_NETWORK, "what the rest is divided by; with --mean")
 
 #define NET_MEANS_FLAGS(type, field)                                                     \
     NET_FLAG("seed", "S", CLI_SEED, offsetof(type, field.seed), 0, 0, NET_MEANS,         \
@@ -114,6 +122,15 @@ int net_open_data(net_job *job, const net_samples *samples, const net_means *mea
 /* The rows that --indices names, or none: *rows NULL. *rows is new: free(). */
 int net_read_rows(net_job *job, const char *path, const scant_data *data, size_t **rows,
                   size_t *count);
+
+/* Whether --mean and --deviation can be read, both or neither; CLI_USAGE. */
+int net_check_scaling(const cli_command *command, const net_model *model);
+/* Opens a file of weights, to train or as it is, and sets them where they are given:
+ * what the library would assume is then of no interest. */
+int net_open_weights(net_job *job, const net_model *model, const char *path,
+                     const scant_net_opts *opts, bool train, scant_net **out);
+/* Sets them, where they are given. */
+int net_set_scaling(net_job *job, const net_model *model, scant_net *network);
 
 void net_end(net_job *job);
 

@@ -109,6 +109,8 @@ static int check_call(const train_job *job) {
         return cli_usage(command, "--test-labels needs --test");
     if (a->patience && !a->validation)
         return cli_usage(command, "--patience needs --validation N: samples to watch");
+    int scaling = net_check_scaling(command, &a->model);
+    if (scaling != CLI_DONE) return scaling;
     if (a->resume && a->overwrite)
         return cli_usage(command, "--resume and --overwrite contradict each other");
     return CLI_DONE;
@@ -226,12 +228,13 @@ static int make_network(train_job *job) {
     const train_args *a = &job->args;
     size_t classes = a->samples.regression ? 1 : scant_data_classes(job->data);
     scant_net_opts opts = net_options(&a->model, job->data, classes, a->means.seed);
+    if (a->model.weights)
+        return net_open_weights(&job->net, &a->model, a->model.weights, &opts, true,
+                                &job->network);
     scant_status status =
-        a->model.weights
-            ? scant_net_start(job->net.ctx, a->model.weights, a->model.name, &opts,
-                              &job->network)
-            : scant_net_create(job->net.ctx, a->model.name, &opts, &job->network);
-    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+        scant_net_create(job->net.ctx, a->model.name, &opts, &job->network);
+    if (status != SCANT_OK) return net_failed(&job->net, status);
+    return net_set_scaling(&job->net, &a->model, job->network);
 }
 
 /* Before the training, not after it. */

@@ -377,6 +377,15 @@ static scant_status find_variant(scant_ctx *ctx, const char *path, const char *m
     return SCANT_OK;
 }
 
+/* Another program's file says nothing of it, and a wrong guess spoils what comes out. */
+static void tell_scaling(const scant_net *n, const char *path, bool train) {
+    nn_shape s = nn_net_input(n->net);
+    if (s.h * s.w > 1 && (s.c == 3 || !train)) /* else training measures its data */
+        scant__warn(n->ctx, "%s: does not say how pictures were scaled: %s", path,
+                    s.c == 3 ? "ImageNet's mean and deviation are assumed"
+                             : "values from 0 to 1 as they stand are assumed");
+}
+
 static scant_status open_file(scant_ctx *ctx, const char *path, const char *model,
                               const scant_net_opts *opts, bool any_head,
                               scant_net **out) {
@@ -397,6 +406,8 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
     if (s == SCANT_OK) s = find_variant(ctx, path, model, file, any_head, &o);
     if (s == SCANT_OK) s = scant_net_create(ctx, model, &o, out);
     if (s == SCANT_OK) s = load(*out, path, file, any_head);
+    if (s == SCANT_OK && !written && !scant__tensors_meta(file, "scant.mean"))
+        tell_scaling(*out, path, any_head);
     if (s != SCANT_OK) {
         scant_net_destroy(*out);
         *out = NULL;

@@ -226,6 +226,50 @@ class Numbers(Case):
                    self.path("y.npy"), says="numbers to predict")
 
 
+class Scaling(Case):
+    def test_it_can_be_said_where_a_file_does_not(self):
+        x = np.random.default_rng(0).integers(0, 255, (6, 8, 8, 3), np.uint8)
+        data, y, run_dir = self.save("x", x), self.save("y", np.arange(6) % 3), self.path("run")
+        self.ok("train", "--data", data, "--labels", y, "--model", "linear", "--epochs", 1,
+                "--quiet", "--out", run_dir, "--mean", "0.5,0.25,0.125", "--deviation", "0.5")
+        own, foreign = os.path.join(run_dir, "weights.safetensors"), self.path("f.safetensors")
+        with open(own, "rb") as file:
+            raw = file.read()
+        size = struct.unpack("<Q", raw[:8])[0]
+        header = json.loads(raw[8:8 + size])
+        del header["__metadata__"]
+        text = json.dumps(header).encode()
+        with open(foreign, "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text + raw[8 + size:])
+
+        def logits(*args):
+            done = run("embed", "--data", data, "--logits", self.path("z.npy"), *args)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return np.load(self.path("z.npy")), done.stderr
+
+        z, said = logits("--from", run_dir)
+        w = tensors(own)
+        scaled = (x / 255 - [0.5, 0.25, 0.125]) / 0.5
+        np.testing.assert_allclose(
+            z, scaled.transpose(0, 3, 1, 2).reshape(6, -1) @ w["fc.weight"].T + w["fc.bias"],
+            atol=1e-4)
+        self.assertEqual(said, "")
+        call = ["--model", "linear", "--weights", foreign]
+        guess, said = logits(*call)
+        self.assertIn("ImageNet's mean and deviation are assumed", said)
+        self.assertFalse(np.allclose(guess, z, atol=1e-3))
+        again, said = logits(*call, "--mean", "0.5,0.25,0.125", "--deviation", "0.5,0.5,0.5")
+        np.testing.assert_array_equal(again, z)
+        self.assertEqual(said, "")
+        call = ["embed", "--data", data, "--logits", self.path("n.npy"), *call]
+        self.fails(2, *call, "--mean", "0.5", says="go together")
+        self.fails(2, *call, "--mean", "0,1", "--deviation", "1", says="3 channels")
+        self.fails(2, *call, "--mean", "0,,1", "--deviation", "1", says="--mean wants")
+        self.fails(2, *call, "--mean", "0", "--deviation", "1,0,1", says="--deviation wants")
+        self.fails(2, "embed", "--data", data, "--from", run_dir, "--logits", self.path("n.npy"),
+                   "--mean", "0", "--deviation", "1", says=["--mean", "--from"])
+
+
 class Pretrained(Case):
     @unittest.skipUnless(os.path.isfile(WEIGHTS) and os.path.isdir(PICTURES),
                          f"no pretrained network and pictures in {SHARED}")
