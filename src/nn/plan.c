@@ -94,6 +94,21 @@ scant_status nn_plan_bring(nn_plan *p, int node, const nn_layout *want, int *ref
     return SCANT_OK;
 }
 
+scant_status nn_plan_taps(nn_plan *p, int i) {
+    const nn_node *node = node_at(p, i);
+    nn_place *place = &p->places[i];
+    nn_backend *b = p->weights->backend;
+    nn_shape in = node_at(p, node->in[0])->shape, out = node->shape;
+    const size_t *k = node->kernel;
+    if (place->taps[2]) return SCANT_OK;
+    TRY(nn_layout_ordered(b, 4, (size_t[]){p->batch, in.c, in.h, in.w},
+                          (int[]){0, 2, 3, 1}, &place->taps[0]));
+    TRY(nn_layout_ordered(b, 4, (size_t[]){p->batch, out.c, out.h, out.w},
+                          (int[]){0, 2, 3, 1}, &place->taps[1]));
+    return nn_layout_ordered(b, 4, (size_t[]){out.c, in.c, k[0], k[1]},
+                             (int[]){2, 3, 1, 0}, &place->taps[2]);
+}
+
 const nn_node *nn_plan_absorbed(const nn_plan *p, int i) {
     int act = p->places[i].absorbed;
     return act == NN_NONE ? NULL : node_at(p, act);
@@ -189,6 +204,24 @@ static void act_behind(nn_plan *p, int i) {
     nn_plan_emit_simple(p, NN_STEP_APPLY, i, v, NN_NONE, v, act, 1);
 }
 
+/* What a convolution by taps.h gives is at once brought to the layout that the kernels
+ * around it like. */
+static scant_status forward_taps(nn_plan *p, int i, const nn_layout *dst) {
+    const nn_node *node = node_at(p, i);
+    nn_place *place = &p->places[i];
+    TRY(nn_plan_taps(p, i));
+    int in = place->src, weight = nn_ref_value(node->weight);
+    TRY(nn_plan_bring(p, i, place->taps[0], &in));
+    TRY(nn_plan_bring(p, i, place->taps[2], &weight));
+    int out = nn_plan_tensor(p, place->taps[1], 0);
+    nn_plan_emit_simple(p, NN_STEP_TAPS_FORWARD, i, in, weight, out, NULL, 1);
+    TRY(nn_plan_bring(p, i, dst, &out));
+    place->value = out;
+    const nn_node *act = nn_plan_absorbed(p, i);
+    if (act) nn_plan_emit_simple(p, NN_STEP_APPLY, i, out, NN_NONE, out, act, 1);
+    return SCANT_OK;
+}
+
 static scant_status forward_weighted(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
@@ -203,6 +236,10 @@ static scant_status forward_weighted(nn_plan *p, int i) {
     const nn_layout *w = nn_op_layout(place->op, NN_FORWARD, NN_W);
     TRY(nn_weights_want(p->weights, node->weight, w));
     int in = value_of(p, node->in[0]), weight = nn_ref_value(node->weight);
+    if (nn_taps_pay_all(p->net, node)) {
+        place->src = in;
+        return forward_taps(p, i, dst);
+    }
     TRY(nn_plan_bring(p, i, src, &in));
     TRY(nn_plan_bring(p, i, w, &weight));
     place->src = in;
@@ -360,7 +397,8 @@ static void plan_scratch(nn_plan *p) {
     for (size_t i = 0; i < p->n_steps; i++) {
         const nn_step *s = &p->steps[i];
         if (s->kind == NN_STEP_OP) most = size_max(most, nn_op_scratch(s->op, s->pass));
-        if (s->kind == NN_STEP_TAPS)
+        if (s->kind == NN_STEP_TAPS || s->kind == NN_STEP_TAPS_FORWARD ||
+            s->kind == NN_STEP_TAPS_DATA)
             most = size_max(
                 most, nn_taps_scratch(p->net, node_at(p, s->node), p->ctx->threads));
     }
@@ -404,11 +442,11 @@ static scant_status plan_traces(nn_plan *p) {
 }
 
 static scant_status plan_write(nn_plan *p) {
-    /* Bounds. Of steps a convolution has the most: two reorders, itself and its
-     * activation forward; mask, scale, four reorders, by weights and a reorder, by data,
-     * and a reorder and a sum of gradients backward: 15. Each makes at most one tensor,
-     * but for normalisation, with four and few reorders. */
-    p->room_steps = p->room_tensors = p->room_reorders = 16 * p->net->n_nodes + 16;
+    /* Bounds. Of steps a convolution has the most, one by taps: three reorders, itself
+     * and its activation forward; mask, scale, three reorders and by weights, three
+     * reorders and by data, and a reorder and a sum of gradients backward: 17. Each makes
+     * at most one tensor, but for normalisation, with four and few reorders. */
+    p->room_steps = p->room_tensors = p->room_reorders = 20 * p->net->n_nodes + 16;
     p->steps = scant__arena_alloc(&p->arena, p->room_steps, sizeof *p->steps);
     p->tensors = scant__arena_alloc(&p->arena, p->room_tensors, sizeof *p->tensors);
     p->reorders = scant__arena_alloc(&p->arena, p->room_reorders, sizeof *p->reorders);

@@ -69,15 +69,7 @@ static void trace(nn_plan *p, int i, int input, int g) {
 static scant_status back_taps(nn_plan *p, int i, int g) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
-    nn_backend *b = p->weights->backend;
-    nn_shape in = node_at(p, node->in[0])->shape, out = node->shape;
-    const size_t *k = node->kernel;
-    TRY(nn_layout_ordered(b, 4, (size_t[]){p->batch, in.c, in.h, in.w},
-                          (int[]){0, 2, 3, 1}, &place->taps[0]));
-    TRY(nn_layout_ordered(b, 4, (size_t[]){p->batch, out.c, out.h, out.w},
-                          (int[]){0, 2, 3, 1}, &place->taps[1]));
-    TRY(nn_layout_ordered(b, 4, (size_t[]){out.c, in.c, k[0], k[1]}, (int[]){2, 3, 1, 0},
-                          &place->taps[2]));
+    TRY(nn_plan_taps(p, i));
     int src = place->src, dw = nn_plan_tensor(p, place->taps[2], 0);
     TRY(nn_plan_bring(p, i, place->taps[0], &src));
     TRY(nn_plan_bring(p, i, place->taps[1], &g));
@@ -85,6 +77,18 @@ static scant_status back_taps(nn_plan *p, int i, int g) {
     return nn_plan_reorder(p, i, place->taps[2], dw,
                            p->weights->slices[node->weight].layout,
                            nn_ref_grad(node->weight));
+}
+
+static scant_status back_taps_data(nn_plan *p, int i, int g) {
+    const nn_node *node = node_at(p, i);
+    nn_place *place = &p->places[i];
+    int weight = nn_ref_value(node->weight);
+    TRY(nn_plan_bring(p, i, place->taps[1], &g));
+    TRY(nn_plan_bring(p, i, place->taps[2], &weight));
+    int d_src = nn_plan_tensor(p, place->taps[0], 0);
+    nn_plan_emit_simple(p, NN_STEP_TAPS_DATA, i, g, weight, d_src, NULL, 1);
+    TRY(nn_plan_bring(p, i, nn_op_layout(place->op, NN_BACK_DATA, NN_D_SRC), &d_src));
+    return give(p, node->in[0], d_src);
 }
 
 static scant_status back_weights(nn_plan *p, int i, int g) {
@@ -128,6 +132,7 @@ static scant_status back_weighted(nn_plan *p, int i) {
     TRY(back_weights(p, i, g));
     for (size_t k = before; k < p->n_steps; k++) p->steps[k].of_weights = true;
     if (!nn_op_has(place->op, NN_BACK_DATA)) return SCANT_OK;
+    if (nn_taps_pay_all(p->net, node)) return back_taps_data(p, i, g);
     const nn_layout *w = nn_op_layout(place->op, NN_BACK_DATA, NN_W);
     if (rows)
         TRY(nn_plan_plain(p, node->in[0], &layout));

@@ -19,15 +19,17 @@ typedef struct nn_tensor {
 
 typedef enum nn_step_kind {
     NN_STEP_OP,
-    NN_STEP_APPLY,     /* c = act(a) */
-    NN_STEP_SUM,       /* c = act(a + b) */
-    NN_STEP_MASK,      /* c = b * act'(result a) */
-    NN_STEP_SCALE,     /* c = scale * a */
-    NN_STEP_DROP,      /* c = dropped a; b: which stayed */
-    NN_STEP_DROP_BACK, /* c = a where b stayed */
-    NN_STEP_TAPS,      /* c = weights' gradient of input a and output's gradient b */
-    NN_STEP_FRONT,     /* c = front(a) */
-    NN_STEP_FRONT_BACK /* a: the gradient by what the front gives */
+    NN_STEP_APPLY,        /* c = act(a) */
+    NN_STEP_SUM,          /* c = act(a + b) */
+    NN_STEP_MASK,         /* c = b * act'(result a) */
+    NN_STEP_SCALE,        /* c = scale * a */
+    NN_STEP_DROP,         /* c = dropped a; b: which stayed */
+    NN_STEP_DROP_BACK,    /* c = a where b stayed */
+    NN_STEP_TAPS,         /* c = weights' gradient of input a and output's gradient b */
+    NN_STEP_TAPS_FORWARD, /* c = convolution of a with weights b */
+    NN_STEP_TAPS_DATA,    /* c = gradient by input, of output's a and weights b */
+    NN_STEP_FRONT,        /* c = front(a) */
+    NN_STEP_FRONT_BACK    /* a: the gradient by what the front gives */
 } nn_step_kind;
 
 typedef struct nn_step {
@@ -102,6 +104,8 @@ void nn_plan_emit_simple(nn_plan *plan, nn_step_kind kind, int node, int a, int 
 scant_status nn_plan_plain(nn_plan *plan, int node, const nn_layout **out);
 scant_status nn_plan_reorder(nn_plan *plan, int node, const nn_layout *from, int ref,
                              const nn_layout *to, int into);
+/* Of a convolution that taps.h runs: layouts with channels last, made when asked for. */
+scant_status nn_plan_taps(nn_plan *plan, int i);
 /* What *ref holds, in the layout that is wanted: itself, or a reordered copy. */
 scant_status nn_plan_bring(nn_plan *plan, int node, const nn_layout *want, int *ref);
 /* The activation that node i does as well; NULL: none. And whether its kernel does. */

@@ -11,6 +11,7 @@
 static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64_t step) {
     if (s->kind == NN_STEP_OP) return nn_op_run(s->op, s->pass);
     size_t n = p->tensors[s->c].bytes / sizeof(float);
+    const nn_node *node = &p->net->nodes[s->node];
     const float *a = nn_tensor_data(p, s->a);
     float *c = nn_tensor_data(p, s->c);
     switch (s->kind) {
@@ -38,8 +39,15 @@ static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64
     case NN_STEP_DROP_BACK:
         nn_drop_back(p->ctx, s->scale, (unsigned char *)nn_tensor_data(p, s->b), a, c, n);
         break;
+    case NN_STEP_TAPS_FORWARD:
+        return nn_taps_forward(p->ctx, p->net, node, p->batch, a, nn_tensor_data(p, s->b),
+                               node->bias ? nn_weights_at(p->weights, node->bias_at)
+                                          : NULL,
+                               c, nn_tensor_data(p, p->scratch));
+    case NN_STEP_TAPS_DATA:
+        return nn_taps_data(p->ctx, p->net, node, p->batch, a, nn_tensor_data(p, s->b), c,
+                            nn_tensor_data(p, p->scratch));
     case NN_STEP_TAPS: {
-        const nn_node *node = &p->net->nodes[s->node];
         float *db = node->bias ? nn_grads_at(p->weights, node->bias_at) : NULL;
         return nn_taps_weights(p->ctx, p->net, node, p->batch, a, nn_tensor_data(p, s->b),
                                c, db, nn_tensor_data(p, p->scratch));
@@ -130,6 +138,8 @@ static const char *const kind_names[] = {[NN_STEP_OP] = "kernel",
                                          [NN_STEP_DROP] = "dropout",
                                          [NN_STEP_DROP_BACK] = "dropout back",
                                          [NN_STEP_TAPS] = "taps",
+                                         [NN_STEP_TAPS_FORWARD] = "taps forward",
+                                         [NN_STEP_TAPS_DATA] = "taps by data",
                                          [NN_STEP_FRONT] = "front",
                                          [NN_STEP_FRONT_BACK] = "front back"};
 
