@@ -72,9 +72,6 @@ size_t nn_op_scratch(const nn_op *op, nn_pass pass); /* bytes of NN_SCRATCH */
 scant_status nn_op_bind(nn_op *op, nn_pass pass, nn_slot slot, void *data);
 /* Runs a pass, every slot of which is bound. */
 scant_status nn_op_run(nn_op *op, nn_pass pass);
-/* Who brings the kernel of a pass, for people who look into speed. Static. */
-const char *nn_op_kernel(const nn_op *op, nn_pass pass);
-
 /* A layout in plain order: n planes of shape. New: nn_layout_destroy() ends it. */
 scant_status nn_layout_plain(nn_backend *backend, size_t ndim, const size_t *dims,
                              nn_layout **out);

@@ -295,6 +295,26 @@ static scant_status conv_describe(nn_op *op, conv_shapes *c) {
     return SCANT_OK;
 }
 
+/* The slots of a convolution's or dense layer's pass. */
+static void learn_weighted(nn_op *op, nn_pass which) {
+    bool bias = op->spec.bias;
+    if (which == NN_FORWARD) {
+        learn(op, which, NN_SRC, dnnl_query_src_md, 0);
+        learn(op, which, NN_W, dnnl_query_weights_md, 0);
+        if (bias) learn(op, which, NN_B, dnnl_query_weights_md, 1);
+        learn(op, which, NN_DST, dnnl_query_dst_md, 0);
+    } else if (which == NN_BACK_DATA) {
+        learn(op, which, NN_D_SRC, dnnl_query_diff_src_md, 0);
+        learn(op, which, NN_W, dnnl_query_weights_md, 0);
+        learn(op, which, NN_D_DST, dnnl_query_diff_dst_md, 0);
+    } else {
+        learn(op, which, NN_SRC, dnnl_query_src_md, 0);
+        learn(op, which, NN_D_DST, dnnl_query_diff_dst_md, 0);
+        learn(op, which, NN_D_W, dnnl_query_diff_weights_md, 0);
+        if (bias) learn(op, which, NN_D_B, dnnl_query_diff_weights_md, 1);
+    }
+}
+
 static scant_status conv_backward(nn_op *op, const conv_shapes *c) {
     nn_backend *b = op->backend;
     dnnl_convolution_desc_t desc;
@@ -304,9 +324,7 @@ static scant_status conv_backward(nn_op *op, const conv_shapes *c) {
                                                     c->w.stride, c->w.before, c->w.after),
            "convolution backwards");
         TRY(make(op, NN_BACK_DATA, &desc, NULL, "convolution backwards"));
-        learn(op, NN_BACK_DATA, NN_D_SRC, dnnl_query_diff_src_md, 0);
-        learn(op, NN_BACK_DATA, NN_W, dnnl_query_weights_md, 0);
-        learn(op, NN_BACK_DATA, NN_D_DST, dnnl_query_diff_dst_md, 0);
+        learn_weighted(op, NN_BACK_DATA);
     }
     DO(dnnl_convolution_backward_weights_desc_init(
            &desc, dnnl_convolution_direct, &c->src, &c->weights,
@@ -314,10 +332,7 @@ static scant_status conv_backward(nn_op *op, const conv_shapes *c) {
            c->w.after),
        "convolution's weights");
     TRY(make(op, NN_BACK_WEIGHTS, &desc, NULL, "convolution's weights"));
-    learn(op, NN_BACK_WEIGHTS, NN_SRC, dnnl_query_src_md, 0);
-    learn(op, NN_BACK_WEIGHTS, NN_D_DST, dnnl_query_diff_dst_md, 0);
-    learn(op, NN_BACK_WEIGHTS, NN_D_W, dnnl_query_diff_weights_md, 0);
-    if (op->spec.bias) learn(op, NN_BACK_WEIGHTS, NN_D_B, dnnl_query_diff_weights_md, 1);
+    learn_weighted(op, NN_BACK_WEIGHTS);
     return SCANT_OK;
 }
 
@@ -335,10 +350,7 @@ static scant_status conv_create(nn_op *op) {
     scant_status status = make(op, NN_FORWARD, &desc, post, "convolution");
     if (post) dnnl_post_ops_destroy(post);
     TRY(status);
-    learn(op, NN_FORWARD, NN_SRC, dnnl_query_src_md, 0);
-    learn(op, NN_FORWARD, NN_W, dnnl_query_weights_md, 0);
-    if (op->spec.bias) learn(op, NN_FORWARD, NN_B, dnnl_query_weights_md, 1);
-    learn(op, NN_FORWARD, NN_DST, dnnl_query_dst_md, 0);
+    learn_weighted(op, NN_FORWARD);
     return op->spec.backward ? conv_backward(op, &c) : SCANT_OK;
 }
 
@@ -362,28 +374,20 @@ static scant_status dense_create(nn_op *op) {
     scant_status status = make(op, NN_FORWARD, &desc, post, "dense layer");
     if (post) dnnl_post_ops_destroy(post);
     TRY(status);
-    learn(op, NN_FORWARD, NN_SRC, dnnl_query_src_md, 0);
-    learn(op, NN_FORWARD, NN_W, dnnl_query_weights_md, 0);
-    if (s->bias) learn(op, NN_FORWARD, NN_B, dnnl_query_weights_md, 1);
-    learn(op, NN_FORWARD, NN_DST, dnnl_query_dst_md, 0);
+    learn_weighted(op, NN_FORWARD);
     if (!s->backward) return SCANT_OK;
     weights = op->passes[NN_FORWARD].layout[NN_W].md; /* one layout for all three */
     if (!s->no_data) {
         DO(dnnl_inner_product_backward_data_desc_init(&desc, &src, &weights, &dst),
            "dense layer backwards");
         TRY(make(op, NN_BACK_DATA, &desc, NULL, "dense layer backwards"));
-        learn(op, NN_BACK_DATA, NN_D_SRC, dnnl_query_diff_src_md, 0);
-        learn(op, NN_BACK_DATA, NN_W, dnnl_query_weights_md, 0);
-        learn(op, NN_BACK_DATA, NN_D_DST, dnnl_query_diff_dst_md, 0);
+        learn_weighted(op, NN_BACK_DATA);
     }
     DO(dnnl_inner_product_backward_weights_desc_init(&desc, &src, &weights,
                                                      s->bias ? &bias : NULL, &dst),
        "dense layer's weights");
     TRY(make(op, NN_BACK_WEIGHTS, &desc, NULL, "dense layer's weights"));
-    learn(op, NN_BACK_WEIGHTS, NN_SRC, dnnl_query_src_md, 0);
-    learn(op, NN_BACK_WEIGHTS, NN_D_DST, dnnl_query_diff_dst_md, 0);
-    learn(op, NN_BACK_WEIGHTS, NN_D_W, dnnl_query_diff_weights_md, 0);
-    if (s->bias) learn(op, NN_BACK_WEIGHTS, NN_D_B, dnnl_query_diff_weights_md, 1);
+    learn_weighted(op, NN_BACK_WEIGHTS);
     return SCANT_OK;
 }
 
@@ -589,12 +593,4 @@ scant_status nn_op_run(nn_op *op, nn_pass which) {
     pass *p = &op->passes[which];
     DO(dnnl_primitive_execute(p->primitive, b->stream, p->n_args, p->args), "result");
     return SCANT_OK;
-}
-
-const char *nn_op_kernel(const nn_op *op, nn_pass which) {
-    const char *name = "";
-    if (op->passes[which].pd)
-        dnnl_primitive_desc_query(op->passes[which].pd, dnnl_query_impl_info_str, 0,
-                                  (void *)&name);
-    return name;
 }

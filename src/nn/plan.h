@@ -28,7 +28,6 @@ scant_status nn_plan_create(nn_weights *weights, size_t batch, nn_mode mode,
 void nn_plan_destroy(nn_plan *plan); /* NULL is fine */
 
 size_t nn_plan_batch(const nn_plan *plan);
-size_t nn_plan_memory(const nn_plan *plan);   /* bytes of the block */
 float *nn_plan_input(nn_plan *plan);          /* batch x input: to be filled in */
 float *nn_plan_logits(nn_plan *plan);         /* batch x classes */
 float *nn_plan_d_logits(nn_plan *plan);       /* to be filled in before backward */
@@ -58,8 +57,5 @@ int nn_plan_front_last(const nn_plan *plan);
 scant_status nn_plan_front_persample(nn_plan *plan, const float *v, double *norms,
                                      double *products);
 scant_status nn_plan_front_visit(nn_plan *plan, nn_visit_fn fn, void *arg);
-
-/* Prints what runs where into text, a line a step: for people who look into speed. */
-void nn_plan_describe(const nn_plan *plan, char *text, size_t size);
 
 #endif

@@ -2,8 +2,6 @@
  *
  * Running a plan's steps.
  */
-#include <stdio.h>
-
 #include "nn/plan_int.h"
 #include "nn/pointwise.h"
 #include "nn/taps.h"
@@ -87,7 +85,6 @@ scant_status nn_plan_backward_trace(nn_plan *p) {
 }
 
 size_t nn_plan_batch(const nn_plan *p) { return p->batch; }
-size_t nn_plan_memory(const nn_plan *p) { return p->block_bytes; }
 float *nn_plan_input(nn_plan *p) { return nn_tensor_data(p, p->input); }
 float *nn_plan_logits(nn_plan *p) { return nn_tensor_data(p, p->logits); }
 float *nn_plan_d_logits(nn_plan *p) { return nn_tensor_data(p, p->d_logits); }
@@ -127,33 +124,4 @@ scant_status nn_plan_trace(nn_plan *p, int node, const float **input,
         TRY(status);
     }
     return SCANT_OK;
-}
-
-static const char *const pass_names[] = {"forward", "by data", "by weights"};
-static const char *const kind_names[] = {[NN_STEP_OP] = "kernel",
-                                         [NN_STEP_APPLY] = "activation",
-                                         [NN_STEP_SUM] = "sum",
-                                         [NN_STEP_MASK] = "mask",
-                                         [NN_STEP_SCALE] = "scale",
-                                         [NN_STEP_DROP] = "dropout",
-                                         [NN_STEP_DROP_BACK] = "dropout back",
-                                         [NN_STEP_TAPS] = "taps",
-                                         [NN_STEP_TAPS_FORWARD] = "taps forward",
-                                         [NN_STEP_TAPS_DATA] = "taps by data",
-                                         [NN_STEP_FRONT] = "front",
-                                         [NN_STEP_FRONT_BACK] = "front back"};
-
-void nn_plan_describe(const nn_plan *p, char *text, size_t size) {
-    size_t at = 0;
-    if (size) *text = 0;
-    for (size_t i = 0; i < p->n_steps && at < size; i++) {
-        const nn_step *s = &p->steps[i];
-        const nn_node *node = &p->net->nodes[s->node];
-        bool op = s->kind == NN_STEP_OP;
-        int n = snprintf(text + at, size - at, "%3d %-24s %-12s %s %s\n", s->node,
-                         node->name, kind_names[s->kind], op ? pass_names[s->pass] : "",
-                         op ? nn_op_kernel(s->op, s->pass) : "");
-        if (n < 0) break;
-        at += (size_t)n;
-    }
 }

@@ -2,9 +2,9 @@
  *
  * Read-outs: what a network says of samples, batch by batch.
  *
- * Samples of the next batch are read while the network computes this one. The last batch
- * is smaller; it is filled up with repeats of its first sample and the rest thrown away,
- * which costs less than a plan of its own unless most of it is filling.
+ * Samples of the next batch are read while the network computes this one. Where the last
+ * batch is smaller it is filled up with zeros, and what comes of them is thrown away: a
+ * plan of its own would have to be made first.
  */
 #include <math.h>
 #include <string.h>

@@ -113,39 +113,42 @@ static inline void oracle_bias(oracle *o, int i, bool back) {
     }
 }
 
+/* Number j of channel c, where the channel has n * plane numbers. */
+static inline size_t oracle_of_channel(const nn_node *v, size_t c, size_t j) {
+    size_t plane = v->shape.h * v->shape.w;
+    return (j / plane * v->shape.c + c) * plane + j % plane;
+}
+
 /* The mean and variance that channel c is normalised by. */
 static inline void oracle_moments(const oracle *o, int i, size_t c, double *mean,
                                   double *var) {
     const nn_node *v = &o->net->nodes[i];
-    size_t plane = v->shape.h * v->shape.w;
-    double m = (double)(o->n * plane), sum = 0;
+    size_t m = o->n * v->shape.h * v->shape.w;
     *mean = oracle_param(o, o->params, v->mean)[c];
     *var = oracle_param(o, o->params, v->var)[c];
     if (!o->train) return;
     for (int pass = 0; pass < 2; pass++) {
-        sum = 0;
-        for (size_t k = 0; k < oracle_size(o, i); k++) {
-            if (k / plane % v->shape.c != c) continue;
-            double x = o->value[v->in[0]][k];
+        double sum = 0;
+        for (size_t j = 0; j < m; j++) {
+            double x = o->value[v->in[0]][oracle_of_channel(v, c, j)];
             sum += pass ? (x - *mean) * (x - *mean) : x;
         }
-        *(pass ? var : mean) = sum / m;
+        *(pass ? var : mean) = sum / (double)m;
     }
 }
 
 static inline void oracle_norm(oracle *o, int i, bool back) {
     const nn_node *v = &o->net->nodes[i];
     const double *x = o->value[v->in[0]];
-    size_t plane = v->shape.h * v->shape.w, all = oracle_size(o, i);
-    double m = (double)(o->n * plane);
+    size_t m = o->n * v->shape.h * v->shape.w;
     for (size_t c = 0; c < v->shape.c; c++) {
         double mean, var, sum_d = 0, sum_dx = 0;
         oracle_moments(o, i, c, &mean, &var);
         double by = 1 / sqrt(var + 1e-5);
         double gamma = oracle_param(o, o->params, v->weight)[c];
         double beta = oracle_param(o, o->params, v->bias_at)[c];
-        for (size_t k = 0; k < all; k++) {
-            if (k / plane % v->shape.c != c) continue;
+        for (size_t j = 0; j < m; j++) {
+            size_t k = oracle_of_channel(v, c, j);
             double z = (x[k] - mean) * by;
             if (!back) o->value[i][k] = gamma * z + beta;
             sum_d += o->grad[i][k];
@@ -154,10 +157,10 @@ static inline void oracle_norm(oracle *o, int i, bool back) {
         if (!back) continue;
         oracle_param(o, o->grads, v->weight)[c] += sum_dx;
         oracle_param(o, o->grads, v->bias_at)[c] += sum_d;
-        for (size_t k = 0; k < all; k++) {
-            if (k / plane % v->shape.c != c) continue;
+        for (size_t j = 0; j < m; j++) {
+            size_t k = oracle_of_channel(v, c, j);
             double z = (x[k] - mean) * by, d = o->grad[i][k];
-            if (o->train) d -= sum_d / m + z * sum_dx / m;
+            if (o->train) d -= (sum_d + z * sum_dx) / (double)m;
             o->grad[v->in[0]][k] += gamma * by * d;
         }
     }
