@@ -154,7 +154,8 @@ typedef enum cli_operand {
     CLI_STRATEGY,
     CLI_MODEL_NAME,
     CLI_TOPIC, /* a command or a strategy */
-    CLI_SHELL
+    CLI_SHELL,
+    CLI_FOLDERS /* any number of them */
 } cli_operand;
 
 typedef struct cli_example {
@@ -177,7 +178,8 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_cmd_select, cli_cmd_strategies, cli_cmd_models,
-    cli_cmd_train, cli_cmd_embed, cli_cmd_help, cli_cmd_man, cli_cmd_completion;
+    cli_cmd_train, cli_cmd_embed, cli_cmd_report, cli_cmd_help, cli_cmd_man,
+    cli_cmd_completion;
 
 const cli_command *const *cli_commands(size_t *count);
 const cli_command *cli_command_find(const char *name);
@@ -185,12 +187,15 @@ const cli_command *cli_command_find(const char *name);
 const cli_flag *cli_common_flags(size_t *count);
 
 typedef struct cli_parsed {
-    const char *operand; /* or NULL; no command takes two */
+    const char *operand;         /* the first, or NULL */
+    const char *const *operands; /* all of them; only CLI_FOLDERS can be several */
+    size_t n_operands;
     bool help;
 } cli_parsed;
 
 /* Reads flags into values (the command's struct) by the command's table. CLI_DONE, or
- * CLI_USAGE after a message. Strings are borrowed from argv; the list of settings is new.
+ * CLI_USAGE after a message. Strings are borrowed from argv, whose first words become the
+ * operands; the list of settings is new.
  */
 int cli_parse(const cli_command *command, int argc, char **argv, void *values,
               cli_parsed *parsed);

@@ -171,7 +171,11 @@ static void add_words(cli_text *text, const cli_command *command) {
                   command->name);
     reply(text, flags.data);
     cli_text_add(text, "\n        else\n            ");
-    reply(text, operands.data);
+    if (command->operand == CLI_FOLDERS)
+        cli_text_add(text, "compopt -o filenames 2>/dev/null\n            "
+                           "mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")");
+    else
+        reply(text, operands.data);
     cli_text_add(text, "\n        fi ;;\n");
     cli_text_end(&flags);
     cli_text_end(&operands);

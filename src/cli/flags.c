@@ -166,21 +166,22 @@ static int parse_flag(const cli_command *command, int argc, char **argv, int *i,
 
 int cli_parse_seen(const cli_command *command, int argc, char **argv, void *values,
                    cli_parsed *parsed, bool *seen) {
-    bool flags_over = false;
+    bool flags_over = false, many = command->operand == CLI_FOLDERS;
     int status = CLI_DONE;
-    *parsed = (cli_parsed){0};
+    *parsed = (cli_parsed){.operands = (const char *const *)argv};
     for (int i = 0; i < argc && status == CLI_DONE; i++) {
-        const char *word = argv[i];
+        char *word = argv[i];
         if (!flags_over && strcmp(word, "--") == 0) {
             flags_over = true;
         } else if (!flags_over && (!strcmp(word, "--help") || !strcmp(word, "-h"))) {
             parsed->help = true;
         } else if (!flags_over && word[0] == '-' && word[1]) {
             status = parse_flag(command, argc, argv, &i, values, seen);
-        } else if (command->operand == CLI_NOTHING || parsed->operand) {
+        } else if (command->operand == CLI_NOTHING || (parsed->operand && !many)) {
             status = cli_usage(command, "'%s' is one word too many", word);
         } else {
-            parsed->operand = word;
+            argv[parsed->n_operands++] = word; /* a place that was read before */
+            parsed->operand = argv[0];
         }
     }
     return status;

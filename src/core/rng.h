@@ -27,7 +27,8 @@ typedef enum scant__purpose {
     SCANT__RNG_DROPOUT,     /* which numbers are dropped */
     SCANT__RNG_EPOCH,       /* the order of samples in an epoch */
     SCANT__RNG_DRAW,        /* samples drawn by weight */
-    SCANT__RNG_SKETCH       /* which bucket and sign a number of a gradient has */
+    SCANT__RNG_SKETCH,      /* which bucket and sign a number of a gradient has */
+    SCANT__RNG_FLIPS        /* signs of a permutation test */
 } scant__purpose;
 
 typedef struct scant__rng {

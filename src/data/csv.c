@@ -2,12 +2,10 @@
  *
  * CSV: a row a sample, numbers and a column of labels.
  *
- * As RFC 4180 has it: commas, quotes around cells that hold commas, quotes (doubled) or
- * line ends; LF or CRLF. Empty lines are passed over, and so is a byte order mark; blanks
- * around a number do no harm. The first line is a header where it names the label's
- * column (label, class, target or y) or where another cell than the last is a word. The
- * label's column is the one so named, else the last. Where it is said that there are no
- * labels, every column is one of numbers.
+ * Cells are those of data/cells.h; blanks around a number do no harm. The first line is a
+ * header where it names the label's column (label, class, target or y) or where another
+ * cell than the last is a word. The label's column is the one so named, else the last.
+ * Where it is said that there are no labels, every column is one of numbers.
  *
  * Labels that are all whole numbers from 0 on are classes as they stand. Otherwise they
  * are words, and classes are their places in the order of bytes: two files mean the same
@@ -24,140 +22,31 @@
 #include <strings.h>
 
 #include "core/mem.h"
+#include "data/cells.h"
 #include "data/looks.h"
 #include "data/samples_int.h"
 #include "data/source.h"
 #include "data/unpack.h"
 
-enum { MAX_CLASSES = 1000000, LONGEST_NUMBER = 400, SHOWN = 40, TICK = 4096 };
+enum { MAX_CLASSES = 1000000, SHOWN = 40, TICK = 4096 };
 
-typedef struct cell {
-    const char *text; /* not terminated; valid until the next one is read */
-    size_t length;
-    size_t line; /* where it begins */
-    bool last;   /* of its row */
-} cell;
+typedef scant__cell cell;
 
 typedef struct table {
     scant_data *data;
     scant_ctx *ctx;
-    const char *name, *start, *end;
-    const char *at; /* the next cell */
-    size_t line;    /* its line, from 1 */
-    char *quoted;   /* the text of a cell with doubled quotes */
-    size_t room;
+    const char *name;
+    scant__cells cells;
     size_t rows, columns, label_column; /* SIZE_MAX: none */
     size_t width;                       /* columns of numbers */
     bool header, unlabelled;
     scant__names labels;
 } table;
 
-/* ---- cells ------------------------------------------------------------------------- */
-
-/* Moves over a comma or a line's end, or stays at the file's end; false where something
- * else is there. */
-static bool pass_separator(table *t, cell *out) {
-    out->last = true;
-    if (t->at == t->end) return true;
-    if (*t->at == ',') {
-        out->last = false;
-        t->at++;
-        return true;
-    }
-    const char *p = t->at;
-    if (*p == '\r') p++;
-    if (p < t->end && *p != '\n') return false;
-    if (p < t->end) p++;
-    t->at = p;
-    t->line++;
-    return true;
-}
-
-static scant_status next_quoted(table *t, cell *out) {
-    const char *from = ++t->at;
-    size_t length = 0;
-    for (bool copied = false;;) {
-        const char *quote = memchr(t->at, '"', (size_t)(t->end - t->at));
-        if (!quote)
-            return scant__fail(t->ctx, SCANT_EINPUT,
-                               "%s: the quote that line %zu opens is never closed",
-                               t->name, out->line);
-        for (const char *p = t->at; p < quote; p++) t->line += *p == '\n';
-        bool doubled = quote + 1 < t->end && quote[1] == '"';
-        size_t piece = (size_t)(quote - t->at) + doubled; /* one of two quotes stays */
-        if (doubled || copied) {
-            void *block = t->quoted;
-            scant_status status =
-                scant__grow(t->ctx, &block, &t->room, length + piece, 1);
-            t->quoted = block;
-            if (status != SCANT_OK) return status;
-            if (piece) memcpy(t->quoted + length, t->at, piece);
-            copied = true;
-        }
-        length += piece;
-        t->at = quote + 1 + doubled;
-        if (doubled) continue;
-        out->text = copied ? t->quoted : from;
-        out->length = length;
-        if (pass_separator(t, out)) return SCANT_OK;
-        return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: line %zu goes on after a closing quote", t->name,
-                           t->line);
-    }
-}
-
-/* There must be one: t->at is not at the end, or the last cell was not its row's last. */
-static scant_status next_cell(table *t, cell *out) {
-    *out = (cell){.line = t->line, .text = t->at};
-    if (t->at < t->end && *t->at == '"') return next_quoted(t, out);
-    const char *p = t->at;
-    while (p < t->end && *p != ',' && *p != '\n') p++;
-    out->length = (size_t)(p - t->at);
-    if ((p == t->end || *p == '\n') && out->length && p[-1] == '\r') out->length--;
-    t->at = p;
-    pass_separator(t, out);
-    return SCANT_OK;
-}
-
-/* Whether there is another row; goes to it. */
-static bool next_row(table *t) {
-    for (; t->at < t->end; t->line++) {
-        if (*t->at == '\r' && t->at + 1 < t->end && t->at[1] == '\n') t->at++;
-        if (*t->at != '\n') return true;
-        t->at++;
-    }
-    return false;
-}
-
-static void rewind_to_start(table *t) {
-    t->at = t->start;
-    t->line = 1;
-}
-
 /* ---- numbers ----------------------------------------------------------------------- */
 
-static void trim(cell *c) {
-    while (c->length && (*c->text == ' ' || *c->text == '\t')) c->text++, c->length--;
-    while (c->length && (c->text[c->length - 1] == ' ' || c->text[c->length - 1] == '\t'))
-        c->length--;
-}
-
-/* A decimal number, as the C locale writes it. */
-static bool to_number(cell c, double *out) {
-    char text[LONGEST_NUMBER];
-    trim(&c);
-    if (!c.length || c.length >= sizeof text) return false;
-    for (size_t i = 0; i < c.length; i++)
-        if (!strchr("0123456789+-.eE", c.text[i])) return false; /* no "nan", no hex */
-    memcpy(text, c.text, c.length);
-    text[c.length] = 0;
-    char *rest;
-    *out = strtod(text, &rest);
-    return !*rest;
-}
-
 static bool is_word(cell c, const char *word) {
-    trim(&c);
+    c = scant__cell_trim(c);
     return c.length == strlen(word) && strncasecmp(c.text, word, c.length) == 0;
 }
 
@@ -173,7 +62,7 @@ static bool is_missing(cell c) {
 /* Whether it may be a column's name. What begins like a number is taken for a number that
  * is wrong. */
 static bool is_name(cell c) {
-    trim(&c);
+    c = scant__cell_trim(c);
     return !is_missing(c) && !strchr("0123456789+-.", *c.text);
 }
 
@@ -201,7 +90,7 @@ static scant_status no_number(const table *t, const cell *c, size_t column,
 static scant_status read_number(const table *t, const cell *c, size_t column,
                                 float *out) {
     double value;
-    if (!to_number(*c, &value)) return no_number(t, c, column, "no number");
+    if (!scant__cell_number(*c, &value)) return no_number(t, c, column, "no number");
     *out = (float)value;
     if (!isfinite(*out)) return no_number(t, c, column, "too large a number");
     return SCANT_OK;
@@ -210,8 +99,8 @@ static scant_status read_number(const table *t, const cell *c, size_t column,
 /* Now and then: tells progress, asks for cancellation. */
 static scant_status tick(table *t, size_t row) {
     if (row % TICK) return SCANT_OK;
-    return scant__tick(t->ctx, "reading", (size_t)(t->at - t->start),
-                       (size_t)(t->end - t->start));
+    return scant__tick(t->ctx, "reading", (size_t)(t->cells.at - t->cells.start),
+                       (size_t)(t->cells.end - t->cells.start));
 }
 
 /* ---- the first pass ---------------------------------------------------------------- */
@@ -221,7 +110,7 @@ static scant_status read_first_row(table *t) {
     bool words = false;
     cell c;
     do {
-        TRY(next_cell(t, &c));
+        TRY(scant__cells_next(&t->cells, &c));
         if (named == SIZE_MAX && names_label(c)) named = t->columns;
         if ((!c.last || t->unlabelled) && is_name(c)) words = true;
         t->columns++;
@@ -240,16 +129,16 @@ static scant_status read_first_row(table *t) {
 }
 
 static scant_status count_rows(table *t) {
-    if (!next_row(t))
+    if (!scant__cells_row(&t->cells))
         return scant__fail(t->ctx, SCANT_EINPUT, "%s: has no rows", t->name);
     TRY(read_first_row(t));
     t->rows = t->header ? 0 : 1;
-    for (; next_row(t); t->rows++) {
-        size_t line = t->line, cells = 0;
+    for (; scant__cells_row(&t->cells); t->rows++) {
+        size_t line = t->cells.line, cells = 0;
         cell c;
         TRY(tick(t, t->rows));
         do {
-            TRY(next_cell(t, &c));
+            TRY(scant__cells_next(&t->cells, &c));
             cells++;
         } while (!c.last);
         if (cells != t->columns)
@@ -266,13 +155,13 @@ static scant_status read_row(table *t, size_t row, bool regression) {
     float *out = t->data->numbers + row * t->width;
     cell c;
     for (size_t column = 0; column < t->columns; column++) {
-        TRY(next_cell(t, &c));
+        TRY(scant__cells_next(&t->cells, &c));
         if (column != t->label_column) {
             TRY(read_number(t, &c, column, out++));
         } else if (regression) {
             TRY(read_number(t, &c, column, &t->data->targets[row]));
         } else {
-            trim(&c);
+            c = scant__cell_trim(c);
             if (!c.length)
                 return scant__fail(t->ctx, SCANT_EINPUT,
                                    "%s: line %zu, column %zu: the label is missing",
@@ -291,11 +180,11 @@ static scant_status read_rows(table *t, bool regression) {
     if (regression &&
         !(data->targets = scant__alloc(t->ctx, t->rows, sizeof *data->targets)))
         return SCANT_ENOMEM;
-    rewind_to_start(t);
-    next_row(t);
-    for (cell c = {.last = !t->header}; !c.last;) TRY(next_cell(t, &c));
+    scant__cells_rewind(&t->cells);
+    scant__cells_row(&t->cells);
+    for (cell c = {.last = !t->header}; !c.last;) TRY(scant__cells_next(&t->cells, &c));
     for (size_t row = 0; row < t->rows; row++) {
-        next_row(t);
+        scant__cells_row(&t->cells);
         TRY(tick(t, row));
         TRY(read_row(t, row, regression));
     }
@@ -313,7 +202,7 @@ static label_kind kind_of_labels(const scant__names *labels, size_t *at) {
     for (size_t i = 0; i < labels->count; i++) {
         double value;
         const char *text = scant__names_get(labels, i);
-        if (!to_number((cell){.text = text, .length = strlen(text)}, &value))
+        if (!scant__cell_number((cell){.text = text, .length = strlen(text)}, &value))
             return WORDS;
         negative = negative || value < 0;
         if (value != floor(value) && kind == CLASSES) {
@@ -388,11 +277,6 @@ static scant_status set_labels(table *t) {
 /* ---- the whole --------------------------------------------------------------------- */
 
 static scant_status read_table(table *t, bool regression) {
-    const char *zero = memchr(t->start, 0, (size_t)(t->end - t->start));
-    if (zero)
-        return scant__fail(t->ctx, SCANT_EINPUT, "%s: has a zero byte: it is no text",
-                           t->name);
-    rewind_to_start(t);
     TRY(count_rows(t));
     if (t->rows) {
         TRY(read_rows(t, regression && !t->unlabelled));
@@ -427,12 +311,11 @@ scant_status scant__data_open_csv(scant_data *data, const char *spec,
                .ctx = data->ctx,
                .name = spec,
                .unlabelled = opts->unlabelled != 0};
-    t.start = (const char *)source.bytes;
-    t.end = t.start + source.size;
-    if (source.size >= 3 && memcmp(t.start, "\xef\xbb\xbf", 3) == 0) t.start += 3;
+    if (status == SCANT_OK)
+        status = scant__cells_begin(&t.cells, data->ctx, spec, source.bytes, source.size);
     if (status == SCANT_OK) status = read_in_c_locale(&t, opts->regression);
     scant__names_end(data->ctx, &t.labels);
-    scant__free(data->ctx, t.quoted);
+    if (t.cells.ctx) scant__cells_end(&t.cells);
     scant__source_close(data->ctx, &source);
     return status;
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/number.h"
+
 enum { FIRST = 4096, PIECE = 512 };
 
 void report_text_init(report_text *text, scant_ctx *ctx) {
@@ -117,6 +119,67 @@ void report_add_number(report_text *text, double value) {
             add_bytes(text, ".", 1);
         odd = !plain;
     }
+}
+
+void report_add_fixed(report_text *text, double value, int decimals) {
+    char digits[400];
+    if (!(fabs(value) < 1e15)) { /* NaN, too */
+        report_add_number(text, value);
+        return;
+    }
+    int size = snprintf(digits, sizeof digits, "%.*f", decimals, value);
+    bool zero = digits[0] == '-' && !digits[strspn(digits, "-0.,")]; /* "-0.00" */
+    for (int i = zero; i < size; i++) {
+        bool plain = isdigit((unsigned char)digits[i]) || digits[i] == '-';
+        add_bytes(text, plain ? &digits[i] : ".", 1);
+    }
+}
+
+void report_add_exact(report_text *text, double value) {
+    char digits[SCANT__NUMBER];
+    double back;
+    if (isnan(value)) return;
+    for (int precision = 15; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        for (char *at = digits; *at; at++)
+            if (*at == ',') *at = '.';
+        if (scant__number_parse(digits, &back) && back == value) break;
+    }
+    report_add(text, digits);
+}
+
+void report_add_cell(report_text *text, const char *string) {
+    bool blank = *string && (strchr(" \t", *string) || /* else it would be cut */
+                             strchr(" \t", string[strlen(string) - 1]));
+    if (*string && !blank && !string[strcspn(string, ",\"\r\n")]) {
+        report_add(text, string);
+        return;
+    }
+    add_bytes(text, "\"", 1);
+    for (const char *at = string; *at; at++) {
+        if (*at == '"') add_bytes(text, at, 1);
+        add_bytes(text, at, 1);
+    }
+    add_bytes(text, "\"", 1);
+}
+
+void report_add_json(report_text *text, const char *string) {
+    report_add(text, "\"");
+    for (const char *at = string; *at;) {
+        size_t size = character((const unsigned char *)at);
+        if (strchr("<>&\"\\'", *at))
+            report_addf(text, "\\u%04x", (unsigned)(unsigned char)*at);
+        else if (size)
+            add_bytes(text, at, size);
+        else
+            report_add(text, "?");
+        at += size ? size : 1;
+    }
+    report_add(text, "\"");
+}
+
+void report_add_bytes(report_text *text, const void *bytes, size_t size) {
+    add_bytes(text, bytes, size);
 }
 
 scant_status report_text_take(report_text *text, void **bytes, size_t *size) {

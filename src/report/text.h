@@ -27,6 +27,14 @@ void report_addf(report_text *text, const char *format, ...) SCANT__PRINTF(2, 3)
 void report_add_escaped(report_text *text, const char *string);
 void report_add_tenths(report_text *text, double value); /* with one decimal */
 void report_add_number(report_text *text, double value); /* with six digits */
+void report_add_fixed(report_text *text, double value, int decimals); /* at most 9 */
+/* As few digits as give the same number when read; nothing for NaN. */
+void report_add_exact(report_text *text, double value);
+/* A cell of CSV, in quotes where it needs them. */
+void report_add_cell(report_text *text, const char *string);
+/* A string of JSON that may stand in a script of HTML. */
+void report_add_json(report_text *text, const char *string);
+void report_add_bytes(report_text *text, const void *bytes, size_t size);
 
 /* What was written becomes the caller's, ended by scant__free(); else SCANT_ENOMEM. */
 scant_status report_text_take(report_text *text, void **bytes, size_t *size);

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/measures.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/stats.h"
+
+enum { MOST_LABELS = 100000 }; /* classes that are counted */
+
+/* ---- means ------------------------------------------------------------------------- */
+
+typedef struct sighting { /* a run's value at a number of labels */
+    uint64_t labels;
+    size_t run;
+    double value;
+} sighting;
+
+static int sighting_order(const void *a, const void *b) {
+    const sighting *x = a, *y = b;
+    if (x->labels != y->labels) return x->labels < y->labels ? -1 : 1;
+    return (x->run > y->run) - (x->run < y->run);
+}
+
+/* Where a run has a number of labels twice, the last counts. */
+static size_t collect(const report_results *r, const report_strategy *s, sighting *out) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_runs; i++) {
+        const report_run *run = &s->runs[i];
+        for (size_t k = 0; k < run->n_points; k++) {
+            const report_point *p = &run->points[k];
+            if (k + 1 < run->n_points && p[1].labels == p->labels) continue;
+            out[n++] = (sighting){p->labels, i, report_value(r, p)};
+        }
+    }
+    return n;
+}
+
+static scant_status measure_curve(report_results *r, const report_strategy *s,
+                                  sighting *seen, double *values, report_curve *out) {
+    size_t n = collect(r, s, seen), levels = 0;
+    qsort(seen, n, sizeof *seen, sighting_order);
+    for (size_t i = 0; i < n; i++) levels += !i || seen[i].labels != seen[i - 1].labels;
+    out->levels = scant__arena_alloc(&r->arena, levels + 1, sizeof *out->levels);
+    if (!out->levels) return SCANT_ENOMEM;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && seen[end].labels == seen[i].labels; end++)
+            values[end - i] = seen[end].value;
+        out->levels[out->n++] = (report_level){.labels = seen[i].labels,
+                                               .mean = stats_mean(values, end - i),
+                                               .std = stats_std(values, end - i),
+                                               .runs = end - i};
+    }
+    return SCANT_OK;
+}
+
+static scant_status measure_curves(report_results *r, report_measures *m) {
+    scant_ctx *ctx = r->arena.ctx;
+    sighting *seen = scant__alloc(ctx, r->n_points + 1, sizeof *seen);
+    double *values = scant__alloc(ctx, r->n_points + 1, sizeof *values);
+    scant_status status = seen && values ? SCANT_OK : SCANT_ENOMEM;
+    for (size_t s = 0; s < r->n_strategies && status == SCANT_OK; s++)
+        status = measure_curve(r, &r->strategies[s], seen, values, &m->curves[s]);
+    scant__free(ctx, seen);
+    scant__free(ctx, values);
+    return status;
+}
+
+/* ---- areas and time ---------------------------------------------------------------- */
+
+double report_area(const report_results *r, const report_run *run) {
+    const report_point *p = run->points, *last = report_last(run);
+    double area = 0, span = (double)(last->labels - p->labels);
+    if (last->labels == p->labels) return report_value(r, last);
+    for (; p < last; p++)
+        area += (double)(p[1].labels - p->labels) / span *
+                (report_value(r, p) / 2 + report_value(r, p + 1) / 2);
+    return area;
+}
+
+static double total_seconds(const report_run *run, bool training) {
+    double sum = 0;
+    for (size_t i = 0; i < run->n_points; i++)
+        sum += training ? run->points[i].train_seconds : run->points[i].select_seconds;
+    return sum;
+}
+
+static void measure_runs(const report_results *r, report_measures *m) {
+    for (size_t s = 0; s < r->n_strategies; s++) {
+        const report_strategy *strategy = &r->strategies[s];
+        double *areas = &m->area[strategy->runs - r->runs];
+        double n = (double)strategy->n_runs;
+        for (size_t i = 0; i < strategy->n_runs; i++) {
+            areas[i] = report_area(r, &strategy->runs[i]);
+            m->train_seconds[s] += total_seconds(&strategy->runs[i], true) / n;
+            m->select_seconds[s] += total_seconds(&strategy->runs[i], false) / n;
+        }
+        m->areas[s] =
+            (report_spread){stats_mean(areas, strategy->n_runs),
+                            stats_std(areas, strategy->n_runs), strategy->n_runs};
+    }
+}
+
+double report_labels_to_reach(const report_results *r, const report_curve *curve,
+                              double goal) {
+    double sign = r->regression ? -1 : 1;
+    for (size_t i = 0; i < curve->n; i++) {
+        const report_level *at = &curve->levels[i];
+        if (sign * at->mean < sign * goal) continue;
+        if (!i) return (double)at->labels;
+        double before = at[-1].mean, from = (double)at[-1].labels;
+        double share = (goal - before) / (at->mean - before);
+        return from + share * ((double)at->labels - from);
+    }
+    return NAN;
+}
+
+/* ---- classes ----------------------------------------------------------------------- */
+
+/* One more than the largest class; 0 where labels are no classes. */
+static size_t count_labels(const report_results *r) {
+    double most = -1;
+    if (r->regression) return 0;
+    for (size_t i = 0; i < r->n_picks; i++) {
+        double label = r->picks[i].label;
+        if (isnan(label) || label == -1) continue;
+        if (label < 0 || label >= MOST_LABELS || label != floor(label)) return 0;
+        most = fmax(most, label);
+    }
+    return most < 0 ? 0 : size_max((size_t)most + 1, r->n_classes);
+}
+
+/* What the pool holds where classes.csv tells it, else what random picked. */
+static scant_status find_balance(report_results *r, report_measures *m) {
+    size_t n = m->n_labels, random = report_strategy_find(r, "random");
+    double sum = 0;
+    bool told = r->n_classes == n;
+    double *balance = scant__arena_alloc(&r->arena, n, sizeof *balance);
+    if (!balance) return SCANT_ENOMEM;
+    for (size_t c = 0; c < n && told; c++) told = !isnan(r->classes[c].count);
+    if (!told && random == r->n_strategies) return SCANT_OK;
+    for (size_t c = 0; c < n; c++) {
+        balance[c] = told ? r->classes[c].count : m->picked[random * n + c];
+        sum += balance[c];
+    }
+    if (!(sum > 0)) return SCANT_OK;
+    for (size_t c = 0; c < n; c++) balance[c] /= sum;
+    m->balance = balance;
+    m->balance_of = told ? "the pool" : "random's picks";
+    return SCANT_OK;
+}
+
+static scant_status measure_classes(report_results *r, report_measures *m) {
+    m->n_labels = count_labels(r);
+    if (!m->n_labels) return SCANT_OK;
+    m->picked = scant__arena_zalloc(&r->arena, size_mul(r->n_strategies, m->n_labels),
+                                    sizeof *m->picked);
+    if (!m->picked) return SCANT_ENOMEM;
+    for (size_t i = 0; i < r->n_runs; i++) {
+        const report_run *run = &r->runs[i];
+        for (size_t k = 0; k < run->n_picks; k++) {
+            const report_pick *pick = &run->picks[k];
+            if (pick->round && pick->label >= 0)
+                m->picked[run->strategy * m->n_labels + (size_t)pick->label]++;
+        }
+    }
+    return find_balance(r, m);
+}
+
+/* ---- overlaps ---------------------------------------------------------------------- */
+
+typedef struct member { /* of a strategy's set */
+    uint64_t index;
+    size_t since; /* place in the grid of the number of labels it came with */
+} member;
+
+typedef struct member_set {
+    member *items; /* by index, each once */
+    size_t n;
+} member_set;
+
+static int member_order(const void *a, const void *b) {
+    const member *x = a, *y = b;
+    if (x->index != y->index) return x->index < y->index ? -1 : 1;
+    return (x->since > y->since) - (x->since < y->since);
+}
+
+static int labels_order(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* All numbers of labels, ascending; returns how many. */
+static size_t make_grid(const report_results *r, uint64_t *grid) {
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_points; i++) grid[i] = r->points[i].labels;
+    qsort(grid, r->n_points, sizeof *grid, labels_order);
+    for (size_t i = 0; i < r->n_points; i++)
+        if (!i || grid[i] != grid[i - 1]) grid[n++] = grid[i];
+    return n;
+}
+
+static size_t place_of(const uint64_t *grid, size_t n, uint64_t labels) {
+    const uint64_t *at = bsearch(&labels, grid, n, sizeof *grid, labels_order);
+    return (size_t)(at - grid);
+}
+
+/* members has room for the strategy's picks. */
+static member_set make_set(const report_strategy *s, const uint64_t *grid, size_t n_grid,
+                           member *members) {
+    member_set set = {.items = members};
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_runs; i++) {
+        const report_run *run = &s->runs[i];
+        const report_point *point = run->points;
+        size_t since = place_of(grid, n_grid, point->labels);
+        for (size_t k = 0; k < run->n_picks; k++) {
+            if (point->round != run->picks[k].round) { /* every pick's round is there */
+                while (point->round < run->picks[k].round) point++;
+                since = place_of(grid, n_grid, point->labels);
+            }
+            members[n++] = (member){run->picks[k].index, since};
+        }
+    }
+    qsort(members, n, sizeof *members, member_order);
+    for (size_t i = 0; i < n; i++) /* the earliest of each */
+        if (!i || members[i].index != members[i - 1].index)
+            set.items[set.n++] = members[i];
+    return set;
+}
+
+/* both[g], any[g]: how many come into the intersection and the union at grid place g. */
+static void count_pair(member_set a, member_set b, size_t n_grid, size_t *both,
+                       size_t *any) {
+    size_t i = 0, j = 0;
+    memset(both, 0, n_grid * sizeof *both);
+    memset(any, 0, n_grid * sizeof *any);
+    while (i < a.n || j < b.n) {
+        bool left = j == b.n || (i < a.n && a.items[i].index <= b.items[j].index);
+        bool right = i == a.n || (j < b.n && b.items[j].index <= a.items[i].index);
+        if (left && right) {
+            size_t x = a.items[i++].since, y = b.items[j++].since;
+            both[size_max(x, y)]++;
+            any[size_min(x, y)]++;
+        } else {
+            any[left ? a.items[i++].since : b.items[j++].since]++;
+        }
+    }
+}
+
+static bool has_level(const report_curve *curve, uint64_t labels) {
+    size_t low = 0, high = curve->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (curve->levels[middle].labels < labels)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < curve->n && curve->levels[low].labels == labels;
+}
+
+static int overlap_order(const void *x, const void *y) {
+    const report_overlap *p = x, *q = y;
+    if (p->labels != q->labels) return p->labels < q->labels ? -1 : 1;
+    if (p->a != q->a) return p->a < q->a ? -1 : 1;
+    return (p->b > q->b) - (p->b < q->b);
+}
+
+typedef struct pair_work {
+    const report_results *r;
+    uint64_t *grid;
+    size_t n_grid;
+    member *members;
+    member_set *sets;
+    size_t *both, *any;
+} pair_work;
+
+static void measure_pair(const pair_work *w, size_t a, size_t b, report_measures *m) {
+    size_t common = 0, all = 0;
+    count_pair(w->sets[a], w->sets[b], w->n_grid, w->both, w->any);
+    for (size_t g = 0; g < w->n_grid; g++) {
+        uint64_t labels = w->grid[g];
+        common += w->both[g];
+        all += w->any[g];
+        if (!has_level(&m->curves[a], labels) || !has_level(&m->curves[b], labels))
+            continue;
+        double iou = all ? (double)common / (double)all : 1;
+        m->overlaps[m->n_overlaps++] = (report_overlap){labels, a, b, iou};
+    }
+}
+
+static scant_status measure_pairs(report_results *r, pair_work *w, report_measures *m) {
+    size_t n = r->n_strategies, pairs = n * (n - 1) / 2, used = 0;
+    m->overlaps = scant__arena_alloc(&r->arena, size_mul(pairs, w->n_grid) + 1,
+                                     sizeof *m->overlaps);
+    if (!m->overlaps) return SCANT_ENOMEM;
+    for (size_t s = 0; s < n; s++) {
+        const report_strategy *strategy = &r->strategies[s];
+        w->sets[s] = make_set(strategy, w->grid, w->n_grid, w->members + used);
+        for (size_t i = 0; i < strategy->n_runs; i++) used += strategy->runs[i].n_picks;
+    }
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = a + 1; b < n; b++) {
+            TRY(scant__tick(r->arena.ctx, "overlaps", a, n));
+            measure_pair(w, a, b, m);
+        }
+    qsort(m->overlaps, m->n_overlaps, sizeof *m->overlaps, overlap_order);
+    return SCANT_OK;
+}
+
+static scant_status measure_overlaps(report_results *r, report_measures *m) {
+    scant_ctx *ctx = r->arena.ctx;
+    pair_work w = {.r = r};
+    scant_status status = SCANT_ENOMEM;
+    if (!r->n_picks || r->n_strategies < 2) return SCANT_OK;
+    w.grid = scant__alloc(ctx, r->n_points, sizeof *w.grid);
+    w.members = scant__alloc(ctx, r->n_picks, sizeof *w.members);
+    w.sets = scant__alloc(ctx, r->n_strategies, sizeof *w.sets);
+    if (w.grid) w.n_grid = make_grid(r, w.grid);
+    w.both = scant__alloc(ctx, w.n_grid + 1, sizeof *w.both);
+    w.any = scant__alloc(ctx, w.n_grid + 1, sizeof *w.any);
+    if (w.grid && w.members && w.sets && w.both && w.any)
+        status = measure_pairs(r, &w, m);
+    scant__free(ctx, w.grid);
+    scant__free(ctx, w.members);
+    scant__free(ctx, w.sets);
+    scant__free(ctx, w.both);
+    scant__free(ctx, w.any);
+    return status;
+}
+
+/* ---- all --------------------------------------------------------------------------- */
+
+scant_status report_measure(report_results *r, report_measures *out) {
+    scant__arena *arena = &r->arena;
+    size_t n = r->n_strategies + 1;
+    *out = (report_measures){0};
+    out->curves = scant__arena_zalloc(arena, n, sizeof *out->curves);
+    out->area = scant__arena_zalloc(arena, r->n_runs + 1, sizeof *out->area);
+    out->areas = scant__arena_zalloc(arena, n, sizeof *out->areas);
+    out->train_seconds = scant__arena_zalloc(arena, n, sizeof *out->train_seconds);
+    out->select_seconds = scant__arena_zalloc(arena, n, sizeof *out->select_seconds);
+    if (!out->curves || !out->area || !out->areas || !out->train_seconds ||
+        !out->select_seconds)
+        return SCANT_ENOMEM;
+    TRY(measure_curves(r, out));
+    measure_runs(r, out);
+    TRY(measure_classes(r, out));
+    return measure_overlaps(r, out);
+}

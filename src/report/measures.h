@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is computed of results: means at every number of labels, areas under the curves,
+ * overlaps of what was labelled, time, balance of classes; and the CSV files of them.
+ *
+ * Cost: n log n in points and picks; a merge of two sorted lists a pair of strategies.
+ */
+#ifndef SCANT_REPORT_MEASURES_H
+#define SCANT_REPORT_MEASURES_H
+
+#include "report/results.h"
+#include "report/text.h"
+
+/* A strategy at a number of labels: a row of summary.csv. */
+typedef struct report_level {
+    uint64_t labels;
+    double mean, std; /* of accuracy (or error); std with n - 1, 0 of one run */
+    size_t runs;      /* that have it */
+} report_level;
+
+typedef struct report_curve {
+    report_level *levels; /* by labels, ascending */
+    size_t n;
+} report_curve;
+
+typedef struct report_spread {
+    double mean, std;
+    size_t n;
+} report_spread;
+
+typedef struct report_overlap {
+    uint64_t labels;
+    size_t a, b; /* strategies, a < b */
+    double iou;  /* of the sets of samples labelled by then; 1 where both are empty */
+} report_overlap;
+
+typedef struct report_measures {
+    report_curve *curves;     /* a strategy each */
+    double *area;             /* a run each: under its curve, divided by its span */
+    report_spread *areas;     /* a strategy each */
+    report_overlap *overlaps; /* by labels, then pair */
+    size_t n_overlaps;
+    /* A strategy each: seconds a run, mean over its runs. */
+    double *train_seconds, *select_seconds;
+    /* What was picked after the initial set, (strategies, n_labels): how often a class.
+     * n_labels is 0 where picks tell no classes. */
+    double *picked;
+    size_t n_labels;
+    double *balance; /* n_labels shares to compare with; NULL: there are none */
+    /* where they are from: "the pool", or "random's picks" */
+    const char *balance_of;
+} report_measures;
+
+/* Everything is in the results' arena. */
+scant_status report_measure(report_results *results, report_measures *out);
+
+/* The area of a run's points from first on, divided by the span of labels; of one number
+ * of labels the last value. */
+double report_area(const report_results *results, const report_run *run);
+
+/* The number of labels at which a strategy's mean first is as good as goal, between two
+ * points in a straight line; NaN where it never is. */
+double report_labels_to_reach(const report_results *results, const report_curve *curve,
+                              double goal);
+
+/* summary.csv, auc.csv, overlap.csv; and curve.csv and picks.csv of merged folders. */
+void report_write_summary(report_text *out, const report_results *results,
+                          const report_measures *measures);
+void report_write_auc(report_text *out, const report_results *results,
+                      const report_measures *measures);
+void report_write_overlap(report_text *out, const report_results *results,
+                          const report_measures *measures);
+void report_write_curve(report_text *out, const report_results *results);
+void report_write_picks(report_text *out, const report_results *results);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The files of a results folder that are computed from curve.csv and picks.csv. Each is
+ * written whole or not at all, the page last.
+ *
+ * In place they join what is there. A folder that results are put together in gets
+ * curve.csv and picks.csv as well, and sources.txt, which tells it from a folder that an
+ * experiment wrote: that one is not overwritten.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "data/file.h"
+#include "report/measures.h"
+#include "report/page.h"
+#include "report/results_int.h"
+
+typedef struct reporting {
+    scant_ctx *ctx;
+    report_results results;
+    report_measures measures;
+    const char *out;
+    bool elsewhere; /* out is none of the folders that are read */
+} reporting;
+
+/* ---- the folder -------------------------------------------------------------------- */
+
+static bool same_folder(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+static scant_status make_folder(scant_ctx *ctx, const char *path) {
+    char why[SCANT__ERRNO_TEXT];
+    struct stat info;
+    if (mkdir(path, 0777) == 0) return SCANT_OK;
+    if (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return SCANT_OK;
+    return scant__fail(ctx, SCANT_EIO, "%s: the folder cannot be made: %s", path,
+                       scant__errno_text(errno, why));
+}
+
+static scant_status choose_folder(reporting *w, const char *const *dirs, size_t n,
+                                  const char *out) {
+    if (!n) return scant__fail(w->ctx, SCANT_EUSAGE, "no folder of results is given");
+    if (!out && n > 1)
+        return scant__fail(w->ctx, SCANT_EUSAGE,
+                           "several folders are put together in another, which must be "
+                           "given");
+    w->out = out ? out : dirs[0];
+    w->elsewhere = true;
+    for (size_t i = 0; i < n; i++)
+        if (same_folder(dirs[i], w->out)) w->elsewhere = false;
+    if (!w->elsewhere && n > 1)
+        return scant__fail(w->ctx, SCANT_EUSAGE,
+                           "%s: is one of the folders that are put together; another is "
+                           "needed",
+                           w->out);
+    return SCANT_OK;
+}
+
+static scant_status check_folder(reporting *w) {
+    scant__arena *arena = &w->results.arena;
+    char *curve = report_path(arena, w->out, "curve.csv");
+    char *sources = report_path(arena, w->out, "sources.txt");
+    if (!curve || !sources) return SCANT_ENOMEM;
+    if (w->elsewhere && report_file_exists(curve) && !report_file_exists(sources))
+        return scant__fail(w->ctx, SCANT_EUSAGE,
+                           "%s: holds results of its own, which would be lost; another "
+                           "folder is needed",
+                           w->out);
+    return make_folder(w->ctx, w->out);
+}
+
+/* ---- its files --------------------------------------------------------------------- */
+
+static scant_status put_file(reporting *w, const char *name, report_text *text) {
+    void *bytes;
+    size_t size;
+    TRY(report_text_take(text, &bytes, &size));
+    char *path = report_path(&w->results.arena, w->out, name);
+    scant_status status =
+        path ? scant_file_write(w->ctx, path, bytes ? bytes : "", size) : SCANT_ENOMEM;
+    scant__free(w->ctx, bytes);
+    return status;
+}
+
+static void write_sources(report_text *out, const report_results *r) {
+    for (size_t i = 0; i < r->n_folders; i++) {
+        report_add(out, r->folders[i].path);
+        report_add(out, "\n");
+    }
+}
+
+static scant_status write_merged(reporting *w) {
+    static const struct {
+        const char *name;
+        void (*write)(report_text *out, const report_results *results);
+    } files[] = {{"sources.txt", write_sources},
+                 {"curve.csv", report_write_curve},
+                 {"picks.csv", report_write_picks}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        report_text text;
+        report_text_init(&text, w->ctx);
+        files[i].write(&text, &w->results);
+        TRY(put_file(w, files[i].name, &text));
+    }
+    return SCANT_OK;
+}
+
+static scant_status write_tables(reporting *w) {
+    static const struct {
+        const char *name;
+        void (*write)(report_text *out, const report_results *results,
+                      const report_measures *measures);
+    } files[] = {{"summary.csv", report_write_summary},
+                 {"auc.csv", report_write_auc},
+                 {"overlap.csv", report_write_overlap}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        report_text text;
+        report_text_init(&text, w->ctx);
+        files[i].write(&text, &w->results, &w->measures);
+        TRY(put_file(w, files[i].name, &text));
+    }
+    return SCANT_OK;
+}
+
+static scant_status write_page(reporting *w) {
+    report_text text;
+    report_text_init(&text, w->ctx);
+    scant_status status = report_write_page(&text, &w->results, &w->measures);
+    if (status == SCANT_OK) return put_file(w, "report.html", &text);
+    scant__free(w->ctx, text.data);
+    return status;
+}
+
+static scant_status write_all(reporting *w) {
+    TRY(report_measure(&w->results, &w->measures));
+    TRY(check_folder(w));
+    if (w->elsewhere) TRY(write_merged(w));
+    TRY(write_tables(w));
+    return write_page(w);
+}
+
+scant_status scant_report(scant_ctx *ctx, const char *const *dirs, size_t n,
+                          const char *out) {
+    reporting w = {.ctx = ctx};
+    TRY(choose_folder(&w, dirs, n, out));
+    TRY(report_results_open(ctx, dirs, n, &w.results));
+    scant_status status = write_all(&w);
+    report_results_close(&w.results);
+    return status;
+}

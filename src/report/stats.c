@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Student's t by the regularised incomplete beta function, whose continued fraction is
+ * evaluated by Lentz's way; quantiles by halving an interval, as they are asked for a few
+ * times only.
+ */
+#include "report/stats.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "core/rng.h"
+
+enum { DRAWS = 99999 };
+
+double stats_mean(const double *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += x[i];
+    return n ? sum / (double)n : (double)NAN;
+}
+
+double stats_std(const double *x, size_t n) {
+    double mean = stats_mean(x, n), sum = 0;
+    if (n < 2) return 0;
+    for (size_t i = 0; i < n; i++) sum += (x[i] - mean) * (x[i] - mean);
+    return sqrt(sum / (double)(n - 1));
+}
+
+/* ---- Student's t ------------------------------------------------------------------- */
+
+/* The continued fraction of the incomplete beta function. */
+static double beta_fraction(double a, double b, double x) {
+    const double tiny = 1e-300;
+    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    d = 1 / (fabs(d) < tiny ? tiny : d);
+    double f = d;
+    for (int m = 1; m < 10000; m++) {
+        double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        double before = f;
+        for (int k = 0; k < 2; k++) {
+            double term = k ? odd : even;
+            d = 1 + term * d;
+            c = 1 + term / c;
+            d = 1 / (fabs(d) < tiny ? tiny : d);
+            c = fabs(c) < tiny ? tiny : c;
+            f *= c * d;
+        }
+        if (fabs(f - before) <= 1e-16 * fabs(f)) break;
+    }
+    return f;
+}
+
+/* lgamma() would leave the sign in a global. */
+static double log_gamma(double x) {
+    int sign;
+    return lgamma_r(x, &sign);
+}
+
+/* I_x(a, b). y = 1 - x is given apart, as x may be close to 1. */
+static double beta_share(double a, double b, double x, double y) {
+    if (x <= 0) return 0;
+    if (y <= 0) return 1;
+    double front =
+        exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log(y));
+    if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
+    return 1 - front * beta_fraction(b, a, y) / b;
+}
+
+double stats_t_two_sided(double t, double freedom) {
+    if (isnan(t)) return NAN;
+    if (isinf(t)) return 0;
+    double whole = freedom + t * t;
+    if (isinf(whole)) return 0;
+    return beta_share(freedom / 2, 0.5, freedom / whole, t * t / whole);
+}
+
+double stats_t_quantile(double level, double freedom) {
+    double low = 0, high = 1;
+    while (stats_t_two_sided(high, freedom) > 1 - level && high < 1e300) high *= 2;
+    for (int i = 0; i < 200 && high - low > 1e-15 * high; i++) {
+        double middle = low + (high - low) / 2;
+        if (stats_t_two_sided(middle, freedom) > 1 - level)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+stats_paired stats_paired_of(const double *x, size_t n) {
+    stats_paired s = {.n = n, .mean = stats_mean(x, n), .low = NAN, .high = NAN};
+    s.t = s.p = NAN;
+    if (n < 2) return s;
+    double freedom = (double)(n - 1), error = stats_std(x, n) / sqrt((double)n);
+    double reach = error > 0 ? stats_t_quantile(0.95, freedom) * error : 0;
+    s.low = s.mean - reach;
+    s.high = s.mean + reach;
+    if (error > 0)
+        s.t = s.mean / error;
+    else if (s.mean != 0)
+        s.t = s.mean > 0 ? HUGE_VAL : -HUGE_VAL;
+    else
+        s.t = 0;
+    s.p = stats_t_two_sided(s.t, freedom);
+    return s;
+}
+
+/* ---- sign flips -------------------------------------------------------------------- */
+
+static double flipped_sum(const double *x, size_t n, uint64_t signs) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += signs >> i & 1 ? -x[i] : x[i];
+    return sum;
+}
+
+/* Sums of the two halves are put together, so that no sum is of a million terms. */
+static double all_flips(const double *x, size_t n, double reach) {
+    double low[1 << (STATS_EXACT / 2)];
+    size_t half = n / 2, lows = (size_t)1 << half, highs = (size_t)1 << (n - half);
+    size_t far = 0;
+    for (size_t i = 0; i < lows; i++) low[i] = flipped_sum(x, half, i);
+    for (size_t j = 0; j < highs; j++) {
+        double high = flipped_sum(x + half, n - half, j);
+        for (size_t i = 0; i < lows; i++) far += fabs(low[i] + high) >= reach;
+    }
+    return (double)far / ((double)lows * (double)highs);
+}
+
+static double drawn_flips(const double *x, size_t n, double reach) {
+    const scant__rng rng = {0, SCANT__RNG_FLIPS};
+    size_t words = (n + 63) / 64, far = 1;
+    for (size_t draw = 0; draw < DRAWS; draw++) {
+        double sum = 0;
+        for (size_t w = 0; w < words; w++) {
+            size_t rest = n - 64 * w;
+            sum += flipped_sum(x + 64 * w, rest < 64 ? rest : 64,
+                               scant__rng_u64(&rng, draw * words + w));
+        }
+        far += fabs(sum) >= reach;
+    }
+    return (double)far / (DRAWS + 1);
+}
+
+double stats_sign_flips(const double *x, size_t n) {
+    double sum = 0, size = 0;
+    if (!n) return NAN;
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i];
+        size += fabs(x[i]);
+    }
+    double reach = fabs(sum) - 1e-12 * size; /* ties are ties, rounding or not */
+    return n <= STATS_EXACT ? all_flips(x, n, reach) : drawn_flips(x, n, reach);
+}
+
+/* ---- many comparisons -------------------------------------------------------------- */
+
+void stats_holm(double *p, size_t n, size_t *order) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(p[i])) continue;
+        size_t at = count++; /* insertion: pairs are few */
+        for (; at > 0 && p[order[at - 1]] > p[i]; at--) order[at] = order[at - 1];
+        order[at] = i;
+    }
+    double least = 0;
+    for (size_t i = 0; i < count; i++) {
+        double corrected = fmin(1, p[order[i]] * (double)(count - i));
+        least = fmax(least, corrected);
+        p[order[i]] = least;
+    }
+}
