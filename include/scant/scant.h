@@ -216,6 +216,12 @@ SCANT_API int scant_data_has_test(const scant_data *data);
  * it has no name. Borrowed. */
 SCANT_API const char *scant_data_class_name(const scant_data *data, size_t label);
 SCANT_API const char *scant_data_sample_name(const scant_data *data, size_t sample);
+/* Folders and tables number the classes they hold, each for itself. Numbers them as in
+ * names (n of them; NULL: one without a name), where data has names for its classes; else
+ * it stays as it is. A sample of a class that is none of names: SCANT_EINPUT, and nothing
+ * is changed. Not while another thread reads data. */
+SCANT_API scant_status scant_data_renumber(scant_data *data, const char *const *names,
+                                           size_t n);
 
 /* ---- networks ---------------------------------------------------------------------- */
 
@@ -297,6 +303,14 @@ SCANT_API scant_status scant_net_reset(scant_net *net, uint64_t seed);
 SCANT_API scant_status scant_net_set_scaling(scant_net *net, const float *mean,
                                              const float *deviation);
 
+/* What a class is called, borrowed until names are set again; NULL: it has no name. */
+SCANT_API const char *scant_net_class_name(const scant_net *net, size_t label);
+/* names: scant_net_classes() of them, NULL for a class without one. Saved with the
+ * weights, unless they take more than a megabyte. Training sets those that the data has,
+ * where it has as many classes as the network. */
+SCANT_API scant_status scant_net_set_class_names(scant_net *net,
+                                                 const char *const *names);
+
 typedef enum scant_stop {
     SCANT_STOP_EPOCHS = 1, /* as many epochs or steps as asked for */
     SCANT_STOP_UNTIL,      /* the training accuracy asked for */
@@ -363,9 +377,11 @@ SCANT_API scant_status scant_net_train(scant_net *net, const scant_data *data,
 
 /* What a network says of samples: arrays of the caller, NULL where not wanted. */
 typedef struct scant_outputs {
-    float *features; /* n x scant_net_features() */
-    float *logits;   /* n x classes */
-    float *probs;    /* n x classes */
+    float *features;    /* n x scant_net_features() */
+    float *logits;      /* n x classes */
+    float *probs;       /* n x classes */
+    float *calibrated;  /* n x classes: softmax(logits / temperature) */
+    double temperature; /* above 0, where calibrated is wanted */
 } scant_outputs;
 
 /* rows: n samples of data, in any order; NULL: all (n is then their number). Evaluation

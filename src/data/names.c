@@ -39,6 +39,11 @@ const char *scant__names_get(const scant__names *names, size_t i) {
     return names->text + names->at[i];
 }
 
+const char *scant__names_name(const scant__names *names, size_t i) {
+    const char *name = i < names->count ? scant__names_get(names, i) : "";
+    return *name ? name : NULL;
+}
+
 typedef struct range {
     size_t low, n;
     size_t depth; /* bytes that all of them share */

@@ -21,6 +21,8 @@ typedef struct scant__names {
 scant_status scant__names_add(scant_ctx *ctx, scant__names *names, const char *text,
                               size_t length);
 const char *scant__names_get(const scant__names *names, size_t i);
+/* The same for any i: NULL where there is none, or an empty one. */
+const char *scant__names_name(const scant__names *names, size_t i);
 /* By bytes, ascending. */
 void scant__names_sort(scant__names *names);
 /* The place of text in a sorted list, or count. */

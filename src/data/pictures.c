@@ -227,9 +227,9 @@ static scant_status walk_root(walk *w, const scant__names *files,
                            data->name);
     if (w->ignored)
         scant__warn(data->ctx,
-                    "%s: %zu files are not used: they are no pictures (.png, "
-                    ".jpg, .jpeg) or in no class folder",
-                    data->name, w->ignored);
+                    "%s: %zu file%s not used: no picture (.png, .jpg, .jpeg), or in no "
+                    "class folder",
+                    data->name, w->ignored, w->ignored == 1 ? " is" : "s are");
     return SCANT_OK;
 }
 

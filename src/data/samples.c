@@ -117,6 +117,7 @@ static void forget_labels(scant_data *data) {
     data->targets = NULL;
     data->classes = 0;
     data->own = false;
+    scant__names_end(data->ctx, &data->class_names);
 }
 
 static scant_status fill(scant_data *data, const char *spec,
@@ -183,14 +184,11 @@ void scant_data_shape(const scant_data *data, size_t shape[3]) {
 }
 
 const char *scant_data_class_name(const scant_data *data, size_t label) {
-    return label < data->class_names.count ? scant__names_get(&data->class_names, label)
-                                           : NULL;
+    return scant__names_name(&data->class_names, label);
 }
 
 const char *scant_data_sample_name(const scant_data *data, size_t sample) {
-    return sample < data->sample_names.count
-               ? scant__names_get(&data->sample_names, sample)
-               : NULL;
+    return scant__names_name(&data->sample_names, sample);
 }
 
 size_t scant__data_width(const scant_data *data) {

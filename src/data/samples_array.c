@@ -94,6 +94,13 @@ static scant_status use(scant_data *data, scant_array *array) {
     data->shape[1] = data->pictures ? shape[1] : 1;
     data->shape[2] = data->pictures ? shape[2] : 1;
     data->read = read_row;
+    if (array->ndim == 4 && (shape[1] == 1 || shape[1] == 3) && shape[2] == shape[3] &&
+        shape[3] > 4) /* as PyTorch has pictures */
+        scant__warn(
+            data->ctx,
+            "%s: is read as pictures of %zux%zu pixels and %zu channels; channels "
+            "come last: arr.transpose(0, 2, 3, 1)",
+            array->name, shape[1], shape[2], shape[3]);
     return SCANT_OK;
 }
 

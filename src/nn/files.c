@@ -11,6 +11,7 @@
 #include "core/number.h"
 #include "data/looks.h"
 #include "data/safetensors.h"
+#include "nn/class_names.h"
 #include "nn/models.h"
 #include "nn/network.h"
 
@@ -63,6 +64,9 @@ static scant_status describe(const scant_net *n, scant__arena *arena, meta *m) {
     say_number(m, "scant.depth", (double)n->opts.depth);
     say_number(m, "scant.dropout", n->opts.dropout);
     if (n->opts.activation) say(m, "scant.activation", n->opts.activation);
+    const char *names;
+    TRY(nn_class_names_text(n, arena, &names));
+    if (names) m->items[m->n++] = (scant_setting){"scant.class_names", names};
     if (!n->mean) return SCANT_OK;
     TRY(say_numbers(m, arena, "scant.mean", n->mean, s.c));
     return say_numbers(m, arena, "scant.deviation", n->deviation, s.c);
@@ -126,6 +130,11 @@ static bool same_shape(const nn_param *p, const scant__tensor *t) {
            memcmp(p->dims, t->shape, p->ndim * sizeof *p->dims) == 0;
 }
 
+static bool holds_floats(const scant__tensor *t) {
+    return t->dtype == SCANT_F16 || t->dtype == SCANT_F32 || t->dtype == SCANT_F64 ||
+           (int)t->dtype == SCANT__BF16;
+}
+
 static bool ends_with(const char *text, const char *end) {
     size_t a = strlen(text), b = strlen(end);
     return a >= b && strcmp(text + a - b, end) == 0;
@@ -148,6 +157,9 @@ static void compare(const nn_net *net, const scant__tensors *file, bool any_head
         const scant__tensor *t = scant__tensors_find(file, p->name);
         if (!t) {
             differ(d, "; %s is missing", p->name);
+        } else if (!holds_floats(t)) {
+            differ(d, "; %s is of %s, not of floats", p->name,
+                   scant__tensor_dtype_name(t->dtype));
         } else if (!same_shape(p, t)) {
             shape_text(has, sizeof has, t->ndim, t->shape);
             shape_text(wants, sizeof wants, p->ndim, p->dims);
@@ -181,7 +193,8 @@ static scant_status take(scant_net *n, const char *path, const scant__tensors *f
     for (size_t i = 0; i < n->net->n_params; i++) {
         const nn_param *p = &n->net->params[i];
         const scant__tensor *t = scant__tensors_find(file, p->name);
-        if (!t || !same_shape(p, t)) continue; /* the head's, and allowed to */
+        if (!t || !holds_floats(t) || !same_shape(p, t))
+            continue; /* the head's, and allowed to */
         float *w = plain + p->offset;
         scant__tensor_floats(t, w);
         for (size_t k = 0; k < p->count; k++)
@@ -259,6 +272,22 @@ static scant_status read_scaling(const scant_net *n, const char *path,
     return nn_network_check_scaling(n, out->mean, out->deviation);
 }
 
+/* The file's names of classes, where its last layer is the network's. On failure there is
+ * nothing to end. */
+static scant_status read_class_names(const scant_net *n, const char *path,
+                                     const scant__tensors *file, scant__names *out) {
+    const char *text = scant__tensors_meta(file, "scant.class_names");
+    *out = (scant__names){0};
+    if (!text) return SCANT_OK;
+    for (size_t i = 0; i < n->net->n_params; i++) {
+        const nn_param *p = &n->net->params[i];
+        if (p->node != (int)n->net->n_nodes - 1) continue;
+        const scant__tensor *t = scant__tensors_find(file, p->name);
+        if (!t || !same_shape(p, t)) return SCANT_OK;
+    }
+    return nn_class_names_read(n->ctx, path, text, n->net->classes, out);
+}
+
 /* All is read and checked before anything is taken. */
 static scant_status load(scant_net *n, const char *path, const scant__tensors *file,
                          bool any_head) {
@@ -268,23 +297,40 @@ static scant_status load(scant_net *n, const char *path, const scant__tensors *f
     float *plain = scant__alloc(n->ctx, n->net->n_floats, sizeof *plain);
     if (!plain) return SCANT_ENOMEM;
     scaling scale = {.known = false};
+    scant__names names = {0};
     scant_status s = nn_weights_get(n->weights, plain);
     if (s == SCANT_OK) s = take(n, path, file, plain);
     if (s == SCANT_OK) s = read_scaling(n, path, file, &scale);
+    if (s == SCANT_OK) s = read_class_names(n, path, file, &names);
     if (s == SCANT_OK) s = nn_weights_set(n->weights, plain);
+    if (s == SCANT_OK) {
+        scant__names old = n->class_names;
+        n->class_names = names;
+        names = old;
+    }
     if (s == SCANT_OK && scale.known) {
         swap_floats(&n->mean, &scale.mean);
         swap_floats(&n->deviation, &scale.deviation);
     }
     scaling_free(n->ctx, &scale);
+    scant__names_end(n->ctx, &names);
     scant__free(n->ctx, plain);
     return s;
+}
+
+/* What is wrong with a file is an input's fault, and the text says which file. */
+static scant_status blame(scant_ctx *ctx, const char *path, scant_status s) {
+    char text[SCANT__ERR_SIZE];
+    bool fault = s == SCANT_EUSAGE || s == SCANT_EINPUT;
+    snprintf(text, sizeof text, "%s", scant_ctx_errmsg(ctx));
+    if (!fault || strncmp(text, path, strlen(path)) == 0) return s;
+    return scant__fail(ctx, SCANT_EINPUT, "%s: %s", path, text);
 }
 
 scant_status scant_net_load(scant_net *n, const char *path, int any_head) {
     scant__tensors *file;
     TRY(scant__tensors_open(n->ctx, path, &file));
-    scant_status s = load(n, path, file, any_head != 0);
+    scant_status s = blame(n->ctx, path, load(n, path, file, any_head != 0));
     scant__tensors_close(file);
     return s;
 }
@@ -386,6 +432,27 @@ static void tell_scaling(const scant_net *n, const char *path, bool train) {
                              : "values from 0 to 1 as they stand are assumed");
 }
 
+/* Whether the call itself is right, file or not: what fails after it is the file's fault.
+ */
+static scant_status check_call(scant_ctx *ctx, const char *path, const char *model,
+                               const char *written, const scant_net_opts *opts) {
+    nn_net *net;
+    if (!model && !written)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s does not say which model it is of: name one (`scant "
+                           "models` lists them)",
+                           path);
+    if (!model) {
+        scant_status s = nn_model_build(ctx, written, NULL, &net);
+        if (s != SCANT_OK) return blame(ctx, path, s);
+        nn_net_destroy(net);
+        model = written;
+    }
+    TRY(nn_model_build(ctx, model, opts, &net));
+    nn_net_destroy(net);
+    return SCANT_OK;
+}
+
 static scant_status open_file(scant_ctx *ctx, const char *path, const char *model,
                               const scant_net_opts *opts, bool any_head,
                               scant_net **out) {
@@ -396,16 +463,13 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
     scant_net_opts o = recall(file, model, opts);
     if (any_head)
         o.dropout = opts ? opts->dropout : 0; /* of the training, not of the weights */
-    scant_status s = SCANT_OK;
+    scant_status s = check_call(ctx, path, model, written, opts);
+    bool right = s == SCANT_OK;
     if (!model) model = written;
-    if (!model)
-        s = scant__fail(ctx, SCANT_EUSAGE,
-                        "%s does not say which model it is of: name one (`scant models` "
-                        "lists them)",
-                        path);
     if (s == SCANT_OK) s = find_variant(ctx, path, model, file, any_head, &o);
     if (s == SCANT_OK) s = scant_net_create(ctx, model, &o, out);
     if (s == SCANT_OK) s = load(*out, path, file, any_head);
+    if (s != SCANT_OK && right) s = blame(ctx, path, s);
     if (s == SCANT_OK && !written && !scant__tensors_meta(file, "scant.mean"))
         tell_scaling(*out, path, any_head);
     if (s != SCANT_OK) {

@@ -68,12 +68,16 @@ nn_score nn_loss(const nn_wanted *w, size_t n, size_t c, const float *logits, fl
     return score;
 }
 
-void nn_softmax(size_t n, size_t c, const float *logits, float *probs) {
+void nn_softmax(size_t n, size_t c, const float *logits, double temperature,
+                float *probs) {
     for (size_t i = 0; i < n; i++) {
         size_t best;
         const float *z = logits + i * c;
-        double norm = log_sum(z, c, max_of(z, c, &best));
-        for (size_t k = 0; k < c; k++) probs[i * c + k] = (float)exp((double)z[k] - norm);
+        double top = max_of(z, c, &best), by = 1 / temperature, sum = 0;
+        for (size_t k = 0; k < c; k++) sum += exp(((double)z[k] - top) * by);
+        double norm = log(sum);
+        for (size_t k = 0; k < c; k++)
+            probs[i * c + k] = (float)exp(((double)z[k] - top) * by - norm);
     }
 }
 

@@ -28,8 +28,9 @@ typedef struct nn_score {
 nn_score nn_loss(const nn_wanted *wanted, size_t n, size_t c, const float *logits,
                  float *d);
 
-/* Rows of logits to probabilities, in place or not. */
-void nn_softmax(size_t n, size_t c, const float *logits, float *probs);
+/* Rows of logits to probabilities, softmax(z / temperature), in place or not. */
+void nn_softmax(size_t n, size_t c, const float *logits, double temperature,
+                float *probs);
 
 /* The largest probability of a row of logits. */
 double nn_confidence(const float *logits, size_t c);

@@ -455,6 +455,49 @@ static scant_status check_options(scant_ctx *ctx, const model *m,
     return SCANT_OK;
 }
 
+static scant_status build(scant_ctx *ctx, const model *m, const scant_net_opts *o,
+                          nn_net **out) {
+    nn_shape input = {o->shape[0], o->shape[1], o->shape[2]};
+    sketch s = {.opts = o, .input = input, .act = m->act, .slope = m->slope};
+    s.folded = o->norm && strcmp(o->norm, "folded") == 0;
+    s.plain = o->norm && strcmp(o->norm, "none") == 0;
+    TRY(nn_net_create(ctx, m->info.name, input, &s.b.net));
+    s.b.status = o->activation ? pick_activation(&s, o->activation) : SCANT_OK;
+    if (going(&s)) m->build(&s);
+    scant_status status = nn_net_end(&s.b, s.features);
+    if (status != SCANT_OK) {
+        nn_net_destroy(s.b.net);
+        return status;
+    }
+    *out = s.b.net;
+    return SCANT_OK;
+}
+
+/* Of samples that a model cannot take: its text, and which size would do. */
+static scant_status say_size(scant_ctx *ctx, const model *m, const scant_net_opts *o) {
+    enum { LARGEST = 512 };
+    char why[SCANT__ERR_SIZE / 2];
+    snprintf(why, sizeof why, "%s", scant_ctx_errmsg(ctx));
+    if (o->shape[1] == 1 && o->shape[2] == 1)
+        return scant__fail(
+            ctx, SCANT_EINPUT,
+            "%s takes pictures, and these samples are rows of %zu numbers: "
+            "mlp and linear take rows",
+            m->info.name, o->shape[0]);
+    for (size_t side = 1; side <= LARGEST; side++) {
+        scant_net_opts square = *o;
+        nn_net *net;
+        square.shape[1] = square.shape[2] = side;
+        scant_status status = build(ctx, m, &square, &net);
+        if (status == SCANT_EINPUT) continue;
+        if (status != SCANT_OK) return status;
+        nn_net_destroy(net);
+        return scant__fail(ctx, SCANT_EINPUT, "%s; %zux%zu and larger would do", why,
+                           side, side);
+    }
+    return scant__fail(ctx, SCANT_EINPUT, "%s", why);
+}
+
 scant_status nn_model_build(scant_ctx *ctx, const char *name, const scant_net_opts *opts,
                             nn_net **out) {
     *out = NULL;
@@ -469,18 +512,6 @@ scant_status nn_model_build(scant_ctx *ctx, const char *name, const scant_net_op
         memcpy(o.shape, m->info.shape, sizeof o.shape);
     if (!o.classes) o.classes = m->info.classes;
     TRY(check_options(ctx, m, &o));
-    nn_shape input = {o.shape[0], o.shape[1], o.shape[2]};
-    sketch s = {.opts = &o, .input = input, .act = m->act, .slope = m->slope};
-    s.folded = o.norm && strcmp(o.norm, "folded") == 0;
-    s.plain = o.norm && strcmp(o.norm, "none") == 0;
-    TRY(nn_net_create(ctx, name, input, &s.b.net));
-    s.b.status = o.activation ? pick_activation(&s, o.activation) : SCANT_OK;
-    if (going(&s)) m->build(&s);
-    scant_status status = nn_net_end(&s.b, s.features);
-    if (status != SCANT_OK) {
-        nn_net_destroy(s.b.net);
-        return status;
-    }
-    *out = s.b.net;
-    return SCANT_OK;
+    scant_status status = build(ctx, m, &o, out);
+    return status == SCANT_EINPUT ? say_size(ctx, m, &o) : status;
 }

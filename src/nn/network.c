@@ -58,6 +58,7 @@ void scant_net_destroy(scant_net *n) {
     nn_net_destroy(n->net);
     scant__free(n->ctx, n->mean);
     scant__free(n->ctx, n->deviation);
+    scant__names_end(n->ctx, &n->class_names);
     scant__free(n->ctx, n);
 }
 

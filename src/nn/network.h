@@ -5,6 +5,7 @@
 #ifndef SCANT_NN_NETWORK_H
 #define SCANT_NN_NETWORK_H
 
+#include "data/names.h"
 #include "nn/plan.h"
 
 enum { NN_PLANS = 6 }; /* kept; the one unused longest makes room */
@@ -21,7 +22,8 @@ struct scant_net {
     } plans[NN_PLANS];
     uint64_t clock;
     float *mean, *deviation; /* a channel each, taken off and divided by; NULL: nothing */
-    scant_net_opts opts;     /* what it was made with; words point into words[] */
+    scant__names class_names; /* empty, or one a class */
+    scant_net_opts opts;      /* what it was made with; words point into words[] */
     char words[4][16];
 };
 

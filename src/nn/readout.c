@@ -101,13 +101,19 @@ static scant_status predict_batch(void *arg, nn_plan *plan, size_t first, size_t
                count * d * sizeof(float));
     if (p->out->logits)
         memcpy(p->out->logits + first * c, logits, count * c * sizeof(float));
-    if (p->out->probs) nn_softmax(count, c, logits, p->out->probs + first * c);
+    if (p->out->probs) nn_softmax(count, c, logits, 1, p->out->probs + first * c);
+    if (p->out->calibrated)
+        nn_softmax(count, c, logits, p->out->temperature, p->out->calibrated + first * c);
     return SCANT_OK;
 }
 
 scant_status scant_net_predict(scant_net *net, const scant_data *data, const size_t *rows,
                                size_t n, const scant_outputs *outputs) {
     predict p = {outputs, scant_net_features(net), scant_net_classes(net)};
+    if (outputs->calibrated &&
+        !(outputs->temperature > 0 && isfinite(outputs->temperature)))
+        return scant__fail(net->ctx, SCANT_EUSAGE, "temperature is %g, not above 0",
+                           outputs->temperature);
     return nn_readout(net, data, rows, n, "reading out", predict_batch, &p);
 }
 

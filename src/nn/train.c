@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "nn/class_names.h"
+
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -50,6 +52,7 @@ static float *vector(nn_trainer *t, size_t n, bool wanted, scant_status *s) {
 static scant_status set_up(nn_trainer *t) {
     nn_plan *plan;
     TRY(nn_feed_fit_scaling(t->net, t->data));
+    if (!t->opts.labels) TRY(nn_class_names_take(t->net, t->data));
     TRY(nn_train_samples(t));
     TRY(nn_train_check_valid(t));
     TRY(nn_network_plan(t->net, t->batch, NN_TRAIN, &plan));

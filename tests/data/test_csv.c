@@ -42,6 +42,34 @@ static void the_last_column_is_the_label(void **state) {
     scant_data_close(d);
 }
 
+static void labels_are(const scant_data *d, const int *want, size_t n) {
+    for (size_t i = 0; i < n; i++) assert_int_equal(scant_data_labels(d)[i], want[i]);
+}
+
+static void classes_are_numbered_as_others_are(void **state) {
+    static const char *const names[] = {"eel", NULL, "dog", "cat", "dog"};
+    const int before[] = {0, 2, 1}, after[] = {3, 0, 2};
+    (void)state;
+    scant_data *d = opened(csv("1,2,cat\n3,4,eel\n5,6,dog\n"), none);
+    labels_are(d, before, 3);
+    /* a class too few: nothing changes */
+    assert_int_equal(scant_data_renumber(d, names + 1, 4), SCANT_EINPUT);
+    assert_says(ctx, scant_data_name(d), "sample 1 is of the class 'eel'");
+    labels_are(d, before, 3);
+    assert_string_equal(scant_data_class_name(d, 0), "cat");
+    assert_int_equal(scant_data_renumber(d, names, 5), SCANT_OK);
+    labels_are(d, after, 3);
+    assert_int_equal(scant_data_classes(d), 5);
+    assert_string_equal(scant_data_class_name(d, 3), "cat");
+    assert_null(scant_data_class_name(d, 1));
+    scant_data_close(d);
+    /* numbers have no names to go by */
+    d = opened(csv("1,2,0\n3,4,2\n5,6,1\n"), none);
+    assert_int_equal(scant_data_renumber(d, names, 5), SCANT_OK);
+    labels_are(d, (const int[]){0, 2, 1}, 3);
+    scant_data_close(d);
+}
+
 static void without_labels_all_columns_are_numbers(void **state) {
     static const char *const texts[] = {"1,2\n3,4\n", "a,b\n1,2\n3,4\n",
                                         "1,b\n1,2\n3,4\n", "y,b\n1,2\n3,4\n"};
@@ -194,6 +222,7 @@ static void reading_can_be_cancelled(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_column_is_the_label),
+        cmocka_unit_test(classes_are_numbered_as_others_are),
         cmocka_unit_test(without_labels_all_columns_are_numbers),
         cmocka_unit_test(a_header_names_the_label),
         cmocka_unit_test(words_are_classes_in_the_order_of_their_bytes),

@@ -187,8 +187,9 @@ static void too_many_classes_are_told_as_such(void **state) {
                           .shape = {2000000, 0},
                           .bytes = (const unsigned char *)""};
     must(scant__tensors_write(ctx, path_of("many"), &item, 1, NULL, 0));
-    says(scant_net_open(ctx, path_of("many"), "linear", NULL, &net), SCANT_EUSAGE,
+    says(scant_net_open(ctx, path_of("many"), "linear", NULL, &net), SCANT_EINPUT,
          "2000000 classes, not 1 to 1048576");
+    assert_says(ctx, path_of("many"), "linear");
 }
 
 static void another_head_is_only_what_is_called_so(void **state) {
@@ -211,19 +212,126 @@ static void words_of_a_file_cannot_command_a_terminal(void **state) {
     scant_net_destroy(net);
     scant_setting meta[] = {{"scant.model", "linear"}, {"scant.activation", "\033c"}};
     says(scant_net_open(ctx, linear_file("e", 4, 1, meta, 2, NULL), NULL, NULL, &net),
-         SCANT_EUSAGE, "not '?c'");
+         SCANT_EINPUT, "not '?c'");
+    assert_says(ctx, path_of("e"), "activation");
     meta[0].value = "\033d";
     says(scant_net_open(ctx, linear_file("e", 4, 1, meta, 1, NULL), NULL, NULL, &net),
-         SCANT_EUSAGE, "no model '?d'");
+         SCANT_EINPUT, "no model '?d'");
+    assert_says(ctx, path_of("e"), "there is no model");
+    /* what the caller asks for is the caller's fault */
+    meta[0].value = "linear";
+    says(scant_net_open(ctx, linear_file("e", 4, 1, meta, 1, NULL), NULL,
+                        &(scant_net_opts){.width = 3}, &net),
+         SCANT_EUSAGE, "linear has no option width");
+}
+
+static void whole_numbers_are_no_weights(void **state) {
+    (void)state;
+    static int64_t w[8] = {1, 2, 3, 4}, b[2];
+    scant__tensor items[] = {
+        {.name = "fc.weight",
+         .dtype = SCANT_I64,
+         .ndim = 2,
+         .shape = {2, 4},
+         .bytes = (unsigned char *)w},
+        {.name = "fc.bias", .ndim = 1, .shape = {2}, .bytes = (unsigned char *)b},
+        {.name = "bn.num_batches_tracked",
+         .dtype = SCANT_I64,
+         .ndim = 0,
+         .bytes = (unsigned char *)b}};
+    const scant_dtype floats[] = {SCANT_F16, SCANT_F32, SCANT_F64,
+                                  (scant_dtype)SCANT__BF16};
+    scant_net *net = create("linear", (scant_net_opts){.shape = {4, 1, 1}, .classes = 2});
+    items[1].dtype = SCANT_F32;
+    must(scant__tensors_write(ctx, path_of("int"), items, 3, NULL, 0));
+    float before = first_weight(net);
+    says(scant_net_load(net, path_of("int"), 0), SCANT_EINPUT,
+         "fc.weight is of I64, not of floats");
+    assert_true(first_weight(net) == before);
+    must(scant_net_load(net, path_of("int"), 1)); /* the head may differ: it is left */
+    assert_true(first_weight(net) == before);
+    for (size_t i = 0; i < 4; i++) {
+        items[0].dtype = floats[i];
+        must(scant__tensors_write(ctx, path_of("float"), items, 3, NULL, 0));
+        must(scant_net_load(net, path_of("float"), 0));
+    }
+    scant_net_destroy(net);
+}
+
+/* ---- names of classes ---- */
+
+static void names_of_classes_come_back_as_they_were(void **state) {
+    (void)state;
+    static const char *const names[] = {"cat", NULL,        "a,b%2C",     "line\nbreak",
+                                        " ",   "\xff\xfe.", "caf\xc3\xa9"};
+    scant_net *net = create("linear", (scant_net_opts){.shape = {3, 1, 1}, .classes = 7});
+    scant_net *again;
+    assert_null(scant_net_class_name(net, 0));
+    must(scant_net_set_class_names(net, names));
+    must(scant_net_save(net, path_of("named")));
+    must(scant_net_open(ctx, path_of("named"), NULL, NULL, &again));
+    for (size_t i = 0; i < 7; i++) {
+        if (names[i])
+            assert_string_equal(scant_net_class_name(again, i), names[i]);
+        else
+            assert_null(scant_net_class_name(again, i));
+    }
+    assert_null(scant_net_class_name(again, 7));
+    scant_net_destroy(again);
+    /* of another head they say nothing */
+    must(scant_net_start(ctx, path_of("named"), "linear",
+                         &(scant_net_opts){.shape = {3, 1, 1}, .classes = 2}, &again));
+    assert_null(scant_net_class_name(again, 0));
+    scant_net_destroy(again);
+    scant_net_destroy(net);
+}
+
+static void lists_of_names_that_are_none_are_refused(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"",       "cat",       "cat,dog,eel", "cat,d g",
+                                        "cat,%4", "cat,%zz",   "cat,%00",     "cat,%c3",
+                                        "a,b,",   "a,\xc3\xa9"};
+    scant_net *net = create("linear", (scant_net_opts){.shape = {3, 1, 1}, .classes = 2});
+    float before = first_weight(net);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const scant_setting meta = {"scant.class_names", wrong[i]};
+        says(scant_net_load(net, linear_file("n", 3, 7, &meta, 1, NULL), 0), SCANT_EINPUT,
+             "list of 2 names");
+        assert_true(first_weight(net) == before);
+    }
+    const scant_setting right = {"scant.class_names", "%2c,x"}; /* digits are capitals */
+    says(scant_net_load(net, linear_file("n", 3, 7, &right, 1, NULL), 0), SCANT_EINPUT,
+         "list of 2 names");
+    scant_net_destroy(net);
+}
+
+/* A megabyte of them does not stand in the way of the weights. */
+static void names_that_no_header_holds_are_left_out(void **state) {
+    (void)state;
+    enum { MANY = 20000 };
+    const char **names = malloc(MANY * sizeof *names);
+    for (size_t i = 0; i < MANY; i++)
+        names[i] = "a name of some sixty letters, a name of some sixty letters";
+    scant_net *again,
+        *net = create("linear", (scant_net_opts){.shape = {1, 1, 1}, .classes = MANY});
+    must(scant_net_set_class_names(net, names));
+    must(scant_net_save(net, path_of("long")));
+    must(scant_net_open(ctx, path_of("long"), NULL, NULL, &again));
+    assert_null(scant_net_class_name(again, 0));
+    scant_net_destroy(again);
+    scant_net_destroy(net);
+    free(names);
 }
 
 /* ---- memory ---- */
 
 static void every_failed_allocation_leaves_the_network_as_it_was(void **state) {
     (void)state;
-    const scant_setting meta[] = {
-        {"scant.model", "linear"}, {"scant.mean", "1,2,3"}, {"scant.deviation", "1,1,1"}};
-    const char *path = linear_file("scaled", 3, 5, meta, 3, NULL);
+    const scant_setting meta[] = {{"scant.model", "linear"},
+                                  {"scant.mean", "1,2,3"},
+                                  {"scant.deviation", "1,1,1"},
+                                  {"scant.class_names", "a,b"}};
+    const char *path = linear_file("scaled", 3, 5, meta, 4, NULL);
     bool done = false;
     for (size_t at = 0; !done && at < 1000; at++) {
         memory m;
@@ -237,6 +345,7 @@ static void every_failed_allocation_leaves_the_network_as_it_was(void **state) {
         bool taken = s == SCANT_OK;
         assert_true(first_weight(net) == (taken ? 5 : before));
         assert_true((net->mean != NULL) == taken);
+        assert_true((scant_net_class_name(net, 1) != NULL) == taken);
         if (taken) s = scant_net_save(net, path_of("saved"));
         if (s == SCANT_OK) s = scant_net_open(counting, path, NULL, NULL, &opened);
         done = s == SCANT_OK;
@@ -260,6 +369,10 @@ int main(void) {
         cmocka_unit_test(too_many_classes_are_told_as_such),
         cmocka_unit_test(another_head_is_only_what_is_called_so),
         cmocka_unit_test(words_of_a_file_cannot_command_a_terminal),
+        cmocka_unit_test(whole_numbers_are_no_weights),
+        cmocka_unit_test(names_of_classes_come_back_as_they_were),
+        cmocka_unit_test(lists_of_names_that_are_none_are_refused),
+        cmocka_unit_test(names_that_no_header_holds_are_left_out),
         cmocka_unit_test(every_failed_allocation_leaves_the_network_as_it_was),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -528,9 +528,10 @@ static void the_last_smaller_batch_is_read_out_too(void **state) {
     size_t d = scant_net_features(b.net);
     assert_int_equal(d, 5);
     float features[300 * 5], logits[300 * 3], probs[300 * 3], one[3];
-    assert_int_equal(scant_net_predict(b.net, b.data, NULL, 0,
-                                       &(scant_outputs){features, logits, probs}),
-                     SCANT_OK);
+    assert_int_equal(
+        scant_net_predict(b.net, b.data, NULL, 0,
+                          &(scant_outputs){features, logits, probs, NULL, 0}),
+        SCANT_OK);
     float *w = weights_of(&b);
     const float *v = w + nn_net_find(b.net->net, "fc2.weight")->offset;
     for (size_t i = 0; i < 300; i++) {
