@@ -29,6 +29,14 @@ static const cli_flag flags[] = {
      "n x C class probabilities"},
     {"logits", "Z.npy", CLI_FILE, AT(arrays[EMBED_LOGITS]), 0, 0, NET_OUTPUT,
      "n x C logits"},
+    {"calibrated", "Q.npy", CLI_FILE, AT(arrays[EMBED_CALIBRATED]), 0, 0, NET_OUTPUT,
+     "n x C class probabilities softmax(logits / T), with --temperature"},
+    {"temperature", "T|fit", CLI_WORD, AT(temperature), 0, 0, NET_OUTPUT,
+     "of --calibrated; fit: T of the greatest likelihood on the samples of "
+     "--calibrate-on"},
+    {"calibrate-on", "IDX", CLI_ARRAY, AT(calibrate_on), 0, 0, NET_OUTPUT,
+     "labelled samples (rows of --data, counted from 0) that the network was not trained "
+     "on, for --temperature fit"},
     {"gradients", "G.npy", CLI_FILE, AT(arrays[EMBED_GRADIENTS]), 0, 0, NET_OUTPUT,
      "n x K sketches of the loss's gradients, at the class predicted"},
     {"sketch", "K", CLI_NUMBER, AT(sketch), 1, 1 << 24, NET_OUTPUT,
@@ -41,6 +49,12 @@ static const cli_flag flags[] = {
      "n labels, as int64"},
     {"ids-out", "FILE", CLI_FILE, AT(ids_out), 0, 0, NET_OUTPUT,
      "the samples' names, one a line (of pictures: their files)"},
+    {"classes-out", "C.csv", CLI_FILE, AT(classes_out), 0, 0, NET_OUTPUT,
+     "which column is which class: label,name"},
+    {"evaluate", NULL, CLI_SWITCH, AT(evaluate), 0, 0, NET_OUTPUT,
+     "print loss, accuracy and calibration error on the samples that have labels"},
+    {"format", "text|json", CLI_CHOICE, AT(format), 0, 0, NET_OUTPUT,
+     "of what --evaluate prints"},
     {"batch", "N", CLI_NUMBER, AT(batch), 1, 1 << 20, NET_MEANS,
      "samples read, run and written at a time, at most (default 1024)"},
     NET_MEANS_FLAGS(embed_args, means),
@@ -53,6 +67,8 @@ static const cli_example examples[] = {
     {"Photographs through a pretrained network, with their names:",
      "scant embed --data photos/ --model mobilenetv2 --weights imagenet.safetensors "
      "--out h.npy --ids-out names.txt"},
+    {"How good a trained network is on other samples:",
+     "scant embed --data test.npy --labels y.npy --from run --evaluate"},
 };
 
 /* ---- the call ---------------------------------------------------------------------- */
@@ -70,11 +86,35 @@ static const char *network_option(const net_model *model) {
                                : NULL;
 }
 
+static bool writes(const embed_args *a) {
+    bool any = a->labels_out || a->ids_out || a->classes_out;
+    for (int i = 0; i < EMBED_ARRAYS; i++) any = any || a->arrays[i];
+    return any;
+}
+
+/* What is of an output that is missing, or missing to one that is there. */
+static int check_outputs(const embed_job *job) {
+    const embed_args *a = &job->args;
+    const cli_command *command = job->net.command;
+    bool fit = a->temperature && strcmp(a->temperature, "fit") == 0;
+    if (!writes(a) && !a->evaluate)
+        return cli_usage(command, "nothing to write: give --out, --probs, --logits or "
+                                  "another output, or --evaluate");
+    if (!a->arrays[EMBED_GRADIENTS] && (a->sketch || a->layers || a->labelled))
+        return cli_usage(command, "--sketch, --layers and --labelled are of --gradients, "
+                                  "which is missing");
+    if (!a->arrays[EMBED_CALIBRATED] != !a->temperature)
+        return cli_usage(command, "--calibrated and --temperature go together");
+    if (fit != (a->calibrate_on != NULL))
+        return cli_usage(command, "--temperature fit and --calibrate-on go together");
+    if (a->format && !a->evaluate)
+        return cli_usage(command, "--format is of what --evaluate prints");
+    return CLI_DONE;
+}
+
 static int check_call(const embed_job *job) {
     const embed_args *a = &job->args;
     const cli_command *command = job->net.command;
-    bool any = a->labels_out || a->ids_out;
-    for (int i = 0; i < EMBED_ARRAYS; i++) any = any || a->arrays[i];
     if (!a->samples.spec)
         return cli_usage(command, "--data is missing: what to read out");
     if (!a->from && !a->model.weights)
@@ -90,13 +130,7 @@ static int check_call(const embed_job *job) {
                          network_option(&a->model));
     int scaling = net_check_scaling(command, &a->model);
     if (scaling != CLI_DONE) return scaling;
-    if (!any)
-        return cli_usage(command, "nothing to write: give --out, --probs, --logits or "
-                                  "another output");
-    if (!a->arrays[EMBED_GRADIENTS] && (a->sketch || a->layers || a->labelled))
-        return cli_usage(command, "--sketch, --layers and --labelled are of --gradients, "
-                                  "which is missing");
-    return CLI_DONE;
+    return check_outputs(job);
 }
 
 /* None of the outputs may be a file of the training that --from names. */
@@ -121,12 +155,12 @@ static int check_files(const embed_job *job) {
     const cli_path outs[] = {
         {"out", a->arrays[EMBED_FEATURES]},  {"probs", a->arrays[EMBED_PROBS]},
         {"logits", a->arrays[EMBED_LOGITS]}, {"gradients", a->arrays[EMBED_GRADIENTS]},
-        {"labels-out", a->labels_out},       {"ids-out", a->ids_out}};
-    const cli_path ins[] = {{"data", a->samples.spec},
-                            {"labels", a->samples.labels},
-                            {"indices", a->samples.indices},
-                            {"weights", a->model.weights},
-                            {"labelled", a->labelled}};
+        {"labels-out", a->labels_out},       {"ids-out", a->ids_out},
+        {"classes-out", a->classes_out},     {"calibrated", a->arrays[EMBED_CALIBRATED]}};
+    const cli_path ins[] = {
+        {"data", a->samples.spec},       {"labels", a->samples.labels},
+        {"indices", a->samples.indices}, {"weights", a->model.weights},
+        {"labelled", a->labelled},       {"calibrate-on", a->calibrate_on}};
     int status = cli_check_overwrites(job->net.command, outs, CLI_COUNT_OF(outs), ins,
                                       CLI_COUNT_OF(ins));
     if (status == CLI_DONE) status = check_training(job, outs, CLI_COUNT_OF(outs));
@@ -142,7 +176,8 @@ static int open_data(embed_job *job) {
     bool test = a->part && strcmp(a->part, "test") == 0;
     int status = net_open_data(&job->net, &a->samples, &a->means, test, &job->data);
     if (status != CLI_DONE) return status;
-    if (!test || scant_data_has_test(job->data)) return CLI_DONE;
+    if (!test || scant_data_has_test(job->data))
+        return net_check_samples(&job->net, &job->given, NULL, job->data, NULL);
     cli_error("%s has no part to test with", a->samples.spec);
     return CLI_BAD_INPUT;
 }
@@ -188,9 +223,10 @@ static int open_all(embed_job *job) {
 /* One output is a number, and softmax of it 1 whatever it is. */
 static int check_network(const embed_job *job) {
     const embed_args *a = &job->args;
-    const char *flag = a->arrays[EMBED_PROBS]       ? "probs"
-                       : a->arrays[EMBED_GRADIENTS] ? "gradients"
-                                                    : NULL;
+    const char *flag = a->arrays[EMBED_PROBS]        ? "probs"
+                       : a->arrays[EMBED_CALIBRATED] ? "calibrated"
+                       : a->arrays[EMBED_GRADIENTS]  ? "gradients"
+                                                     : NULL;
     if (!flag || scant_net_classes(job->network) > 1) return CLI_DONE;
     cli_error("--%s is of classes, and the network has one output, a number it predicts: "
               "--logits writes that",
@@ -198,33 +234,43 @@ static int check_network(const embed_job *job) {
     return CLI_BAD_INPUT;
 }
 
+/* Which samples' labels may be looked at, for gradients. */
+static int read_labelled(embed_job *job) {
+    size_t *rows, count;
+    int status = net_read_rows(&job->net, job->args.labelled, job->data, &rows, &count);
+    if (status == CLI_DONE) status = embed_check_labels(job, rows, count);
+    job->labelled = cli_calloc(scant_data_count(job->data), sizeof *job->labelled);
+    for (size_t i = 0; status == CLI_DONE && i < count; i++)
+        job->labelled[rows[i]] = true;
+    free(rows);
+    return status;
+}
+
 /* What outputs need of the samples. */
 static int check_samples(embed_job *job) {
     const embed_args *a = &job->args;
     bool labels = scant_data_labels(job->data) != NULL;
-    size_t *rows, count;
+    const char *flag = a->labels_out     ? "labels-out"
+                       : a->labelled     ? "labelled"
+                       : a->calibrate_on ? "calibrate-on"
+                                         : NULL;
     if (a->labels_out && scant_data_targets(job->data)) {
         cli_error("--labels-out writes classes, and the labels of %s are numbers to "
                   "predict",
                   a->samples.spec);
         return CLI_BAD_INPUT;
     }
-    if ((a->labels_out || a->labelled) && !labels) {
-        cli_error("%s has no labels: --%s needs --labels FILE", a->samples.spec,
-                  a->labels_out ? "labels-out" : "labelled");
+    if (!flag && a->evaluate && !scant_data_targets(job->data)) flag = "evaluate";
+    if (flag && !labels) {
+        cli_error("%s has no labels: --%s needs --labels FILE", a->samples.spec, flag);
         return CLI_BAD_INPUT;
     }
     if (a->ids_out && !scant_data_sample_name(job->data, 0)) {
         cli_error("%s: its samples have no names for --ids-out", a->samples.spec);
         return CLI_BAD_INPUT;
     }
-    if (!a->labelled) return CLI_DONE;
-    int status = net_read_rows(&job->net, a->labelled, job->data, &rows, &count);
-    job->labelled = cli_calloc(scant_data_count(job->data), sizeof *job->labelled);
-    for (size_t i = 0; status == CLI_DONE && i < count; i++)
-        job->labelled[rows[i]] = true;
-    free(rows);
-    return status;
+    int status = embed_match(job);
+    return status == CLI_DONE && a->labelled ? read_labelled(job) : status;
 }
 
 static int work(embed_job *job) {
@@ -233,7 +279,10 @@ static int work(embed_job *job) {
     if (status == CLI_DONE) status = open_all(job);
     if (status == CLI_DONE) status = check_network(job);
     if (status == CLI_DONE) status = check_samples(job);
-    return status == CLI_DONE ? embed_run(job) : status;
+    if (status == CLI_DONE && job->args.temperature) status = embed_fit(job);
+    if (status == CLI_DONE && writes(&job->args)) status = embed_run(job);
+    if (status == CLI_DONE && job->args.evaluate) status = embed_judge(job);
+    return status;
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
@@ -245,6 +294,7 @@ static int run(const cli_command *command, int argc, char **argv) {
         cli_page_command(&text, command);
         return cli_print(&text);
     }
+    job.given = job.args.samples;
     if (status == CLI_DONE) status = check_call(&job);
     if (status == CLI_DONE) status = work(&job);
     embed_run_end(&job);
@@ -265,7 +315,11 @@ const cli_command cli_cmd_embed = {
         "files of float32, one row a sample, in the order of the data (or of "
         "--indices). Samples are read, run and written block by block, so neither they "
         "nor the files need fit in memory. Every file appears whole, in the end, or not "
-        "at all.",
+        "at all.\n\n"
+        "--evaluate judges the network by the samples' labels. Where both the network "
+        "and "
+        "the samples have names for their classes (folders, tables), labels are matched "
+        "by name.",
     .operand = CLI_NOTHING,
     .flags = flags,
     .n_flags = CLI_COUNT_OF(flags),

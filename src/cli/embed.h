@@ -8,15 +8,25 @@
 #include "cli/net.h"
 
 /* The arrays of floats, in the order of flags. */
-enum { EMBED_FEATURES, EMBED_PROBS, EMBED_LOGITS, EMBED_GRADIENTS, EMBED_ARRAYS };
+enum {
+    EMBED_FEATURES,
+    EMBED_PROBS,
+    EMBED_LOGITS,
+    EMBED_CALIBRATED,
+    EMBED_GRADIENTS,
+    EMBED_ARRAYS
+};
 
 typedef struct embed_args {
     net_samples samples;
     net_model model;
     const char *part, *from;
     const char *arrays[EMBED_ARRAYS]; /* files to write; NULL: not asked for */
-    const char *labels_out, *ids_out;
+    const char *labels_out, *ids_out, *classes_out;
     const char *layers, *labelled;
+    const char *temperature, *calibrate_on;
+    bool evaluate;
+    const char *format;
     size_t sketch, batch;
     net_means means;
 } embed_args;
@@ -25,10 +35,12 @@ typedef struct embed_args {
 typedef struct embed_job {
     net_job net; /* first: it is the callbacks' user */
     embed_args args;
+    net_samples given; /* as in the call, before the network has had a say */
     scant_net *network;
     scant_data *data;
     size_t *rows, n; /* NULL: all */
-    bool *labelled;  /* a sample of the data each: its label may be looked at; or NULL */
+    double temperature;
+    bool *labelled; /* a sample of the data each: its label may be looked at; or NULL */
     struct {
         size_t width; /* numbers a sample */
         float *block;
@@ -49,5 +61,20 @@ void embed_progress(void *user, const char *phase, double fraction);
 /* Reads out all samples and writes all files, or none; an exit status, said. */
 int embed_run(embed_job *job);
 void embed_run_end(embed_job *job);
+
+/* ---- by labels (embed_judge.c) ---- */
+
+/* Numbers the data's classes as the network's, where both have names. */
+int embed_match(embed_job *job);
+/* Whether the labels of these samples, where they have one, are classes of the network.
+ */
+int embed_check_labels(const embed_job *job, const size_t *rows, size_t count);
+/* The temperature that --temperature says, or that fits --calibrate-on. */
+int embed_fit(embed_job *job);
+/* --evaluate: judges the network by the samples and prints it. */
+int embed_judge(embed_job *job);
+/* --classes-out, and a note of which column is which class. */
+int embed_write_classes(embed_job *job);
+void embed_tell_classes(const embed_job *job);
 
 #endif

@@ -43,6 +43,7 @@ static void set_widths(embed_job *job) {
     job->arrays[EMBED_FEATURES].width = scant_net_features(job->network);
     job->arrays[EMBED_PROBS].width = classes;
     job->arrays[EMBED_LOGITS].width = classes;
+    job->arrays[EMBED_CALIBRATED].width = classes;
     job->arrays[EMBED_GRADIENTS].width = job->args.sketch;
 }
 
@@ -67,7 +68,8 @@ static void make_blocks(embed_job *job) {
     job->block_labels = cli_calloc(job->block, sizeof *job->block_labels);
     job->label_block = cli_calloc(job->block, sizeof *job->label_block);
     job->passes = job->args.arrays[EMBED_GRADIENTS] ? 1 : 0;
-    if (needs(job, EMBED_FEATURES) || needs(job, EMBED_PROBS) || needs(job, EMBED_LOGITS))
+    if (needs(job, EMBED_FEATURES) || needs(job, EMBED_PROBS) ||
+        needs(job, EMBED_LOGITS) || needs(job, EMBED_CALIBRATED))
         job->passes++;
 }
 
@@ -135,13 +137,16 @@ static scant_status write_block(embed_job *job) {
 }
 
 static scant_status run_block(embed_job *job) {
-    scant_outputs out = {job->arrays[EMBED_FEATURES].block,
-                         job->arrays[EMBED_LOGITS].block, job->arrays[EMBED_PROBS].block};
+    scant_outputs out = {.features = job->arrays[EMBED_FEATURES].block,
+                         .logits = job->arrays[EMBED_LOGITS].block,
+                         .probs = job->arrays[EMBED_PROBS].block,
+                         .calibrated = job->arrays[EMBED_CALIBRATED].block,
+                         .temperature = job->temperature};
     scant_status status = SCANT_OK;
     for (size_t i = 0; i < job->now; i++)
         job->block_rows[i] = job->rows ? job->rows[job->done + i] : job->done + i;
     job->pass = 0;
-    if (out.features || out.logits || out.probs) {
+    if (out.features || out.logits || out.probs || out.calibrated) {
         status =
             scant_net_predict(job->network, job->data, job->block_rows, job->now, &out);
         job->pass++;
@@ -186,10 +191,16 @@ static int finish(embed_job *job) {
         int named = write_ids(job);
         if (named != CLI_DONE) return named;
     }
+    if (job->args.classes_out) {
+        int named = embed_write_classes(job);
+        if (named != CLI_DONE) return named;
+    }
     for (int i = 0; i < EMBED_ARRAYS && status == SCANT_OK; i++)
         status = close_writer(&job->arrays[i].writer);
     if (status == SCANT_OK) status = close_writer(&job->labels);
-    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+    if (status != SCANT_OK) return net_failed(&job->net, status);
+    embed_tell_classes(job);
+    return CLI_DONE;
 }
 
 int embed_run(embed_job *job) {
@@ -202,6 +213,7 @@ int embed_run(embed_job *job) {
         status = run_block(job);
         if (status == SCANT_OK && cli_interrupted()) status = SCANT_ECANCELLED;
     }
+    job->begun = 0; /* what follows has a bar of its own */
     cli_ui_clear(&job->net.ui);
     if (status == SCANT_ECANCELLED) {
         cli_error("interrupted; nothing was written");

@@ -4,6 +4,7 @@
  */
 #include "cli/net.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,88 @@ scant_net_opts net_options(const net_model *model, const scant_data *data, size_
     };
     if (data) scant_data_shape(data, opts.shape);
     return opts;
+}
+
+/* ---- classes by name --------------------------------------------------------------- */
+
+static const char **keep_names(const char **names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (names[i]) return names;
+    free(names);
+    return NULL;
+}
+
+const char **net_data_names(const scant_data *data, size_t *n) {
+    *n = scant_data_classes(data);
+    const char **names = cli_calloc(*n + 1, sizeof *names);
+    for (size_t i = 0; i < *n; i++) names[i] = scant_data_class_name(data, i);
+    return keep_names(names, *n);
+}
+
+const char **net_names(const scant_net *network, size_t *n) {
+    *n = scant_net_classes(network);
+    const char **names = cli_calloc(*n + 1, sizeof *names);
+    for (size_t i = 0; i < *n; i++) names[i] = scant_net_class_name(network, i);
+    return keep_names(names, *n);
+}
+
+void net_names_json(cli_text *text, const scant_net *network) {
+    size_t n;
+    const char **names = net_names(network, &n);
+    if (!names) {
+        cli_text_add(text, "null");
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *name = names[i] ? names[i] : "";
+        cli_text_add(text, i ? ", " : "[");
+        cli_json_string(text, name, strlen(name));
+    }
+    cli_text_add(text, "]");
+    free(names);
+}
+
+/* ---- what a network is worth ------------------------------------------------------- */
+
+static void json_number(cli_text *text, const char *key, double value, bool known) {
+    cli_text_addf(text, ", \"%s\": ", key);
+    cli_json_number(text, known ? value : (double)NAN);
+}
+
+void net_evaluation_json(cli_text *text, const scant_evaluation *e, bool numbers) {
+    cli_text_addf(text, "\"samples\": %zu", e->samples);
+    json_number(text, "accuracy", e->accuracy, !numbers);
+    json_number(text, "loss", e->loss, true);
+    json_number(text, "calibration", e->calibration, !numbers);
+    json_number(text, "temperature", e->temperature, !numbers);
+}
+
+/* ---- flags that say nothing -------------------------------------------------------- */
+
+static bool is_drawn(const char *spec) {
+    return spec && (strcmp(spec, "moons") == 0 || strcmp(spec, "blobs") == 0);
+}
+
+/* Pictures of a folder are the only samples that have names. */
+static bool is_folder(const scant_data *data) {
+    return data && scant_data_sample_name(data, 0) != NULL;
+}
+
+int net_check_samples(const net_job *job, const net_samples *samples, const char *other,
+                      const scant_data *data, const scant_data *other_data) {
+    if (samples->side && !is_folder(data) && !is_folder(other_data))
+        return cli_usage(
+            job->command,
+            "--size is of pictures in a folder, and %s has none: its samples "
+            "are of the size they are",
+            samples->spec);
+    if (samples->count && !is_drawn(samples->spec) && !is_drawn(other))
+        return cli_usage(
+            job->command,
+            "--count says how many moons or blobs to draw; --indices chooses "
+            "samples of %s",
+            samples->spec);
+    return CLI_DONE;
 }
 
 /* ---- scaling ----------------------------------------------------------------------- */

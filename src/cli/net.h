@@ -132,6 +132,21 @@ int net_open_weights(net_job *job, const net_model *model, const char *path,
 /* Sets them, where they are given. */
 int net_set_scaling(net_job *job, const net_model *model, scant_net *network);
 
+/* The names of a data's or a network's classes, n of them; NULL: none has a name. The
+ * list is new, what it lists borrowed. */
+const char **net_data_names(const scant_data *data, size_t *n);
+const char **net_names(const scant_net *network, size_t *n);
+/* As a JSON list, or null. */
+void net_names_json(cli_text *text, const scant_net *network);
+
+/* A judgement's members, "samples" to "temperature", without braces. */
+void net_evaluation_json(cli_text *text, const scant_evaluation *e, bool numbers);
+
+/* Whether flags of samples say something of these: --size of pictures in folders, --count
+ * of what is drawn. other may be NULL. CLI_USAGE. */
+int net_check_samples(const net_job *job, const net_samples *samples, const char *other,
+                      const scant_data *data, const scant_data *other_data);
+
 void net_end(net_job *job);
 
 /* What a network is made with, of samples of that shape and so many classes. */

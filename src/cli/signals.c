@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ctrl-C and files that shrink under us. The flag and the text are the program's only
- * mutable globals: a signal handler has nowhere else to look.
+ * Ctrl-C, what else asks a program to end (SIGTERM, SIGHUP), and files that shrink under
+ * us. The flag and the text are the program's only mutable globals: a signal handler has
+ * nowhere else to look.
  */
 #include <signal.h>
 #include <string.h>
@@ -15,12 +16,14 @@ static const char *volatile said; /* at the first Ctrl-C */
 
 static void on_interrupt(int number) {
     (void)number;
+    static const char last[] = "\nscant: quitting at once; nothing more is saved\n";
+    const char *text = interrupted && said ? last : said;
+    if (text) {
+        ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+        (void)ignored;
+    }
     if (interrupted) _exit(CLI_INTERRUPTED);
     interrupted = 1;
-    const char *text = said;
-    if (!text) return;
-    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
-    (void)ignored;
 }
 
 static void on_bus_error(int number) {
@@ -38,8 +41,10 @@ void cli_signals_begin(void) {
     /* No SA_RESTART: a write that waits for a reader must end. A shell that runs us in
      * the background has Ctrl-C ignored; it stays so. */
     action.sa_handler = on_interrupt;
-    if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-        sigaction(SIGINT, &action, NULL);
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < CLI_COUNT_OF(ends); i++)
+        if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(ends[i], &action, NULL);
     action.sa_handler = on_bus_error;
     sigaction(SIGBUS, &action, NULL);
 }

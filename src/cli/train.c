@@ -96,6 +96,14 @@ static const cli_example examples[] = {
 
 /* ---- the call ---------------------------------------------------------------------- */
 
+/* Whether a flag stands in this call. */
+static bool given(const train_job *job, const char *name) {
+    const cli_command *command = job->net.command;
+    for (size_t i = 0; i < command->n_flags; i++)
+        if (strcmp(command->flags[i].name, name) == 0) return job->seen[i];
+    return false;
+}
+
 static int check_call(const train_job *job) {
     const train_args *a = &job->args;
     const cli_command *command = job->net.command;
@@ -107,6 +115,14 @@ static int check_call(const train_job *job) {
                          "28x28 images, resnet18 for larger ones, mlp for rows)");
     if (!a->test && a->test_labels)
         return cli_usage(command, "--test-labels needs --test");
+    if (given(job, "steps") && given(job, "epochs"))
+        return cli_usage(command, "give --epochs or --steps, not both");
+    if (a->optimizer && strcmp(a->optimizer, "adam") == 0 &&
+        (given(job, "momentum") || given(job, "nesterov")))
+        return cli_usage(command, "--%s is of sgd: adam has none",
+                         given(job, "momentum") ? "momentum" : "nesterov");
+    if (a->decay_weights_only && !(a->weight_decay > 0))
+        return cli_usage(command, "--decay-weights-only needs --weight-decay");
     if (a->patience && !a->validation)
         return cli_usage(command, "--patience needs --validation N: samples to watch");
     int scaling = net_check_scaling(command, &a->model);
@@ -188,6 +204,15 @@ static int hold_out(train_job *job) {
     return CLI_DONE;
 }
 
+/* The classes of the test set have the numbers of those to train on. */
+static int match_test(train_job *job) {
+    size_t n;
+    const char **names = net_data_names(job->data, &n);
+    scant_status status = names ? scant_data_renumber(job->test, names, n) : SCANT_OK;
+    free(names);
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}
+
 static int open_test(train_job *job) {
     const train_args *a = &job->args;
     net_samples samples = a->samples;
@@ -198,6 +223,7 @@ static int open_test(train_job *job) {
         samples.labels = a->test_labels;
     }
     int status = net_open_data(&job->net, &samples, &a->means, true, &job->test);
+    if (status == CLI_DONE) status = match_test(job);
     if (status != CLI_DONE) return status;
     if (scant_data_labels(job->test) || scant_data_targets(job->test)) {
         job->test_rows = labelled_rows(job->test, &job->n_test);
@@ -205,6 +231,17 @@ static int open_test(train_job *job) {
     }
     cli_error("%s has no labels to judge by: give --test-labels FILE", samples.spec);
     return CLI_BAD_INPUT;
+}
+
+/* A network that has seen one class only always answers with it. */
+static void warn_of_one_class(const train_job *job) {
+    const int32_t *labels = scant_data_labels(job->data);
+    if (!labels || job->net.ui.quiet) return;
+    for (size_t i = 1; i < job->n_rows; i++)
+        if (labels[job->rows[i]] != labels[job->rows[0]]) return;
+    cli_warning("%s: all %zu samples to train on are of one class (%d): there is nothing "
+                "to tell apart",
+                job->args.samples.spec, job->n_rows, (int)labels[job->rows[0]]);
 }
 
 static int open_samples(train_job *job) {
@@ -219,7 +256,11 @@ static int open_samples(train_job *job) {
         net_read_rows(&job->net, a->samples.indices, job->data, &job->rows, &job->n_rows);
     if (status == CLI_DONE) status = leave_unlabelled(job);
     if (status == CLI_DONE) status = hold_out(job);
-    return status == CLI_DONE ? open_test(job) : status;
+    if (status == CLI_DONE) status = open_test(job);
+    if (status == CLI_DONE)
+        status = net_check_samples(&job->net, &a->samples, a->test, job->data, job->test);
+    if (status == CLI_DONE) warn_of_one_class(job);
+    return status;
 }
 
 /* ---- the work ---------------------------------------------------------------------- */
@@ -336,7 +377,12 @@ static int finish(train_job *job, scant_status trained) {
     if (trained != SCANT_OK && trained != SCANT_ECANCELLED) {
         /* the last good weights; in the first epoch, those that were drawn */
         if (trained == SCANT_EINPUT && job->state.epoch > 1) save(job);
-        return net_failed(&job->net, trained);
+        int status = net_failed(&job->net, trained);
+        if (trained == SCANT_ENOMEM)
+            cli_note("a smaller --batch (it is %zu) or a larger --memory helps",
+                     job->args.batch);
+        if (!job->state.step) train_undo_dir(job);
+        return status;
     }
     int status = went ? save(job) : CLI_DONE;
     if (trained == SCANT_ECANCELLED && status == CLI_DONE) {

@@ -33,6 +33,7 @@ typedef struct train_job {
     train_args args;
     bool *seen;     /* which flags were given */
     json_t *stored; /* train.json of the training that goes on: args borrow */
+    bool made;      /* DIR was not there before */
     bool extended;  /* --resume, and further than it was begun to go */
     scant_data *data, *test;
     size_t *rows, n_rows; /* to train on */
@@ -63,6 +64,8 @@ int train_look(train_job *job);
 /* Makes DIR ready, with train.json in it. Where the training is finished already, says
  * so: *finished, and there is nothing more to do. */
 int train_begin_dir(train_job *job, bool *finished);
+/* Takes back what train_begin_dir() made, for a training that could not begin. */
+void train_undo_dir(train_job *job);
 int train_write(train_job *job, const char *name, const cli_text *text);
 /* Events of the log. */
 void train_log_epoch(train_job *job, const scant_train_state *state);

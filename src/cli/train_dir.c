@@ -154,6 +154,10 @@ static int recall(train_job *job, const char *path) {
 }
 
 int train_look(train_job *job) {
+    struct stat info;
+    if (stat(job->args.out, &info) == 0 && !S_ISDIR(info.st_mode))
+        return cli_cannot_write(job->args.out,
+                                "it is a file, and --out names a folder to fill");
     bool old = holds(job, "state.safetensors") || holds(job, "weights.safetensors");
     if (job->args.resume) {
         char *path = train_path(job, "train.json");
@@ -309,7 +313,8 @@ int train_begin_dir(train_job *job, bool *finished) {
     int status = CLI_DONE;
     *finished = job->args.resume && !job->extended && holds(job, "result.json");
     if (*finished) return show_result(job);
-    if (mkdir(job->args.out, 0777) != 0 && errno != EEXIST)
+    job->made = mkdir(job->args.out, 0777) == 0;
+    if (!job->made && errno != EEXIST)
         return cli_cannot_write(job->args.out, strerror(errno));
     if (job->args.resume) {
         status = look_back(job);
@@ -319,6 +324,15 @@ int train_begin_dir(train_job *job, bool *finished) {
         status = empty_dir(job);
     }
     return status == CLI_DONE ? describe(job) : status;
+}
+
+void train_undo_dir(train_job *job) {
+    if (job->args.resume) return;
+    if (job->log) fclose(job->log);
+    job->log = NULL;
+    forget(job, "train.json");
+    forget(job, "log.jsonl");
+    if (job->made) rmdir(job->args.out);
 }
 
 /* ---- log.jsonl --------------------------------------------------------------------- */

@@ -58,24 +58,26 @@ static void json_number(cli_text *text, const char *key, double value, bool know
 }
 
 static void json_test(cli_text *text, const train_job *job) {
-    const scant_evaluation *e = &job->judged;
     cli_text_add(text, ", \"test\": ");
     if (!job->has_judged) {
         cli_text_add(text, "null");
         return;
     }
-    cli_text_addf(text, "{\"samples\": %zu", e->samples);
-    json_number(text, "accuracy", e->accuracy, has_accuracy(job));
-    json_number(text, "loss", e->loss, true);
-    json_number(text, "calibration", e->calibration, has_accuracy(job));
-    json_number(text, "temperature", e->temperature, has_accuracy(job));
+    cli_text_add(text, "{");
+    net_evaluation_json(text, &job->judged, !has_accuracy(job));
     cli_text_add(text, "}");
 }
 
-/* A training that was finished before it was resumed reported nothing now. */
+/* Whether loss and accuracy are known: where only the test was left to do, no step is
+ * reported, and the figures come from the state that was kept. */
+static bool has_figures(const train_job *job) {
+    return job->reported || job->state.epoch > 0;
+}
+
 static void result_json(cli_text *text, const train_job *job, const char *weights) {
     const scant_train_state *s = &job->state;
-    bool known = job->reported, valid = job->valid && s->valid_loss >= 0;
+    bool known = has_figures(job), timed = job->reported,
+         valid = job->valid && s->valid_loss >= 0;
     cli_text_addf(text, "{\"model\": \"%s\", \"parameters\": %zu, \"seed\": \"%llu\"",
                   job->args.model.name, scant_net_parameters(job->network),
                   (unsigned long long)job->args.means.seed);
@@ -92,9 +94,11 @@ static void result_json(cli_text *text, const train_job *job, const char *weight
         json_number(text, "best_valid_loss", job->best.loss, true);
         json_number(text, "best_valid_accuracy", job->best.accuracy, has_accuracy(job));
     }
-    json_number(text, "seconds", s->seconds, known);
-    json_number(text, "samples_per_second", s->samples_per_second, known);
+    json_number(text, "seconds", s->seconds, timed);
+    json_number(text, "samples_per_second", s->samples_per_second, timed);
     json_test(text, job);
+    cli_text_add(text, ", \"classes\": ");
+    net_names_json(text, job->network);
     cli_text_add(text, ", \"weights\": ");
     cli_json_string(text, weights, strlen(weights));
     cli_text_add(text, "}\n");
@@ -111,7 +115,7 @@ static void add_figures(cli_text *text, const train_job *job, const char *name,
 static void result_text(cli_text *text, const train_job *job, const char *weights) {
     const scant_train_state *s = &job->state;
     const scant_evaluation *e = &job->judged;
-    if (job->reported) {
+    if (has_figures(job)) {
         cli_text_addf(text, "epochs      %zu of %zu", s->epoch, s->epochs);
         if (s->stopped == SCANT_STOP_UNTIL) cli_text_add(text, " (--until)");
         if (s->stopped == SCANT_STOP_PATIENCE) cli_text_add(text, " (--patience)");

@@ -2,6 +2,7 @@
 """What a network says of samples, as files."""
 import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -58,6 +59,61 @@ class Embed(Trained):
         np.testing.assert_allclose(softmax / softmax.sum(1, keepdims=True), p, atol=1e-6)
         np.testing.assert_allclose(p.sum(1), 1, atol=1e-6)
         self.assertGreater((p.argmax(1) == y).mean(), 0.9)
+
+    def test_calibrated_probabilities(self):
+        z = self.embed("logits")[0].astype("f8")
+        q, p = self.embed("calibrated", "probs", more=["--temperature", 2.5])
+        soft = np.exp(z / 2.5 - (z / 2.5).max(1, keepdims=True))
+        np.testing.assert_allclose(q, soft / soft.sum(1, keepdims=True), atol=1e-6)
+        self.assertFalse(np.allclose(q, p, atol=1e-3))
+        # one in four labels is another's: a fit is less sure than the network
+        rows = np.arange(0, 200)
+        x = self.save("x", np.random.default_rng(0).normal(size=(300, 2)).astype("f4") * 3)
+        z = self.embed("logits", call=["embed", "--data", x, "--from", self.run_dir])[0].astype("f8")
+        y = z.argmax(1)
+        y[::4] = (y[::4] + 1) % 3
+        done = run("embed", "--data", x, "--labels", self.save("y", y), "--from", self.run_dir,
+                   "--calibrated", self.path("q.npy"), "--temperature", "fit", "--calibrate-on",
+                   self.save("rows", rows))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = float(re.search(r"temperature ([\d.e+]+), fitted to 200 samples",
+                               done.stderr).group(1))
+
+        def loss(t):
+            s = z[rows] / t
+            s -= s.max(1, keepdims=True)
+            return (np.log(np.exp(s).sum(1)) - s[np.arange(200), y[rows]]).mean()
+
+        self.assertLess(loss(told), min(loss(told * 1.1), loss(told / 1.1)))
+        soft = np.exp(z / told - (z / told).max(1, keepdims=True))
+        np.testing.assert_allclose(np.load(self.path("q.npy")), soft / soft.sum(1, keepdims=True),
+                                   atol=1e-3)
+
+    def test_a_network_is_judged(self):
+        z, y = self.embed("logits", "labels-out")
+        judged = json.loads(self.ok(*self.call, "--evaluate", "--format", "json"))
+        z = z.astype("f8") - z.max(1, keepdims=True)
+        logp = z - np.log(np.exp(z).sum(1, keepdims=True))
+        self.assertAlmostEqual(judged["loss"], -logp[np.arange(300), y].mean(), places=5)
+        self.assertAlmostEqual(judged["accuracy"], (z.argmax(1) == y).mean())
+        bins = np.minimum((np.exp(logp.max(1)) * 15).astype(int), 14)
+        gap = [abs(np.exp(logp.max(1))[bins == b].sum() - (z.argmax(1) == y)[bins == b].sum())
+               for b in range(15)]
+        self.assertAlmostEqual(judged["calibration"], sum(gap) / 300, places=4)
+        some = self.ok(*self.call, "--evaluate", "--indices", self.save("i", np.arange(7)))
+        self.assertRegex(some, r"^samples      7\naccuracy     [01]\.\d{4}\nloss         ")
+        with open(os.path.join(self.run_dir, "result.json"), encoding="utf-8") as file:
+            test = json.load(file)["test"]
+        self.assertEqual(json.loads(self.ok(*self.call, "--part", "test", "--evaluate", "--format",
+                                            "json")), test)
+        x = self.save("x", np.zeros((4, 2), "f4"))
+        call = ["embed", "--data", x, "--from", self.run_dir, "--evaluate"]
+        self.fails(3, *call, says=["no labels", "--evaluate"])
+        self.fails(3, *call, "--labels", self.save("none", np.full(4, -1)), says="none of 4")
+        half = json.loads(self.ok(*call, "--labels", self.save("half", np.array([-1, 0, -1, 1])),
+                                  "--format", "json"))
+        self.assertEqual((half["samples"], half["accuracy"]), (2, 0.5))
+        self.fails(3, *call, "--labels", self.save("more", np.arange(4)), says=["more", "label 3"])
 
     def test_blocks_do_not_show(self):
         one = self.embed("out", "logits")
@@ -162,6 +218,15 @@ class Mistakes(Trained):
         self.fails(2, *self.call, says="nothing to write")
         self.fails(2, *self.call, "--model", "mlp", "--out", h, says="--from")
         self.fails(2, *self.call, "--out", h, "--sketch", 5, says="--gradients")
+        self.fails(2, *self.call, "--calibrated", h, says="--temperature")
+        self.fails(2, *self.call, "--calibrated", h, "--temperature", "fit", says="--calibrate-on")
+        self.fails(2, *self.call, "--calibrated", h, "--temperature", "0", says="above 0")
+        self.fails(2, *self.call, "--out", h, "--format", "json", says="--evaluate")
+        self.fails(2, *self.call, "--out", h, "--size", 9, says="folder")
+        x, y = self.save("x", np.zeros((3, 2), "f4")), self.save("y8", np.array([8, 0, 1]))
+        self.fails(3, "embed", "--data", x, "--labels", y, "--from", self.run_dir, "--gradients", h,
+                   "--labelled", self.save("k", np.arange(3)),
+                   says=["y8.npy", "sample 0 has label 8", "3 classes"])
 
     def test_networks_that_are_none_or_others(self):
         h, w = self.path("h.npy"), self.path("run/weights.safetensors")

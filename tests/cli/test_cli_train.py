@@ -62,11 +62,14 @@ class Learning(Train):
 
     def test_options_are_described_with_their_defaults(self):
         self.train("a", "--data", "blobs", "--count", 50, "--model", "mlp", "--epochs", 1,
-                   "--optimizer", "adam", "--momentum", 0, "--seed", 2**63)
+                   "--optimizer", "adam", "--seed", 2**63)
+        self.train("b", "--data", "blobs", "--count", 50, "--model", "mlp", "--epochs", 1,
+                   "--momentum", 0)
         told = self.described("a")
         options = told["options"]
         self.assertEqual((options["lr"], options["batch"], options["loss"]), (0.001, 128, "ce"))
-        self.assertEqual((options["seed"], options["momentum"]), (str(2**63), 0))
+        self.assertEqual(options["seed"], str(2**63))
+        self.assertEqual(self.described("b")["options"]["momentum"], 0)
         self.assertEqual(told["data"]["samples"], 50)
         self.assertEqual(told["model"], {"name": "mlp", "parameters": 1539, "features": 256,
                                          "classes": 3})
@@ -114,6 +117,53 @@ class Learning(Train):
             done = self.train(f"a{seed}", "--data", data, "--labels", labels, "--model", "linear",
                               "--validation", 4, "--epochs", 50, "--lr", 1, "--seed", seed)
             self.assertEqual((done["samples"], done["accuracy"], done["valid_accuracy"]), (1, 1, 0))
+
+    def table_of(self, name, words):
+        """A CSV file of points that lie where their word says, in that order."""
+        places = {"cat": (4, 0), "dog": (-4, 0), "eel": (0, 4), "yak": (0, -4)}
+        path = self.path(name + ".csv")
+        with open(path, "w", encoding="utf-8") as file:
+            for i, word in enumerate(words):
+                x, y = places[word]
+                file.write(f"{x + i % 3 / 10},{y - i % 2 / 10},{word}\n")
+        return path
+
+    def test_classes_of_a_test_set_are_matched_by_name(self):
+        data = self.table_of("train", ["dog", "cat", "eel"] * 10)
+        test = self.table_of("test", ["eel", "dog"] * 5)  # eel would be 1 by itself
+        call = ["--data", data, "--model", "linear", "--epochs", 30, "--lr", 0.1]
+        done = self.train("a", *call, "--test", test)
+        self.assertEqual((done["test"]["accuracy"], done["test"]["samples"]), (1, 10))
+        self.assertEqual(done["classes"], ["cat", "dog", "eel"])
+        self.fails(3, "train", *call, "--test", self.table_of("odd", ["dog", "yak"]), "--out",
+                   self.path("b"), says=["odd.csv", "sample 1", "'yak'", "'cat', 'dog', 'eel'"])
+        self.assertFalse(os.path.exists(self.path("b")))
+        # and by whoever reads it out
+        embed = ["embed", "--from", self.path("a"), "--data"]
+        done = json.loads(self.ok(*embed, test, "--evaluate", "--format", "json"))
+        self.assertEqual((done["accuracy"], done["samples"]), (1, 10))
+        said = run(*embed, test, "--probs", self.path("p.npy"), "--labels-out",
+                   self.path("y.npy")).stderr
+        self.assertIn("columns are classes: 0 cat, 1 dog, 2 eel", said)
+        np.testing.assert_array_equal(np.load(self.path("y.npy")), [2, 1] * 5)
+        np.testing.assert_array_equal(np.load(self.path("p.npy")).argmax(1), [2, 1] * 5)
+        self.ok(*embed, test, "--classes-out", self.path("c.csv"))
+        self.assertEqual(read(self.path("c.csv")), b"label,name\n0,cat\n1,dog\n2,eel\n")
+        odd = self.path("odd.csv")
+        said = run(*embed, odd, "--labels-out", self.path("y.npy")).stderr
+        self.assertIn("own numbers", said)
+        np.testing.assert_array_equal(np.load(self.path("y.npy")), [0, 1])
+        self.fails(3, *embed, odd, "--evaluate", says="'yak'")
+        self.train("c", "--data", "blobs", "--count", 9, "--model", "linear", "--epochs", 1)
+        self.fails(3, "embed", "--from", self.path("c"), "--data", "blobs", "--classes-out",
+                   self.path("d.csv"), says="no names")
+
+    def test_one_class_is_warned_of(self):
+        data = self.table_of("train", ["dog"] * 4)
+        call = ["train", "--model", "linear", "--epochs", 1, "--data"]
+        self.assertIn("all 4 samples to train on are of one class",
+                      run(*call, data, "--out", self.path("a")).stderr)
+        self.assertNotIn("one class", run(*call, "blobs", "--out", self.path("b")).stderr)
 
     def test_it_ends_early_when_asked_to(self):
         done = self.train("a", "--data", "blobs", "--model", "mlp", "--epochs", 50, "--until",
@@ -244,8 +294,13 @@ class GoingOn(Train):
                               text=True) as child:
             child.stderr.readline()
             child.send_signal(signal.SIGINT)
+            while "finishing this step" not in child.stderr.readline():
+                self.assertIsNone(child.poll())
             child.send_signal(signal.SIGINT)
-            self.assertEqual(child.wait(timeout=20), 130)
+            err = child.communicate(timeout=20)[1]
+        self.assertEqual(child.returncode, 130)
+        # unless the step was done before the second one came
+        self.assertTrue("quitting at once" in err or "--resume" in err, err)
 
     def test_a_killed_training_goes_on_from_its_last_epoch(self):
         self.train("whole", *self.CALL)
@@ -286,6 +341,28 @@ class GoingOn(Train):
         os.remove(self.path("a/result.json"))  # as if it had been broken off
         self.fails(2, "train", "--resume", "--out", self.path("a"), "--epochs", 2,
                    says="3 epochs (3 steps) are done already")
+
+    def test_where_only_the_test_is_left_figures_are_those_of_the_training(self):
+        done = self.train("a", "--data", "blobs", "--count", 100, "--model", "mlp", "--epochs", 3,
+                          "--validation", 10)
+        os.remove(self.path("a/result.json"))  # killed while it was judged
+        again = self.train("a", "--resume")
+        for key in ("epochs", "steps", "stopped", "loss", "accuracy", "valid_loss",
+                    "valid_accuracy", "test"):
+            self.assertEqual(again[key], done[key], key)
+        self.assertIsNotNone(done["loss"])
+
+    def test_a_request_to_end_saves_as_ctrl_c_does(self):
+        with subprocess.Popen([SCANT, "train", "--data", "moons", "--model", "mlp", "--batch", "2",
+                               "--epochs", "100000", "--out", self.path("a")],
+                              stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                              text=True) as child:
+            child.stderr.readline()
+            child.send_signal(signal.SIGTERM)
+            err = child.communicate(timeout=60)[1]
+        self.assertEqual(child.returncode, 130, err)
+        self.assertIn("--resume", err)
+        self.assertTrue(os.path.exists(self.path("a/weights.safetensors")))
 
     def test_ctrl_c_is_answered_at_once_and_logged(self):
         with subprocess.Popen([SCANT, "train", "--data", "moons", "--count", "200000", "--model",
@@ -357,6 +434,42 @@ class Mistakes(Train):
             self.refused(2, "--data", "blobs", "--model", "mlp", f"--{flag}={value}",
                          says=f"--{flag} wants")
 
+    def test_flags_that_say_nothing_are_refused(self):
+        call = ["--data", "blobs", "--model", "mlp"]
+        self.refused(2, *call, "--epochs", 2, "--steps", 3, says="not both")
+        self.refused(2, *call, "--optimizer", "adam", "--momentum", 0.5, says="of sgd")
+        self.refused(2, *call, "--decay-weights-only", says="--weight-decay")
+        self.refused(2, *call, "--size", 5, says=["--size", "folder"])
+        x = self.save("x", np.zeros((4, 2), "f4"))
+        self.refused(2, "--data", x, "--labels", self.save("y", np.arange(4)), "--model", "mlp",
+                     "--count", 3, says=["--count", "--indices"])
+
+    def test_memory_that_is_not_enough_leaves_nothing_behind(self):
+        self.refused(4, "--data", "blobs", "--model", "mlp", "--width", 5000, "--quiet",
+                     "--memory", "1M", says=["smaller --batch (it is 128)", "--memory"])
+        os.mkdir(self.path("y"))
+        self.fails(4, "train", "--data", "blobs", "--model", "mlp", "--width", 5000, "--memory",
+                   "1M", "--out", self.path("y"))
+        self.assertEqual(os.listdir(self.path("y")), [])
+
+    def test_channels_that_come_first_are_told(self):
+        x = np.zeros((6, 3, 32, 32), np.uint8)
+        y = self.save("y", np.arange(6) % 2)
+        self.refused(3, "--data", self.save("x", x), "--labels", y, "--model", "cnn",
+                     says=["channels come last: arr.transpose(0, 2, 3, 1)", "16x16 and larger"])
+        done = run("train", "--data", self.save("t", x.transpose(0, 2, 3, 1)), "--labels", y,
+                   "--model", "cnn", "--epochs", 1, "--out", self.path("z"))
+        self.assertNotIn("channels come last", done.stderr)
+
+    def test_a_size_that_would_do_is_named(self):
+        y = self.save("y", np.arange(4))
+        small = self.save("small", np.zeros((4, 28, 28, 3), np.uint8))
+        fits = self.save("fits", np.zeros((4, 32, 32, 3), np.uint8))
+        self.refused(3, "--data", small, "--labels", y, "--model", "vgg11",
+                     says=["28x28", "32x32 and larger would do"])
+        self.train("a", "--data", fits, "--labels", y, "--model", "vgg11", "--steps", 1)
+        self.refused(3, "--data", "moons", "--model", "lenet5", says=["rows of 2", "mlp"])
+
     def test_samples_that_do_not_fit(self):
         images = self.save("x", np.zeros((10, 8, 8), np.uint8))
         labels = self.save("y", np.arange(10) % 2)
@@ -407,9 +520,9 @@ class Mistakes(Train):
     def test_a_place_that_cannot_be(self):
         with open(self.path("file"), "w", encoding="utf-8"):
             pass
-        for out in (self.path("file"), self.path("no/such")):
-            self.fails(4, "train", "--data", "blobs", "--model", "mlp", "--out", out,
-                       says="cannot be written")
+        for out, why in (("file", "it is a file"), ("no/such", "No such")):
+            self.fails(4, "train", "--data", "blobs", "--model", "mlp", "--out", self.path(out),
+                       says=["cannot be written", why])
 
 
 if __name__ == "__main__":

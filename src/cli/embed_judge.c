@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant embed`, what it does with labels and classes: names of classes, a temperature
+ * that is fitted, a network judged by samples.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/embed.h"
+
+/* ---- classes by name --------------------------------------------------------------- */
+
+/* Where names differ, what is computed from labels would be wrong; labels that are only
+ * passed on stay as the data has them, and that is said. */
+int embed_match(embed_job *job) {
+    const embed_args *a = &job->args;
+    bool reads = a->labelled || a->evaluate || a->calibrate_on;
+    size_t n;
+    if (!reads && !a->labels_out) return CLI_DONE;
+    const char **names = net_names(job->network, &n);
+    scant_status status = names ? scant_data_renumber(job->data, names, n) : SCANT_OK;
+    free(names);
+    if (status == SCANT_EINPUT && !reads) {
+        if (!job->net.ui.quiet)
+            cli_warning("%s; --labels-out has the data's own numbers",
+                        scant_ctx_errmsg(job->net.ctx));
+        return CLI_DONE;
+    }
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}
+
+/* A cell of CSV: in quotes where it must be. */
+static void add_cell(cli_text *text, const char *name) {
+    if (!name[strcspn(name, ",\"\r\n")]) {
+        cli_text_add(text, name);
+        return;
+    }
+    cli_text_add(text, "\"");
+    for (; *name; name++) {
+        if (*name == '"') cli_text_add(text, "\"");
+        cli_text_bytes(text, name, 1);
+    }
+    cli_text_add(text, "\"");
+}
+
+int embed_write_classes(embed_job *job) {
+    size_t n;
+    const char **names = net_names(job->network, &n);
+    if (!names) {
+        cli_error("the network does not know what its classes are called, so there is "
+                  "nothing for --classes-out: the samples it was trained on had no names "
+                  "for them");
+        return CLI_BAD_INPUT;
+    }
+    cli_text text = {0};
+    cli_text_add(&text, "label,name\n");
+    for (size_t i = 0; i < n; i++) {
+        cli_text_addf(&text, "%zu,", i);
+        add_cell(&text, names[i] ? names[i] : "");
+        cli_text_add(&text, "\n");
+    }
+    free(names);
+    scant_status status =
+        scant_file_write(job->net.ctx, job->args.classes_out, text.data, text.size);
+    cli_text_end(&text);
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}
+
+void embed_tell_classes(const embed_job *job) {
+    const embed_args *a = &job->args;
+    const size_t most = 12;
+    size_t n;
+    if (job->net.ui.quiet || a->classes_out) return;
+    if (!a->arrays[EMBED_PROBS] && !a->arrays[EMBED_LOGITS] &&
+        !a->arrays[EMBED_CALIBRATED])
+        return;
+    const char **names = net_names(job->network, &n);
+    if (!names) return;
+    cli_text text = {0};
+    for (size_t i = 0; i < n && i < most; i++)
+        cli_text_addf(&text, "%s%zu %s", i ? ", " : "", i, names[i] ? names[i] : "?");
+    if (n > most) cli_text_addf(&text, ", ... (--classes-out FILE lists all %zu)", n);
+    cli_note("columns are classes: %.*s", (int)text.size, text.data);
+    cli_text_end(&text);
+    free(names);
+}
+
+/* ---- labels ------------------------------------------------------------------------ */
+
+int embed_check_labels(const embed_job *job, const size_t *rows, size_t count) {
+    const net_samples *samples = &job->args.samples;
+    const int32_t *labels = scant_data_labels(job->data);
+    size_t classes = scant_net_classes(job->network);
+    for (size_t i = 0; labels && i < count; i++) {
+        int32_t label = labels[rows[i]];
+        if (label < 0 || (size_t)label < classes) continue;
+        cli_error("%s: sample %zu has label %d, but the network has %zu classes (0 to "
+                  "%zu)",
+                  samples->labels ? samples->labels : samples->spec, rows[i], (int)label,
+                  classes, classes - 1);
+        return CLI_BAD_INPUT;
+    }
+    return CLI_DONE;
+}
+
+int embed_fit(embed_job *job) {
+    const embed_args *a = &job->args;
+    const int32_t *labels = scant_data_labels(job->data);
+    size_t *rows, count;
+    scant_evaluation e;
+    if (!a->calibrate_on) {
+        if (cli_read_positive(a->temperature, &job->temperature)) return CLI_DONE;
+        return cli_usage(job->net.command,
+                         "--temperature wants a number above 0, or fit, not '%s'",
+                         a->temperature);
+    }
+    int status = net_read_rows(&job->net, a->calibrate_on, job->data, &rows, &count);
+    for (size_t i = 0; status == CLI_DONE && i < count; i++)
+        if (labels[rows[i]] < 0) {
+            cli_error("%s: row %zu names sample %zu, which has no label", a->calibrate_on,
+                      i, rows[i]);
+            status = CLI_BAD_INPUT;
+        }
+    if (status == CLI_DONE) status = embed_check_labels(job, rows, count);
+    if (status == CLI_DONE) {
+        scant_status fitted =
+            scant_net_evaluate(job->network, job->data, rows, count, &e);
+        if (fitted != SCANT_OK) status = net_failed(&job->net, fitted);
+    }
+    free(rows);
+    if (status != CLI_DONE) return status;
+    job->temperature = e.temperature;
+    cli_ui_clear(&job->net.ui);
+    if (!job->net.ui.quiet)
+        cli_note("temperature %.4g, fitted to %zu samples", e.temperature, count);
+    return CLI_DONE;
+}
+
+/* The rows to read out that have a label; the answer is new. */
+static size_t *labelled_rows(const embed_job *job, size_t *count) {
+    const int32_t *labels = scant_data_labels(job->data);
+    size_t *rows = cli_calloc(job->n, sizeof *rows);
+    *count = 0;
+    for (size_t i = 0; i < job->n; i++) {
+        size_t row = job->rows ? job->rows[i] : i;
+        if (!labels || labels[row] >= 0) rows[(*count)++] = row;
+    }
+    return rows;
+}
+
+static int print_judgement(const embed_job *job, const scant_evaluation *e) {
+    bool json = job->args.format && strcmp(job->args.format, "json") == 0;
+    bool numbers = scant_data_targets(job->data) != NULL;
+    cli_text text = {0};
+    if (json) {
+        cli_text_add(&text, "{");
+        net_evaluation_json(&text, e, numbers);
+        cli_text_add(&text, "}\n");
+        return cli_print(&text);
+    }
+    cli_text_addf(&text, "samples      %zu\n", e->samples);
+    if (!numbers) cli_text_addf(&text, "accuracy     %.4f\n", e->accuracy);
+    cli_text_addf(&text, "loss         %.4f\n", e->loss);
+    if (!numbers) {
+        cli_text_addf(&text, "calibration  %.4f (expected calibration error)\n",
+                      e->calibration);
+        cli_text_addf(&text, "temperature  %.4f (fits these samples best)\n",
+                      e->temperature);
+    }
+    return cli_print(&text);
+}
+
+int embed_judge(embed_job *job) {
+    size_t count, *rows = labelled_rows(job, &count);
+    scant_evaluation e;
+    if (!count) {
+        free(rows);
+        cli_error("%s: none of %zu samples has a label (-1 is none)",
+                  job->args.samples.spec, job->n);
+        return CLI_BAD_INPUT;
+    }
+    int status = embed_check_labels(job, rows, count);
+    if (status == CLI_DONE) {
+        scant_status judged =
+            scant_net_evaluate(job->network, job->data, rows, count, &e);
+        cli_ui_clear(&job->net.ui);
+        status =
+            judged == SCANT_OK ? print_judgement(job, &e) : net_failed(&job->net, judged);
+    }
+    free(rows);
+    return status;
+}
