@@ -134,6 +134,9 @@ SCANT_API const size_t *scant_array_shape(const scant_array *array); /* borrowed
  * out cannot hold is an error. */
 SCANT_API scant_status scant_array_integers(scant_ctx *ctx, const scant_array *array,
                                             size_t first, size_t count, int64_t *out);
+/* The same of an array of any numbers, as floats; one that is not finite is an error. */
+SCANT_API scant_status scant_array_floats(scant_ctx *ctx, const scant_array *array,
+                                          size_t first, size_t count, float *out);
 
 /* The array as the bytes of a .npy file. *bytes is new: scant_bytes_free() ends it. */
 SCANT_API scant_status scant_array_encode(scant_ctx *ctx, const scant_array *array,

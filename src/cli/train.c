@@ -25,6 +25,15 @@ static const cli_flag flags[] = {
     {"validation", "N", CLI_NUMBER, AT(validation), 1, (size_t)1 << 40, NET_SAMPLES,
      "samples held out of the training, drawn by the seed, and watched after every "
      "epoch"},
+    {"sample-weights", "W", CLI_ARRAY, AT(sample_weights), 0, 0, NET_SAMPLES,
+     "a number of 0 or more for each sample of --indices, or else of --data, that its "
+     "loss "
+     "is multiplied by"},
+    {"picks", "P.csv", CLI_FILE, AT(picks), 0, 0, NET_SAMPLES,
+     "the rows and weights that 'scant select' has written, instead of --indices and "
+     "--sample-weights"},
+    {"draw-by-weight", NULL, CLI_SWITCH, AT(draw), 0, 0, NET_SAMPLES,
+     "draw samples with a probability by their weight, instead of weighting the loss"},
     {"regression", NULL, CLI_SWITCH, AT(samples.regression), 0, 0, NET_SAMPLES,
      "labels are numbers to predict, not classes"},
     {"model", "NAME", CLI_MODEL, AT(model.name), 0, 0, NET_NETWORK, "(required)"},
@@ -123,6 +132,11 @@ static int check_call(const train_job *job) {
                          given(job, "momentum") ? "momentum" : "nesterov");
     if (a->decay_weights_only && !(a->weight_decay > 0))
         return cli_usage(command, "--decay-weights-only needs --weight-decay");
+    if (a->picks && (a->samples.indices || a->sample_weights))
+        return cli_usage(command, "--picks names rows and weights already: no --indices, "
+                                  "no --sample-weights");
+    if (a->draw && !a->picks && !a->sample_weights)
+        return cli_usage(command, "--draw-by-weight needs --sample-weights or --picks");
     if (a->patience && !a->validation)
         return cli_usage(command, "--patience needs --validation N: samples to watch");
     int scaling = net_check_scaling(command, &a->model);
@@ -149,16 +163,22 @@ static size_t *labelled_rows(const scant_data *data, size_t *n) {
     return rows;
 }
 
+/* A sample to train on moves to another place, with its weight. */
+static void keep_row(train_job *job, size_t to, size_t from) {
+    job->rows[to] = job->rows[from];
+    if (job->weights) job->weights[to] = job->weights[from];
+}
+
 /* The rows that --indices names, or all, without those that have no label. */
 static int leave_unlabelled(train_job *job) {
     size_t all = job->rows ? job->n_rows : scant_data_count(job->data), kept = 0;
-    if (job->rows) {
-        for (size_t i = 0; i < all; i++)
-            if (usable(job->data, job->rows[i])) job->rows[kept++] = job->rows[i];
-        job->n_rows = kept;
-    } else {
-        job->rows = labelled_rows(job->data, &job->n_rows);
+    if (!job->rows) {
+        job->rows = cli_calloc(all, sizeof *job->rows);
+        for (size_t i = 0; i < all; i++) job->rows[i] = i;
     }
+    for (size_t i = 0; i < all; i++)
+        if (usable(job->data, job->rows[i])) keep_row(job, kept++, i);
+    job->n_rows = kept;
     if (!job->n_rows) {
         cli_error("%s: none of %zu samples has a label (-1 is none)",
                   job->args.samples.spec, all);
@@ -180,7 +200,7 @@ static void take_out(train_job *job, const scant_picks *picks) {
         if (out[i])
             job->valid[job->n_valid++] = job->rows[i];
         else
-            job->rows[kept++] = job->rows[i];
+            keep_row(job, kept++, i);
     }
     job->n_rows = kept;
     free(out);
@@ -254,6 +274,7 @@ static int open_samples(train_job *job) {
     }
     status =
         net_read_rows(&job->net, a->samples.indices, job->data, &job->rows, &job->n_rows);
+    if (status == CLI_DONE) status = train_read_weights(job);
     if (status == CLI_DONE) status = leave_unlabelled(job);
     if (status == CLI_DONE) status = hold_out(job);
     if (status == CLI_DONE) status = open_test(job);
@@ -328,6 +349,8 @@ static scant_status train(train_job *job, const char *checkpoint) {
     scant_train_opts opts = {
         .rows = job->rows,
         .n_rows = job->n_rows,
+        .weights = job->weights,
+        .draw = a->draw,
         .valid = job->valid ? job->data : NULL,
         .valid_rows = job->valid,
         .n_valid_rows = job->n_valid,
@@ -450,6 +473,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     scant_data_close(job.test);
     scant_data_close(job.data);
     free(job.rows);
+    free(job.weights);
     free(job.valid);
     free(job.test_rows);
     free(job.seen);

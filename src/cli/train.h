@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `scant train` in its parts: the call and the work (train.c), the folder that it fills
- * (train_dir.c), what people see of it (train_report.c).
+ * (train_dir.c), its samples' weights (train_weights.c), what people see of it
+ * (train_report.c).
  */
 #ifndef SCANT_CLI_TRAIN_H
 #define SCANT_CLI_TRAIN_H
@@ -15,6 +16,8 @@ typedef struct train_args {
     net_samples samples;
     const char *test, *test_labels;
     size_t validation;
+    const char *sample_weights, *picks;
+    bool draw;
     net_model model;
     size_t epochs, steps, batch, warmup, patience;
     double lr; /* 0: the optimizer's */
@@ -37,6 +40,7 @@ typedef struct train_job {
     bool extended;  /* --resume, and further than it was begun to go */
     scant_data *data, *test;
     size_t *rows, n_rows; /* to train on */
+    float *weights;       /* theirs; NULL: 1 each */
     size_t *valid, n_valid;
     size_t *test_rows, n_test; /* to judge by */
     scant_net *network;
@@ -72,6 +76,11 @@ void train_log_epoch(train_job *job, const scant_train_state *state);
 void train_log_end(train_job *job, const char *error); /* error NULL: it went well */
 /* Whether an epoch is the best yet, on the validation samples. */
 void train_watch(train_job *job, size_t epoch, double loss, double accuracy);
+
+/* ---- weights of samples (train_weights.c) ---- */
+
+/* --sample-weights of the rows, or --picks: rows and weights. */
+int train_read_weights(train_job *job);
 
 /* ---- people (train_report.c) ---- */
 

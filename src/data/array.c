@@ -5,6 +5,7 @@
  */
 #include "data/array.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/mem.h"
@@ -91,16 +92,33 @@ scant_dtype scant_array_dtype(const scant_array *array) { return array->dtype; }
 size_t scant_array_ndim(const scant_array *array) { return array->ndim; }
 const size_t *scant_array_shape(const scant_array *array) { return array->shape; }
 
+static scant_status check_range(scant_ctx *ctx, const scant_array *array, size_t first,
+                                size_t count) {
+    if (first <= array->count && count <= array->count - first) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EUSAGE,
+                       "%s: has %zu elements, %zu from %zu on are wanted", array->name,
+                       array->count, count, first);
+}
+
+scant_status scant_array_floats(scant_ctx *ctx, const scant_array *array, size_t first,
+                                size_t count, float *out) {
+    TRY(check_range(ctx, array, first, count));
+    scant__array_read_f32(array, first, count, out);
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(out[i]))
+            return scant__fail(ctx, SCANT_EINPUT,
+                               "%s: element %zu is not a finite number", array->name,
+                               first + i);
+    return SCANT_OK;
+}
+
 scant_status scant_array_integers(scant_ctx *ctx, const scant_array *array, size_t first,
                                   size_t count, int64_t *out) {
     if (!scant__dtype_is_integer(array->dtype))
         return scant__fail(ctx, SCANT_EINPUT,
                            "%s: has dtype %s where integers are wanted", array->name,
                            scant__dtype_name(array->dtype));
-    if (first > array->count || count > array->count - first)
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "%s: has %zu elements, %zu from %zu on are wanted",
-                           array->name, array->count, count, first);
+    TRY(check_range(ctx, array, first, count));
     scant__array_read_i64(array, first, count, out);
     if (array->dtype != SCANT_U64) return SCANT_OK;
     for (size_t i = 0; i < count; i++)

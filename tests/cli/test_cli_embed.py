@@ -335,9 +335,18 @@ class Scaling(Case):
                    "--mean", "0", "--deviation", "1", says=["--mean", "--from"])
 
 
+@unittest.skipUnless(os.path.isfile(WEIGHTS) and os.path.isdir(PICTURES),
+                     f"no pretrained network and pictures in {SHARED}")
 class Pretrained(Case):
-    @unittest.skipUnless(os.path.isfile(WEIGHTS) and os.path.isdir(PICTURES),
-                         f"no pretrained network and pictures in {SHARED}")
+    def test_a_training_starts_from_it(self):
+        # no flag but what help's example has: the file says that its norms are folded
+        rows = self.save("rows", np.arange(6) * 150)
+        done = json.loads(self.ok("train", "--data", PICTURES, "--model", "mobilenetv2",
+                                  "--weights", WEIGHTS, "--epochs", 1, "--indices", rows, "--size",
+                                  64, "--format", "json", "--quiet", "--out", self.path("run")))
+        self.assertEqual((done["samples"], done["stopped"]), (6, "epochs"))
+        self.assertEqual(done["classes"], sorted(os.listdir(PICTURES)))
+
     def test_photographs_of_a_class_lie_together(self):
         names = sorted(os.listdir(PICTURES))
         counts = [len(os.listdir(os.path.join(PICTURES, name))) for name in names]

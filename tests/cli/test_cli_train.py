@@ -165,6 +165,44 @@ class Learning(Train):
                       run(*call, data, "--out", self.path("a")).stderr)
         self.assertNotIn("one class", run(*call, "blobs", "--out", self.path("b")).stderr)
 
+    def share(self, name, *args):
+        """How likely the first of two classes is to a network that sees but one point."""
+        data = self.save("one", np.ones((5, 1), "f4"))
+        labels = self.save("two", np.array([0, -1, 1, 0, 1]))
+        self.train(name, "--data", data, "--labels", labels, "--model", "linear", "--epochs", 200,
+                   "--lr", 0.5, *args)
+        self.ok("embed", "--data", data, "--from", self.path(name), "--probs",
+                self.path("p.npy"), "--quiet")
+        return np.load(self.path("p.npy"))[0, 0]
+
+    def test_weights_of_samples(self):
+        # the loss is least where a class is as likely as its share of the weights
+        def weights(*numbers):
+            return "--sample-weights", self.save("w", np.array(numbers, "f4"))
+        self.assertAlmostEqual(self.share("a"), 2 / 4, places=3)
+        self.assertAlmostEqual(self.share("b", *weights(3, 100, 1, 0, 0)), 3 / 4, places=3)
+        self.assertAlmostEqual(self.share("c", *weights(2, 100, 5, 3, 0)), 5 / 10, places=3)
+        rows = "--indices", self.save("rows", np.array([4, 1, 0]))
+        self.assertAlmostEqual(self.share("d", *rows, *weights(1, 100, 4)), 4 / 5, places=3)
+        picks = self.path("picks.csv")
+        with open(picks, "w", encoding="utf-8") as file:
+            file.write('rank,index,id,weight,score\n1,2,"a,\n""b",1.5,9\n2,0,c,6,9\r\n\n')
+        picks = "--picks", picks
+        self.assertAlmostEqual(self.share("e", *picks), 4 / 5, places=3)
+        draw = ["--draw-by-weight"]
+        self.assertGreater(self.share("f", *weights(1, 0, 0, 1, 0), *draw), 0.95)
+        self.assertLess(self.share("g", *weights(0, 0, 1, 0, 1), *draw), 0.05)
+        self.assertEqual(json.loads(read(self.path("g/result.json")))["samples"], 4)
+
+    def test_picks_of_select_are_trained_on(self):
+        x = np.random.default_rng(0).normal(size=(40, 2)).astype("f4")
+        data, labels = self.save("x", x), self.save("y", (x[:, 0] > 0).astype("i8"))
+        picks = self.path("picks.csv")
+        self.ok("select", "bss", "--batch", 20, "--features", data, "--out", picks)
+        done = self.train("a", "--data", data, "--labels", labels, "--picks", picks, "--model",
+                          "linear", "--epochs", 2)
+        self.assertEqual(done["samples"], 20)
+
     def test_it_ends_early_when_asked_to(self):
         done = self.train("a", "--data", "blobs", "--model", "mlp", "--epochs", 50, "--until",
                           0.9)
@@ -443,6 +481,24 @@ class Mistakes(Train):
         x = self.save("x", np.zeros((4, 2), "f4"))
         self.refused(2, "--data", x, "--labels", self.save("y", np.arange(4)), "--model", "mlp",
                      "--count", 3, says=["--count", "--indices"])
+
+    def test_weights_that_are_none(self):
+        x, y = self.save("x", np.zeros((3, 2), "f4")), self.save("y", np.arange(3))
+        call = ["--data", x, "--labels", y, "--model", "linear"]
+        for w, says in (([1, 2], "3 weights"), ([1, -1, 2], "sample 1 is -1"),
+                        ([0, 0, 0], "all weights are 0"), ([1, np.nan, 1], "element 1")):
+            self.refused(3, *call, "--sample-weights", self.save("w", np.array(w, "f4")),
+                         says=["w.npy", says])
+        self.refused(2, *call, "--draw-by-weight", says="--sample-weights or --picks")
+        for text, says in (("", "empty"), ("index,score\n1,2\n", "no column weight"),
+                           ("index,weight\n", "no picks"), ("index,weight\n1,2\n3,1\n", "line 3"),
+                           ("index,weight\n1,x\n", "'x' is no weight"),
+                           ("index,weight\n1\n", "line 2 ends"),
+                           ("index,weight\n1,-2\n", "sample 1 is -2")):
+            with open(self.path("p.csv"), "w", encoding="utf-8") as file:
+                file.write(text)
+            self.refused(3, *call, "--picks", self.path("p.csv"), says=["p.csv", says])
+        self.refused(2, *call, "--picks", self.path("p.csv"), "--indices", y, says="--indices")
 
     def test_memory_that_is_not_enough_leaves_nothing_behind(self):
         self.refused(4, "--data", "blobs", "--model", "mlp", "--width", 5000, "--quiet",

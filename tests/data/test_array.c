@@ -160,6 +160,25 @@ static void what_was_encoded_opens_again(void **state) {
     }
 }
 
+static void numbers_are_read_as_floats(void **state) {
+    (void)state;
+    int16_t whole[] = {-3, 0, 7};
+    double real[] = {0.5, 1e300 * 1e300, 2};
+    float out[3] = {9, 9, 9};
+    scant_array *a, *b;
+    assert_int_equal(scant_array_wrap(ctx, "w", whole, SCANT_I16, 1, (size_t[]){3}, &a),
+                     SCANT_OK);
+    assert_int_equal(scant_array_wrap(ctx, "r", real, SCANT_F64, 1, (size_t[]){3}, &b),
+                     SCANT_OK);
+    assert_int_equal(scant_array_floats(ctx, a, 1, 2, out), SCANT_OK);
+    assert_true(out[0] == 0 && out[1] == 7 && out[2] == 9);
+    assert_int_equal(scant_array_floats(ctx, a, 2, 2, out), SCANT_EUSAGE);
+    assert_int_equal(scant_array_floats(ctx, b, 0, 3, out), SCANT_EINPUT);
+    assert_says(ctx, "r", "element 1 is not a finite number");
+    scant_array_close(a);
+    scant_array_close(b);
+}
+
 static void dtypes_have_the_names_numpy_gives_them(void **state) {
     (void)state;
     assert_string_equal(scant__dtype_name(SCANT_F16), "float16");
@@ -179,6 +198,7 @@ int main(void) {
         cmocka_unit_test(encoded_bytes_are_what_numpy_writes),
         cmocka_unit_test(the_largest_header_fits),
         cmocka_unit_test(what_was_encoded_opens_again),
+        cmocka_unit_test(numbers_are_read_as_floats),
         cmocka_unit_test(dtypes_have_the_names_numpy_gives_them),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
