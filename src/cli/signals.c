@@ -11,19 +11,23 @@
 #include "cli/cli.h"
 #include "cli/ui.h"
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted, spoken;
 static const char *volatile said; /* at the first Ctrl-C */
 
+/* The flag is set before anything is said: whoever reads that may send the next signal,
+ * and another thread may be the one to take it. */
 static void on_interrupt(int number) {
-    (void)number;
     static const char last[] = "\nscant: quitting at once; nothing more is saved\n";
-    const char *text = interrupted && said ? last : said;
+    (void)number;
+    bool again = interrupted != 0;
+    interrupted = 1;
+    const char *text = again ? spoken ? last : NULL : said;
     if (text) {
+        spoken = 1;
         ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
         (void)ignored;
     }
-    if (interrupted) _exit(CLI_INTERRUPTED);
-    interrupted = 1;
+    if (again) _exit(CLI_INTERRUPTED);
 }
 
 static void on_bus_error(int number) {
