@@ -638,6 +638,44 @@ SCANT_API scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evi
 SCANT_API scant_status scant_report(scant_ctx *ctx, const char *const *dirs, size_t n,
                                     const char *out);
 
+/* What the seeds that two strategies share say of their difference, paired: in percent of
+ * accuracy, or in the error of numbers to predict. NaN where there are too few seeds. */
+typedef struct scant_difference {
+    double mean_a, mean_b;
+    double mean, low, high; /* of a - b, and its 95 % interval by Student's t */
+    double t, p;            /* paired t-test, two-sided */
+    double p_holm;          /* p, corrected for all pairs (Holm, 1979) */
+    /* Sign flips: the share of ways to choose the differences' signs that give a mean as
+     * far from 0. All ways up to 20 seeds, else a hundred thousand drawn ones. */
+    double p_flips, p_flips_holm;
+} scant_difference;
+
+typedef struct scant_pair {
+    size_t a, b;   /* strategies */
+    size_t seeds;  /* that both have, from the same to the same number of labels */
+    size_t others; /* seeds that both have, but not so: they are left out */
+    scant_difference auc, final;
+    /* Numbers of labels at which both have two seeds in common, and at how many of them
+     * either is better by the t-test at 0.05, uncorrected. */
+    size_t levels, wins_a, wins_b;
+} scant_pair;
+
+typedef struct scant_comparison {
+    const char *const *strategies; /* in the order of curve.csv */
+    size_t n_strategies;
+    int regression; /* of numbers to predict: less is better */
+    const scant_pair *pairs;
+    size_t n_pairs;
+} scant_comparison;
+
+/* Compares the strategies of n folders of results, each with those before it, or (where
+ * baseline is not NULL) each with that one. On SCANT_OK *out is new:
+ * scant_comparison_free() ends it; else NULL. */
+SCANT_API scant_status scant_compare(scant_ctx *ctx, const char *const *dirs, size_t n,
+                                     const char *baseline, scant_comparison **out);
+/* NULL is fine. */
+SCANT_API void scant_comparison_free(scant_ctx *ctx, scant_comparison *comparison);
+
 #ifdef __cplusplus
 }
 #endif

@@ -86,7 +86,7 @@ static double total_seconds(const report_run *run, bool training) {
     return sum;
 }
 
-static void measure_runs(const report_results *r, report_measures *m) {
+static void sum_runs(const report_results *r, report_measures *m) {
     for (size_t s = 0; s < r->n_strategies; s++) {
         const report_strategy *strategy = &r->strategies[s];
         double *areas = &m->area[strategy->runs - r->runs];
@@ -333,7 +333,7 @@ static scant_status measure_overlaps(report_results *r, report_measures *m) {
 
 /* ---- all --------------------------------------------------------------------------- */
 
-scant_status report_measure(report_results *r, report_measures *out) {
+scant_status report_measure_runs(report_results *r, report_measures *out) {
     scant__arena *arena = &r->arena;
     size_t n = r->n_strategies + 1;
     *out = (report_measures){0};
@@ -346,7 +346,12 @@ scant_status report_measure(report_results *r, report_measures *out) {
         !out->select_seconds)
         return SCANT_ENOMEM;
     TRY(measure_curves(r, out));
-    measure_runs(r, out);
+    sum_runs(r, out);
+    return SCANT_OK;
+}
+
+scant_status report_measure(report_results *r, report_measures *out) {
+    TRY(report_measure_runs(r, out));
     TRY(measure_classes(r, out));
     return measure_overlaps(r, out);
 }

@@ -51,7 +51,9 @@ typedef struct report_measures {
     const char *balance_of;
 } report_measures;
 
-/* Everything is in the results' arena. */
+/* Everything is in the results' arena. The first fills in curves, areas and times alone.
+ */
+scant_status report_measure_runs(report_results *results, report_measures *out);
 scant_status report_measure(report_results *results, report_measures *out);
 
 /* The area of a run's points from first on, divided by the span of labels; of one number

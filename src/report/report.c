@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "data/file.h"
-#include "report/measures.h"
+#include "report/compare.h"
 #include "report/page.h"
 #include "report/results_int.h"
 
@@ -20,6 +20,7 @@ typedef struct reporting {
     scant_ctx *ctx;
     report_results results;
     report_measures measures;
+    report_view view;
     const char *out;
     bool elsewhere; /* out is none of the folders that are read */
 } reporting;
@@ -127,20 +128,58 @@ static scant_status write_tables(reporting *w) {
     return SCANT_OK;
 }
 
+static scant_status write_charts(reporting *w) {
+    static const struct {
+        const char *name;
+        bool (*has)(const report_view *view);
+        report_chart draw;
+    } charts[] = {
+        {"charts/curves.svg", report_has_curves, report_chart_curves},
+        {"charts/areas.svg", report_has_curves, report_chart_areas},
+        {"charts/differences.svg", report_has_differences, report_chart_differences},
+        {"charts/efficiency.svg", report_has_efficiency, report_chart_efficiency},
+        {"charts/overlap.svg", report_has_overlap, report_chart_overlap},
+        {"charts/balance.svg", report_has_balance, report_chart_balance},
+        {"charts/time.svg", report_has_curves, report_chart_time}};
+    char *folder = report_path(&w->results.arena, w->out, "charts");
+    if (!folder) return SCANT_ENOMEM;
+    TRY(make_folder(w->ctx, folder));
+    for (size_t i = 0; i < sizeof charts / sizeof *charts; i++) {
+        report_text text;
+        if (!charts[i].has(&w->view)) continue;
+        report_text_init(&text, w->ctx);
+        charts[i].draw(&text, &w->view, CHART_FILE);
+        TRY(put_file(w, charts[i].name, &text));
+    }
+    return SCANT_OK;
+}
+
 static scant_status write_page(reporting *w) {
     report_text text;
     report_text_init(&text, w->ctx);
-    scant_status status = report_write_page(&text, &w->results, &w->measures);
+    scant_status status = report_write_page(&text, &w->results, &w->view, w->out);
     if (status == SCANT_OK) return put_file(w, "report.html", &text);
     scant__free(w->ctx, text.data);
     return status;
 }
 
+static scant_status measure(reporting *w) {
+    report_results *r = &w->results;
+    scant_pair *pairs = NULL;
+    size_t n_pairs = 0, random = report_strategy_find(r, "random");
+    TRY(report_measure(r, &w->measures));
+    if (random < r->n_strategies)
+        TRY(report_compare(r, &w->measures, random, &pairs, &n_pairs));
+    w->view = (report_view){r, &w->measures, random, pairs, n_pairs};
+    return SCANT_OK;
+}
+
 static scant_status write_all(reporting *w) {
-    TRY(report_measure(&w->results, &w->measures));
+    TRY(measure(w));
     TRY(check_folder(w));
     if (w->elsewhere) TRY(write_merged(w));
     TRY(write_tables(w));
+    TRY(write_charts(w));
     return write_page(w);
 }
 

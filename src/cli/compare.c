@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant compare DIR...`: which strategies differ, by more than chance would have it.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/net.h"
+
+typedef struct compare_args {
+    const char *baseline, *csv;
+    net_means means;
+} compare_args;
+
+static const cli_flag flags[] = {
+    {"baseline", "NAME", CLI_WORD, offsetof(compare_args, baseline), 0, 0, "Comparison",
+     "each strategy with this one alone (default: all pairs)"},
+    {"csv", "FILE", CLI_FILE, offsetof(compare_args, csv), 0, 0, "Output",
+     "the same as CSV, with all digits, into a file"},
+    {"quiet", NULL, CLI_SWITCH, offsetof(compare_args, means.quiet), 0, 0, "Output",
+     "errors only"},
+};
+
+static const struct {
+    const char *name, *percent, *error; /* what it is of classes, of numbers */
+    size_t at;
+} measures[] = {
+    {"auc", "Area under the curve, in percent", "Area under the curve of the error",
+     offsetof(scant_pair, auc)},
+    {"final", "Accuracy in the end, in percent", "Error in the end",
+     offsetof(scant_pair, final)},
+};
+
+static const scant_difference *difference(const scant_pair *pair, size_t measure) {
+    const void *at = (const char *)pair + measures[measure].at;
+    return at;
+}
+
+/* ---- a table ----------------------------------------------------------------------- */
+
+static size_t widest_name(const scant_comparison *c) {
+    size_t most = 8;
+    for (size_t i = 0; i < c->n_strategies; i++)
+        if (strlen(c->strategies[i]) > most) most = strlen(c->strategies[i]);
+    return most < 40 ? most : 40;
+}
+
+static void add_name(cli_text *text, const char *name, size_t column) {
+    for (const char *at = name; *at; at++)
+        cli_text_bytes(text, (unsigned char)*at < 0x20 || *at == 0x7F ? "?" : at, 1);
+    cli_text_pad(text, column);
+}
+
+/* Three digits after the point: what is smaller is said to be so. */
+static void add_p(cli_text *text, double p) {
+    if (p < 0.0005)
+        cli_text_add(text, "  <.001");
+    else
+        cli_text_addf(text, "  %5.3f", p);
+}
+
+static void add_pair(cli_text *text, const scant_comparison *c, const scant_pair *pair,
+                     size_t measure, size_t width) {
+    const scant_difference *d = difference(pair, measure);
+    add_name(text, c->strategies[pair->a], width + 2);
+    add_name(text, c->strategies[pair->b], 2 * width + 4);
+    if (pair->seeds < 2) {
+        cli_text_addf(text, "%zu seed%s in common: too few, two are needed\n",
+                      pair->seeds, pair->seeds == 1 ? "" : "s");
+        return;
+    }
+    cli_text_addf(text, "%5zu  %7.2f  %7.2f  %+7.2f  %+7.2f .. %+6.2f", pair->seeds,
+                  d->mean_a, d->mean_b, d->mean, d->low, d->high);
+    add_p(text, d->p);
+    add_p(text, d->p_holm);
+    add_p(text, d->p_flips);
+    add_p(text, d->p_flips_holm);
+    cli_text_add(text, d->p_holm < 0.05 ? "  *\n" : "\n");
+}
+
+static void add_measure(cli_text *text, const scant_comparison *c, size_t measure) {
+    size_t width = widest_name(c);
+    cli_text_addf(text, "%s\n",
+                  c->regression ? measures[measure].error : measures[measure].percent);
+    cli_text_add(text, "A");
+    cli_text_pad(text, width + 2);
+    cli_text_add(text, "B");
+    cli_text_pad(text, 2 * width + 4);
+    cli_text_add(text, "SEEDS        A        B    A - B      95 % INTERVAL      P   HOLM"
+                       "  FLIPS   HOLM\n");
+    for (size_t i = 0; i < c->n_pairs; i++)
+        add_pair(text, c, &c->pairs[i], measure, width);
+    cli_text_add(text, "\n");
+}
+
+/* ---- the matrix of wins ------------------------------------------------------------ */
+
+static const scant_pair *find_pair(const scant_comparison *c, size_t a, size_t b) {
+    for (size_t i = 0; i < c->n_pairs; i++)
+        if (c->pairs[i].a == a && c->pairs[i].b == b) return &c->pairs[i];
+    return NULL;
+}
+
+static void add_wins(cli_text *text, const scant_comparison *c) {
+    size_t width = widest_name(c), levels = 0;
+    for (size_t i = 0; i < c->n_pairs; i++)
+        if (c->pairs[i].levels > levels) levels = c->pairs[i].levels;
+    if (!levels) return;
+    cli_text_addf(
+        text,
+        "How often the row beats the column (t-test at 0.05, not corrected), at "
+        "%zu number%s of labels\n",
+        levels, levels == 1 ? "" : "s");
+    cli_text_pad(text, width + 2);
+    for (size_t b = 0; b < c->n_strategies; b++)
+        cli_text_addf(text, "  %6.6s", c->strategies[b]);
+    cli_text_add(text, "\n");
+    for (size_t a = 0; a < c->n_strategies; a++) {
+        add_name(text, c->strategies[a], width + 2);
+        for (size_t b = 0; b < c->n_strategies; b++) {
+            const scant_pair *as_a = find_pair(c, a, b), *as_b = find_pair(c, b, a);
+            if (as_a)
+                cli_text_addf(text, "  %6zu", as_a->wins_a);
+            else if (as_b)
+                cli_text_addf(text, "  %6zu", as_b->wins_b);
+            else
+                cli_text_add(text, "       .");
+        }
+        cli_text_add(text, "\n");
+    }
+    cli_text_add(text, "\n");
+}
+
+static void add_table(cli_text *text, const scant_comparison *c) {
+    size_t others = 0;
+    for (size_t m = 0; m < CLI_COUNT_OF(measures); m++) add_measure(text, c, m);
+    add_wins(text, c);
+    for (size_t i = 0; i < c->n_pairs; i++) others += c->pairs[i].others;
+    cli_text words = {0};
+    cli_text_addf(&words,
+                  "Differences are paired by seed. P: two-sided paired t-test; FLIPS: "
+                  "permutation test by all signs of the differences; HOLM: corrected for "
+                  "%zu pair%s. *: below 0.05 after correction.",
+                  c->n_pairs, c->n_pairs == 1 ? "" : "s");
+    if (others)
+        cli_text_addf(&words,
+                      " Left out: %zu time%s a seed whose two runs are not of the same "
+                      "numbers of labels.",
+                      others, others == 1 ? "" : "s");
+    cli_text_bytes(&words, "", 1);
+    cli_text_wrap(text, 0, words.data);
+    cli_text_end(&words);
+}
+
+/* ---- CSV --------------------------------------------------------------------------- */
+
+static void csv_name(cli_text *text, const char *name) {
+    if (*name && !name[strcspn(name, ",\"\r\n")]) {
+        cli_text_add(text, name);
+        return;
+    }
+    cli_text_add(text, "\"");
+    for (; *name; name++) cli_text_add(text, *name == '"' ? "\"\"" : (char[]){*name, 0});
+    cli_text_add(text, "\"");
+}
+
+static void csv_number(cli_text *text, double value) {
+    cli_text_add(text, ",");
+    if (isnan(value)) return;
+    if (isinf(value))
+        cli_text_add(text, value > 0 ? "inf" : "-inf");
+    else
+        cli_json_number(text, value);
+}
+
+static void add_csv(cli_text *text, const scant_comparison *c) {
+    cli_text_add(text, "measure,strategy_a,strategy_b,seeds,mean_a,mean_b,difference,low,"
+                       "high,t,p,p_holm,p_flips,p_flips_holm,levels,wins_a,wins_b\n");
+    for (size_t m = 0; m < CLI_COUNT_OF(measures); m++)
+        for (size_t i = 0; i < c->n_pairs; i++) {
+            const scant_pair *pair = &c->pairs[i];
+            const scant_difference *d = difference(pair, m);
+            const double numbers[] = {d->mean_a,  d->mean_b,      d->mean, d->low,
+                                      d->high,    d->t,           d->p,    d->p_holm,
+                                      d->p_flips, d->p_flips_holm};
+            cli_text_addf(text, "%s,", measures[m].name);
+            csv_name(text, c->strategies[pair->a]);
+            cli_text_add(text, ",");
+            csv_name(text, c->strategies[pair->b]);
+            cli_text_addf(text, ",%zu", pair->seeds);
+            for (size_t k = 0; k < CLI_COUNT_OF(numbers); k++)
+                csv_number(text, numbers[k]);
+            cli_text_addf(text, ",%zu,%zu,%zu\n", pair->levels, pair->wins_a,
+                          pair->wins_b);
+        }
+}
+
+static int write_csv(net_job *job, const char *path, const scant_comparison *c) {
+    cli_text text = {0};
+    add_csv(&text, c);
+    scant_status status = scant_file_write(job->ctx, path, text.data, text.size);
+    cli_text_end(&text);
+    return status == SCANT_OK ? CLI_DONE : net_failed(job, status);
+}
+
+/* ---- all --------------------------------------------------------------------------- */
+
+static int show(net_job *job, const compare_args *args, const scant_comparison *c) {
+    cli_text text = {0};
+    bool paired = false;
+    int status = args->csv ? write_csv(job, args->csv, c) : CLI_DONE;
+    if (status != CLI_DONE) return status;
+    cli_ui_clear(&job->ui);
+    for (size_t i = 0; i < c->n_pairs; i++) paired = paired || c->pairs[i].seeds >= 2;
+    if (!c->n_pairs)
+        cli_warning("there is only one strategy: nothing to compare");
+    else if (!paired && !args->means.quiet)
+        cli_warning("no two strategies have two seeds in common: run with more seeds");
+    if (c->n_pairs) add_table(&text, c);
+    return cli_print(&text);
+}
+
+static int work(net_job *job, const compare_args *args, const cli_parsed *parsed) {
+    scant_comparison *comparison;
+    int status = net_begin(job, job->command, &args->means, NULL);
+    if (status == CLI_DONE && args->csv) status = cli_check_file(args->csv);
+    if (status != CLI_DONE) return status;
+    scant_status made = scant_compare(job->ctx, parsed->operands, parsed->n_operands,
+                                      args->baseline, &comparison);
+    if (made != SCANT_OK) return net_failed(job, made);
+    status = show(job, args, comparison);
+    scant_comparison_free(job->ctx, comparison);
+    return status;
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    compare_args args = {0};
+    net_job job = {.command = command};
+    cli_parsed parsed;
+    int status = cli_parse(command, argc, argv, &args, &parsed);
+    if (status == CLI_DONE && parsed.help) {
+        cli_text text = {0};
+        cli_page_command(&text, command);
+        return cli_print(&text);
+    }
+    if (status != CLI_DONE) return status;
+    if (!parsed.n_operands)
+        return cli_usage(command, "which results? Give the folder that 'scant run --out' "
+                                  "wrote");
+    status = work(&job, &args, &parsed);
+    net_end(&job);
+    return status;
+}
+
+static const cli_example examples[] = {
+    {"All pairs:", "scant compare results"},
+    {"Is anything better than random?",
+     "scant compare results --baseline random --csv differences.csv"},
+};
+
+const cli_command cli_cmd_compare = {
+    .name = "compare",
+    .synopsis = "DIR... [--baseline NAME] [--csv FILE]",
+    .summary = "tell which strategies differ by more than chance",
+    .about =
+        "Compares strategies pairwise, seed by seed, in their areas under the curve and "
+        "in what they reach in the end: the mean difference, its 95 % interval, a paired "
+        "t-test, and a permutation test by all signs of the differences, which assumes "
+        "less; p values are also given as Holm corrects them for the number of pairs. "
+        "Then, as papers count it, at how many numbers of labels one beats the other. "
+        "Several folders are put together as 'scant report' does it.",
+    .operand = CLI_FOLDERS,
+    .flags = flags,
+    .n_flags = CLI_COUNT_OF(flags),
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The learning curves: means over seeds, bands of one deviation, names at the curves'
+ * ends where there is room for them.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/size.h"
+#include "report/chart.h"
+
+enum { MARKS = 40, NAME_LINE = 17, MOST_NAMES = 400 };
+
+typedef struct frame {
+    chart c;
+    const report_view *view;
+    chart_axis x, y;
+    double unit;
+} frame;
+
+bool report_has_curves(const report_view *view) { return view->r->n_points > 0; }
+
+static void find_ranges(const report_view *view, double x[2], double y[2]) {
+    x[0] = y[0] = INFINITY;
+    x[1] = y[1] = -INFINITY;
+    for (size_t s = 0; s < view->r->n_strategies; s++)
+        for (size_t i = 0; i < view->m->curves[s].n; i++) {
+            const report_level *l = &view->m->curves[s].levels[i];
+            x[0] = fmin(x[0], (double)l->labels);
+            x[1] = fmax(x[1], (double)l->labels);
+            y[0] = fmin(y[0], l->mean - l->std);
+            y[1] = fmax(y[1], l->mean + l->std);
+        }
+}
+
+static void draw_axes(const frame *f) {
+    const chart *c = &f->c;
+    double value, bottom = f->y.from, top = f->y.to;
+    for (size_t i = 0; chart_tick(&f->y, i, &value); i++) {
+        double y = chart_place(&f->y, value);
+        chart_line(c, "grid", f->x.from, y, f->x.to, y);
+        chart_text(c, f->x.from - 8, y + 4, "end", "soft");
+        report_add_fixed(c->out, value, f->y.decimals);
+        report_add(c->out, f->view->r->regression ? "</text>" : "%</text>");
+    }
+    for (size_t i = 0; chart_tick(&f->x, i, &value); i++) {
+        double x = chart_place(&f->x, value);
+        chart_line(c, "axis", x, bottom, x, bottom + 5);
+        chart_text(c, x, bottom + 20, "middle", "soft");
+        chart_add_count(c->out, value);
+        report_add(c->out, "</text>");
+    }
+    chart_line(c, "axis", f->x.from, bottom, f->x.to, bottom);
+    chart_words(c, (f->x.from + f->x.to) / 2, bottom + 40, "middle", "soft",
+                "labelled samples", 40);
+    chart_words(c, 4, top - 14, "start", "soft",
+                f->view->r->regression ? "test error" : "test accuracy", 40);
+    report_add(c->out, "\n");
+}
+
+static void add_point(const frame *f, const char *command, double labels, double value) {
+    report_add(f->c.out, command);
+    report_add_tenths(f->c.out, chart_place(&f->x, labels));
+    report_add(f->c.out, " ");
+    report_add_tenths(f->c.out, chart_place(&f->y, f->unit * value));
+}
+
+static void draw_band(const frame *f, const report_curve *curve) {
+    bool any = false;
+    for (size_t i = 0; i < curve->n; i++) any = any || curve->levels[i].std > 0;
+    if (!any || curve->n < 2) return;
+    report_add(f->c.out, "<path class=\"band\" d=\"");
+    for (size_t i = 0; i < curve->n; i++) {
+        const report_level *l = &curve->levels[i];
+        add_point(f, i ? "L" : "M", (double)l->labels, l->mean + l->std);
+    }
+    for (size_t i = curve->n; i-- > 0;) {
+        const report_level *l = &curve->levels[i];
+        add_point(f, "L", (double)l->labels, l->mean - l->std);
+    }
+    report_add(f->c.out, "z\"/>");
+}
+
+static void draw_whisker(const frame *f, const report_level *l) {
+    double x = chart_place(&f->x, (double)l->labels);
+    chart_line(&f->c, "whisker", x, chart_place(&f->y, f->unit * (l->mean - l->std)), x,
+               chart_place(&f->y, f->unit * (l->mean + l->std)));
+}
+
+static void add_value(const frame *f, const report_level *l) {
+    report_text *out = f->c.out;
+    report_addf(out, ": %" PRIu64 " labels, ", l->labels);
+    if (f->view->r->regression)
+        report_add_number(out, l->mean);
+    else
+        report_add_fixed(out, 100 * l->mean, 2);
+    report_add(out, " \xc2\xb1 ");
+    if (f->view->r->regression)
+        report_add_number(out, l->std);
+    else
+        report_add_fixed(out, 100 * l->std, 2);
+    report_addf(out, "%s (%zu run%s)", f->view->r->regression ? "" : " %", l->runs,
+                l->runs == 1 ? "" : "s");
+}
+
+static void draw_marks(const frame *f, size_t s) {
+    const report_curve *curve = &f->view->m->curves[s];
+    chart_look look = chart_look_of(f->view->r, s);
+    size_t every = (curve->n + MARKS - 1) / MARKS;
+    double size = f->c.form == CHART_NARROW ? 5 : curve->n > 24 ? 6 : 7;
+    for (size_t i = 0; i < curve->n; i++) {
+        const report_level *l = &curve->levels[i];
+        if (i % every && i + 1 < curve->n) continue;
+        chart_mark(f->c.out, look, chart_place(&f->x, (double)l->labels),
+                   chart_place(&f->y, f->unit * l->mean), size);
+        chart_title_begin(&f->c, f->view->r->strategies[s].name);
+        add_value(f, l);
+        chart_title_end(&f->c);
+        report_add(f->c.out, "</path>");
+    }
+}
+
+static void draw_curve(const frame *f, size_t s) {
+    const report_curve *curve = &f->view->m->curves[s];
+    chart_look look = chart_look_of(f->view->r, s);
+    report_addf(f->c.out, "<g class=\"series s%zu k%u\">", s, look.colour);
+    draw_band(f, curve);
+    if (curve->n == 1) draw_whisker(f, curve->levels);
+    report_add(f->c.out, "<path class=\"line\"");
+    if (*chart_dashes(look))
+        report_addf(f->c.out, " stroke-dasharray=\"%s\"", chart_dashes(look));
+    report_add(f->c.out, " d=\"");
+    for (size_t i = 0; i < curve->n; i++)
+        add_point(f, i ? "L" : "M", (double)curve->levels[i].labels,
+                  curve->levels[i].mean);
+    report_add(f->c.out, "\"/>");
+    draw_marks(f, s);
+    report_add(f->c.out, "</g>\n");
+}
+
+/* ---- names at the curves' ends ----------------------------------------------------- */
+
+typedef struct end_name {
+    size_t strategy;
+    double x, y, at; /* the curve's end; where the name stands */
+} end_name;
+
+static int by_height(const void *a, const void *b) {
+    const end_name *p = a, *q = b;
+    if (p->y != q->y) return p->y < q->y ? -1 : 1;
+    return (p->strategy > q->strategy) - (p->strategy < q->strategy);
+}
+
+/* Down from the top, then up from the bottom: none closer than a line to the next. */
+static void spread(end_name *names, size_t n, double top, double bottom) {
+    double line = fmin(NAME_LINE, (bottom - top) / (double)size_max(n, 1));
+    for (size_t i = 0; i < n; i++)
+        names[i].at = fmax(names[i].y, i ? names[i - 1].at + line : top);
+    for (size_t i = n; i-- > 0;)
+        names[i].at = fmin(names[i].at, i + 1 < n ? names[i + 1].at - line : bottom);
+}
+
+static void draw_names(const frame *f) {
+    const report_results *r = f->view->r;
+    end_name names[MOST_NAMES];
+    size_t n = size_min(r->n_strategies, MOST_NAMES);
+    for (size_t s = 0; s < n; s++) {
+        const report_curve *curve = &f->view->m->curves[s];
+        const report_level *last = &curve->levels[curve->n - 1];
+        names[s] = (end_name){s, chart_place(&f->x, (double)last->labels),
+                              chart_place(&f->y, f->unit * last->mean), 0};
+    }
+    qsort(names, n, sizeof *names, by_height);
+    spread(names, n, f->y.to, f->y.from - 4);
+    for (size_t i = 0; i < n; i++) {
+        report_addf(f->c.out, "<g class=\"series s%zu k%u\">", names[i].strategy,
+                    chart_look_of(r, names[i].strategy).colour);
+        chart_line(&f->c, "lead", names[i].x + 5, names[i].y, f->x.to + 18, names[i].at);
+        chart_words(&f->c, f->x.to + 22, names[i].at + 4, "start", "own strong",
+                    r->strategies[names[i].strategy].name, 24);
+        report_add(f->c.out, "</g>");
+    }
+    report_add(f->c.out, "\n");
+}
+
+/* What a script needs to find values under the pointer. */
+static void add_geometry(const frame *f) {
+    const chart_axis *axes[] = {&f->x, &f->y};
+    report_add(f->c.out, "<g class=\"geometry\" data-axes=\"");
+    for (size_t i = 0; i < 2; i++) {
+        const double numbers[] = {axes[i]->low, axes[i]->high, axes[i]->from,
+                                  axes[i]->to};
+        for (size_t k = 0; k < 4; k++) {
+            report_add_number(f->c.out, numbers[k]);
+            report_add(f->c.out, i == 1 && k == 3 ? "\"></g>" : " ");
+        }
+    }
+}
+
+void report_chart_curves(report_text *out, const report_view *view, chart_form form) {
+    const report_results *r = view->r;
+    bool narrow = form == CHART_NARROW;
+    double lines = (double)r->n_strategies * NAME_LINE;
+    double head = form == CHART_FILE ? 74 : 40;
+    frame f = {.view = view, .unit = r->regression ? 1 : 100};
+    f.c = (chart){out, form, narrow ? 380 : 1000, narrow ? 340 : 480};
+    if (!narrow) f.c.height = fmax(f.c.height, lines + head + 60);
+    double names = narrow ? 0 : 8.2 * (double)chart_longest_name(r, 24) + 26;
+    double x[2], y[2];
+    find_ranges(view, x, y);
+    f.x = chart_axis_of(x[0], x[1], narrow ? 46 : 58, f.c.width - 14 - names,
+                        narrow ? 5 : 9, false);
+    f.y = chart_axis_of(f.unit * y[0], f.unit * y[1], f.c.height - 50, head,
+                        narrow ? 5 : 7, true);
+    chart_begin(&f.c, "curves",
+                r->regression ? "Learning curves: test error by labelled samples"
+                              : "Learning curves: test accuracy by labelled samples",
+                "A line a strategy: the mean over seeds, with a band of one standard "
+                "deviation. The numbers are in summary.csv.");
+    if (form == CHART_FILE)
+        chart_words(&f.c, 20, 30, "start", "heading", "Learning curves", 40);
+    draw_axes(&f);
+    for (size_t s = r->n_strategies; s-- > 0;) draw_curve(&f, s);
+    if (!narrow) draw_names(&f);
+    add_geometry(&f);
+    chart_end(&f.c);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tables of the page: what the charts show, in numbers.
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "report/page.h"
+
+static const char none[] = "<td class=\"soft\">\xe2\x80\x93</td>";
+
+void page_add_name(report_text *out, const report_view *view, size_t strategy) {
+    report_addf(out, "<span class=\"key k%u\"></span>",
+                chart_look_of(view->r, strategy).colour);
+    report_add_escaped(out, view->r->strategies[strategy].name);
+}
+
+void page_add_amount(report_text *out, const report_view *view, double value, bool sign) {
+    if (sign && value > 0) report_add(out, "+");
+    if (view->r->regression)
+        report_add_number(out, value);
+    else
+        report_add_fixed(out, value, 2);
+}
+
+void page_add_spread(report_text *out, const report_view *view, double mean, double std) {
+    page_add_amount(out, view, mean, false);
+    report_add(out, " <span class=\"soft\">\xc2\xb1 ");
+    page_add_amount(out, view, std, false);
+    report_add(out, "</span>");
+}
+
+static double unit(const report_view *view) { return view->r->regression ? 1 : 100; }
+
+static void begin(report_text *out, const char *caption) {
+    report_addf(out,
+                "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s</caption>"
+                "<thead><tr><th scope=\"col\">strategy</th>",
+                caption);
+}
+
+static void column(report_text *out, const char *words) {
+    report_addf(out, "<th scope=\"col\">%s</th>", words);
+}
+
+static void body(report_text *out) { report_add(out, "</tr></thead><tbody>\n"); }
+
+static void row(report_text *out, const report_view *view, size_t strategy, bool top) {
+    report_addf(out, "<tr%s><th scope=\"row\">", top ? " class=\"top\"" : "");
+    page_add_name(out, view, strategy);
+    report_add(out, "</th>");
+}
+
+static void end(report_text *out) { report_add(out, "</tbody></table></div>\n"); }
+
+static void add_p(report_text *out, double p) {
+    if (isnan(p)) {
+        report_add(out, none);
+    } else if (p < 0.0005) {
+        report_add(out, "<td>&lt; 0.001</td>");
+    } else {
+        report_add(out, "<td>");
+        report_add_fixed(out, p, 3);
+        report_add(out, "</td>");
+    }
+}
+
+/* ---- areas and differences --------------------------------------------------------- */
+
+static const scant_pair *pair_of(const report_view *view, size_t strategy) {
+    for (size_t i = 0; i < view->n_pairs; i++)
+        if (view->pairs[i].a == strategy) return &view->pairs[i];
+    return NULL;
+}
+
+static void add_difference(report_text *out, const report_view *view,
+                           const scant_pair *pair) {
+    if (!pair || !pair->seeds) {
+        report_add(out, none);
+        return;
+    }
+    const scant_difference *d = &pair->auc;
+    bool better = view->r->regression ? d->high < 0 : d->low > 0;
+    bool worse = view->r->regression ? d->low > 0 : d->high < 0;
+    report_addf(out, "<td><span class=\"%s\">", better ? "good" : worse ? "bad" : "");
+    page_add_amount(out, view, d->mean, true);
+    report_add(out, "</span></td>");
+}
+
+static size_t best_area(const report_view *view) {
+    size_t best = 0;
+    for (size_t s = 1; s < view->r->n_strategies; s++) {
+        double lead = view->m->areas[s].mean - view->m->areas[best].mean;
+        if (view->r->regression ? lead < 0 : lead > 0) best = s;
+    }
+    return best;
+}
+
+void page_table_areas(report_text *out, const report_view *view) {
+    const report_results *r = view->r;
+    size_t best = best_area(view);
+    begin(out, r->regression ? "Mean \xc2\xb1 standard deviation over runs."
+                             : "In percent: mean \xc2\xb1 standard deviation over runs.");
+    column(out, r->regression ? "area under the error" : "area under the curve");
+    column(out, r->regression ? "error in the end" : "accuracy in the end");
+    if (view->n_pairs) column(out, "area, against random");
+    column(out, "labels in the end");
+    column(out, "runs");
+    body(out);
+    for (size_t s = 0; s < r->n_strategies; s++) {
+        const report_curve *curve = &view->m->curves[s];
+        const report_level *last = &curve->levels[curve->n - 1];
+        row(out, view, s, s == best && r->n_strategies > 1);
+        report_add(out, "<td>");
+        page_add_spread(out, view, unit(view) * view->m->areas[s].mean,
+                        unit(view) * view->m->areas[s].std);
+        report_add(out, "</td><td>");
+        page_add_spread(out, view, unit(view) * last->mean, unit(view) * last->std);
+        report_add(out, "</td>");
+        if (view->n_pairs) add_difference(out, view, pair_of(view, s));
+        report_addf(out, "<td>%" PRIu64 "</td><td>%zu</td></tr>\n", last->labels,
+                    view->m->areas[s].n);
+    }
+    end(out);
+}
+
+static void difference_cells(report_text *out, const report_view *view,
+                             const scant_difference *d, size_t seeds) {
+    if (!seeds) {
+        report_addf(out, "%s%s%s", none, none, none);
+        return;
+    }
+    report_add(out, "<td>");
+    page_add_amount(out, view, d->mean, true);
+    report_add(out, "</td>");
+    if (seeds < 2) {
+        report_addf(out, "%s%s", none, none);
+        return;
+    }
+    report_add(out, "<td>");
+    page_add_amount(out, view, d->low, true);
+    report_add(out, " to ");
+    page_add_amount(out, view, d->high, true);
+    report_add(out, "</td>");
+    add_p(out, d->p_holm);
+}
+
+void page_table_differences(report_text *out, const report_view *view) {
+    begin(out, view->r->regression
+                   ? "Strategy minus random, paired by seed; p by the paired t-test, "
+                     "corrected by Holm."
+                   : "Strategy minus random in percentage points, paired by seed; p by "
+                     "the paired t-test, corrected by Holm.");
+    column(out, "seeds");
+    column(out, "area");
+    column(out, "95 % interval");
+    column(out, "p");
+    column(out, "in the end");
+    column(out, "95 % interval");
+    column(out, "p");
+    body(out);
+    for (size_t i = 0; i < view->n_pairs; i++) {
+        const scant_pair *pair = &view->pairs[i];
+        row(out, view, pair->a, false);
+        report_addf(out, "<td>%zu</td>", pair->seeds);
+        difference_cells(out, view, &pair->auc, pair->seeds);
+        difference_cells(out, view, &pair->final, pair->seeds);
+        report_add(out, "</tr>\n");
+    }
+    end(out);
+}
+
+/* ---- curves ------------------------------------------------------------------------ */
+
+static const report_level *level_at(const report_curve *curve, uint64_t labels) {
+    size_t low = 0, high = curve->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (curve->levels[middle].labels < labels)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool there = low < curve->n && curve->levels[low].labels == labels;
+    return there ? &curve->levels[low] : NULL;
+}
+
+/* The least number of labels above a bound that any strategy has; false: none. */
+static bool next_labels(const report_view *view, bool first, uint64_t after,
+                        uint64_t *out) {
+    bool found = false;
+    for (size_t s = 0; s < view->r->n_strategies; s++) {
+        const report_curve *curve = &view->m->curves[s];
+        for (size_t i = 0; i < curve->n; i++) {
+            uint64_t labels = curve->levels[i].labels;
+            if (!first && labels <= after) continue;
+            if (!found || labels < *out) *out = labels;
+            found = true;
+            break; /* they ascend */
+        }
+    }
+    return found;
+}
+
+void page_table_curves(report_text *out, const report_view *view) {
+    const report_results *r = view->r;
+    uint64_t labels = 0;
+    report_addf(out,
+                "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s mean \xc2\xb1 "
+                "standard deviation over runs.</caption><thead><tr><th scope=\"col\">"
+                "labels</th>",
+                r->regression ? "Test error:" : "Test accuracy in percent:");
+    for (size_t s = 0; s < r->n_strategies; s++) {
+        report_add(out, "<th scope=\"col\">");
+        page_add_name(out, view, s);
+        report_add(out, "</th>");
+    }
+    body(out);
+    for (bool first = true; next_labels(view, first, labels, &labels); first = false) {
+        report_addf(out, "<tr><th scope=\"row\">%" PRIu64 "</th>", labels);
+        for (size_t s = 0; s < r->n_strategies; s++) {
+            const report_level *l = level_at(&view->m->curves[s], labels);
+            if (!l) {
+                report_add(out, none);
+                continue;
+            }
+            report_add(out, "<td>");
+            page_add_spread(out, view, unit(view) * l->mean, unit(view) * l->std);
+            report_add(out, "</td>");
+        }
+        report_add(out, "</tr>\n");
+    }
+    end(out);
+}
+
+/* ---- the rest ---------------------------------------------------------------------- */
+
+void page_table_efficiency(report_text *out, const report_view *view) {
+    const report_curve *base = &view->m->curves[view->baseline];
+    double goal = base->levels[base->n - 1].mean;
+    double whole = report_labels_to_reach(view->r, base, goal);
+    begin(out, "Between two points of a mean curve, in a straight line.");
+    column(out, "labels needed");
+    column(out, "of random's");
+    body(out);
+    for (size_t s = 0; s < view->r->n_strategies; s++) {
+        double needed = report_labels_to_reach(view->r, &view->m->curves[s], goal);
+        row(out, view, s, false);
+        if (isnan(needed)) {
+            report_addf(out, "<td>not reached</td>%s</tr>\n", none);
+            continue;
+        }
+        report_add(out, "<td>");
+        report_add_fixed(out, needed, 0);
+        report_add(out, "</td><td>");
+        report_add_fixed(out, whole > 0 ? 100 * needed / whole : 100, 0);
+        report_add(out, " %</td></tr>\n");
+    }
+    end(out);
+}
+
+void page_table_time(report_text *out, const report_view *view) {
+    begin(out, "Mean over runs.");
+    column(out, "training");
+    column(out, "selection");
+    column(out, "selection, share");
+    body(out);
+    for (size_t s = 0; s < view->r->n_strategies; s++) {
+        double train = view->m->train_seconds[s], pick = view->m->select_seconds[s];
+        row(out, view, s, false);
+        report_add(out, "<td>");
+        chart_add_seconds(out, train);
+        report_add(out, "</td><td>");
+        chart_add_seconds(out, pick);
+        report_add(out, "</td><td>");
+        report_add_fixed(out, train + pick > 0 ? 100 * pick / (train + pick) : 0, 1);
+        report_add(out, " %</td></tr>\n");
+    }
+    end(out);
+}
+
+void page_table_overlap(report_text *out, const report_view *view) {
+    size_t n = view->r->n_strategies;
+    begin(out, "Intersection over union in percent, at the most labels that both have.");
+    for (size_t s = 0; s < n; s++) {
+        report_add(out, "<th scope=\"col\">");
+        page_add_name(out, view, s);
+        report_add(out, "</th>");
+    }
+    body(out);
+    for (size_t a = 0; a < n; a++) {
+        row(out, view, a, false);
+        for (size_t b = 0; b < n; b++) {
+            uint64_t labels;
+            double iou = a == b ? (double)NAN : report_overlap_of(view, a, b, &labels);
+            if (isnan(iou)) {
+                report_add(out, none);
+                continue;
+            }
+            report_add(out, "<td>");
+            report_add_fixed(out, 100 * iou, 1);
+            report_add(out, "</td>");
+        }
+        report_add(out, "</tr>\n");
+    }
+    end(out);
+}
+
+void page_table_balance(report_text *out, const report_view *view) {
+    const report_measures *m = view->m;
+    char number[32];
+    begin(out, "Share of each class among the picks, in percent.");
+    for (size_t c = 0; c < m->n_labels; c++) {
+        report_add(out, "<th scope=\"col\">");
+        report_add_escaped(out, report_class_name(view->r, c, number));
+        report_add(out, "</th>");
+    }
+    body(out);
+    for (size_t s = 0; s < view->r->n_strategies; s++) {
+        const double *picked = &m->picked[s * m->n_labels];
+        double all = 0;
+        for (size_t c = 0; c < m->n_labels; c++) all += picked[c];
+        row(out, view, s, false);
+        for (size_t c = 0; c < m->n_labels; c++) {
+            report_add(out, "<td>");
+            report_add_fixed(out, all > 0 ? 100 * picked[c] / all : 0, 1);
+            report_add(out, "</td>");
+        }
+        report_add(out, "</tr>\n");
+    }
+    end(out);
+}
+
+void page_add_data(report_text *out, const report_view *view) {
+    report_addf(out,
+                "<script type=\"application/json\" id=\"data\">{\"regression\":%s,"
+                "\"series\":[",
+                view->r->regression ? "true" : "false");
+    for (size_t s = 0; s < view->r->n_strategies; s++) {
+        const report_curve *curve = &view->m->curves[s];
+        report_add(out, s ? ",\n{\"name\":" : "\n{\"name\":");
+        report_add_json(out, view->r->strategies[s].name);
+        report_addf(out, ",\"colour\":%u,\"points\":[", chart_look_of(view->r, s).colour);
+        for (size_t i = 0; i < curve->n; i++) {
+            report_addf(out, "%s[%" PRIu64 ",", i ? "," : "", curve->levels[i].labels);
+            report_add_number(out, curve->levels[i].mean);
+            report_add(out, ",");
+            report_add_number(out, curve->levels[i].std);
+            report_addf(out, ",%zu]", curve->levels[i].runs);
+        }
+        report_add(out, "]}");
+    }
+    report_add(out, "]}</script>\n");
+}
