@@ -58,6 +58,11 @@ typedef enum scant_status {
 SCANT_API const char *scant_status_name(scant_status status);
 SCANT_API const char *scant_status_text(scant_status status);
 
+/* Which of count names, that name_at() gives, a mistyped word was probably meant to be;
+ * NULL: none is near. */
+SCANT_API const char *scant_nearest(const char *word, const void *names, size_t count,
+                                    const char *(*name_at)(const void *names, size_t i));
+
 /* ---- context ----------------------------------------------------------------------- */
 
 typedef struct scant_ctx scant_ctx;
@@ -609,6 +614,76 @@ typedef struct scant_plan {
 SCANT_API scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
                                          const scant_evidence *evidence, size_t batch,
                                          const scant_select_opts *opts, scant_plan *plan);
+
+/* ---- experiments ------------------------------------------------------------------- */
+
+/* Active learning played out against labels that are known: strategies side by side, a
+ * run each and seed. What it is to be stands in an INI file; docs/experiments.md explains
+ * the keys and the files that come out. */
+typedef struct scant_experiment scant_experiment;
+
+typedef struct scant_experiment_key {
+    const char *section, *key;
+    const char *value;   /* the default, as one would write it; "": see help */
+    const char *choices; /* "a|b|c", or what a value is called */
+    const char *help;
+} scant_experiment_key;
+
+/* The keys, those of a section together, from i = 0 on; NULL: there are no more.
+ * Strategies' own options ("npc.candidates") stand in section "loop" beside them. Static.
+ */
+SCANT_API const scant_experiment_key *scant_experiment_key_at(size_t i);
+
+/* Reads a file (NULL: none) and then settings, whose keys are "section.key" and which
+ * override it. Everything is checked that can be without the samples: a failure names
+ * where, what and, of an unknown key, the nearest known one. On SCANT_OK *out is new:
+ * scant_experiment_close() ends it; else NULL. */
+SCANT_API scant_status scant_experiment_open(scant_ctx *ctx, const char *path,
+                                             const scant_setting *settings, size_t count,
+                                             scant_experiment **out);
+SCANT_API void scant_experiment_close(scant_experiment *experiment); /* NULL is fine */
+/* The experiment as a file, with every default filled in: what is read from it is the
+ * same experiment. *bytes is new: scant_bytes_free() ends it. */
+SCANT_API scant_status scant_experiment_print(scant_experiment *experiment, void **bytes,
+                                              size_t *size);
+
+typedef enum scant_run_event_kind {
+    SCANT_RUN_BEGIN = 1, /* a run begins, or goes on */
+    SCANT_RUN_PROGRESS,  /* now and then, in between */
+    SCANT_RUN_ROUND, /* a round is finished, and on disk; or was before, and is told */
+    SCANT_RUN_END    /* a run has had all its rounds, or its pool is used up */
+} scant_run_event_kind;
+
+typedef struct scant_run_event {
+    scant_run_event_kind kind;
+    size_t run, runs; /* which, from 0, of how many */
+    const char *strategy;
+    uint64_t seed;
+    size_t round, rounds;
+    size_t labels;
+    double accuracy, loss; /* on the test set; negative: not known yet */
+    const char *phase;     /* what is under way */
+    double fraction;       /* of the run that is done */
+    double seconds, left;  /* spent on it in this call; probably needed; negative: ? */
+    int before;            /* this round was finished by an earlier call */
+} scant_run_event;
+
+typedef struct scant_run_opts {
+    const char *out;  /* the folder for results; made where it is not there */
+    int resume;       /* go on with what is in it */
+    unsigned jobs;    /* runs side by side; 0: 1 */
+    unsigned threads; /* of a run; 0: the context's, divided by jobs */
+    int skip_bad;     /* pictures that cannot be read are left out */
+    void *user;
+    void (*report)(void *user, const scant_run_event *event);
+} scant_run_opts;
+
+/* Runs the experiment. State is on disk after every round: a call that was cancelled, or
+ * killed, is gone on with by resume, and ends with the same curve.csv and picks.csv
+ * (times aside). The same experiment gives the same picks on the same machine and number
+ * of threads a run, whatever jobs is. */
+SCANT_API scant_status scant_experiment_run(scant_experiment *experiment,
+                                            const scant_run_opts *opts);
 
 /* ---- pictures ---------------------------------------------------------------------- */
 

@@ -154,6 +154,7 @@ typedef enum cli_operand {
     CLI_STRATEGY,
     CLI_MODEL_NAME,
     CLI_TOPIC, /* a command or a strategy */
+    CLI_PATH,  /* a file */
     CLI_SHELL,
     CLI_FOLDERS /* any number of them */
 } cli_operand;
@@ -178,8 +179,8 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_cmd_select, cli_cmd_strategies, cli_cmd_models,
-    cli_cmd_train, cli_cmd_embed, cli_cmd_report, cli_cmd_compare, cli_cmd_help,
-    cli_cmd_man, cli_cmd_completion;
+    cli_cmd_train, cli_cmd_embed, cli_cmd_run, cli_cmd_report, cli_cmd_compare,
+    cli_cmd_help, cli_cmd_man, cli_cmd_completion;
 
 const cli_command *const *cli_commands(size_t *count);
 const cli_command *cli_command_find(const char *name);

@@ -102,6 +102,26 @@ static void add_options(cli_text *text) {
     cli_text_add(text, "        esac\n");
 }
 
+/* Keys of an experiment, and words after KEY=. */
+static void add_experiment_keys(cli_text *text) {
+    const scant_experiment_key *key;
+    cli_text all = {0};
+    cli_text_add(text, "        case $key in\n");
+    for (size_t i = 0; (key = scant_experiment_key_at(i)); i++) {
+        cli_text_addf(&all, "%s.%s= ", key->section, key->key);
+        if (!strchr(key->choices, '|')) continue;
+        cli_text_addf(text, "        %s.%s) ", key->section, key->key);
+        reply(text, key->choices);
+        cli_text_add(text, " ;;\n");
+    }
+    cli_text_bytes(&all, "", 1);
+    cli_text_add(text,
+                 "        '')\n            compopt -o nospace 2>/dev/null\n            ");
+    reply(text, all.data);
+    cli_text_add(text, "\n            ;;\n        esac\n");
+    cli_text_end(&all);
+}
+
 static bool takes_file(const cli_flag *flag) {
     return flag->kind == CLI_FILE || flag->kind == CLI_ARRAY;
 }
@@ -143,8 +163,10 @@ static void add_values(cli_text *text, const cli_command *command) {
             reply(text, models.data);
             cli_text_add(text, "\n");
             cli_text_end(&models);
-        } else if (flag->kind == CLI_SETTING) {
+        } else if (flag->kind == CLI_SETTING && command->operand == CLI_STRATEGY) {
             add_options(text);
+        } else if (flag->kind == CLI_SETTING) {
+            add_experiment_keys(text);
         }
         cli_text_add(text, "        return ;;\n");
     }
@@ -174,6 +196,10 @@ static void add_words(cli_text *text, const cli_command *command) {
     if (command->operand == CLI_FOLDERS)
         cli_text_add(text, "compopt -o filenames 2>/dev/null\n            "
                            "mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")");
+    else if (command->operand == CLI_PATH)
+        cli_text_add(text,
+                     "compopt -o filenames 2>/dev/null\n"
+                     "            mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")");
     else
         reply(text, operands.data);
     cli_text_add(text, "\n        fi ;;\n");

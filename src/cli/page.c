@@ -53,6 +53,33 @@ static void add_flags(cli_text *text, const cli_flag *flags, size_t count) {
     }
 }
 
+static void add_keys(cli_text *text) {
+    const scant_experiment_key *key;
+    const char *section = "";
+    cli_text_add(text, "\nKeys of an experiment (section.key: default)\n");
+    for (size_t i = 0; (key = scant_experiment_key_at(i)); i++) {
+        if (strcmp(section, key->section) != 0)
+            cli_text_addf(text, "  [%s]\n", key->section);
+        section = key->section;
+        size_t line = text->size;
+        cli_text_addf(text, "  %s = %s", key->key, key->value);
+        if (text->size - line >= HELP_COLUMN) cli_text_add(text, "\n"); /* too long */
+        cli_text_pad(text, HELP_COLUMN);
+        cli_text help = {0};
+        bool words = strchr(key->choices, '|') && strcmp(key->choices, "yes|no") != 0;
+        cli_text_addf(&help, "%s%s%s%s", key->help, words ? " (" : "",
+                      words ? key->choices : "", words ? ")" : "");
+        cli_text_bytes(&help, "", 1);
+        cli_text_wrap(text, HELP_COLUMN, help.data);
+        cli_text_end(&help);
+    }
+    cli_text_pad(text, 2);
+    cli_text_wrap(text, 2,
+                  "and a strategy's own options in [loop], as npc.candidates = 500; "
+                  "dynamic.layers, crc.layers and npc.kernel are last or all: gradients "
+                  "of the last layer or of the whole network");
+}
+
 void cli_page_command(cli_text *text, const cli_command *command) {
     size_t count;
     cli_text_addf(text, "Usage: scant %s%s%s\n\n", command->name,
@@ -68,6 +95,7 @@ void cli_page_command(cli_text *text, const cli_command *command) {
         cli_text_end(&names);
     }
     add_flags(text, command->flags, command->n_flags);
+    if (command == &cli_cmd_run) add_keys(text);
     const cli_flag *common = cli_common_flags(&count);
     add_flags(text, common, count);
     add_examples(text, command);

@@ -41,6 +41,7 @@ void cli_ui_log(void *user, scant_log_level level, const char *text) {
     cli_ui *ui = user;
     if (ui->quiet) return;
     cli_ui_clear(ui);
+    if (ui->clear) ui->clear(user);
     if (level == SCANT_LOG_WARNING)
         cli_warning("%s", text);
     else
@@ -62,7 +63,7 @@ const char *cli_clock(double seconds, char *out, size_t size) {
 }
 
 /* Columns that a line may take; the last one stays free, or some terminals wrap. */
-static size_t line_room(void) {
+size_t cli_ui_room(void) {
     struct winsize size;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return 79;
     return size.ws_col < LINE ? size.ws_col - 1u : LINE - 1u;
@@ -70,7 +71,7 @@ static size_t line_room(void) {
 
 static void draw(cli_ui *ui, const char *text) {
     char line[LINE];
-    size_t room = line_room();
+    size_t room = cli_ui_room();
     int length = snprintf(line, room + 1, "%s", text);
     size_t width = length < 0 ? 0 : (size_t)length < room ? (size_t)length : room;
     size_t rest = ui->width > width ? ui->width - width : 0;

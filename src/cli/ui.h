@@ -17,6 +17,8 @@ typedef struct cli_ui {
     double begun, shown, phase_begun; /* seconds; shown: when last */
     char phase[64];
     size_t width; /* of what stands on the line now */
+    /* takes what a command has put on the screen away, before a message; or NULL */
+    void (*clear)(void *user);
 } cli_ui;
 
 double cli_now(void); /* seconds on a clock that only goes forward */
@@ -28,6 +30,8 @@ void cli_ui_clear(cli_ui *ui);
 /* A line of one's own instead of the bar's: rewritten on a terminal, ten times a second
  * at most unless it is due; elsewhere printed where it is due. */
 void cli_ui_line(cli_ui *ui, const char *text, bool due);
+/* Columns that a line may take. */
+size_t cli_ui_room(void);
 /* "1:02", "1:00:02" */
 const char *cli_clock(double seconds, char *out, size_t size);
 

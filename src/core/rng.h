@@ -28,7 +28,13 @@ typedef enum scant__purpose {
     SCANT__RNG_EPOCH,       /* the order of samples in an epoch */
     SCANT__RNG_DRAW,        /* samples drawn by weight */
     SCANT__RNG_SKETCH,      /* which bucket and sign a number of a gradient has */
-    SCANT__RNG_FLIPS        /* signs of a permutation test */
+    SCANT__RNG_FLIPS,       /* signs of a permutation test */
+    SCANT__RNG_POOL,        /* which samples an experiment chooses from */
+    SCANT__RNG_VALIDATION,  /* and which it watches */
+    SCANT__RNG_TEST,        /* and which it judges by */
+    SCANT__RNG_INITIAL,     /* and which are labelled first */
+    SCANT__RNG_ROUND,       /* seeds of an experiment's rounds */
+    SCANT__RNG_FOLD         /* which fifth of the labelled a sample is held out with */
 } scant__purpose;
 
 typedef struct scant__rng {

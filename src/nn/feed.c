@@ -87,6 +87,7 @@ enum { SCALING_SAMPLES = 10000, SCALING_BLOCK = 50 };
 
 typedef struct moments {
     const scant_data *data;
+    const size_t *rows; /* NULL: all */
     size_t samples, stride, channels, plane;
     float *row;   /* a worker each */
     double *sums; /* a block each: sum and sum of squares a channel */
@@ -99,7 +100,8 @@ static scant_status moments_block(void *arg, size_t block, unsigned worker,
     float *row = m->row + worker * m->channels * m->plane;
     double *sums = m->sums + block * 2 * m->channels;
     for (size_t i = block * SCALING_BLOCK; i < to; i++) {
-        TRY(scant__data_read(m->data, i * m->stride, row, fault));
+        size_t at = i * m->stride;
+        TRY(scant__data_read(m->data, m->rows ? m->rows[at] : at, row, fault));
         for (size_t c = 0; c < m->channels; c++) {
             double sum = 0, squares = 0;
             for (size_t k = 0; k < m->plane; k++) {
@@ -128,11 +130,14 @@ static void moments_end(const moments *m, size_t blocks, float *mean, float *dev
     }
 }
 
-scant_status nn_feed_fit_scaling(scant_net *net, const scant_data *data) {
+scant_status nn_feed_fit_scaling(scant_net *net, const scant_data *data,
+                                 const size_t *rows, size_t n) {
     if (net->mean || !scant__data_pictures(data)) return SCANT_OK;
-    size_t shape[3], n = scant_data_count(data);
+    size_t shape[3];
+    TRY(nn_feed_rows_check(net->ctx, data, rows, &n));
     scant_data_shape(data, shape);
     moments m = {.data = data,
+                 .rows = rows,
                  .stride = (n + SCALING_SAMPLES - 1) / SCALING_SAMPLES,
                  .channels = shape[0],
                  .plane = shape[1] * shape[2]};

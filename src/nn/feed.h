@@ -27,7 +27,8 @@ scant_status nn_feed_rows(scant_net *net, const scant_data *data, const size_t *
 unsigned nn_feed_threads(const scant_net *net, const scant_data *data);
 
 /* Where the network has no scaling yet and data are pictures: the mean and deviation of
- * each channel, over at most 10,000 samples spread evenly. */
-scant_status nn_feed_fit_scaling(scant_net *net, const scant_data *data);
+ * each channel, over at most 10,000 samples spread evenly. rows: n of data; NULL: all. */
+scant_status nn_feed_fit_scaling(scant_net *net, const scant_data *data,
+                                 const size_t *rows, size_t n);
 
 #endif

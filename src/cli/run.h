@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside `scant run`: run.c reads the call, run_show.c tells of it.
+ */
+#ifndef SCANT_CLI_RUN_H
+#define SCANT_CLI_RUN_H
+
+#include "cli/net.h"
+
+typedef struct run_args {
+    cli_settings settings;
+    const char *out, *format;
+    size_t jobs, run_threads;
+    net_means means;
+    bool resume, print, skip_bad;
+} run_args;
+
+/* A run as far as it was heard of. */
+typedef struct run_seen {
+    const char *strategy;
+    uint64_t seed;
+    size_t round, rounds, labels;
+    double accuracy, loss, fraction, seconds, left;
+    const char *phase;
+    bool active, over;
+    size_t n_points, room;
+    double *points; /* labels, accuracy (numbers to predict: error), ... */
+} run_seen;
+
+typedef struct run_job {
+    net_job net; /* first: the callbacks' user */
+    run_args args;
+    scant_experiment *experiment;
+    run_seen *runs;
+    size_t n_runs;
+    size_t lines; /* live ones on the terminal */
+    double drawn; /* when */
+    bool errors;  /* numbers are predicted: there is no accuracy */
+} run_job;
+
+void run_hear(void *user, const scant_run_event *event);
+void run_show_clear(run_job *job); /* takes live lines off the screen */
+/* The table that ends an experiment. */
+int run_print_table(run_job *job);
+void run_show_end(run_job *job);
+
+#endif

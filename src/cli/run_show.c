@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What people see of an experiment: on a terminal a live line a run at work, which stays
+ * when it ends; elsewhere a line a round. In the end a table.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/run.h"
+
+enum { BAR = 20 };
+static const double redraw = 0.1;
+
+/* ---- what was heard ---------------------------------------------------------------- */
+
+static run_seen *seen_of(run_job *job, const scant_run_event *event) {
+    if (!job->runs) {
+        job->runs = cli_calloc(event->runs, sizeof *job->runs);
+        job->n_runs = event->runs;
+    }
+    run_seen *run = &job->runs[event->run];
+    run->strategy = event->strategy;
+    run->seed = event->seed;
+    run->rounds = event->rounds;
+    return run;
+}
+
+static void add_point(run_job *job, run_seen *run, const scant_run_event *event) {
+    if (run->n_points == run->room) {
+        run->room = run->room ? 2 * run->room : 32;
+        run->points = cli_grow(run->points, 2 * run->room, sizeof *run->points);
+    }
+    job->errors = event->accuracy < 0;
+    run->points[2 * run->n_points] = (double)event->labels;
+    run->points[2 * run->n_points + 1] = job->errors ? event->loss : event->accuracy;
+    run->n_points++;
+}
+
+/* ---- lines ------------------------------------------------------------------------- */
+
+static void add_result(cli_text *line, const run_seen *run) {
+    if (!run->n_points) return;
+    if (run->accuracy >= 0)
+        cli_text_addf(line, "  accuracy %.4f", run->accuracy);
+    else
+        cli_text_addf(line, "  error %.4g", run->loss);
+}
+
+static void live_line(cli_text *line, const run_seen *run) {
+    char clock[32];
+    cli_text_addf(line, "%s", run->strategy);
+    cli_text_pad(line, 15);
+    cli_text_addf(line, "seed %llu  [", (unsigned long long)run->seed);
+    for (int i = 0; i < BAR; i++)
+        cli_text_add(line, i < (int)(run->fraction * BAR + 0.5) ? "#" : ".");
+    cli_text_addf(line, "]  round %zu/%zu  labels %zu", run->round, run->rounds,
+                  run->labels);
+    add_result(line, run);
+    if (run->over)
+        cli_text_addf(line, "  took %s", cli_clock(run->seconds, clock, sizeof clock));
+    else if (run->left >= 0)
+        cli_text_addf(line, "  %s left", cli_clock(run->left, clock, sizeof clock));
+    cli_text_bytes(line, "", 1);
+}
+
+void run_show_clear(run_job *job) {
+    cli_ui_clear(&job->net.ui);
+    for (; job->lines > 0; job->lines--) fprintf(stderr, "\033[A\r\033[K");
+    fflush(stderr);
+}
+
+static void put_line(const run_seen *run) {
+    cli_text line = {0};
+    live_line(&line, run);
+    fprintf(stderr, "%.*s\n", (int)cli_ui_room(), line.data);
+    cli_text_end(&line);
+}
+
+static void draw(run_job *job) {
+    run_show_clear(job);
+    for (size_t i = 0; i < job->n_runs; i++) {
+        if (!job->runs[i].active) continue;
+        put_line(&job->runs[i]);
+        job->lines++;
+    }
+    fflush(stderr);
+    job->drawn = cli_now();
+}
+
+static void say_round(const run_seen *run) {
+    cli_text line = {0};
+    char clock[32];
+    cli_text_addf(&line, "%s, seed %llu: round %zu/%zu  labels %zu", run->strategy,
+                  (unsigned long long)run->seed, run->round, run->rounds, run->labels);
+    add_result(&line, run);
+    if (run->left > 0)
+        cli_text_addf(&line, "  %s left", cli_clock(run->left, clock, sizeof clock));
+    fprintf(stderr, "scant: %.*s\n", (int)line.size, line.data);
+    cli_text_end(&line);
+}
+
+void run_hear(void *user, const scant_run_event *event) {
+    run_job *job = user;
+    run_seen *run = seen_of(job, event);
+    run->round = event->round;
+    run->labels = event->labels;
+    run->fraction = event->fraction;
+    run->seconds = event->seconds;
+    run->left = event->left;
+    run->phase = event->phase;
+    if (event->accuracy >= 0) run->accuracy = event->accuracy;
+    if (event->loss >= 0) run->loss = event->loss;
+    if (event->kind == SCANT_RUN_ROUND) {
+        if (event->accuracy < 0) run->accuracy = -1;
+        add_point(job, run, event);
+    }
+    run->active = event->kind != SCANT_RUN_END && !event->before;
+    run->over = event->kind == SCANT_RUN_END;
+    if (job->net.ui.quiet || event->before) return;
+    if (!job->net.ui.terminal) {
+        if (event->kind == SCANT_RUN_ROUND) say_round(run);
+        return;
+    }
+    if (run->over) {
+        run_show_clear(job);
+        put_line(run);
+        draw(job);
+    } else if (cli_now() - job->drawn > redraw || event->kind != SCANT_RUN_PROGRESS) {
+        draw(job);
+    }
+}
+
+/* ---- the table --------------------------------------------------------------------- */
+
+/* Area under the curve by the trapezium rule, divided by its span. */
+static double area(const run_seen *run) {
+    double sum = 0, span = run->points[2 * run->n_points - 2] - run->points[0];
+    for (size_t i = 1; i < run->n_points; i++) {
+        const double *a = &run->points[2 * i - 2], *b = &run->points[2 * i];
+        sum += (b[0] - a[0]) * (a[1] + b[1]) / 2;
+    }
+    return span > 0 ? sum / span : run->points[2 * run->n_points - 1];
+}
+
+typedef struct spread {
+    size_t n;
+    double sum, squares;
+} spread;
+
+static void spread_add(spread *s, double value) {
+    s->n++;
+    s->sum += value;
+    s->squares += value * value;
+}
+
+static void spread_print(cli_text *text, const spread *s, const char *format) {
+    double mean = s->sum / (double)s->n, n = (double)s->n;
+    double variance = s->n > 1 ? (s->squares - n * mean * mean) / (n - 1) : 0;
+    char number[64];
+    snprintf(number, sizeof number, format, mean);
+    cli_text_add(text, number);
+    if (s->n < 2) return;
+    snprintf(number, sizeof number, format, sqrt(variance > 0 ? variance : 0));
+    cli_text_addf(text, " +- %s", number);
+}
+
+static void table_row(cli_text *text, const run_job *job, size_t first) {
+    const char *strategy = job->runs[first].strategy;
+    spread areas = {0}, lasts = {0};
+    for (size_t i = first; i < job->n_runs; i++) {
+        const run_seen *run = &job->runs[i];
+        if (!run->strategy || strcmp(run->strategy, strategy) || !run->n_points) continue;
+        spread_add(&areas, area(run) * (job->errors ? 1 : 100));
+        spread_add(&lasts, run->points[2 * run->n_points - 1]);
+    }
+    if (!areas.n) return;
+    cli_text_addf(text, "%s", strategy);
+    cli_text_pad(text, 16);
+    spread_print(text, &areas, job->errors ? "%.4g" : "%.2f");
+    cli_text_pad(text, 34);
+    spread_print(text, &lasts, job->errors ? "%.4g" : "%.4f");
+    cli_text_pad(text, 54);
+    cli_text_addf(text, "%zu\n", areas.n);
+}
+
+int run_print_table(run_job *job) {
+    cli_text text = {0};
+    cli_text_add(&text, "strategy");
+    cli_text_pad(&text, 16);
+    cli_text_add(&text, job->errors ? "mean error" : "AUC (%)");
+    cli_text_pad(&text, 34);
+    cli_text_add(&text, job->errors ? "final error" : "final accuracy");
+    cli_text_pad(&text, 54);
+    cli_text_add(&text, "runs\n");
+    for (size_t i = 0; i < job->n_runs; i++) {
+        bool first = job->runs[i].strategy != NULL;
+        for (size_t k = 0; k < i && first; k++)
+            first = !job->runs[k].strategy ||
+                    strcmp(job->runs[k].strategy, job->runs[i].strategy) != 0;
+        if (first) table_row(&text, job, i);
+    }
+    cli_text_addf(&text, "results in %s", job->args.out);
+    cli_text report = {0};
+    cli_text_addf(&report, "%s/report.html", job->args.out);
+    cli_text_bytes(&report, "", 1);
+    if (cli_exists(report.data)) cli_text_addf(&text, "; the report is %s", report.data);
+    cli_text_end(&report);
+    cli_text_add(&text, "\n");
+    return cli_print(&text);
+}
+
+void run_show_end(run_job *job) {
+    for (size_t i = 0; i < job->n_runs; i++) free(job->runs[i].points);
+    free(job->runs);
+}

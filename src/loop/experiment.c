@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening and printing experiments.
+ */
+#include "loop/experiment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/near.h"
+
+const char loop_origin_set[] = "--set";
+
+scant_status loop_wrong(scant_experiment *e, const char *origin, const char *format,
+                        ...) {
+    char text[SCANT__ERR_SIZE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!origin) return scant__fail(e->ctx, SCANT_EUSAGE, "%s", text);
+    return scant__fail(e->ctx, origin == loop_origin_set ? SCANT_EUSAGE : SCANT_EINPUT,
+                       "%s: %s", origin, text);
+}
+
+/* ---- values ------------------------------------------------------------------------ */
+
+static const char *section_name(const void *names, size_t i) {
+    return ((const loop_key *)names)[i].info.section;
+}
+
+static const char *key_name(const void *names, size_t i) {
+    return ((const loop_key *)names)[i].info.key;
+}
+
+static scant_status unknown_section(scant_experiment *e, const char *section,
+                                    const char *origin) {
+    if (!*section)
+        return loop_wrong(e, origin,
+                          "a key stands before any [section]; sections are "
+                          "data, model, train and loop");
+    return loop_wrong(e, origin, "unknown section [%s]; the nearest is [%s]", section,
+                      scant__nearest(section, loop_keys(), LOOP_KEYS, section_name));
+}
+
+/* The nearest in its section; where that is far and another section has it, that one. */
+static scant_status unknown_key(scant_experiment *e, const char *section, const char *key,
+                                const char *origin) {
+    const loop_key *keys = loop_keys();
+    size_t first = 0, count = 0;
+    for (size_t i = 0; i < LOOP_KEYS; i++)
+        if (strcmp(keys[i].info.key, key) == 0)
+            return loop_wrong(e, origin, "unknown key %s.%s; the nearest is %s.%s",
+                              section, key, keys[i].info.section, key);
+    while (strcmp(keys[first].info.section, section) != 0) first++;
+    while (first + count < LOOP_KEYS &&
+           strcmp(keys[first + count].info.section, section) == 0)
+        count++;
+    return loop_wrong(e, origin, "unknown key %s.%s; the nearest is %s.%s", section, key,
+                      section, scant__nearest(key, keys + first, count, key_name));
+}
+
+static scant_status given_twice(scant_experiment *e, const char *section, const char *key,
+                                const char *origin, const char *before) {
+    if (origin == loop_origin_set)
+        return loop_wrong(e, origin, "%s.%s is given twice", section, key);
+    return loop_wrong(e, origin, "%s.%s is given twice; the first is at %s", section, key,
+                      before);
+}
+
+static scant_status assign_option(scant_experiment *e, const char *key, char *value,
+                                  const char *origin, bool override) {
+    char *name = scant__arena_strdup(&e->arena, key);
+    if (!name) return SCANT_ENOMEM;
+    TRY(loop_check_option(e, key, value, origin));
+    char *dot = strchr(name, '.');
+    *dot = 0;
+    for (size_t i = 0; i < e->n_options && !override; i++)
+        if (!strcmp(e->options[i].strategy, name) && !strcmp(e->options[i].key, dot + 1))
+            return given_twice(e, "loop", key, origin, e->options[i].origin);
+    return loop_option_set(e, name, dot + 1, value, origin);
+}
+
+scant_status loop_assign(scant_experiment *e, const char *section, const char *key,
+                         const char *value, const char *origin, bool override) {
+    if (!loop_section_known(section)) return unknown_section(e, section, origin);
+    size_t i = loop_key_find(section, key);
+    bool option = i == LOOP_KEYS && strcmp(section, "loop") == 0 && strchr(key, '.');
+    if (i == LOOP_KEYS && !option) return unknown_key(e, section, key, origin);
+    if (!loop_value_fits(value))
+        return loop_wrong(e, origin,
+                          "%s.%s has a value that cannot stand in a file: it has a "
+                          "control character, a blank at an end, or a blank before ';' "
+                          "or '#'",
+                          section, key);
+    char *kept = scant__arena_strdup(&e->arena, value);
+    if (!kept) return SCANT_ENOMEM;
+    if (option) return assign_option(e, key, kept, origin, override);
+    if (e->texts[i] && !override)
+        return given_twice(e, section, key, origin, e->origins[i]);
+    e->texts[i] = kept;
+    e->origins[i] = origin;
+    return SCANT_OK;
+}
+
+/* "section.key"; a setting overrides a file's, but not another setting. */
+static scant_status assign_setting(scant_experiment *e, const scant_setting *setting,
+                                   const scant_setting *before, size_t n_before) {
+    char section[64] = "";
+    const char *dot = strchr(setting->key, '.');
+    size_t length = dot ? (size_t)(dot - setting->key) : 0;
+    if (!dot || !length || length >= sizeof section)
+        return loop_wrong(e, loop_origin_set,
+                          "'%s' is no key: settings are section.key=value, as "
+                          "loop.batch=20",
+                          setting->key);
+    memcpy(section, setting->key, length);
+    for (size_t i = 0; i < n_before; i++)
+        if (strcmp(before[i].key, setting->key) == 0)
+            return given_twice(e, section, dot + 1, loop_origin_set, loop_origin_set);
+    return loop_assign(e, section, dot + 1, setting->value, loop_origin_set, true);
+}
+
+/* ---- what goes together ------------------------------------------------------------ */
+
+static const char *origin_of(const scant_experiment *e, const char *section,
+                             const char *key) {
+    return e->origins[loop_key_find(section, key)];
+}
+
+static scant_status check_whole(scant_experiment *e) {
+    const loop_settings *s = &e->set;
+    bool regression = strcmp(s->task, "regression") == 0;
+    bool none = strcmp(s->initial_how, "none") == 0;
+    if (s->patience && !s->validation)
+        return loop_wrong(e, origin_of(e, "train", "patience"),
+                          "train.patience needs data.validation: samples to watch");
+    if (regression && strcmp(s->loss, "mse") != 0)
+        return loop_wrong(e, origin_of(e, "train", "loss"),
+                          "train.loss is %s, but numbers to predict (data.task = "
+                          "regression) need mse",
+                          s->loss);
+    if (regression && s->until > 0)
+        return loop_wrong(e, origin_of(e, "train", "until"),
+                          "train.until is an accuracy, and data.task = regression has "
+                          "none");
+    if (regression && strcmp(s->initial_how, "balanced") == 0)
+        return loop_wrong(e, origin_of(e, "loop", "initial_how"),
+                          "loop.initial_how = balanced needs classes");
+    if (!none && !s->initial)
+        return loop_wrong(e, origin_of(e, "loop", "initial"),
+                          "loop.initial is 0: nothing to train the first network on; "
+                          "loop.initial_how = none picks by an untrained one");
+    if (s->nesterov && (strcmp(s->optimizer, "sgd") != 0 || s->momentum == 0))
+        return loop_wrong(e, origin_of(e, "train", "nesterov"),
+                          "train.nesterov needs the sgd optimizer with momentum");
+    if (!*s->train && (*s->train_labels))
+        return loop_wrong(e, origin_of(e, "data", "train_labels"),
+                          "data.train_labels needs data.train");
+    if (!*s->test && *s->test_labels)
+        return loop_wrong(e, origin_of(e, "data", "test_labels"),
+                          "data.test_labels needs data.test");
+    return SCANT_OK;
+}
+
+static scant_status fill(scant_experiment *e, const char *path,
+                         const scant_setting *settings, size_t count) {
+    if (path) TRY(loop_read_file(e, path));
+    for (size_t i = 0; i < count; i++) TRY(assign_setting(e, &settings[i], settings, i));
+    TRY(loop_parse(e));
+    TRY(loop_resolve(e));
+    return check_whole(e);
+}
+
+scant_status scant_experiment_open(scant_ctx *ctx, const char *path,
+                                   const scant_setting *settings, size_t count,
+                                   scant_experiment **out) {
+    *out = NULL;
+    scant_experiment *e = scant__zalloc(ctx, 1, sizeof *e);
+    if (!e) return SCANT_ENOMEM;
+    e->ctx = ctx;
+    scant__arena_init(&e->arena, ctx);
+    scant_status status = fill(e, path, settings, count);
+    if (status == SCANT_OK)
+        *out = e;
+    else
+        scant_experiment_close(e);
+    return status;
+}
+
+void scant_experiment_close(scant_experiment *e) {
+    if (!e) return;
+    scant__arena_end(&e->arena);
+    scant__free(e->ctx, e);
+}
+
+/* ---- printing ---------------------------------------------------------------------- */
+
+/* Options in the order of the strategies, and of their tables. */
+static void print_options(const scant_experiment *e, scant__text *text) {
+    size_t count;
+    const scant_strategy_info *const *list = scant_strategies(&count);
+    for (size_t s = 0; s < count; s++)
+        for (size_t k = 0; k <= list[s]->n_options; k++)
+            for (size_t i = 0; i < e->n_options; i++) {
+                const loop_option *o = &e->options[i];
+                bool own = k < list[s]->n_options;
+                bool here = own && strcmp(list[s]->options[k].key, o->key) == 0;
+                if (!own) { /* last, those that are the loop's */
+                    here = true;
+                    for (size_t j = 0; j < list[s]->n_options; j++)
+                        here = here && strcmp(list[s]->options[j].key, o->key) != 0;
+                }
+                if (!here || strcmp(o->strategy, list[s]->name) != 0) continue;
+                char name[128];
+                snprintf(name, sizeof name, "%s.%s", o->strategy, o->key);
+                loop_print_value(text, name, o->value);
+            }
+}
+
+scant_status scant_experiment_print(scant_experiment *e, void **bytes, size_t *size) {
+    const loop_key *keys = loop_keys();
+    scant__text text;
+    char *out;
+    scant__text_init(&text, e->ctx);
+    for (size_t i = 0; i < LOOP_KEYS; i++) {
+        const char *section = keys[i].info.section;
+        if (!i || strcmp(section, keys[i - 1].info.section) != 0)
+            scant__text_addf(&text, "%s[%s]\n", i ? "\n" : "", section);
+        loop_print_value(&text, keys[i].info.key, e->texts[i]);
+    }
+    print_options(e, &text);
+    scant_status status = scant__text_take(&text, &out, size);
+    *bytes = out;
+    return status;
+}

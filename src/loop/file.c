@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Experiments as files. inih splits lines; it is handed them one by one, so that their
+ * numbers are known to messages and what it would cut in two is refused.
+ *
+ * A line that begins with a blank goes on with the value of the line before, unless it
+ * reads "key = ...": people indent keys. Comments begin with ';' or '#', at a line's
+ * start or behind a blank.
+ */
+#include <ctype.h>
+#include <ini.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "data/source.h"
+#include "loop/experiment.h"
+
+enum { MOST_BYTES = 1 << 20, LONGEST = 190, WRAP = 150 };
+
+typedef struct reader {
+    scant_experiment *e;
+    const char *path;
+    const char *at, *end;
+    size_t line;
+    scant_status status;
+    char section[64], key[64]; /* of the last value */
+    scant__text value;         /* so far */
+    size_t value_line;
+    bool continued; /* the line at hand goes on with a value */
+} reader;
+
+/* Whether a line reads "word = ...". */
+static bool is_assignment(const char *line, const char *end) {
+    while (line < end && (*line == ' ' || *line == '\t')) line++;
+    const char *word = line;
+    while (line < end && (isalnum((unsigned char)*line) || strchr("._-", *line))) line++;
+    if (line == word) return false;
+    while (line < end && (*line == ' ' || *line == '\t')) line++;
+    return line < end && *line == '=';
+}
+
+/* inih's reader: the next line, with its end, in out of size bytes; NULL at the end. */
+static char *next_line(char *out, int size, void *stream) {
+    reader *r = stream;
+    if (r->at == r->end || r->status != SCANT_OK) return NULL;
+    const char *stop = memchr(r->at, '\n', (size_t)(r->end - r->at));
+    if (!stop) stop = r->end;
+    const char *from = r->at, *to = stop;
+    r->at = stop < r->end ? stop + 1 : stop;
+    r->line++;
+    bool blank = from < to && (*from == ' ' || *from == '\t');
+    while (blank && is_assignment(from, to) && (*from == ' ' || *from == '\t')) from++;
+    while (to > from && isspace((unsigned char)to[-1])) to--;
+    r->continued = from < to && (*from == ' ' || *from == '\t');
+    size_t length = (size_t)(to - from);
+    if (length > LONGEST || length + 2 > (size_t)size) {
+        r->status = scant__fail(r->e->ctx, SCANT_EINPUT,
+                                "%s:%zu: the line is longer than %d bytes; a line that "
+                                "begins with a blank goes on with the value before it",
+                                r->path, r->line, LONGEST);
+        return NULL;
+    }
+    memcpy(out, from, length);
+    out[length] = '\n';
+    out[length + 1] = 0;
+    return out;
+}
+
+/* The value that has been gathered is whole. */
+static scant_status flush(reader *r) {
+    char *value, origin[4096];
+    size_t size;
+    if (!*r->key) return SCANT_OK;
+    TRY(scant__text_take(&r->value, &value, &size));
+    snprintf(origin, sizeof origin, "%s:%zu", r->path, r->value_line);
+    char *kept = scant__arena_strdup(&r->e->arena, origin);
+    scant_status status = kept ? SCANT_OK : SCANT_ENOMEM;
+    if (status == SCANT_OK)
+        status = loop_assign(r->e, r->section, r->key, value, kept, false);
+    scant__free(r->e->ctx, value);
+    *r->key = 0;
+    return status;
+}
+
+/* Adds a piece of a value, up to a comment. */
+static void gather(reader *r, const char *piece) {
+    size_t length = 0;
+    while (piece[length] && !((piece[length] == '#' || piece[length] == ';') &&
+                              (length == 0 || isspace((unsigned char)piece[length - 1]))))
+        length++;
+    while (length && isspace((unsigned char)piece[length - 1])) length--;
+    scant__text_bytes(&r->value, piece, length);
+}
+
+static int on_value(void *user, const char *section, const char *key, const char *value) {
+    reader *r = user;
+    if (r->status != SCANT_OK) return 0;
+    if (!(r->continued && *r->key && strcmp(r->key, key) == 0)) {
+        r->status = flush(r);
+        if (r->status != SCANT_OK) return 0;
+        snprintf(r->section, sizeof r->section, "%s", section);
+        snprintf(r->key, sizeof r->key, "%s", key);
+        r->value_line = r->line;
+        if (!*r->key) snprintf(r->key, sizeof r->key, "(nothing)");
+    }
+    gather(r, value ? value : "");
+    return 1;
+}
+
+static scant_status read_lines(reader *r) {
+    int bad = ini_parse_stream(next_line, r, on_value, r);
+    TRY(r->status);
+    if (bad)
+        return scant__fail(r->e->ctx, SCANT_EINPUT,
+                           "%s:%d: is neither '[section]' nor 'key = value'", r->path,
+                           bad > 0 ? bad : 1);
+    return flush(r);
+}
+
+scant_status loop_read_file(scant_experiment *e, const char *path) {
+    scant__source source;
+    TRY(scant__source_map(e->ctx, path, &source));
+    const char *bytes = (const char *)source.bytes;
+    reader r = {.e = e, .path = path, .at = bytes, .end = bytes + source.size};
+    scant__text_init(&r.value, e->ctx);
+    scant_status status = SCANT_OK;
+    if (source.size > MOST_BYTES)
+        status =
+            scant__fail(e->ctx, SCANT_EINPUT, "%s: has %zu bytes, which is no experiment",
+                        path, source.size);
+    else if (memchr(bytes, 0, source.size))
+        status = scant__fail(e->ctx, SCANT_EINPUT, "%s: is no text: it has a zero in it",
+                             path);
+    if (status == SCANT_OK) status = read_lines(&r);
+    scant__text_end(&r.value);
+    scant__source_close(e->ctx, &source);
+    return status;
+}
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+bool loop_value_fits(const char *value) {
+    size_t length = strlen(value);
+    for (size_t i = 0; i < length; i++) {
+        bool comment = value[i] == '#' || value[i] == ';';
+        if ((unsigned char)value[i] < 0x20 || value[i] == 0x7F) return false;
+        if (comment && (i == 0 || value[i - 1] == ' ')) return false;
+    }
+    return !length || (value[0] != ' ' && value[length - 1] != ' ');
+}
+
+/* Where to break a value: the rest must be read as its continuation. 0: nowhere. */
+static size_t break_at(const char *value, size_t length) {
+    for (size_t i = WRAP; i > 1; i--) {
+        bool blank = value[i] == ' ' || value[i - 1] == ' ';
+        bool comment = value[i] == '#' || value[i] == ';';
+        if (!blank && !comment && !is_assignment(value + i, value + length)) return i;
+    }
+    return WRAP;
+}
+
+void loop_print_value(scant__text *text, const char *key, const char *value) {
+    size_t length = strlen(value);
+    scant__text_addf(text, "%s =%s", key, length ? " " : "");
+    while (length > WRAP) {
+        size_t piece = break_at(value, length);
+        scant__text_bytes(text, value, piece);
+        scant__text_add(text, "\n    ");
+        value += piece;
+        length -= piece;
+    }
+    scant__text_bytes(text, value, length);
+    scant__text_add(text, "\n");
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The folder of an experiment's results. runs/ has a state a run; curve.csv and picks.csv
+ * are put together of them, run after run in the order of the experiment, and appear
+ * whole. Lines that were written once are kept: a round costs its own lines only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "data/file.h"
+#include "data/source.h"
+#include "loop/loop.h"
+
+char *loop_path(loop_job *job, const char *name) {
+    size_t size = strlen(job->opts.out) + strlen(name) + 2;
+    char *path = scant__arena_alloc(&job->arena, size, 1);
+    if (path) snprintf(path, size, "%s/%s", job->opts.out, name);
+    return path;
+}
+
+static scant_status cannot(loop_job *job, const char *path, const char *what) {
+    char why[SCANT__ERRNO_TEXT];
+    int number = errno;
+    return scant__fail(job->ctx, SCANT_EIO, "%s: %s: %s", path, what,
+                       scant__errno_text(number, why));
+}
+
+/* ---- the log ----------------------------------------------------------------------- */
+
+/* A line that was cut short when an earlier call was killed goes. */
+static scant_status cut_half_line(loop_job *job, const char *path) {
+    off_t end = lseek(job->log, 0, SEEK_END), whole = end;
+    char block[512];
+    while (whole > 0) {
+        size_t want = whole < (off_t)sizeof block ? (size_t)whole : sizeof block;
+        ssize_t got = pread(job->log, block, want, whole - (off_t)want);
+        if (got != (ssize_t)want) return cannot(job, path, "cannot be read");
+        while (want && block[want - 1] != '\n') want--, whole--;
+        if (want) break;
+    }
+    if (whole < end && ftruncate(job->log, whole) != 0)
+        return cannot(job, path, "cannot be cut");
+    return SCANT_OK;
+}
+
+/* The log is also what keeps two experiments out of one folder. */
+static scant_status open_log(loop_job *job) {
+    const char *path = loop_path(job, "log.jsonl");
+    if (!path) return SCANT_ENOMEM;
+    job->log = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (job->log < 0) return cannot(job, path, "cannot be written");
+    if (flock(job->log, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return scant__fail(job->ctx, SCANT_EUSAGE,
+                           "%s: another experiment is at work in this folder",
+                           job->opts.out);
+    return cut_half_line(job, path);
+}
+
+void loop_log(loop_job *job, const char *event, scant__text *rest) {
+    struct timespec now = {0};
+    struct tm parts;
+    char date[64] = "", *line, *more;
+    size_t size, more_size;
+    scant__text text;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (gmtime_r(&now.tv_sec, &parts))
+        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
+    scant__text_init(&text, job->ctx);
+    scant__text_addf(&text, "{\"time\": \"%s.%03ldZ\", \"event\": \"%s\"", date,
+                     now.tv_nsec / 1000000, event);
+    if (rest && scant__text_take(rest, &more, &more_size) == SCANT_OK) {
+        scant__text_addf(&text, ", %s", more);
+        scant__free(job->ctx, more);
+    }
+    scant__text_add(&text, "}\n");
+    if (scant__text_take(&text, &line, &size) != SCANT_OK) return;
+    /* one call a line; a log that cannot be written is no reason to end */
+    if (job->log >= 0) {
+        ssize_t ignored = write(job->log, line, size);
+        (void)ignored;
+    }
+    scant__free(job->ctx, line);
+}
+
+/* ---- beginning --------------------------------------------------------------------- */
+
+/* A folder and those above it. */
+static scant_status make_folder(loop_job *job, const char *path) {
+    struct stat st;
+    char *part = scant__arena_strdup(&job->arena, path);
+    if (!part) return SCANT_ENOMEM;
+    for (char *at = part + 1; *at; at++) {
+        if (*at != '/') continue;
+        *at = 0;
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return cannot(job, part, "the folder cannot be made");
+        *at = '/';
+    }
+    if (mkdir(part, 0777) != 0 && errno != EEXIST)
+        return cannot(job, part, "the folder cannot be made");
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return scant__fail(job->ctx, SCANT_EIO, "%s: is no folder", path);
+    return SCANT_OK;
+}
+
+static bool exists(const char *path) { return access(path, F_OK) == 0; }
+
+/* Where two texts differ first: the line of each. */
+static void first_difference(const char *a, const char *b, char left[80],
+                             char right[80]) {
+    for (;;) {
+        size_t n = strcspn(a, "\n"), m = strcspn(b, "\n");
+        if (n != m || memcmp(a, b, n) != 0 || !a[n] || !b[m]) {
+            snprintf(left, 80, "%.*s", (int)size_min(n, 79), a);
+            snprintf(right, 80, "%.*s", (int)size_min(m, 79), b);
+            return;
+        }
+        a += n + 1;
+        b += m + 1;
+    }
+}
+
+/* The experiment in the folder is the one that is to go on. */
+static scant_status compare_experiment(loop_job *job, const char *path, const char *mine,
+                                       size_t size) {
+    scant__source source;
+    char left[80], right[80];
+    TRY(scant__source_map(job->ctx, path, &source));
+    bool same = source.size == size && memcmp(source.bytes, mine, size) == 0;
+    if (!same) {
+        char *theirs = scant__arena_zalloc(&job->arena, source.size + 1, 1);
+        if (theirs) {
+            memcpy(theirs, source.bytes, source.size);
+            first_difference(theirs, mine, left, right);
+        }
+    }
+    scant__source_close(job->ctx, &source);
+    if (same) return SCANT_OK;
+    return scant__fail(
+        job->ctx, SCANT_EUSAGE,
+        "%s holds the results of another experiment: it has '%s', this one "
+        "'%s'",
+        job->opts.out, left, right);
+}
+
+static scant_status keep_experiment(loop_job *job, bool old) {
+    const char *path = loop_path(job, "experiment.ini");
+    void *bytes;
+    size_t size;
+    if (!path) return SCANT_ENOMEM;
+    TRY(scant_experiment_print(job->e, &bytes, &size));
+    scant_status status = old && exists(path)
+                              ? compare_experiment(job, path, bytes, size)
+                              : scant_file_write(job->ctx, path, bytes, size);
+    scant_bytes_free(job->ctx, bytes);
+    return status;
+}
+
+static scant_status recall(loop_job *job, loop_run *run) {
+    scant__text text;
+    char *path;
+    size_t size;
+    scant__text_init(&text, job->ctx);
+    scant__text_addf(&text, "%s.json", run->path);
+    TRY(scant__text_take(&text, &path, &size));
+    scant_status status = SCANT_OK;
+    if (exists(path))
+        status = loop_state_read(job->ctx, path,
+                                 (loop_run_name){run->arm->info->name, run->seed},
+                                 job->e->set.rounds, scant_data_count(job->samples.train),
+                                 &job->arena, &run->state);
+    scant__free(job->ctx, path);
+    return status;
+}
+
+static scant_status recall_all(loop_job *job) {
+    for (size_t i = 0; i < job->n_runs; i++) {
+        loop_run *run = &job->runs[i];
+        TRY(recall(job, run));
+    }
+    return SCANT_OK;
+}
+
+scant_status loop_folder_begin(loop_job *job) {
+    const char *const results[] = {"experiment.ini", "curve.csv", "picks.csv", "runs"};
+    bool old = false;
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        const char *path = loop_path(job, results[i]);
+        if (!path) return SCANT_ENOMEM;
+        old = old || exists(path);
+    }
+    if (old && !job->opts.resume)
+        return scant__fail(
+            job->ctx, SCANT_EUSAGE,
+            "%s holds results: --resume goes on with them; for others take "
+            "another folder",
+            job->opts.out);
+    TRY(make_folder(job, job->opts.out));
+    TRY(open_log(job));
+    TRY(keep_experiment(job, old));
+    const char *runs = loop_path(job, "runs");
+    if (!runs) return SCANT_ENOMEM;
+    TRY(make_folder(job, runs));
+    if (old) TRY(recall_all(job));
+    return SCANT_OK;
+}
+
+void loop_folder_end(loop_job *job) {
+    if (job->log >= 0) close(job->log);
+    job->log = -1;
+}
+
+/* ---- the two tables ---------------------------------------------------------------- */
+
+static void add_name(const loop_run *run, size_t round, scant__text *text) {
+    scant__text_csv(text, run->arm->info->name);
+    scant__text_addf(text, ",%llu,%zu,", (unsigned long long)run->seed, round);
+}
+
+/* With three decimals, whatever the locale. */
+static void add_seconds(scant__text *text, double seconds) {
+    unsigned long long ms = seconds > 0 ? (unsigned long long)(seconds * 1000 + 0.5) : 0;
+    scant__text_addf(text, "%llu.%03llu", ms / 1000, ms % 1000);
+}
+
+static void add_point(loop_run *run, size_t round) {
+    const loop_point *p = &run->state.points[round];
+    bool regression = run->job->samples.regression;
+    scant__text *text = &run->curve;
+    add_name(run, round, text);
+    scant__text_addf(text, "%zu,", p->labels);
+    if (regression)
+        scant__text_add(text, "nan");
+    else
+        scant__text_number(text, p->accuracy, 9);
+    scant__text_add(text, ",");
+    scant__text_number(text, p->loss, 9);
+    scant__text_add(text, ",");
+    add_seconds(text, p->train_seconds);
+    scant__text_add(text, ",");
+    add_seconds(text, p->select_seconds);
+    scant__text_add(text, ",");
+    scant__text_number(text, regression ? p->loss : p->best, 9);
+    scant__text_add(text, "\n");
+}
+
+static void add_picks(loop_run *run, size_t round) {
+    const loop_state *s = &run->state;
+    const scant_data *train = run->job->samples.train;
+    const int32_t *labels = scant_data_labels(train);
+    const float *targets = scant_data_targets(train);
+    size_t first = round ? s->ends[round - 1] : 0;
+    for (size_t i = first; i < s->ends[round]; i++) {
+        const loop_pick *p = &s->picks[i];
+        scant__text *text = &run->picks;
+        add_name(run, round, text);
+        scant__text_addf(text, "%zu,%zu,", i - first + 1, p->index);
+        scant__text_number(text, p->weight, 9);
+        scant__text_add(text, ",");
+        scant__text_number(text, p->score, 9);
+        if (labels)
+            scant__text_addf(text, ",%d\n", (int)labels[p->index]);
+        else {
+            scant__text_add(text, ",");
+            scant__text_number(text, targets ? (double)targets[p->index] : 0, 9);
+            scant__text_add(text, "\n");
+        }
+    }
+}
+
+static scant_status write_table(loop_job *job, const char *name, const char *header,
+                                size_t text_at) {
+    const char *path = loop_path(job, name);
+    scant__piece *pieces = scant__alloc(job->ctx, job->n_runs + 1, sizeof *pieces);
+    if (!path || !pieces) {
+        scant__free(job->ctx, pieces);
+        return SCANT_ENOMEM;
+    }
+    bool failed = false;
+    pieces[0] = (scant__piece){header, strlen(header)};
+    for (size_t i = 0; i < job->n_runs; i++) {
+        const scant__text *text =
+            (const scant__text *)((const char *)&job->runs[i] + text_at);
+        pieces[i + 1] = (scant__piece){text->data, text->size};
+        failed = failed || text->failed;
+    }
+    scant_status status =
+        failed ? SCANT_ENOMEM
+               : scant__file_write_pieces(job->ctx, path, pieces, job->n_runs + 1);
+    scant__free(job->ctx, pieces);
+    return status;
+}
+
+scant_status loop_folder_write(loop_job *job, loop_run *run) {
+    static const char picks[] = "strategy,seed,round,rank,index,weight,score,label\n";
+    const char *curve = job->samples.regression
+                            ? "strategy,seed,round,labels,accuracy,loss,train_seconds,"
+                              "select_seconds,error\n"
+                            : "strategy,seed,round,labels,accuracy,loss,train_seconds,"
+                              "select_seconds,best_accuracy\n";
+    for (; run && run->shown_points < run->state.n_points; run->shown_points++) {
+        add_point(run, run->shown_points);
+        add_picks(run, run->shown_points);
+    }
+    TRY(write_table(job, "curve.csv", curve, offsetof(loop_run, curve)));
+    return write_table(job, "picks.csv", picks, offsetof(loop_run, picks));
+}
+
+scant_status loop_folder_report(loop_job *job) {
+    const char *const folders[] = {job->opts.out};
+    TRY(loop_sheet_write(job));
+    return scant_report(job->ctx, folders, 1, job->opts.out);
+}

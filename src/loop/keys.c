@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of keys: what an experiment may say, its defaults and ranges. What a build
+ * learns later is a row more here; until then it is an unknown key or value.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/near.h"
+#include "core/number.h"
+#include "loop/experiment.h"
+
+#define AT(field) offsetof(loop_settings, field)
+#define MANY 1e15
+
+/* section, key, default, what a value is, help; kind, place, range */
+#define ROW(section, key, value, choices, help, kind, field, min, max)                   \
+    { {section, key, value, choices, help}, kind, AT(field), min, max }
+
+static const loop_key keys[LOOP_KEYS] = {
+    ROW("data", "train", "", "SPEC",
+        "samples to choose from: .npy, IDX, CIFAR's records, CSV, a folder of pictures, "
+        "fashion-mnist, moons or blobs",
+        LOOP_TEXT, train, 0, 0),
+    ROW("data", "train_labels", "", "FILE",
+        "their labels, where they have none with "
+        "them: .npy or IDX",
+        LOOP_TEXT, train_labels, 0, 0),
+    ROW("data", "test", "", "SPEC",
+        "samples to judge networks by (else the data's own part to test with; else "
+        "test_size samples of train, held out by seed 0)",
+        LOOP_TEXT, test, 0, 0),
+    ROW("data", "test_labels", "", "FILE", "their labels", LOOP_TEXT, test_labels, 0, 0),
+    ROW("data", "pool", "0", "N",
+        "only the first N of a shuffle by the run's seed are the pool; 0: all",
+        LOOP_COUNT, pool, 0, MANY),
+    ROW("data", "test_size", "0", "N",
+        "only the first N of a shuffle by seed 0 are tested with; 0: all", LOOP_COUNT,
+        test_size, 0, MANY),
+    ROW("data", "validation", "0", "N",
+        "taken out of the pool by the run's seed, for calibration and early stopping; 0: "
+        "none",
+        LOOP_COUNT, validation, 0, MANY),
+    ROW("data", "size", "0", "PIXELS",
+        "side that pictures of folders are brought to; 0: what the model is usually "
+        "given",
+        LOOP_COUNT, size, 0, 4096),
+    ROW("data", "task", "classification", "classification|regression",
+        "regression: labels are numbers to predict", LOOP_CHOICE, task, 0, 0),
+
+    ROW("model", "name", "lenet5", "NAME", "'scant models' lists them", LOOP_MODEL, model,
+        0, 0),
+    ROW("model", "weights", "", "FILE", "safetensors to start from", LOOP_TEXT, weights,
+        0, 0),
+    ROW("model", "width", "0", "N", "of models that have one; 0: the model's own",
+        LOOP_COUNT, width, 0, 1 << 20),
+    ROW("model", "depth", "0", "N", "likewise", LOOP_COUNT, depth, 0, 100),
+    ROW("model", "activation", "", "relu|leaky|tanh|sigmoid|swish|relu6",
+        "instead of the model's own", LOOP_CHOICE, activation, 0, 0),
+    ROW("model", "dropout", "0", "P", "before the last layer (wrn: within blocks)",
+        LOOP_NUMBER, dropout, 0, 0.99),
+    ROW("model", "norm", "", "batch|folded|none", "normalisation, of models that have it",
+        LOOP_CHOICE, norm, 0, 0),
+    ROW("model", "stem", "", "small|original", "first layers of resnet18", LOOP_CHOICE,
+        stem, 0, 0),
+    ROW("model", "head", "", "small|full", "last layers of vgg", LOOP_CHOICE, head, 0, 0),
+
+    ROW("train", "method", "supervised", "supervised", "how networks are trained",
+        LOOP_CHOICE, method, 0, 0),
+    ROW("train", "optimizer", "sgd", "sgd|adam", "what takes the steps", LOOP_CHOICE,
+        optimizer, 0, 0),
+    ROW("train", "lr", "", "RATE", "learning rate (0.01; adam: 0.001)", LOOP_RATE, lr, 0,
+        1e9),
+    ROW("train", "momentum", "0.9", "M", "of sgd", LOOP_NUMBER, momentum, 0, 0.999999),
+    ROW("train", "nesterov", "no", "yes|no", "Nesterov's momentum", LOOP_SWITCH, nesterov,
+        0, 0),
+    ROW("train", "weight_decay", "0", "D", "pull of weights to 0", LOOP_NUMBER,
+        weight_decay, 0, 1e9),
+    ROW("train", "decay_weights_only", "no", "yes|no",
+        "no decay of biases and normalisation", LOOP_SWITCH, decay_weights_only, 0, 0),
+    ROW("train", "batch", "32", "N", "samples a step", LOOP_COUNT, batch, 1, 1 << 20),
+    ROW("train", "schedule", "constant", "constant|cosine|step|fixmatch",
+        "of the learning rate", LOOP_CHOICE, schedule, 0, 0),
+    ROW("train", "warmup", "0", "N", "steps over which it grows to its full", LOOP_COUNT,
+        warmup, 0, MANY),
+    ROW("train", "clip", "0", "NORM", "of the gradient at most; 0: any", LOOP_NUMBER,
+        clip, 0, 1e9),
+    ROW("train", "ema", "0", "DECAY", "of an average of the weights; 0: none",
+        LOOP_NUMBER, ema, 0, 0.9999999),
+    ROW("train", "patience", "0", "N",
+        "epochs without gain on the validation set that end a training; 0: none",
+        LOOP_COUNT, patience, 0, 1 << 30),
+    ROW("train", "loss", "", "ce|mse", "(ce; of regression mse)", LOOP_CHOICE, loss, 0,
+        0),
+    ROW("train", "epochs", "150", "N", "passes over the labelled samples", LOOP_COUNT,
+        epochs, 1, 1 << 30),
+    ROW("train", "steps", "0", "N", "batches to train on, instead of epochs; 0: epochs",
+        LOOP_COUNT, steps, 0, 1e12),
+    ROW("train", "until", "0", "ACCURACY",
+        "of training that ends it, epochs being the limit; 0: none", LOOP_NUMBER, until,
+        0, 1),
+    ROW("train", "reinit", "yes", "yes|no",
+        "new weights each round; no: on from the last round's", LOOP_SWITCH, reinit, 0,
+        0),
+    ROW("train", "use_weights", "no", "yes|no",
+        "train with the weights that a strategy gives its picks", LOOP_SWITCH,
+        use_weights, 0, 0),
+    ROW("train", "initial_models", "1", "K",
+        "train the initial network K times and go on with the one of median accuracy",
+        LOOP_COUNT, initial_models, 1, 1000),
+    ROW("train", "augment", "none", "none|flip-crop|crop",
+        "pictures are flipped and shifted at random", LOOP_CHOICE, augment, 0, 0),
+
+    ROW("loop", "strategies", "random,badge", "NAME,NAME,...",
+        "'scant strategies' lists them", LOOP_LIST, strategies, 0, 0),
+    ROW("loop", "seeds", "0,1,2", "S,S,...", "a run each, of every strategy", LOOP_LIST,
+        seeds, 0, 0),
+    ROW("loop", "initial", "40", "N", "labelled at the start", LOOP_COUNT, initial, 0,
+        MANY),
+    ROW("loop", "initial_how", "random", "random|balanced|none",
+        "balanced: as many of each class; none: nothing is labelled, and the untrained "
+        "network picks first",
+        LOOP_CHOICE, initial_how, 0, 0),
+    ROW("loop", "batch", "40", "N", "labels a round", LOOP_COUNT, query, 1, MANY),
+    ROW("loop", "rounds", "15", "N", "of picking, labelling, training", LOOP_COUNT,
+        rounds, 0, 1000000),
+    ROW("loop", "query_seed", "", "S",
+        "a network that starts from this seed, trained beside, does the picking",
+        LOOP_LIST, query_seed, 0, 0),
+    ROW("loop", "preset", "", "NAME", "a paper's options of its strategies", LOOP_LIST,
+        preset, 0, 0),
+};
+
+const loop_key *loop_keys(void) { return keys; }
+
+const scant_experiment_key *scant_experiment_key_at(size_t i) {
+    return i < LOOP_KEYS ? &keys[i].info : NULL;
+}
+
+size_t loop_key_find(const char *section, const char *key) {
+    size_t i = 0;
+    while (i < LOOP_KEYS &&
+           (strcmp(keys[i].info.section, section) || strcmp(keys[i].info.key, key)))
+        i++;
+    return i;
+}
+
+bool loop_section_known(const char *section) {
+    for (size_t i = 0; i < LOOP_KEYS; i++)
+        if (strcmp(keys[i].info.section, section) == 0) return true;
+    return false;
+}
+
+/* ---- values ------------------------------------------------------------------------ */
+
+static bool is_choice(const char *choices, const char *word) {
+    size_t length = strlen(word);
+    while (length) {
+        size_t span = strcspn(choices, "|");
+        if (span == length && memcmp(choices, word, length) == 0) return true;
+        if (!choices[span]) return false;
+        choices += span + 1;
+    }
+    return false;
+}
+
+static bool read_switch(const char *text, bool *out) {
+    static const char *const words[] = {"no", "yes", "false", "true",
+                                        "0",  "1",   "off",   "on"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(text, words[i]) == 0) {
+            *out = i % 2;
+            return true;
+        }
+    return false;
+}
+
+static bool read_number(const loop_key *key, const char *text, double *out) {
+    double value;
+    if (!scant__number_parse(text, &value) || !isfinite(value)) return false;
+    if (key->kind == LOOP_RATE && !(value > 0)) return false;
+    if (key->kind == LOOP_COUNT && (floor(value) != value || strpbrk(text, ".eE+-")))
+        return false;
+    if (value < key->min || value > key->max) return false;
+    *out = value;
+    return true;
+}
+
+static scant_status wrong_number(scant_experiment *e, size_t i) {
+    const loop_key *key = &keys[i];
+    const char *what = key->kind == LOOP_COUNT ? "a whole number" : "a number";
+    if (key->kind == LOOP_RATE)
+        return loop_wrong(e, e->origins[i], "%s.%s is '%s', expected a number above 0",
+                          key->info.section, key->info.key, e->texts[i]);
+    if (key->max >= MANY)
+        return loop_wrong(e, e->origins[i], "%s.%s is '%s', expected %s of at least %g",
+                          key->info.section, key->info.key, e->texts[i], what, key->min);
+    return loop_wrong(e, e->origins[i], "%s.%s is '%s', expected %s from %g to %.9g",
+                      key->info.section, key->info.key, e->texts[i], what, key->min,
+                      key->max);
+}
+
+static scant_status wrong_choice(scant_experiment *e, size_t i) {
+    return loop_wrong(e, e->origins[i], "%s.%s is '%s', expected one of %s",
+                      keys[i].info.section, keys[i].info.key, e->texts[i],
+                      keys[i].info.choices);
+}
+
+static const char *model_name(const void *names, size_t i) {
+    return ((const scant_model_info *const *)names)[i]->name;
+}
+
+static scant_status check_model(scant_experiment *e, size_t i) {
+    size_t count;
+    const scant_model_info *const *list = scant_models(&count);
+    for (size_t k = 0; k < count; k++)
+        if (strcmp(list[k]->name, e->texts[i]) == 0) return SCANT_OK;
+    return loop_wrong(e, e->origins[i],
+                      "model.name is '%s', which is no model; the nearest is '%s'",
+                      e->texts[i], scant__nearest(e->texts[i], list, count, model_name));
+}
+
+static scant_status parse_key(scant_experiment *e, size_t i) {
+    const loop_key *key = &keys[i];
+    void *at = (char *)&e->set + key->at;
+    const char *text = e->texts[i];
+    double value;
+    switch (key->kind) {
+    case LOOP_CHOICE:
+        if (!is_choice(key->info.choices, text) && (*text || *key->info.value))
+            return wrong_choice(e, i);
+        break;
+    case LOOP_MODEL:
+        TRY(check_model(e, i));
+        break;
+    case LOOP_COUNT:
+        if (!read_number(key, text, &value)) return wrong_number(e, i);
+        *(size_t *)at = (size_t)value;
+        return SCANT_OK;
+    case LOOP_NUMBER:
+    case LOOP_RATE:
+        if (!read_number(key, text, at)) return wrong_number(e, i);
+        return SCANT_OK;
+    case LOOP_SWITCH:
+        if (!read_switch(text, at)) return wrong_choice(e, i);
+        e->texts[i] = *(bool *)at ? "yes" : "no";
+        return SCANT_OK;
+    case LOOP_TEXT:
+    case LOOP_LIST:
+        break;
+    }
+    *(const char **)at = text;
+    return SCANT_OK;
+}
+
+/* Defaults that hang on other keys. */
+static void fill_in(scant_experiment *e) {
+    size_t lr = loop_key_find("train", "lr"), loss = loop_key_find("train", "loss");
+    const char *optimizer = e->texts[loop_key_find("train", "optimizer")];
+    const char *task = e->texts[loop_key_find("data", "task")];
+    for (size_t i = 0; i < LOOP_KEYS; i++)
+        if (!e->texts[i]) e->texts[i] = keys[i].info.value;
+    if (!*e->texts[lr])
+        e->texts[lr] = optimizer && strcmp(optimizer, "adam") == 0 ? "0.001" : "0.01";
+    if (!*e->texts[loss])
+        e->texts[loss] = task && strcmp(task, "regression") == 0 ? "mse" : "ce";
+}
+
+scant_status loop_parse(scant_experiment *e) {
+    fill_in(e);
+    for (size_t i = 0; i < LOOP_KEYS; i++) TRY(parse_key(e, i));
+    return SCANT_OK;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside the loop. samples.c opens what is learned from, split.c cuts it, learner.c makes
+ * and trains networks, evidence.c reads out what a strategy needs, state.c keeps a run on
+ * disk, round.c does a run's rounds, folder.c the files of all runs together, run.c has
+ * them done side by side.
+ *
+ * Threads: the samples and the experiment are read by all runs at once and changed by
+ * none. A run has a context of its own, whose memory is counted with the caller's. Files
+ * that all runs share and the caller's callbacks are touched by the caller's thread only.
+ */
+#ifndef SCANT_LOOP_LOOP_H
+#define SCANT_LOOP_LOOP_H
+
+#include "core/crew.h"
+#include "loop/experiment.h"
+
+/* ---- samples.c ---- */
+
+typedef struct loop_samples {
+    scant_data *train, *test; /* may be the same: test was held out */
+    size_t *rows, n_rows;     /* of train that may be chosen: labelled, readable */
+    size_t *test_rows, n_test;
+    size_t classes; /* 1: numbers to predict */
+    bool regression;
+} loop_samples;
+
+scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
+                               scant__arena *arena, loop_samples *out);
+void loop_samples_close(loop_samples *samples);
+
+/* ---- split.c ---- */
+
+typedef struct loop_split {
+    size_t *pool, n_pool; /* rows of train, ascending: what strategies see */
+    size_t *valid, n_valid;
+    size_t *initial, n_initial; /* rows of train, in the order they were drawn */
+} loop_split;
+
+scant_status loop_split_make(scant__arena *arena, const loop_settings *set,
+                             const loop_samples *samples, uint64_t seed, loop_split *out);
+/* Whether the sizes go together; how many rows a pool has. */
+scant_status loop_split_check(scant_ctx *ctx, const loop_settings *set,
+                              const loop_samples *samples, size_t *n_pool);
+/* rows[0..n-1] in a random order. */
+void loop_shuffle(uint64_t seed, uint32_t purpose, size_t *rows, size_t n);
+
+/* ---- state.c ---- */
+
+typedef struct loop_point {
+    size_t labels;
+    double accuracy, loss, best;
+    double train_seconds, select_seconds;
+} loop_point;
+
+typedef struct loop_pick {
+    size_t index; /* row of train */
+    double weight, score;
+} loop_pick;
+
+/* A run so far: rounds that are finished, and what was picked for them and the next. The
+ * arrays never move: others may read what was there before. */
+typedef struct loop_state {
+    loop_point *points; /* rounds + 1 */
+    loop_pick *picks;
+    size_t *ends; /* rounds + 1: where the picks of a round end; round 0: initial */
+    size_t n_points, n_batches, room_picks;
+    bool over;    /* there is nothing left to pick */
+    char *memory; /* what the strategy left for its next call; NULL: nothing */
+    size_t memory_size;
+} loop_state;
+
+scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_picks,
+                             loop_state *out);
+size_t loop_state_picks(const loop_state *state); /* how many there are */
+/* How many are labelled when a round's training begins. */
+size_t loop_state_labels(const loop_state *state, size_t round);
+/* Adds a batch, as far as there is room. */
+void loop_state_add(loop_state *state, const loop_pick *picks, size_t count);
+
+typedef struct loop_run_name {
+    const char *strategy;
+    uint64_t seed;
+} loop_run_name;
+
+/* Writes and reads the state's file. Reading checks all of it against what may be. */
+scant_status loop_state_write(scant_ctx *ctx, const char *path, loop_run_name name,
+                              const loop_state *state);
+scant_status loop_state_read(scant_ctx *ctx, const char *path, loop_run_name name,
+                             size_t rounds, size_t rows, scant__arena *arena,
+                             loop_state *state);
+
+/* ---- a run (round.c) ---- */
+
+typedef struct loop_job loop_job;
+
+typedef struct loop_run {
+    loop_job *job;
+    size_t number;
+    const loop_arm *arm;
+    uint64_t seed;
+    loop_state state;
+    size_t shown_points;      /* what the caller's thread has seen */
+    scant__text curve, picks; /* its lines of the two files */
+    char *path;               /* of the state's file, without its ending */
+    /* while it is at work, on the run's own thread */
+    scant__crew *crew;
+    scant_ctx *ctx;
+    scant__arena arena;
+    loop_split split;
+    float *mean, *deviation; /* of the pool's pictures; NULL: none */
+    scant_net *net, *asker;  /* the one that is trained; that picks (may be the same) */
+    size_t round;
+    double begun, told;           /* seconds */
+    double work_done, work_whole; /* of its trainings, in labelled samples */
+    const char *phase;
+    double fraction, fraction_begun; /* of the run; what was done before this call */
+    double best;                     /* test accuracy of the round so far */
+    double judging;                  /* seconds of the round's training that are none */
+    double evidence_seconds, pick_seconds, temperature; /* of the round; 0: none */
+    scant_status written; /* what came of writing the round down */
+    scant_status status;
+    char error[SCANT__ERR_SIZE];
+} loop_run;
+
+/* Does what is left of the run; run->status and run->error say how it ended. */
+void loop_run_work(loop_run *run);
+/* Tells, now and then, how far the run is: part is what is done beside work_done. */
+void loop_tell(loop_run *run, const char *phase, double part);
+/* Of the caller's thread: a run's event. */
+void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool before);
+
+/* ---- learner.c ---- */
+
+/* What a seed of a round is for. */
+enum loop_seed_use {
+    LOOP_SEED_WEIGHTS,
+    LOOP_SEED_TRAINING,
+    LOOP_SEED_PICKS,
+    LOOP_SEED_FOLDS
+};
+uint64_t loop_seed(uint64_t seed, size_t round, size_t model, enum loop_seed_use use);
+
+typedef struct loop_labelled {
+    const size_t *rows;
+    const float *weights; /* NULL: 1 each */
+    size_t n;
+} loop_labelled;
+
+/* A new network of the experiment's, scaled as the run's pool asks for. */
+scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out);
+/* Trains it; watch: looks at the test set now and then. */
+scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *labelled,
+                            uint64_t seed, size_t epochs, bool watch);
+/* The networks of a round, trained: run->net, run->asker, and how good the first is. */
+scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point *point);
+/* Weights of networks that are trained on (train.reinit = no). */
+scant_status loop_nets_keep(loop_run *run);
+scant_status loop_nets_recall(loop_run *run);
+void loop_nets_forget(loop_run *run, size_t round);
+
+/* ---- evidence.c ---- */
+
+/* What the strategy reads, of what can be made: bits. Fails where it needs more. */
+scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm, bool regression,
+                                unsigned *used);
+/* Picks the next batch: rows of train. */
+scant_status loop_choose(loop_run *run, const loop_labelled *labelled, size_t batch,
+                         scant_picks **out, double *evidence_seconds);
+
+/* ---- folder.c: the caller's thread ---- */
+
+struct loop_job {
+    scant_experiment *e;
+    scant_ctx *ctx;
+    scant_run_opts opts;
+    scant__arena arena;
+    loop_samples samples;
+    unsigned threads; /* of a run */
+    loop_run *runs;
+    size_t n_runs;
+    int log;           /* descriptor; -1 */
+    uint64_t said[32]; /* warnings that were shown, by a hash of their text */
+    size_t n_said;
+};
+
+scant_status loop_folder_begin(loop_job *job);
+/* curve.csv and picks.csv, with the rounds of run that are new; NULL: as they stand. */
+scant_status loop_folder_write(loop_job *job, loop_run *run);
+/* What is made of results, after a run's end: pictures of picks, the report. */
+scant_status loop_folder_report(loop_job *job);
+void loop_folder_end(loop_job *job);
+/* A line of log.jsonl: time and event, then rest ("\"key\": value, ..."), which is taken.
+ */
+void loop_log(loop_job *job, const char *event, scant__text *rest);
+scant_status loop_sheet_write(loop_job *job); /* classes.csv, thumbnails (sheet.c) */
+/* A path in the results' folder; of the job's arena. */
+char *loop_path(loop_job *job, const char *name);
+
+double loop_now(void); /* seconds on a clock that only goes forward */
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which strategies run with which options. An option is given, or a preset's, or the
+ * strategy's own default; that is also what printing shows.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/near.h"
+#include "loop/experiment.h"
+
+/* Options that are no strategy's but say what evidence it gets. */
+static const struct {
+    const char *strategy, *key;
+} layered[] = {{"dynamic", "layers"}, {"crc", "layers"}, {"npc", "kernel"}};
+enum { LAYERED = sizeof layered / sizeof *layered };
+static const char layers[] = "last|all";
+
+/* What the papers report their figures with. */
+static const struct {
+    const char *preset, *strategy, *key, *value;
+} presets[] = {
+    {"sparse-mnist", "sparse-iht", "alpha", "1e-8"},
+    {"sparse-mnist", "sparse-iht", "beta", "1e-4"},
+    {"sparse-mnist", "sparse-greedy", "alpha", "1e-8"},
+    {"sparse-mnist", "sparse-greedy", "beta", "0.1"},
+    {"sparse-svhn", "sparse-iht", "alpha", "1e-8"},
+    {"sparse-svhn", "sparse-iht", "beta", "1e-4"},
+    {"sparse-svhn", "sparse-greedy", "alpha", "0.1"},
+    {"sparse-svhn", "sparse-greedy", "beta", "0.1"},
+    {"sparse-cifar10", "sparse-iht", "alpha", "1e-8"},
+    {"sparse-cifar10", "sparse-iht", "beta", "1e-6"},
+    {"sparse-cifar10", "sparse-greedy", "alpha", "1e-2"},
+    {"sparse-cifar10", "sparse-greedy", "beta", "0.1"},
+    {"sparse-bayes-fmnist", "sparse-iht", "alpha", "1"},
+    {"sparse-bayes-fmnist", "sparse-iht", "beta", "1e-3"},
+    {"sparse-bayes-fmnist", "sparse-greedy", "alpha", "2"},
+    {"sparse-bayes-fmnist", "sparse-greedy", "beta", "0.5"},
+    {"sparse-bayes-cifar10", "sparse-iht", "alpha", "1"},
+    {"sparse-bayes-cifar10", "sparse-iht", "beta", "1e-6"},
+    {"sparse-bayes-cifar10", "sparse-greedy", "alpha", "2"},
+    {"sparse-bayes-cifar10", "sparse-greedy", "beta", "1"},
+    {"sparse-bayes-cifar100", "sparse-iht", "alpha", "1"},
+    {"sparse-bayes-cifar100", "sparse-iht", "beta", "1e-6"},
+    {"sparse-bayes-cifar100", "sparse-greedy", "alpha", "1"},
+    {"sparse-bayes-cifar100", "sparse-greedy", "beta", "0.5"},
+};
+enum { PRESETS = sizeof presets / sizeof *presets };
+
+/* ---- names ------------------------------------------------------------------------- */
+
+static const char *strategy_name(const void *names, size_t i) {
+    return ((const scant_strategy_info *const *)names)[i]->name;
+}
+
+static const char *option_name(const void *names, size_t i) {
+    const scant_strategy_info *info = names;
+    if (i < info->n_options) return info->options[i].key;
+    for (size_t k = 0; k < LAYERED; k++)
+        if (strcmp(layered[k].strategy, info->name) == 0) return layered[k].key;
+    return "";
+}
+
+static const char *preset_name(const void *names, size_t i) {
+    (void)names;
+    return presets[i].preset;
+}
+
+static scant_status unknown_strategy(scant_experiment *e, const char *origin,
+                                     const char *word) {
+    size_t count;
+    const scant_strategy_info *const *list = scant_strategies(&count);
+    return loop_wrong(e, origin, "'%s' is no strategy; the nearest is '%s'", word,
+                      scant__nearest(word, list, count, strategy_name));
+}
+
+static bool is_layered(const char *strategy, const char *key) {
+    for (size_t i = 0; i < LAYERED; i++)
+        if (!strcmp(layered[i].strategy, strategy) && !strcmp(layered[i].key, key))
+            return true;
+    return false;
+}
+
+static size_t count_options(const scant_strategy_info *info) {
+    size_t n = info->n_options;
+    for (size_t i = 0; i < LAYERED; i++) n += !strcmp(layered[i].strategy, info->name);
+    return n;
+}
+
+/* ---- one option -------------------------------------------------------------------- */
+
+static scant_status check_value(scant_experiment *e, const char *strategy,
+                                const char *key, const char *value, const char *origin) {
+    unsigned used, missing;
+    const scant_setting setting = {key, value};
+    const scant_select_opts opts = {.settings = &setting, .n_settings = 1};
+    if (is_layered(strategy, key)) {
+        if (!strcmp(value, "last") || !strcmp(value, "all")) return SCANT_OK;
+        return loop_wrong(e, origin, "loop.%s.%s is '%s', expected one of %s", strategy,
+                          key, value, layers);
+    }
+    scant_status status =
+        scant_select_inputs(e->ctx, strategy, &opts, ~0u, &used, &missing);
+    if (status != SCANT_EUSAGE) return status;
+    char why[SCANT__ERR_SIZE];
+    memcpy(why, e->ctx->err, sizeof why);
+    return loop_wrong(e, origin, "%s", why);
+}
+
+scant_status loop_check_option(scant_experiment *e, const char *name, const char *value,
+                               const char *origin) {
+    const char *dot = strchr(name, '.');
+    char strategy[64] = "";
+    if (dot && (size_t)(dot - name) < sizeof strategy)
+        memcpy(strategy, name, (size_t)(dot - name));
+    const scant_strategy_info *info = scant_strategy_find(strategy);
+    if (!info) {
+        size_t many;
+        const scant_strategy_info *const *list = scant_strategies(&many);
+        return loop_wrong(
+            e, origin,
+            "unknown key loop.%s: there is no such strategy; the nearest is "
+            "'%s'",
+            name, scant__nearest(strategy, list, many, strategy_name));
+    }
+    const char *key = dot + 1;
+    size_t count = count_options(info);
+    bool known = is_layered(info->name, key);
+    for (size_t i = 0; i < info->n_options; i++)
+        known = known || strcmp(info->options[i].key, key) == 0;
+    if (!known && !count)
+        return loop_wrong(e, origin, "unknown key loop.%s: %s has no options", name,
+                          info->name);
+    if (!known)
+        return loop_wrong(e, origin, "unknown key loop.%s; the nearest is loop.%s.%s",
+                          name, info->name,
+                          scant__nearest(key, info, count, option_name));
+    return check_value(e, info->name, key, value, origin);
+}
+
+static loop_option *find_option(scant_experiment *e, const char *strategy,
+                                const char *key) {
+    for (size_t i = 0; i < e->n_options; i++)
+        if (!strcmp(e->options[i].strategy, strategy) && !strcmp(e->options[i].key, key))
+            return &e->options[i];
+    return NULL;
+}
+
+scant_status loop_option_set(scant_experiment *e, const char *strategy, const char *key,
+                             const char *value, const char *origin) {
+    loop_option *o = find_option(e, strategy, key);
+    if (o) {
+        o->value = value;
+        o->origin = origin;
+        return SCANT_OK;
+    }
+    if (e->n_options == e->room_options) {
+        size_t room = e->room_options ? 2 * e->room_options : 32;
+        loop_option *more = scant__arena_alloc(&e->arena, room, sizeof *more);
+        if (!more) return SCANT_ENOMEM;
+        if (e->n_options) memcpy(more, e->options, e->n_options * sizeof *more);
+        e->options = more;
+        e->room_options = room;
+    }
+    e->options[e->n_options++] = (loop_option){strategy, key, value, origin};
+    return SCANT_OK;
+}
+
+/* ---- lists ------------------------------------------------------------------------- */
+
+/* The next word of a list, copied; NULL at its end. */
+static char *next_word(scant_experiment *e, const char **at, scant_status *status) {
+    const char *from = *at;
+    if (!from) return NULL;
+    size_t length = strcspn(from, ",");
+    *at = from[length] ? from + length + 1 : NULL;
+    while (length && strchr(" \t", *from)) from++, length--;
+    while (length && strchr(" \t", from[length - 1])) length--;
+    char *word = scant__arena_alloc(&e->arena, length + 1, 1);
+    if (!word) {
+        *status = SCANT_ENOMEM;
+        return NULL;
+    }
+    memcpy(word, from, length);
+    word[length] = 0;
+    return word;
+}
+
+static size_t count_words(const char *text) {
+    size_t n = 1;
+    for (; *text; text++) n += *text == ',';
+    return n;
+}
+
+static scant_status read_strategies(scant_experiment *e) {
+    const char *origin = e->origins[loop_key_find("loop", "strategies")];
+    const char *at = e->set.strategies, *word;
+    scant_status status = SCANT_OK;
+    e->arms = scant__arena_zalloc(&e->arena, count_words(at), sizeof *e->arms);
+    if (!e->arms) return SCANT_ENOMEM;
+    while ((word = next_word(e, &at, &status))) {
+        const scant_strategy_info *info = scant_strategy_find(word);
+        if (!info) return unknown_strategy(e, origin, word);
+        for (size_t i = 0; i < e->n_arms; i++)
+            if (e->arms[i].info == info)
+                return loop_wrong(e, origin, "loop.strategies has '%s' twice", word);
+        e->arms[e->n_arms++].info = info;
+    }
+    return status;
+}
+
+bool loop_read_seed(const char *text, uint64_t *out) {
+    uint64_t value = 0;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        unsigned digit = (unsigned)(*at - '0');
+        if (value > (UINT64_MAX - digit) / 10) return false;
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return at != text && !*at;
+}
+
+static scant_status read_seeds(scant_experiment *e) {
+    const char *origin = e->origins[loop_key_find("loop", "seeds")];
+    const char *at = e->set.seeds, *word;
+    scant_status status = SCANT_OK;
+    e->seeds = scant__arena_zalloc(&e->arena, count_words(at), sizeof *e->seeds);
+    if (!e->seeds) return SCANT_ENOMEM;
+    while ((word = next_word(e, &at, &status))) {
+        uint64_t seed;
+        if (!loop_read_seed(word, &seed))
+            return loop_wrong(e, origin,
+                              "loop.seeds has '%s', expected whole numbers with commas "
+                              "between",
+                              word);
+        for (size_t i = 0; i < e->n_seeds; i++)
+            if (e->seeds[i] == seed)
+                return loop_wrong(e, origin, "loop.seeds has %s twice", word);
+        e->seeds[e->n_seeds++] = seed;
+    }
+    if (status != SCANT_OK || !*e->set.query_seed) return status;
+    if (loop_read_seed(e->set.query_seed, &e->query_seed)) return SCANT_OK;
+    return loop_wrong(e, e->origins[loop_key_find("loop", "query_seed")],
+                      "loop.query_seed is '%s', expected a whole number",
+                      e->set.query_seed);
+}
+
+/* ---- presets and defaults ---------------------------------------------------------- */
+
+static scant_status apply_preset(scant_experiment *e) {
+    bool known = false;
+    if (!*e->set.preset) return SCANT_OK;
+    for (size_t i = 0; i < PRESETS; i++) {
+        if (strcmp(presets[i].preset, e->set.preset) != 0) continue;
+        known = true;
+        if (!find_option(e, presets[i].strategy, presets[i].key))
+            TRY(loop_option_set(e, presets[i].strategy, presets[i].key, presets[i].value,
+                                NULL));
+    }
+    if (known) return SCANT_OK;
+    return loop_wrong(e, e->origins[loop_key_find("loop", "preset")],
+                      "loop.preset is '%s', which is none; the nearest is '%s'",
+                      e->set.preset,
+                      scant__nearest(e->set.preset, presets, PRESETS, preset_name));
+}
+
+static scant_status fill_options(scant_experiment *e, const scant_strategy_info *info) {
+    for (size_t i = 0; i < info->n_options; i++)
+        if (info->options[i].value && !find_option(e, info->name, info->options[i].key))
+            TRY(loop_option_set(e, info->name, info->options[i].key,
+                                info->options[i].value, NULL));
+    for (size_t i = 0; i < LAYERED; i++)
+        if (!strcmp(layered[i].strategy, info->name) &&
+            !find_option(e, info->name, layered[i].key))
+            TRY(loop_option_set(e, info->name, layered[i].key, "last", NULL));
+    return SCANT_OK;
+}
+
+/* Its settings, all at once: they may contradict each other. */
+static scant_status settle_arm(scant_experiment *e, loop_arm *arm) {
+    unsigned used, missing;
+    scant_setting *settings =
+        scant__arena_alloc(&e->arena, e->n_options + 1, sizeof *settings);
+    if (!settings) return SCANT_ENOMEM;
+    for (size_t i = 0; i < e->n_options; i++) {
+        const loop_option *o = &e->options[i];
+        if (strcmp(o->strategy, arm->info->name) != 0) continue;
+        if (is_layered(o->strategy, o->key))
+            arm->whole = strcmp(o->value, "all") == 0;
+        else
+            settings[arm->n_settings++] = (scant_setting){o->key, o->value};
+    }
+    arm->settings = settings;
+    return scant_select_inputs(
+        e->ctx, arm->info->name,
+        &(scant_select_opts){.settings = settings, .n_settings = arm->n_settings}, ~0u,
+        &used, &missing);
+}
+
+scant_status loop_resolve(scant_experiment *e) {
+    TRY(read_strategies(e));
+    TRY(read_seeds(e));
+    TRY(apply_preset(e));
+    for (size_t i = 0; i < e->n_arms; i++) TRY(fill_options(e, e->arms[i].info));
+    for (size_t i = 0; i < e->n_arms; i++) TRY(settle_arm(e, &e->arms[i]));
+    return SCANT_OK;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A run's rounds: train, judge, read out, pick, reveal the labels. A round is finished
+ * when the picks for the next one are chosen; then it is written down, so that weights
+ * need not be kept between rounds unless they are trained on.
+ */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "loop/loop.h"
+
+double loop_now(void) {
+    struct timespec t = {0};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- telling ----------------------------------------------------------------------- */
+
+void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool before) {
+    const loop_job *job = run->job;
+    if (!job->opts.report) return;
+    double spent = run->begun > 0 ? loop_now() - run->begun : 0;
+    double gained = run->fraction - run->fraction_begun;
+    size_t known = kind == SCANT_RUN_ROUND ? round + 1 : run->shown_points;
+    const loop_point *last = known ? &run->state.points[known - 1] : NULL;
+    bool accurate = last && !job->samples.regression;
+    scant_run_event event = {
+        .kind = kind,
+        .run = run->number,
+        .runs = job->n_runs,
+        .strategy = run->arm->info->name,
+        .seed = run->seed,
+        .round = round,
+        .rounds = job->e->set.rounds,
+        .labels = kind == SCANT_RUN_ROUND ? last->labels
+                                          : loop_state_labels(&run->state, round),
+        .accuracy = accurate ? last->accuracy : -1,
+        .loss = last ? last->loss : -1,
+        .phase = run->phase ? run->phase : "",
+        .fraction = run->fraction,
+        .seconds = spent,
+        .left = gained > 0 ? spent * (1 - run->fraction) / gained : -1,
+        .before = before};
+    job->opts.report(job->opts.user, &event);
+}
+
+static void tell(void *arg) {
+    loop_run *run = arg;
+    loop_report(run, SCANT_RUN_PROGRESS, run->round, false);
+}
+
+void loop_tell(loop_run *run, const char *phase, double part) {
+    static const double pause = 0.1;
+    double now = loop_now(), done = (run->work_done + part) / run->work_whole;
+    run->phase = phase;
+    run->fraction = done < 1 ? done : 1;
+    if (now - run->told < pause || !run->job->opts.report) return;
+    run->told = now;
+    scant__crew_ask(run->crew, tell, run);
+}
+
+static void log_name(const loop_run *run, scant__text *text) {
+    scant__text_add(text, "\"strategy\": ");
+    scant__text_json(text, run->arm->info->name);
+    scant__text_addf(text, ", \"seed\": \"%llu\"", (unsigned long long)run->seed);
+}
+
+static void log_number(scant__text *text, const char *key, double value) {
+    scant__text_addf(text, ", \"%s\": ", key);
+    if (isfinite(value))
+        scant__text_number(text, value, 9);
+    else
+        scant__text_add(text, "null");
+}
+
+static void log_round(loop_run *run) {
+    const loop_point *p = &run->state.points[run->round];
+    scant__text text;
+    scant__text_init(&text, run->job->ctx);
+    log_name(run, &text);
+    scant__text_addf(&text, ", \"round\": %zu, \"labels\": %zu", run->round, p->labels);
+    if (!run->job->samples.regression) {
+        log_number(&text, "accuracy", p->accuracy);
+        log_number(&text, "best_accuracy", p->best);
+    }
+    log_number(&text, "loss", p->loss);
+    log_number(&text, "train_seconds", p->train_seconds);
+    log_number(&text, "judge_seconds", run->judging);
+    log_number(&text, "evidence_seconds", run->evidence_seconds);
+    log_number(&text, "pick_seconds", run->pick_seconds);
+    if (run->temperature > 0) {
+        log_number(&text, "temperature", run->temperature);
+        scant__text_addf(&text, ", \"calibrated\": \"%s\"",
+                         run->split.n_valid ? "validation set" : "cross-fitting");
+    }
+    loop_log(run->job, "round", &text);
+}
+
+/* ---- on the caller's thread -------------------------------------------------------- */
+
+static void begin_run(void *arg) {
+    loop_run *run = arg;
+    scant__text text;
+    scant__text_init(&text, run->job->ctx);
+    log_name(run, &text);
+    scant__text_addf(&text, ", \"round\": %zu, \"pool\": %zu, \"validation\": %zu",
+                     run->state.n_points, run->split.n_pool, run->split.n_valid);
+    loop_log(run->job, "run", &text);
+    loop_report(run, SCANT_RUN_BEGIN, run->state.n_points, false);
+}
+
+/* The run waits meanwhile: its context may be written to. */
+static void pass_error(loop_run *run) {
+    if (run->written != SCANT_OK)
+        memcpy(run->ctx->err, run->job->ctx->err, sizeof run->ctx->err);
+}
+
+static void publish(void *arg) {
+    loop_run *run = arg;
+    log_round(run);
+    run->written = loop_folder_write(run->job, run);
+    pass_error(run);
+    if (run->written == SCANT_OK) loop_report(run, SCANT_RUN_ROUND, run->round, false);
+}
+
+static void end_run(void *arg) {
+    loop_run *run = arg;
+    scant__text text;
+    scant__text_init(&text, run->job->ctx);
+    log_name(run, &text);
+    scant__text_addf(&text, ", \"rounds\": %zu, \"pool_used_up\": %s",
+                     run->state.n_points ? run->state.n_points - 1 : 0,
+                     run->state.over ? "true" : "false");
+    loop_log(run->job, "end", &text);
+    if (run->state.over)
+        scant__warn(run->job->ctx,
+                    "%s, seed %llu: the pool is used up after round %zu of %zu; the run "
+                    "ends there",
+                    run->arm->info->name, (unsigned long long)run->seed,
+                    run->state.n_points - 1, run->job->e->set.rounds);
+    run->fraction = 1;
+    loop_report(run, SCANT_RUN_END, run->state.n_points - 1, false);
+    run->written = loop_folder_report(run->job);
+    pass_error(run);
+}
+
+/* ---- the rounds -------------------------------------------------------------------- */
+
+/* What is labelled when round begins. A strategy's weights are made to average 1 in each
+ * of its batches, as the samples of the initial set have 1. */
+static scant_status list_labelled(loop_run *run, scant__arena *arena,
+                                  loop_labelled *out) {
+    const loop_state *s = &run->state;
+    size_t n = loop_state_labels(s, run->round);
+    size_t *rows = scant__arena_alloc(arena, n + 1, sizeof *rows);
+    float *weights = scant__arena_alloc(arena, n + 1, sizeof *weights);
+    if (!rows || !weights) return SCANT_ENOMEM;
+    for (size_t round = 0, i = 0; round <= run->round; round++) {
+        double sum = 0, size = (double)(s->ends[round] - i);
+        for (size_t k = i; k < s->ends[round]; k++) sum += s->picks[k].weight;
+        for (; i < s->ends[round]; i++) {
+            rows[i] = s->picks[i].index;
+            weights[i] = sum > 0 ? (float)(s->picks[i].weight * size / sum) : 1;
+        }
+    }
+    *out = (loop_labelled){rows, run->job->e->set.use_weights ? weights : NULL, n};
+    return SCANT_OK;
+}
+
+static scant_status take_picks(loop_run *run, const scant_picks *picks) {
+    loop_state *s = &run->state;
+    loop_pick *mine = scant__alloc(run->ctx, picks->count + 1, sizeof *mine);
+    if (!mine) return SCANT_ENOMEM;
+    for (size_t i = 0; i < picks->count; i++)
+        mine[i] = (loop_pick){run->split.pool[picks->items[i].index],
+                              picks->items[i].weight, picks->items[i].score};
+    if (picks->count)
+        loop_state_add(s, mine, picks->count);
+    else
+        s->over = true;
+    scant__free(run->ctx, mine);
+    s->memory = NULL;
+    if (!picks->state || s->over) return SCANT_OK;
+    s->memory = scant__arena_strdup(&run->arena, picks->state);
+    s->memory_size = picks->state_size;
+    return s->memory ? SCANT_OK : SCANT_ENOMEM;
+}
+
+static scant_status choose(loop_run *run, const loop_labelled *labelled) {
+    const loop_settings *set = &run->job->e->set;
+    size_t left = run->split.n_pool - labelled->n;
+    double begun = loop_now();
+    scant_picks *picks;
+    run->evidence_seconds = run->pick_seconds = run->temperature = 0;
+    if (run->round == set->rounds) return SCANT_OK;
+    if (!left) {
+        run->state.over = true;
+        return SCANT_OK;
+    }
+    TRY(loop_choose(run, labelled, size_min(set->query, left), &picks,
+                    &run->evidence_seconds));
+    run->pick_seconds = loop_now() - begun - run->evidence_seconds;
+    scant_status status = take_picks(run, picks);
+    scant_picks_free(run->ctx, picks);
+    return status;
+}
+
+static scant_status write_down(loop_run *run) {
+    scant__text text;
+    char *path;
+    size_t size;
+    TRY(loop_nets_keep(run));
+    scant__text_init(&text, run->ctx);
+    scant__text_addf(&text, "%s.json", run->path);
+    TRY(scant__text_take(&text, &path, &size));
+    scant_status status = loop_state_write(
+        run->ctx, path, (loop_run_name){run->arm->info->name, run->seed}, &run->state);
+    scant__free(run->ctx, path);
+    if (status == SCANT_OK && run->round) loop_nets_forget(run, run->round - 1);
+    return status;
+}
+
+static scant_status do_round(loop_run *run) {
+    loop_labelled labelled;
+    loop_point point;
+    scant__arena arena;
+    scant__arena_init(&arena, run->ctx);
+    scant_status status = list_labelled(run, &arena, &labelled);
+    if (status == SCANT_OK) status = loop_learn(run, &labelled, &point);
+    if (status == SCANT_OK) {
+        run->work_done += (double)labelled.n;
+        double begun = loop_now();
+        status = choose(run, &labelled);
+        point.select_seconds = loop_now() - begun;
+    }
+    if (status == SCANT_OK) {
+        run->state.points[run->state.n_points++] = point;
+        status = write_down(run);
+    }
+    scant__arena_end(&arena);
+    if (status != SCANT_OK) return status;
+    scant__crew_ask(run->crew, publish, run);
+    return run->written;
+}
+
+static void plan_work(loop_run *run) {
+    const loop_settings *set = &run->job->e->set;
+    size_t labels = run->split.n_initial;
+    run->work_whole = run->work_done = 0;
+    for (size_t round = 0; round <= set->rounds; round++) {
+        if (round < run->state.n_points) run->work_done += (double)labels;
+        run->work_whole += (double)labels;
+        labels = size_min(labels + set->query, run->split.n_pool);
+    }
+    if (!(run->work_whole > 0)) run->work_whole = 1;
+    run->fraction = run->fraction_begun = run->work_done / run->work_whole;
+}
+
+static scant_status add_initial(loop_run *run) {
+    const loop_split *split = &run->split;
+    if (run->state.n_batches) return SCANT_OK;
+    loop_pick *picks = scant__alloc(run->ctx, split->n_initial + 1, sizeof *picks);
+    if (!picks) return SCANT_ENOMEM;
+    for (size_t i = 0; i < split->n_initial; i++)
+        picks[i] = (loop_pick){split->initial[i], 1, 0};
+    loop_state_add(&run->state, picks, split->n_initial);
+    scant__free(run->ctx, picks);
+    return SCANT_OK;
+}
+
+static scant_status do_rounds(loop_run *run) {
+    const scant_experiment *e = run->job->e;
+    TRY(loop_split_make(&run->arena, &e->set, &run->job->samples, run->seed,
+                        &run->split));
+    TRY(add_initial(run));
+    TRY(loop_nets_recall(run));
+    plan_work(run);
+    scant__crew_ask(run->crew, begin_run, run);
+    for (run->round = run->state.n_points;
+         run->round <= e->set.rounds && !run->state.over; run->round++) {
+        if (scant__crew_stopped(run->crew))
+            return scant__fail(run->ctx, SCANT_ECANCELLED, "cancelled");
+        TRY(do_round(run));
+    }
+    scant__crew_ask(run->crew, end_run, run);
+    return run->written;
+}
+
+void loop_run_work(loop_run *run) {
+    scant__arena_init(&run->arena, run->ctx);
+    run->begun = loop_now();
+    run->status = do_rounds(run);
+    memcpy(run->error, run->ctx->err, sizeof run->error);
+    scant_net_destroy(run->asker);
+    scant_net_destroy(run->net);
+    run->net = run->asker = NULL;
+    run->state.memory = NULL; /* it may have been the run's */
+    scant__arena_end(&run->arena);
+}

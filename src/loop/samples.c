@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an experiment learns from and judges by.
+ *
+ * Where `test` is not given, the data's own part to test with is taken; where it has
+ * none, test_size samples of train are held out by seed 0, and no run may choose them.
+ *
+ * Pictures in files are all read once before anything begins: one that is missing or
+ * damaged would end a run hours later.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/parfor.h"
+#include "core/rng.h"
+#include "data/samples.h"
+#include "loop/loop.h"
+
+static const char *or_null(const char *text) { return *text ? text : NULL; }
+
+/* ---- opening ----------------------------------------------------------------------- */
+
+/* The side that a model is usually given pictures of. */
+static size_t model_side(const char *name) {
+    size_t count;
+    const scant_model_info *const *list = scant_models(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i]->name, name) == 0)
+            return list[i]->shape[1] > 1 ? list[i]->shape[1] : 0;
+    return 0;
+}
+
+static scant_status open_part(const scant_experiment *e, const char *spec,
+                              const char *labels, bool test, size_t at_least,
+                              scant_data **out) {
+    enum { DRAWN = 1000 };
+    const loop_settings *set = &e->set;
+    scant_data_opts opts = {.labels = or_null(labels),
+                            .test = test,
+                            .regression = strcmp(set->task, "regression") == 0,
+                            .side = set->size ? set->size : model_side(set->model),
+                            .count = size_max(DRAWN, at_least)};
+    return scant_data_open(e->ctx, spec, &opts, out);
+}
+
+static scant_status need_labels(scant_ctx *ctx, const scant_data *data, const char *key) {
+    if (scant_data_labels(data) || scant_data_targets(data)) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "%s: has no labels: data.%s names a file of them",
+                       scant_data_name(data), key);
+}
+
+static scant_status open_both(const scant_experiment *e, loop_samples *s) {
+    const loop_settings *set = &e->set;
+    if (!*set->train)
+        return scant__fail(e->ctx, SCANT_EUSAGE,
+                           "data.train is missing: what to choose samples from");
+    TRY(open_part(e, set->train, set->train_labels, false, set->pool, &s->train));
+    TRY(need_labels(e->ctx, s->train, "train_labels"));
+    if (*set->test)
+        TRY(open_part(e, set->test, set->test_labels, true, set->test_size, &s->test));
+    else if (scant_data_has_test(s->train))
+        TRY(open_part(e, set->train, "", true, set->test_size, &s->test));
+    else if (set->test_size)
+        s->test = s->train;
+    else
+        return scant__fail(e->ctx, SCANT_EINPUT,
+                           "%s: has no part to test with: give data.test, or "
+                           "data.test_size to hold out samples of data.train",
+                           scant_data_name(s->train));
+    return need_labels(e->ctx, s->test, "test_labels");
+}
+
+/* The classes of the test set have the numbers of those to learn. */
+static scant_status match_classes(scant__arena *arena, const loop_samples *s) {
+    bool any = false;
+    if (s->test == s->train || s->regression) return SCANT_OK;
+    const char **names = scant__arena_alloc(arena, s->classes, sizeof *names);
+    if (!names) return SCANT_ENOMEM;
+    for (size_t c = 0; c < s->classes; c++) {
+        names[c] = scant_data_class_name(s->train, c);
+        any = any || names[c];
+    }
+    return any ? scant_data_renumber(s->test, names, s->classes) : SCANT_OK;
+}
+
+/* ---- which of them ----------------------------------------------------------------- */
+
+typedef struct looker {
+    const scant_data *data;
+    float *rows; /* a sample a worker */
+    bool *bad;
+    scant__fault *first; /* what is wrong with it, a block each */
+} looker;
+
+enum { LOOK = 16 };
+
+static scant_status look_block(void *arg, size_t block, unsigned worker,
+                               scant__fault *fault) {
+    looker *l = arg;
+    size_t width = scant__data_width(l->data), n = scant_data_count(l->data);
+    for (size_t i = block * LOOK; i < size_min((block + 1) * LOOK, n); i++) {
+        scant_status status =
+            scant__data_read(l->data, i, l->rows + worker * width, fault);
+        if (status == SCANT_ENOMEM) return status;
+        l->bad[i] = status != SCANT_OK;
+        if (l->bad[i] && !l->first[block].text[0]) l->first[block] = *fault;
+    }
+    return SCANT_OK;
+}
+
+static scant_status tell_bad(scant_ctx *ctx, const scant_data *data, const looker *l,
+                             bool skip) {
+    enum { NAMED = 3 };
+    size_t count = 0, n = scant_data_count(data), named = 0;
+    const char *why = "";
+    char names[512] = "";
+    for (size_t i = 0; i < n; i++) {
+        if (!l->bad[i]) continue;
+        if (!count) why = l->first[i / LOOK].text;
+        if (count++ < NAMED) {
+            size_t used = strlen(names);
+            snprintf(names + used, sizeof names - used, "%s%s", named++ ? ", " : "",
+                     scant_data_sample_name(data, i));
+        }
+    }
+    if (!count) return SCANT_OK;
+    if (skip) {
+        scant__warn(ctx,
+                    "%s: %zu of %zu pictures cannot be read and %s left out: %s%s (%s)",
+                    scant_data_name(data), count, n, count == 1 ? "is" : "are", names,
+                    count > NAMED ? ", ..." : "", why);
+        return SCANT_OK;
+    }
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "%s: %zu of %zu pictures cannot be read: %s%s (%s); --skip-bad "
+                       "leaves such out",
+                       scant_data_name(data), count, n, names,
+                       count > NAMED ? ", ..." : "", why);
+}
+
+/* Which samples cannot be read; *bad stays NULL where samples are no files. */
+static scant_status find_bad(scant_ctx *ctx, scant__arena *arena, const scant_data *data,
+                             bool skip, bool **bad) {
+    size_t n = scant_data_count(data), blocks = (n + LOOK - 1) / LOOK;
+    *bad = NULL;
+    if (!scant_data_sample_name(data, 0)) return SCANT_OK;
+    looker l = {.data = data};
+    scant__arena scratch;
+    scant__arena_init(&scratch, ctx);
+    l.rows = scant__arena_alloc(&scratch, ctx->threads,
+                                scant__data_width(data) * sizeof *l.rows);
+    l.first = scant__arena_zalloc(&scratch, blocks, sizeof *l.first);
+    l.bad = scant__arena_zalloc(arena, n, sizeof *l.bad);
+    scant_status status = l.rows && l.first && l.bad ? SCANT_OK : SCANT_ENOMEM;
+    if (status == SCANT_OK)
+        status = scant__parfor(ctx, "looking at pictures", blocks, look_block, &l);
+    if (status == SCANT_OK) status = tell_bad(ctx, data, &l, skip);
+    scant__arena_end(&scratch);
+    *bad = l.bad;
+    return status;
+}
+
+/* Rows that have a label and can be read. */
+static scant_status list_rows(scant_ctx *ctx, scant__arena *arena, const scant_data *data,
+                              bool skip, size_t **rows, size_t *count) {
+    const int32_t *labels = scant_data_labels(data);
+    size_t n = scant_data_count(data), kept = 0, without = 0;
+    bool *bad;
+    TRY(find_bad(ctx, arena, data, skip, &bad));
+    *rows = scant__arena_alloc(arena, n, sizeof **rows);
+    if (!*rows) return SCANT_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        bool labelled = !labels || labels[i] >= 0;
+        without += !labelled;
+        if (labelled && !(bad && bad[i])) (*rows)[kept++] = i;
+    }
+    *count = kept;
+    if (without)
+        scant__warn(ctx, "%s: %zu of %zu samples have no label (-1) and are left out",
+                    scant_data_name(data), without, n);
+    if (kept) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT, "%s: has no sample with a label",
+                       scant_data_name(data));
+}
+
+/* The first `size` of a shuffle by seed 0 are tested with. */
+static scant_status cut_test(const scant_experiment *e, scant__arena *arena,
+                             loop_samples *s) {
+    size_t n = s->n_test, keep = e->set.test_size, kept = 0;
+    if (s->test == s->train && keep >= n)
+        return scant__fail(e->ctx, SCANT_EINPUT,
+                           "data.test_size is %zu, which leaves nothing of %zu samples "
+                           "of %s to learn from",
+                           keep, n, scant_data_name(s->train));
+    if (keep > n)
+        return scant__fail(e->ctx, SCANT_EINPUT,
+                           "data.test_size is %zu, but %s has %zu samples with a label",
+                           keep, scant_data_name(s->test), n);
+    if (!keep || (keep == n && s->test != s->train)) return SCANT_OK;
+    bool *taken = scant__arena_zalloc(arena, scant_data_count(s->test), sizeof *taken);
+    if (!taken) return SCANT_ENOMEM;
+    loop_shuffle(0, SCANT__RNG_TEST, s->test_rows, n);
+    for (size_t i = 0; i < keep; i++) taken[s->test_rows[i]] = true;
+    s->n_test = 0;
+    for (size_t i = 0; i < scant_data_count(s->test); i++)
+        if (taken[i]) s->test_rows[s->n_test++] = i;
+    if (s->test != s->train) return SCANT_OK;
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (!taken[s->rows[i]]) s->rows[kept++] = s->rows[i];
+    s->n_rows = kept;
+    return SCANT_OK;
+}
+
+static scant_status check_test(const scant_experiment *e, const loop_samples *s) {
+    const int32_t *labels = scant_data_labels(s->test);
+    for (size_t i = 0; labels && i < s->n_test; i++)
+        if ((size_t)labels[s->test_rows[i]] >= s->classes)
+            return scant__fail(e->ctx, SCANT_EINPUT,
+                               "%s: sample %zu has label %d, but %s has %zu classes (0 "
+                               "to %zu)",
+                               scant_data_name(s->test), s->test_rows[i],
+                               (int)labels[s->test_rows[i]], scant_data_name(s->train),
+                               s->classes, s->classes - 1);
+    return SCANT_OK;
+}
+
+scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
+                               scant__arena *arena, loop_samples *s) {
+    *s = (loop_samples){.regression = strcmp(e->set.task, "regression") == 0};
+    TRY(open_both(e, s));
+    s->classes = s->regression ? 1 : scant_data_classes(s->train);
+    if (!s->regression && s->classes < 2)
+        return scant__fail(e->ctx, SCANT_EINPUT, "%s: has one class only",
+                           scant_data_name(s->train));
+    TRY(match_classes(arena, s));
+    TRY(list_rows(e->ctx, arena, s->train, skip_bad, &s->rows, &s->n_rows));
+    if (s->test == s->train) {
+        s->test_rows = scant__arena_alloc(arena, s->n_rows, sizeof *s->test_rows);
+        if (!s->test_rows) return SCANT_ENOMEM;
+        memcpy(s->test_rows, s->rows, s->n_rows * sizeof *s->rows);
+        s->n_test = s->n_rows;
+    } else {
+        TRY(list_rows(e->ctx, arena, s->test, skip_bad, &s->test_rows, &s->n_test));
+    }
+    TRY(cut_test(e, arena, s));
+    return check_test(e, s);
+}
+
+void loop_samples_close(loop_samples *s) {
+    if (s->test != s->train) scant_data_close(s->test);
+    scant_data_close(s->train);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a run's samples are cut: the pool is the first N of a shuffle by the run's seed,
+ * the validation set is taken out of it, the first labelled samples out of what is left.
+ * Each cut has random numbers of its own, so that one more validation sample does not
+ * change which samples are the pool. All in rows of train as stored.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/rng.h"
+#include "loop/loop.h"
+
+void loop_shuffle(uint64_t seed, uint32_t purpose, size_t *rows, size_t n) {
+    const scant__rng rng = {seed, purpose};
+    for (size_t i = n; i > 1; i--) {
+        size_t k = (size_t)scant__rng_below(&rng, i - 1, i), swap = rows[i - 1];
+        rows[i - 1] = rows[k];
+        rows[k] = swap;
+    }
+}
+
+scant_status loop_split_check(scant_ctx *ctx, const loop_settings *set,
+                              const loop_samples *s, size_t *n_pool) {
+    size_t pool = set->pool ? set->pool : s->n_rows;
+    bool none = strcmp(set->initial_how, "none") == 0;
+    if (pool > s->n_rows)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "data.pool is %zu, but %s has %zu samples to choose from",
+                           pool, scant_data_name(s->train), s->n_rows);
+    if (set->validation >= pool)
+        return scant__fail(
+            ctx, SCANT_EINPUT,
+            "data.validation is %zu, which leaves nothing of a pool of %zu",
+            set->validation, pool);
+    *n_pool = pool - set->validation;
+    if (!none && set->initial > *n_pool)
+        return scant__fail(
+            ctx, SCANT_EINPUT, "loop.initial is %zu, but the pool has %zu samples%s",
+            set->initial, *n_pool,
+            set->validation ? " once the validation set is taken out" : "");
+    return SCANT_OK;
+}
+
+static int compare(const void *a, const void *b) {
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* As many of each class as there are, class after class in turn; rows are shuffled. */
+static size_t take_balanced(const loop_samples *s, const size_t *rows, size_t n,
+                            size_t wanted, size_t *counts, size_t *out) {
+    const int32_t *labels = scant_data_labels(s->train);
+    size_t taken = 0;
+    /* the k-th sample of each class comes in the k-th turn */
+    for (size_t turn = 0; taken < wanted; turn++) {
+        memset(counts, 0, s->classes * sizeof *counts);
+        for (size_t i = 0; i < n && taken < wanted; i++)
+            if (counts[labels[rows[i]]]++ == turn) out[taken++] = rows[i];
+    }
+    return taken;
+}
+
+static scant_status take_initial(scant__arena *arena, const loop_settings *set,
+                                 const loop_samples *s, uint64_t seed, loop_split *out) {
+    bool balanced = strcmp(set->initial_how, "balanced") == 0;
+    if (strcmp(set->initial_how, "none") == 0) return SCANT_OK;
+    size_t n = out->n_pool, *order = scant__arena_alloc(arena, n, sizeof *order);
+    size_t *counts = scant__arena_alloc(arena, s->classes, sizeof *counts);
+    out->initial = scant__arena_alloc(arena, set->initial, sizeof *out->initial);
+    if (!order || !counts || !out->initial) return SCANT_ENOMEM;
+    memcpy(order, out->pool, n * sizeof *order);
+    loop_shuffle(seed, SCANT__RNG_INITIAL, order, n);
+    out->n_initial = set->initial;
+    if (balanced)
+        take_balanced(s, order, n, set->initial, counts, out->initial);
+    else
+        memcpy(out->initial, order, set->initial * sizeof *order);
+    return SCANT_OK;
+}
+
+scant_status loop_split_make(scant__arena *arena, const loop_settings *set,
+                             const loop_samples *s, uint64_t seed, loop_split *out) {
+    size_t n, *order = scant__arena_alloc(arena, s->n_rows, sizeof *order);
+    *out = (loop_split){0};
+    TRY(loop_split_check(arena->ctx, set, s, &n));
+    if (!order) return SCANT_ENOMEM;
+    memcpy(order, s->rows, s->n_rows * sizeof *order);
+    loop_shuffle(seed, SCANT__RNG_POOL, order, s->n_rows);
+    size_t all = n + set->validation;
+    qsort(order, all, sizeof *order, compare);
+    loop_shuffle(seed, SCANT__RNG_VALIDATION, order, all);
+    out->valid = order;
+    out->n_valid = set->validation;
+    out->pool = order + set->validation;
+    out->n_pool = n;
+    qsort(out->valid, out->n_valid, sizeof *order, compare);
+    qsort(out->pool, out->n_pool, sizeof *order, compare);
+    return take_initial(arena, set, s, seed, out);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A run as it stands, in memory and as a file of JSON:
+ *
+ *   {"scant run": 1, "strategy": "badge", "seed": "0", "over": false,
+ *    "rounds": [[labels, accuracy, loss, best, train seconds, select seconds], ...],
+ *    "picks": [[[index, weight, score], ...], ...], "memory": "..."}
+ *
+ * picks has a list a round: the initial set, then what was added before each training. It
+ * is one longer than rounds, unless the run has ended. Numbers that are not finite are
+ * null.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "data/source.h"
+#include "loop/loop.h"
+
+scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_picks,
+                             loop_state *out) {
+    *out = (loop_state){.room_picks = most_picks};
+    out->points = scant__arena_zalloc(arena, rounds + 1, sizeof *out->points);
+    out->ends = scant__arena_zalloc(arena, rounds + 1, sizeof *out->ends);
+    out->picks = scant__arena_zalloc(arena, most_picks + 1, sizeof *out->picks);
+    return out->points && out->ends && out->picks ? SCANT_OK : SCANT_ENOMEM;
+}
+
+size_t loop_state_labels(const loop_state *state, size_t round) {
+    return round < state->n_batches ? state->ends[round] : loop_state_picks(state);
+}
+
+size_t loop_state_picks(const loop_state *state) {
+    return state->n_batches ? state->ends[state->n_batches - 1] : 0;
+}
+
+void loop_state_add(loop_state *state, const loop_pick *picks, size_t count) {
+    size_t at = loop_state_picks(state);
+    count = size_min(count, state->room_picks - at);
+    if (count) memcpy(state->picks + at, picks, count * sizeof *picks);
+    state->ends[state->n_batches++] = at + count;
+}
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+static void add_number(scant__text *text, double value) {
+    if (isfinite(value))
+        scant__text_number(text, value, 17);
+    else
+        scant__text_add(text, "null");
+}
+
+static void add_points(scant__text *text, const loop_state *s) {
+    for (size_t i = 0; i < s->n_points; i++) {
+        const loop_point *p = &s->points[i];
+        const double numbers[] = {p->accuracy, p->loss, p->best, p->train_seconds,
+                                  p->select_seconds};
+        scant__text_addf(text, "%s\n  [%zu", i ? "," : "", p->labels);
+        for (size_t k = 0; k < 5; k++) {
+            scant__text_add(text, ", ");
+            add_number(text, numbers[k]);
+        }
+        scant__text_add(text, "]");
+    }
+}
+
+static void add_picks(scant__text *text, const loop_state *s) {
+    for (size_t round = 0, i = 0; round < s->n_batches; round++) {
+        scant__text_add(text, round ? ",\n  [" : "\n  [");
+        for (size_t first = i; i < s->ends[round]; i++) {
+            const loop_pick *p = &s->picks[i];
+            scant__text_addf(text, "%s[%zu, ", i > first ? ", " : "", p->index);
+            add_number(text, p->weight);
+            scant__text_add(text, ", ");
+            add_number(text, p->score);
+            scant__text_add(text, "]");
+        }
+        scant__text_add(text, "]");
+    }
+}
+
+scant_status loop_state_write(scant_ctx *ctx, const char *path, loop_run_name name,
+                              const loop_state *s) {
+    scant__text text;
+    char *bytes;
+    size_t size;
+    scant__text_init(&text, ctx);
+    scant__text_add(&text, "{\"scant run\": 1, \"strategy\": ");
+    scant__text_json(&text, name.strategy);
+    scant__text_addf(&text, ", \"seed\": \"%llu\", \"over\": %s,\n \"rounds\": [",
+                     (unsigned long long)name.seed, s->over ? "true" : "false");
+    add_points(&text, s);
+    scant__text_add(&text, "],\n \"picks\": [");
+    add_picks(&text, s);
+    scant__text_add(&text, "]");
+    if (s->memory) {
+        scant__text_add(&text, ",\n \"memory\": ");
+        scant__text_json(&text, s->memory);
+    }
+    scant__text_add(&text, "}\n");
+    TRY(scant__text_take(&text, &bytes, &size));
+    scant_status status = scant_file_write(ctx, path, bytes, size);
+    scant__free(ctx, bytes);
+    return status;
+}
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+typedef struct expected {
+    scant_ctx *ctx;
+    const char *path;
+    loop_run_name name;
+    size_t rounds, rows;
+} expected;
+
+static scant_status damaged(const expected *x, const char *what) {
+    return scant__fail(x->ctx, SCANT_EINPUT,
+                       "%s: is not what a run of this experiment has left: %s", x->path,
+                       what);
+}
+
+static double number_of(const json_t *value) {
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static bool count_of(const json_t *value, size_t most, size_t *out) {
+    json_int_t n = json_integer_value(value);
+    if (!json_is_integer(value) || n < 0 || (uint64_t)n > most) return false;
+    *out = (size_t)n;
+    return true;
+}
+
+static scant_status read_points(const expected *x, const json_t *list, loop_state *s) {
+    size_t n = json_array_size(list);
+    if (!json_is_array(list) || n > x->rounds + 1)
+        return damaged(x, "\"rounds\" is no list, or too long a one");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get(list, i);
+        loop_point *p = &s->points[i];
+        if (json_array_size(row) != 6 ||
+            !count_of(json_array_get(row, 0), s->room_picks, &p->labels))
+            return damaged(x, "a round has not the six numbers of one");
+        p->accuracy = number_of(json_array_get(row, 1));
+        p->loss = number_of(json_array_get(row, 2));
+        p->best = number_of(json_array_get(row, 3));
+        p->train_seconds = number_of(json_array_get(row, 4));
+        p->select_seconds = number_of(json_array_get(row, 5));
+    }
+    s->n_points = n;
+    return SCANT_OK;
+}
+
+static scant_status read_batch(const expected *x, const json_t *list, bool *taken,
+                               loop_state *s) {
+    size_t at = loop_state_picks(s), n = json_array_size(list);
+    if (!json_is_array(list) || n > s->room_picks - at)
+        return damaged(x, "a round has more picks than there may be");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get(list, i);
+        loop_pick *p = &s->picks[at + i];
+        if (json_array_size(row) != 3 || !x->rows ||
+            !count_of(json_array_get(row, 0), x->rows - 1, &p->index))
+            return damaged(x, "a pick is no row with its weight and score");
+        if (taken[p->index]) return damaged(x, "a row was picked twice");
+        taken[p->index] = true;
+        p->weight = number_of(json_array_get(row, 1));
+        p->score = number_of(json_array_get(row, 2));
+    }
+    s->ends[s->n_batches++] = at + n;
+    return SCANT_OK;
+}
+
+static scant_status read_picks(const expected *x, const json_t *list, loop_state *s) {
+    size_t n = json_array_size(list);
+    if (!json_is_array(list) || n > x->rounds + 1)
+        return damaged(x, "\"picks\" is no list, or too long a one");
+    bool *taken = scant__zalloc(x->ctx, x->rows + 1, sizeof *taken);
+    if (!taken) return SCANT_ENOMEM;
+    scant_status status = SCANT_OK;
+    for (size_t i = 0; i < n && status == SCANT_OK; i++)
+        status = read_batch(x, json_array_get(list, i), taken, s);
+    scant__free(x->ctx, taken);
+    return status;
+}
+
+static scant_status check_whole(const expected *x, const loop_state *s) {
+    size_t wanted = s->over ? s->n_points : size_min(s->n_points, x->rounds) + 1;
+    if (!s->n_points || s->n_batches != wanted)
+        return damaged(x, "rounds and picks do not go together");
+    for (size_t i = 0; i < s->n_points; i++)
+        if (s->points[i].labels != s->ends[i])
+            return damaged(x, "a round has another number of labels than picks");
+    return SCANT_OK;
+}
+
+static scant_status read_root(const expected *x, const json_t *root, scant__arena *arena,
+                              loop_state *s) {
+    const json_t *strategy = json_object_get(root, "strategy");
+    const json_t *seed = json_object_get(root, "seed");
+    const json_t *memory = json_object_get(root, "memory");
+    uint64_t number;
+    if (json_integer_value(json_object_get(root, "scant run")) != 1)
+        return damaged(x, "it is no state of a run");
+    if (!json_is_string(strategy) ||
+        strcmp(json_string_value(strategy), x->name.strategy) != 0 ||
+        !json_is_string(seed) || !loop_read_seed(json_string_value(seed), &number) ||
+        number != x->name.seed)
+        return damaged(x, "it is of another strategy or seed");
+    s->over = json_is_true(json_object_get(root, "over"));
+    TRY(read_points(x, json_object_get(root, "rounds"), s));
+    TRY(read_picks(x, json_object_get(root, "picks"), s));
+    TRY(check_whole(x, s));
+    if (!json_is_string(memory)) return SCANT_OK;
+    s->memory = scant__arena_strdup(arena, json_string_value(memory));
+    if (!s->memory) return SCANT_ENOMEM;
+    s->memory_size = strlen(s->memory);
+    return SCANT_OK;
+}
+
+scant_status loop_state_read(scant_ctx *ctx, const char *path, loop_run_name name,
+                             size_t rounds, size_t rows, scant__arena *arena,
+                             loop_state *s) {
+    const expected x = {ctx, path, name, rounds, rows};
+    scant__source source;
+    json_error_t why;
+    TRY(scant__source_map(ctx, path, &source));
+    json_t *root =
+        json_loadb((const char *)source.bytes, source.size, JSON_REJECT_DUPLICATES, &why);
+    scant__source_close(ctx, &source);
+    if (!root && json_error_code(&why) == json_error_out_of_memory)
+        return scant__fail(ctx, SCANT_ENOMEM, "%s: out of memory reading it", path);
+    scant_status status = root ? read_root(&x, root, arena, s) : damaged(&x, why.text);
+    json_decref(root);
+    return status;
+}

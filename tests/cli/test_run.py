@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scant run`: experiments as a user runs them, on points that are drawn or made here."""
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+from scantcli import ENVIRONMENT, SCANT, Case, run
+
+POSTERIOR = {"bald", "batchbald", "acs-fw"}
+MOONS = {"data.train": "moons", "data.test_size": 200, "model.name": "mlp",
+         "model.width": 16, "train.epochs": 8, "loop.initial": 6, "loop.batch": 4,
+         "loop.rounds": 3, "loop.seeds": "0,1", "loop.strategies": "random,badge"}
+TIMES = ("train_seconds", "select_seconds")
+
+
+def sets(base, **more):
+    """Flags of an experiment; keys of more have '__' for '.'."""
+    keys = dict(base, **{key.replace("__", "."): value for key, value in more.items()})
+    return [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
+
+
+class RunCase(Case):
+    """Its folder is in memory where there is such a place: results go to disk every round."""
+
+    def setUp(self):
+        place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        folder = tempfile.TemporaryDirectory(prefix="scant-test-", dir=place)
+        self.addCleanup(folder.cleanup)
+        self.dir = folder.name
+
+    def play(self, folder, *flags, threads=1, **more):
+        """Runs an experiment on moons, expects success; the folder's path."""
+        out = self.path(folder)
+        self.ok("run", *sets(MOONS, **more), "--threads", threads, "--out", out, *flags)
+        return out
+
+    def rows(self, out, name):
+        with open(os.path.join(out, name), newline="") as file:
+            return list(csv.DictReader(file))
+
+    def results(self, out):
+        """curve.csv and picks.csv, times aside."""
+        curve = [{key: value for key, value in row.items() if key not in TIMES}
+                 for row in self.rows(out, "curve.csv")]
+        return curve, self.rows(out, "picks.csv")
+
+
+class Keys(Case):
+    def test_print_runs_the_same_experiment_again(self):
+        long = "/".join(["folder with a blank"] * 20) + "/x=1,y.npy"
+        flags = ["--set", f"data.test={long}", "--set", "loop.strategies=npc, badge,dynamic",
+                 "--set", "loop.npc.candidates=17", "--set", "train.nesterov=on",
+                 "--set", "loop.seeds=3,18446744073709551615", "--set", "train.optimizer=sgd"]
+        first = self.ok("run", "--print", *flags)
+        path = self.path("a.ini")
+        with open(path, "w") as file:
+            file.write(first)
+        self.assertEqual(self.ok("run", path, "--print"), first)
+        joined = first.replace("\n    ", "")
+        self.assertIn(f"test = {long}\n", joined)
+        self.assertIn("npc.candidates = 17\n", first)
+        self.assertIn("npc.kernel = last\n", first)
+        self.assertIn("dynamic.gamma = 2\n", first)
+        self.assertIn("nesterov = yes\n", first)
+        self.assertIn("seeds = 3,18446744073709551615\n", first)
+
+    def test_a_setting_overrides_the_file(self):
+        path = self.path("a.ini")
+        with open(path, "w") as file:
+            file.write("[loop]\n  batch = 7 ; a comment\n  rounds = 2 # another\n"
+                       "strategies = random,\n  margin\n")
+        printed = self.ok("run", path, "--set", "loop.batch=9", "--print")
+        self.assertIn("\nbatch = 9\nrounds = 2\n", printed)
+        self.assertIn("strategies = random,margin\n", printed)
+
+    def test_adam_and_regression_have_defaults_of_their_own(self):
+        printed = self.ok("run", "--set", "train.optimizer=adam", "--set",
+                          "data.task=regression", "--print")
+        self.assertIn("\nlr = 0.001\n", printed)
+        self.assertIn("\nloss = mse\n", printed)
+
+    def test_a_wrong_key_is_named_with_the_nearest(self):
+        for key, nearest in (("loop.batches=3", "loop.batch"), ("train.epoch=3", "train.epochs"),
+                             ("dat.train=3", "[data]"), ("loop.npc.candidate=3", "loop.npc.candidates"),
+                             ("loop.initial_labels=3", "loop.initial"), ("data.epochs=3", "train.epochs"),
+                             ("loop.npx.candidates=3", "'npc'"), ("model.qqqqqqqqqqqq=1", "model.")):
+            says = self.fails(2, "run", "--set", key, "--print", says=nearest)
+            self.assertIn(key.split("=")[0].split(".")[0], says)
+
+    def test_wrong_values_are_refused(self):
+        for key, says in (("loop.batch=0", "whole number"), ("loop.batch=3.5", "whole number"),
+                          ("train.lr=auto", "above 0"), ("train.lr=0", "above 0"),
+                          ("train.method=fixmatch", "supervised"), ("loop.seeds=1,1", "twice"),
+                          ("loop.seeds=a", "whole numbers"), ("loop.strategies=bagde", "badge"),
+                          ("loop.strategies=badge,badge", "twice"), ("model.name=lenet6", "lenet5"),
+                          ("loop.dynamic.layers=some", "last|all"), ("train.reinit=maybe", "yes|no"),
+                          ("loop.npc.candidates=0", "candidates"), ("train.patience=3", "validation"),
+                          ("loop.initial=0", "initial_how"), ("loop.preset=nonsense", "sparse-"),
+                          ("nodot=3", "section.key")):
+            self.fails(2, "run", "--set", key, "--print", says=says)
+        self.fails(2, "run", "--set", "loop.batch=3", "--set", "loop.batch=4", "--print",
+                   says="twice")
+
+    def test_a_wrong_file_is_named_with_its_line(self):
+        for text, says in (("[loop]\nbatch = 3\nbatch = 4\n", ":3: loop.batch is given twice"),
+                           ("[loop]\nnonsense\n", ":2: "), ("[lop]\nbatch = 3\n", ":2: unknown section"),
+                           ("batch = 3\n", "before any"), ("[loop]\n\nbatchs = 3\n", ":3: unknown key"),
+                           ("[loop]\nbatch = " + "1" * 300, "longer than"),
+                           ("[loop]\nbatch = 3\0\n", "zero")):
+            path = self.path("a.ini")
+            with open(path, "w") as file:
+                file.write(text)
+            self.fails(3, "run", path, "--print", says=["a.ini", says])
+        self.fails(3, "run", self.path("none.ini"), "--print", says="none.ini")
+
+    def test_a_preset_gives_way_to_what_is_given(self):
+        printed = self.ok("run", "--set", "loop.preset=sparse-mnist", "--set",
+                          "loop.strategies=sparse-iht", "--set", "loop.sparse-iht.beta=5", "--print")
+        self.assertIn("sparse-iht.alpha = 1e-8\n", printed)
+        self.assertIn("sparse-iht.beta = 5\n", printed)
+
+
+class Loop(RunCase):
+    def test_the_folder_holds_what_the_contract_says(self):
+        out = self.play("out")
+        curve, picks = self.rows(out, "curve.csv"), self.rows(out, "picks.csv")
+        self.assertEqual(list(curve[0])[:8], ["strategy", "seed", "round", "labels", "accuracy",
+                                              "loss", "train_seconds", "select_seconds"])
+        self.assertEqual(list(picks[0]), ["strategy", "seed", "round", "rank", "index", "weight",
+                                          "score", "label"])
+        self.assertEqual([(row["strategy"], row["seed"], row["round"], row["labels"]) for row in curve],
+                         [(s, str(seed), str(r), str(6 + 4 * r)) for s in ("random", "badge")
+                          for seed in (0, 1) for r in range(4)])
+        for row in curve:
+            self.assertTrue(0 <= float(row["accuracy"]) <= float(row["best_accuracy"]) <= 1)
+        for strategy in ("random", "badge"):
+            for seed in "01":
+                mine = [row for row in picks if (row["strategy"], row["seed"]) == (strategy, seed)]
+                self.assertEqual(len({row["index"] for row in mine}), 18)
+                self.assertEqual([int(row["rank"]) for row in mine],
+                                 [*range(1, 7), *[1, 2, 3, 4] * 3])
+                self.assertEqual({(row["weight"], row["score"]) for row in mine[:6]}, {("1", "0")})
+        with open(os.path.join(out, "experiment.ini")) as file:
+            self.assertEqual(file.read(), self.ok("run", os.path.join(out, "experiment.ini"), "--print"))
+        with open(os.path.join(out, "log.jsonl")) as file:
+            events = [json.loads(line)["event"] for line in file]
+        self.assertEqual(events.count("round"), 16)
+
+    def test_strategies_of_a_seed_begin_alike_and_seeds_do_not(self):
+        curve, picks = self.results(self.play("out"))
+        start = {}
+        for row in picks:
+            if row["round"] == "0":
+                start.setdefault((row["strategy"], row["seed"]), []).append(row["index"])
+        self.assertEqual(start["random", "0"], start["badge", "0"])
+        self.assertEqual(start["random", "1"], start["badge", "1"])
+        self.assertNotEqual(start["random", "0"], start["random", "1"])
+        first = {(row["strategy"], row["seed"]): row["loss"] for row in curve if row["round"] == "0"}
+        self.assertEqual(first["random", "0"], first["badge", "0"])
+        self.assertNotEqual(first["random", "0"], first["random", "1"])
+
+    def test_every_strategy_completes_or_says_what_it_needs(self):
+        names = [info["name"] for info in json.loads(run("strategies", "--format", "json").stdout)]
+        able = [name for name in names if name not in POSTERIOR]
+        self.assertGreaterEqual(len(able), 13)
+        out = self.play("out", loop__strategies=",".join(able), loop__seeds=0)
+        done = {}
+        for row in self.rows(out, "curve.csv"):
+            done[row["strategy"]] = int(row["round"])
+        self.assertEqual(done, dict.fromkeys(able, 3))
+        for name in POSTERIOR:
+            self.fails(2, "run", *sets(MOONS, loop__strategies=name), "--out", self.path(name),
+                       says=[name, "posterior"])
+            self.assertFalse(os.path.exists(self.path(name)))
+
+    def test_jobs_change_nothing(self):
+        alone = self.results(self.play("alone", loop__strategies="random,badge,sparse-greedy,albl"))
+        beside = self.results(self.play("beside", "--jobs", 3,
+                                        loop__strategies="random,badge,sparse-greedy,albl"))
+        self.assertEqual(alone, beside)
+
+    def test_an_experiment_is_not_begun_over_results(self):
+        out = self.play("out")
+        self.fails(2, "run", *sets(MOONS), "--out", out, says="--resume")
+        before = self.results(out)
+        self.ok("run", "--resume", "--out", out)
+        self.assertEqual(self.results(out), before)
+        self.fails(2, "run", *sets(MOONS, loop__batch=5), "--out", out, "--resume",
+                   says=["batch = 4", "batch = 5"])
+        os.mkdir(self.path("empty"))
+        self.play("empty", loop__rounds=0)
+
+    def kill_and_resume(self, **more):
+        """A run that is killed ends, resumed, as one that is not."""
+        whole = self.results(self.play("whole", **more))
+        flags = [SCANT, "run", *sets(MOONS, **more), "--threads", "1", "--out", self.path("cut"),
+                 "--quiet"]
+        kills, times = 0, random.Random(1)
+        for _ in range(20 if os.environ.get("SCANT_SOAK") else 3):
+            resume = ["--resume"] if os.path.exists(self.path("cut")) else []
+            child = subprocess.Popen(flags + resume, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+            time.sleep(times.uniform(0.02, 0.25))
+            kills += child.poll() is None
+            child.kill()
+            child.wait()
+        with open(self.path("cut/log.jsonl"), "a") as file:
+            file.write('{"half a li')
+        self.ok(*flags[1:], "--resume")
+        self.assertGreater(kills, 0)
+        self.assertEqual(self.results(self.path("cut")), whole)
+        with open(self.path("cut/log.jsonl")) as file:
+            for line in file:
+                json.loads(line)
+
+    def test_killed_at_any_moment_it_ends_the_same(self):
+        self.kill_and_resume(train__epochs=150, loop__rounds=6, loop__initial=20,
+                             loop__strategies="random,albl,sparse-greedy")
+
+    def test_killed_while_weights_are_gone_on_with_it_ends_the_same(self):
+        self.kill_and_resume(train__epochs=150, loop__rounds=8, loop__initial=20, train__reinit="no",
+                             loop__query_seed=5, loop__strategies="badge,margin")
+        self.assertEqual(sorted(os.listdir(self.path("cut/runs")))[:3],
+                         ["badge-0.asker-8.safetensors", "badge-0.json",
+                          "badge-0.weights-8.safetensors"])
+
+    def test_ctrl_c_ends_with_130_and_goes_on(self):
+        flags = sets(MOONS, train__epochs=300, loop__rounds=8)
+        child = subprocess.Popen([SCANT, "run", *flags, "--threads", "1", "--out", self.path("cut")],
+                                 env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True, preexec_fn=lambda: signal.signal(
+                                     signal.SIGINT, signal.SIG_DFL))
+        while "round 1/8" not in child.stderr.readline():
+            self.assertIsNone(child.poll())
+        child.send_signal(signal.SIGINT)
+        said = child.communicate(timeout=60)[1]
+        self.assertEqual(child.returncode, 130, said)
+        self.assertIn("--resume", said)
+        self.ok("run", *flags, "--threads", 1, "--out", self.path("cut"), "--resume")
+        self.ok("run", *flags, "--threads", 1, "--out", self.path("whole"))
+        self.assertEqual(self.results(self.path("cut")), self.results(self.path("whole")))
+
+    def test_weights_that_are_gone_on_with_differ(self):
+        anew = self.results(self.play("anew"))
+        on = self.results(self.play("on", train__reinit="no"))
+        other = self.results(self.play("other", train__reinit="no", loop__query_seed=5))
+        self.assertEqual(anew[0][0], on[0][0])
+        self.assertNotEqual(anew[0][1]["loss"], on[0][1]["loss"])
+        self.assertEqual([row for row in on[0] if row["strategy"] == "random"],
+                         [row for row in other[0] if row["strategy"] == "random"])
+        self.assertNotEqual(on[1], other[1])
+
+    def test_a_pool_that_is_used_up_ends_a_run(self):
+        done = run("run", *sets(MOONS, data__pool=13, loop__rounds=9), "--threads", 1, "--out",
+                   self.path("out"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("used up after round 2 of 9", done.stderr)
+        curve = [row["labels"] for row in self.rows(self.path("out"), "curve.csv")]
+        self.assertEqual(curve, ["6", "10", "13"] * 4)
+        self.ok("run", "--resume", "--out", self.path("out"))
+        self.assertEqual(curve, [row["labels"] for row in self.rows(self.path("out"), "curve.csv")])
+
+    def test_initial_sets(self):
+        balanced = self.rows(self.play("balanced", loop__initial_how="balanced", loop__seeds="0,1,2,3",
+                                       loop__strategies="random", loop__rounds=0), "picks.csv")
+        for seed in "0123":
+            labels = [row["label"] for row in balanced if row["seed"] == seed]
+            self.assertEqual(sorted(labels), ["0"] * 3 + ["1"] * 3)
+        none = self.play("none", loop__initial_how="none")
+        curve, picks = self.rows(none, "curve.csv"), self.rows(none, "picks.csv")
+        self.assertEqual([row["labels"] for row in curve[:4]], ["0", "4", "8", "12"])
+        self.assertEqual({row["round"] for row in picks}, {"1", "2", "3"})
+        self.fails(3, "run", *sets(MOONS, data__pool=5), "--out", self.path("x"),
+                   says=["loop.initial is 6", "5 samples"])
+
+    def test_several_first_models_and_a_weighted_training(self):
+        one = self.results(self.play("one", loop__strategies="bss"))
+        three = self.results(self.play("three", loop__strategies="bss", train__initial_models=3))
+        weighted = self.results(self.play("weighted", loop__strategies="bss", train__use_weights="yes"))
+        self.assertEqual([row for row in one[1] if row["round"] == "0"],
+                         [row for row in three[1] if row["round"] == "0"])
+        self.assertNotEqual([row["loss"] for row in one[0] if row["round"] == "0"],
+                            [row["loss"] for row in three[0] if row["round"] == "0"])
+        self.assertEqual(one[0][0], weighted[0][0])
+        self.assertNotEqual(one[0][1]["loss"], weighted[0][1]["loss"])
+
+    def test_whole_network_gradients(self):
+        last = self.results(self.play("last", loop__strategies="dynamic,crc,npc", loop__seeds=0))
+        whole = self.results(self.play("whole", "--set", "loop.dynamic.layers=all", "--set",
+                                       "loop.crc.layers=all", "--set", "loop.npc.kernel=all",
+                                       loop__strategies="dynamic,crc,npc", loop__seeds=0))
+        self.assertNotEqual(last[1], whole[1])
+
+
+class Samples(RunCase):
+    """Rows as stored, whatever was cut."""
+
+    def make(self, n=300):
+        rng = np.random.default_rng(5)
+        labels = rng.integers(0, 3, n)
+        points = rng.normal(size=(n, 4)).astype("f4") + 3 * np.eye(4, dtype="f4")[labels]
+        return points, labels.astype("i8")
+
+    def test_index_is_the_row_as_stored(self):
+        points, labels = self.make()
+        labels[::7] = -1
+        flags = sets(MOONS, data__train=self.save("x", points), data__train_labels=self.save("y", labels),
+                     data__test=self.save("tx", points[:50]), data__test_labels=self.save(
+                         "ty", np.abs(labels[:50])), data__pool=100, data__validation=40,
+                     data__test_size=0, loop__strategies="random,coreset,sparse-greedy")
+        self.ok("run", *flags, "--out", self.path("out"), "--threads", 1)
+        seen = {"0": set(), "1": set()}
+        for row in self.rows(self.path("out"), "picks.csv"):
+            self.assertEqual(int(row["label"]), labels[int(row["index"])])
+            seen[row["seed"]].add(row["index"])
+        self.assertNotEqual(seen["0"], seen["1"])
+
+    def test_held_out_samples_are_never_picked_and_are_the_same_for_all_seeds(self):
+        points, labels = self.make(60)
+        flags = sets(MOONS, data__train=self.save("x", points), data__train_labels=self.save("y", labels),
+                     data__test_size=20, loop__rounds=20, loop__seeds="0,1")
+        done = run("run", *flags, "--out", self.path("out"), "--threads", 1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        picked = {seed: {row["index"] for row in self.rows(self.path("out"), "picks.csv")
+                         if row["seed"] == seed} for seed in "01"}
+        self.assertEqual(len(picked["0"]), 40)
+        self.assertEqual(picked["0"], picked["1"])
+        self.fails(3, "run", *sets(MOONS, data__train=self.path("x.npy"), data__test_size=0,
+                                   data__train_labels=self.path("y.npy")), "--out", self.path("o"),
+                   says="data.test")
+
+    def test_numbers_can_be_predicted(self):
+        rng = np.random.default_rng(3)
+        x = rng.normal(size=(200, 3)).astype("f4")
+        y = (x @ [1, -2, 0.5]).astype("f4")
+        flags = sets(MOONS, data__train=self.save("x", x), data__train_labels=self.save("y", y),
+                     data__test_size=50, data__task="regression", loop__strategies="random,coreset,bss,npc")
+        self.ok("run", *flags, "--out", self.path("out"), "--threads", 1)
+        curve = self.rows(self.path("out"), "curve.csv")
+        self.assertEqual(len(curve), 4 * 2 * 4)
+        for row in curve:
+            self.assertEqual(row["error"], row["loss"])
+        for row in self.rows(self.path("out"), "picks.csv"):
+            self.assertAlmostEqual(float(row["label"]), float(y[int(row["index"])]), 5)
+        flags[flags.index("loop.strategies=random,coreset,bss,npc")] = "loop.strategies=badge"
+        self.fails(2, "run", *flags, "--out", self.path("o"), says=["badge", "regression"])
+
+
+if __name__ == "__main__":
+    unittest.main()
