@@ -15,10 +15,11 @@ class Case:
     """A network, a batch's size and the options both sides get."""
 
     def __init__(self, name, model, channels, size, classes, batch, seed, only=None,
-                 stored=True, **options):
+                 stored=True, gain=1, **options):
         self.name, self.model, self.channels, self.size = name, model, channels, size
         self.classes, self.batch, self.seed, self.options = classes, batch, seed, options
         self.only = only  # a mode, where the other has a case of its own
+        self.gain = gain  # of normalised planes: so that relu6 has something to cut
         self.stored = stored  # else parity.py alone looks at it: the tests are to be quick
 
     def shape(self):
@@ -41,6 +42,8 @@ CASES = [
     Case("cnn", "cnn", 3, (32, 32), 10, 9, 1),
     Case("gapcnn", "gapcnn", 3, (16, 12), 10, 9, 1, width=16),
     Case("vgg11", "vgg11", 3, (32, 32), 10, 8, 2),
+    Case("vgg11-relu6", "vgg11", 3, (32, 32), 10, 8, 1, only="train", stored=False, gain=4,
+         activation="relu6"),
     Case("vgg11-plain", "vgg11", 3, (32, 64), 10, 4, 3, stored=False, norm="none"),
     Case("resnet18", "resnet18", 3, (16, 24), 10, 4, 11),
     Case("resnet18-original", "resnet18", 3, (64, 64), 10, 4, 4, stored=False,

@@ -26,9 +26,13 @@ def weights_of(case):
     model = case.build()
     norms = {name for name, module in model.named_modules() if isinstance(module, nn.BatchNorm2d)}
     state = model.state_dict()
-    return {name: formula.tensor(case.seed, name, tuple(state[name].shape),
-                                 name.rpartition(".")[0] in norms)
-            for name in state_names(model)}
+
+    def tensor(name):
+        module, _, last = name.rpartition(".")
+        value = formula.tensor(case.seed, name, tuple(state[name].shape), module in norms)
+        return value * np.float32(case.gain) if module in norms and last == "weight" else value
+
+    return {name: tensor(name) for name in state_names(model)}
 
 
 def batch_of(case):

@@ -158,7 +158,8 @@ VGG = {
 
 
 class Vgg(Model):
-    def __init__(self, channels, size, classes, plan, norm="batch", head="small", dropout=0.5):
+    def __init__(self, channels, size, classes, plan, norm="batch", head="small", dropout=0.5,
+                 activation="relu"):
         super().__init__()
         layers = []
         for width in plan:
@@ -168,7 +169,7 @@ class Vgg(Model):
             layers.append(nn.Conv2d(channels, width, 3, padding=1))
             if norm != "none":  # a folded one leaves its number
                 layers.append(nn.BatchNorm2d(width) if norm == "batch" else nn.Identity())
-            layers.append(nn.ReLU())
+            layers.append(Activation(activation))
             channels = width
         self.features = nn.Sequential(*layers)
         self.full = head == "full"
