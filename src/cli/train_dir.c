@@ -117,6 +117,30 @@ static int recall_flag(train_job *job, size_t i, const json_t *options,
     return status;
 }
 
+/* Sets a flag's value to none. */
+static void clear(const cli_flag *flag, train_args *args) {
+    char *at = (char *)args + flag->at;
+    switch (flag->kind) {
+    case CLI_SWITCH:
+        memset(at, 0, sizeof(bool));
+        break;
+    case CLI_AMOUNT:
+    case CLI_POSITIVE:
+    case CLI_FRACTION:
+        memset(at, 0, sizeof(double));
+        break;
+    case CLI_SEED:
+        memset(at, 0, sizeof(uint64_t));
+        break;
+    case CLI_NUMBER:
+    case CLI_SIZE:
+        memset(at, 0, sizeof(size_t));
+        break;
+    default:
+        memset(at, 0, sizeof(const char *));
+    }
+}
+
 static int recall_options(train_job *job, const json_t *options) {
     const cli_command *command = job->net.command;
     train_args before = job->args; /* as it was begun */
@@ -126,9 +150,8 @@ static int recall_options(train_job *job, const json_t *options) {
         const char *name = command->flags[i].name;
         if (job->seen[i] && (!strcmp(name, "epochs") || !strcmp(name, "steps")))
             own_length = true;
-        if (job->seen[i]) /* what was not given then had no value */
-            memset((char *)&before + command->flags[i].at, 0,
-                   command->flags[i].kind == CLI_SWITCH ? sizeof(bool) : sizeof(size_t));
+        /* what was not given then had no value */
+        if (job->seen[i]) clear(&command->flags[i], &before);
     }
     for (size_t i = 0; i < command->n_flags && status == CLI_DONE; i++)
         status = recall_flag(job, i, options, &before, own_length);

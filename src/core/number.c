@@ -12,23 +12,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Numbers with a point from here on; (locale_t)0: that cannot be had. */
+static locale_t plain_begin(locale_t *before) {
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    if (plain) *before = uselocale(plain);
+    return plain;
+}
+
+static void plain_end(locale_t plain, locale_t before) {
+    uselocale(before);
+    freelocale(plain);
+}
+
 bool scant__number_parse(const char *text, double *out) {
     bool infinite = strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0;
     if (!infinite && text[strspn(text, "0123456789+-.eE")]) return false; /* nan, hex */
-    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    locale_t before, plain = plain_begin(&before);
     if (!plain) return false;
     char *end = NULL;
-    locale_t before = uselocale(plain);
     errno = 0;
     *out = strtod(text, &end);
     bool large = errno == ERANGE && isinf(*out);
-    uselocale(before);
-    freelocale(plain);
+    plain_end(plain, before);
     return end != text && !*end && !isnan(*out) && !large;
 }
 
+/* Where there is no memory for a locale, a comma at least becomes a point. */
 const char *scant__number_format(double value, char out[SCANT__NUMBER]) {
+    locale_t before, plain = plain_begin(&before);
     snprintf(out, SCANT__NUMBER, "%.17g", value);
+    if (plain) plain_end(plain, before);
     for (char *at = out; *at; at++)
         if (*at == ',') *at = '.';
     return out;

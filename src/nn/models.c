@@ -492,8 +492,8 @@ static scant_status say_size(scant_ctx *ctx, const model *m, const scant_net_opt
         if (status == SCANT_EINPUT) continue;
         if (status != SCANT_OK) return status;
         nn_net_destroy(net);
-        return scant__fail(ctx, SCANT_EINPUT, "%s; %zux%zu and larger would do", why,
-                           side, side);
+        if (side <= size_min(o->shape[1], o->shape[2])) break; /* not for being small */
+        return scant__fail(ctx, SCANT_EINPUT, "%s; %zux%zu would do", why, side, side);
     }
     return scant__fail(ctx, SCANT_EINPUT, "%s", why);
 }

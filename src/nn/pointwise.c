@@ -36,20 +36,24 @@ int nn_act_invertible(nn_act act) {
            act == NN_ACT_TANH;
 }
 
+/* Infinity below is 0, and what is no number stays none: the loss is to show it. */
+static inline float relu(float x) { return x <= 0 ? 0 : x; }
 static inline float leaky(float x, float slope) { return x > 0 ? x : slope * x; }
 static inline float relu6(float x) { return x < 0 ? 0 : x > 6 ? 6 : x; }
 
 static void apply_block(void *arg, size_t block) {
     const job *j = arg;
     const float *a = j->a;
-    float *out = j->out, slope = j->act == NN_ACT_LEAKY ? j->slope : 0;
+    float *out = j->out, slope = j->slope;
     size_t from = begin(block), to = end(j, block);
     if (j->act == NN_ACT_TANH)
         for (size_t i = from; i < to; i++) out[i] = tanhf(a[i]);
     else if (j->act == NN_ACT_RELU6)
         for (size_t i = from; i < to; i++) out[i] = relu6(a[i]);
-    else
+    else if (j->act == NN_ACT_LEAKY)
         for (size_t i = from; i < to; i++) out[i] = leaky(a[i], slope);
+    else
+        for (size_t i = from; i < to; i++) out[i] = relu(a[i]);
 }
 
 void nn_apply(scant_ctx *ctx, nn_act act, float slope, const float *in, float *out,
@@ -61,14 +65,15 @@ void nn_apply(scant_ctx *ctx, nn_act act, float slope, const float *in, float *o
 static void sum_block(void *arg, size_t block) {
     const job *j = arg;
     const float *a = j->a, *b = j->b;
-    float *out = j->out, slope = j->act == NN_ACT_LEAKY ? j->slope : 0;
+    float *out = j->out, slope = j->slope;
     size_t from = begin(block), to = end(j, block);
-    if (j->act == NN_ACT_RELU || j->act == NN_ACT_LEAKY) {
+    if (j->act == NN_ACT_RELU)
+        for (size_t i = from; i < to; i++) out[i] = relu(a[i] + b[i]);
+    else if (j->act == NN_ACT_LEAKY)
         for (size_t i = from; i < to; i++) out[i] = leaky(a[i] + b[i], slope);
-        return;
-    }
-    for (size_t i = from; i < to; i++) out[i] = a[i] + b[i];
-    if (j->act != NN_ACT_NONE)
+    else
+        for (size_t i = from; i < to; i++) out[i] = a[i] + b[i];
+    if (j->act == NN_ACT_TANH || j->act == NN_ACT_RELU6)
         apply_block(&(job){.act = j->act, .a = out, .out = out, .n = j->n}, block);
 }
 
@@ -81,12 +86,14 @@ void nn_sum(scant_ctx *ctx, nn_act act, float slope, const float *a, const float
 static void mask_block(void *arg, size_t block) {
     const job *j = arg;
     const float *y = j->a, *d = j->b;
-    float *out = j->out, slope = j->act == NN_ACT_LEAKY ? j->slope : 0;
+    float *out = j->out, slope = j->slope;
     size_t from = begin(block), to = end(j, block);
     if (j->act == NN_ACT_TANH)
         for (size_t i = from; i < to; i++) out[i] = d[i] * (1 - y[i] * y[i]);
     else if (j->act == NN_ACT_RELU6)
         for (size_t i = from; i < to; i++) out[i] = y[i] > 0 && y[i] < 6 ? d[i] : 0;
+    else if (j->act == NN_ACT_RELU)
+        for (size_t i = from; i < to; i++) out[i] = y[i] > 0 ? d[i] : 0;
     else
         for (size_t i = from; i < to; i++) out[i] = y[i] > 0 ? d[i] : slope * d[i];
 }

@@ -129,9 +129,10 @@ static scant_status batch_room(nn_trainer *t, nn_batch *b) {
     b->row = scant__arena_alloc(&t->arena, width, sizeof *b->row);
     b->labels = scant__arena_alloc(&t->arena, t->batch, sizeof *b->labels);
     b->weights = scant__arena_alloc(&t->arena, t->batch, sizeof *b->weights);
-    b->targets = scant__arena_alloc(&t->arena, t->batch, c * sizeof *b->targets);
-    bool all = b->picks && b->input && b->row && b->labels && b->weights && b->targets;
-    return all ? SCANT_OK : SCANT_ENOMEM;
+    if (t->squared)
+        b->targets = scant__arena_alloc(&t->arena, t->batch, c * sizeof *b->targets);
+    bool all = b->picks && b->input && b->row && b->labels && b->weights;
+    return all && (b->targets || !t->squared) ? SCANT_OK : SCANT_ENOMEM;
 }
 
 scant_status nn_train_samples(nn_trainer *t) {

@@ -6,6 +6,8 @@
  */
 #include "../data/support.h"
 
+#include <locale.h>
+
 #include "data/safetensors.h"
 #include "nn/network.h"
 
@@ -96,6 +98,31 @@ static void scaling_of_any_number_of_channels_is_saved(void **state) {
         scant_net_destroy(again);
         scant_net_destroy(net);
     }
+}
+
+/* Files go from a program with one locale to one with another. */
+static void scaling_is_saved_alike_in_any_locale(void **state) {
+    (void)state;
+    float mean[] = {0.25f, -1.5f}, deviation[] = {0.1f, 3.5f};
+    if (!setlocale(LC_ALL, "de_DE.UTF-8")) skip();
+    scant_net *again,
+        *net = create("linear",
+                      (scant_net_opts){.shape = {2, 1, 1}, .classes = 2, .dropout = 0.5});
+    must(scant_net_set_scaling(net, mean, deviation));
+    must(scant_net_save(net, path_of("german")));
+    setlocale(LC_ALL, "C");
+    must(scant_net_open(ctx, path_of("german"), NULL, NULL, &again));
+    assert_memory_equal(again->mean, mean, sizeof mean);
+    assert_memory_equal(again->deviation, deviation, sizeof deviation);
+    assert_true(again->opts.dropout == 0.5);
+    scant_net_destroy(again);
+    setlocale(LC_ALL, "de_DE.UTF-8");
+    must(scant_net_open(ctx, path_of("german"), NULL, NULL, &again));
+    assert_memory_equal(again->mean, mean, sizeof mean);
+    assert_string_equal(localeconv()->decimal_point, ",");
+    setlocale(LC_ALL, "C");
+    scant_net_destroy(again);
+    scant_net_destroy(net);
 }
 
 static void scaling_that_a_header_cannot_hold_is_refused(void **state) {
@@ -362,6 +389,7 @@ static void every_failed_allocation_leaves_the_network_as_it_was(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scaling_of_any_number_of_channels_is_saved),
+        cmocka_unit_test(scaling_is_saved_alike_in_any_locale),
         cmocka_unit_test(scaling_that_a_header_cannot_hold_is_refused),
         cmocka_unit_test(photographs_alone_get_the_usual_scaling),
         cmocka_unit_test(scaling_that_is_not_a_number_a_channel_is_refused),
