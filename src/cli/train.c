@@ -286,13 +286,32 @@ static int open_samples(train_job *job) {
 
 /* ---- the work ---------------------------------------------------------------------- */
 
+/* A last layer that was trained for other classes is one to start from like any other,
+ * but perhaps not what was meant. */
+static void compare_classes(const train_job *job) {
+    size_t n = scant_net_classes(job->network);
+    for (size_t i = 0; i < n; i++) {
+        const char *was = scant_net_class_name(job->network, i);
+        const char *is = scant_data_class_name(job->data, i);
+        if (!was || !is || strcmp(was, is) == 0) continue;
+        cli_warning(
+            "%s: class %zu was '%s' there and is '%s' here: the last layer starts "
+            "from what it learned of others",
+            job->args.model.weights, i, was, is);
+        return;
+    }
+}
+
 static int make_network(train_job *job) {
     const train_args *a = &job->args;
     size_t classes = a->samples.regression ? 1 : scant_data_classes(job->data);
     scant_net_opts opts = net_options(&a->model, job->data, classes, a->means.seed);
-    if (a->model.weights)
-        return net_open_weights(&job->net, &a->model, a->model.weights, &opts, true,
-                                &job->network);
+    if (a->model.weights) {
+        int status = net_open_weights(&job->net, &a->model, a->model.weights, &opts, true,
+                                      &job->network);
+        if (status == CLI_DONE && !job->net.ui.quiet) compare_classes(job);
+        return status;
+    }
     scant_status status =
         scant_net_create(job->net.ctx, a->model.name, &opts, &job->network);
     if (status != SCANT_OK) return net_failed(&job->net, status);

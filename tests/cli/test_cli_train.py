@@ -138,6 +138,12 @@ class Learning(Train):
         self.fails(3, "train", *call, "--test", self.table_of("odd", ["dog", "yak"]), "--out",
                    self.path("b"), says=["odd.csv", "sample 1", "'yak'", "'cat', 'dog', 'eel'"])
         self.assertFalse(os.path.exists(self.path("b")))
+        start = [*call, "--weights", self.path("a/weights.safetensors")]
+        said = run("train", *start, "--out", self.path("w"))
+        self.assertEqual((said.returncode, "warning" in said.stderr), (0, False), said.stderr)
+        start[1] = self.table_of("others", ["dog", "eel", "yak"])
+        self.assertIn("class 0 was 'cat' there and is 'dog' here",
+                      run("train", *start, "--out", self.path("v")).stderr)
         # and by whoever reads it out
         embed = ["embed", "--from", self.path("a"), "--data"]
         done = json.loads(self.ok(*embed, test, "--evaluate", "--format", "json"))
