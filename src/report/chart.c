@@ -155,14 +155,17 @@ void chart_title_end(const chart *c) { report_add(c->out, "</title>"); }
 
 /* ---- looks ------------------------------------------------------------------------- */
 
+/* Also "random (folder)", of several folders. */
 static bool is_random(const report_results *r, size_t strategy) {
-    return strcmp(r->strategies[strategy].name, "random") == 0;
+    const char *name = r->strategies[strategy].name;
+    return strcmp(name, "random") == 0 || strncmp(name, "random (", 8) == 0;
 }
 
 chart_look chart_look_of(const report_results *r, size_t strategy) {
-    size_t place = strategy;
-    if (is_random(r, strategy)) return (chart_look){0, 0};
-    for (size_t i = 0; i < strategy; i++) place -= is_random(r, i);
+    size_t randoms = 0;
+    for (size_t i = 0; i < strategy; i++) randoms += is_random(r, i);
+    if (is_random(r, strategy)) return (chart_look){0, (unsigned)(randoms % STYLES)};
+    size_t place = strategy - randoms;
     return (chart_look){(unsigned)(1 + place % COLOURS),
                         (unsigned)(place / COLOURS % STYLES)};
 }
@@ -209,9 +212,10 @@ chart_axis chart_axis_of(double low, double high, double from, double to, int ti
         a.high += room;
     }
     a.step = round_step(a.high - a.low, ticks);
-    if (round) {
-        a.low = a.step * floor(a.low / a.step + 1e-9);
-        a.high = a.step * ceil(a.high / a.step - 1e-9);
+    if (round) { /* to half a tick */
+        double half = a.step / 2;
+        a.low = half * floor(a.low / half + 1e-9);
+        a.high = half * ceil(a.high / half - 1e-9);
     }
     a.first = a.step * ceil(a.low / a.step - 1e-9);
     double digits = ceil(-log10(a.step) - 1e-9);
@@ -250,7 +254,7 @@ void chart_add_seconds(report_text *out, double seconds) {
     } units[] = {{0.9995, 1e-3, 0, " ms"}, {9.95, 1, 1, " s"},    {99.5, 1, 0, " s"},
                  {597, 60, 1, " min"},     {5970, 60, 0, " min"}, {35820, 3600, 1, " h"},
                  {INFINITY, 3600, 0, " h"}};
-    size_t i = 0;
+    size_t i = seconds > 0 ? 0 : 2;
     while (seconds >= units[i].below && i + 1 < sizeof units / sizeof *units) i++;
     report_add_fixed(out, seconds / units[i].unit, units[i].decimals);
     report_add(out, units[i].name);

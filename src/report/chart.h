@@ -74,7 +74,7 @@ typedef struct chart_axis {
     int decimals;
 } chart_axis;
 
-/* Room is left around low..high where round is set, up to the next tick. */
+/* Room is left around low..high where round is set, up to half a tick. */
 chart_axis chart_axis_of(double low, double high, double from, double to, int ticks,
                          bool round);
 double chart_place(const chart_axis *axis, double value);

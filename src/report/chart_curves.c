@@ -152,13 +152,30 @@ static int by_height(const void *a, const void *b) {
     return (p->strategy > q->strategy) - (p->strategy < q->strategy);
 }
 
-/* Down from the top, then up from the bottom: none closer than a line to the next. */
+/* Names that would touch stand together, a line apart, around the middle of their curves'
+ * ends. A block is kept at its first name: how many they are, and where it begins. */
 static void spread(end_name *names, size_t n, double top, double bottom) {
     double line = fmin(NAME_LINE, (bottom - top) / (double)size_max(n, 1));
-    for (size_t i = 0; i < n; i++)
-        names[i].at = fmax(names[i].y, i ? names[i - 1].at + line : top);
-    for (size_t i = n; i-- > 0;)
-        names[i].at = fmin(names[i].at, i + 1 < n ? names[i + 1].at - line : bottom);
+    size_t sizes[MOST_NAMES], blocks = 0, first = 0;
+    double starts[MOST_NAMES], sums[MOST_NAMES]; /* sums: of ends, less their places */
+    for (size_t i = 0; i < n; i++) {
+        sizes[blocks] = 1;
+        sums[blocks] = names[i].y;
+        for (;; blocks--) {
+            double size = (double)sizes[blocks], room = line * (size - 1);
+            double start = sums[blocks] / size;
+            starts[blocks] = fmax(top, fmin(start, bottom - room));
+            if (!blocks) break;
+            double before = (double)sizes[blocks - 1];
+            if (starts[blocks - 1] + before * line <= starts[blocks]) break;
+            sums[blocks - 1] += sums[blocks] - size * before * line;
+            sizes[blocks - 1] += sizes[blocks];
+        }
+        blocks++;
+    }
+    for (size_t b = 0; b < blocks; first += sizes[b++])
+        for (size_t i = 0; i < sizes[b]; i++)
+            names[first + i].at = starts[b] + line * (double)i;
 }
 
 static void draw_names(const frame *f) {
@@ -172,7 +189,7 @@ static void draw_names(const frame *f) {
                               chart_place(&f->y, f->unit * last->mean), 0};
     }
     qsort(names, n, sizeof *names, by_height);
-    spread(names, n, f->y.to, f->y.from - 4);
+    spread(names, n, f->y.to - 10, f->y.from);
     for (size_t i = 0; i < n; i++) {
         report_addf(f->c.out, "<g class=\"series s%zu k%u\">", names[i].strategy,
                     chart_look_of(r, names[i].strategy).colour);

@@ -117,12 +117,15 @@ double report_overlap_of(const report_view *view, size_t a, size_t b, uint64_t *
     return NAN;
 }
 
-static void draw_overlap(const grid *g, const report_view *view, size_t a, size_t b) {
+/* most: the largest overlap of two, which is shown in full colour. */
+static void draw_overlap(const grid *g, const report_view *view, size_t a, size_t b,
+                         double most) {
     const report_results *r = view->r;
     uint64_t labels = 0;
     double iou = a == b ? 1 : report_overlap_of(view, a, b, &labels);
+    double strength = a == b ? 0.18 : most > 0 && iou > 0 ? 0.9 * iou / most : 0;
     bool own = a == b;
-    begin_cell(g, a, b, own ? 0 : 1, isnan(iou) ? 0 : own ? 0.18 : 0.04 + 0.96 * iou);
+    begin_cell(g, a, b, own ? 0 : 1, strength);
     if (!own && !isnan(iou)) {
         chart_title_begin(&g->c, r->strategies[a].name);
         report_add(g->c.out, " and ");
@@ -131,7 +134,7 @@ static void draw_overlap(const grid *g, const report_view *view, size_t a, size_
         report_add_fixed(g->c.out, 100 * iou, 1);
         report_addf(g->c.out, " %% in common at %" PRIu64 " labels", labels);
         chart_title_end(&g->c);
-        cell_number(g, a, b, iou, 100 * iou, g->cell_width < 44 ? 0 : 1);
+        cell_number(g, a, b, strength, 100 * iou, g->cell_width < 44 ? 0 : 1);
     }
     report_add(g->c.out, "</g>");
 }
@@ -139,6 +142,11 @@ static void draw_overlap(const grid *g, const report_view *view, size_t a, size_
 void report_chart_overlap(report_text *out, const report_view *view, chart_form form) {
     const report_results *r = view->r;
     size_t n = r->n_strategies;
+    uint64_t labels;
+    double most = 0;
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = a + 1; b < n; b++)
+            most = fmax(most, report_overlap_of(view, a, b, &labels)); /* not NaN */
     grid g = grid_begin(out, view, form, n, n, chart_longest_name(r, 14));
     chart_begin(&g.c, "overlap", "Overlap of what strategies had labelled",
                 "Samples that both had labelled as a share of those that either had, in "
@@ -151,7 +159,7 @@ void report_chart_overlap(report_text *out, const report_view *view, chart_form 
         draw_column_name(&g, b, chart_look_of(r, b).colour, r->strategies[b].name);
     for (size_t a = 0; a < n; a++) {
         draw_row_name(&g, a, chart_look_of(r, a).colour, r->strategies[a].name);
-        for (size_t b = 0; b < n; b++) draw_overlap(&g, view, a, b);
+        for (size_t b = 0; b < n; b++) draw_overlap(&g, view, a, b, most);
         report_add(out, "\n");
     }
     chart_end(&g.c);

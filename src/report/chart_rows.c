@@ -15,8 +15,7 @@ typedef struct rows {
     chart c;
     const report_view *view;
     chart_axis x;
-    double top;    /* of the first row */
-    double values; /* where numbers stand; 0: there is no room for them */
+    double top; /* of the first row */
 } rows;
 
 /* Rows of n strategies between room for their names and for numbers. Where a screen is
@@ -32,7 +31,6 @@ static rows rows_begin(report_text *out, const report_view *view, chart_form for
     double right = narrow ? 14 : values;
     f.x.from = names;
     f.x.to = f.c.width - right - MARGIN;
-    f.values = narrow ? 0 : f.c.width - 10;
     return f;
 }
 
@@ -84,6 +82,13 @@ static void begin_row(const rows *f, size_t i, size_t strategy) {
                     26);
 }
 
+/* A row's numbers stand at its right, or beside its name above it. */
+static void begin_value(const rows *f, double y) {
+    bool narrow = f->c.form == CHART_NARROW;
+    chart_text(&f->c, f->c.width - 10, narrow ? y - 15 : y + 4.5, "end",
+               narrow ? "small" : "");
+}
+
 static void end_row(const rows *f) { report_add(f->c.out, "</g>\n"); }
 
 /* In percent of accuracy, or as errors are. */
@@ -123,13 +128,11 @@ static void draw_area(const rows *f, size_t s) {
     add_amount(f->c.out, r, unit * all.std, false);
     chart_title_end(&f->c);
     report_add(f->c.out, "</path>");
-    if (f->values > 0) {
-        chart_text(&f->c, f->values, y + 4.5, "end", "");
-        add_amount(f->c.out, r, unit * all.mean, false);
-        report_add(f->c.out, " \xc2\xb1 ");
-        add_amount(f->c.out, r, unit * all.std, false);
-        report_add(f->c.out, "</text>");
-    }
+    begin_value(f, y);
+    add_amount(f->c.out, r, unit * all.mean, false);
+    report_add(f->c.out, " \xc2\xb1 ");
+    add_amount(f->c.out, r, unit * all.std, false);
+    report_add(f->c.out, "</text>");
     end_row(f);
 }
 
@@ -193,14 +196,12 @@ static void draw_difference(const rows *f, size_t i) {
         chart_title_end(&f->c);
         report_add(f->c.out, "</path>");
     }
-    if (f->values > 0) {
-        chart_text(&f->c, f->values, y + 4.5, "end", "");
-        if (pair->seeds)
-            add_interval(f->c.out, f->view->r, pair);
-        else
-            report_add(f->c.out, "no seed in common");
-        report_add(f->c.out, "</text>");
-    }
+    begin_value(f, y);
+    if (pair->seeds)
+        add_interval(f->c.out, f->view->r, pair);
+    else
+        report_add(f->c.out, "no seed in common");
+    report_add(f->c.out, "</text>");
     end_row(f);
 }
 
@@ -245,14 +246,12 @@ static void draw_needed(const rows *f, size_t s, double goal, double whole) {
     } else {
         double from = chart_place(&f->x, 0), to = chart_place(&f->x, needed);
         chart_box(&f->c, "bar", from, y - tall / 2, fmax(to - from, 2), tall, 3);
-        if (f->values > 0) {
-            chart_text(&f->c, f->values, y + 4.5, "end", "");
-            chart_add_count(f->c.out, needed);
-            if (s != f->view->baseline && needed < whole && whole > 0)
-                report_addf(f->c.out, " (%d %% fewer)",
-                            (int)lround(100 * (1 - needed / whole)));
-            report_add(f->c.out, "</text>");
-        }
+        begin_value(f, y);
+        chart_add_count(f->c.out, needed);
+        if (s != f->view->baseline && needed < whole && whole > 0)
+            report_addf(f->c.out, " (%d %% fewer)",
+                        (int)lround(100 * (1 - needed / whole)));
+        report_add(f->c.out, "</text>");
     }
     end_row(f);
 }
@@ -271,9 +270,9 @@ void report_chart_efficiency(report_text *out, const report_view *view, chart_fo
                 "curve ends with.");
     draw_heading(&f, "Labels needed to be as good as random is in the end");
     draw_axis(&f, "", "labelled samples");
-    for (size_t s = 0; s < r->n_strategies; s++) draw_needed(&f, s, goal, whole);
     chart_line(&f.c, "zero", chart_place(&f.x, whole), f.top, chart_place(&f.x, whole),
                f.c.height - 44);
+    for (size_t s = 0; s < r->n_strategies; s++) draw_needed(&f, s, goal, whole);
     chart_end(&f.c);
 }
 
@@ -290,13 +289,11 @@ static void draw_time(const rows *f, size_t s) {
     report_add(f->c.out, "</g><g class=\"k5\">");
     chart_box(&f->c, "bar", middle + 1, y - tall / 2, end - middle - 1, tall, 2);
     report_add(f->c.out, "</g>");
-    if (f->values > 0) {
-        chart_text(&f->c, f->values, y + 4.5, "end", "");
-        chart_add_seconds(f->c.out, train);
-        report_add(f->c.out, " + ");
-        chart_add_seconds(f->c.out, pick);
-        report_add(f->c.out, "</text>");
-    }
+    begin_value(f, y);
+    chart_add_seconds(f->c.out, train);
+    report_add(f->c.out, " + ");
+    chart_add_seconds(f->c.out, pick);
+    report_add(f->c.out, "</text>");
     end_row(f);
 }
 

@@ -115,7 +115,9 @@ static void add_lead(const page *p) {
     const report_results *r = p->r;
     report_addf(p->out, "<p class=\"lead\">%zu strateg%s, %zu seed%s, ", r->n_strategies,
                 r->n_strategies == 1 ? "y" : "ies", p->n_seeds, plural(p->n_seeds));
-    if (r->n_runs)
+    if (r->n_runs && p->first_labels == p->last_labels)
+        report_addf(p->out, "%" PRIu64 " labels, ", p->last_labels);
+    else if (r->n_runs)
         report_addf(p->out, "from %" PRIu64 " to %" PRIu64 " labels, ", p->first_labels,
                     p->last_labels);
     report_addf(p->out, "%zu run%s", r->n_runs, plural(r->n_runs));
@@ -295,7 +297,7 @@ static void begin_section(const page *p, const char *id, const char *heading,
                 "<section id=\"%s\" aria-labelledby=\"h-%s\"><div class=\"head\">"
                 "<h2 id=\"h-%s\">%s</h2>",
                 id, id, id, heading);
-    if (drawn) report_addf(p->out, "<a href=\"charts/%s.svg\">SVG</a>", id);
+    if (drawn) report_addf(p->out, "<a href=\"charts/%s.svg\">as a file</a>", id);
     report_add(p->out, "</div>\n");
 }
 
@@ -307,7 +309,7 @@ static void add_keys(const page *p) {
         chart_look look = chart_look_of(p->r, s);
         report_addf(p->out,
                     "<label class=\"k%u\"><input type=\"checkbox\" id=\"t%zu\" checked>"
-                    "<svg class=\"chart-key\" viewBox=\"0 0 34 14\" aria-hidden=\"true\">"
+                    "<svg class=\"chart\" viewBox=\"0 0 34 14\" aria-hidden=\"true\">"
                     "<path d=\"M1 7H33\" stroke=\"currentColor\" stroke-width=\"2.5\" "
                     "stroke-dasharray=\"%s\"/>",
                     look.colour, s, chart_dashes(look));

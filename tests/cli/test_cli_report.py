@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scant report and scant compare: against plain Python, and as a user errs."""
+import collections
+import csv
+import html.parser
+import math
+import os
+import re
+import statistics
+import unittest
+import xml.etree.ElementTree as xml
+
+import numpy as np
+
+from scantcli import Case, run
+
+SVG = "{http://www.w3.org/2000/svg}"
+CURVE = "strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n"
+PICKS = "strategy,seed,round,rank,index,weight,score,label\n"
+VOID = {"meta", "link", "input", "br", "img"}
+
+
+class Page(html.parser.HTMLParser):
+    """Elements that do not close as they were opened are a fault."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.text, self.links, self.tags = [], [], [], collections.Counter()
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        if tag not in VOID:
+            self.open.append(tag)
+        for key, value in attrs:
+            assert not key.startswith("on"), (tag, key)
+            if key in ("href", "src"):
+                self.links.append(value)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags[tag] += 1
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, (tag, self.getpos())
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+class Results(Case):
+    def write(self, name, strategies=("random", "badge", "npc"), seeds=(0, 1, 2), rounds=4,
+              cut=(), first=1):
+        """A made-up experiment in folder name; runs in cut lack their last two rounds."""
+        rng = np.random.default_rng(first)
+        folder = self.path(name)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "curve.csv"), "w") as curve, \
+                open(os.path.join(folder, "picks.csv"), "w") as picks:
+            curve.write(CURVE)
+            picks.write(PICKS)
+            for s, strategy in enumerate(strategies):
+                for seed in seeds:
+                    for t in range(rounds - 2 * ((strategy, seed) in cut)):
+                        accuracy = 0.3 + 0.1 * t + 0.01 * s + 0.01 * rng.random()
+                        curve.write(f"{strategy},{seed},{t},{10 + 5 * t},{accuracy},1.5,"
+                                    f"{1 + t},0.25\n")
+                        for rank, index in enumerate(rng.choice(80, 10 if t == 0 else 5, False)):
+                            picks.write(f"{strategy},{seed},{t},{rank},{index},1,0,"
+                                        f"{index % 4}\n")
+        return folder
+
+    def rows(self, folder, name):
+        with open(os.path.join(folder, name), newline="") as file:
+            return list(csv.DictReader(file))
+
+
+class Tables(Results):
+    def runs(self, folder):
+        found = {}
+        for row in self.rows(folder, "curve.csv"):
+            found.setdefault(row["strategy"], {}).setdefault(row["seed"], []).append(
+                (int(row["labels"]), float(row["accuracy"])))
+        return found
+
+    def test_summary_and_areas_are_those_of_plain_python(self):
+        folder = self.write("r", cut={("badge", 2)})
+        self.ok("report", folder)
+        runs, want, areas = self.runs(folder), [], []
+        for strategy, seeds in runs.items():
+            by = collections.defaultdict(list)
+            for points in seeds.values():
+                for labels, accuracy in points:
+                    by[labels].append(accuracy)
+            want += [(strategy, labels, by[labels]) for labels in sorted(by)]
+            areas.append((strategy, [
+                100 * sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in zip(p, p[1:]))
+                / (p[-1][0] - p[0][0]) for p in seeds.values()]))
+        got = self.rows(folder, "summary.csv")
+        self.assertEqual([(r["strategy"], int(r["labels"]), int(r["runs"])) for r in got],
+                         [(s, n, len(v)) for s, n, v in want])
+        for row, (_, _, values) in zip(got, want):
+            self.assertAlmostEqual(float(row["mean"]), statistics.mean(values), places=14)
+            self.assertAlmostEqual(float(row["std"]), statistics.stdev(values), places=14)
+        got = self.rows(folder, "auc.csv")
+        self.assertEqual([r["strategy"] for r in got], [s for s, _ in areas])
+        for row, (_, values) in zip(got, areas):
+            self.assertAlmostEqual(float(row["mean"]), statistics.mean(values), places=11)
+            self.assertAlmostEqual(float(row["std"]), statistics.stdev(values), places=11)
+            self.assertEqual(int(row["runs"]), len(values))
+
+    def test_overlaps_are_those_of_plain_python(self):
+        folder = self.write("r")
+        self.ok("report", folder)
+        picks = self.rows(folder, "picks.csv")
+        names, want = ["random", "badge", "npc"], []
+        for t in range(4):
+            sets = {n: {p["index"] for p in picks if p["strategy"] == n and int(p["round"]) <= t}
+                    for n in names}
+            want += [(str(10 + 5 * t), a, b, len(sets[a] & sets[b]) / len(sets[a] | sets[b]))
+                     for i, a in enumerate(names) for b in names[i + 1:]]
+        got = self.rows(folder, "overlap.csv")
+        self.assertEqual([tuple(r.values())[:3] for r in got], [w[:3] for w in want])
+        for row, (_, _, _, iou) in zip(got, want):
+            self.assertAlmostEqual(float(row["iou"]), iou, places=15)
+
+
+class Pages(Results):
+    def page(self, folder):
+        with open(os.path.join(folder, "report.html"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_the_page_is_well_formed_and_asks_for_nothing(self):
+        folder = self.write("r")
+        with open(os.path.join(folder, "experiment.ini"), "w") as file:
+            file.write("[data]\ntrain = a/b/digits.npy\n[model]\nname = lenet5\n")
+        note = run("report", folder).stderr
+        self.assertIn(os.path.join(folder, "report.html"), note)
+        text = self.page(folder)
+        page = Page(text)
+        self.assertIn("Active learning on digits.npy with lenet5", page.text)
+        self.assertEqual(page.tags["h1"], 1)
+        self.assertEqual(page.tags["svg"], 2 * 7 + 3)  # wide and narrow, and the keys
+        for link in page.links:
+            self.assertFalse(re.match(r"[a-z]+:(?!,$)|//", link), link)
+            if not link.startswith(("#", "data:")):
+                self.assertTrue(os.path.exists(os.path.join(folder, link)), link)
+        outside = set(re.findall(r"https?:[^\"'<> ]*", text))
+        self.assertEqual(outside, {"http://www.w3.org/2000/svg"})
+
+    def test_charts_stand_alone(self):
+        folder = self.write("r")
+        self.ok("report", folder, "--quiet")
+        charts = os.path.join(folder, "charts")
+        self.assertEqual(sorted(os.listdir(charts)),
+                         ["areas.svg", "balance.svg", "curves.svg", "differences.svg",
+                          "efficiency.svg", "overlap.svg", "time.svg"])
+        for name in os.listdir(charts):
+            root = xml.parse(os.path.join(charts, name)).getroot()
+            self.assertEqual(root.tag, SVG + "svg")
+            self.assertTrue(root.find(SVG + "title").text)
+            self.assertIsNotNone(root.find(SVG + "style"))
+            for element in root.iter():
+                self.assertNotIn("href", " ".join(element.keys()))
+        root = xml.parse(os.path.join(charts, "curves.svg")).getroot()
+        lines = [e for e in root.iter(SVG + "path") if e.get("class") == "line"]
+        self.assertEqual([len(re.findall("[ML]", e.get("d"))) for e in lines], [4, 4, 4])
+
+    def test_many_strategies_look_different(self):
+        names = ["random"] + [f"s{i}" for i in range(20)]
+        folder = self.write("r", names, seeds=(0,))
+        self.ok("report", folder)
+        keys = re.findall(r'<label class="(k\d)">.*?stroke-dasharray="([^"]*)"', self.page(folder))
+        self.assertEqual(len(keys), 21)
+        self.assertEqual(len(set(keys)), 21)
+
+    def test_folders_are_put_together(self):
+        one = self.write("one")
+        two = self.write("two", ("random", "bss"), seeds=(5, 6), first=2)
+        out = self.path("both")
+        self.ok("report", one, two, "--out", out)
+        self.assertEqual([r["strategy"] + r["runs"] for r in self.rows(out, "auc.csv")],
+                         ["random5", "badge3", "npc3", "bss2"])
+        self.assertFalse(os.path.exists(os.path.join(one, "auc.csv")))
+        again = self.write("again", ("random",), first=3)
+        self.ok("report", one, again, "--out", out)
+        self.assertEqual([r["strategy"] for r in self.rows(out, "auc.csv")],
+                         ["random (one)", "badge", "npc", "random (again)"])
+        Page(self.page(out))
+
+
+class Comparisons(Results):
+    def test_differences_are_those_of_plain_python(self):
+        folder = self.write("r", seeds=range(6))
+        out = self.path("c.csv")
+        shown = self.ok("compare", folder, "--csv", out)
+        with open(out, newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([(r["measure"], r["strategy_a"], r["strategy_b"]) for r in rows],
+                         [(m, a, b) for m in ("auc", "final") for a, b in
+                          (("badge", "random"), ("npc", "random"), ("npc", "badge"))])
+        last = {}
+        for row in self.rows(folder, "curve.csv"):
+            last[row["strategy"], row["seed"]] = 100 * float(row["accuracy"])
+        for row in rows[3:]:
+            d = [last[row["strategy_a"], str(s)] - last[row["strategy_b"], str(s)]
+                 for s in range(6)]
+            self.assertEqual(row["seeds"], "6")
+            self.assertAlmostEqual(float(row["difference"]), statistics.mean(d), places=10)
+            t = statistics.mean(d) / (statistics.stdev(d) / math.sqrt(6))
+            self.assertAlmostEqual(float(row["t"]), t, places=6)
+            reach = 2.5705818366147395 * statistics.stdev(d) / math.sqrt(6)  # t.ppf(.975, 5)
+            self.assertAlmostEqual(float(row["high"]), statistics.mean(d) + reach, places=8)
+            flips = sum(abs(sum(x if k >> i & 1 else -x for i, x in enumerate(d)))
+                        >= abs(sum(d)) - 1e-9 for k in range(64)) / 64
+            self.assertEqual(float(row["p_flips"]), flips)
+            self.assertGreaterEqual(float(row["p_holm"]), float(row["p"]))
+        self.assertIn("badge", shown)
+        self.assertIn("HOLM", shown)
+        self.assertIn("at 4 numbers of labels", shown)
+
+    def test_a_baseline_makes_fewer_pairs(self):
+        folder = self.write("r")
+        out = self.path("c.csv")
+        self.ok("compare", folder, "--baseline", "badge", "--csv", out)
+        with open(out, newline="") as file:
+            self.assertEqual([(r["strategy_a"], r["strategy_b"]) for r in csv.DictReader(file)],
+                             2 * [("random", "badge"), ("npc", "badge")])
+
+    def test_too_few_seeds_are_told(self):
+        done = run("compare", self.write("r", seeds=(3,)))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("1 seed in common: too few, two are needed", done.stdout)
+        self.assertIn("run with more seeds", done.stderr)
+        done = run("compare", self.write("one", ("random",)))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("only one strategy", done.stderr)
+
+
+class Errors(Results):
+    def test_calls_that_are_wrong(self):
+        folder = self.write("r")
+        self.fails(2, "report", says="which results?")
+        self.fails(2, "compare", says="which results?")
+        self.fails(2, "report", folder, self.write("s"), says="--out")
+        self.fails(2, "report", folder, folder, "--out", self.path("o"), says="given twice")
+        self.fails(2, "report", folder, "--out", self.write("t"), says="results of its own")
+        self.fails(2, "compare", folder, "--baseline", "bald", says="no strategy 'bald'")
+
+    def test_inputs_that_are_wrong(self):
+        self.fails(3, "report", self.path("absent"), says="absent")
+        os.mkdir(self.path("empty"))
+        self.fails(3, "report", self.path("empty"), says="no curve.csv")
+        folder = self.write("r")
+        with open(os.path.join(folder, "curve.csv"), "a") as file:
+            file.write("random,0,9,90,1.2,1,1,1\n")
+        for command in ("report", "compare"):
+            said = self.fails(3, command, folder, says=["curve.csv: line 38", "1.2"])
+            self.assertEqual(len(said.splitlines()), 1)
+        self.assertFalse(os.path.exists(os.path.join(folder, "summary.csv")))
+
+    def test_places_that_cannot_be_written(self):
+        folder = self.write("r")
+        self.fails(4, "report", folder, "--out", self.path("no/such"), says="no/such")
+        self.fails(4, "compare", folder, "--csv", self.path("no/c.csv"), says="no/c.csv")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any bytes as curve.csv and, behind a form feed, as picks.csv; what is read is measured,
+ * compared, drawn and written, and what is written reads back.
+ */
+#include "fuzz_data_memfile.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "report/chart.h"
+#include "report/compare.h"
+#include "report/results.h"
+
+static void check_measures(const report_results *r, const report_measures *m) {
+    for (size_t s = 0; s < r->n_strategies; s++) {
+        if (!r->strategies[s].n_runs || !m->curves[s].n) abort();
+        for (size_t i = 0; i < m->curves[s].n; i++)
+            if (isnan(m->curves[s].levels[i].mean) || !m->curves[s].levels[i].runs)
+                abort();
+    }
+    for (size_t i = 0; i < m->n_overlaps; i++)
+        if (!(m->overlaps[i].iou >= 0 && m->overlaps[i].iou <= 1)) abort();
+}
+
+static void draw(report_results *r, const report_measures *m) {
+    scant_ctx *ctx = r->arena.ctx;
+    scant_pair *pairs = NULL;
+    size_t n = 0, random = report_strategy_find(r, "random");
+    if (r->n_runs > 64) return; /* drawing them takes its time */
+    if (random < r->n_strategies && report_compare(r, m, random, &pairs, &n) != SCANT_OK)
+        return;
+    report_view view = {r, m, random, pairs, n};
+    report_text text;
+    report_text_init(&text, ctx);
+    for (int form = CHART_WIDE; form <= CHART_FILE; form++) {
+        if (report_has_curves(&view)) {
+            report_chart_curves(&text, &view, form);
+            report_chart_areas(&text, &view, form);
+            report_chart_time(&text, &view, form);
+        }
+        if (report_has_differences(&view)) report_chart_differences(&text, &view, form);
+        if (report_has_efficiency(&view)) report_chart_efficiency(&text, &view, form);
+        if (report_has_overlap(&view)) report_chart_overlap(&text, &view, form);
+        if (report_has_balance(&view)) report_chart_balance(&text, &view, form);
+    }
+    scant__free(ctx, text.data);
+}
+
+/* Runs of a strategy, points and picks are as many as before. */
+static void read_back(report_results *r) {
+    scant_ctx *ctx = r->arena.ctx;
+    report_text curve, picks;
+    report_results again;
+    report_text_init(&curve, ctx);
+    report_text_init(&picks, ctx);
+    report_write_curve(&curve, r);
+    report_write_picks(&picks, r);
+    if (!curve.failed && !picks.failed) {
+        scant_status status = report_results_parse(ctx, curve.data, curve.size,
+                                                   picks.data, picks.size, &again);
+        if (status == SCANT_OK) {
+            if (again.n_strategies != r->n_strategies || again.n_runs != r->n_runs ||
+                again.n_points != r->n_points || again.n_picks != r->n_picks)
+                abort();
+            report_results_close(&again);
+        } else if (status != SCANT_ENOMEM) {
+            abort();
+        }
+    }
+    scant__free(ctx, curve.data);
+    scant__free(ctx, picks.data);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    scant_ctx *ctx = fuzz_ctx();
+    const uint8_t *cut = size ? memchr(data, '\f', size) : NULL;
+    size_t first = cut ? (size_t)(cut - data) : size;
+    report_results r;
+    report_measures m;
+    scant_status status = report_results_parse(ctx, data, first, cut ? cut + 1 : NULL,
+                                               cut ? size - first - 1 : 0, &r);
+    if (status == SCANT_OK) {
+        if (report_measure(&r, &m) == SCANT_OK) {
+            check_measures(&r, &m);
+            draw(&r, &m);
+        }
+        read_back(&r);
+        report_results_close(&r);
+    } else {
+        check_failure(ctx, status, NULL);
+    }
+    if (ctx->used) abort();
+    scant_ctx_destroy(ctx);
+    return 0;
+}

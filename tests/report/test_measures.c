@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is computed of results, by hand: means, deviations, areas, overlaps, labels that
+ * are needed, pairs. And the text of the CSV files to the byte.
+ */
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "report/compare.h"
+#include "support.h"
+
+#define CURVE "strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n"
+#define PICKS "strategy,seed,round,rank,index,weight,score,label\n"
+
+/* a: one run over three rounds, another that has come to the second; b has one point; c
+ * has two rounds. */
+static const char small_curve[] = CURVE "a,0,0,10,0.2,1,1,0\n"
+                                        "a,0,1,20,0.4,1,2,0.5\n"
+                                        "a,0,2,40,0.6,1,3,0.5\n"
+                                        "a,1,0,10,0.4,1,1,0\n"
+                                        "a,1,1,20,0.6,1,1,1\n"
+                                        "b,0,0,10,0.3,1,4,0\n"
+                                        "c,0,0,10,0.3,1,1,0\n"
+                                        "c,0,1,20,0.7,1,1,0\n";
+static const char small_picks[] = PICKS "a,0,0,0,1,1,0,0\n"
+                                        "a,0,0,1,2,1,0,1\n"
+                                        "a,0,1,0,3,1,0,2\n"
+                                        "a,0,2,0,4,1,0,2\n"
+                                        "a,1,0,0,2,1,0,1\n"
+                                        "a,1,0,1,5,1,0,0\n"
+                                        "a,1,1,0,3,1,0,2\n"
+                                        "b,0,0,0,1,1,0,0\n"
+                                        "b,0,0,1,2,1,0,1\n"
+                                        "b,0,0,2,9,1,0,0\n"
+                                        "c,0,0,0,1,1,0,0\n"
+                                        "c,0,1,0,3,1,0,2\n"
+                                        "c,0,1,1,4,1,0,2\n";
+
+typedef struct job {
+    scant_ctx *ctx;
+    report_results r;
+    report_measures m;
+} job;
+
+static job measure(const char *curve, const char *picks) {
+    job j = {.ctx = ctx_threads(1)};
+    scant_status status = report_results_parse(j.ctx, curve, strlen(curve), picks,
+                                               picks ? strlen(picks) : 0, &j.r);
+    if (status != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(j.ctx));
+    assert_int_equal(report_measure(&j.r, &j.m), SCANT_OK);
+    return j;
+}
+
+static void end(job *j) {
+    report_results_close(&j->r);
+    scant_ctx_destroy(j->ctx);
+}
+
+static void assert_near(double got, double want) {
+    if (!(fabs(got - want) < 1e-14)) fail_msg("%.17g is not %.17g", got, want);
+}
+
+static void assert_text(job *j,
+                        void (*write)(report_text *, const report_results *,
+                                      const report_measures *),
+                        const char *want) {
+    report_text text;
+    void *bytes;
+    size_t size;
+    report_text_init(&text, j->ctx);
+    write(&text, &j->r, &j->m);
+    report_add_bytes(&text, "", 1);
+    assert_int_equal(report_text_take(&text, &bytes, &size), SCANT_OK);
+    assert_string_equal(bytes, want);
+    scant_bytes_free(j->ctx, bytes);
+}
+
+/* ---- means, areas, overlaps -------------------------------------------------------- */
+
+/* Of 0.2 and 0.4 the deviation is the root of 0.02; 0.4 and 0.6 likewise. */
+static void a_mean_counts_the_runs_that_have_it(void **state) {
+    (void)state;
+    job j = measure(small_curve, small_picks);
+    const report_level *a = j.m.curves[0].levels;
+    assert_int_equal(j.m.curves[0].n, 3);
+    assert_near(a[0].mean, 0.3);
+    assert_near(a[0].std, sqrt(0.02));
+    assert_near(a[1].mean, 0.5);
+    assert_near(a[2].mean, 0.6);
+    assert_true(a[2].std == 0 && a[2].runs == 1 && a[1].runs == 2);
+    assert_true(a[0].labels == 10 && a[1].labels == 20 && a[2].labels == 40);
+    end(&j);
+}
+
+/* (10 x 0.3 + 20 x 0.5) / 30 and 0.5; of one point its value. */
+static void an_area_is_by_trapezia_over_the_span(void **state) {
+    (void)state;
+    job j = measure(small_curve, small_picks);
+    assert_near(j.m.area[0], 13.0 / 30);
+    assert_near(j.m.area[1], 0.5);
+    assert_near(j.m.areas[0].mean, (13.0 / 30 + 0.5) / 2);
+    assert_near(j.m.areas[0].std, (0.5 - 13.0 / 30) / sqrt(2));
+    assert_true(j.m.areas[1].mean == 0.3 && j.m.areas[1].std == 0);
+    assert_near(j.m.areas[2].mean, 0.5);
+    assert_near(j.m.train_seconds[0], (6 + 2) / 2.0);
+    assert_near(j.m.select_seconds[0], (1 + 1) / 2.0);
+    end(&j);
+}
+
+/* By 10 labels a has {1,2,5}, b {1,2,9}, c {1}; by 20 a has 3 as well, c 3 and 4. b has
+ * no 20 and nobody but a has 40. */
+static void overlaps_are_of_unions_over_seeds(void **state) {
+    (void)state;
+    job j = measure(small_curve, small_picks);
+    static const struct {
+        uint64_t labels;
+        size_t a, b;
+        double iou;
+    } want[] = {{10, 0, 1, 2.0 / 4},
+                {10, 0, 2, 1.0 / 3},
+                {10, 1, 2, 1.0 / 3},
+                {20, 0, 2, 2.0 / 5}};
+    assert_int_equal(j.m.n_overlaps, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(j.m.overlaps[i].labels == want[i].labels);
+        assert_true(j.m.overlaps[i].a == want[i].a && j.m.overlaps[i].b == want[i].b);
+        assert_near(j.m.overlaps[i].iou, want[i].iou);
+    }
+    end(&j);
+}
+
+/* The slow way, over sets that are drawn. */
+static void overlaps_are_those_of_plain_sets(void **state) {
+    (void)state;
+    enum { RUNS = 3, ROUNDS = 6, EACH = 7, POOL = 60 };
+    static char curve[8192], picks[65536];
+    static bool has[2][ROUNDS][POOL];
+    size_t c = (size_t)snprintf(curve, sizeof curve, CURVE);
+    size_t p = (size_t)snprintf(picks, sizeof picks, PICKS);
+    memset(has, 0, sizeof has);
+    for (size_t s = 0; s < 2; s++)
+        for (size_t seed = 0; seed < RUNS; seed++)
+            for (size_t t = 0; t < ROUNDS; t++) {
+                c += (size_t)snprintf(curve + c, sizeof curve - c,
+                                      "s%zu,%zu,%zu,%zu,0.5,1,1,1\n", s, seed, t,
+                                      (t + 1) * EACH);
+                for (size_t k = 0; k < EACH; k++) {
+                    uint64_t at = ((s * RUNS + seed) * ROUNDS + t) * EACH + k;
+                    size_t index = (size_t)(unit_at(5, at) * POOL);
+                    p += (size_t)snprintf(picks + p, sizeof picks - p,
+                                          "s%zu,%zu,%zu,%zu,%zu,1,0,0\n", s, seed, t, k,
+                                          index);
+                    for (size_t u = t; u < ROUNDS; u++) has[s][u][index] = true;
+                }
+            }
+    job j = measure(curve, picks);
+    assert_int_equal(j.m.n_overlaps, ROUNDS);
+    for (size_t t = 0; t < ROUNDS; t++) {
+        double both = 0, any = 0;
+        for (size_t i = 0; i < POOL; i++) {
+            both += has[0][t][i] && has[1][t][i];
+            any += has[0][t][i] || has[1][t][i];
+        }
+        assert_near(j.m.overlaps[t].iou, both / any);
+    }
+    end(&j);
+}
+
+/* With no initial set both sets are empty at first. */
+static void empty_sets_are_equal(void **state) {
+    (void)state;
+    job j = measure(CURVE "a,0,0,0,0.1,1,1,1\na,0,1,1,0.2,1,1,1\n"
+                          "b,0,0,0,0.1,1,1,1\nb,0,1,1,0.2,1,1,1\n",
+                    PICKS "a,0,1,0,1,1,0,0\nb,0,1,0,2,1,0,0\n");
+    assert_int_equal(j.m.n_overlaps, 2);
+    assert_true(j.m.overlaps[0].iou == 1 && j.m.overlaps[1].iou == 0);
+    end(&j);
+}
+
+/* ---- the files --------------------------------------------------------------------- */
+
+static void tables_are_as_the_contract_has_them(void **state) {
+    (void)state;
+    job j = measure(CURVE "\"a,b\",0,0,10,0.25,1,1,0\n\"a,b\",0,1,30,0.75,1,2,0.5\n"
+                          "\"a,b\",1,0,10,0.5,1,1,0\n\"a,b\",1,1,30,0.5,1,2,0.5\n"
+                          "c,0,0,10,0.1,1,1,0\n",
+                    PICKS "\"a,b\",0,0,0,1,1,0,0\nc,0,0,0,1,1,0,0\nc,0,0,1,2,1,0,0\n");
+    assert_text(&j, report_write_summary,
+                "strategy,labels,mean,std,runs\n"
+                "\"a,b\",10,0.375,0.1767766952966369,2\n"
+                "\"a,b\",30,0.625,0.1767766952966369,2\n"
+                "c,10,0.1,0,1\n");
+    assert_text(&j, report_write_auc,
+                "strategy,mean,std,runs\n\"a,b\",50,0,2\nc,10,0,1\n");
+    assert_text(&j, report_write_overlap,
+                "labels,strategy_a,strategy_b,iou\n10,\"a,b\",c,0.5\n");
+    end(&j);
+}
+
+/* What is written reads back as what was read. */
+static void merged_files_read_back_the_same(void **state) {
+    (void)state;
+    job j = measure(small_curve, small_picks);
+    report_text text[2];
+    void *bytes[2];
+    size_t size[2];
+    for (size_t i = 0; i < 2; i++) report_text_init(&text[i], j.ctx);
+    report_write_curve(&text[0], &j.r);
+    report_write_picks(&text[1], &j.r);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(report_text_take(&text[i], &bytes[i], &size[i]), SCANT_OK);
+    assert_int_equal(size[0], strlen(small_curve));
+    assert_memory_equal(bytes[0], small_curve, size[0]);
+    assert_int_equal(size[1], strlen(small_picks));
+    assert_memory_equal(bytes[1], small_picks, size[1]);
+    for (size_t i = 0; i < 2; i++) scant_bytes_free(j.ctx, bytes[i]);
+    end(&j);
+}
+
+static void numbers_do_not_depend_on_the_locale(void **state) {
+    (void)state;
+    if (!setlocale(LC_ALL, "de_DE.UTF-8")) skip();
+    job j = measure(CURVE "a,0,0,10,0.5,1,1.5,0\n", NULL);
+    assert_text(&j, report_write_summary,
+                "strategy,labels,mean,std,runs\na,10,0.5,0,1\n");
+    report_text text;
+    void *bytes;
+    size_t size;
+    report_text_init(&text, j.ctx);
+    report_add_fixed(&text, -1234.5678, 2);
+    report_add_fixed(&text, -0.0001, 2);
+    report_add_bytes(&text, "", 1);
+    assert_int_equal(report_text_take(&text, &bytes, &size), SCANT_OK);
+    assert_string_equal(bytes, "-1234.570.00");
+    scant_bytes_free(j.ctx, bytes);
+    end(&j);
+    setlocale(LC_ALL, "C");
+}
+
+/* ---- labels needed, classes -------------------------------------------------------- */
+
+static void labels_needed_lie_between_points(void **state) {
+    (void)state;
+    job j = measure(CURVE "a,0,0,10,0.2,1,1,1\na,0,1,30,0.6,1,1,1\na,0,2,50,0.5,1,1,1\n",
+                    NULL);
+    const report_curve *a = j.m.curves;
+    assert_near(report_labels_to_reach(&j.r, a, 0.3), 15);
+    assert_true(report_labels_to_reach(&j.r, a, 0.1) == 10);
+    assert_near(report_labels_to_reach(&j.r, a, 0.6), 30);
+    assert_true(isnan(report_labels_to_reach(&j.r, a, 0.61)));
+    j.r.regression = true; /* as if these were errors: down to 0.1 is never */
+    assert_true(report_labels_to_reach(&j.r, a, 0.4) == 10);
+    assert_true(isnan(report_labels_to_reach(&j.r, a, 0.1)));
+    end(&j);
+}
+
+/* The initial set does not count: random picked classes 1, 1, 2. */
+static void classes_are_counted_beyond_the_initial_set(void **state) {
+    (void)state;
+    job j = measure(CURVE "random,0,0,1,0.2,1,1,1\nrandom,0,1,4,0.6,1,1,1\n", PICKS
+                    "random,0,0,0,1,1,0,3\nrandom,0,1,0,2,1,0,1\nrandom,0,1,1,3,1,0,1\n"
+                    "random,0,1,2,4,1,0,2\n");
+    assert_int_equal(j.m.n_labels, 4);
+    assert_true(j.m.picked[0] == 0 && j.m.picked[1] == 2 && j.m.picked[2] == 1);
+    assert_true(j.m.picked[3] == 0);
+    assert_near(j.m.balance[1], 2.0 / 3);
+    assert_string_equal(j.m.balance_of, "random's picks");
+    end(&j);
+    j = measure(CURVE "a,0,0,1,0.2,1,1,1\n", PICKS "a,0,0,0,1,1,0,0.5\n");
+    assert_int_equal(j.m.n_labels, 0); /* no class */
+    end(&j);
+}
+
+/* ---- pairs ------------------------------------------------------------------------- */
+
+/* Seeds 0 and 1 are common and whole; seed 2's runs end at different labels, seed 3 is
+ * a's alone. Areas: a 40 and 50, b 30 and 20 percent; in the end a 60, 60, b 50, 20. */
+static const char pair_curve[] = CURVE "b,0,0,10,0.1,1,1,1\nb,0,1,20,0.5,1,1,1\n"
+                                       "b,1,0,10,0.2,1,1,1\nb,1,1,20,0.2,1,1,1\n"
+                                       "b,2,0,10,0.2,1,1,1\nb,2,1,20,0.2,1,1,1\n"
+                                       "a,0,0,10,0.2,1,1,1\na,0,1,20,0.6,1,1,1\n"
+                                       "a,1,0,10,0.4,1,1,1\na,1,1,20,0.6,1,1,1\n"
+                                       "a,2,0,10,0.4,1,1,1\na,3,0,10,0.4,1,1,1\n";
+
+static void pairs_are_of_seeds_with_the_same_span(void **state) {
+    (void)state;
+    job j = measure(pair_curve, NULL);
+    scant_pair *pairs;
+    size_t n;
+    assert_int_equal(report_compare(&j.r, &j.m, j.r.n_strategies, &pairs, &n), SCANT_OK);
+    assert_int_equal(n, 1);
+    assert_true(pairs->a == 1 && pairs->b == 0); /* with those before it */
+    assert_int_equal(pairs->seeds, 2);
+    assert_int_equal(pairs->others, 1);
+    assert_true(fabs(pairs->auc.mean_a - 45) < 1e-12);
+    assert_true(fabs(pairs->auc.mean - 20) < 1e-12);   /* of 10 and 30 */
+    assert_true(fabs(pairs->final.mean - 25) < 1e-12); /* of 10 and 40 */
+    /* t = 20 / (sqrt(200) / sqrt(2)) = 2; with one degree 1 - 2 atan(2) / pi */
+    assert_true(fabs(pairs->auc.t - 2) < 1e-12);
+    assert_true(fabs(pairs->auc.p - (1 - 2 * atan(2) / M_PI)) < 1e-12);
+    assert_true(pairs->auc.p_holm == pairs->auc.p && pairs->auc.p_flips == 0.5);
+    /* at 10 labels three seeds are common: 0.1, 0.2, 0.2; t = 5, p = 0.038; at 20 two */
+    assert_int_equal(pairs->levels, 2);
+    assert_int_equal(pairs->wins_a, 1);
+    assert_int_equal(pairs->wins_b, 0);
+    assert_int_equal(report_compare(&j.r, &j.m, 1, &pairs, &n), SCANT_OK);
+    assert_true(n == 1 && pairs->a == 0 && pairs->b == 1 && pairs->auc.mean < 0);
+    assert_true(pairs->wins_a == 0 && pairs->wins_b == 1);
+    end(&j);
+}
+
+static void one_seed_has_a_difference_and_no_interval(void **state) {
+    (void)state;
+    job j = measure(CURVE "a,0,0,10,0.2,1,1,1\nb,0,0,10,0.3,1,1,1\nc,1,0,10,0.3,1,1,1\n",
+                    NULL);
+    scant_pair *pairs;
+    size_t n;
+    assert_int_equal(report_compare(&j.r, &j.m, j.r.n_strategies, &pairs, &n), SCANT_OK);
+    assert_int_equal(n, 3);
+    assert_true(pairs[0].seeds == 1 && fabs(pairs[0].auc.mean - 10) < 1e-12);
+    assert_true(isnan(pairs[0].auc.low) && isnan(pairs[0].auc.p_holm));
+    assert_true(isnan(pairs[0].auc.p_flips) && pairs[0].levels == 0);
+    assert_true(pairs[1].seeds == 0 && isnan(pairs[1].auc.mean));
+    end(&j);
+    j = measure(CURVE, NULL);
+    assert_int_equal(report_compare(&j.r, &j.m, 0, &pairs, &n), SCANT_OK);
+    assert_int_equal(n, 0);
+    end(&j);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_mean_counts_the_runs_that_have_it),
+        cmocka_unit_test(an_area_is_by_trapezia_over_the_span),
+        cmocka_unit_test(overlaps_are_of_unions_over_seeds),
+        cmocka_unit_test(overlaps_are_those_of_plain_sets),
+        cmocka_unit_test(empty_sets_are_equal),
+        cmocka_unit_test(tables_are_as_the_contract_has_them),
+        cmocka_unit_test(merged_files_read_back_the_same),
+        cmocka_unit_test(numbers_do_not_depend_on_the_locale),
+        cmocka_unit_test(labels_needed_lie_between_points),
+        cmocka_unit_test(classes_are_counted_beyond_the_initial_set),
+        cmocka_unit_test(pairs_are_of_seeds_with_the_same_span),
+        cmocka_unit_test(one_seed_has_a_difference_and_no_interval),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
