@@ -19,7 +19,7 @@ endif
 configure = test -f $(2)/build.ninja -o -f $(2)/Makefile || cmake --preset $(1) -B $(2) $(3)
 compile   = cmake --build $(1) --parallel $(JOBS)
 
-.PHONY: all tests test demo pictures bench parity install format asan tsan fuzz soak coverage clean help
+.PHONY: all tests test browser-test demo pictures bench parity install format asan tsan fuzz soak coverage clean help
 
 all: ## the program and the libraries, in build/ (the default)
 	@tools/deps --check build
@@ -35,6 +35,12 @@ tests:
 
 test: tests ## installs what the tests need, builds and runs all of them
 	$(CTEST) --test-dir $(BUILD)
+
+browser-test: ## report.html in the distribution's Chromium, driven by npm's playwright-core
+	@tools/deps build test browser
+	@$(MAKE) --no-print-directory tests
+	@tests/browser/run --install
+	$(CTEST) --test-dir $(BUILD) -L browser
 
 demo: ## a pool of made-up points, and what three strategies choose of it
 	@tools/deps build demo
@@ -90,4 +96,4 @@ clean: ## removes every build folder
 	rm -rf build build-*/ compile_commands.json
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 17
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22

@@ -35,8 +35,11 @@ const char report_chart_style[] =
     ".chart .paper{fill:#fff}"
     ".chart .onto{fill:#fff}"
     ".chart .empty{fill:#f3f5f8}"
-    ".k0{color:#6b7684}.k1{color:#0072b2}.k2{color:#c8540a}.k3{color:#00835f}"
+    ".k0{color:#6b7684}.k1{color:#0072b2}.k2{color:#c4510a}.k3{color:#00835f}"
     ".k4{color:#a64d86}.k5{color:#b57700}.k6{color:#2a8fc7}.k7{color:#7d7300}"
+    /* words need more contrast than lines do */
+    "@media(prefers-color-scheme:light){.chart .k5 .own{fill:#946000}"
+    ".chart .k6 .own{fill:#1c76a8}}"
     "@media(prefers-color-scheme:dark){"
     ".chart text{fill:#e8edf4}.chart .soft{fill:#9fabba}.chart .own{fill:currentColor}"
     ".chart .grid{stroke:#2a323d}.chart .axis{stroke:#4c5767}.chart .zero{stroke:#9fabba}"

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// report.html as a person sees it: on wide and narrow screens, light and dark, with and
+// without scripts. A page makes no request, says nothing on the console, is never wider than
+// the screen, and its words can be read.
+'use strict';
+const { test, before, after } = require('node:test');
+const assert = require('node:assert');
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { chromium } = require('playwright-core');
+
+const CURVE = 'strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n';
+const PICKS = 'strategy,seed,round,rank,index,weight,score,label\n';
+const NAMES = ['random', 'entropy', 'margin', 'coreset', 'badge', 'npc', 'dynamic', 'bss'];
+
+let browser, folder;
+
+// Results of runs that differ a little, and the report of them. cut: rounds of the last run.
+function results(name, strategies, seeds, rounds, cut) {
+  const dir = path.join(folder, name);
+  let curve = CURVE, picks = PICKS;
+  fs.mkdirSync(dir);
+  strategies.forEach((strategy, s) => seeds.forEach((seed, k) => {
+    const last = s === strategies.length - 1 && k === seeds.length - 1;
+    const quoted = '"' + strategy.replace(/"/g, '""') + '"';
+    for (let t = 0; t < (last && cut ? cut : rounds); t++) {
+      const accuracy = 0.9 - 0.6 / (1 + 0.3 * t) + 0.01 * Math.sin(s + t) + 0.005 * k;
+      curve += `${quoted},${seed},${t},${40 + 40 * t},${accuracy},1,${2 + t},0.5\n`;
+      for (let i = 0; i < 5; i++)
+        picks += `${quoted},${seed},${t},${i},${(t * 5 + i) * (t ? s + 2 : 1)},1,0,${(i + s) % 10}\n`;
+    }
+  }));
+  fs.writeFileSync(path.join(dir, 'curve.csv'), curve);
+  fs.writeFileSync(path.join(dir, 'picks.csv'), picks);
+  fs.writeFileSync(path.join(dir, 'experiment.ini'),
+    '[data]\ntrain = fashion-mnist\n[model]\nname = lenet5\n# ' + 'long '.repeat(60) + '\n');
+  execFileSync(process.env.SCANT, ['report', dir, '--quiet']);
+  return 'file://' + path.join(dir, 'report.html');
+}
+
+before(async () => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'scant-browser-'));
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM,
+    args: process.getuid() === 0 ? ['--no-sandbox'] : [],
+  });
+});
+after(async () => {
+  if (browser) await browser.close();
+  fs.rmSync(folder, { recursive: true, force: true });
+});
+
+// A page that fails the test where it asks for anything or complains.
+async function open(url, options) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  page.faults = [];
+  page.on('console', (m) => page.faults.push(m.type() + ': ' + m.text()));
+  page.on('pageerror', (e) => page.faults.push('error: ' + e.message));
+  page.on('request', (r) => {
+    if (r.url() !== url && !r.url().startsWith('data:')) page.faults.push('asks for ' + r.url());
+  });
+  await page.goto(url);
+  return page;
+}
+
+async function done(page) {
+  assert.deepStrictEqual(page.faults, []);
+  await page.context().close();
+}
+
+const overflow = () => document.documentElement.scrollWidth - window.innerWidth;
+
+// Words whose contrast with what is behind them is below 4.5, and those that are tiny.
+function unreadable() {
+  const parse = (c) => c.match(/[\d.]+/g).map(Number);
+  const light = (c) => {
+    const [r, g, b] = c.map((v) => {
+      v /= 255;
+      return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = parse(getComputedStyle(e).backgroundColor);
+      if (c.length < 4 || c[3] > 0) return c;
+    }
+    return [255, 255, 255];
+  };
+  const bad = [];
+  document.querySelectorAll('h1,h2,h3,p,a,th,td,span,label,summary,svg text').forEach((e) => {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || !e.checkVisibility() || e.closest('.cell')) return;
+    const style = getComputedStyle(e), svg = e.tagName === 'text';
+    const a = light(parse(svg ? style.fill : style.color)), b = light(behind(svg ? e.closest('section') : e));
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const scale = svg ? e.getScreenCTM().d || Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b) : 1;
+    const size = parseFloat(style.fontSize) * Math.abs(svg && !e.closest('[transform]') ? scale : 1);
+    if (contrast < 4.5) bad.push(e.textContent.trim() + ': contrast ' + contrast.toFixed(2));
+    if (size < 8.5) bad.push(e.textContent.trim() + ': ' + size.toFixed(1) + ' pixels');
+  });
+  return bad;
+}
+
+for (const width of [1280, 700, 400])
+  for (const colorScheme of ['light', 'dark'])
+    test(`a page ${width} wide, ${colorScheme}`, async () => {
+      const url = results(`w${width}${colorScheme}`, NAMES, [0, 1, 2], 8);
+      const page = await open(url, { viewport: { width, height: 800 }, colorScheme });
+      assert.ok(await page.evaluate(overflow) <= 0, 'wider than the screen');
+      assert.deepStrictEqual(await page.evaluate(unreadable), []);
+      for (const chart of ['curves', 'areas', 'differences', 'efficiency', 'overlap', 'balance', 'time']) {
+        const shown = page.locator(`svg.${chart}:visible`);
+        assert.strictEqual(await shown.count(), 1, chart);
+        const box = await shown.boundingBox();
+        assert.ok(box.x >= 0 && box.x + box.width <= width && box.height > 60, chart);
+      }
+      const points = await page.evaluate(() => [...document.querySelectorAll('svg.curves')]
+        .filter((e) => e.checkVisibility())
+        .flatMap((e) => [...e.querySelectorAll('path.line')])
+        .map((e) => e.getAttribute('d').match(/[ML]/g).length));
+      assert.deepStrictEqual(points, NAMES.map(() => 8));
+      for (const summary of await page.locator('summary').all()) await summary.click();
+      assert.ok(await page.evaluate(overflow) <= 0, 'wider with its tables open');
+      await done(page);
+    });
+
+test('values show under the pointer, without those that are taken off', async () => {
+  const url = results('pointer', NAMES, [0, 1], 6);
+  const page = await open(url, { viewport: { width: 1280, height: 900 } });
+  const box = await page.locator('svg.curves:visible').boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  assert.ok(await page.locator('#tip').isVisible());
+  assert.strictEqual(await page.locator('#tip tr').count(), NAMES.length);
+  assert.match(await page.locator('#tip b').textContent(), /^\d+ labels$/);
+  const means = (await page.locator('#tip td:nth-child(2)').allTextContents()).map(parseFloat);
+  assert.deepStrictEqual(means, [...means].sort((a, b) => b - a));
+  await page.locator('label:has(#t1)').click();
+  assert.strictEqual(await page.locator('svg.curves .s1:visible').count(), 0);
+  assert.ok(await page.locator('svg.curves .s2:visible').count() > 0);
+  await page.mouse.move(box.x + box.width / 3, box.y + box.height / 2);
+  assert.strictEqual(await page.locator('#tip tr').count(), NAMES.length - 1);
+  await page.mouse.move(5, 5);
+  assert.ok(!await page.locator('#tip').isVisible());
+  await done(page);
+});
+
+test('a page needs no script', async () => {
+  const url = results('plain', NAMES, [0, 1], 6);
+  const page = await open(url, { javaScriptEnabled: false, viewport: { width: 1280, height: 900 } });
+  assert.ok(await page.locator('svg.curves:visible').count());
+  await page.locator('label:has(#t0)').click();
+  assert.strictEqual(await page.locator('svg.curves .s0:visible').count(), 0);
+  await done(page);
+});
+
+test('strange results make a page all the same', async () => {
+  const many = ['random', ...Array.from({ length: 19 }, (_, i) => `a rather long name of a strategy ${i}`)];
+  const cases = [
+    results('one', ['badge'], [7], 1),
+    results('many', many, [0, 1], 60),
+    results('half', ['random', 'npc'], [0, 1], 9, 3),
+    results('names', ['<b>"&\'</script>', 'random', 'x'.repeat(200)], [0, 1], 3),
+  ];
+  for (const url of cases)
+    for (const width of [1280, 400]) {
+      const page = await open(url, { viewport: { width, height: 800 } });
+      assert.ok(await page.evaluate(overflow) <= 0, url + ' is wider than ' + width);
+      assert.ok(await page.locator('svg.curves:visible').count(), url);
+      await done(page);
+    }
+});
