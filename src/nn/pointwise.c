@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bound by memory: one pass each, in blocks that a thread's cache holds.
+ * Bound by memory: one pass each, in blocks that a thread's cache holds. That holds only
+ * as long as loops have no branches, which signs of activations make unpredictable (they
+ * took five times as long): so every choice is one between values that are there already,
+ * which a compiler turns into a blend.
  */
 #include "nn/pointwise.h"
 
@@ -38,8 +41,10 @@ int nn_act_invertible(nn_act act) {
 
 /* Infinity below is 0, and what is no number stays none: the loss is to show it. */
 static inline float relu(float x) { return x <= 0 ? 0 : x; }
-static inline float leaky(float x, float slope) { return x > 0 ? x : slope * x; }
-static inline float relu6(float x) { return x < 0 ? 0 : x > 6 ? 6 : x; }
+static inline float relu6(float x) { return relu(x) > 6 ? 6 : relu(x); }
+static inline float leaky(float x, float slope) {
+    return (x < 0 ? 0 : x) + slope * (x < 0 ? x : 0);
+}
 
 static void apply_block(void *arg, size_t block) {
     const job *j = arg;
@@ -65,16 +70,17 @@ void nn_apply(scant_ctx *ctx, nn_act act, float slope, const float *in, float *o
 static void sum_block(void *arg, size_t block) {
     const job *j = arg;
     const float *a = j->a, *b = j->b;
-    float *out = j->out, slope = j->slope;
+    float *out = j->out;
     size_t from = begin(block), to = end(j, block);
-    if (j->act == NN_ACT_RELU)
+    if (j->act == NN_ACT_RELU) {
         for (size_t i = from; i < to; i++) out[i] = relu(a[i] + b[i]);
-    else if (j->act == NN_ACT_LEAKY)
-        for (size_t i = from; i < to; i++) out[i] = leaky(a[i] + b[i], slope);
-    else
-        for (size_t i = from; i < to; i++) out[i] = a[i] + b[i];
-    if (j->act == NN_ACT_TANH || j->act == NN_ACT_RELU6)
-        apply_block(&(job){.act = j->act, .a = out, .out = out, .n = j->n}, block);
+        return;
+    }
+    for (size_t i = from; i < to; i++) out[i] = a[i] + b[i];
+    if (j->act != NN_ACT_NONE)
+        apply_block(
+            &(job){.act = j->act, .slope = j->slope, .a = out, .out = out, .n = j->n},
+            block);
 }
 
 void nn_sum(scant_ctx *ctx, nn_act act, float slope, const float *a, const float *b,
@@ -91,11 +97,21 @@ static void mask_block(void *arg, size_t block) {
     if (j->act == NN_ACT_TANH)
         for (size_t i = from; i < to; i++) out[i] = d[i] * (1 - y[i] * y[i]);
     else if (j->act == NN_ACT_RELU6)
-        for (size_t i = from; i < to; i++) out[i] = y[i] > 0 && y[i] < 6 ? d[i] : 0;
-    else if (j->act == NN_ACT_RELU)
-        for (size_t i = from; i < to; i++) out[i] = y[i] > 0 ? d[i] : 0;
+        for (size_t i = from; i < to; i++) {
+            float g = d[i]; /* read whatever is chosen */
+            g = y[i] > 0 ? g : 0;
+            out[i] = y[i] < 6 ? g : 0;
+        }
+    else if (j->act == NN_ACT_LEAKY)
+        for (size_t i = from; i < to; i++) {
+            float g = d[i];
+            out[i] = (y[i] > 0 ? g : 0) + slope * (y[i] > 0 ? 0 : g);
+        }
     else
-        for (size_t i = from; i < to; i++) out[i] = y[i] > 0 ? d[i] : slope * d[i];
+        for (size_t i = from; i < to; i++) {
+            float g = d[i];
+            out[i] = y[i] > 0 ? g : 0;
+        }
 }
 
 void nn_mask(scant_ctx *ctx, nn_act act, float slope, const float *y, const float *d,
@@ -120,7 +136,8 @@ static void drop_block(void *arg, size_t block) {
     for (size_t i = begin(block); i < end(j, block); i++) {
         uint64_t at = j->first + i, draw = scant__rng_u64(&j->rng, at / 2);
         j->kept[i] = (uint32_t)(at % 2 ? draw >> 32 : draw) >= limit;
-        j->out[i] = j->kept[i] ? j->by * j->a[i] : 0;
+        float a = j->a[i];
+        j->out[i] = j->by * (j->kept[i] ? a : 0);
     }
 }
 
@@ -139,8 +156,10 @@ void nn_drop(scant_ctx *ctx, const scant__rng *rng, uint64_t first, float rate,
 
 static void drop_back_block(void *arg, size_t block) {
     const job *j = arg;
-    for (size_t i = begin(block); i < end(j, block); i++)
-        j->out[i] = j->keep[i] ? j->by * j->a[i] : 0;
+    for (size_t i = begin(block); i < end(j, block); i++) {
+        float a = j->a[i];
+        j->out[i] = j->by * (j->keep[i] ? a : 0);
+    }
 }
 
 void nn_drop_back(scant_ctx *ctx, float rate, const unsigned char *kept, const float *d,
