@@ -12,7 +12,7 @@ from reference_bss import columns
 from scantcli import run
 
 ORDERS = ("<", ">")
-POOLS = int(os.environ.get("SCANT_SOAK", 1000))  # random pools; make soak draws many
+POOLS = int(os.environ.get("SCANT_SOAK", 300))  # random pools; make soak draws many
 # Those that may pick fewer rows than were asked for.
 FEWER = ("bss",)
 
