@@ -222,20 +222,20 @@ static void deep_networks_agree(void **state) {
     scant_net_opts original = {.shape = {3, 20, 17}, .classes = 2, .stem = "original"};
     scant_net_opts folded = {.shape = {1, 4, 4}, .classes = 2, .norm = "folded"};
     scant_net_opts mobile = {.shape = {3, 16, 16}, .classes = 5};
-    for (int own = 0; own < 2; own++) {
-        const char *act = own ? NULL : "tanh";
-        resnet.activation = original.activation = folded.activation = act;
-        mobile.activation = own ? NULL : "swish";
-        tolerance = own ? 0.1 : 5e-4;
-        agree("resnet18", resnet, 8);
-        agree("mobilenetv2", mobile, 8);
-        if (own) continue;
-        agree("resnet18", original, 8);
-        agree("resnet18", folded, 2);
-        mobile.norm = "folded";
-        agree("mobilenetv2", mobile, 2);
-        mobile.norm = NULL;
-    }
+    resnet.activation = original.activation = folded.activation = "tanh";
+    mobile.activation = "swish";
+    tolerance = 5e-4;
+    agree("resnet18", resnet, 8);
+    agree("resnet18", original, 8);
+    agree("resnet18", folded, 2);
+    agree("mobilenetv2", mobile, 8);
+    mobile.norm = "folded";
+    agree("mobilenetv2", mobile, 2);
+    /* their own activations, whose kinks a rounding may cross; figures of PyTorch's with
+     * those are in test_golden */
+    mobile.activation = mobile.norm = NULL;
+    tolerance = 0.1;
+    agree("mobilenetv2", mobile, 8);
     agree("wrn-28-2", (scant_net_opts){.shape = {3, 4, 4}, .classes = 10}, 8);
     tolerance = 1e-4;
 }
