@@ -509,6 +509,10 @@ class Mistakes(Train):
     def test_memory_that_is_not_enough_leaves_nothing_behind(self):
         self.refused(4, "--data", "blobs", "--model", "mlp", "--width", 5000, "--quiet",
                      "--memory", "1M", says=["smaller --batch (it is 128)", "--memory"])
+        nan = self.save("nan", np.array([[1], [np.nan]], "f4"))
+        self.refused(3, "--data", nan, "--labels", self.save("two", np.arange(2)), "--model", "mlp",
+                     says=["nan.npy", "sample 1"])
+        self.refused(2, "--data", "blobs", "--model", "mlp", "--augment", "crop", says="pictures")
         os.mkdir(self.path("y"))
         self.fails(4, "train", "--data", "blobs", "--model", "mlp", "--width", 5000, "--memory",
                    "1M", "--out", self.path("y"))
