@@ -52,76 +52,78 @@ const char report_chart_style[] =
 /* ---- elements ---------------------------------------------------------------------- */
 
 void chart_begin(chart *c, const char *name, const char *title, const char *about) {
-    report_text *out = c->out;
+    scant__text *out = c->out;
     bool file = c->form == CHART_FILE;
-    report_addf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart %s %s\" ",
-                name,
-                file                      ? "file"
-                : c->form == CHART_NARROW ? "narrow"
-                                          : "wide");
+    scant__text_addf(
+        out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart %s %s\" ", name,
+        file                      ? "file"
+        : c->form == CHART_NARROW ? "narrow"
+                                  : "wide");
     if (file)
-        report_addf(out, "width=\"%d\" height=\"%d\" ", (int)c->width, (int)c->height);
-    report_addf(out, "viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", (int)c->width,
-                (int)c->height);
+        scant__text_addf(out, "width=\"%d\" height=\"%d\" ", (int)c->width,
+                         (int)c->height);
+    scant__text_addf(out, "viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"",
+                     (int)c->width, (int)c->height);
     report_add_escaped(out, title);
-    report_add(out, "\">");
+    scant__text_add(out, "\">");
     if (file) { /* in a page it would pop up over the whole chart */
-        report_add(out, "<title>");
+        scant__text_add(out, "<title>");
         report_add_escaped(out, title);
-        report_add(out, "</title><style>");
-        report_add(out, report_chart_style);
-        report_add(out, "</style>");
+        scant__text_add(out, "</title><style>");
+        scant__text_add(out, report_chart_style);
+        scant__text_add(out, "</style>");
         chart_box(c, "paper", 0, 0, c->width, c->height, 0);
     }
-    report_add(out, "<desc>");
+    scant__text_add(out, "<desc>");
     report_add_escaped(out, about);
-    report_add(out, "</desc>\n");
+    scant__text_add(out, "</desc>\n");
 }
 
-void chart_end(chart *c) { report_add(c->out, "</svg>\n"); }
+void chart_end(chart *c) { scant__text_add(c->out, "</svg>\n"); }
 
 void chart_at(const chart *c, const char *attribute, double value) {
-    report_addf(c->out, " %s=\"", attribute);
+    scant__text_addf(c->out, " %s=\"", attribute);
     report_add_tenths(c->out, value);
-    report_add(c->out, "\"");
+    scant__text_add(c->out, "\"");
 }
 
 void chart_line(const chart *c, const char *class_name, double x1, double y1, double x2,
                 double y2) {
-    report_addf(c->out, "<line class=\"%s\"", class_name);
+    scant__text_addf(c->out, "<line class=\"%s\"", class_name);
     chart_at(c, "x1", x1);
     chart_at(c, "y1", y1);
     chart_at(c, "x2", x2);
     chart_at(c, "y2", y2);
-    report_add(c->out, "/>");
+    scant__text_add(c->out, "/>");
 }
 
 void chart_box(const chart *c, const char *class_name, double x, double y, double width,
                double height, double radius) {
-    report_addf(c->out, "<rect class=\"%s\"", class_name);
+    scant__text_addf(c->out, "<rect class=\"%s\"", class_name);
     chart_at(c, "x", x);
     chart_at(c, "y", y);
     chart_at(c, "width", fmax(width, 0));
     chart_at(c, "height", height);
     if (radius > 0) chart_at(c, "rx", radius);
-    report_add(c->out, "/>");
+    scant__text_add(c->out, "/>");
 }
 
 void chart_text(const chart *c, double x, double y, const char *anchor,
                 const char *class_name) {
-    report_add(c->out, "<text");
+    scant__text_add(c->out, "<text");
     chart_at(c, "x", x);
     chart_at(c, "y", y);
-    if (strcmp(anchor, "start") != 0) report_addf(c->out, " text-anchor=\"%s\"", anchor);
-    if (*class_name) report_addf(c->out, " class=\"%s\"", class_name);
-    report_add(c->out, ">");
+    if (strcmp(anchor, "start") != 0)
+        scant__text_addf(c->out, " text-anchor=\"%s\"", anchor);
+    if (*class_name) scant__text_addf(c->out, " class=\"%s\"", class_name);
+    scant__text_add(c->out, ">");
 }
 
 void chart_words(const chart *c, double x, double y, const char *anchor,
                  const char *class_name, const char *words, size_t most) {
     chart_text(c, x, y, anchor, class_name);
     chart_add_short(c->out, words, most);
-    report_add(c->out, "</text>");
+    scant__text_add(c->out, "</text>");
 }
 
 /* Bytes that continue a character do not count as one. */
@@ -131,7 +133,7 @@ static size_t characters(const char *words) {
     return count;
 }
 
-void chart_add_short(report_text *out, const char *words, size_t most) {
+void chart_add_short(scant__text *out, const char *words, size_t most) {
     char piece[512];
     size_t size = strlen(words), seen = 0, cut = 0;
     if (characters(words) <= most && size < sizeof piece) {
@@ -146,15 +148,15 @@ void chart_add_short(report_text *out, const char *words, size_t most) {
     memcpy(piece, words, cut);
     piece[cut] = 0;
     report_add_escaped(out, piece);
-    report_add(out, "\xe2\x80\xa6");
+    scant__text_add(out, "\xe2\x80\xa6");
 }
 
 void chart_title_begin(const chart *c, const char *name) {
-    report_add(c->out, "<title>");
+    scant__text_add(c->out, "<title>");
     report_add_escaped(c->out, name);
 }
 
-void chart_title_end(const chart *c) { report_add(c->out, "</title>"); }
+void chart_title_end(const chart *c) { scant__text_add(c->out, "</title>"); }
 
 /* ---- looks ------------------------------------------------------------------------- */
 
@@ -178,22 +180,22 @@ const char *chart_dashes(chart_look look) {
     return dashes[look.style];
 }
 
-void chart_mark(report_text *out, chart_look look, double x, double y, double size) {
+void chart_mark(scant__text *out, chart_look look, double x, double y, double size) {
     static const char *const shapes[STYLES] = {/* of size 10, around 0 */
                                                "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
                                                "M-4.5-4.5h9v9h-9z", "M0-6l5.5 9.5h-11z",
                                                "M0-6l6 6l-6 6l-6-6z"};
-    report_add(out, "<path class=\"mark\" transform=\"translate(");
+    scant__text_add(out, "<path class=\"mark\" transform=\"translate(");
     report_add_tenths(out, x);
-    report_add(out, " ");
+    scant__text_add(out, " ");
     report_add_tenths(out, y);
-    report_add(out, ")");
+    scant__text_add(out, ")");
     if (size != 10) {
-        report_add(out, " scale(");
+        scant__text_add(out, " scale(");
         report_add_fixed(out, size / 10, 2);
-        report_add(out, ")");
+        scant__text_add(out, ")");
     }
-    report_addf(out, "\" d=\"%s\">", shapes[look.style]);
+    scant__text_addf(out, "\" d=\"%s\">", shapes[look.style]);
 }
 
 /* ---- axes -------------------------------------------------------------------------- */
@@ -235,21 +237,21 @@ bool chart_tick(const chart_axis *a, size_t i, double *value) {
     return i < 100 && *value <= a->high + 1e-9 * a->step;
 }
 
-void chart_add_count(report_text *out, double value) {
+void chart_add_count(scant__text *out, double value) {
     if (fabs(value) >= 1e15) {
         report_add_number(out, value);
     } else if (fabs(value) >= 1e6) {
         report_add_number(out, round(value / 1e4) / 100);
-        report_add(out, " M");
+        scant__text_add(out, " M");
     } else if (fabs(value) >= 1e4) {
         report_add_number(out, round(value / 10) / 100);
-        report_add(out, " k");
+        scant__text_add(out, " k");
     } else {
         report_add_number(out, round(value));
     }
 }
 
-void chart_add_seconds(report_text *out, double seconds) {
+void chart_add_seconds(scant__text *out, double seconds) {
     static const struct {
         double below, unit;
         int decimals;
@@ -260,7 +262,7 @@ void chart_add_seconds(report_text *out, double seconds) {
     size_t i = seconds > 0 ? 0 : 2;
     while (seconds >= units[i].below && i + 1 < sizeof units / sizeof *units) i++;
     report_add_fixed(out, seconds / units[i].unit, units[i].decimals);
-    report_add(out, units[i].name);
+    scant__text_add(out, units[i].name);
 }
 
 size_t chart_longest_name(const report_results *r, size_t most) {

@@ -26,7 +26,7 @@ typedef struct report_view {
 } report_view;
 
 typedef struct chart {
-    report_text *out;
+    scant__text *out;
     chart_form form;
     double width, height;
 } chart;
@@ -51,7 +51,7 @@ void chart_text(const chart *c, double x, double y, const char *anchor,
 /* A text of at most so many characters, an ellipsis for the rest. */
 void chart_words(const chart *c, double x, double y, const char *anchor,
                  const char *class_name, const char *words, size_t most);
-void chart_add_short(report_text *out, const char *words, size_t most);
+void chart_add_short(scant__text *out, const char *words, size_t most);
 /* "strategy name" as the words that explain an element. */
 void chart_title_begin(const chart *c, const char *name);
 void chart_title_end(const chart *c);
@@ -64,7 +64,7 @@ typedef struct chart_look {
 
 chart_look chart_look_of(const report_results *r, size_t strategy);
 const char *chart_dashes(chart_look look); /* a stroke-dasharray, or "" */
-void chart_mark(report_text *out, chart_look look, double x, double y, double size);
+void chart_mark(scant__text *out, chart_look look, double x, double y, double size);
 
 /* An axis from low to high with ticks at round numbers. */
 typedef struct chart_axis {
@@ -81,22 +81,22 @@ double chart_place(const chart_axis *axis, double value);
 /* Calls up tick i; false past the last. */
 bool chart_tick(const chart_axis *axis, size_t i, double *value);
 /* "12", "1.2 k" */
-void chart_add_count(report_text *out, double value);
+void chart_add_count(scant__text *out, double value);
 /* "850 ms", "3.2 s", "4.5 min", "2.1 h" */
-void chart_add_seconds(report_text *out, double seconds);
+void chart_add_seconds(scant__text *out, double seconds);
 
 /* Characters of the longest strategy's name, as far as they are shown. */
 size_t chart_longest_name(const report_results *r, size_t most);
 
-typedef void (*report_chart)(report_text *out, const report_view *view, chart_form form);
+typedef void (*report_chart)(scant__text *out, const report_view *view, chart_form form);
 
-void report_chart_curves(report_text *out, const report_view *view, chart_form form);
-void report_chart_areas(report_text *out, const report_view *view, chart_form form);
-void report_chart_differences(report_text *out, const report_view *view, chart_form form);
-void report_chart_efficiency(report_text *out, const report_view *view, chart_form form);
-void report_chart_time(report_text *out, const report_view *view, chart_form form);
-void report_chart_overlap(report_text *out, const report_view *view, chart_form form);
-void report_chart_balance(report_text *out, const report_view *view, chart_form form);
+void report_chart_curves(scant__text *out, const report_view *view, chart_form form);
+void report_chart_areas(scant__text *out, const report_view *view, chart_form form);
+void report_chart_differences(scant__text *out, const report_view *view, chart_form form);
+void report_chart_efficiency(scant__text *out, const report_view *view, chart_form form);
+void report_chart_time(scant__text *out, const report_view *view, chart_form form);
+void report_chart_overlap(scant__text *out, const report_view *view, chart_form form);
+void report_chart_balance(scant__text *out, const report_view *view, chart_form form);
 
 /* Whether there is anything to show; the charts expect so. */
 bool report_has_curves(const report_view *view);

@@ -42,27 +42,27 @@ static void draw_axes(const frame *f) {
         chart_line(c, "grid", f->x.from, y, f->x.to, y);
         chart_text(c, f->x.from - 8, y + 4, "end", "soft");
         report_add_fixed(c->out, value, f->y.decimals);
-        report_add(c->out, f->view->r->regression ? "</text>" : "%</text>");
+        scant__text_add(c->out, f->view->r->regression ? "</text>" : "%</text>");
     }
     for (size_t i = 0; chart_tick(&f->x, i, &value); i++) {
         double x = chart_place(&f->x, value);
         chart_line(c, "axis", x, bottom, x, bottom + 5);
         chart_text(c, x, bottom + 20, "middle", "soft");
         chart_add_count(c->out, value);
-        report_add(c->out, "</text>");
+        scant__text_add(c->out, "</text>");
     }
     chart_line(c, "axis", f->x.from, bottom, f->x.to, bottom);
     chart_words(c, (f->x.from + f->x.to) / 2, bottom + 40, "middle", "soft",
                 "labelled samples", 40);
     chart_words(c, 4, top - 14, "start", "soft",
                 f->view->r->regression ? "test error" : "test accuracy", 40);
-    report_add(c->out, "\n");
+    scant__text_add(c->out, "\n");
 }
 
 static void add_point(const frame *f, const char *command, double labels, double value) {
-    report_add(f->c.out, command);
+    scant__text_add(f->c.out, command);
     report_add_tenths(f->c.out, chart_place(&f->x, labels));
-    report_add(f->c.out, " ");
+    scant__text_add(f->c.out, " ");
     report_add_tenths(f->c.out, chart_place(&f->y, f->unit * value));
 }
 
@@ -70,7 +70,7 @@ static void draw_band(const frame *f, const report_curve *curve) {
     bool any = false;
     for (size_t i = 0; i < curve->n; i++) any = any || curve->levels[i].std > 0;
     if (!any || curve->n < 2) return;
-    report_add(f->c.out, "<path class=\"band\" d=\"");
+    scant__text_add(f->c.out, "<path class=\"band\" d=\"");
     for (size_t i = 0; i < curve->n; i++) {
         const report_level *l = &curve->levels[i];
         add_point(f, i ? "L" : "M", (double)l->labels, l->mean + l->std);
@@ -79,7 +79,7 @@ static void draw_band(const frame *f, const report_curve *curve) {
         const report_level *l = &curve->levels[i];
         add_point(f, "L", (double)l->labels, l->mean - l->std);
     }
-    report_add(f->c.out, "z\"/>");
+    scant__text_add(f->c.out, "z\"/>");
 }
 
 static void draw_whisker(const frame *f, const report_level *l) {
@@ -89,19 +89,19 @@ static void draw_whisker(const frame *f, const report_level *l) {
 }
 
 static void add_value(const frame *f, const report_level *l) {
-    report_text *out = f->c.out;
-    report_addf(out, ": %" PRIu64 " labels, ", l->labels);
+    scant__text *out = f->c.out;
+    scant__text_addf(out, ": %" PRIu64 " labels, ", l->labels);
     if (f->view->r->regression)
         report_add_number(out, l->mean);
     else
         report_add_fixed(out, 100 * l->mean, 2);
-    report_add(out, " \xc2\xb1 ");
+    scant__text_add(out, " \xc2\xb1 ");
     if (f->view->r->regression)
         report_add_number(out, l->std);
     else
         report_add_fixed(out, 100 * l->std, 2);
-    report_addf(out, "%s (%zu run%s)", f->view->r->regression ? "" : " %", l->runs,
-                l->runs == 1 ? "" : "s");
+    scant__text_addf(out, "%s (%zu run%s)", f->view->r->regression ? "" : " %", l->runs,
+                     l->runs == 1 ? "" : "s");
 }
 
 static void draw_marks(const frame *f, size_t s) {
@@ -117,26 +117,26 @@ static void draw_marks(const frame *f, size_t s) {
         chart_title_begin(&f->c, f->view->r->strategies[s].name);
         add_value(f, l);
         chart_title_end(&f->c);
-        report_add(f->c.out, "</path>");
+        scant__text_add(f->c.out, "</path>");
     }
 }
 
 static void draw_curve(const frame *f, size_t s) {
     const report_curve *curve = &f->view->m->curves[s];
     chart_look look = chart_look_of(f->view->r, s);
-    report_addf(f->c.out, "<g class=\"series s%zu k%u\">", s, look.colour);
+    scant__text_addf(f->c.out, "<g class=\"series s%zu k%u\">", s, look.colour);
     draw_band(f, curve);
     if (curve->n == 1) draw_whisker(f, curve->levels);
-    report_add(f->c.out, "<path class=\"line\"");
+    scant__text_add(f->c.out, "<path class=\"line\"");
     if (*chart_dashes(look))
-        report_addf(f->c.out, " stroke-dasharray=\"%s\"", chart_dashes(look));
-    report_add(f->c.out, " d=\"");
+        scant__text_addf(f->c.out, " stroke-dasharray=\"%s\"", chart_dashes(look));
+    scant__text_add(f->c.out, " d=\"");
     for (size_t i = 0; i < curve->n; i++)
         add_point(f, i ? "L" : "M", (double)curve->levels[i].labels,
                   curve->levels[i].mean);
-    report_add(f->c.out, "\"/>");
+    scant__text_add(f->c.out, "\"/>");
     draw_marks(f, s);
-    report_add(f->c.out, "</g>\n");
+    scant__text_add(f->c.out, "</g>\n");
 }
 
 /* ---- names at the curves' ends ----------------------------------------------------- */
@@ -191,31 +191,31 @@ static void draw_names(const frame *f) {
     qsort(names, n, sizeof *names, by_height);
     spread(names, n, f->y.to - 10, f->y.from);
     for (size_t i = 0; i < n; i++) {
-        report_addf(f->c.out, "<g class=\"series s%zu k%u\">", names[i].strategy,
-                    chart_look_of(r, names[i].strategy).colour);
+        scant__text_addf(f->c.out, "<g class=\"series s%zu k%u\">", names[i].strategy,
+                         chart_look_of(r, names[i].strategy).colour);
         chart_line(&f->c, "lead", names[i].x + 5, names[i].y, f->x.to + 18, names[i].at);
         chart_words(&f->c, f->x.to + 22, names[i].at + 4, "start", "own strong",
                     r->strategies[names[i].strategy].name, 24);
-        report_add(f->c.out, "</g>");
+        scant__text_add(f->c.out, "</g>");
     }
-    report_add(f->c.out, "\n");
+    scant__text_add(f->c.out, "\n");
 }
 
 /* What a script needs to find values under the pointer. */
 static void add_geometry(const frame *f) {
     const chart_axis *axes[] = {&f->x, &f->y};
-    report_add(f->c.out, "<g class=\"geometry\" data-axes=\"");
+    scant__text_add(f->c.out, "<g class=\"geometry\" data-axes=\"");
     for (size_t i = 0; i < 2; i++) {
         const double numbers[] = {axes[i]->low, axes[i]->high, axes[i]->from,
                                   axes[i]->to};
         for (size_t k = 0; k < 4; k++) {
             report_add_number(f->c.out, numbers[k]);
-            report_add(f->c.out, i == 1 && k == 3 ? "\"></g>" : " ");
+            scant__text_add(f->c.out, i == 1 && k == 3 ? "\"></g>" : " ");
         }
     }
 }
 
-void report_chart_curves(report_text *out, const report_view *view, chart_form form) {
+void report_chart_curves(scant__text *out, const report_view *view, chart_form form) {
     const report_results *r = view->r;
     bool narrow = form == CHART_NARROW;
     double lines = (double)r->n_strategies * NAME_LINE;

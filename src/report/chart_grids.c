@@ -19,7 +19,7 @@ typedef struct grid {
     const char *digits; /* the class of numbers in cells; "": no room for them */
 } grid;
 
-static grid grid_begin(report_text *out, const report_view *view, chart_form form,
+static grid grid_begin(scant__text *out, const report_view *view, chart_form form,
                        size_t rows, size_t columns, size_t longest) {
     bool narrow = form == CHART_NARROW;
     grid g = {.c = {out, form, narrow ? 380 : 1000, 0}};
@@ -51,40 +51,40 @@ static double row_at(const grid *g, size_t row) {
 
 static void draw_column_name(const grid *g, size_t column, unsigned colour,
                              const char *name) {
-    report_addf(g->c.out, "<g class=\"k%u\" transform=\"translate(", colour);
+    scant__text_addf(g->c.out, "<g class=\"k%u\" transform=\"translate(", colour);
     report_add_tenths(g->c.out, column_at(g, column) + g->cell_width / 2 + 3);
-    report_add(g->c.out, " ");
+    scant__text_add(g->c.out, " ");
     report_add_tenths(g->c.out, g->top - 7);
-    report_add(g->c.out, ") rotate(-45)\">");
+    scant__text_add(g->c.out, ") rotate(-45)\">");
     chart_words(&g->c, 0, 0, "start",
                 g->c.form == CHART_NARROW ? "own strong small" : "own strong", name, 14);
-    report_add(g->c.out, "</g>");
+    scant__text_add(g->c.out, "</g>");
 }
 
 static void draw_row_name(const grid *g, size_t row, unsigned colour, const char *name) {
     bool narrow = g->c.form == CHART_NARROW;
-    report_addf(g->c.out, "<g class=\"k%u\">", colour);
+    scant__text_addf(g->c.out, "<g class=\"k%u\">", colour);
     chart_words(&g->c, g->left - 10, row_at(g, row) + g->cell_height / 2 + 4.5, "end",
                 narrow ? "own strong small" : "own strong", name, narrow ? 13 : 26);
-    report_add(g->c.out, "</g>");
+    scant__text_add(g->c.out, "</g>");
 }
 
 /* A cell filled by strength, 0 to 1; the caller adds a title and ends the group. */
 static void begin_cell(const grid *g, size_t row, size_t column, unsigned colour,
                        double strength) {
     double gap = g->cell_width > 12 ? 1.5 : 0.5;
-    report_addf(g->c.out, "<g class=\"cell k%u\">", colour);
+    scant__text_addf(g->c.out, "<g class=\"cell k%u\">", colour);
     chart_box(&g->c, "empty", column_at(g, column) + gap, row_at(g, row) + gap,
               g->cell_width - 2 * gap, g->cell_height - 2 * gap, 3);
     if (strength > 0) {
-        report_add(g->c.out, "<rect class=\"bar\" fill-opacity=\"");
+        scant__text_add(g->c.out, "<rect class=\"bar\" fill-opacity=\"");
         report_add_fixed(g->c.out, strength, 3);
-        report_add(g->c.out, "\"");
+        scant__text_add(g->c.out, "\"");
         chart_at(&g->c, "x", column_at(g, column) + gap);
         chart_at(&g->c, "y", row_at(g, row) + gap);
         chart_at(&g->c, "width", g->cell_width - 2 * gap);
         chart_at(&g->c, "height", g->cell_height - 2 * gap);
-        report_add(g->c.out, " rx=\"3\"/>");
+        scant__text_add(g->c.out, " rx=\"3\"/>");
     }
 }
 
@@ -97,7 +97,7 @@ static void cell_number(const grid *g, size_t row, size_t column, double strengt
     chart_text(&g->c, column_at(g, column) + g->cell_width / 2,
                row_at(g, row) + g->cell_height / 2 + 4, "middle", class_name);
     report_add_fixed(g->c.out, value, decimals);
-    report_add(g->c.out, "</text>");
+    scant__text_add(g->c.out, "</text>");
 }
 
 /* ---- overlaps ---------------------------------------------------------------------- */
@@ -128,18 +128,18 @@ static void draw_overlap(const grid *g, const report_view *view, size_t a, size_
     begin_cell(g, a, b, own ? 0 : 1, strength);
     if (!own && !isnan(iou)) {
         chart_title_begin(&g->c, r->strategies[a].name);
-        report_add(g->c.out, " and ");
+        scant__text_add(g->c.out, " and ");
         report_add_escaped(g->c.out, r->strategies[b].name);
-        report_add(g->c.out, ": ");
+        scant__text_add(g->c.out, ": ");
         report_add_fixed(g->c.out, 100 * iou, 1);
-        report_addf(g->c.out, " %% in common at %" PRIu64 " labels", labels);
+        scant__text_addf(g->c.out, " %% in common at %" PRIu64 " labels", labels);
         chart_title_end(&g->c);
         cell_number(g, a, b, strength, 100 * iou, g->cell_width < 44 ? 0 : 1);
     }
-    report_add(g->c.out, "</g>");
+    scant__text_add(g->c.out, "</g>");
 }
 
-void report_chart_overlap(report_text *out, const report_view *view, chart_form form) {
+void report_chart_overlap(scant__text *out, const report_view *view, chart_form form) {
     const report_results *r = view->r;
     size_t n = r->n_strategies;
     uint64_t labels;
@@ -160,7 +160,7 @@ void report_chart_overlap(report_text *out, const report_view *view, chart_form 
     for (size_t a = 0; a < n; a++) {
         draw_row_name(&g, a, chart_look_of(r, a).colour, r->strategies[a].name);
         for (size_t b = 0; b < n; b++) draw_overlap(&g, view, a, b, most);
-        report_add(out, "\n");
+        scant__text_add(out, "\n");
     }
     chart_end(&g.c);
 }
@@ -185,20 +185,20 @@ static void draw_share(const grid *g, const report_view *view, size_t row, size_
     begin_cell(g, row, label, compare && balance && times > 1 ? 2 : 1,
                compare || !balance ? strength : 0);
     chart_title_begin(&g->c, who);
-    report_add(g->c.out, ", ");
+    scant__text_add(g->c.out, ", ");
     report_add_escaped(g->c.out, report_class_name(view->r, label, number));
-    report_add(g->c.out, ": ");
+    scant__text_add(g->c.out, ": ");
     report_add_fixed(g->c.out, 100 * share, 1);
-    report_add(g->c.out, " %");
+    scant__text_add(g->c.out, " %");
     if (compare && balance && balance[label] > 0) {
-        report_add(g->c.out, ", ");
+        scant__text_add(g->c.out, ", ");
         report_add_fixed(g->c.out, times, 2);
-        report_add(g->c.out, " times its share of ");
-        report_add(g->c.out, view->m->balance_of);
+        scant__text_add(g->c.out, " times its share of ");
+        scant__text_add(g->c.out, view->m->balance_of);
     }
     chart_title_end(&g->c);
     cell_number(g, row, label, strength, 100 * share, g->cell_width < 44 ? 0 : 1);
-    report_add(g->c.out, "</g>");
+    scant__text_add(g->c.out, "</g>");
 }
 
 static void draw_balance_row(const grid *g, const report_view *view, size_t row,
@@ -211,10 +211,10 @@ static void draw_balance_row(const grid *g, const report_view *view, size_t row,
     draw_row_name(g, row, chart_look_of(r, s).colour, r->strategies[s].name);
     for (size_t c = 0; c < n && all > 0; c++)
         draw_share(g, view, row, c, r->strategies[s].name, picked[c] / all, true);
-    report_add(g->c.out, "\n");
+    scant__text_add(g->c.out, "\n");
 }
 
-void report_chart_balance(report_text *out, const report_view *view, chart_form form) {
+void report_chart_balance(scant__text *out, const report_view *view, chart_form form) {
     const report_results *r = view->r;
     const report_measures *m = view->m;
     bool pool = m->balance && r->n_classes == m->n_labels && m->balance_of[0] == 't';

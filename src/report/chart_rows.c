@@ -20,7 +20,7 @@ typedef struct rows {
 
 /* Rows of n strategies between room for their names and for numbers. Where a screen is
  * narrow the names stand above their rows. */
-static rows rows_begin(report_text *out, const report_view *view, chart_form form,
+static rows rows_begin(scant__text *out, const report_view *view, chart_form form,
                        size_t n, double values, double legend) {
     bool narrow = form == CHART_NARROW;
     rows f = {.view = view};
@@ -63,17 +63,17 @@ static void draw_axis(const rows *f, const char *unit, const char *words) {
             report_add_fixed(f->c.out, value, f->x.decimals);
         else
             chart_add_count(f->c.out, value);
-        report_addf(f->c.out, "%s</text>", strcmp(unit, " ") == 0 ? "" : unit);
+        scant__text_addf(f->c.out, "%s</text>", strcmp(unit, " ") == 0 ? "" : unit);
     }
     chart_words(&f->c, (f->x.from + f->x.to) / 2, bottom + 36, "middle", "soft", words,
                 80);
-    report_add(f->c.out, "\n");
+    scant__text_add(f->c.out, "\n");
 }
 
 static void begin_row(const rows *f, size_t i, size_t strategy) {
     const char *name = f->view->r->strategies[strategy].name;
     chart_look look = chart_look_of(f->view->r, strategy);
-    report_addf(f->c.out, "<g class=\"row k%u\">", look.colour);
+    scant__text_addf(f->c.out, "<g class=\"row k%u\">", look.colour);
     if (f->c.form == CHART_NARROW)
         chart_words(&f->c, f->x.from, row_at(f, i) - 15, "start", "own strong small",
                     name, 30);
@@ -89,12 +89,12 @@ static void begin_value(const rows *f, double y) {
                narrow ? "small" : "");
 }
 
-static void end_row(const rows *f) { report_add(f->c.out, "</g>\n"); }
+static void end_row(const rows *f) { scant__text_add(f->c.out, "</g>\n"); }
 
 /* In percent of accuracy, or as errors are. */
-static void add_amount(report_text *out, const report_results *r, double value,
+static void add_amount(scant__text *out, const report_results *r, double value,
                        bool sign) {
-    if (sign && value > 0) report_add(out, "+");
+    if (sign && value > 0) scant__text_add(out, "+");
     if (r->regression)
         report_add_number(out, value);
     else
@@ -110,33 +110,33 @@ static void draw_area(const rows *f, size_t s) {
     double unit = r->regression ? 1 : 100, y = row_at(f, s);
     begin_row(f, s, s);
     for (size_t i = 0; i < strategy->n_runs; i++) {
-        report_add(f->c.out, "<circle class=\"dot\" r=\"4\"");
+        scant__text_add(f->c.out, "<circle class=\"dot\" r=\"4\"");
         chart_at(
             &f->c, "cx",
             chart_place(&f->x, unit * f->view->m->area[&strategy->runs[i] - r->runs]));
         chart_at(&f->c, "cy", y);
-        report_add(f->c.out, "/>");
+        scant__text_add(f->c.out, "/>");
     }
     if (all.std > 0)
         chart_line(&f->c, "whisker", chart_place(&f->x, unit * (all.mean - all.std)), y,
                    chart_place(&f->x, unit * (all.mean + all.std)), y);
     chart_mark(f->c.out, (chart_look){0, 3}, chart_place(&f->x, unit * all.mean), y, 10);
     chart_title_begin(&f->c, strategy->name);
-    report_add(f->c.out, ": ");
+    scant__text_add(f->c.out, ": ");
     add_amount(f->c.out, r, unit * all.mean, false);
-    report_add(f->c.out, " \xc2\xb1 ");
+    scant__text_add(f->c.out, " \xc2\xb1 ");
     add_amount(f->c.out, r, unit * all.std, false);
     chart_title_end(&f->c);
-    report_add(f->c.out, "</path>");
+    scant__text_add(f->c.out, "</path>");
     begin_value(f, y);
     add_amount(f->c.out, r, unit * all.mean, false);
-    report_add(f->c.out, " \xc2\xb1 ");
+    scant__text_add(f->c.out, " \xc2\xb1 ");
     add_amount(f->c.out, r, unit * all.std, false);
-    report_add(f->c.out, "</text>");
+    scant__text_add(f->c.out, "</text>");
     end_row(f);
 }
 
-void report_chart_areas(report_text *out, const report_view *view, chart_form form) {
+void report_chart_areas(scant__text *out, const report_view *view, chart_form form) {
     const report_results *r = view->r;
     rows f = rows_begin(out, view, form, r->n_strategies, 130, 0);
     double unit = r->regression ? 1 : 100, low = INFINITY, high = -INFINITY;
@@ -167,17 +167,17 @@ bool report_has_differences(const report_view *view) {
     return false;
 }
 
-static void add_interval(report_text *out, const report_results *r,
+static void add_interval(scant__text *out, const report_results *r,
                          const scant_pair *pair) {
     add_amount(out, r, pair->auc.mean, true);
     if (pair->seeds > 1) {
-        report_add(out, " [");
+        scant__text_add(out, " [");
         add_amount(out, r, pair->auc.low, true);
-        report_add(out, ", ");
+        scant__text_add(out, ", ");
         add_amount(out, r, pair->auc.high, true);
-        report_add(out, "]");
+        scant__text_add(out, "]");
     }
-    report_addf(out, ", n = %zu", pair->seeds);
+    scant__text_addf(out, ", n = %zu", pair->seeds);
 }
 
 static void draw_difference(const rows *f, size_t i) {
@@ -191,21 +191,21 @@ static void draw_difference(const rows *f, size_t i) {
         chart_mark(f->c.out, (chart_look){0, 0}, chart_place(&f->x, pair->auc.mean), y,
                    11);
         chart_title_begin(&f->c, f->view->r->strategies[pair->a].name);
-        report_add(f->c.out, ": ");
+        scant__text_add(f->c.out, ": ");
         add_interval(f->c.out, f->view->r, pair);
         chart_title_end(&f->c);
-        report_add(f->c.out, "</path>");
+        scant__text_add(f->c.out, "</path>");
     }
     begin_value(f, y);
     if (pair->seeds)
         add_interval(f->c.out, f->view->r, pair);
     else
-        report_add(f->c.out, "no seed in common");
-    report_add(f->c.out, "</text>");
+        scant__text_add(f->c.out, "no seed in common");
+    scant__text_add(f->c.out, "</text>");
     end_row(f);
 }
 
-void report_chart_differences(report_text *out, const report_view *view,
+void report_chart_differences(scant__text *out, const report_view *view,
                               chart_form form) {
     rows f = rows_begin(out, view, form, view->n_pairs, 210, 0);
     double low = 0, high = 0;
@@ -249,14 +249,14 @@ static void draw_needed(const rows *f, size_t s, double goal, double whole) {
         begin_value(f, y);
         chart_add_count(f->c.out, needed);
         if (s != f->view->baseline && needed < whole && whole > 0)
-            report_addf(f->c.out, " (%d %% fewer)",
-                        (int)lround(100 * (1 - needed / whole)));
-        report_add(f->c.out, "</text>");
+            scant__text_addf(f->c.out, " (%d %% fewer)",
+                             (int)lround(100 * (1 - needed / whole)));
+        scant__text_add(f->c.out, "</text>");
     }
     end_row(f);
 }
 
-void report_chart_efficiency(report_text *out, const report_view *view, chart_form form) {
+void report_chart_efficiency(scant__text *out, const report_view *view, chart_form form) {
     const report_results *r = view->r;
     const report_curve *base = &view->m->curves[view->baseline];
     rows f = rows_begin(out, view, form, r->n_strategies, 150, 0);
@@ -284,16 +284,16 @@ static void draw_time(const rows *f, size_t s) {
     double zero = chart_place(&f->x, 0), middle = chart_place(&f->x, train);
     double end = chart_place(&f->x, train + pick);
     begin_row(f, s, s);
-    report_add(f->c.out, "<g class=\"k1\">");
+    scant__text_add(f->c.out, "<g class=\"k1\">");
     chart_box(&f->c, "bar", zero, y - tall / 2, middle - zero, tall, 2);
-    report_add(f->c.out, "</g><g class=\"k5\">");
+    scant__text_add(f->c.out, "</g><g class=\"k5\">");
     chart_box(&f->c, "bar", middle + 1, y - tall / 2, end - middle - 1, tall, 2);
-    report_add(f->c.out, "</g>");
+    scant__text_add(f->c.out, "</g>");
     begin_value(f, y);
     chart_add_seconds(f->c.out, train);
-    report_add(f->c.out, " + ");
+    scant__text_add(f->c.out, " + ");
     chart_add_seconds(f->c.out, pick);
-    report_add(f->c.out, "</text>");
+    scant__text_add(f->c.out, "</text>");
     end_row(f);
 }
 
@@ -304,14 +304,14 @@ static void draw_kinds(const rows *f) {
     } kinds[] = {{"k1", "training", 0}, {"k5", "selection", 110}};
     for (size_t i = 0; i < 2; i++) {
         double x = f->x.from + kinds[i].x;
-        report_addf(f->c.out, "<g class=\"%s\">", kinds[i].colour);
+        scant__text_addf(f->c.out, "<g class=\"%s\">", kinds[i].colour);
         chart_box(&f->c, "bar", x, f->top - 22, 12, 12, 2);
-        report_add(f->c.out, "</g>");
+        scant__text_add(f->c.out, "</g>");
         chart_words(&f->c, x + 18, f->top - 12, "start", "", kinds[i].words, 20);
     }
 }
 
-void report_chart_time(report_text *out, const report_view *view, chart_form form) {
+void report_chart_time(scant__text *out, const report_view *view, chart_form form) {
     const report_results *r = view->r;
     rows f = rows_begin(out, view, form, r->n_strategies, 150, 24);
     double most = 0;

@@ -66,13 +66,13 @@ double report_labels_to_reach(const report_results *results, const report_curve 
                               double goal);
 
 /* summary.csv, auc.csv, overlap.csv; and curve.csv and picks.csv of merged folders. */
-void report_write_summary(report_text *out, const report_results *results,
+void report_write_summary(scant__text *out, const report_results *results,
                           const report_measures *measures);
-void report_write_auc(report_text *out, const report_results *results,
+void report_write_auc(scant__text *out, const report_results *results,
                       const report_measures *measures);
-void report_write_overlap(report_text *out, const report_results *results,
+void report_write_overlap(scant__text *out, const report_results *results,
                           const report_measures *measures);
-void report_write_curve(report_text *out, const report_results *results);
-void report_write_picks(report_text *out, const report_results *results);
+void report_write_curve(scant__text *out, const report_results *results);
+void report_write_picks(scant__text *out, const report_results *results);
 
 #endif

@@ -9,7 +9,7 @@
 #include "report/sheet.h"
 
 typedef struct page {
-    report_text *out;
+    scant__text *out;
     report_results *r;
     const report_view *view;
     const char *folder;
@@ -56,15 +56,15 @@ static void add_title(const page *p) {
     const char *text = p->r->folders[0].experiment;
     char data[160], model[80];
     if (p->r->n_folders > 1) {
-        report_addf(p->out, "%zu experiments side by side", p->r->n_folders);
+        scant__text_addf(p->out, "%zu experiments side by side", p->r->n_folders);
     } else if (text && ini_value(text, "data", "train", data, sizeof data) &&
                ini_value(text, "model", "name", model, sizeof model)) {
-        report_add(p->out, "Active learning on ");
+        scant__text_add(p->out, "Active learning on ");
         report_add_escaped(p->out, last_part(data));
-        report_add(p->out, " with ");
+        scant__text_add(p->out, " with ");
         report_add_escaped(p->out, model);
     } else {
-        report_add(p->out, "Active learning: ");
+        scant__text_add(p->out, "Active learning: ");
         report_add_escaped(p->out, p->r->folders[0].label);
     }
 }
@@ -88,12 +88,14 @@ static void survey(page *p) {
 
 static void add_toggles(const page *p) {
     for (size_t s = 0; s < p->r->n_strategies; s++)
-        report_addf(p->out, "body:has(#t%zu:not(:checked)) .s%zu{display:none}", s, s);
+        scant__text_addf(p->out, "body:has(#t%zu:not(:checked)) .s%zu{display:none}", s,
+                         s);
 }
 
 static void add_head(const page *p) {
-    report_text *out = p->out;
-    report_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+    scant__text *out = p->out;
+    scant__text_add(out,
+                    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
                     "<meta charset=\"utf-8\">\n"
                     "<meta name=\"viewport\" content=\"width=device-width, "
                     "initial-scale=1\">\n"
@@ -101,40 +103,43 @@ static void add_head(const page *p) {
                     "'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
                     "img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n<title>");
     add_title(p);
-    report_add(out, "</title>\n<style>\n");
-    report_add(out, report_chart_style);
-    report_add(out, "\n");
-    for (size_t i = 0; report_page_style[i]; i++) report_add(out, report_page_style[i]);
+    scant__text_add(out, "</title>\n<style>\n");
+    scant__text_add(out, report_chart_style);
+    scant__text_add(out, "\n");
+    for (size_t i = 0; report_page_style[i]; i++)
+        scant__text_add(out, report_page_style[i]);
     add_toggles(p);
-    report_add(out, "\n</style>\n</head>\n<body>\n");
+    scant__text_add(out, "\n</style>\n</head>\n<body>\n");
 }
 
 static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 
 static void add_lead(const page *p) {
     const report_results *r = p->r;
-    report_addf(p->out, "<p class=\"lead\">%zu strateg%s, %zu seed%s, ", r->n_strategies,
-                r->n_strategies == 1 ? "y" : "ies", p->n_seeds, plural(p->n_seeds));
+    scant__text_addf(p->out, "<p class=\"lead\">%zu strateg%s, %zu seed%s, ",
+                     r->n_strategies, r->n_strategies == 1 ? "y" : "ies", p->n_seeds,
+                     plural(p->n_seeds));
     if (r->n_runs && p->first_labels == p->last_labels)
-        report_addf(p->out, "%" PRIu64 " labels, ", p->last_labels);
+        scant__text_addf(p->out, "%" PRIu64 " labels, ", p->last_labels);
     else if (r->n_runs)
-        report_addf(p->out, "from %" PRIu64 " to %" PRIu64 " labels, ", p->first_labels,
-                    p->last_labels);
-    report_addf(p->out, "%zu run%s", r->n_runs, plural(r->n_runs));
-    if (r->n_folders > 1) report_add(p->out, ": ");
+        scant__text_addf(p->out, "from %" PRIu64 " to %" PRIu64 " labels, ",
+                         p->first_labels, p->last_labels);
+    scant__text_addf(p->out, "%zu run%s", r->n_runs, plural(r->n_runs));
+    if (r->n_folders > 1) scant__text_add(p->out, ": ");
     for (size_t i = 0; i < r->n_folders && r->n_folders > 1; i++) {
-        if (i) report_add(p->out, ", ");
+        if (i) scant__text_add(p->out, ", ");
         report_add_escaped(p->out, r->folders[i].label);
     }
-    report_add(p->out, "</p>\n");
+    scant__text_add(p->out, "</p>\n");
 }
 
 static void add_alerts(const page *p) {
     if (!p->r->n_runs)
-        report_add(p->out, "<p class=\"alert\">There is nothing to show yet: no run has "
-                           "finished a round.</p>\n");
+        scant__text_add(p->out,
+                        "<p class=\"alert\">There is nothing to show yet: no run has "
+                        "finished a round.</p>\n");
     if (p->unfinished)
-        report_addf(
+        scant__text_addf(
             p->out,
             "<p class=\"alert\"><b>%zu of %zu runs %s fewer rounds than the "
             "longest</b>, maybe because they are not finished. Means are over the "
@@ -157,14 +162,15 @@ static size_t best_strategy(const page *p) {
 static void figure_best(const page *p, size_t best) {
     const report_spread *area = &p->view->m->areas[best];
     double unit = p->r->regression ? 1 : 100;
-    report_add(p->out, "<div class=\"figure\"><span>Best area under the curve</span><b>");
+    scant__text_add(p->out,
+                    "<div class=\"figure\"><span>Best area under the curve</span><b>");
     report_add_escaped(p->out, p->r->strategies[best].name);
-    report_add(p->out, "</b><span>");
+    scant__text_add(p->out, "</b><span>");
     page_add_amount(p->out, p->view, unit * area->mean, false);
-    report_add(p->out, " \xc2\xb1 ");
+    scant__text_add(p->out, " \xc2\xb1 ");
     page_add_amount(p->out, p->view, unit * area->std, false);
-    report_addf(p->out, "%s, %zu run%s</span></div>\n", p->r->regression ? "" : " %",
-                area->n, plural(area->n));
+    scant__text_addf(p->out, "%s, %zu run%s</span></div>\n", p->r->regression ? "" : " %",
+                     area->n, plural(area->n));
 }
 
 static void figure_difference(const page *p, size_t best) {
@@ -172,17 +178,17 @@ static void figure_difference(const page *p, size_t best) {
     for (size_t i = 0; i < p->view->n_pairs; i++)
         if (p->view->pairs[i].a == best) pair = &p->view->pairs[i];
     if (!pair || !pair->seeds) return;
-    report_add(p->out, "<div class=\"figure\"><span>Its lead over random</span><b>");
+    scant__text_add(p->out, "<div class=\"figure\"><span>Its lead over random</span><b>");
     page_add_amount(p->out, p->view, pair->auc.mean, true);
-    report_addf(p->out, "%s</b><span>", p->r->regression ? "" : " points");
+    scant__text_addf(p->out, "%s</b><span>", p->r->regression ? "" : " points");
     if (pair->seeds > 1) {
-        report_add(p->out, "95 % interval ");
+        scant__text_add(p->out, "95 % interval ");
         page_add_amount(p->out, p->view, pair->auc.low, true);
-        report_add(p->out, " to ");
+        scant__text_add(p->out, " to ");
         page_add_amount(p->out, p->view, pair->auc.high, true);
-        report_addf(p->out, ", %zu seeds</span></div>\n", pair->seeds);
+        scant__text_addf(p->out, ", %zu seeds</span></div>\n", pair->seeds);
     } else {
-        report_add(p->out, "one seed: no interval</span></div>\n");
+        scant__text_add(p->out, "one seed: no interval</span></div>\n");
     }
 }
 
@@ -199,16 +205,16 @@ static void figure_saved(const page *p) {
         who = s;
     }
     if (who == p->r->n_strategies || !(least < whole)) return;
-    report_addf(p->out,
-                "<div class=\"figure\"><span>Fewer labels than random</span><b>"
-                "%d&#8201;%%</b><span>",
-                (int)lround(100 * (1 - least / whole)));
+    scant__text_addf(p->out,
+                     "<div class=\"figure\"><span>Fewer labels than random</span><b>"
+                     "%d&#8201;%%</b><span>",
+                     (int)lround(100 * (1 - least / whole)));
     report_add_escaped(p->out, p->r->strategies[who].name);
-    report_add(p->out, " needs ");
+    scant__text_add(p->out, " needs ");
     report_add_fixed(p->out, least, 0);
-    report_add(p->out, " where random needs ");
+    scant__text_add(p->out, " where random needs ");
     report_add_fixed(p->out, whole, 0);
-    report_add(p->out, "</span></div>\n");
+    scant__text_add(p->out, "</span></div>\n");
 }
 
 static void figure_time(const page *p) {
@@ -216,20 +222,21 @@ static void figure_time(const page *p) {
     for (size_t s = 0; s < p->r->n_strategies; s++)
         all += (p->view->m->train_seconds[s] + p->view->m->select_seconds[s]) *
                (double)p->r->strategies[s].n_runs;
-    report_add(p->out, "<div class=\"figure\"><span>Time, all runs together</span><b>");
+    scant__text_add(p->out,
+                    "<div class=\"figure\"><span>Time, all runs together</span><b>");
     chart_add_seconds(p->out, all);
-    report_add(p->out, "</b><span>training and selection</span></div>\n");
+    scant__text_add(p->out, "</b><span>training and selection</span></div>\n");
 }
 
 static void add_figures(const page *p) {
     if (!p->r->n_runs) return;
     size_t best = best_strategy(p);
-    report_add(p->out, "<div class=\"figures\">\n");
+    scant__text_add(p->out, "<div class=\"figures\">\n");
     figure_best(p, best);
     figure_difference(p, best);
     figure_saved(p);
     figure_time(p);
-    report_add(p->out, "</div>\n");
+    scant__text_add(p->out, "</div>\n");
 }
 
 /* ---- sections ---------------------------------------------------------------------- */
@@ -239,7 +246,7 @@ typedef struct section {
     bool (*has)(const report_view *view); /* NULL: always */
     const char *without;                  /* what is said where there is nothing */
     report_chart draw;
-    void (*table)(report_text *out, const report_view *view);
+    void (*table)(scant__text *out, const report_view *view);
     bool open; /* the table is shown at once */
 } section;
 
@@ -283,73 +290,77 @@ static const section sections[] = {
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
 static void add_nav(const page *p) {
-    report_add(p->out, "<nav aria-label=\"On this page\">");
+    scant__text_add(p->out, "<nav aria-label=\"On this page\">");
     for (size_t i = 0; i < SECTIONS; i++)
-        report_addf(p->out, "<a href=\"#%s\">%s</a> ", sections[i].id,
-                    sections[i].heading);
-    report_add(p->out, "<a href=\"#pictures\">First picks</a> <a href=\"#experiment\">"
-                       "Experiment</a> <a href=\"#files\">Files</a></nav>\n");
+        scant__text_addf(p->out, "<a href=\"#%s\">%s</a> ", sections[i].id,
+                         sections[i].heading);
+    scant__text_add(p->out,
+                    "<a href=\"#pictures\">First picks</a> <a href=\"#experiment\">"
+                    "Experiment</a> <a href=\"#files\">Files</a></nav>\n");
 }
 
 static void begin_section(const page *p, const char *id, const char *heading,
                           bool drawn) {
-    report_addf(p->out,
-                "<section id=\"%s\" aria-labelledby=\"h-%s\"><div class=\"head\">"
-                "<h2 id=\"h-%s\">%s</h2>",
-                id, id, id, heading);
-    if (drawn) report_addf(p->out, "<a href=\"charts/%s.svg\">as a file</a>", id);
-    report_add(p->out, "</div>\n");
+    scant__text_addf(p->out,
+                     "<section id=\"%s\" aria-labelledby=\"h-%s\"><div class=\"head\">"
+                     "<h2 id=\"h-%s\">%s</h2>",
+                     id, id, id, heading);
+    if (drawn) scant__text_addf(p->out, "<a href=\"charts/%s.svg\">as a file</a>", id);
+    scant__text_add(p->out, "</div>\n");
 }
 
 /* A tick box a strategy, with its line as it is drawn; works without a script. */
 static void add_keys(const page *p) {
     if (p->r->n_strategies < 2) return;
-    report_add(p->out, "<fieldset class=\"keys\" aria-label=\"Strategies to show\">");
+    scant__text_add(p->out,
+                    "<fieldset class=\"keys\" aria-label=\"Strategies to show\">");
     for (size_t s = 0; s < p->r->n_strategies; s++) {
         chart_look look = chart_look_of(p->r, s);
-        report_addf(p->out,
-                    "<label class=\"k%u\"><input type=\"checkbox\" id=\"t%zu\" checked>"
-                    "<svg class=\"chart\" viewBox=\"0 0 34 14\" aria-hidden=\"true\">"
-                    "<path d=\"M1 7H33\" stroke=\"currentColor\" stroke-width=\"2.5\" "
-                    "stroke-dasharray=\"%s\"/>",
-                    look.colour, s, chart_dashes(look));
+        scant__text_addf(
+            p->out,
+            "<label class=\"k%u\"><input type=\"checkbox\" id=\"t%zu\" checked>"
+            "<svg class=\"chart\" viewBox=\"0 0 34 14\" aria-hidden=\"true\">"
+            "<path d=\"M1 7H33\" stroke=\"currentColor\" stroke-width=\"2.5\" "
+            "stroke-dasharray=\"%s\"/>",
+            look.colour, s, chart_dashes(look));
         chart_mark(p->out, look, 17, 7, 9);
-        report_add(p->out, "</path></svg><span>");
+        scant__text_add(p->out, "</path></svg><span>");
         report_add_escaped(p->out, p->r->strategies[s].name);
-        report_add(p->out, "</span></label>");
+        scant__text_add(p->out, "</span></label>");
     }
-    report_add(p->out, "</fieldset>\n");
+    scant__text_add(p->out, "</fieldset>\n");
 }
 
 static void add_balance_note(const page *p) {
-    report_add(p->out, "<p class=\"note\">Share of each class among what a strategy "
-                       "picked after the initial set, in percent, over all seeds. ");
+    scant__text_add(p->out, "<p class=\"note\">Share of each class among what a strategy "
+                            "picked after the initial set, in percent, over all seeds. ");
     if (p->view->m->balance)
-        report_addf(p->out,
-                    "Orange: more often than the class occurs in %s; blue: less often; "
-                    "full colour from four times on.",
-                    p->view->m->balance_of);
-    report_add(p->out, "</p>\n");
+        scant__text_addf(
+            p->out,
+            "Orange: more often than the class occurs in %s; blue: less often; "
+            "full colour from four times on.",
+            p->view->m->balance_of);
+    scant__text_add(p->out, "</p>\n");
 }
 
 static void add_section(const page *p, const section *s) {
     bool there = !s->has || s->has(p->view);
     begin_section(p, s->id, s->heading, there);
     if (!there) {
-        report_addf(p->out, "<p class=\"note\">%s</p></section>\n",
-                    *s->without ? s->without : "Nothing yet.");
+        scant__text_addf(p->out, "<p class=\"note\">%s</p></section>\n",
+                         *s->without ? s->without : "Nothing yet.");
         return;
     }
     if (s->note)
-        report_addf(p->out, "<p class=\"note\">%s</p>\n", s->note);
+        scant__text_addf(p->out, "<p class=\"note\">%s</p>\n", s->note);
     else
         add_balance_note(p);
     if (s->draw == report_chart_curves) add_keys(p);
     s->draw(p->out, p->view, CHART_WIDE);
     s->draw(p->out, p->view, CHART_NARROW);
-    report_add(p->out, s->open ? "" : "<details><summary>Numbers</summary>\n");
+    scant__text_add(p->out, s->open ? "" : "<details><summary>Numbers</summary>\n");
     s->table(p->out, p->view);
-    report_add(p->out, s->open ? "</section>\n" : "</details></section>\n");
+    scant__text_add(p->out, s->open ? "</section>\n" : "</details></section>\n");
 }
 
 /* ---- pictures ---------------------------------------------------------------------- */
@@ -360,15 +371,15 @@ static void add_picture(const page *p, const report_sheet *sheet, size_t i,
     char number[32];
     const char *name =
         *t->name ? t->name : report_class_name(p->r, (size_t)t->label, number);
-    report_addf(p->out, "<li title=\"pick %zu, sample %" PRIu64 ": ", sheet->ranks[i],
-                t->index);
+    scant__text_addf(p->out, "<li title=\"pick %zu, sample %" PRIu64 ": ",
+                     sheet->ranks[i], t->index);
     report_add_escaped(p->out, name);
-    report_addf(p->out,
-                "\"><i role=\"img\" aria-label=\"pick %zu\" "
-                "style=\"background-position:-%zupx 0\"></i><span>",
-                sheet->ranks[i], i * width);
+    scant__text_addf(p->out,
+                     "\"><i role=\"img\" aria-label=\"pick %zu\" "
+                     "style=\"background-position:-%zupx 0\"></i><span>",
+                     sheet->ranks[i], i * width);
     report_add_escaped(p->out, name);
-    report_add(p->out, "</span></li>");
+    scant__text_add(p->out, "</span></li>");
 }
 
 static scant_status add_sheet(const page *p, const report_pictures *pictures,
@@ -376,17 +387,17 @@ static scant_status add_sheet(const page *p, const report_pictures *pictures,
     size_t side = size_max(pictures->width, pictures->height);
     size_t scale = size_max(1, 60 / side);
     size_t width = scale * pictures->width, height = scale * pictures->height;
-    report_add(p->out, "<h3>");
+    scant__text_add(p->out, "<h3>");
     page_add_name(p->out, p->view, s);
-    report_addf(p->out,
-                " <span class=\"soft\">seed %" PRIu64 "</span></h3>\n<style>.p%zu i"
-                "{width:%zupx;height:%zupx;background-size:%zupx %zupx;"
-                "background-image:url(data:image/png;base64,",
-                sheet->seed, s, width, height, width * sheet->n, height);
+    scant__text_addf(p->out,
+                     " <span class=\"soft\">seed %" PRIu64 "</span></h3>\n<style>.p%zu i"
+                     "{width:%zupx;height:%zupx;background-size:%zupx %zupx;"
+                     "background-image:url(data:image/png;base64,",
+                     sheet->seed, s, width, height, width * sheet->n, height);
     TRY(report_sheet_write(p->out, pictures, sheet));
-    report_addf(p->out, ")}</style>\n<ol class=\"sheet p%zu\">", s);
+    scant__text_addf(p->out, ")}</style>\n<ol class=\"sheet p%zu\">", s);
     for (size_t i = 0; i < sheet->n; i++) add_picture(p, sheet, i, width);
-    report_add(p->out, "</ol>\n");
+    scant__text_add(p->out, "</ol>\n");
     return SCANT_OK;
 }
 
@@ -408,18 +419,20 @@ static scant_status add_folder_pictures(const page *p, size_t folder, size_t *sh
 static scant_status add_pictures(const page *p) {
     size_t shown = 0;
     begin_section(p, "pictures", "First picks", false);
-    report_add(p->out, "<p class=\"note\">What each strategy asked for first, beyond the "
-                       "initial set, best first.</p>\n");
+    scant__text_add(p->out,
+                    "<p class=\"note\">What each strategy asked for first, beyond the "
+                    "initial set, best first.</p>\n");
     for (size_t i = 0; i < p->r->n_folders; i++) TRY(add_folder_pictures(p, i, &shown));
     if (!shown)
-        report_add(p->out, "<p class=\"note\">There are no pictures of these picks.</p>");
-    report_add(p->out, "</section>\n");
+        scant__text_add(p->out,
+                        "<p class=\"note\">There are no pictures of these picks.</p>");
+    scant__text_add(p->out, "</section>\n");
     return SCANT_OK;
 }
 
 /* ---- the end ----------------------------------------------------------------------- */
 
-static void add_lines(report_text *out, const char *text) {
+static void add_lines(scant__text *out, const char *text) {
     char piece[1024];
     while (*text) { /* escaping knows no line ends and tabs */
         size_t length = size_min(strcspn(text, "\n\t\r"), sizeof piece - 1);
@@ -427,8 +440,8 @@ static void add_lines(report_text *out, const char *text) {
         piece[length] = 0;
         report_add_escaped(out, piece);
         text += length;
-        if (*text == '\n') report_add(out, "\n");
-        if (*text == '\t') report_add(out, "\t");
+        if (*text == '\n') scant__text_add(out, "\n");
+        if (*text == '\t') scant__text_add(out, "\t");
         if (*text && strchr("\n\t\r", *text)) text++;
     }
 }
@@ -441,16 +454,17 @@ static void add_experiments(const page *p) {
         if (!folder->experiment) continue;
         any = true;
         if (p->r->n_folders > 1) {
-            report_add(p->out, "<h3>");
+            scant__text_add(p->out, "<h3>");
             report_add_escaped(p->out, folder->label);
-            report_add(p->out, "</h3>");
+            scant__text_add(p->out, "</h3>");
         }
-        report_add(p->out, "<pre tabindex=\"0\">");
+        scant__text_add(p->out, "<pre tabindex=\"0\">");
         add_lines(p->out, folder->experiment);
-        report_add(p->out, "</pre>\n");
+        scant__text_add(p->out, "</pre>\n");
     }
-    if (!any) report_add(p->out, "<p class=\"note\">There is no experiment.ini.</p>");
-    report_add(p->out, "</section>\n");
+    if (!any)
+        scant__text_add(p->out, "<p class=\"note\">There is no experiment.ini.</p>");
+    scant__text_add(p->out, "</section>\n");
 }
 
 static scant_status add_files(const page *p) {
@@ -465,43 +479,43 @@ static scant_status add_files(const page *p) {
                  {"experiment.ini", "runs the experiment again", false},
                  {"log.jsonl", "what happened, an event a line", false}};
     begin_section(p, "files", "Files", false);
-    report_add(p->out, "<ul class=\"files\">");
+    scant__text_add(p->out, "<ul class=\"files\">");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char *path = report_path(&p->r->arena, p->folder, files[i].name);
         if (!path) return SCANT_ENOMEM;
         if (!files[i].made && !report_file_exists(path)) continue;
-        report_addf(p->out,
-                    "<li><a href=\"%s\">%s</a> <span class=\"soft\">%s</span></li>",
-                    files[i].name, files[i].name, files[i].what);
+        scant__text_addf(p->out,
+                         "<li><a href=\"%s\">%s</a> <span class=\"soft\">%s</span></li>",
+                         files[i].name, files[i].name, files[i].what);
     }
-    report_add(p->out, "</ul></section>\n");
+    scant__text_add(p->out, "</ul></section>\n");
     return SCANT_OK;
 }
 
-scant_status report_write_page(report_text *out, report_results *r,
+scant_status report_write_page(scant__text *out, report_results *r,
                                const report_view *view, const char *folder) {
     page p = {.out = out, .r = r, .view = view, .folder = folder};
     survey(&p);
     add_head(&p);
-    report_add(out, "<header><h1>");
+    scant__text_add(out, "<header><h1>");
     add_title(&p);
-    report_add(out, "</h1>\n");
+    scant__text_add(out, "</h1>\n");
     add_lead(&p);
     add_nav(&p);
-    report_add(out, "</header>\n<main>\n");
+    scant__text_add(out, "</header>\n<main>\n");
     add_alerts(&p);
     add_figures(&p);
     for (size_t i = 0; i < SECTIONS; i++) add_section(&p, &sections[i]);
     TRY(add_pictures(&p));
     add_experiments(&p);
     TRY(add_files(&p));
-    report_addf(out,
-                "</main>\n<footer>Made by scant %s from curve.csv and picks.csv."
-                "</footer>\n<div id=\"tip\" role=\"status\"></div>\n",
-                scant_version());
+    scant__text_addf(out,
+                     "</main>\n<footer>Made by scant %s from curve.csv and picks.csv."
+                     "</footer>\n<div id=\"tip\" role=\"status\"></div>\n",
+                     scant_version());
     page_add_data(out, view);
-    report_add(out, "<script>\n");
-    report_add(out, report_page_script);
-    report_add(out, "</script>\n</body>\n</html>\n");
+    scant__text_add(out, "<script>\n");
+    scant__text_add(out, report_page_script);
+    scant__text_add(out, "</script>\n</body>\n</html>\n");
     return SCANT_OK;
 }

@@ -9,23 +9,23 @@
 #include "report/chart.h"
 
 /* folder: where the page will lie, beside charts/ and the tables. */
-scant_status report_write_page(report_text *out, report_results *results,
+scant_status report_write_page(scant__text *out, report_results *results,
                                const report_view *view, const char *folder);
 
 /* Parts of it. (page_style.c, page_tables.c) */
 extern const char *const report_page_style[]; /* NULL ends it */
 extern const char report_page_script[];
 
-void page_add_name(report_text *out, const report_view *view, size_t strategy);
-void page_add_amount(report_text *out, const report_view *view, double value, bool sign);
-void page_add_spread(report_text *out, const report_view *view, double mean, double std);
-void page_table_areas(report_text *out, const report_view *view);
-void page_table_curves(report_text *out, const report_view *view);
-void page_table_differences(report_text *out, const report_view *view);
-void page_table_efficiency(report_text *out, const report_view *view);
-void page_table_time(report_text *out, const report_view *view);
-void page_table_overlap(report_text *out, const report_view *view);
-void page_table_balance(report_text *out, const report_view *view);
-void page_add_data(report_text *out, const report_view *view); /* for the script */
+void page_add_name(scant__text *out, const report_view *view, size_t strategy);
+void page_add_amount(scant__text *out, const report_view *view, double value, bool sign);
+void page_add_spread(scant__text *out, const report_view *view, double mean, double std);
+void page_table_areas(scant__text *out, const report_view *view);
+void page_table_curves(scant__text *out, const report_view *view);
+void page_table_differences(scant__text *out, const report_view *view);
+void page_table_efficiency(scant__text *out, const report_view *view);
+void page_table_time(scant__text *out, const report_view *view);
+void page_table_overlap(scant__text *out, const report_view *view);
+void page_table_balance(scant__text *out, const report_view *view);
+void page_add_data(scant__text *out, const report_view *view); /* for the script */
 
 #endif

@@ -9,59 +9,59 @@
 
 static const char none[] = "<td class=\"soft\">\xe2\x80\x93</td>";
 
-void page_add_name(report_text *out, const report_view *view, size_t strategy) {
-    report_addf(out, "<span class=\"key k%u\"></span>",
-                chart_look_of(view->r, strategy).colour);
+void page_add_name(scant__text *out, const report_view *view, size_t strategy) {
+    scant__text_addf(out, "<span class=\"key k%u\"></span>",
+                     chart_look_of(view->r, strategy).colour);
     report_add_escaped(out, view->r->strategies[strategy].name);
 }
 
-void page_add_amount(report_text *out, const report_view *view, double value, bool sign) {
-    if (sign && value > 0) report_add(out, "+");
+void page_add_amount(scant__text *out, const report_view *view, double value, bool sign) {
+    if (sign && value > 0) scant__text_add(out, "+");
     if (view->r->regression)
         report_add_number(out, value);
     else
         report_add_fixed(out, value, 2);
 }
 
-void page_add_spread(report_text *out, const report_view *view, double mean, double std) {
+void page_add_spread(scant__text *out, const report_view *view, double mean, double std) {
     page_add_amount(out, view, mean, false);
-    report_add(out, " <span class=\"soft\">\xc2\xb1 ");
+    scant__text_add(out, " <span class=\"soft\">\xc2\xb1 ");
     page_add_amount(out, view, std, false);
-    report_add(out, "</span>");
+    scant__text_add(out, "</span>");
 }
 
 static double unit(const report_view *view) { return view->r->regression ? 1 : 100; }
 
-static void begin(report_text *out, const char *caption) {
-    report_addf(out,
-                "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s</caption>"
-                "<thead><tr><th scope=\"col\">strategy</th>",
-                caption);
+static void begin(scant__text *out, const char *caption) {
+    scant__text_addf(out,
+                     "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s</caption>"
+                     "<thead><tr><th scope=\"col\">strategy</th>",
+                     caption);
 }
 
-static void column(report_text *out, const char *words) {
-    report_addf(out, "<th scope=\"col\">%s</th>", words);
+static void column(scant__text *out, const char *words) {
+    scant__text_addf(out, "<th scope=\"col\">%s</th>", words);
 }
 
-static void body(report_text *out) { report_add(out, "</tr></thead><tbody>\n"); }
+static void body(scant__text *out) { scant__text_add(out, "</tr></thead><tbody>\n"); }
 
-static void row(report_text *out, const report_view *view, size_t strategy, bool top) {
-    report_addf(out, "<tr%s><th scope=\"row\">", top ? " class=\"top\"" : "");
+static void row(scant__text *out, const report_view *view, size_t strategy, bool top) {
+    scant__text_addf(out, "<tr%s><th scope=\"row\">", top ? " class=\"top\"" : "");
     page_add_name(out, view, strategy);
-    report_add(out, "</th>");
+    scant__text_add(out, "</th>");
 }
 
-static void end(report_text *out) { report_add(out, "</tbody></table></div>\n"); }
+static void end(scant__text *out) { scant__text_add(out, "</tbody></table></div>\n"); }
 
-static void add_p(report_text *out, double p) {
+static void add_p(scant__text *out, double p) {
     if (isnan(p)) {
-        report_add(out, none);
+        scant__text_add(out, none);
     } else if (p < 0.0005) {
-        report_add(out, "<td>&lt; 0.001</td>");
+        scant__text_add(out, "<td>&lt; 0.001</td>");
     } else {
-        report_add(out, "<td>");
+        scant__text_add(out, "<td>");
         report_add_fixed(out, p, 3);
-        report_add(out, "</td>");
+        scant__text_add(out, "</td>");
     }
 }
 
@@ -73,18 +73,21 @@ static const scant_pair *pair_of(const report_view *view, size_t strategy) {
     return NULL;
 }
 
-static void add_difference(report_text *out, const report_view *view,
+static void add_difference(scant__text *out, const report_view *view,
                            const scant_pair *pair) {
     if (!pair || !pair->seeds) {
-        report_add(out, none);
+        scant__text_add(out, none);
         return;
     }
     const scant_difference *d = &pair->auc;
     bool better = view->r->regression ? d->high < 0 : d->low > 0;
     bool worse = view->r->regression ? d->low > 0 : d->high < 0;
-    report_addf(out, "<td><span class=\"%s\">", better ? "good" : worse ? "bad" : "");
+    scant__text_addf(out, "<td><span class=\"%s\">",
+                     better  ? "good"
+                     : worse ? "bad"
+                             : "");
     page_add_amount(out, view, d->mean, true);
-    report_add(out, "</span></td>");
+    scant__text_add(out, "</span></td>");
 }
 
 static size_t best_area(const report_view *view) {
@@ -96,7 +99,7 @@ static size_t best_area(const report_view *view) {
     return best;
 }
 
-void page_table_areas(report_text *out, const report_view *view) {
+void page_table_areas(scant__text *out, const report_view *view) {
     const report_results *r = view->r;
     size_t best = best_area(view);
     begin(out, r->regression ? "Mean \xc2\xb1 standard deviation over runs."
@@ -111,41 +114,41 @@ void page_table_areas(report_text *out, const report_view *view) {
         const report_curve *curve = &view->m->curves[s];
         const report_level *last = &curve->levels[curve->n - 1];
         row(out, view, s, s == best && r->n_strategies > 1);
-        report_add(out, "<td>");
+        scant__text_add(out, "<td>");
         page_add_spread(out, view, unit(view) * view->m->areas[s].mean,
                         unit(view) * view->m->areas[s].std);
-        report_add(out, "</td><td>");
+        scant__text_add(out, "</td><td>");
         page_add_spread(out, view, unit(view) * last->mean, unit(view) * last->std);
-        report_add(out, "</td>");
+        scant__text_add(out, "</td>");
         if (view->n_pairs) add_difference(out, view, pair_of(view, s));
-        report_addf(out, "<td>%" PRIu64 "</td><td>%zu</td></tr>\n", last->labels,
-                    view->m->areas[s].n);
+        scant__text_addf(out, "<td>%" PRIu64 "</td><td>%zu</td></tr>\n", last->labels,
+                         view->m->areas[s].n);
     }
     end(out);
 }
 
-static void difference_cells(report_text *out, const report_view *view,
+static void difference_cells(scant__text *out, const report_view *view,
                              const scant_difference *d, size_t seeds) {
     if (!seeds) {
-        report_addf(out, "%s%s%s", none, none, none);
+        scant__text_addf(out, "%s%s%s", none, none, none);
         return;
     }
-    report_add(out, "<td>");
+    scant__text_add(out, "<td>");
     page_add_amount(out, view, d->mean, true);
-    report_add(out, "</td>");
+    scant__text_add(out, "</td>");
     if (seeds < 2) {
-        report_addf(out, "%s%s", none, none);
+        scant__text_addf(out, "%s%s", none, none);
         return;
     }
-    report_add(out, "<td>");
+    scant__text_add(out, "<td>");
     page_add_amount(out, view, d->low, true);
-    report_add(out, " to ");
+    scant__text_add(out, " to ");
     page_add_amount(out, view, d->high, true);
-    report_add(out, "</td>");
+    scant__text_add(out, "</td>");
     add_p(out, d->p_holm);
 }
 
-void page_table_differences(report_text *out, const report_view *view) {
+void page_table_differences(scant__text *out, const report_view *view) {
     begin(out, view->r->regression
                    ? "Strategy minus random, paired by seed; p by the paired t-test, "
                      "corrected by Holm."
@@ -162,10 +165,10 @@ void page_table_differences(report_text *out, const report_view *view) {
     for (size_t i = 0; i < view->n_pairs; i++) {
         const scant_pair *pair = &view->pairs[i];
         row(out, view, pair->a, false);
-        report_addf(out, "<td>%zu</td>", pair->seeds);
+        scant__text_addf(out, "<td>%zu</td>", pair->seeds);
         difference_cells(out, view, &pair->auc, pair->seeds);
         difference_cells(out, view, &pair->final, pair->seeds);
-        report_add(out, "</tr>\n");
+        scant__text_add(out, "</tr>\n");
     }
     end(out);
 }
@@ -202,40 +205,41 @@ static bool next_labels(const report_view *view, bool first, uint64_t after,
     return found;
 }
 
-void page_table_curves(report_text *out, const report_view *view) {
+void page_table_curves(scant__text *out, const report_view *view) {
     const report_results *r = view->r;
     uint64_t labels = 0;
-    report_addf(out,
-                "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s mean \xc2\xb1 "
-                "standard deviation over runs.</caption><thead><tr><th scope=\"col\">"
-                "labels</th>",
-                r->regression ? "Test error:" : "Test accuracy in percent:");
+    scant__text_addf(
+        out,
+        "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s mean \xc2\xb1 "
+        "standard deviation over runs.</caption><thead><tr><th scope=\"col\">"
+        "labels</th>",
+        r->regression ? "Test error:" : "Test accuracy in percent:");
     for (size_t s = 0; s < r->n_strategies; s++) {
-        report_add(out, "<th scope=\"col\">");
+        scant__text_add(out, "<th scope=\"col\">");
         page_add_name(out, view, s);
-        report_add(out, "</th>");
+        scant__text_add(out, "</th>");
     }
     body(out);
     for (bool first = true; next_labels(view, first, labels, &labels); first = false) {
-        report_addf(out, "<tr><th scope=\"row\">%" PRIu64 "</th>", labels);
+        scant__text_addf(out, "<tr><th scope=\"row\">%" PRIu64 "</th>", labels);
         for (size_t s = 0; s < r->n_strategies; s++) {
             const report_level *l = level_at(&view->m->curves[s], labels);
             if (!l) {
-                report_add(out, none);
+                scant__text_add(out, none);
                 continue;
             }
-            report_add(out, "<td>");
+            scant__text_add(out, "<td>");
             page_add_spread(out, view, unit(view) * l->mean, unit(view) * l->std);
-            report_add(out, "</td>");
+            scant__text_add(out, "</td>");
         }
-        report_add(out, "</tr>\n");
+        scant__text_add(out, "</tr>\n");
     }
     end(out);
 }
 
 /* ---- the rest ---------------------------------------------------------------------- */
 
-void page_table_efficiency(report_text *out, const report_view *view) {
+void page_table_efficiency(scant__text *out, const report_view *view) {
     const report_curve *base = &view->m->curves[view->baseline];
     double goal = base->levels[base->n - 1].mean;
     double whole = report_labels_to_reach(view->r, base, goal);
@@ -247,19 +251,19 @@ void page_table_efficiency(report_text *out, const report_view *view) {
         double needed = report_labels_to_reach(view->r, &view->m->curves[s], goal);
         row(out, view, s, false);
         if (isnan(needed)) {
-            report_addf(out, "<td>not reached</td>%s</tr>\n", none);
+            scant__text_addf(out, "<td>not reached</td>%s</tr>\n", none);
             continue;
         }
-        report_add(out, "<td>");
+        scant__text_add(out, "<td>");
         report_add_fixed(out, needed, 0);
-        report_add(out, "</td><td>");
+        scant__text_add(out, "</td><td>");
         report_add_fixed(out, whole > 0 ? 100 * needed / whole : 100, 0);
-        report_add(out, " %</td></tr>\n");
+        scant__text_add(out, " %</td></tr>\n");
     }
     end(out);
 }
 
-void page_table_time(report_text *out, const report_view *view) {
+void page_table_time(scant__text *out, const report_view *view) {
     begin(out, "Mean over runs.");
     column(out, "training");
     column(out, "selection");
@@ -268,24 +272,24 @@ void page_table_time(report_text *out, const report_view *view) {
     for (size_t s = 0; s < view->r->n_strategies; s++) {
         double train = view->m->train_seconds[s], pick = view->m->select_seconds[s];
         row(out, view, s, false);
-        report_add(out, "<td>");
+        scant__text_add(out, "<td>");
         chart_add_seconds(out, train);
-        report_add(out, "</td><td>");
+        scant__text_add(out, "</td><td>");
         chart_add_seconds(out, pick);
-        report_add(out, "</td><td>");
+        scant__text_add(out, "</td><td>");
         report_add_fixed(out, train + pick > 0 ? 100 * pick / (train + pick) : 0, 1);
-        report_add(out, " %</td></tr>\n");
+        scant__text_add(out, " %</td></tr>\n");
     }
     end(out);
 }
 
-void page_table_overlap(report_text *out, const report_view *view) {
+void page_table_overlap(scant__text *out, const report_view *view) {
     size_t n = view->r->n_strategies;
     begin(out, "Intersection over union in percent, at the most labels that both have.");
     for (size_t s = 0; s < n; s++) {
-        report_add(out, "<th scope=\"col\">");
+        scant__text_add(out, "<th scope=\"col\">");
         page_add_name(out, view, s);
-        report_add(out, "</th>");
+        scant__text_add(out, "</th>");
     }
     body(out);
     for (size_t a = 0; a < n; a++) {
@@ -294,26 +298,26 @@ void page_table_overlap(report_text *out, const report_view *view) {
             uint64_t labels;
             double iou = a == b ? (double)NAN : report_overlap_of(view, a, b, &labels);
             if (isnan(iou)) {
-                report_add(out, none);
+                scant__text_add(out, none);
                 continue;
             }
-            report_add(out, "<td>");
+            scant__text_add(out, "<td>");
             report_add_fixed(out, 100 * iou, 1);
-            report_add(out, "</td>");
+            scant__text_add(out, "</td>");
         }
-        report_add(out, "</tr>\n");
+        scant__text_add(out, "</tr>\n");
     }
     end(out);
 }
 
-void page_table_balance(report_text *out, const report_view *view) {
+void page_table_balance(scant__text *out, const report_view *view) {
     const report_measures *m = view->m;
     char number[32];
     begin(out, "Share of each class among the picks, in percent.");
     for (size_t c = 0; c < m->n_labels; c++) {
-        report_add(out, "<th scope=\"col\">");
+        scant__text_add(out, "<th scope=\"col\">");
         report_add_escaped(out, report_class_name(view->r, c, number));
-        report_add(out, "</th>");
+        scant__text_add(out, "</th>");
     }
     body(out);
     for (size_t s = 0; s < view->r->n_strategies; s++) {
@@ -322,33 +326,35 @@ void page_table_balance(report_text *out, const report_view *view) {
         for (size_t c = 0; c < m->n_labels; c++) all += picked[c];
         row(out, view, s, false);
         for (size_t c = 0; c < m->n_labels; c++) {
-            report_add(out, "<td>");
+            scant__text_add(out, "<td>");
             report_add_fixed(out, all > 0 ? 100 * picked[c] / all : 0, 1);
-            report_add(out, "</td>");
+            scant__text_add(out, "</td>");
         }
-        report_add(out, "</tr>\n");
+        scant__text_add(out, "</tr>\n");
     }
     end(out);
 }
 
-void page_add_data(report_text *out, const report_view *view) {
-    report_addf(out,
-                "<script type=\"application/json\" id=\"data\">{\"regression\":%s,"
-                "\"series\":[",
-                view->r->regression ? "true" : "false");
+void page_add_data(scant__text *out, const report_view *view) {
+    scant__text_addf(out,
+                     "<script type=\"application/json\" id=\"data\">{\"regression\":%s,"
+                     "\"series\":[",
+                     view->r->regression ? "true" : "false");
     for (size_t s = 0; s < view->r->n_strategies; s++) {
         const report_curve *curve = &view->m->curves[s];
-        report_add(out, s ? ",\n{\"name\":" : "\n{\"name\":");
+        scant__text_add(out, s ? ",\n{\"name\":" : "\n{\"name\":");
         report_add_json(out, view->r->strategies[s].name);
-        report_addf(out, ",\"colour\":%u,\"points\":[", chart_look_of(view->r, s).colour);
+        scant__text_addf(out, ",\"colour\":%u,\"points\":[",
+                         chart_look_of(view->r, s).colour);
         for (size_t i = 0; i < curve->n; i++) {
-            report_addf(out, "%s[%" PRIu64 ",", i ? "," : "", curve->levels[i].labels);
+            scant__text_addf(out, "%s[%" PRIu64 ",", i ? "," : "",
+                             curve->levels[i].labels);
             report_add_number(out, curve->levels[i].mean);
-            report_add(out, ",");
+            scant__text_add(out, ",");
             report_add_number(out, curve->levels[i].std);
-            report_addf(out, ",%zu]", curve->levels[i].runs);
+            scant__text_addf(out, ",%zu]", curve->levels[i].runs);
         }
-        report_add(out, "]}");
+        scant__text_add(out, "]}");
     }
-    report_add(out, "]}</script>\n");
+    scant__text_add(out, "]}</script>\n");
 }

@@ -210,35 +210,35 @@ static const char *const shapes[SHAPES] = {"m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 
                                            "m-4-4h8v8h-8z", "m0-5.5l5 9h-10z",
                                            "m0-5.5l5.5 5.5l-5.5 5.5l-5.5-5.5z"};
 
-static void add_point(report_text *out, double x, double y) {
-    report_add(out, "M");
+static void add_point(scant__text *out, double x, double y) {
+    scant__text_add(out, "M");
     report_add_tenths(out, x);
-    report_add(out, " ");
+    scant__text_add(out, " ");
     report_add_tenths(out, y);
 }
 
-static void add_words(report_text *out, double x, double y, const char *class_name) {
-    report_add(out, "<text x=\"");
+static void add_words(scant__text *out, double x, double y, const char *class_name) {
+    scant__text_add(out, "<text x=\"");
     report_add_tenths(out, x);
-    report_add(out, "\" y=\"");
+    scant__text_add(out, "\" y=\"");
     report_add_tenths(out, y);
-    report_addf(out, "\"%s%s%s>", class_name ? " class=\"" : "",
-                class_name ? class_name : "", class_name ? "\"" : "");
+    scant__text_addf(out, "\"%s%s%s>", class_name ? " class=\"" : "",
+                     class_name ? class_name : "", class_name ? "\"" : "");
 }
 
-static void draw_background(report_text *out, const scene *s) {
+static void draw_background(scant__text *out, const scene *s) {
     if (!s->background) return;
-    report_add(out, "<path class=\"pool\" d=\"");
+    scant__text_add(out, "<path class=\"pool\" d=\"");
     for (size_t i = 0; i < s->background; i++) {
         add_point(out, s->at[2 * i], s->at[2 * i + 1]);
-        report_add(out, "h0");
+        scant__text_add(out, "h0");
     }
-    report_add(out, "\"/>\n");
+    scant__text_add(out, "\"/>\n");
 }
 
-static void begin_mark(report_text *out, int64_t class_id) {
-    report_addf(out, "<path class=\"mark\" fill=\"%s\" d=\"",
-                colours[class_id % COLOURS]);
+static void begin_mark(scant__text *out, int64_t class_id) {
+    scant__text_addf(out, "<path class=\"mark\" fill=\"%s\" d=\"",
+                     colours[class_id % COLOURS]);
 }
 
 static const char *shape_of(int64_t class_id) {
@@ -246,16 +246,16 @@ static const char *shape_of(int64_t class_id) {
 }
 
 /* Neighbours of one class share an element. */
-static void draw_marks(report_text *out, const scene *s) {
+static void draw_marks(scant__text *out, const scene *s) {
     const double *at = s->at + 2 * s->background;
     for (size_t i = 0; i < s->marks; i++) {
         bool same = i > 0 && s->classes[i] == s->classes[i - 1];
-        if (!same && i > 0) report_add(out, "\"/>\n");
+        if (!same && i > 0) scant__text_add(out, "\"/>\n");
         if (!same) begin_mark(out, s->classes[i]);
         add_point(out, at[2 * i], at[2 * i + 1]);
-        report_add(out, shape_of(s->classes[i]));
+        scant__text_add(out, shape_of(s->classes[i]));
     }
-    if (s->marks) report_add(out, "\"/>\n");
+    if (s->marks) scant__text_add(out, "\"/>\n");
 }
 
 static double radius(const scene *s, double weight) {
@@ -265,96 +265,100 @@ static double radius(const scene *s, double weight) {
     return numbered ? 7.5 : s->stars <= 300 ? 4.5 : 3.5;
 }
 
-static void draw_pick(report_text *out, const scene *s, size_t i) {
+static void draw_pick(scant__text *out, const scene *s, size_t i) {
     const double *at = s->at + 2 * (s->background + s->marks + i);
     const scant_pick *pick = &s->picks->items[s->ranks[i]];
     bool numbered = s->picks->count <= NUMBERED;
     bool explained = s->picks->count <= EXPLAINED;
     if (explained) {
-        report_addf(out, "<g><title>pick %zu: row %zu, score ", s->ranks[i] + 1,
-                    pick->index);
+        scant__text_addf(out, "<g><title>pick %zu: row %zu, score ", s->ranks[i] + 1,
+                         pick->index);
         report_add_number(out, pick->score);
         if (s->weighted) {
-            report_add(out, ", weight ");
+            scant__text_add(out, ", weight ");
             report_add_number(out, pick->weight);
         }
-        report_add(out, "</title>");
+        scant__text_add(out, "</title>");
     }
     double r = radius(s, pick->weight);
-    report_add(out, "<circle cx=\"");
+    scant__text_add(out, "<circle cx=\"");
     report_add_tenths(out, at[0]);
-    report_add(out, "\" cy=\"");
+    scant__text_add(out, "\" cy=\"");
     report_add_tenths(out, at[1]);
-    report_add(out, "\" r=\"");
+    scant__text_add(out, "\" r=\"");
     report_add_tenths(out, r);
-    report_add(out, "\"/>");
+    scant__text_add(out, "\"/>");
     if (numbered) {
         bool inside = !s->weighted;
         add_words(out, at[0] + (inside ? 0 : r + 2), at[1] + 3, inside ? NULL : "beside");
-        report_addf(out, "%zu</text>", s->ranks[i] + 1);
+        scant__text_addf(out, "%zu</text>", s->ranks[i] + 1);
     }
-    report_add(out, explained ? "</g>\n" : "\n");
+    scant__text_add(out, explained ? "</g>\n" : "\n");
 }
 
 /* The best last, so that it lies on top. */
-static void draw_picks(report_text *out, const scene *s) {
-    report_add(out, "<g class=\"pick\">\n");
+static void draw_picks(scant__text *out, const scene *s) {
+    scant__text_add(out, "<g class=\"pick\">\n");
     for (size_t i = s->stars; i-- > 0;) draw_pick(out, s, i);
-    report_add(out, "</g>\n");
+    scant__text_add(out, "</g>\n");
 }
 
 /* ---- words ------------------------------------------------------------------------- */
 
-static void draw_axis(report_text *out, const scene *s, size_t d, size_t axis) {
+static void draw_axis(scant__text *out, const scene *s, size_t d, size_t axis) {
     if (d == 1 && axis == 1) return;
     if (axis == 0)
-        report_addf(out, "<text class=\"soft\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
-                    (LEFT + RIGHT) / 2, BOTTOM + 22);
+        scant__text_addf(out,
+                         "<text class=\"soft\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
+                         (LEFT + RIGHT) / 2, BOTTOM + 22);
     else
-        report_addf(out,
-                    "<text class=\"soft\" transform=\"translate(%d %d) rotate(-90)\" "
-                    "text-anchor=\"middle\">",
-                    LEFT - 14, (TOP + BOTTOM) / 2);
+        scant__text_addf(
+            out,
+            "<text class=\"soft\" transform=\"translate(%d %d) rotate(-90)\" "
+            "text-anchor=\"middle\">",
+            LEFT - 14, (TOP + BOTTOM) / 2);
     if (s->axes.components)
-        report_addf(out, "principal component %zu (%d%% of the variance)", axis + 1,
-                    (int)lround(100 * s->axes.share[axis]));
+        scant__text_addf(out, "principal component %zu (%d%% of the variance)", axis + 1,
+                         (int)lround(100 * s->axes.share[axis]));
     else
-        report_addf(out, "feature %zu", axis);
-    if (s->apart) report_add(out, ", to its own scale");
-    report_add(out, "</text>\n");
+        scant__text_addf(out, "feature %zu", axis);
+    if (s->apart) scant__text_add(out, ", to its own scale");
+    scant__text_add(out, "</text>\n");
 }
 
-static void add_name(report_text *out, const scene *s) {
+static void add_name(scant__text *out, const scene *s) {
     if (s->picks->strategy) report_add_escaped(out, s->picks->strategy);
-    report_addf(out, "%s%zu of %zu rows picked", s->picks->strategy ? ": " : "",
-                s->picks->count, s->n);
+    scant__text_addf(out, "%s%zu of %zu rows picked", s->picks->strategy ? ": " : "",
+                     s->picks->count, s->n);
 }
 
-static void draw_head(report_text *out, const scene *s, size_t d) {
-    report_addf(out,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-                "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
-                WIDTH, HEIGHT, WIDTH, HEIGHT);
+static void draw_head(scant__text *out, const scene *s, size_t d) {
+    scant__text_addf(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+        "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
+        WIDTH, HEIGHT, WIDTH, HEIGHT);
     add_name(out, s);
-    report_add(out, "</title>\n");
-    report_add(out, style);
-    report_addf(out,
-                "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n"
-                "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
-                WIDTH, HEIGHT, LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP);
+    scant__text_add(out, "</title>\n");
+    scant__text_add(out, style);
+    scant__text_addf(
+        out,
+        "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n"
+        "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
+        WIDTH, HEIGHT, LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP);
     add_words(out, LEFT, 28, "name");
     add_name(out, s);
-    report_add(out, "</text>\n");
+    scant__text_add(out, "</text>\n");
     add_words(out, LEFT, 50, "soft");
-    report_addf(out, "%zu labelled before, %zu left, %zu feature%s</text>\n", s->labelled,
-                s->others, d, d == 1 ? "" : "s");
+    scant__text_addf(out, "%zu labelled before, %zu left, %zu feature%s</text>\n",
+                     s->labelled, s->others, d, d == 1 ? "" : "s");
     draw_axis(out, s, d, 0);
     draw_axis(out, s, d, 1);
 }
 
 /* A line of the legend: its words; returns where the next one stands. */
 SCANT__PRINTF(4, 5)
-static double legend_words(report_text *out, double y, const char *class_name,
+static double legend_words(scant__text *out, double y, const char *class_name,
                            const char *format, ...) {
     char words[80];
     va_list args;
@@ -363,14 +367,14 @@ static double legend_words(report_text *out, double y, const char *class_name,
     va_end(args);
     add_words(out, LEGEND + 14, y + 4, class_name);
     report_add_escaped(out, words);
-    report_add(out, "</text>\n");
+    scant__text_add(out, "</text>\n");
     return y + LINE;
 }
 
-static double legend_picks(report_text *out, const scene *s, double y) {
+static double legend_picks(scant__text *out, const scene *s, double y) {
     if (!s->stars) return y;
-    report_addf(out, "<g class=\"pick\"><circle cx=\"%d\" cy=\"%d\" r=\"5\"/></g>\n",
-                LEGEND, (int)y);
+    scant__text_addf(out, "<g class=\"pick\"><circle cx=\"%d\" cy=\"%d\" r=\"5\"/></g>\n",
+                     LEGEND, (int)y);
     y = legend_words(out, y, NULL, "picked (%zu)", s->picks->count);
     if (s->stars < s->picks->count)
         y = legend_words(out, y - 4, "soft", "%zu of them drawn", s->stars);
@@ -380,13 +384,13 @@ static double legend_picks(report_text *out, const scene *s, double y) {
     return y;
 }
 
-static double legend_class(report_text *out, double y, int64_t class_id, size_t count) {
+static double legend_class(scant__text *out, double y, int64_t class_id, size_t count) {
     begin_mark(out, class_id);
     add_point(out, LEGEND, y);
-    report_add(out, shape_of(class_id));
-    report_add(out, "\"/>\n");
+    scant__text_add(out, shape_of(class_id));
+    scant__text_add(out, "\"/>\n");
     add_words(out, LEGEND + 14, y + 4, NULL);
-    report_addf(out, "labelled as %" PRId64 " (%zu)</text>\n", class_id, count);
+    scant__text_addf(out, "labelled as %" PRId64 " (%zu)</text>\n", class_id, count);
     return y + LINE;
 }
 
@@ -396,7 +400,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Spoils s->classes. */
-static double legend_classes(report_text *out, scene *s, double y) {
+static double legend_classes(scant__text *out, scene *s, double y) {
     size_t shown = 0, more = 0;
     qsort(s->classes, s->marks, sizeof *s->classes, by_value);
     for (size_t i = 0, end; i < s->marks; i = end) {
@@ -412,13 +416,13 @@ static double legend_classes(report_text *out, scene *s, double y) {
     return y;
 }
 
-static void draw_legend(report_text *out, scene *s) {
+static void draw_legend(scant__text *out, scene *s) {
     double y = legend_picks(out, s, TOP + 10);
     y = legend_classes(out, s, y);
     if (!s->background) return;
-    report_add(out, "<path class=\"pool\" d=\"");
+    scant__text_add(out, "<path class=\"pool\" d=\"");
     add_point(out, LEGEND, y);
-    report_add(out, "h0\"/>\n");
+    scant__text_add(out, "h0\"/>\n");
     y = legend_words(out, y, NULL, "unlabelled (%zu)", s->others);
     if (s->background < s->others)
         legend_words(out, y - 4, "soft", "%zu of them drawn", s->background);
@@ -471,7 +475,7 @@ scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence, siz
 }
 
 static scant_status plot(scant__arena *arena, const scant_evidence *evidence,
-                         const scant_picks *picks, report_text *out) {
+                         const scant_picks *picks, scant__text *out) {
     scant_ctx *ctx = arena->ctx;
     select_pool pool;
     scene s = {.picks = picks};
@@ -492,21 +496,23 @@ static scant_status plot(scant__arena *arena, const scant_evidence *evidence,
     draw_marks(out, &s);
     draw_picks(out, &s);
     draw_legend(out, &s);
-    report_add(out, "</svg>\n");
+    scant__text_add(out, "</svg>\n");
     return SCANT_OK;
 }
 
 scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *evidence,
                               const scant_picks *picks, void **bytes, size_t *size) {
     scant__arena arena;
-    report_text out;
+    scant__text out;
     *bytes = NULL;
     *size = 0;
     scant__arena_init(&arena, ctx);
-    report_text_init(&out, ctx);
+    scant__text_init(&out, ctx);
     scant_status status = plot(&arena, evidence, picks, &out);
     scant__arena_end(&arena);
-    if (status == SCANT_OK) return report_text_take(&out, bytes, size);
-    scant__free(ctx, out.data);
+    char *text = NULL;
+    if (status == SCANT_OK) status = scant__text_take(&out, &text, size);
+    scant__text_end(&out);
+    *bytes = text;
     return status;
 }

@@ -77,34 +77,34 @@ static scant_status check_folder(reporting *w) {
 
 /* ---- its files --------------------------------------------------------------------- */
 
-static scant_status put_file(reporting *w, const char *name, report_text *text) {
-    void *bytes;
+static scant_status put_file(reporting *w, const char *name, scant__text *text) {
+    char *bytes;
     size_t size;
-    TRY(report_text_take(text, &bytes, &size));
+    TRY(scant__text_take(text, &bytes, &size));
     char *path = report_path(&w->results.arena, w->out, name);
     scant_status status =
-        path ? scant_file_write(w->ctx, path, bytes ? bytes : "", size) : SCANT_ENOMEM;
+        path ? scant_file_write(w->ctx, path, bytes, size) : SCANT_ENOMEM;
     scant__free(w->ctx, bytes);
     return status;
 }
 
-static void write_sources(report_text *out, const report_results *r) {
+static void write_sources(scant__text *out, const report_results *r) {
     for (size_t i = 0; i < r->n_folders; i++) {
-        report_add(out, r->folders[i].path);
-        report_add(out, "\n");
+        scant__text_add(out, r->folders[i].path);
+        scant__text_add(out, "\n");
     }
 }
 
 static scant_status write_merged(reporting *w) {
     static const struct {
         const char *name;
-        void (*write)(report_text *out, const report_results *results);
+        void (*write)(scant__text *out, const report_results *results);
     } files[] = {{"sources.txt", write_sources},
                  {"curve.csv", report_write_curve},
                  {"picks.csv", report_write_picks}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        report_text text;
-        report_text_init(&text, w->ctx);
+        scant__text text;
+        scant__text_init(&text, w->ctx);
         files[i].write(&text, &w->results);
         TRY(put_file(w, files[i].name, &text));
     }
@@ -114,14 +114,14 @@ static scant_status write_merged(reporting *w) {
 static scant_status write_tables(reporting *w) {
     static const struct {
         const char *name;
-        void (*write)(report_text *out, const report_results *results,
+        void (*write)(scant__text *out, const report_results *results,
                       const report_measures *measures);
     } files[] = {{"summary.csv", report_write_summary},
                  {"auc.csv", report_write_auc},
                  {"overlap.csv", report_write_overlap}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        report_text text;
-        report_text_init(&text, w->ctx);
+        scant__text text;
+        scant__text_init(&text, w->ctx);
         files[i].write(&text, &w->results, &w->measures);
         TRY(put_file(w, files[i].name, &text));
     }
@@ -145,9 +145,9 @@ static scant_status write_charts(reporting *w) {
     if (!folder) return SCANT_ENOMEM;
     TRY(make_folder(w->ctx, folder));
     for (size_t i = 0; i < sizeof charts / sizeof *charts; i++) {
-        report_text text;
+        scant__text text;
         if (!charts[i].has(&w->view)) continue;
-        report_text_init(&text, w->ctx);
+        scant__text_init(&text, w->ctx);
         charts[i].draw(&text, &w->view, CHART_FILE);
         TRY(put_file(w, charts[i].name, &text));
     }
@@ -155,11 +155,11 @@ static scant_status write_charts(reporting *w) {
 }
 
 static scant_status write_page(reporting *w) {
-    report_text text;
-    report_text_init(&text, w->ctx);
+    scant__text text;
+    scant__text_init(&text, w->ctx);
     scant_status status = report_write_page(&text, &w->results, &w->view, w->out);
     if (status == SCANT_OK) return put_file(w, "report.html", &text);
-    scant__free(w->ctx, text.data);
+    scant__text_end(&text);
     return status;
 }
 

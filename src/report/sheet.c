@@ -106,7 +106,7 @@ report_sheet report_sheet_of(const report_results *r, size_t strategy) {
 
 typedef struct writer {
     scant_ctx *ctx;
-    report_text bytes;
+    scant__text bytes;
     png_struct *png;
     png_info *info;
     unsigned char row[SHEET_PICTURES * SHEET_SIDE * 3];
@@ -134,7 +134,7 @@ static void on_warning(png_struct *png, const char *text) {
 
 static void on_write(png_struct *png, png_byte *bytes, size_t size) {
     writer *w = png_get_io_ptr(png);
-    report_add_bytes(&w->bytes, bytes, size);
+    scant__text_bytes(&w->bytes, (const char *)bytes, size);
 }
 
 static void on_flush(png_struct *png) { (void)png; }
@@ -168,7 +168,7 @@ static scant_status write_png(writer *w, const report_pictures *p,
     return SCANT_OK;
 }
 
-static void add_base64(report_text *out, const unsigned char *bytes, size_t size) {
+static void add_base64(scant__text *out, const unsigned char *bytes, size_t size) {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < size; i += 3) {
@@ -179,27 +179,27 @@ static void add_base64(report_text *out, const unsigned char *bytes, size_t size
         char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
                         left > 1 ? digits[bits >> 6 & 63] : '=',
                         left > 2 ? digits[bits & 63] : '='};
-        report_add_bytes(out, four, 4);
+        scant__text_bytes(out, four, 4);
     }
 }
 
-scant_status report_sheet_write(report_text *out, const report_pictures *p,
+scant_status report_sheet_write(scant__text *out, const report_pictures *p,
                                 const report_sheet *sheet) {
     scant_ctx *ctx = out->ctx;
-    void *png = NULL;
+    char *png = NULL;
     size_t size = 0;
     writer *w = scant__zalloc(ctx, 1, sizeof *w);
     if (!w) return SCANT_ENOMEM;
     w->ctx = ctx;
-    report_text_init(&w->bytes, ctx);
+    scant__text_init(&w->bytes, ctx);
     w->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, w, on_error, on_warning, w,
                                        png_alloc, png_release);
     if (w->png) w->info = png_create_info_struct(w->png);
     scant_status status = w->info ? write_png(w, p, sheet) : SCANT_ENOMEM;
     if (w->png) png_destroy_write_struct(&w->png, &w->info);
-    scant_status taken = report_text_take(&w->bytes, &png, &size);
+    scant_status taken = scant__text_take(&w->bytes, &png, &size);
     if (status == SCANT_OK) status = taken;
-    if (status == SCANT_OK) add_base64(out, png, size);
+    if (status == SCANT_OK) add_base64(out, (const unsigned char *)png, size);
     if (taken == SCANT_OK) scant__free(ctx, png);
     scant__free(ctx, w);
     return status;

@@ -34,7 +34,7 @@ void report_pictures_close(report_pictures *pictures);
 /* Of the run of which there are most pictures. */
 report_sheet report_sheet_of(const report_results *results, size_t strategy);
 /* The sheet's pictures side by side as the text of a PNG file in base 64. */
-scant_status report_sheet_write(report_text *out, const report_pictures *pictures,
+scant_status report_sheet_write(scant__text *out, const report_pictures *pictures,
                                 const report_sheet *sheet);
 
 #endif

@@ -31,8 +31,8 @@ static void draw(report_results *r, const report_measures *m) {
     if (random < r->n_strategies && report_compare(r, m, random, &pairs, &n) != SCANT_OK)
         return;
     report_view view = {r, m, random, pairs, n};
-    report_text text;
-    report_text_init(&text, ctx);
+    scant__text text;
+    scant__text_init(&text, ctx);
     for (int form = CHART_WIDE; form <= CHART_FILE; form++) {
         if (report_has_curves(&view)) {
             report_chart_curves(&text, &view, form);
@@ -44,16 +44,16 @@ static void draw(report_results *r, const report_measures *m) {
         if (report_has_overlap(&view)) report_chart_overlap(&text, &view, form);
         if (report_has_balance(&view)) report_chart_balance(&text, &view, form);
     }
-    scant__free(ctx, text.data);
+    scant__text_end(&text);
 }
 
 /* Runs of a strategy, points and picks are as many as before. */
 static void read_back(report_results *r) {
     scant_ctx *ctx = r->arena.ctx;
-    report_text curve, picks;
+    scant__text curve, picks;
     report_results again;
-    report_text_init(&curve, ctx);
-    report_text_init(&picks, ctx);
+    scant__text_init(&curve, ctx);
+    scant__text_init(&picks, ctx);
     report_write_curve(&curve, r);
     report_write_picks(&picks, r);
     if (!curve.failed && !picks.failed) {
@@ -68,8 +68,8 @@ static void read_back(report_results *r) {
             abort();
         }
     }
-    scant__free(ctx, curve.data);
-    scant__free(ctx, picks.data);
+    scant__text_end(&curve);
+    scant__text_end(&picks);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -62,16 +62,16 @@ static void assert_near(double got, double want) {
 }
 
 static void assert_text(job *j,
-                        void (*write)(report_text *, const report_results *,
+                        void (*write)(scant__text *, const report_results *,
                                       const report_measures *),
                         const char *want) {
-    report_text text;
-    void *bytes;
+    scant__text text;
+    char *bytes;
     size_t size;
-    report_text_init(&text, j->ctx);
+    scant__text_init(&text, j->ctx);
     write(&text, &j->r, &j->m);
-    report_add_bytes(&text, "", 1);
-    assert_int_equal(report_text_take(&text, &bytes, &size), SCANT_OK);
+    scant__text_bytes(&text, "", 1);
+    assert_int_equal(scant__text_take(&text, &bytes, &size), SCANT_OK);
     assert_string_equal(bytes, want);
     scant_bytes_free(j->ctx, bytes);
 }
@@ -202,14 +202,14 @@ static void tables_are_as_the_contract_has_them(void **state) {
 static void merged_files_read_back_the_same(void **state) {
     (void)state;
     job j = measure(small_curve, small_picks);
-    report_text text[2];
-    void *bytes[2];
+    scant__text text[2];
+    char *bytes[2];
     size_t size[2];
-    for (size_t i = 0; i < 2; i++) report_text_init(&text[i], j.ctx);
+    for (size_t i = 0; i < 2; i++) scant__text_init(&text[i], j.ctx);
     report_write_curve(&text[0], &j.r);
     report_write_picks(&text[1], &j.r);
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(report_text_take(&text[i], &bytes[i], &size[i]), SCANT_OK);
+        assert_int_equal(scant__text_take(&text[i], &bytes[i], &size[i]), SCANT_OK);
     assert_int_equal(size[0], strlen(small_curve));
     assert_memory_equal(bytes[0], small_curve, size[0]);
     assert_int_equal(size[1], strlen(small_picks));
@@ -224,14 +224,14 @@ static void numbers_do_not_depend_on_the_locale(void **state) {
     job j = measure(CURVE "a,0,0,10,0.5,1,1.5,0\n", NULL);
     assert_text(&j, report_write_summary,
                 "strategy,labels,mean,std,runs\na,10,0.5,0,1\n");
-    report_text text;
-    void *bytes;
+    scant__text text;
+    char *bytes;
     size_t size;
-    report_text_init(&text, j.ctx);
+    scant__text_init(&text, j.ctx);
     report_add_fixed(&text, -1234.5678, 2);
     report_add_fixed(&text, -0.0001, 2);
-    report_add_bytes(&text, "", 1);
-    assert_int_equal(report_text_take(&text, &bytes, &size), SCANT_OK);
+    scant__text_bytes(&text, "", 1);
+    assert_int_equal(scant__text_take(&text, &bytes, &size), SCANT_OK);
     assert_string_equal(bytes, "-1234.570.00");
     scant_bytes_free(j.ctx, bytes);
     end(&j);

@@ -278,22 +278,22 @@ static void names_cannot_break_the_markup(void **state) {
 static void numbers_are_written_in_the_c_locale(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
-    report_text text;
-    void *bytes;
+    scant__text text;
+    char *bytes;
     size_t size;
     const double tenths[] = {0, 0.04, -0.04, 0.05, -0.26, 12, 12.34, -1000.99};
     const double numbers[] = {0.5, -1e-7, 123456789, (double)INFINITY, (double)NAN};
-    report_text_init(&text, ctx);
+    scant__text_init(&text, ctx);
     for (size_t i = 0; i < sizeof tenths / sizeof *tenths; i++) {
         report_add_tenths(&text, tenths[i]);
-        report_add(&text, " ");
+        scant__text_add(&text, " ");
     }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         report_add_number(&text, numbers[i]);
-        report_add(&text, " ");
+        scant__text_add(&text, " ");
     }
-    report_add(&text, "end");
-    assert_int_equal(report_text_take(&text, &bytes, &size), SCANT_OK);
+    scant__text_add(&text, "end");
+    assert_int_equal(scant__text_take(&text, &bytes, &size), SCANT_OK);
     const char want[] = "0 0 0 0.1 -0.3 12 12.3 -1001 0.5 -1e-07 1.23457e+08 inf nan end";
     assert_int_equal(size, sizeof want - 1);
     assert_memory_equal(bytes, want, size);
