@@ -370,7 +370,8 @@ typedef struct scant_train_opts {
     uint64_t seed;
     /* a file written every epoch, after its report, and when cancelled (none) */
     const char *checkpoint;
-    int resume; /* go on from that file where it is there */
+    int only_cancelled; /* that file is written when cancelled alone, not every epoch */
+    int resume;         /* go on from that file where it is there */
     void *user;
     void (*report)(void *user, const scant_train_state *state);
 } scant_train_opts;

@@ -97,7 +97,7 @@ static scant_status do_fold(loop_run *run, const loop_labelled *labelled, folds 
     TRY(loop_net_make(run, loop_seed(run->seed, run->round, k, LOOP_SEED_FOLDS), &net));
     scant_status status = loop_net_train(
         run, net, &part, loop_seed(run->seed, run->round, n_folds + k, LOOP_SEED_FOLDS),
-        epochs, false);
+        epochs, LOOP_ASIDE);
     float *logits = f->logits + f->filled * s->classes;
     if (status == SCANT_OK)
         status = scant_net_predict(net, s->train, f->out, out,

@@ -97,18 +97,68 @@ static void on_step(void *user, const scant_train_state *state) {
     if (!due || w->status != SCANT_OK) return;
     scant_evaluation e;
     const loop_samples *s = &w->run->job->samples;
+    w->run->cancellable = false;
     w->status = scant_net_evaluate(w->net, s->test, s->test_rows, s->n_test, &e);
+    w->run->cancellable = true; /* as every training that looks at the test set */
     if (w->status == SCANT_OK && e.accuracy > w->run->best) w->run->best = e.accuracy;
 }
 
+/* What an earlier call knew of a training that was broken off and is on disk. */
+static bool recall_partial(loop_run *run, size_t model, scant_train_opts *opts) {
+    loop_state *s = &run->state;
+    bool mine =
+        s->partial.there && s->partial.round == run->round && s->partial.model == model;
+    if (mine && access(opts->checkpoint, F_OK) == 0) {
+        opts->resume = 1;
+        run->best = s->partial.best;
+        run->judging -= s->partial.seconds;
+    }
+    if (mine) s->partial.there = false;
+    return opts->resume;
+}
+
+static scant_status keep_partial(loop_run *run, size_t model, double seconds) {
+    loop_state *s = &run->state;
+    s->partial.there = true;
+    s->partial.round = run->round;
+    s->partial.model = model;
+    s->partial.best = run->best;
+    s->partial.seconds = seconds;
+    TRY(loop_keep(run));
+    return scant__fail(run->ctx, SCANT_ECANCELLED, "cancelled");
+}
+
+static scant_status train_lasting(loop_run *run, scant_net *net, size_t model,
+                                  scant_train_opts *opts) {
+    scant__text text;
+    char *path;
+    size_t size;
+    double begun = loop_now();
+    scant__text_init(&text, run->ctx);
+    scant__text_addf(&text, "%s.training.safetensors", run->path);
+    TRY(scant__text_take(&text, &path, &size));
+    opts->checkpoint = path;
+    opts->only_cancelled = 1;
+    bool resumed = recall_partial(run, model, opts);
+    run->cancellable = true;
+    scant_status status = scant_net_train(net, run->job->samples.train, opts, NULL);
+    run->cancellable = false;
+    if (status == SCANT_ECANCELLED)
+        status = keep_partial(run, model, loop_now() - begun);
+    else if (resumed)
+        unlink(path);
+    scant__free(run->ctx, path);
+    return status;
+}
+
 scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *labelled,
-                            uint64_t seed, size_t epochs, bool watch) {
+                            uint64_t seed, size_t epochs, size_t model) {
     const loop_settings *set = &run->job->e->set;
     const loop_samples *s = &run->job->samples;
     watcher w = {.run = run, .net = net};
-    bool patient = set->patience && run->split.n_valid;
-    if (watch && !s->regression) w.every = look_every(run, labelled->n, epochs);
-    if (watch) w.counts = (double)labelled->n;
+    bool patient = set->patience && run->split.n_valid, aside = model == LOOP_ASIDE;
+    if (!aside && !s->regression) w.every = look_every(run, labelled->n, epochs);
+    if (!aside) w.counts = (double)labelled->n;
     scant_train_opts opts = {
         .rows = labelled->rows,
         .n_rows = labelled->n,
@@ -137,7 +187,8 @@ scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *
         .user = &w,
         .report = on_step,
     };
-    scant_status status = scant_net_train(net, s->train, &opts, NULL);
+    scant_status status = aside ? scant_net_train(net, s->train, &opts, NULL)
+                                : train_lasting(run, net, model, &opts);
     return status == SCANT_OK ? w.status : status;
 }
 
@@ -168,7 +219,7 @@ static scant_status bring_up(loop_run *run, const loop_labelled *labelled, size_
     if (labelled->n)
         TRY(loop_net_train(run, c->net, labelled,
                            loop_seed(run->seed, run->round, model, LOOP_SEED_TRAINING),
-                           set->epochs, true));
+                           set->epochs, model));
     double spent = loop_now();
     TRY(judge(run, c->net, &c->e));
     run->judging += loop_now() - spent;
@@ -218,7 +269,7 @@ static scant_status bring_up_asker(loop_run *run, const loop_labelled *labelled)
     if (!labelled->n) return SCANT_OK;
     return loop_net_train(run, run->asker, labelled,
                           loop_seed(e->query_seed, run->round, 0, LOOP_SEED_TRAINING),
-                          e->set.epochs, false);
+                          e->set.epochs, LOOP_ASIDE);
 }
 
 scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point *point) {

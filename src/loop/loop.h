@@ -65,7 +65,13 @@ typedef struct loop_state {
     loop_pick *picks;
     size_t *ends; /* rounds + 1: where the picks of a round end; round 0: initial */
     size_t n_points, n_batches, room_picks;
-    bool over;    /* there is nothing left to pick */
+    bool over; /* there is nothing left to pick */
+    /* A training that was broken off, whose own state is in a file beside. */
+    struct {
+        bool there;
+        size_t round, model;
+        double best, seconds;
+    } partial;
     char *memory; /* what the strategy left for its next call; NULL: nothing */
     size_t memory_size;
 } loop_state;
@@ -84,6 +90,8 @@ typedef struct loop_run_name {
 } loop_run_name;
 
 /* Writes and reads the state's file. Reading checks all of it against what may be. */
+scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_state *state,
+                              char **bytes, size_t *size);
 scant_status loop_state_write(scant_ctx *ctx, const char *path, loop_run_name name,
                               const loop_state *state);
 scant_status loop_state_read(scant_ctx *ctx, const char *path, loop_run_name name,
@@ -118,6 +126,7 @@ typedef struct loop_run {
     double best;                     /* test accuracy of the round so far */
     double judging;                  /* seconds of the round's training that are none */
     double evidence_seconds, pick_seconds, temperature; /* of the round; 0: none */
+    bool cancellable;     /* a training that can be gone on with is under way */
     scant_status written; /* what came of writing the round down */
     scant_status status;
     char error[SCANT__ERR_SIZE];
@@ -149,15 +158,20 @@ typedef struct loop_labelled {
 
 /* A new network of the experiment's, scaled as the run's pool asks for. */
 scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out);
-/* Trains it; watch: looks at the test set now and then. */
+/* Trains it. model: which of the round's, to look at the test set now and then and to be
+ * gone on with after it is cancelled; LOOP_ASIDE: a training that is neither. */
+enum { LOOP_ASIDE = 1023 };
 scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *labelled,
-                            uint64_t seed, size_t epochs, bool watch);
+                            uint64_t seed, size_t epochs, size_t model);
 /* The networks of a round, trained: run->net, run->asker, and how good the first is. */
 scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point *point);
 /* Weights of networks that are trained on (train.reinit = no). */
 scant_status loop_nets_keep(loop_run *run);
 scant_status loop_nets_recall(loop_run *run);
 void loop_nets_forget(loop_run *run, size_t round);
+
+/* Puts the run's state on disk (round.c). */
+scant_status loop_keep(loop_run *run);
 
 /* ---- evidence.c ---- */
 

@@ -207,19 +207,24 @@ static scant_status choose(loop_run *run, const loop_labelled *labelled) {
     return status;
 }
 
-static scant_status write_down(loop_run *run) {
+scant_status loop_keep(loop_run *run) {
     scant__text text;
     char *path;
     size_t size;
-    TRY(loop_nets_keep(run));
     scant__text_init(&text, run->ctx);
     scant__text_addf(&text, "%s.json", run->path);
     TRY(scant__text_take(&text, &path, &size));
     scant_status status = loop_state_write(
         run->ctx, path, (loop_run_name){run->arm->info->name, run->seed}, &run->state);
     scant__free(run->ctx, path);
-    if (status == SCANT_OK && run->round) loop_nets_forget(run, run->round - 1);
     return status;
+}
+
+static scant_status write_down(loop_run *run) {
+    TRY(loop_nets_keep(run));
+    TRY(loop_keep(run));
+    if (run->round) loop_nets_forget(run, run->round - 1);
+    return SCANT_OK;
 }
 
 static scant_status do_round(loop_run *run) {

@@ -22,9 +22,10 @@ static void release(void *user, void *block) {
     scant__free(run->job->ctx, block);
 }
 
+/* A training is broken off, to be gone on with; what else a round has is finished. */
 static int cancel(void *user) {
     const loop_run *run = user;
-    return scant__crew_stopped(run->crew);
+    return run->cancellable && scant__crew_stopped(run->crew);
 }
 
 typedef struct message {

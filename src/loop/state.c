@@ -8,7 +8,8 @@
  *
  * picks has a list a round: the initial set, then what was added before each training. It
  * is one longer than rounds, unless the run has ended. Numbers that are not finite are
- * null.
+ * null. "partial" is there where a training was broken off: [round, which of its models,
+ * best test accuracy so far, seconds].
  */
 #include <jansson.h>
 #include <math.h>
@@ -79,11 +80,9 @@ static void add_picks(scant__text *text, const loop_state *s) {
     }
 }
 
-scant_status loop_state_write(scant_ctx *ctx, const char *path, loop_run_name name,
-                              const loop_state *s) {
+scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_state *s,
+                              char **bytes, size_t *size) {
     scant__text text;
-    char *bytes;
-    size_t size;
     scant__text_init(&text, ctx);
     scant__text_add(&text, "{\"scant run\": 1, \"strategy\": ");
     scant__text_json(&text, name.strategy);
@@ -93,12 +92,27 @@ scant_status loop_state_write(scant_ctx *ctx, const char *path, loop_run_name na
     scant__text_add(&text, "],\n \"picks\": [");
     add_picks(&text, s);
     scant__text_add(&text, "]");
+    if (s->partial.there) {
+        scant__text_addf(&text, ",\n \"partial\": [%zu, %zu, ", s->partial.round,
+                         s->partial.model);
+        add_number(&text, s->partial.best);
+        scant__text_add(&text, ", ");
+        add_number(&text, s->partial.seconds);
+        scant__text_add(&text, "]");
+    }
     if (s->memory) {
         scant__text_add(&text, ",\n \"memory\": ");
         scant__text_json(&text, s->memory);
     }
     scant__text_add(&text, "}\n");
-    TRY(scant__text_take(&text, &bytes, &size));
+    return scant__text_take(&text, bytes, size);
+}
+
+scant_status loop_state_write(scant_ctx *ctx, const char *path, loop_run_name name,
+                              const loop_state *s) {
+    char *bytes;
+    size_t size;
+    TRY(loop_state_print(ctx, name, s, &bytes, &size));
     scant_status status = scant_file_write(ctx, path, bytes, size);
     scant__free(ctx, bytes);
     return status;
@@ -185,11 +199,22 @@ static scant_status read_picks(const expected *x, const json_t *list, loop_state
 
 static scant_status check_whole(const expected *x, const loop_state *s) {
     size_t wanted = s->over ? s->n_points : size_min(s->n_points, x->rounds) + 1;
-    if (!s->n_points || s->n_batches != wanted)
-        return damaged(x, "rounds and picks do not go together");
+    if (s->n_batches != wanted) return damaged(x, "rounds and picks do not go together");
     for (size_t i = 0; i < s->n_points; i++)
         if (s->points[i].labels != s->ends[i])
             return damaged(x, "a round has another number of labels than picks");
+    return SCANT_OK;
+}
+
+static scant_status read_partial(const expected *x, const json_t *list, loop_state *s) {
+    if (!list) return SCANT_OK;
+    s->partial.there = true;
+    s->partial.best = number_of(json_array_get(list, 2));
+    s->partial.seconds = number_of(json_array_get(list, 3));
+    if (!count_of(json_array_get(list, 0), x->rounds, &s->partial.round) ||
+        !count_of(json_array_get(list, 1), LOOP_ASIDE, &s->partial.model) ||
+        !isfinite(s->partial.best) || !isfinite(s->partial.seconds))
+        return damaged(x, "\"partial\" does not tell of a training");
     return SCANT_OK;
 }
 
@@ -210,6 +235,7 @@ static scant_status read_root(const expected *x, const json_t *root, scant__aren
     TRY(read_points(x, json_object_get(root, "rounds"), s));
     TRY(read_picks(x, json_object_get(root, "picks"), s));
     TRY(check_whole(x, s));
+    TRY(read_partial(x, json_object_get(root, "partial"), s));
     if (!json_is_string(memory)) return SCANT_OK;
     s->memory = scant__arena_strdup(arena, json_string_value(memory));
     if (!s->memory) return SCANT_ENOMEM;

@@ -209,7 +209,7 @@ static scant_status end_epoch(nn_trainer *t) {
     if (t->opts.report) t->opts.report(t->opts.user, s);
     /* after the report: who is killed in between hears of the epoch twice, and not of
      * one never */
-    return nn_train_keep(t);
+    return t->opts.only_cancelled ? SCANT_OK : nn_train_keep(t);
 }
 
 /* A training that was read from a file may stand at an epoch's end. */
