@@ -6,6 +6,7 @@ PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 20
 SOAK_SECONDS ?= 600
+DEMO_JOBS ?= 2
 # the distribution's Python has its NumPy; another one first in PATH may have none
 PYTHON  = $(shell /usr/bin/python3 -c 'import numpy' 2>/dev/null && echo /usr/bin/python3 || echo python3)
 export JOBS
@@ -19,7 +20,7 @@ endif
 configure = test -f $(2)/build.ninja -o -f $(2)/Makefile || cmake --preset $(1) -B $(2) $(3)
 compile   = cmake --build $(1) --parallel $(JOBS)
 
-.PHONY: all tests test browser-test demo pictures bench parity install format asan tsan fuzz soak coverage clean help
+.PHONY: all tests test browser-test demo points pictures bench parity install format asan tsan fuzz soak coverage clean help
 
 all: ## the program and the libraries, in build/ (the default)
 	@tools/deps --check build
@@ -42,13 +43,19 @@ browser-test: ## report.html in the distribution's Chromium, driven by npm's pla
 	@tests/browser/run --install
 	$(CTEST) --test-dir $(BUILD) -L browser
 
-demo: ## a pool of made-up points, and what three strategies choose of it
+demo: ## active learning played out on Fashion-MNIST, and a report of it
 	@tools/deps build demo
 	@$(MAKE) --no-print-directory all
-	@$(PYTHON) tools/demo $(BUILD)
+	@rm -rf $(BUILD)/demo
+	@$(BUILD)/scant run experiments/demo.ini --jobs $(DEMO_JOBS) --threads 1 --out $(BUILD)/demo
+
+points: ## a pool of made-up points, and what three strategies choose of it
+	@tools/deps build points
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) tools/points $(BUILD)
 
 pictures: ## draws the pictures of docs/strategies.md again
-	@tools/deps build demo
+	@tools/deps build points
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tools/pictures $(BUILD)
 

@@ -5,10 +5,12 @@ import json
 import os
 import random
 import signal
+import struct
 import subprocess
 import tempfile
 import time
 import unittest
+import zlib
 
 import numpy as np
 
@@ -232,7 +234,8 @@ class Loop(RunCase):
                           "badge-0.weights-8.safetensors"])
 
     def test_ctrl_c_ends_with_130_and_goes_on(self):
-        flags = sets(MOONS, train__epochs=300, loop__rounds=8)
+        flags = sets(MOONS, train__epochs=2000, loop__rounds=8, loop__seeds=0,
+                     loop__strategies="random")
         child = subprocess.Popen([SCANT, "run", *flags, "--threads", "1", "--out", self.path("cut")],
                                  env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                  text=True, preexec_fn=lambda: signal.signal(
@@ -243,9 +246,12 @@ class Loop(RunCase):
         said = child.communicate(timeout=60)[1]
         self.assertEqual(child.returncode, 130, said)
         self.assertIn("--resume", said)
+        kept = [name for name in os.listdir(self.path("cut/runs")) if "training" in name]
+        self.assertEqual(len(kept), 1)  # the round that was under way
         self.ok("run", *flags, "--threads", 1, "--out", self.path("cut"), "--resume")
         self.ok("run", *flags, "--threads", 1, "--out", self.path("whole"))
         self.assertEqual(self.results(self.path("cut")), self.results(self.path("whole")))
+        self.assertFalse([name for name in os.listdir(self.path("cut/runs")) if "training" in name])
 
     def test_weights_that_are_gone_on_with_differ(self):
         anew = self.results(self.play("anew"))
@@ -351,6 +357,82 @@ class Samples(RunCase):
             self.assertAlmostEqual(float(row["label"]), float(y[int(row["index"])]), 5)
         flags[flags.index("loop.strategies=random,coreset,bss,npc")] = "loop.strategies=badge"
         self.fails(2, "run", *flags, "--out", self.path("o"), says=["badge", "regression"])
+
+    def test_classes_of_a_table_are_matched_by_name(self):
+        """The test table lacks the first class: by place all its labels would be wrong."""
+        points, labels = self.make(120)
+        names = np.array(["ant", "bee", "cow"])[labels]
+        for name, keep in (("train", labels >= 0), ("test", labels > 0)):
+            with open(self.path(name + ".csv"), "w") as file:
+                for point, word in zip(points[keep], names[keep]):
+                    file.write(",".join(map(str, point)) + f",{word}\n")
+        flags = sets(MOONS, data__train=self.path("train.csv"), data__test=self.path("test.csv"),
+                     data__test_size=0, train__epochs=60, loop__strategies="random", loop__rounds=2,
+                     loop__initial=40)
+        self.ok("run", *flags, "--out", self.path("out"), "--threads", 1)
+        self.assertGreater(float(self.rows(self.path("out"), "curve.csv")[-1]["accuracy"]), 0.8)
+        self.assertEqual([row["name"] for row in self.rows(self.path("out"), "classes.csv")],
+                         ["ant", "bee", "cow"])
+
+    def test_pictures_that_cannot_be_read_are_named_or_skipped(self):
+        rng = np.random.default_rng(1)
+        for part in ("train", "test"):
+            for label, shade in (("dark", 60), ("light", 190)):
+                os.makedirs(self.path(f"{part}/{label}"))
+                for i in range(12):
+                    write_png(self.path(f"{part}/{label}/{i:02}.png"),
+                              rng.integers(shade - 30, shade + 30, (20, 24, 3)).astype("u1"))
+        with open(self.path("train/dark/03.png"), "wb") as file:
+            file.write(b"no picture")
+        os.truncate(self.path("train/light/07.png"), 100)
+        flags = sets(MOONS, data__train=self.path("train"), data__test=self.path("test"), data__size=8,
+                     data__test_size=0, loop__rounds=4, loop__seeds=0)
+        self.fails(3, "run", *flags, "--out", self.path("out"),
+                   says=["2 of 24", "dark/03.png", "light/07.png", "--skip-bad"])
+        self.assertFalse(os.path.exists(self.path("out")))
+        done = run("run", *flags, "--skip-bad", "--threads", 1, "--out", self.path("out"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("2 of 24", done.stderr)
+        picked = {int(row["index"]) for row in self.rows(self.path("out"), "picks.csv")}
+        self.assertEqual(picked, set(range(24)) - {3, 19})
+        for row in self.rows(self.path("out"), "picks.csv"):
+            self.assertEqual(int(row["label"]), int(row["index"]) // 12)
+        shown = np.load(self.path("out/thumbnails.npy"))
+        self.assertEqual((shown.dtype, shown.shape[1:]), (np.uint8, (8, 8, 3)))
+        listed = self.rows(self.path("out"), "thumbnails.csv")
+        self.assertEqual(len(listed), len(shown))
+        for row in listed:
+            self.assertEqual(row["name"], ["dark", "light"][int(row["label"])])
+            self.assertLess(abs(shown[int(row["row"])].mean() - [60, 190][int(row["label"])]), 8)
+
+    @unittest.skipUnless(os.path.isdir("/usr/share/datasets/fashion-mnist"), "no fashion-mnist here")
+    def test_every_strategy_completes_on_a_slice_of_fashion_mnist(self):
+        names = [info["name"] for info in json.loads(run("strategies", "--format", "json").stdout)]
+        able = [name for name in names if name not in POSTERIOR]
+        flags = sets(MOONS, data__train="fashion-mnist", data__pool=300, data__test_size=200,
+                     model__name="lenet5", train__epochs=3, loop__rounds=2, loop__initial=20,
+                     loop__batch=10, loop__seeds=0, loop__strategies=",".join(able))
+        flags = [word for flag, word in zip(flags[::2], flags[1::2]) if "width" not in word
+                 for word in (flag, word)]
+        self.ok("run", *flags, "--out", self.path("out"), "--jobs", 2, "--threads", 1)
+        curve = self.rows(self.path("out"), "curve.csv")
+        self.assertEqual([(row["strategy"], row["labels"]) for row in curve],
+                         [(name, str(20 + 10 * r)) for name in able for r in range(3)])
+        self.assertEqual(np.load(self.path("out/thumbnails.npy")).shape[1:], (28, 28, 1))
+        for name in ("summary.csv", "auc.csv", "overlap.csv", "report.html"):
+            self.assertTrue(os.path.getsize(self.path(f"out/{name}")))
+
+
+def write_png(path, pixels):
+    """An 8-bit RGB PNG of h x w x 3 bytes."""
+    def chunk(kind, data):
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(
+            ">IIBBBBB", pixels.shape[1], pixels.shape[0], 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ def read(name):
 
 class Readme(unittest.TestCase):
     def test_the_example_prints_what_it_says(self):
-        demo = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "demo"), BUILD],
+        made = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "points"), BUILD],
                               capture_output=True, text=True, check=False)
-        self.assertEqual(demo.returncode, 0, demo.stderr)
+        self.assertEqual(made.returncode, 0, made.stderr)
         block = re.search(r"test_readme\.py -->\n```console\n\$ (.*)\n((?:.*\n)*?)```",
                           read("README.md"))
         command = block[1].replace("build/", BUILD + "/").split()
