@@ -51,10 +51,10 @@ static const report_column curve_columns[] = {
     {"labels", REPORT_COUNT, false, offsetof(curve_row, point.labels)},
     {"accuracy", REPORT_FRACTION, false, offsetof(curve_row, point.accuracy)},
     {"loss", REPORT_NUMBER, false, offsetof(curve_row, point.loss)},
-    {"train_seconds", REPORT_SECONDS, false, offsetof(curve_row, point.train_seconds)},
-    {"select_seconds", REPORT_SECONDS, false, offsetof(curve_row, point.select_seconds)},
+    {"train_seconds", REPORT_AMOUNT, false, offsetof(curve_row, point.train_seconds)},
+    {"select_seconds", REPORT_AMOUNT, false, offsetof(curve_row, point.select_seconds)},
     {"best_accuracy", REPORT_FRACTION, true, offsetof(curve_row, point.best)},
-    {"error", REPORT_NUMBER, true, offsetof(curve_row, point.error)},
+    {"error", REPORT_AMOUNT, true, offsetof(curve_row, point.error)},
 };
 enum { CURVE_COLUMNS = sizeof curve_columns / sizeof *curve_columns };
 
@@ -169,25 +169,25 @@ static scant_status take_pick(void *self, size_t line) {
 
 /* ---- what counts ------------------------------------------------------------------- */
 
-/* The error of numbers to predict counts where every row tells it; else accuracy does,
- * and must be there. */
+/* The error of numbers to predict counts where it is told, else accuracy does; every row
+ * must have the one that counts. */
 static scant_status choose_measure(loading *l, size_t first) {
     report_raw *raw = &l->raw;
-    bool all = true;
+    bool errors = false;
     for (size_t i = first; i < raw->n_points; i++)
-        all = all && !isnan(raw->points[i].point.error);
+        errors = errors || !isnan(raw->points[i].point.error);
     if (raw->n_points == first) return SCANT_OK;
-    if (first && all != l->out->regression)
+    if (first && errors != l->out->regression)
         return scant__fail(l->ctx, SCANT_EINPUT,
                            "%s: classes cannot be compared with numbers to predict, and "
                            "the folders have both",
                            l->file);
-    l->out->regression = all;
-    for (size_t i = first; i < raw->n_points && !all; i++)
-        if (isnan(raw->points[i].point.accuracy))
-            return scant__fail(l->ctx, SCANT_EINPUT,
-                               "%s: line %zu: the accuracy is missing", l->file,
-                               raw->points[i].line);
+    l->out->regression = errors;
+    for (size_t i = first; i < raw->n_points; i++)
+        if (isnan(report_value(l->out, &raw->points[i].point)))
+            return scant__fail(l->ctx, SCANT_EINPUT, "%s: line %zu: the %s is missing",
+                               l->file, raw->points[i].line,
+                               errors ? "error" : "accuracy");
     return SCANT_OK;
 }
 

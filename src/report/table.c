@@ -136,9 +136,11 @@ static scant_status take_cell(const reader *r, const report_column *column,
         if (is_nothing(c)) return SCANT_OK;
         if (to_number(c, number) && *number >= 0 && *number <= 1) return SCANT_OK;
         return wrong(r, column, c, "a fraction from 0 to 1");
-    case REPORT_SECONDS:
-        if (to_number(c, number) && *number >= 0) return SCANT_OK;
-        return wrong(r, column, c, "a number of at least 0");
+    case REPORT_AMOUNT:
+        *number = NAN;
+        if (column->optional && is_nothing(c)) return SCANT_OK;
+        if (to_number(c, number) && *number >= 0 && *number <= 1e100) return SCANT_OK;
+        return wrong(r, column, c, "a number from 0 to 1e100");
     case REPORT_NUMBER:
         *number = NAN;
         if (is_nothing(c) || to_number(c, number)) return SCANT_OK;

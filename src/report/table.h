@@ -21,7 +21,7 @@ typedef enum report_kind {
     REPORT_COUNT,    /* uint64_t, up to 2^53 */
     REPORT_SEED,     /* uint64_t, any */
     REPORT_FRACTION, /* double from 0 to 1; NaN where there is none ("", "nan") */
-    REPORT_SECONDS,  /* double from 0 on */
+    REPORT_AMOUNT,   /* double from 0 to 1e100; NaN likewise where it is optional */
     REPORT_NUMBER    /* double; NaN for "", "nan" and infinities */
 } report_kind;
 

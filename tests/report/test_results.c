@@ -73,7 +73,7 @@ static void picks_ahead_of_the_curve_are_left_out(void **state) {
     scant_ctx_destroy(ctx);
 }
 
-static void errors_count_where_every_row_tells_them(void **state) {
+static void errors_count_where_they_are_told(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     report_results r =
@@ -100,6 +100,10 @@ static void what_is_wrong_is_told_with_file_and_line(void **state) {
         {CURVE "\n\na,0,0,10,1.5,1,1,1\n", NULL, "curve.csv",
          "line 4, column 'accuracy': a fraction from 0 to 1 is expected, not '1.5'"},
         {CURVE "a,0,0,10,,1,1,1\n", NULL, "curve.csv", "line 2: the accuracy is missing"},
+        {"strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds,error\n"
+         "a,0,0,10,,1,1,1,5\na,0,1,20,,1,1,1,nan\n",
+         NULL, "curve.csv", "line 3: the error is missing"},
+        {CURVE "a,0,0,1,0,1,1e101,1\n", NULL, "curve.csv", "from 0 to 1e100"},
         {CURVE "a,-1,0,10,0,1,1,1\n", NULL, "curve.csv", "column 'seed'"},
         {CURVE "a,18446744073709551616,0,10,0,1,1,1\n", NULL, "curve.csv",
          "column 'seed'"},
@@ -323,7 +327,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_in_any_order_with_any_columns),
         cmocka_unit_test(picks_ahead_of_the_curve_are_left_out),
-        cmocka_unit_test(errors_count_where_every_row_tells_them),
+        cmocka_unit_test(errors_count_where_they_are_told),
         cmocka_unit_test(what_is_wrong_is_told_with_file_and_line),
         cmocka_unit_test(there_are_bounds),
         cmocka_unit_test(folders_are_joined_by_seed_or_kept_apart),
