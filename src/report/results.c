@@ -17,7 +17,7 @@
 #include "data/source.h"
 #include "report/results_int.h"
 
-enum { MOST_STRATEGIES = 1024, MOST_RUNS = 1 << 16, SLOTS = 1 << 17 };
+enum { MOST_STRATEGIES = 1024, MOST_RUNS = 1 << 14, SLOTS = 1 << 15 };
 
 typedef struct curve_row {
     char strategy[REPORT_NAME];
