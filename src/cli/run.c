@@ -54,7 +54,7 @@ static int print(run_job *job) {
 }
 
 static const char ending[] =
-    "scant: ending; what is finished is kept. Ctrl-C again quits at once\n";
+    "\nscant: saving what is under way, then ending; Ctrl-C again quits at once\n";
 
 static int play(run_job *job) {
     const run_args *a = &job->args;
@@ -65,7 +65,7 @@ static int play(run_job *job) {
                            .skip_bad = a->skip_bad,
                            .user = job,
                            .report = run_hear};
-    if (!a->means.quiet) cli_signals_say(ending);
+    if (!a->means.quiet) cli_signals_say(job->net.ui.terminal ? ending : ending + 1);
     scant_status status = scant_experiment_run(job->experiment, &opts);
     cli_signals_say(NULL);
     job->lines = status == SCANT_OK ? job->lines : 0; /* the last state stays */

@@ -36,6 +36,7 @@ typedef struct run_job {
     size_t lines; /* live ones on the terminal */
     double drawn; /* when */
     bool errors;  /* numbers are predicted: there is no accuracy */
+    bool interrupted;
 } run_job;
 
 void run_hear(void *user, const scant_run_event *event);

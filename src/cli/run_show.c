@@ -79,6 +79,10 @@ static void put_line(const run_seen *run) {
 }
 
 static void draw(run_job *job) {
+    if (cli_interrupted() && !job->interrupted) { /* what was said stands below */
+        job->interrupted = true;
+        job->lines = 0;
+    }
     run_show_clear(job);
     for (size_t i = 0; i < job->n_runs; i++) {
         if (!job->runs[i].active) continue;

@@ -75,7 +75,9 @@ scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out) {
 typedef struct watcher {
     loop_run *run;
     scant_net *net;
-    size_t every;  /* epochs between two looks at the test set; 0: none */
+    bool looks; /* at the test set */
+    size_t labelled;
+    size_t every;  /* epochs between two looks; 0: not known yet, SIZE_MAX: none */
     double counts; /* of the run's work, that this training is */
     scant_status status;
 } watcher;
@@ -84,7 +86,7 @@ typedef struct watcher {
 static size_t look_every(const loop_run *run, size_t labelled, size_t epochs) {
     double work = 3.0 * (double)labelled * (double)epochs;
     double looks = floor(0.2 * work / (double)run->job->samples.n_test);
-    if (looks < 1) return 0;
+    if (looks < 1) return SIZE_MAX;
     return (size_t)ceil((double)epochs / (looks + 1));
 }
 
@@ -92,8 +94,10 @@ static void on_step(void *user, const scant_train_state *state) {
     watcher *w = user;
     double part = (double)state->step / (double)state->steps;
     loop_tell(w->run, "training", w->counts * part);
-    bool due = w->every && state->epoch_ended && state->epoch % w->every == 0 &&
-               state->epoch < state->epochs && !state->stopped;
+    if (w->looks && !w->every) w->every = look_every(w->run, w->labelled, state->epochs);
+    bool due = w->every && w->every < SIZE_MAX && state->epoch_ended &&
+               state->epoch % w->every == 0 && state->epoch < state->epochs &&
+               !state->stopped;
     if (!due || w->status != SCANT_OK) return;
     scant_evaluation e;
     const loop_samples *s = &w->run->job->samples;
@@ -157,7 +161,8 @@ scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *
     const loop_samples *s = &run->job->samples;
     watcher w = {.run = run, .net = net};
     bool patient = set->patience && run->split.n_valid, aside = model == LOOP_ASIDE;
-    if (!aside && !s->regression) w.every = look_every(run, labelled->n, epochs);
+    w.looks = !aside && !s->regression;
+    w.labelled = labelled->n;
     if (!aside) w.counts = (double)labelled->n;
     scant_train_opts opts = {
         .rows = labelled->rows,
@@ -178,7 +183,7 @@ scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *
         .ema = set->ema,
         .batch = set->batch,
         .epochs = epochs,
-        .steps = set->steps,
+        .steps = set->steps ? size_max(set->steps * epochs / set->epochs, 1) : 0,
         .until = set->until,
         .patience = patient ? set->patience : 0,
         .loss = set->loss,
