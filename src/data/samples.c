@@ -20,6 +20,11 @@
 
 /* ---- which reader ------------------------------------------------------------------ */
 
+/* Its files have numbers alone; what they mean stands beside them. */
+static const char *const fashion[] = {"T-shirt/top", "Trouser",   "Pullover", "Dress",
+                                      "Coat",        "Sandal",    "Shirt",    "Sneaker",
+                                      "Bag",         "Ankle boot"};
+
 static scant_status open_fashion(scant_data *data, const char *spec,
                                  const scant_data_opts *opts) {
     static const char folder[] = "/usr/share/datasets/fashion-mnist";
@@ -31,7 +36,12 @@ static scant_status open_fashion(scant_data *data, const char *spec,
                            "fashion-mnist: is not in %s: install the package "
                            "dataset-fashion-mnist",
                            folder);
-    return scant__data_open_mnist(data, folder, opts);
+    TRY(scant__data_open_mnist(data, folder, opts));
+    if (opts->labels || opts->unlabelled || opts->regression) return SCANT_OK;
+    for (size_t i = 0; i < sizeof fashion / sizeof *fashion; i++)
+        TRY(scant__names_add(data->ctx, &data->class_names, fashion[i],
+                             strlen(fashion[i])));
+    return SCANT_OK;
 }
 
 static const struct {

@@ -233,6 +233,8 @@ static void fashion_mnist_is_known_by_name(void **state) {
         assert_int_equal(scant_data_classes(d), 10);
         for (size_t i = 0; i < counts[test]; i++) many[scant_data_labels(d)[i]]++;
         for (size_t k = 0; k < 10; k++) assert_int_equal(many[k], counts[test] / 10);
+        assert_string_equal(scant_data_class_name(d, 0), "T-shirt/top");
+        assert_string_equal(scant_data_class_name(d, 9), "Ankle boot");
         scant_data_close(d);
     }
 }
