@@ -33,7 +33,9 @@ static void draw(report_results *r, const report_measures *m) {
     report_view view = {r, m, random, pairs, n};
     scant__text text;
     scant__text_init(&text, ctx);
-    for (int form = CHART_WIDE; form <= CHART_FILE; form++) {
+    static const chart_form forms[] = {CHART_WIDE, CHART_NARROW, CHART_FILE};
+    for (size_t i = 0; i < 3; i++) {
+        chart_form form = forms[i];
         if (report_has_curves(&view)) {
             report_chart_curves(&text, &view, form);
             report_chart_areas(&text, &view, form);
