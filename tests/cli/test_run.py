@@ -48,6 +48,13 @@ class RunCase(Case):
         with open(os.path.join(out, name), newline="") as file:
             return list(csv.DictReader(file))
 
+    def calibrated(self, out):
+        """How the rounds of sparse-greedy were calibrated, and the temperatures."""
+        with open(os.path.join(out, "log.jsonl")) as file:
+            events = [json.loads(line) for line in file]
+        return [(event["calibrated"], event["temperature"]) for event in events
+                if event["event"] == "round" and "calibrated" in event]
+
     def results(self, out):
         """curve.csv and picks.csv, times aside."""
         curve = [{key: value for key, value in row.items() if key not in TIMES}
@@ -178,6 +185,9 @@ class Loop(RunCase):
         for row in self.rows(out, "curve.csv"):
             done[row["strategy"]] = int(row["round"])
         self.assertEqual(done, dict.fromkeys(able, 3))
+        how = self.calibrated(out)  # of the two sparse strategies, but for their last round
+        self.assertEqual([word for word, _ in how], ["cross-fitting"] * 6)
+        self.assertTrue(all(0.01 <= t <= 100 and t != 1 for _, t in how))
         for name in POSTERIOR:
             self.fails(2, "run", *sets(MOONS, loop__strategies=name), "--out", self.path(name),
                        says=[name, "posterior"])
@@ -327,6 +337,7 @@ class Samples(RunCase):
             self.assertEqual(int(row["label"]), labels[int(row["index"])])
             seen[row["seed"]].add(row["index"])
         self.assertNotEqual(seen["0"], seen["1"])
+        self.assertEqual({word for word, _ in self.calibrated(self.path("out"))}, {"validation set"})
 
     def test_held_out_samples_are_never_picked_and_are_the_same_for_all_seeds(self):
         points, labels = self.make(60)
