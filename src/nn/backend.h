@@ -82,6 +82,10 @@ scant_status nn_layout_copy(nn_backend *backend, const nn_layout *layout,
                             nn_layout **out);
 void nn_layout_destroy(nn_backend *backend, nn_layout *layout); /* NULL is fine */
 bool nn_layout_same(const nn_layout *a, const nn_layout *b);
+/* Whether channels lie in blocks of eight: planes (n, c/8, h, w, 8), or a convolution's
+ * weights (oc/8, ic/8, kernel, 8 of ic, 8 of oc). */
+bool nn_layout_planes_by_8(const nn_layout *layout);
+bool nn_layout_weights_by_8(const nn_layout *layout);
 size_t nn_layout_bytes(const nn_layout *layout);
 
 #endif

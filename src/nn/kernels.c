@@ -8,11 +8,12 @@
 #define SET(isa)                                                                         \
     {                                                                                    \
         .conv = nn_conv_f32_##isa, .wgrad = nn_wgrad_f32_##isa,                          \
-        .plane_sums = nn_plane_sums_f32_##isa, .maxpool = nn_maxpool_f32_##isa,          \
-        .maxpool_back = nn_maxpool_back_f32_##isa, .avgpool = nn_avgpool_f32_##isa,      \
-        .avgpool_back = nn_avgpool_back_f32_##isa, .act_back = nn_act_back_f32_##isa,    \
-        .pack = nn_pack_f32_##isa, .unpack = nn_unpack_f32_##isa,                        \
-        .lane_sums = nn_lane_sums_f32_##isa, .lane_squares = nn_lane_squares_f32_##isa,  \
+        .strip = nn_strip_f32_##isa, .plane_sums = nn_plane_sums_f32_##isa,              \
+        .maxpool = nn_maxpool_f32_##isa, .maxpool_back = nn_maxpool_back_f32_##isa,      \
+        .avgpool = nn_avgpool_f32_##isa, .avgpool_back = nn_avgpool_back_f32_##isa,      \
+        .act_back = nn_act_back_f32_##isa, .pack = nn_pack_f32_##isa,                    \
+        .unpack = nn_unpack_f32_##isa, .lane_sums = nn_lane_sums_f32_##isa,              \
+        .lane_squares = nn_lane_squares_f32_##isa,                                       \
         .lane_products = nn_lane_products_f32_##isa,                                     \
         .add_parts = nn_add_parts_f32_##isa,                                             \
     }

@@ -40,9 +40,22 @@ typedef struct nn_wgrad {
     float *out;
 } nn_wgrad;
 
+/* Gradients by weights of one tap and eight input channels, over some pixels: to dw
+ * (vectors, 8 input channels, 8) is added the sum over pixels of d (vectors, rows, cols,
+ * 8 output channels) times x (rows, cols, 8). */
+typedef struct nn_strip {
+    size_t rows, cols;
+    size_t vectors; /* of output channels: 4 or 2 */
+    const float *x, *d;
+    size_t x_row, x_col, d_row; /* floats from pixel to pixel; d_col is 8 */
+    size_t d_block, dw_block;   /* from vector to vector */
+    float *dw;
+} nn_strip;
+
 typedef struct nn_kernels {
     void (*conv)(const nn_conv *c);
     void (*wgrad)(const nn_wgrad *g);
+    void (*strip)(const nn_strip *s);
     /* out (c, 8) = sums of planes. */
     void (*plane_sums)(const nn_view *x, size_t c, size_t h, size_t w, float *out);
     /* y = act(largest of each window of x); index (oc, oh, ow, 8), or NULL: which. */
@@ -92,6 +105,7 @@ void nn_conv_pack(size_t oc, size_t ic, size_t taps, const float *w, size_t by_o
 #define NN_KERNEL_SET(isa)                                                               \
     void nn_conv_f32_##isa(const nn_conv *);                                             \
     void nn_wgrad_f32_##isa(const nn_wgrad *);                                           \
+    void nn_strip_f32_##isa(const nn_strip *);                                           \
     void nn_plane_sums_f32_##isa(const nn_view *, size_t, size_t, size_t, float *);      \
     void nn_maxpool_f32_##isa(const nn_stage *, const nn_view *, const nn_view *,        \
                               int32_t *, nn_act, float);                                 \

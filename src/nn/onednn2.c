@@ -152,6 +152,22 @@ bool nn_layout_same(const nn_layout *a, const nn_layout *b) {
     return dnnl_memory_desc_equal(&a->md, &b->md) != 0;
 }
 
+static bool is_tagged(const nn_layout *layout, dnnl_format_tag_t tag) {
+    dnnl_memory_desc_t md;
+    return layout->md.ndims == 4 &&
+           dnnl_memory_desc_init_by_tag(&md, 4, layout->md.dims, dnnl_f32, tag) ==
+               dnnl_success &&
+           dnnl_memory_desc_equal(&md, &layout->md);
+}
+
+bool nn_layout_planes_by_8(const nn_layout *layout) {
+    return is_tagged(layout, dnnl_nChw8c);
+}
+
+bool nn_layout_weights_by_8(const nn_layout *layout) {
+    return is_tagged(layout, dnnl_OIhw8i8o);
+}
+
 size_t nn_layout_bytes(const nn_layout *layout) {
     return dnnl_memory_desc_get_size(&layout->md);
 }

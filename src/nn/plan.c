@@ -10,6 +10,7 @@
 
 #include "nn/plan_int.h"
 #include "nn/pointwise.h"
+#include "nn/strips.h"
 #include "nn/taps.h"
 
 static const nn_node *node_at(const nn_plan *p, int i) { return &p->net->nodes[i]; }
@@ -401,6 +402,8 @@ static void plan_scratch(nn_plan *p) {
             s->kind == NN_STEP_TAPS_DATA)
             most = size_max(
                 most, nn_taps_scratch(p->net, node_at(p, s->node), p->ctx->threads));
+        if (s->kind == NN_STEP_STRIPS)
+            most = size_max(most, nn_strips_scratch(p->net, node_at(p, s->node)));
     }
     p->scratch = nn_plan_tensor(p, NULL, most);
     p->tensors[p->scratch].first = 0;

@@ -7,6 +7,7 @@
  */
 #include "nn/plan_int.h"
 #include "nn/pointwise.h"
+#include "nn/strips.h"
 #include "nn/taps.h"
 
 static const nn_node *node_at(const nn_plan *p, int i) { return &p->net->nodes[i]; }
@@ -91,12 +92,21 @@ static scant_status back_taps_data(nn_plan *p, int i, int g) {
     return give(p, node->in[0], d_src);
 }
 
+/* strips.h takes tensors as the backend's kernel likes them, if that is in blocks. */
+static bool by_strips(const nn_plan *p, int i) {
+    const nn_op *op = p->places[i].op;
+    return nn_strips_pay(p->net, node_at(p, i)) &&
+           nn_layout_planes_by_8(nn_op_layout(op, NN_BACK_WEIGHTS, NN_SRC)) &&
+           nn_layout_planes_by_8(nn_op_layout(op, NN_BACK_WEIGHTS, NN_D_DST)) &&
+           nn_layout_weights_by_8(nn_op_layout(op, NN_BACK_WEIGHTS, NN_D_W));
+}
+
 static scant_status back_weights(nn_plan *p, int i, int g) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
-    bool rows = node->kind == NN_DENSE;
+    bool rows = node->kind == NN_DENSE, strips = !rows && by_strips(p, i);
     if (node->frozen) return SCANT_OK;
-    if (nn_taps_pay(p->net, node)) return back_taps(p, i, g);
+    if (!strips && nn_taps_pay(p->net, node)) return back_taps(p, i, g);
     int src = place->src;
     if (!rows) {
         TRY(nn_plan_bring(p, i, nn_op_layout(place->op, NN_BACK_WEIGHTS, NN_SRC), &src));
@@ -112,7 +122,10 @@ static scant_status back_weights(nn_plan *p, int i, int g) {
     s.slot[NN_D_DST] = g;
     s.slot[NN_D_W] = into;
     if (node->bias) s.slot[NN_D_B] = nn_ref_grad(node->bias_at);
-    nn_plan_emit(p, s);
+    if (strips)
+        nn_plan_emit_simple(p, NN_STEP_STRIPS, i, src, g, into, NULL, 1);
+    else
+        nn_plan_emit(p, s);
     return same ? SCANT_OK : nn_plan_reorder(p, i, dw, into, packed, to);
 }
 

@@ -26,6 +26,7 @@ typedef enum nn_step_kind {
     NN_STEP_DROP,         /* c = dropped a; b: which stayed */
     NN_STEP_DROP_BACK,    /* c = a where b stayed */
     NN_STEP_TAPS,         /* c = weights' gradient of input a and output's gradient b */
+    NN_STEP_STRIPS,       /* the same; c may be a parameter's gradients */
     NN_STEP_TAPS_FORWARD, /* c = convolution of a with weights b */
     NN_STEP_TAPS_DATA,    /* c = gradient by input, of output's a and weights b */
     NN_STEP_FRONT,        /* c = front(a) */

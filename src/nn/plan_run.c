@@ -4,10 +4,22 @@
  */
 #include "nn/plan_int.h"
 #include "nn/pointwise.h"
+#include "nn/strips.h"
 #include "nn/taps.h"
+
+static scant_status run_strips(nn_plan *p, const nn_step *s) {
+    const nn_node *node = &p->net->nodes[s->node];
+    float *dw = nn_ref_is_param(s->c) ? nn_grads_at(p->weights, node->weight)
+                                      : nn_tensor_data(p, s->c);
+    float *db = node->bias ? nn_grads_at(p->weights, node->bias_at) : NULL;
+    return nn_strips_weights(p->ctx, p->net, node, p->batch, nn_tensor_data(p, s->a),
+                             nn_tensor_data(p, s->b), dw, db,
+                             nn_tensor_data(p, p->scratch));
+}
 
 static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64_t step) {
     if (s->kind == NN_STEP_OP) return nn_op_run(s->op, s->pass);
+    if (s->kind == NN_STEP_STRIPS) return run_strips(p, s);
     size_t n = p->tensors[s->c].bytes / sizeof(float);
     const nn_node *node = &p->net->nodes[s->node];
     const float *a = nn_tensor_data(p, s->a);
@@ -56,6 +68,7 @@ static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64
         return nn_stack_backward(p->stack, p->weights->values, p->batch, a,
                                  p->weights->grads, NULL);
     case NN_STEP_OP:
+    case NN_STEP_STRIPS:
         break;
     }
     return SCANT_OK;
