@@ -34,7 +34,9 @@ typedef enum scant__purpose {
     SCANT__RNG_TEST,        /* and which it judges by */
     SCANT__RNG_INITIAL,     /* and which are labelled first */
     SCANT__RNG_ROUND,       /* seeds of an experiment's rounds */
-    SCANT__RNG_FOLD         /* which fifth of the labelled a sample is held out with */
+    SCANT__RNG_FOLD,        /* which fifth of the labelled a sample is held out with */
+    SCANT__RNG_WEAK,        /* samples without labels, changed a little */
+    SCANT__RNG_STRONG       /* and the same changed much */
 } scant__purpose;
 
 typedef struct scant__rng {
