@@ -37,16 +37,20 @@ scant_status nn_feed_rows_check(scant_ctx *ctx, const scant_data *data,
     return SCANT_OK;
 }
 
-scant_status nn_feed_row(const scant_net *net, const scant_data *data, size_t row,
-                         float *out, scant__fault *fault) {
-    TRY(scant__data_read(data, row, out, fault));
-    if (!net->mean) return SCANT_OK;
+void nn_feed_scale(const scant_net *net, float *row) {
+    if (!net->mean) return;
     nn_shape s = nn_net_input(net->net);
     size_t plane = s.h * s.w;
     for (size_t c = 0; c < s.c; c++) {
-        float mean = net->mean[c], by = 1 / net->deviation[c], *p = out + c * plane;
+        float mean = net->mean[c], by = 1 / net->deviation[c], *p = row + c * plane;
         for (size_t i = 0; i < plane; i++) p[i] = (p[i] - mean) * by;
     }
+}
+
+scant_status nn_feed_row(const scant_net *net, const scant_data *data, size_t row,
+                         float *out, scant__fault *fault) {
+    TRY(scant__data_read(data, row, out, fault));
+    nn_feed_scale(net, out);
     return SCANT_OK;
 }
 

@@ -18,6 +18,8 @@ scant_status nn_feed_rows_check(scant_ctx *ctx, const scant_data *data,
 /* One sample, by any thread. */
 scant_status nn_feed_row(const scant_net *net, const scant_data *data, size_t row,
                          float *out, scant__fault *fault);
+/* What is left to do with a sample that was read, and perhaps changed, by another. */
+void nn_feed_scale(const scant_net *net, float *row);
 /* n samples, in parallel, to out (n x width). */
 scant_status nn_feed_rows(scant_net *net, const scant_data *data, const size_t *rows,
                           size_t n, float *out);
