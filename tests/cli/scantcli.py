@@ -11,6 +11,7 @@ import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SCANT = os.environ.get("SCANT", os.path.join(ROOT, "build", "scant"))
+BUILD = os.environ.get("SCANT_BUILD", os.path.dirname(SCANT))
 # One thread is for NumPy here: its own would wait for each other while the program works.
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
 
