@@ -28,6 +28,12 @@ typedef struct inputs {
     size_t count;
 } inputs;
 
+#ifdef SCANT_SANITIZED
+enum { MOST_THREADS = 2 };
+#else
+enum { MOST_THREADS = 5 };
+#endif
+
 static fixture *make(void) {
     fixture *f = calloc(1, sizeof *f);
     f->features = f->h, f->d = D;
@@ -203,7 +209,7 @@ static void thread_counts_change_nothing(void **state) {
         scant_picks *first = NULL;
         scant_ctx *first_ctx = ctx_threads(1);
         assert_int_equal(whole_call(first_ctx, f, all[s].name, 300, 0, &first), SCANT_OK);
-        for (unsigned threads = 2; threads <= 5; threads++) {
+        for (unsigned threads = 2; threads <= MOST_THREADS; threads++) {
             scant_ctx *ctx = ctx_threads(threads);
             scant_picks *picks;
             assert_int_equal(whole_call(ctx, f, all[s].name, 300, 0, &picks), SCANT_OK);
