@@ -227,6 +227,7 @@ static int check_network(const embed_job *job) {
                        : a->arrays[EMBED_CALIBRATED] ? "calibrated"
                        : a->arrays[EMBED_GRADIENTS]  ? "gradients"
                                                      : NULL;
+    if (a->classes_out && !embed_has_names(job)) return CLI_BAD_INPUT;
     if (!flag || scant_net_classes(job->network) > 1) return CLI_DONE;
     cli_error("--%s is of classes, and the network has one output, a number it predicts: "
               "--logits writes that",

@@ -74,6 +74,8 @@ int embed_fit(embed_job *job);
 /* --evaluate: judges the network by the samples and prints it. */
 int embed_judge(embed_job *job);
 /* --classes-out, and a note of which column is which class. */
+/* Whether the network knows names of its classes; says so where not. */
+bool embed_has_names(const embed_job *job);
 int embed_write_classes(embed_job *job);
 void embed_tell_classes(const embed_job *job);
 

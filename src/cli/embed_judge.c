@@ -43,18 +43,24 @@ static void add_cell(cli_text *text, const char *name) {
     cli_text_add(text, "\"");
 }
 
-int embed_write_classes(embed_job *job) {
+bool embed_has_names(const embed_job *job) {
     size_t n;
     const char **names = net_names(job->network, &n);
-    if (!names) {
+    bool any = names;
+    free(names);
+    if (!any)
         cli_error("the network does not know what its classes are called, so there is "
                   "nothing for --classes-out: the samples it was trained on had no names "
                   "for them");
-        return CLI_BAD_INPUT;
-    }
+    return any;
+}
+
+int embed_write_classes(embed_job *job) {
+    size_t n;
+    const char **names = net_names(job->network, &n);
     cli_text text = {0};
     cli_text_add(&text, "label,name\n");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; names && i < n; i++) {
         cli_text_addf(&text, "%zu,", i);
         add_cell(&text, names[i] ? names[i] : "");
         cli_text_add(&text, "\n");

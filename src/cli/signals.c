@@ -4,6 +4,7 @@
  * us. The flag and the text are the program's only mutable globals: a signal handler has
  * nowhere else to look.
  */
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,19 +16,21 @@ static volatile sig_atomic_t interrupted, spoken;
 static const char *volatile said; /* at the first Ctrl-C */
 
 /* The flag is set before anything is said: whoever reads that may send the next signal,
- * and another thread may be the one to take it. */
+ * and another thread may be the one to take it. Only a second Ctrl-C is impatience: a
+ * terminal that closes and timeout(1) send theirs twice. */
 static void on_interrupt(int number) {
     static const char last[] = "\nscant: quitting at once; nothing more is saved\n";
-    (void)number;
-    bool again = interrupted != 0;
+    int kept = errno;
+    bool before = interrupted != 0, quit = before && number == SIGINT;
     interrupted = 1;
-    const char *text = again ? spoken ? last : NULL : said;
+    const char *text = quit ? spoken ? last : NULL : before ? NULL : said;
     if (text) {
         spoken = 1;
         ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
         (void)ignored;
     }
-    if (again) _exit(CLI_INTERRUPTED);
+    if (quit) _exit(CLI_INTERRUPTED);
+    errno = kept;
 }
 
 static void on_bus_error(int number) {

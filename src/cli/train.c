@@ -293,7 +293,13 @@ static void compare_classes(const train_job *job) {
     for (size_t i = 0; i < n; i++) {
         const char *was = scant_net_class_name(job->network, i);
         const char *is = scant_data_class_name(job->data, i);
-        if (!was || !is || strcmp(was, is) == 0) continue;
+        if (!was || (is && strcmp(was, is) == 0)) continue;
+        if (!is) {
+            cli_warning("%s: its class %zu is called '%s'; the samples have no names for "
+                        "theirs, so that these stay",
+                        job->args.model.weights, i, was);
+            return;
+        }
         cli_warning(
             "%s: class %zu was '%s' there and is '%s' here: the last layer starts "
             "from what it learned of others",
@@ -353,6 +359,7 @@ static void progress(void *user, const char *phase, double fraction) {
 static void report(void *user, const scant_train_state *state) {
     train_job *job = user;
     if (!job->reported) job->first_step = state->step - 1;
+    if (!job->reported) train_forget_old(job);
     job->reported = true;
     if (state->epoch_ended) train_log_epoch(job, state);
     if (state->epoch_ended && job->valid)
@@ -418,13 +425,19 @@ static int finish(train_job *job, scant_status trained) {
         trained == SCANT_OK || job->state.step > 0; /* there is something to save */
     if (trained != SCANT_OK && trained != SCANT_ECANCELLED) {
         /* the last good weights; in the first epoch, those that were drawn */
-        if (trained == SCANT_EINPUT && job->state.epoch > 1) save(job);
+        bool good = trained == SCANT_EINPUT ? job->state.epoch > 1 : job->state.step > 0;
+        if (good) save(job);
         int status = net_failed(&job->net, trained);
         if (trained == SCANT_ENOMEM)
             cli_note("a smaller --batch (it is %zu) or a larger --memory helps",
                      job->args.batch);
         if (!job->state.step) train_undo_dir(job);
         return status;
+    }
+    if (!went && job->aside) { /* the training that was there is there again */
+        train_undo_dir(job);
+        cli_error("interrupted before the first step");
+        return CLI_INTERRUPTED;
     }
     int status = went ? save(job) : CLI_DONE;
     if (trained == SCANT_ECANCELLED && status == CLI_DONE) {

@@ -37,6 +37,7 @@ typedef struct train_job {
     bool *seen;     /* which flags were given */
     json_t *stored; /* train.json of the training that goes on: args borrow */
     bool made;      /* DIR was not there before */
+    bool aside;     /* files of a training before are there under other names */
     bool extended;  /* --resume, and further than it was begun to go */
     scant_data *data, *test;
     size_t *rows, n_rows; /* to train on */
@@ -68,6 +69,8 @@ int train_look(train_job *job);
 /* Makes DIR ready, with train.json in it. Where the training is finished already, says
  * so: *finished, and there is nothing more to do. */
 int train_begin_dir(train_job *job, bool *finished);
+/* The training has begun: what --overwrite set aside goes. */
+void train_forget_old(train_job *job);
 /* Takes back what train_begin_dir() made, for a training that could not begin. */
 void train_undo_dir(train_job *job);
 int train_write(train_job *job, const char *name, const cli_text *text);

@@ -14,6 +14,7 @@
  * it had of it.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -323,13 +324,50 @@ static int say_behind(train_job *job, bool *finished) {
                      job->args.out, job->done_epoch, job->done_step);
 }
 
-static int empty_dir(train_job *job) {
-    static const char *const names[] = {"state.safetensors", "weights.safetensors",
-                                        "result.json", "log.jsonl"};
+/* What --overwrite replaces is set aside until the first step is done: a call that turns
+ * out to be wrong costs nothing. */
+static const char *const files[] = {"state.safetensors", "weights.safetensors",
+                                    "result.json", "log.jsonl", "train.json"};
+
+static char *old_path(const train_job *job, const char *name) {
+    char old[64];
+    snprintf(old, sizeof old, "%s.old", name);
+    return train_path(job, old);
+}
+
+static int set_aside(train_job *job) {
     int status = CLI_DONE;
-    for (size_t i = 0; i < CLI_COUNT_OF(names) && status == CLI_DONE; i++)
-        status = forget(job, names[i]);
+    for (size_t i = 0; i < CLI_COUNT_OF(files) && status == CLI_DONE; i++) {
+        char *path = train_path(job, files[i]), *old = old_path(job, files[i]);
+        if (rename(path, old) == 0)
+            job->aside = true;
+        else if (errno != ENOENT)
+            status = cli_cannot_write(path, strerror(errno));
+        free(path);
+        free(old);
+    }
     return status;
+}
+
+static void put_back(train_job *job) {
+    for (size_t i = 0; i < CLI_COUNT_OF(files); i++) {
+        char *path = train_path(job, files[i]), *old = old_path(job, files[i]);
+        if (rename(old, path) != 0 && errno != ENOENT)
+            cli_cannot_write(path, strerror(errno));
+        free(path);
+        free(old);
+    }
+    job->aside = false;
+}
+
+void train_forget_old(train_job *job) {
+    if (!job->aside) return;
+    for (size_t i = 0; i < CLI_COUNT_OF(files); i++) {
+        char *old = old_path(job, files[i]);
+        unlink(old);
+        free(old);
+    }
+    job->aside = false;
 }
 
 int train_begin_dir(train_job *job, bool *finished) {
@@ -344,9 +382,11 @@ int train_begin_dir(train_job *job, bool *finished) {
         if (status == CLI_DONE && is_behind(job)) return say_behind(job, finished);
         if (status == CLI_DONE) status = forget(job, "result.json");
     } else {
-        status = empty_dir(job);
+        status = set_aside(job);
     }
-    return status == CLI_DONE ? describe(job) : status;
+    if (status == CLI_DONE) status = describe(job);
+    if (status != CLI_DONE && job->aside) put_back(job);
+    return status;
 }
 
 void train_undo_dir(train_job *job) {
@@ -355,6 +395,7 @@ void train_undo_dir(train_job *job) {
     job->log = NULL;
     forget(job, "train.json");
     forget(job, "log.jsonl");
+    if (job->aside) put_back(job);
     if (job->made) rmdir(job->args.out);
 }
 

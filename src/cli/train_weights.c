@@ -3,6 +3,7 @@
  * Weights of the samples to train on: an array, or the table that `scant select` writes
  * (rank, index, perhaps id, weight, score; what is called otherwise is passed over).
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,9 +145,9 @@ static int check(const train_job *job, const char *path) {
     bool any = false;
     for (size_t i = 0; i < n; i++) {
         any = any || job->weights[i] > 0;
-        if (job->weights[i] >= 0) continue;
-        cli_error("%s: the weight of sample %zu is %g; weights are 0 or more", path,
-                  job->rows ? job->rows[i] : i, (double)job->weights[i]);
+        if (job->weights[i] >= 0 && isfinite(job->weights[i])) continue;
+        cli_error("%s: the weight of sample %zu is %g; weights are finite, 0 or more",
+                  path, job->rows ? job->rows[i] : i, (double)job->weights[i]);
         return CLI_BAD_INPUT;
     }
     if (any) return CLI_DONE;

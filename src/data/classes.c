@@ -69,9 +69,12 @@ static scant_status renumber(scant_data *data, const char *const *names, size_t 
     scant_status status = SCANT_OK;
     for (size_t i = 0; i < data->count; i++) {
         int32_t label = data->labels[i];
-        if (label >= 0 && to[label] < 0)
-            return refuse(data, i, scant__names_get(&data->class_names, (size_t)label),
-                          names, n);
+        if (label < 0) continue;
+        bool named = (size_t)label < data->class_names.count;
+        if (!named || to[label] < 0)
+            return refuse(
+                data, i, named ? scant__names_get(&data->class_names, (size_t)label) : "",
+                names, n);
     }
     for (size_t i = 0; i < n && status == SCANT_OK; i++) {
         const char *name = names[i] ? names[i] : "";

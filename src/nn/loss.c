@@ -73,11 +73,11 @@ void nn_softmax(size_t n, size_t c, const float *logits, double temperature,
     for (size_t i = 0; i < n; i++) {
         size_t best;
         const float *z = logits + i * c;
-        double top = max_of(z, c, &best), by = 1 / temperature, sum = 0;
-        for (size_t k = 0; k < c; k++) sum += exp(((double)z[k] - top) * by);
+        double top = max_of(z, c, &best), sum = 0;
+        for (size_t k = 0; k < c; k++) sum += exp(((double)z[k] - top) / temperature);
         double norm = log(sum);
         for (size_t k = 0; k < c; k++)
-            probs[i * c + k] = (float)exp(((double)z[k] - top) * by - norm);
+            probs[i * c + k] = (float)exp(((double)z[k] - top) / temperature - norm);
     }
 }
 

@@ -151,6 +151,11 @@ static scant_status recall_vectors(nn_trainer *t, const scant__tensors *file) {
     size_t n = vectors_of(t, vectors);
     for (size_t i = 0; i < n; i++) {
         found[i] = scant__tensors_find(file, vectors[i].name);
+        if (!found[i] &&
+            vectors[i].packed == t->best) { /* it was begun without patience */
+            found[i] = found[0];
+            continue;
+        }
         if (!found[i] || found[i]->ndim != 1 ||
             found[i]->count != floats_of(t, &vectors[i]))
             return scant__fail(t->ctx, SCANT_EINPUT,
@@ -204,6 +209,7 @@ static scant_status recall(nn_trainer *t, const scant__tensors *file) {
         return scant__fail(t->ctx, SCANT_EINPUT, "%s: its numbers are missing or wrong",
                            path);
     TRY(recall_vectors(t, file));
+    if (!scant__tensors_find(file, "best")) n.best_epoch = n.state.step / t->per_epoch;
     *t = n;
     return SCANT_OK;
 }

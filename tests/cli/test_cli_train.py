@@ -386,6 +386,13 @@ class GoingOn(Train):
         self.fails(2, "train", "--resume", "--out", self.path("a"), "--epochs", 2,
                    says="3 epochs (3 steps) are done already")
 
+    def test_patience_may_come_later(self):
+        self.train("a", "--data", "blobs", "--count", 100, "--model", "mlp", "--epochs", 4,
+                   "--validation", 20)
+        done = self.train("a", "--resume", "--epochs", 60, "--patience", 2)
+        self.assertEqual(done["stopped"], "patience")
+        self.assertGreaterEqual(done["epochs"], 6)  # counted from where it went on
+
     def test_where_only_the_test_is_left_figures_are_those_of_the_training(self):
         done = self.train("a", "--data", "blobs", "--count", 100, "--model", "mlp", "--epochs", 3,
                           "--validation", 10)
@@ -402,7 +409,9 @@ class GoingOn(Train):
                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
                               text=True) as child:
             child.stderr.readline()
+            child.send_signal(signal.SIGHUP)  # as a terminal does that closes: more than one
             child.send_signal(signal.SIGTERM)
+            child.send_signal(signal.SIGHUP)
             err = child.communicate(timeout=60)[1]
         self.assertEqual(child.returncode, 130, err)
         self.assertIn("--resume", err)
@@ -434,8 +443,15 @@ class GoingOn(Train):
         before = self.weights("a")
         self.fails(2, *call, says=["holds a training", "--resume", "--overwrite"])
         self.assertEqual(self.weights("a"), before)
+        self.fails(2, *call, "--overwrite", "--augment", "flip-crop", says="augment")
+        self.assertEqual(self.weights("a"), before)
+        self.assertEqual(len(self.events("a")), 1)
+        self.fails(2, *call, says="holds a training")
         self.ok(*call, "--overwrite", "--seed", 5)
         self.assertNotEqual(self.weights("a"), before)
+        self.assertEqual(sorted(os.listdir(self.path("a"))),
+                         ["log.jsonl", "result.json", "state.safetensors", "train.json",
+                          "weights.safetensors"])
         self.assertEqual(len(self.events("a")), 1)
 
     def test_what_it_was_begun_with_stays(self):
