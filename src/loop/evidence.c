@@ -155,19 +155,6 @@ typedef struct readout {
     scant_evidence evidence;
 } readout;
 
-/* The place in the pool of a row that is in it. */
-static size_t place_of(const loop_split *split, size_t row) {
-    size_t low = 0, high = split->n_pool;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (split->pool[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static scant_status mark_labels(readout *r) {
     const loop_samples *s = &r->run->job->samples;
     const int32_t *labels = scant_data_labels(s->train);
@@ -176,7 +163,7 @@ static scant_status mark_labels(readout *r) {
     for (size_t i = 0; i < r->n; i++) r->labels[i] = -1;
     for (size_t i = 0; i < r->labelled->n; i++) {
         size_t row = r->labelled->rows[i];
-        r->labels[place_of(&r->run->split, row)] = labels ? labels[row] : 0;
+        r->labels[loop_split_place(&r->run->split, row)] = labels ? labels[row] : 0;
     }
     return SCANT_OK;
 }

@@ -39,6 +39,8 @@ typedef struct loop_split {
 
 scant_status loop_split_make(scant__arena *arena, const loop_settings *set,
                              const loop_samples *samples, uint64_t seed, loop_split *out);
+/* The place in the pool of a row of train; n_pool: it is not there. */
+size_t loop_split_place(const loop_split *split, size_t row);
 /* Whether the sizes go together; how many rows a pool has. */
 scant_status loop_split_check(scant_ctx *ctx, const loop_settings *set,
                               const loop_samples *samples, size_t *n_pool);

@@ -263,9 +263,27 @@ static void plan_work(loop_run *run) {
     run->fraction = run->fraction_begun = run->work_done / run->work_whole;
 }
 
+/* What a state on disk says was picked must be what this pool could give: its samples may
+ * have been changed meanwhile. */
+static scant_status check_picks(loop_run *run) {
+    const loop_split *split = &run->split;
+    const loop_state *s = &run->state;
+    bool same = s->ends[0] == split->n_initial;
+    for (size_t i = 0; same && i < loop_state_picks(s); i++) {
+        size_t row = s->picks[i].index;
+        same = i < split->n_initial ? row == split->initial[i]
+                                    : loop_split_place(split, row) < split->n_pool;
+    }
+    if (same) return SCANT_OK;
+    return scant__fail(run->ctx, SCANT_EINPUT,
+                       "%s.json: the samples are no longer those that this run was begun "
+                       "with",
+                       run->path);
+}
+
 static scant_status add_initial(loop_run *run) {
     const loop_split *split = &run->split;
-    if (run->state.n_batches) return SCANT_OK;
+    if (run->state.n_batches) return check_picks(run);
     loop_pick *picks = scant__alloc(run->ctx, split->n_initial + 1, sizeof *picks);
     if (!picks) return SCANT_ENOMEM;
     for (size_t i = 0; i < split->n_initial; i++)

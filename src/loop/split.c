@@ -98,3 +98,15 @@ scant_status loop_split_make(scant__arena *arena, const loop_settings *set,
     qsort(out->pool, out->n_pool, sizeof *order, compare);
     return take_initial(arena, set, s, seed, out);
 }
+
+size_t loop_split_place(const loop_split *split, size_t row) {
+    size_t low = 0, high = split->n_pool;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (split->pool[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < split->n_pool && split->pool[low] == row ? low : split->n_pool;
+}

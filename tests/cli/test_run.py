@@ -210,6 +210,29 @@ class Loop(RunCase):
         os.mkdir(self.path("empty"))
         self.play("empty", loop__rounds=0)
 
+    def test_a_run_goes_on_with_the_samples_it_was_begun_with(self):
+        out = self.play("out", data__pool=60, loop__strategies="badge", loop__seeds=0)
+        path = os.path.join(out, "runs", "badge-0.json")
+        with open(path) as file:
+            state = json.load(file)
+        initial, last = state["picks"][0], state["picks"][-1]
+        picked = {pick[0] for batch in state["picks"] for pick in batch}
+        free = [row for row in range(1000) if row not in picked]
+        refused = 0
+        for place, rows in ((initial[0], free[:1]), (last[-1], free[::40])):
+            kept = place[0]
+            for row in rows:  # most of them are in no pool of 60
+                place[0] = row
+                with open(path, "w") as file:
+                    json.dump(state, file)
+                done = run("run", "--resume", "--out", out)
+                refused += done.returncode != 0
+                if done.returncode:
+                    self.assertEqual(done.returncode, 3, done.stderr)
+                    self.assertIn("no longer those", done.stderr)
+            place[0] = kept
+        self.assertGreater(refused, 15)
+
     def kill_and_resume(self, **more):
         """A run that is killed ends, resumed, as one that is not."""
         whole = self.results(self.play("whole", **more))
