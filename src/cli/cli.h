@@ -234,6 +234,7 @@ const scant_model_info *cli_model_find(const char *name); /* or NULL */
 /* What people read (page.c). */
 void cli_page_program(cli_text *text);
 void cli_page_command(cli_text *text, const cli_command *command);
+int cli_print_page(const cli_command *command); /* that of --help */
 void cli_page_strategy(cli_text *text, const scant_strategy_info *info);
 /* "0 or 1", "a whole number from 1 to 5", "one of last, best:K (K from 1 to 9)" */
 void cli_option_range(cli_text *text, const scant_option *option);

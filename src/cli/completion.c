@@ -238,10 +238,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     cli_text text = {0};
     int status = cli_parse(command, argc, argv, NULL, &parsed);
     if (status != CLI_DONE) return status;
-    if (parsed.help) {
-        cli_page_command(&text, command);
-        return cli_print(&text);
-    }
+    if (parsed.help) return cli_print_page(command);
     if (!parsed.operand) return cli_usage(command, "for which shell? (bash)");
     if (strcmp(parsed.operand, "bash") != 0)
         return cli_usage(command, "only bash is known, not '%s'", parsed.operand);

@@ -290,11 +290,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     embed_job job = {.net = {.command = command}};
     cli_parsed parsed;
     int status = cli_parse(command, argc, argv, &job.args, &parsed);
-    if (status == CLI_DONE && parsed.help) {
-        cli_text text = {0};
-        cli_page_command(&text, command);
-        return cli_print(&text);
-    }
+    if (status == CLI_DONE && parsed.help) return cli_print_page(command);
     job.given = job.args.samples;
     if (status == CLI_DONE) status = check_call(&job);
     if (status == CLI_DONE) status = work(&job);

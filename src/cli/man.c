@@ -206,10 +206,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     cli_text text = {0};
     int status = cli_parse(command, argc, argv, NULL, &parsed);
     if (status != CLI_DONE) return status;
-    if (parsed.help) {
-        cli_page_command(&text, command);
-        return cli_print(&text);
-    }
+    if (parsed.help) return cli_print_page(command);
     cli_text_addf(&text,
                   ".\\\" Written by 'scant man'; do not edit.\n.Dd %s\n.Dt SCANT 1\n"
                   ".Os\n.Sh NAME\n.Nm scant\n"

@@ -107,10 +107,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     scant_ctx *ctx;
     int status = cli_parse(command, argc, argv, &args, &parsed);
     if (status != CLI_DONE) return status;
-    if (parsed.help) {
-        cli_page_command(&text, command);
-        return cli_print(&text);
-    }
+    if (parsed.help) return cli_print_page(command);
     if (parsed.operand && !cli_model_find(parsed.operand))
         return cli_unknown_model(command, parsed.operand);
     if (scant_ctx_create(NULL, &ctx) != SCANT_OK) {

@@ -101,6 +101,12 @@ void cli_page_command(cli_text *text, const cli_command *command) {
     add_examples(text, command);
 }
 
+int cli_print_page(const cli_command *command) {
+    cli_text text = {0};
+    cli_page_command(&text, command);
+    return cli_print(&text);
+}
+
 /* "a, b, c:K (K from 1 to 9)" of "a|b|c:K" */
 static void add_choices(cli_text *text, const scant_option *option) {
     for (const char *word = option->choices;;) {

@@ -37,11 +37,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     net_job job = {.command = command};
     cli_parsed parsed;
     int status = cli_parse(command, argc, argv, &args, &parsed);
-    if (status == CLI_DONE && parsed.help) {
-        cli_text text = {0};
-        cli_page_command(&text, command);
-        return cli_print(&text);
-    }
+    if (status == CLI_DONE && parsed.help) return cli_print_page(command);
     if (status != CLI_DONE) return status;
     if (!parsed.n_operands)
         return cli_usage(command, "which results? Give the folder that 'scant run --out' "

@@ -105,10 +105,8 @@ static int run(const cli_command *command, int argc, char **argv) {
     cli_parsed parsed;
     int status = cli_parse(command, argc, argv, &job.args, &parsed);
     if (status == CLI_DONE && parsed.help) {
-        cli_text text = {0};
-        cli_page_command(&text, command);
         free(job.args.settings.items);
-        return cli_print(&text);
+        return cli_print_page(command);
     }
     if (status == CLI_DONE && !job.args.out && !job.args.print)
         status = cli_usage(command, "--out is missing: a folder for the results");

@@ -197,10 +197,7 @@ static int work(select_job *job) {
 
 static int help(const select_job *job, const char *strategy) {
     cli_text text = {0};
-    if (!strategy) {
-        cli_page_command(&text, job->command);
-        return cli_print(&text);
-    }
+    if (!strategy) return cli_print_page(job->command);
     const scant_strategy_info *info = scant_strategy_find(strategy);
     if (!info) return cli_unknown_strategy(job->command, strategy);
     cli_page_strategy(&text, info);

@@ -490,10 +490,8 @@ static int run(const cli_command *command, int argc, char **argv) {
     cli_parsed parsed;
     int status = cli_parse_seen(command, argc, argv, &job.args, &parsed, job.seen);
     if (status == CLI_DONE && parsed.help) {
-        cli_text text = {0};
-        cli_page_command(&text, command);
         free(job.seen);
-        return cli_print(&text);
+        return cli_print_page(command);
     }
     if (status == CLI_DONE && !job.args.out)
         status = cli_usage(command, "--out is missing: a folder for the training");

@@ -2,7 +2,9 @@
  *
  * Weights' gradients of convolutions on planes of some size, on the layouts that the
  * backend's kernels use: channels in blocks of eight. Those kernels wait for loads and
- * compute with the padding; these do neither, and take three quarters of the time.
+ * compute with the padding; these do neither, and took three quarters of the time on an
+ * AMD EPYC (0.6 to 0.8 for 3x3 kernels of 16 to 128 channels on 8x8 to 32x32 pixels; with
+ * a stride of 2 the gain is small).
  *
  * Same bits at any thread count.
  */

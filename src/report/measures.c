@@ -249,7 +249,7 @@ static void count_pair(member_set a, member_set b, size_t n_grid, size_t *both,
     }
 }
 
-static bool has_level(const report_curve *curve, uint64_t labels) {
+const report_level *report_level_at(const report_curve *curve, uint64_t labels) {
     size_t low = 0, high = curve->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -258,7 +258,8 @@ static bool has_level(const report_curve *curve, uint64_t labels) {
         else
             high = middle;
     }
-    return low < curve->n && curve->levels[low].labels == labels;
+    bool there = low < curve->n && curve->levels[low].labels == labels;
+    return there ? &curve->levels[low] : NULL;
 }
 
 static int overlap_order(const void *x, const void *y) {
@@ -284,7 +285,8 @@ static void measure_pair(const pair_work *w, size_t a, size_t b, report_measures
         uint64_t labels = w->grid[g];
         common += w->both[g];
         all += w->any[g];
-        if (!has_level(&m->curves[a], labels) || !has_level(&m->curves[b], labels))
+        if (!report_level_at(&m->curves[a], labels) ||
+            !report_level_at(&m->curves[b], labels))
             continue;
         double iou = all ? (double)common / (double)all : 1;
         m->overlaps[m->n_overlaps++] = (report_overlap){labels, a, b, iou};

@@ -22,6 +22,8 @@ typedef struct report_curve {
     report_level *levels; /* by labels, ascending */
     size_t n;
 } report_curve;
+/* NULL: the curve has no such level. */
+const report_level *report_level_at(const report_curve *curve, uint64_t labels);
 
 typedef struct report_spread {
     double mean, std;

@@ -175,19 +175,6 @@ void page_table_differences(scant__text *out, const report_view *view) {
 
 /* ---- curves ------------------------------------------------------------------------ */
 
-static const report_level *level_at(const report_curve *curve, uint64_t labels) {
-    size_t low = 0, high = curve->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (curve->levels[middle].labels < labels)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool there = low < curve->n && curve->levels[low].labels == labels;
-    return there ? &curve->levels[low] : NULL;
-}
-
 /* The least number of labels above a bound that any strategy has; false: none. */
 static bool next_labels(const report_view *view, bool first, uint64_t after,
                         uint64_t *out) {
@@ -223,7 +210,7 @@ void page_table_curves(scant__text *out, const report_view *view) {
     for (bool first = true; next_labels(view, first, labels, &labels); first = false) {
         scant__text_addf(out, "<tr><th scope=\"row\">%" PRIu64 "</th>", labels);
         for (size_t s = 0; s < r->n_strategies; s++) {
-            const report_level *l = level_at(&view->m->curves[s], labels);
+            const report_level *l = report_level_at(&view->m->curves[s], labels);
             if (!l) {
                 scant__text_add(out, none);
                 continue;

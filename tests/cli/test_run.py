@@ -14,7 +14,7 @@ import zlib
 
 import numpy as np
 
-from scantcli import ENVIRONMENT, SCANT, Case, run
+from scantcli import ENVIRONMENT, ROOT, SCANT, Case, run
 
 POSTERIOR = {"bald", "batchbald", "acs-fw"}
 MOONS = {"data.train": "moons", "data.test_size": 200, "model.name": "mlp",
@@ -209,6 +209,14 @@ class Loop(RunCase):
                    says=["batch = 4", "batch = 5"])
         os.mkdir(self.path("empty"))
         self.play("empty", loop__rounds=0)
+
+    def test_the_papers_experiments_are_experiments(self):
+        folder = os.path.join(ROOT, "experiments")
+        files = [name for name in sorted(os.listdir(folder)) if name.endswith(".ini")]
+        self.assertGreater(len(files), 20)
+        for name in files:
+            with self.subTest(name):
+                self.ok("run", os.path.join(folder, name), "--print")
 
     def test_a_run_goes_on_with_the_samples_it_was_begun_with(self):
         out = self.play("out", data__pool=60, loop__strategies="badge", loop__seeds=0)
