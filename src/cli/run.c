@@ -108,7 +108,7 @@ static int run(const cli_command *command, int argc, char **argv) {
         free(job.args.settings.items);
         return cli_print_page(command);
     }
-    if (status == CLI_DONE && !job.args.out && !job.args.print)
+    if (status == CLI_DONE && !job.args.out && (!job.args.print || job.args.resume))
         status = cli_usage(command, "--out is missing: a folder for the results");
     if (status == CLI_DONE) status = open_and_run(&job, parsed.operand);
     run_show_end(&job);

@@ -43,6 +43,15 @@ static scant_status unknown_section(scant_experiment *e, const char *section,
                       scant__nearest(section, loop_keys(), LOOP_KEYS, section_name));
 }
 
+scant_status loop_section_check(scant_experiment *e, const char *section,
+                                const char *origin) {
+    if (loop_section_known(section)) return SCANT_OK;
+    if (*section) return unknown_section(e, section, origin);
+    return loop_wrong(e, origin,
+                      "a section has no name; sections are data, model, train "
+                      "and loop");
+}
+
 /* The nearest in its section; where that is far and another section has it, that one. */
 static scant_status unknown_key(scant_experiment *e, const char *section, const char *key,
                                 const char *origin) {
@@ -90,8 +99,8 @@ scant_status loop_assign(scant_experiment *e, const char *section, const char *k
     if (!loop_value_fits(value))
         return loop_wrong(e, origin,
                           "%s.%s has a value that cannot stand in a file: it has a "
-                          "control character, a blank at an end, or a blank before ';' "
-                          "or '#'",
+                          "control character, a blank at an end, a blank before ';' or "
+                          "'#', or is long and has no place to break a line at",
                           section, key);
     char *kept = scant__arena_strdup(&e->arena, value);
     if (!kept) return SCANT_ENOMEM;

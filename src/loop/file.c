@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/size.h"
 #include "data/source.h"
 #include "loop/experiment.h"
 
@@ -27,6 +28,7 @@ typedef struct reader {
     scant__text value;         /* so far */
     size_t value_line;
     bool continued; /* the line at hand goes on with a value */
+    bool valued;    /* the section has had one */
 } reader;
 
 /* Whether a line reads "word = ...". */
@@ -37,6 +39,23 @@ static bool is_assignment(const char *line, const char *end) {
     if (line == word) return false;
     while (line < end && (*line == ' ' || *line == '\t')) line++;
     return line < end && *line == '=';
+}
+
+/* inih tells of values only: a section is looked at where it begins, as one without
+ * values would pass whatever it is called. */
+static scant_status look_for_section(reader *r, const char *line, const char *end) {
+    static const char mark[] = "\xEF\xBB\xBF"; /* what some editors begin a file with */
+    char name[64], origin[4096];
+    if (r->line == 1 && end - line >= 3 && memcmp(line, mark, 3) == 0) line += 3;
+    if (r->continued && r->valued) return SCANT_OK;
+    while (line < end && isspace((unsigned char)*line)) line++;
+    if (line == end || *line != '[') return SCANT_OK;
+    const char *close = memchr(line, ']', (size_t)(end - line));
+    if (!close) return SCANT_OK; /* inih's to refuse */
+    r->valued = false;
+    snprintf(name, sizeof name, "%.*s", (int)(close - line - 1), line + 1);
+    snprintf(origin, sizeof origin, "%s:%zu", r->path, r->line);
+    return loop_section_check(r->e, name, origin);
 }
 
 /* inih's reader: the next line, with its end, in out of size bytes; NULL at the end. */
@@ -60,6 +79,8 @@ static char *next_line(char *out, int size, void *stream) {
                                 r->path, r->line, LONGEST);
         return NULL;
     }
+    r->status = look_for_section(r, from, to);
+    if (r->status != SCANT_OK) return NULL;
     memcpy(out, from, length);
     out[length] = '\n';
     out[length + 1] = 0;
@@ -95,6 +116,7 @@ static void gather(reader *r, const char *piece) {
 static int on_value(void *user, const char *section, const char *key, const char *value) {
     reader *r = user;
     if (r->status != SCANT_OK) return 0;
+    r->valued = true;
     if (!(r->continued && *r->key && strcmp(r->key, key) == 0)) {
         r->status = flush(r);
         if (r->status != SCANT_OK) return 0;
@@ -139,6 +161,28 @@ scant_status loop_read_file(scant_experiment *e, const char *path) {
 
 /* ---- writing ----------------------------------------------------------------------- */
 
+/* Where to break a value: the next line, which has WRAP bytes at most, must be read as
+ * its continuation. 0: nowhere. */
+static size_t break_at(const char *value, size_t length) {
+    for (size_t i = WRAP; i > 1; i--) {
+        const char *end = value + i + size_min(length - i, WRAP);
+        bool blank = value[i] == ' ' || value[i - 1] == ' ';
+        bool comment = value[i] == '#' || value[i] == ';';
+        if (!blank && !comment && !is_assignment(value + i, end)) return i;
+    }
+    return 0;
+}
+
+static bool breaks(const char *value, size_t length) {
+    while (length > WRAP) {
+        size_t piece = break_at(value, length);
+        if (!piece) return false;
+        value += piece;
+        length -= piece;
+    }
+    return true;
+}
+
 bool loop_value_fits(const char *value) {
     size_t length = strlen(value);
     for (size_t i = 0; i < length; i++) {
@@ -146,24 +190,15 @@ bool loop_value_fits(const char *value) {
         if ((unsigned char)value[i] < 0x20 || value[i] == 0x7F) return false;
         if (comment && (i == 0 || value[i - 1] == ' ')) return false;
     }
-    return !length || (value[0] != ' ' && value[length - 1] != ' ');
-}
-
-/* Where to break a value: the rest must be read as its continuation. 0: nowhere. */
-static size_t break_at(const char *value, size_t length) {
-    for (size_t i = WRAP; i > 1; i--) {
-        bool blank = value[i] == ' ' || value[i - 1] == ' ';
-        bool comment = value[i] == '#' || value[i] == ';';
-        if (!blank && !comment && !is_assignment(value + i, value + length)) return i;
-    }
-    return WRAP;
+    if (length && (value[0] == ' ' || value[length - 1] == ' ')) return false;
+    return breaks(value, length);
 }
 
 void loop_print_value(scant__text *text, const char *key, const char *value) {
     size_t length = strlen(value);
     scant__text_addf(text, "%s =%s", key, length ? " " : "");
     while (length > WRAP) {
-        size_t piece = break_at(value, length);
+        size_t piece = break_at(value, length); /* there is one: the value fits */
         scant__text_bytes(text, value, piece);
         scant__text_add(text, "\n    ");
         value += piece;

@@ -189,6 +189,11 @@ static bool read_number(const loop_key *key, const char *text, double *out) {
 static scant_status wrong_number(scant_experiment *e, size_t i) {
     const loop_key *key = &keys[i];
     const char *what = key->kind == LOOP_COUNT ? "a whole number" : "a number";
+    if (key->kind == LOOP_RATE && strcmp(e->texts[i], "auto") == 0)
+        return loop_wrong(
+            e, e->origins[i],
+            "%s.%s = auto is not in this version, expected a number above 0",
+            key->info.section, key->info.key);
     if (key->kind == LOOP_RATE)
         return loop_wrong(e, e->origins[i], "%s.%s is '%s', expected a number above 0",
                           key->info.section, key->info.key, e->texts[i]);

@@ -106,7 +106,7 @@ class Keys(Case):
 
     def test_wrong_values_are_refused(self):
         for key, says in (("loop.batch=0", "whole number"), ("loop.batch=3.5", "whole number"),
-                          ("train.lr=auto", "above 0"), ("train.lr=0", "above 0"),
+                          ("train.lr=auto", "not in this version"), ("train.lr=0", "above 0"),
                           ("train.method=fixmatch", "supervised"), ("loop.seeds=1,1", "twice"),
                           ("loop.seeds=a", "whole numbers"), ("loop.strategies=bagde", "badge"),
                           ("loop.strategies=badge,badge", "twice"), ("model.name=lenet6", "lenet5"),
@@ -120,7 +120,10 @@ class Keys(Case):
 
     def test_a_wrong_file_is_named_with_its_line(self):
         for text, says in (("[loop]\nbatch = 3\nbatch = 4\n", ":3: loop.batch is given twice"),
-                           ("[loop]\nnonsense\n", ":2: "), ("[lop]\nbatch = 3\n", ":2: unknown section"),
+                           ("[loop]\nnonsense\n", ":2: "), ("[lop]\nbatch = 3\n", ":1: unknown section"),
+                           ("[data]\n\n[lop]\n", ":3: unknown section [lop]; the nearest is [loop]"),
+                           ("[data]\n  [trian] ; indented\n", ":2: unknown section [trian]"),
+                           ("\ufeff[dat]\n", ":1: unknown section"), ("[]\n", ":1: a section has no name"),
                            ("batch = 3\n", "before any"), ("[loop]\n\nbatchs = 3\n", ":3: unknown key"),
                            ("[loop]\nbatch = " + "1" * 300, "longer than"),
                            ("[loop]\nbatch = 3\0\n", "zero")):
@@ -129,6 +132,18 @@ class Keys(Case):
                 file.write(text)
             self.fails(3, "run", path, "--print", says=["a.ini", says])
         self.fails(3, "run", self.path("none.ini"), "--print", says="none.ini")
+
+    def test_sections_are_known_wherever_they_stand(self):
+        path = self.path("a.ini")
+        with open(path, "w") as file:
+            file.write("\ufeff[data]\ntrain = a,\n  [lop]\n\n [loop] ; not of a value\n[train]\n  [loop]\nbatch = 7\n")
+        printed = self.ok("run", path, "--print")
+        self.assertIn("\ntrain = a,[lop][loop]\n", printed)
+        self.assertIn("\nbatch = 7\nrounds", printed)
+
+    def test_what_is_gone_on_with_has_a_folder(self):
+        self.fails(2, "run", "--print", "--resume", says="--out is missing")
+        self.fails(2, "run", "--resume", says="--out is missing")
 
     def test_a_preset_gives_way_to_what_is_given(self):
         printed = self.ok("run", "--set", "loop.preset=sparse-mnist", "--set",

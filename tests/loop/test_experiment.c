@@ -112,6 +112,36 @@ static void values_that_no_file_can_hold_are_refused(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+/* A long value is broken into lines, which must not read as keys or lose a blank. */
+static void values_that_cannot_be_broken_are_refused(void **state) {
+    scant_ctx *ctx = ctx_threads(1);
+    char value[1024];
+    (void)state;
+    for (size_t length = 140; length < 480; length += 17)
+        for (int kind = 0; kind < 5; kind++) {
+            scant_experiment *e;
+            const scant_setting setting = {"data.test", value};
+            memset(value, 'w', length);
+            snprintf(value + length, sizeof value - length, kind ? "=1" : " =1");
+            for (size_t i = 0; kind == 1 && i < length; i++) value[i] = "a "[i % 2];
+            for (size_t i = 50; (kind == 2 || kind == 3) && i < length; i += 100)
+                value[i] = kind == 2 ? ',' : '=';
+            scant_status status = scant_experiment_open(ctx, NULL, &setting, 1, &e);
+            assert_int_equal(status == SCANT_OK, length < 150 || kind >= 2);
+            if (status != SCANT_OK) {
+                assert_says(ctx, "--set: data.test", "no place to break");
+                continue;
+            }
+            char *printed = print(e);
+            scant_experiment *again = open_text(ctx, printed);
+            assert_string_equal(again->set.test, value);
+            free(printed);
+            scant_experiment_close(e);
+            scant_experiment_close(again);
+        }
+    scant_ctx_destroy(ctx);
+}
+
 static void every_allocation_may_fail(void **state) {
     static const char text[] = "[data]\ntrain = moons\n[loop]\nstrategies = npc,badge\n"
                                "npc.candidates = 5\npreset = sparse-mnist\n";
@@ -166,6 +196,7 @@ int main(void) {
         cmocka_unit_test(what_is_printed_is_read_as_the_same),
         cmocka_unit_test(values_mean_what_they_say),
         cmocka_unit_test(values_that_no_file_can_hold_are_refused),
+        cmocka_unit_test(values_that_cannot_be_broken_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(every_key_has_a_default_that_is_taken),
     };
