@@ -652,7 +652,8 @@ typedef enum scant_run_event_kind {
     SCANT_RUN_BEGIN = 1, /* a run begins, or goes on */
     SCANT_RUN_PROGRESS,  /* now and then, in between */
     SCANT_RUN_ROUND, /* a round is finished, and on disk; or was before, and is told */
-    SCANT_RUN_END    /* a run has had all its rounds, or its pool is used up */
+    SCANT_RUN_END,   /* a run has had all its rounds, or its pool is used up */
+    SCANT_RUN_FAILED /* a run could not go on; the others do */
 } scant_run_event_kind;
 
 typedef struct scant_run_event {
@@ -666,14 +667,16 @@ typedef struct scant_run_event {
     const char *phase;     /* what is under way */
     double fraction;       /* of the run that is done */
     double seconds, left;  /* spent on it in this call; probably needed; negative: ? */
-    int before;            /* this round was finished by an earlier call */
+    int before;            /* this round, or run, was finished by an earlier call */
+    const char *text;      /* of a run that failed: why; else "" */
 } scant_run_event;
 
 typedef struct scant_run_opts {
     const char *out;  /* the folder for results; made where it is not there */
     int resume;       /* go on with what is in it */
     unsigned jobs;    /* runs side by side; 0: 1 */
-    unsigned threads; /* of a run; 0: the context's, divided by jobs */
+    unsigned threads; /* of a run; 0: the context's, divided by jobs; to go on: as many
+                       * as before, unless that is more than there are */
     int skip_bad;     /* pictures that cannot be read are left out */
     void *user;
     void (*report)(void *user, const scant_run_event *event);
@@ -682,7 +685,11 @@ typedef struct scant_run_opts {
 /* Runs the experiment. State is on disk after every round: a call that was cancelled, or
  * killed, is gone on with by resume, and ends with the same curve.csv and picks.csv
  * (times aside). The same experiment gives the same picks on the same machine and number
- * of threads a run, whatever jobs is. */
+ * of threads a run, whatever jobs is.
+ *
+ * A run whose training diverges, or whose strategy cannot use what it is given, ends
+ * alone: its rounds so far stay, the other runs go on, and the call ends with the first
+ * such run's status and message. What else goes wrong ends all runs. */
 SCANT_API scant_status scant_experiment_run(scant_experiment *experiment,
                                             const scant_run_opts *opts);
 

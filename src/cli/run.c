@@ -26,7 +26,7 @@ static const cli_flag flags[] = {
     {"jobs", "J", CLI_NUMBER, AT(jobs), 1, 256, NET_MEANS,
      "runs side by side (default 1)"},
     {"threads", "T", CLI_NUMBER, AT(run_threads), 0, 1024, NET_MEANS,
-     "of each run (default and 0: all cores, divided by --jobs)"},
+     "of each run (default and 0: all cores, divided by --jobs; to go on: as before)"},
     {"memory", "SIZE", CLI_SIZE, AT(means.memory), 0, 0, NET_MEANS,
      "cap on what is allocated, as 512M or 4G (default: half of the machine's)"},
     {"quiet", NULL, CLI_SWITCH, AT(means.quiet), 0, 0, NET_MEANS,
@@ -74,7 +74,10 @@ static int play(run_job *job) {
         cli_error("interrupted; 'scant run --resume --out %s' goes on", a->out);
         return CLI_INTERRUPTED;
     }
-    return status == SCANT_OK ? run_print_table(job) : net_failed(&job->net, status);
+    /* runs that failed are no reason to hold back what others have found */
+    int printed =
+        status == SCANT_OK || run_all_over(job) ? run_print_table(job) : CLI_DONE;
+    return status == SCANT_OK ? printed : net_failed(&job->net, status);
 }
 
 static void clear(void *user) { run_show_clear(user); }

@@ -22,7 +22,7 @@ typedef struct run_seen {
     size_t round, rounds, labels;
     double accuracy, loss, fraction, seconds, left;
     const char *phase;
-    bool active, over;
+    bool active, over; /* over: it has ended, one way or the other */
     size_t n_points, room;
     double *points; /* labels, accuracy (numbers to predict: error), ... */
 } run_seen;
@@ -41,6 +41,8 @@ typedef struct run_job {
 
 void run_hear(void *user, const scant_run_event *event);
 void run_show_clear(run_job *job); /* takes live lines off the screen */
+/* Whether every run has ended, and some have rounds to tell of. */
+bool run_all_over(const run_job *job);
 /* The table that ends an experiment. */
 int run_print_table(run_job *job);
 void run_show_end(run_job *job);

@@ -105,6 +105,24 @@ static void say_round(const run_seen *run) {
     cli_text_end(&line);
 }
 
+/* Also where only errors are told. A lone run's is told by the end of the experiment. */
+static void say_failed(run_job *job, const scant_run_event *event) {
+    run_show_clear(job);
+    if (event->runs > 1)
+        cli_error("%s, seed %llu, round %zu: %s; the run ends there", event->strategy,
+                  (unsigned long long)event->seed, event->round, event->text);
+    if (job->net.ui.terminal && !job->net.ui.quiet) draw(job);
+}
+
+bool run_all_over(const run_job *job) {
+    bool over = true, points = false;
+    for (size_t i = 0; i < job->n_runs; i++) {
+        over = over && job->runs[i].over;
+        points = points || job->runs[i].n_points;
+    }
+    return over && points;
+}
+
 void run_hear(void *user, const scant_run_event *event) {
     run_job *job = user;
     run_seen *run = seen_of(job, event);
@@ -120,8 +138,12 @@ void run_hear(void *user, const scant_run_event *event) {
         if (event->accuracy < 0) run->accuracy = -1;
         add_point(job, run, event);
     }
-    run->active = event->kind != SCANT_RUN_END && !event->before;
-    run->over = event->kind == SCANT_RUN_END;
+    run->over = event->kind == SCANT_RUN_END || event->kind == SCANT_RUN_FAILED;
+    run->active = !run->over && !event->before;
+    if (event->kind == SCANT_RUN_FAILED) {
+        say_failed(job, event);
+        return;
+    }
     if (job->net.ui.quiet || event->before) return;
     if (!job->net.ui.terminal) {
         if (event->kind == SCANT_RUN_ROUND) say_round(run);

@@ -4,9 +4,13 @@
  * are put together of them, run after run in the order of the experiment, and appear
  * whole. Lines that were written once are kept: a round costs its own lines only.
  */
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -32,6 +36,18 @@ static scant_status cannot(loop_job *job, const char *path, const char *what) {
 }
 
 /* ---- the log ----------------------------------------------------------------------- */
+
+/* A file of that name that somebody else has put there is not added to, nor cut: every
+ * line of ours begins alike. Zeros are what a power cut may leave of a file. */
+static scant_status check_log(loop_job *job, const char *path) {
+    static const char ours[] = "{\"time\": \"";
+    char head[sizeof ours - 1];
+    ssize_t got = pread(job->log, head, sizeof head, 0);
+    if (got < 0) return cannot(job, path, "cannot be read");
+    if (got == 0 || head[0] == 0 || memcmp(head, ours, (size_t)got) == 0) return SCANT_OK;
+    return scant__fail(job->ctx, SCANT_EUSAGE,
+                       "%s: is not the log of an experiment; take another folder", path);
+}
 
 /* A line that was cut short when an earlier call was killed goes. */
 static scant_status cut_half_line(loop_job *job, const char *path) {
@@ -59,7 +75,26 @@ static scant_status open_log(loop_job *job) {
         return scant__fail(job->ctx, SCANT_EUSAGE,
                            "%s: another experiment is at work in this folder",
                            job->opts.out);
+    TRY(check_log(job, path));
     return cut_half_line(job, path);
+}
+
+unsigned loop_folder_threads(loop_job *job) {
+    static const char key[] =
+        "\"threads\": "; /* in texts its quotes have a '\\' before */
+    enum { KEY = sizeof key - 1, MOST = 4096 };
+    const char *path = loop_path(job, "log.jsonl");
+    scant__source log;
+    unsigned threads = 0;
+    if (!job->opts.resume || !path || scant__source_map(job->ctx, path, &log) != SCANT_OK)
+        return 0;
+    size_t at = log.size >= KEY ? log.size - KEY + 1 : 0;
+    while (at && memcmp(log.bytes + at - 1, key, KEY) != 0) at--;
+    for (at += KEY - 1; at >= KEY && at < log.size && isdigit(log.bytes[at]); at++)
+        threads =
+            (unsigned)size_min(threads, MOST) * 10 + (unsigned)(log.bytes[at] - '0');
+    scant__source_close(job->ctx, &log);
+    return threads <= MOST ? threads : 0;
 }
 
 void loop_log(loop_job *job, const char *event, scant__text *rest) {
@@ -126,40 +161,75 @@ static void first_difference(const char *a, const char *b, char left[80],
     }
 }
 
-/* The experiment in the folder is the one that is to go on. */
-static scant_status compare_experiment(loop_job *job, const char *path, const char *mine,
-                                       size_t size) {
-    scant__source source;
-    char left[80], right[80];
-    TRY(scant__source_map(job->ctx, path, &source));
-    bool same = source.size == size && memcmp(source.bytes, mine, size) == 0;
-    if (!same) {
-        char *theirs = scant__arena_zalloc(&job->arena, source.size + 1, 1);
-        if (theirs) {
-            memcpy(theirs, source.bytes, source.size);
-            first_difference(theirs, mine, left, right);
-        }
+/* The experiment in the folder is the one that is to go on. It is read as one before it
+ * is compared: a build that knows fewer keys may have written it, and what it does not
+ * say is as its default in both. */
+static scant_status compare_experiment(loop_job *job, const char *path,
+                                       const char *mine) {
+    scant_experiment *e;
+    void *theirs;
+    size_t size;
+    char left[80] = "", right[80] = "";
+    TRY(scant_experiment_open(job->ctx, path, NULL, 0, &e));
+    scant_status status = scant_experiment_print(e, &theirs, &size);
+    if (status == SCANT_OK && strcmp(theirs, mine) != 0) {
+        first_difference(theirs, mine, left, right);
+        status = scant__fail(job->ctx, SCANT_EUSAGE,
+                             "%s holds the results of another experiment: it has '%s', "
+                             "this one '%s'",
+                             job->opts.out, left, right);
     }
-    scant__source_close(job->ctx, &source);
-    if (same) return SCANT_OK;
-    return scant__fail(
-        job->ctx, SCANT_EUSAGE,
-        "%s holds the results of another experiment: it has '%s', this one "
-        "'%s'",
-        job->opts.out, left, right);
+    scant_bytes_free(job->ctx, theirs);
+    scant_experiment_close(e);
+    return status;
 }
 
-static scant_status keep_experiment(loop_job *job, bool old) {
+static bool holds(loop_job *job, const char *path, const void *bytes, size_t size) {
+    scant__source source;
+    if (scant__source_map(job->ctx, path, &source) != SCANT_OK) return false;
+    bool same = source.size == size && memcmp(source.bytes, bytes, size) == 0;
+    scant__source_close(job->ctx, &source);
+    return same;
+}
+
+static scant_status keep_experiment(loop_job *job) {
     const char *path = loop_path(job, "experiment.ini");
     void *bytes;
     size_t size;
+    scant_status status = SCANT_OK;
     if (!path) return SCANT_ENOMEM;
     TRY(scant_experiment_print(job->e, &bytes, &size));
-    scant_status status = old && exists(path)
-                              ? compare_experiment(job, path, bytes, size)
-                              : scant_file_write(job->ctx, path, bytes, size);
+    bool there = exists(path);
+    if (!there || !holds(job, path, bytes, size)) {
+        if (there) status = compare_experiment(job, path, bytes);
+        if (status == SCANT_OK) status = scant_file_write(job->ctx, path, bytes, size);
+    }
     scant_bytes_free(job->ctx, bytes);
     return status;
+}
+
+/* Files that were being written when their program was killed: ".scant-PID-N.tmp". That
+ * of a program which is alive may be a report's, which asks for no lock. */
+static bool is_litter(const char *name) {
+    static const char prefix[] = ".scant-";
+    char *end;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
+    name += sizeof prefix - 1;
+    long pid = isdigit((unsigned char)*name) ? strtol(name, &end, 10) : 0;
+    if (pid <= 0 || *end != '-' || !isdigit((unsigned char)end[1])) return false;
+    strtol(end + 1, &end, 10);
+    if (strcmp(end, ".tmp") != 0) return false;
+    return pid == (long)getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
+}
+
+/* What cannot be removed does no harm. */
+static void sweep(loop_job *job, const char *folder) {
+    const char *path = loop_path(job, folder);
+    DIR *list = path ? opendir(path) : NULL;
+    if (!list) return;
+    for (const struct dirent *one; (one = readdir(list));)
+        if (is_litter(one->d_name)) unlinkat(dirfd(list), one->d_name, 0);
+    closedir(list);
 }
 
 static scant_status recall(loop_job *job, loop_run *run) {
@@ -187,23 +257,32 @@ static scant_status recall_all(loop_job *job) {
     return SCANT_OK;
 }
 
-scant_status loop_folder_begin(loop_job *job) {
+/* Results that are there are not begun over. */
+static scant_status look_for_results(loop_job *job, bool *old) {
     const char *const results[] = {"experiment.ini", "curve.csv", "picks.csv", "runs"};
-    bool old = false;
+    *old = false;
     for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
         const char *path = loop_path(job, results[i]);
         if (!path) return SCANT_ENOMEM;
-        old = old || exists(path);
+        *old = *old || exists(path);
     }
-    if (old && !job->opts.resume)
-        return scant__fail(
-            job->ctx, SCANT_EUSAGE,
-            "%s holds results: --resume goes on with them; for others take "
-            "another folder",
-            job->opts.out);
+    if (!*old || job->opts.resume) return SCANT_OK;
+    return scant__fail(job->ctx, SCANT_EUSAGE,
+                       "%s holds results: --resume goes on with them; for others take "
+                       "another folder",
+                       job->opts.out);
+}
+
+scant_status loop_folder_begin(loop_job *job) {
+    bool old;
+    TRY(look_for_results(job, &old)); /* before anything is touched */
     TRY(make_folder(job, job->opts.out));
     TRY(open_log(job));
-    TRY(keep_experiment(job, old));
+    TRY(look_for_results(job, &old)); /* another program may have come before the lock */
+    sweep(job, "");
+    sweep(job, "runs");
+    sweep(job, "charts");
+    TRY(keep_experiment(job));
     const char *runs = loop_path(job, "runs");
     if (!runs) return SCANT_ENOMEM;
     TRY(make_folder(job, runs));
@@ -297,17 +376,21 @@ static scant_status write_table(loop_job *job, const char *name, const char *hea
     return status;
 }
 
-scant_status loop_folder_write(loop_job *job, loop_run *run) {
+void loop_folder_add(loop_run *run) {
+    for (; run->shown_points < run->state.n_points; run->shown_points++) {
+        add_point(run, run->shown_points);
+        add_picks(run, run->shown_points);
+        run->job->stale = true;
+    }
+}
+
+scant_status loop_folder_write(loop_job *job) {
     static const char picks[] = "strategy,seed,round,rank,index,weight,score,label\n";
     const char *curve = job->samples.regression
                             ? "strategy,seed,round,labels,accuracy,loss,train_seconds,"
                               "select_seconds,error\n"
                             : "strategy,seed,round,labels,accuracy,loss,train_seconds,"
                               "select_seconds,best_accuracy\n";
-    for (; run && run->shown_points < run->state.n_points; run->shown_points++) {
-        add_point(run, run->shown_points);
-        add_picks(run, run->shown_points);
-    }
     TRY(write_table(job, "curve.csv", curve, offsetof(loop_run, curve)));
     return write_table(job, "picks.csv", picks, offsetof(loop_run, picks));
 }
@@ -315,5 +398,7 @@ scant_status loop_folder_write(loop_job *job, loop_run *run) {
 scant_status loop_folder_report(loop_job *job) {
     const char *const folders[] = {job->opts.out};
     TRY(loop_sheet_write(job));
-    return scant_report(job->ctx, folders, 1, job->opts.out);
+    TRY(scant_report(job->ctx, folders, 1, job->opts.out));
+    job->stale = false;
+    return SCANT_OK;
 }

@@ -164,6 +164,7 @@ scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *
     w.looks = !aside && !s->regression;
     w.labelled = labelled->n;
     if (!aside) w.counts = (double)labelled->n;
+    run->own = true;
     scant_train_opts opts = {
         .rows = labelled->rows,
         .n_rows = labelled->n,

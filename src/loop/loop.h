@@ -129,6 +129,8 @@ typedef struct loop_run {
     double judging;                  /* seconds of the round's training that are none */
     double evidence_seconds, pick_seconds, temperature; /* of the round; 0: none */
     bool cancellable;     /* a training that can be gone on with is under way */
+    bool own;             /* what fails now is no other run's matter */
+    bool alone;           /* it failed so, and ended by itself */
     scant_status written; /* what came of writing the round down */
     scant_status status;
     char error[SCANT__ERR_SIZE];
@@ -195,14 +197,22 @@ struct loop_job {
     unsigned threads; /* of a run */
     loop_run *runs;
     size_t n_runs;
-    int log;           /* descriptor; -1 */
-    uint64_t said[32]; /* warnings that were shown, by a hash of their text */
-    size_t n_said;
+    int log;        /* descriptor; -1 */
+    bool stale;     /* the report lacks rounds */
+    uint64_t *said; /* warnings that were shown, by a hash of their text; of the arena */
+    size_t n_said, room_said;
 };
 
+/* Whether this text was not shown yet; from now on it was (run.c). */
+bool loop_say_once(loop_job *job, const char *text);
+
 scant_status loop_folder_begin(loop_job *job);
-/* curve.csv and picks.csv, with the rounds of run that are new; NULL: as they stand. */
-scant_status loop_folder_write(loop_job *job, loop_run *run);
+/* How many threads a run had when the folder was last worked in; 0: nobody knows. */
+unsigned loop_folder_threads(loop_job *job);
+/* Adds the rounds of run that are new to its lines of curve.csv and picks.csv, and writes
+ * the two with the lines of all runs. */
+void loop_folder_add(loop_run *run);
+scant_status loop_folder_write(loop_job *job);
 /* What is made of results, after a run's end: pictures of picks, the report. */
 scant_status loop_folder_report(loop_job *job);
 void loop_folder_end(loop_job *job);

@@ -42,7 +42,8 @@ void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool be
         .fraction = run->fraction,
         .seconds = spent,
         .left = gained > 0 ? spent * (1 - run->fraction) / gained : -1,
-        .before = before};
+        .before = before,
+        .text = kind == SCANT_RUN_FAILED ? run->error : ""};
     job->opts.report(job->opts.user, &event);
 }
 
@@ -120,7 +121,8 @@ static void pass_error(loop_run *run) {
 static void publish(void *arg) {
     loop_run *run = arg;
     log_round(run);
-    run->written = loop_folder_write(run->job, run);
+    loop_folder_add(run);
+    run->written = loop_folder_write(run->job);
     pass_error(run);
     if (run->written == SCANT_OK) loop_report(run, SCANT_RUN_ROUND, run->round, false);
 }
@@ -144,6 +146,26 @@ static void end_run(void *arg) {
     loop_report(run, SCANT_RUN_END, run->state.n_points - 1, false);
     run->written = loop_folder_report(run->job);
     pass_error(run);
+}
+
+/* An earlier call has had all of it. */
+static void end_finished(void *arg) {
+    loop_run *run = arg;
+    run->fraction = 1;
+    loop_report(run, SCANT_RUN_END, run->state.n_points - 1, true);
+}
+
+static void end_failed(void *arg) {
+    loop_run *run = arg;
+    scant__text text;
+    scant__text_init(&text, run->job->ctx);
+    log_name(run, &text);
+    scant__text_addf(&text,
+                     ", \"round\": %zu, \"status\": \"%s\", \"text\": ", run->round,
+                     scant_status_name(run->status));
+    scant__text_json(&text, run->error);
+    loop_log(run->job, "failed", &text);
+    loop_report(run, SCANT_RUN_FAILED, run->round, false);
 }
 
 /* ---- the rounds -------------------------------------------------------------------- */
@@ -194,6 +216,7 @@ static scant_status choose(loop_run *run, const loop_labelled *labelled) {
     double begun = loop_now();
     scant_picks *picks;
     run->evidence_seconds = run->pick_seconds = run->temperature = 0;
+    run->own = true;
     if (run->round == set->rounds) return SCANT_OK;
     if (!left) {
         run->state.over = true;
@@ -232,6 +255,7 @@ static scant_status do_round(loop_run *run) {
     loop_point point;
     scant__arena arena;
     scant__arena_init(&arena, run->ctx);
+    run->own = false; /* until there is a network, which is the same for all runs */
     scant_status status = list_labelled(run, &arena, &labelled);
     if (status == SCANT_OK) status = loop_learn(run, &labelled, &point);
     if (status == SCANT_OK) {
@@ -241,6 +265,7 @@ static scant_status do_round(loop_run *run) {
         point.select_seconds = loop_now() - begun;
     }
     if (status == SCANT_OK) {
+        run->own = false;
         run->state.points[run->state.n_points++] = point;
         status = write_down(run);
     }
@@ -298,6 +323,12 @@ static scant_status do_rounds(loop_run *run) {
     TRY(loop_split_make(&run->arena, &e->set, &run->job->samples, run->seed,
                         &run->split));
     TRY(add_initial(run));
+    if (run->state.n_points > 1) /* left behind by a call that was killed */
+        loop_nets_forget(run, run->state.n_points - 2);
+    if (run->state.over || run->state.n_points > e->set.rounds) {
+        scant__crew_ask(run->crew, end_finished, run);
+        return SCANT_OK;
+    }
     TRY(loop_nets_recall(run));
     plan_work(run);
     scant__crew_ask(run->crew, begin_run, run);
@@ -316,6 +347,8 @@ void loop_run_work(loop_run *run) {
     run->begun = loop_now();
     run->status = do_rounds(run);
     memcpy(run->error, run->ctx->err, sizeof run->error);
+    run->alone = run->own && (run->status == SCANT_EINPUT || run->status == SCANT_EUSAGE);
+    if (run->alone) scant__crew_ask(run->crew, end_failed, run);
     scant_net_destroy(run->asker);
     scant_net_destroy(run->net);
     run->net = run->asker = NULL;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An experiment's runs, side by side. Everything that can be known to fail is looked at
- * before the folder is touched. A run that fails ends all; what is finished stays.
+ * before the folder is touched. What is finished stays, whatever fails: a run by itself
+ * (its training diverged, its strategy cannot use what it is given), which ends alone, or
+ * all of them (there is no memory, a file cannot be written, the samples have changed).
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "loop/loop.h"
 
@@ -40,6 +43,22 @@ static uint64_t hash(const char *text) { /* FNV-1a */
     return h;
 }
 
+bool loop_say_once(loop_job *job, const char *text) {
+    uint64_t h = hash(text);
+    for (size_t i = 0; i < job->n_said; i++)
+        if (job->said[i] == h) return false;
+    if (job->n_said == job->room_said) {
+        size_t room = job->room_said ? 2 * job->room_said : 32;
+        uint64_t *said = scant__arena_alloc(&job->arena, room, sizeof *said);
+        if (!said) return true; /* rather twice than never */
+        if (job->n_said) memcpy(said, job->said, job->n_said * sizeof *said);
+        job->said = said;
+        job->room_said = room;
+    }
+    job->said[job->n_said++] = h;
+    return true;
+}
+
 /* A warning is shown once; the log has each. */
 static void pass_on(void *arg) {
     const message *m = arg;
@@ -52,13 +71,7 @@ static void pass_on(void *arg) {
                      (unsigned long long)m->run->seed, m->run->round);
     scant__text_json(&text, m->text);
     loop_log(job, m->level == SCANT_LOG_WARNING ? "warning" : "note", &text);
-    uint64_t h = hash(m->text);
-    size_t many = sizeof job->said / sizeof *job->said;
-    for (size_t i = 0; i < job->n_said; i++)
-        if (job->said[i] == h) return;
-    if (job->n_said == many) return;
-    job->said[job->n_said++] = h;
-    if (job->ctx->opts.log) {
+    if (job->ctx->opts.log && loop_say_once(job, m->text)) {
         char line[SCANT__ERR_SIZE];
         snprintf(line, sizeof line, "%s, seed %llu, round %zu: %s",
                  m->run->arm->info->name, (unsigned long long)m->run->seed, m->run->round,
@@ -93,7 +106,7 @@ static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
     } else {
         snprintf(run->error, sizeof run->error, "%s", scant_status_text(run->status));
     }
-    if (run->status != SCANT_OK) scant__crew_stop(crew);
+    if (run->status != SCANT_OK && !run->alone) scant__crew_stop(crew);
 }
 
 /* ---- the whole --------------------------------------------------------------------- */
@@ -104,6 +117,24 @@ static scant_status check_arms(loop_job *job) {
     for (size_t i = 0; i < job->e->n_arms; i++)
         TRY(loop_evidence_bits(job->ctx, &job->e->arms[i], regression, &used));
     return SCANT_OK;
+}
+
+static bool same_file(const char *a, const char *b) {
+    struct stat x, y;
+    if (strcmp(a, b) == 0) return true;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* Data that has a part to test with gives other samples under the same name. */
+static void warn_of_test(loop_job *job) {
+    const loop_settings *set = &job->e->set;
+    if (*set->test && !scant_data_has_test(job->samples.train) &&
+        same_file(set->train, set->test))
+        scant__warn(job->ctx,
+                    "data.test (%s) is the same as data.train: networks are judged by "
+                    "samples that they may have been trained on",
+                    set->test);
 }
 
 /* Runs in the order of the files: strategy after strategy, each with all seeds. */
@@ -135,32 +166,44 @@ static scant_status list_runs(loop_job *job, size_t n_pool) {
     return SCANT_OK;
 }
 
-/* What earlier calls have finished. */
+/* What earlier calls have finished. The files are written with all of it at once: they
+ * never hold less than they did. */
 static scant_status show_finished(loop_job *job) {
-    for (size_t i = 0; i < job->n_runs; i++) {
-        loop_run *run = &job->runs[i];
-        size_t known = run->state.n_points;
-        TRY(loop_folder_write(job, run));
-        for (size_t round = 0; round < known; round++)
-            loop_report(run, SCANT_RUN_ROUND, round, true);
-    }
+    for (size_t i = 0; i < job->n_runs; i++) loop_folder_add(&job->runs[i]);
+    TRY(loop_folder_write(job));
+    for (size_t i = 0; i < job->n_runs; i++)
+        for (size_t round = 0; round < job->runs[i].state.n_points; round++)
+            loop_report(&job->runs[i], SCANT_RUN_ROUND, round, true);
     return SCANT_OK;
 }
 
-/* The first run that failed by itself, else one that was stopped. */
-static scant_status first_failure(loop_job *job) {
-    const loop_run *failed = NULL;
+/* Which of two failures is told: one that ended all, then one that was stopped, then one
+ * that ended alone. */
+static int weight_of(const loop_run *run) {
+    if (run->status == SCANT_OK) return 0;
+    if (run->alone) return 1;
+    return run->status == SCANT_ECANCELLED ? 2 : 3;
+}
+
+/* What became of the runs; calling is what became of calling them. */
+static scant_status sum_up(loop_job *job, scant_status calling) {
+    const loop_run *worst = &job->runs[0];
+    size_t alone = 0;
+    char count[64] = "";
     for (size_t i = 0; i < job->n_runs; i++) {
         const loop_run *run = &job->runs[i];
-        if (run->status == SCANT_OK) continue;
-        if (!failed || failed->status == SCANT_ECANCELLED) failed = run;
+        alone += run->alone;
+        if (weight_of(run) > weight_of(worst)) worst = run;
     }
-    if (!failed) return SCANT_OK;
-    if (failed->status == SCANT_ECANCELLED)
+    if (worst->status == SCANT_OK) return calling;
+    if (worst->status == SCANT_ECANCELLED ||
+        (worst->alone && calling == SCANT_ECANCELLED))
         return scant__fail(job->ctx, SCANT_ECANCELLED, "cancelled");
-    return scant__fail(job->ctx, failed->status, "%s, seed %llu, round %zu: %s",
-                       failed->arm->info->name, (unsigned long long)failed->seed,
-                       failed->round, failed->error);
+    if (worst->alone && job->n_runs > 1)
+        snprintf(count, sizeof count, "%zu of %zu runs failed; ", alone, job->n_runs);
+    return scant__fail(job->ctx, worst->status, "%s%s, seed %llu, round %zu: %s", count,
+                       worst->arm->info->name, (unsigned long long)worst->seed,
+                       worst->round, worst->error);
 }
 
 static void log_start(loop_job *job, unsigned seats) {
@@ -187,34 +230,58 @@ static void log_stop(loop_job *job, scant_status status) {
     loop_log(job, "stop", &text);
 }
 
-static scant_status run_all(loop_job *job, unsigned seats) {
+/* Results hang on the number of threads of a run in their last bits: what is gone on with
+ * takes the number it had, unless it is told another or that is more than there are. */
+static void choose_threads(loop_job *job, unsigned seats) {
+    unsigned before = loop_folder_threads(job), cores = job->ctx->threads;
+    job->threads = job->opts.threads ? job->opts.threads : cores / seats;
+    if (!job->threads) job->threads = 1;
+    if (!before || before == job->threads) return;
+    if (!job->opts.threads && before <= cores / seats) {
+        job->threads = before;
+        return;
+    }
+    scant__warn(job->ctx,
+                "runs have had %u threads each and now have %u: results may differ from "
+                "those of an unbroken experiment in their last bits, and so may picks; "
+                "--threads %u keeps them",
+                before, job->threads, before);
+}
+
+/* The runs, side by side, and a report of them all. */
+static scant_status play(loop_job *job, unsigned seats) {
+    TRY(show_finished(job));
+    scant_status calling = scant__crew_run(job->ctx, job->n_runs, seats, work, job);
+    if (calling != SCANT_OK && calling != SCANT_ECANCELLED) return calling;
+    bool whole = calling == SCANT_OK;
+    for (size_t i = 0; i < job->n_runs; i++)
+        whole = whole && weight_of(&job->runs[i]) < 2;
+    if (whole && job->stale) TRY(loop_folder_report(job));
+    return sum_up(job, calling);
+}
+
+static scant_status run_all(loop_job *job) {
     size_t n_pool;
     TRY(check_arms(job));
     TRY(loop_samples_open(job->e, job->opts.skip_bad, &job->arena, &job->samples));
+    warn_of_test(job);
     TRY(loop_split_check(job->ctx, &job->e->set, &job->samples, &n_pool));
     TRY(list_runs(job, n_pool));
     TRY(loop_folder_begin(job));
+    unsigned seats = (unsigned)size_min(size_max(job->opts.jobs, 1), job->n_runs);
+    choose_threads(job, seats);
     log_start(job, seats);
-    scant_status status = show_finished(job);
-    if (status == SCANT_OK)
-        status = scant__crew_run(job->ctx, job->n_runs, seats, work, job);
-    if (status == SCANT_OK || status == SCANT_ECANCELLED) {
-        scant_status worst = first_failure(job);
-        if (worst != SCANT_OK) status = worst;
-    }
+    scant_status status = play(job, seats);
     log_stop(job, status);
     return status;
 }
 
 scant_status scant_experiment_run(scant_experiment *e, const scant_run_opts *opts) {
     loop_job job = {.e = e, .ctx = e->ctx, .opts = *opts, .log = -1};
-    unsigned seats = opts->jobs ? opts->jobs : 1;
     if (!opts->out || !*opts->out)
         return scant__fail(e->ctx, SCANT_EUSAGE, "there is no folder for results");
-    job.threads = opts->threads ? opts->threads : e->ctx->threads / seats;
-    if (!job.threads) job.threads = 1;
     scant__arena_init(&job.arena, e->ctx);
-    scant_status status = run_all(&job, seats);
+    scant_status status = run_all(&job);
     for (size_t i = 0; i < job.n_runs; i++) {
         scant__text_end(&job.runs[i].curve);
         scant__text_end(&job.runs[i].picks);

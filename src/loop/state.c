@@ -8,8 +8,8 @@
  *
  * picks has a list a round: the initial set, then what was added before each training. It
  * is one longer than rounds, unless the run has ended. Numbers that are not finite are
- * null. "partial" is there where a training was broken off: [round, which of its models,
- * best test accuracy so far, seconds].
+ * null, "inf" or "-inf". "partial" is there where a training was broken off: [round,
+ * which of its models, best test accuracy so far, seconds].
  */
 #include <jansson.h>
 #include <math.h>
@@ -48,7 +48,7 @@ static void add_number(scant__text *text, double value) {
     if (isfinite(value))
         scant__text_number(text, value, 17);
     else
-        scant__text_add(text, "null");
+        scant__text_add(text, isnan(value) ? "null" : value > 0 ? "\"inf\"" : "\"-inf\"");
 }
 
 static void add_points(scant__text *text, const loop_state *s) {
@@ -134,6 +134,9 @@ static scant_status damaged(const expected *x, const char *what) {
 }
 
 static double number_of(const json_t *value) {
+    const char *text = json_string_value(value);
+    if (text && strcmp(text, "inf") == 0) return (double)INFINITY;
+    if (text && strcmp(text, "-inf") == 0) return -(double)INFINITY;
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
@@ -179,6 +182,7 @@ static scant_status read_batch(const expected *x, const json_t *list, bool *take
         taken[p->index] = true;
         p->weight = number_of(json_array_get(row, 1));
         p->score = number_of(json_array_get(row, 2));
+        if (!isfinite(p->weight)) return damaged(x, "the weight of a pick is no number");
     }
     s->ends[s->n_batches++] = at + n;
     return SCANT_OK;
@@ -198,6 +202,7 @@ static scant_status read_picks(const expected *x, const json_t *list, loop_state
 }
 
 static scant_status check_whole(const expected *x, const loop_state *s) {
+    if (s->over && !s->n_points) return damaged(x, "it has ended without a round");
     size_t wanted = s->over ? s->n_points : size_min(s->n_points, x->rounds) + 1;
     if (s->n_batches != wanted) return damaged(x, "rounds and picks do not go together");
     for (size_t i = 0; i < s->n_points; i++)

@@ -361,6 +361,123 @@ class Loop(RunCase):
         self.assertNotEqual(last[1], whole[1])
 
 
+class Outliving(RunCase):
+    """Runs that fail, and folders that others have left."""
+
+    def events(self, out):
+        with open(os.path.join(out, "log.jsonl")) as file:
+            return [json.loads(line) for line in file]
+
+    def outlier(self, **more):
+        """Flags of an experiment that only coreset fails of: it picks the row that is too large."""
+        rng = np.random.default_rng(5)
+        labels = rng.integers(0, 3, 300)
+        points = rng.normal(size=(300, 4)).astype("f4") + 3 * np.eye(4, dtype="f4")[labels]
+        points[77] = 1e18
+        return sets(MOONS, data__train=self.save("x", points), data__train_labels=self.save("y", labels),
+                    data__test_size=60, loop__strategies="coreset,random,margin", **more)
+
+    def test_a_run_that_diverges_ends_alone(self):
+        flags, out = self.outlier(), self.path("out")
+        for call in (["--jobs", 2], ["--resume"], ["--resume", "--quiet"]):
+            done = run("run", *flags, "--threads", 1, "--out", out, *call)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            for seed in (0, 1):
+                self.assertIn(f"coreset, seed {seed}, round 1: the loss is not a finite number", done.stderr)
+            self.assertIn("2 of 6 runs failed", done.stderr)
+            self.assertEqual([line.split()[0] for line in done.stdout.splitlines()[1:4]],
+                             ["coreset", "random", "margin"])
+            done = {}
+            for row in self.rows(out, "curve.csv"):
+                done.setdefault((row["strategy"], row["seed"]), []).append(row["round"])
+            self.assertEqual(done, {(name, seed): ["0"] if name == "coreset" else ["0", "1", "2", "3"]
+                                    for name in ("coreset", "random", "margin") for seed in "01"})
+            self.assertEqual([(row["strategy"], row["runs"]) for row in self.rows(out, "auc.csv")],
+                             [("coreset", "2"), ("random", "2"), ("margin", "2")])
+            os.remove(os.path.join(out, "report.html"))  # made by every call
+        events = self.events(out)
+        failed = [(event["seed"], event["round"], event["status"]) for event in events
+                  if event["event"] == "failed"]
+        self.assertEqual(sorted(failed), sorted([("0", 1, "EINPUT"), ("1", 1, "EINPUT")] * 3))
+        self.assertEqual([event["status"] for event in events if event["event"] == "stop"], ["EINPUT"] * 3)
+        self.assertEqual(len([event for event in events if event["event"] == "run"]), 6 + 2 + 2)
+
+    def test_a_run_that_is_alone_fails_with_its_own_words(self):
+        says = self.fails(3, "run", *sets(MOONS, train__lr=1e8, loop__seeds=0, loop__strategies="random"),
+                          "--out", self.path("out"), says="random, seed 0, round 0: the loss is not")
+        self.assertEqual(len(says.splitlines()), 1)
+        self.assertFalse(os.path.exists(self.path("out/report.html")))
+        self.fails(3, "run", *sets(MOONS, train__lr=1e8, loop__seeds=0), "--out", self.path("all"),
+                   says="2 of 2 runs failed; random, seed 0")
+
+    def test_what_no_run_can_do_ends_all(self):
+        says = self.fails(3, "run", *sets(MOONS, model__weights=self.path("none.safetensors")), "--out",
+                          self.path("out"), says="none.safetensors")
+        self.assertNotIn("runs failed", says)
+        self.assertEqual(len(says.splitlines()), 1)
+
+    def test_an_experiment_of_a_build_with_fewer_keys_goes_on(self):
+        out = self.play("out")
+        path = os.path.join(out, "experiment.ini")
+        with open(path) as file:
+            whole = file.read()
+        kept = [line for line in whole.splitlines(True)
+                if not line.startswith(("head", "clip", "badge.", "augment"))]
+        self.assertGreater(len(whole.splitlines()), len(kept) + 3)
+        for call in ([], sets(MOONS)):
+            with open(path, "w") as file:
+                file.write("".join(kept))
+            self.ok("run", *call, "--resume", "--out", out)
+            with open(path) as file:
+                self.assertEqual(file.read(), whole)
+        with open(path, "w") as file:
+            file.write("".join(kept).replace("epochs = 8", "epochs = 9"))
+        self.fails(2, "run", *sets(MOONS), "--resume", "--out", out, says=["epochs = 9", "epochs = 8"])
+        with open(path, "w") as file:
+            file.write("[loop]\nof_tomorrow = 3\n")
+        self.fails(3, "run", *sets(MOONS), "--resume", "--out", out,
+                   says=["experiment.ini:2", "loop.of_tomorrow"])
+
+    def test_what_killed_programs_left_is_swept(self):
+        out = self.play("out", train__reinit="no", loop__strategies="random", loop__seeds=0)
+        with subprocess.Popen(["true"]) as child:
+            pass
+        gone = [f"{folder}.scant-{child.pid}-{i}.tmp" for i, folder in enumerate(("", "runs/", "charts/"))]
+        gone.append("runs/random-0.weights-2.safetensors")
+        kept = [f".scant-{os.getpid()}-0.tmp", ".scant-notes.tmp", f".scant-{child.pid}-0.tmp.txt",
+                f"scant-{child.pid}-0.tmp", "runs/random-0.weights-3.safetensors"]
+        for name in [*gone, *kept[:-1]]:
+            with open(os.path.join(out, name), "w") as file:
+                file.write("half a fi")
+        self.ok("run", "--resume", "--out", out)
+        self.assertEqual([name for name in gone if os.path.exists(os.path.join(out, name))], [])
+        self.assertEqual([name for name in kept if not os.path.exists(os.path.join(out, name))], [])
+
+    def test_a_finished_run_needs_no_network(self):
+        out = self.play("out", train__reinit="no", loop__strategies="random", loop__seeds=0)
+        before = self.results(out)
+        os.remove(os.path.join(out, "runs/random-0.weights-3.safetensors"))
+        os.remove(os.path.join(out, "report.html"))
+        self.ok("run", "--resume", "--out", out)
+        self.assertEqual(self.results(out), before)
+        self.assertTrue(os.path.exists(os.path.join(out, "report.html")))
+
+    def test_samples_that_are_tested_with_and_learned_from_are_told(self):
+        self.outlier()
+        os.symlink(self.path("x.npy"), self.path("link.npy"))
+        for number, (test, told) in enumerate((("x.npy", True), ("link.npy", True), ("other.npy", False))):
+            if not told:
+                np.save(self.path(test), np.load(self.path("x.npy")))
+            flags = sets(MOONS, data__train=self.path("x.npy"), data__train_labels=self.path("y.npy"),
+                         data__test=self.path(test), data__test_labels=self.path("y.npy"),
+                         data__test_size=50, loop__rounds=0)
+            done = run("run", *flags, "--threads", 1, "--out", self.path(f"out{number}"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("the same as data.train" in done.stderr, told)
+        done = run("run", *sets(MOONS, data__test="moons", loop__rounds=0), "--out", self.path("moons"))
+        self.assertNotIn("the same", done.stderr)  # its part to test with is another
+
+
 class Samples(RunCase):
     """Rows as stored, whatever was cut."""
 

@@ -5,6 +5,8 @@
  */
 #include "../data/support.h"
 
+#include <math.h>
+
 #include "loop/loop.h"
 
 static const scant_setting moons[] = {
@@ -29,8 +31,9 @@ static void hear(void *user, const scant_run_event *event) {
     assert_true(event->fraction >= 0 && event->fraction <= 1);
     h->begun += event->kind == SCANT_RUN_BEGIN;
     h->ended += event->kind == SCANT_RUN_END;
-    h->before += event->before != 0;
+    assert_int_not_equal(event->kind, SCANT_RUN_FAILED);
     if (event->kind != SCANT_RUN_ROUND) return;
+    h->before += event->before != 0;
     assert_int_equal(event->labels, 6 + 4 * event->round);
     h->accuracy[event->run][event->round] = event->accuracy;
     h->rounds++;
@@ -63,6 +66,8 @@ static void runs_side_by_side_find_the_same(void **state) {
     assert_memory_equal(one.accuracy, three.accuracy, sizeof one.accuracy);
     assert_int_equal(play(ctx, path_of("one"), 2, true, &again), SCANT_OK);
     assert_int_equal(again.before, RUNS * ROUNDS);
+    assert_int_equal(again.begun, 0);
+    assert_int_equal(again.ended, RUNS);
     assert_memory_equal(one.accuracy, again.accuracy, sizeof one.accuracy);
     scant_ctx_destroy(ctx);
 }
@@ -128,13 +133,15 @@ static void a_state_is_read_as_it_was_written(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     scant__arena arena;
     loop_state a, b;
-    const loop_pick picks[] = {{5, 1, 0}, {99, 0.1, -1e300}, {7, 2, 1.0 / 3}};
+    const double inf = (double)INFINITY;
+    const loop_pick picks[] = {
+        {5, 1, 0}, {99, 0.1, -1e300}, {7, 2, 1.0 / 3}, {8, 1, inf}, {9, 1, -inf}};
     (void)state;
     scant__arena_init(&arena, ctx);
     assert_int_equal(loop_state_init(&arena, 3, 20, &a), SCANT_OK);
     loop_state_add(&a, picks, 2);
-    loop_state_add(&a, picks + 2, 1);
-    a.points[a.n_points++] = (loop_point){2, 0.7, 1.0 / 7, 0.8, 3, 4};
+    loop_state_add(&a, picks + 2, 3);
+    a.points[a.n_points++] = (loop_point){2, 0.7, inf, 0.8, 3, 4};
     a.memory = scant__arena_strdup(&arena, "{\"x\": \"y\\n\"}\n");
     a.partial.there = true, a.partial.round = 1, a.partial.best = 0.25;
     assert_int_equal(loop_state_write(ctx, path_of("s.json"), name, &a), SCANT_OK);
@@ -143,7 +150,7 @@ static void a_state_is_read_as_it_was_written(void **state) {
                      SCANT_OK);
     assert_int_equal(b.n_points, 1);
     assert_int_equal(b.n_batches, 2);
-    assert_memory_equal(a.picks, b.picks, 3 * sizeof *picks);
+    assert_memory_equal(a.picks, b.picks, sizeof picks);
     assert_memory_equal(a.points, b.points, sizeof *a.points);
     assert_string_equal(a.memory, b.memory);
     assert_true(b.partial.there && b.partial.round == 1 && b.partial.best == 0.25);
@@ -171,6 +178,8 @@ static void a_damaged_state_is_refused(void **state) {
         HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1]],[[4,1,0]]]}",
         HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]]]}",
         HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"partial\": 3}",
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,\"inf\",0]],[]]}",
+        HEAD "\"rounds\": [], \"picks\": [], \"over\": true}",
     };
     scant_ctx *ctx = ctx_threads(1);
     scant__arena arena;
