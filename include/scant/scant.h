@@ -725,18 +725,30 @@ SCANT_API scant_status scant_report(scant_ctx *ctx, const char *const *dirs, siz
  * accuracy, or in the error of numbers to predict. NaN where there are too few seeds. */
 typedef struct scant_difference {
     double mean_a, mean_b;
-    double mean, low, high; /* of a - b, and its 95 % interval by Student's t */
-    double t, p;            /* paired t-test, two-sided */
-    double p_holm;          /* p, corrected for all pairs (Holm, 1979) */
+    /* Of a - b, and its 95 % interval by Student's t. Where all seeds have the same
+     * difference there is no interval and no test, as nothing is known of their spread:
+     * NaN (where that is 0: t is 0, p is 1). */
+    double mean, low, high;
+    double t, p;   /* paired t-test, two-sided */
+    double p_holm; /* p, corrected for all pairs of two seeds and more (Holm, 1979) */
     /* Sign flips: the share of ways to choose the differences' signs that give a mean as
      * far from 0. All ways up to 20 seeds, else a hundred thousand drawn ones. */
     double p_flips, p_flips_holm;
 } scant_difference;
 
 typedef struct scant_pair {
-    size_t a, b;   /* strategies */
-    size_t seeds;  /* that both have, from the same to the same number of labels */
-    size_t others; /* seeds that both have, but not so: they are left out */
+    size_t a, b;  /* strategies */
+    size_t seeds; /* that are compared */
+    /* Seeds that both have, but that are left out: one run is shorter than others of its
+     * strategy (not finished, maybe), or the two have no span of labels in common. */
+    size_t others;
+    /* The same: the two began with other samples, so they are not of one experiment. */
+    size_t unrelated;
+    /* The labels that are compared over: the two runs of a seed as far as both go, which
+     * may be another number for each seed. */
+    uint64_t from, to_least, to_most;
+    size_t cut; /* seeds of which a run goes further than that */
+    /* Of areas over those labels, and of values at the last of them. */
     scant_difference auc, final;
     /* Numbers of labels at which both have two seeds in common, and at how many of them
      * either is better by the t-test at 0.05, uncorrected. */

@@ -55,10 +55,22 @@ static void add_name(cli_text *text, const char *name, size_t column) {
 
 /* Three digits after the point: what is smaller is said to be so. */
 static void add_p(cli_text *text, double p) {
-    if (p < 0.0005)
+    if (isnan(p))
+        cli_text_add(text, "      -");
+    else if (p < 0.0005)
         cli_text_add(text, "  <.001");
     else
         cli_text_addf(text, "  %5.3f", p);
+}
+
+static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
+
+static void add_too_few(cli_text *text, const scant_pair *pair) {
+    size_t left_out = pair->others + pair->unrelated;
+    cli_text_addf(text, "%zu seed%s in common: too few, two are needed", pair->seeds,
+                  plural(pair->seeds));
+    if (left_out) cli_text_addf(text, " (%zu left out, see below)", left_out);
+    cli_text_add(text, "\n");
 }
 
 static void add_pair(cli_text *text, const scant_comparison *c, const scant_pair *pair,
@@ -67,12 +79,15 @@ static void add_pair(cli_text *text, const scant_comparison *c, const scant_pair
     add_name(text, c->strategies[pair->a], width + 2);
     add_name(text, c->strategies[pair->b], 2 * width + 4);
     if (pair->seeds < 2) {
-        cli_text_addf(text, "%zu seed%s in common: too few, two are needed\n",
-                      pair->seeds, pair->seeds == 1 ? "" : "s");
+        add_too_few(text, pair);
         return;
     }
-    cli_text_addf(text, "%5zu  %7.2f  %7.2f  %+7.2f  %+7.2f .. %+6.2f", pair->seeds,
-                  d->mean_a, d->mean_b, d->mean, d->low, d->high);
+    cli_text_addf(text, "%5zu  %7.2f  %7.2f  %+7.2f", pair->seeds, d->mean_a, d->mean_b,
+                  d->mean);
+    if (isnan(d->low))
+        cli_text_addf(text, "  %17s", "all seeds alike");
+    else
+        cli_text_addf(text, "  %+7.2f .. %+6.2f", d->low, d->high);
     add_p(text, d->p);
     add_p(text, d->p_holm);
     add_p(text, d->p_flips);
@@ -105,14 +120,17 @@ static const scant_pair *find_pair(const scant_comparison *c, size_t a, size_t b
 
 static void add_wins(cli_text *text, const scant_comparison *c) {
     size_t width = widest_name(c), levels = 0;
-    for (size_t i = 0; i < c->n_pairs; i++)
+    bool all = true;
+    for (size_t i = 0; i < c->n_pairs; i++) {
+        if (i) all = all && c->pairs[i].levels == c->pairs[0].levels;
         if (c->pairs[i].levels > levels) levels = c->pairs[i].levels;
+    }
     if (!levels) return;
     cli_text_addf(
         text,
         "How often the row beats the column (t-test at 0.05, not corrected), at "
-        "%zu number%s of labels\n",
-        levels, levels == 1 ? "" : "s");
+        "%s%zu number%s of labels\n",
+        all ? "" : "up to ", levels, plural(levels));
     cli_text_pad(text, width + 2);
     for (size_t b = 0; b < c->n_strategies; b++)
         cli_text_addf(text, "  %6.6s", c->strategies[b]);
@@ -133,25 +151,70 @@ static void add_wins(cli_text *text, const scant_comparison *c) {
     cli_text_add(text, "\n");
 }
 
-static void add_table(cli_text *text, const scant_comparison *c) {
-    size_t others = 0;
-    for (size_t m = 0; m < CLI_COUNT_OF(measures); m++) add_measure(text, c, m);
-    add_wins(text, c);
-    for (size_t i = 0; i < c->n_pairs; i++) others += c->pairs[i].others;
+/* ---- how it is to be read ---------------------------------------------------------- */
+
+/* Runs that end at different numbers of labels are compared as far as both go. */
+static void add_spans(cli_text *text, const scant_comparison *c) {
+    size_t width = widest_name(c), cut = 0;
+    for (size_t i = 0; i < c->n_pairs; i++) {
+        const scant_pair *pair = &c->pairs[i];
+        if (!pair->cut) continue;
+        if (!cut++)
+            cli_text_add(text, "Not over all labels, as runs end at different numbers of "
+                               "them, but as far as both go\n");
+        add_name(text, c->strategies[pair->a], width + 2);
+        add_name(text, c->strategies[pair->b], 2 * width + 4);
+        cli_text_addf(text, "from %" PRIu64 " to ", pair->from);
+        if (pair->to_most > pair->to_least)
+            cli_text_addf(text, "between %" PRIu64 " and ", pair->to_least);
+        cli_text_addf(text, "%" PRIu64 " labels\n", pair->to_most);
+    }
+    if (cut) cli_text_add(text, "\n");
+}
+
+static void add_left_out(cli_text *words, size_t n, const char *why) {
+    if (n) cli_text_addf(words, " Left out: %zu time%s a seed %s.", n, plural(n), why);
+}
+
+static void add_key(cli_text *text, const scant_comparison *c) {
+    size_t others = 0, unrelated = 0, tested = 0;
+    bool alike = false;
     cli_text words = {0};
+    for (size_t i = 0; i < c->n_pairs; i++) {
+        const scant_pair *pair = &c->pairs[i];
+        others += pair->others;
+        unrelated += pair->unrelated;
+        if (pair->seeds < 2) continue;
+        tested++;
+        alike = alike || isnan(pair->auc.low) || isnan(pair->final.low);
+    }
     cli_text_addf(&words,
                   "Differences are paired by seed. P: two-sided paired t-test; FLIPS: "
                   "permutation test by all signs of the differences; HOLM: corrected for "
-                  "%zu pair%s. *: below 0.05 after correction.",
-                  c->n_pairs, c->n_pairs == 1 ? "" : "s");
-    if (others)
-        cli_text_addf(&words,
-                      " Left out: %zu time%s a seed whose two runs are not of the same "
-                      "numbers of labels.",
-                      others, others == 1 ? "" : "s");
+                  "%zu pair%s",
+                  tested, plural(tested));
+    if (tested < c->n_pairs)
+        cli_text_addf(&words, " (of %zu, those with two seeds)", c->n_pairs);
+    cli_text_add(&words, ". *: below 0.05 after correction.");
+    if (alike)
+        cli_text_add(&words, " Where all seeds have the same difference, nothing tells "
+                             "how it spreads: there is no interval.");
+    add_left_out(&words, others,
+                 "of which a run is shorter than its strategy's others (not finished, "
+                 "maybe), or whose two runs have no labels in common beyond the first");
+    add_left_out(&words, unrelated,
+                 "whose two runs began with other samples, so that they are not of one "
+                 "experiment");
     cli_text_bytes(&words, "", 1);
     cli_text_wrap(text, 0, words.data);
     cli_text_end(&words);
+}
+
+static void add_table(cli_text *text, const scant_comparison *c) {
+    for (size_t m = 0; m < CLI_COUNT_OF(measures); m++) add_measure(text, c, m);
+    add_wins(text, c);
+    add_spans(text, c);
+    add_key(text, c);
 }
 
 /* ---- CSV --------------------------------------------------------------------------- */
@@ -177,7 +240,8 @@ static void csv_number(cli_text *text, double value) {
 
 static void add_csv(cli_text *text, const scant_comparison *c) {
     cli_text_add(text, "measure,strategy_a,strategy_b,seeds,mean_a,mean_b,difference,low,"
-                       "high,t,p,p_holm,p_flips,p_flips_holm,levels,wins_a,wins_b\n");
+                       "high,t,p,p_holm,p_flips,p_flips_holm,levels,wins_a,wins_b,from,"
+                       "to,left_out\n");
     for (size_t m = 0; m < CLI_COUNT_OF(measures); m++)
         for (size_t i = 0; i < c->n_pairs; i++) {
             const scant_pair *pair = &c->pairs[i];
@@ -192,8 +256,9 @@ static void add_csv(cli_text *text, const scant_comparison *c) {
             cli_text_addf(text, ",%zu", pair->seeds);
             for (size_t k = 0; k < CLI_COUNT_OF(numbers); k++)
                 csv_number(text, numbers[k]);
-            cli_text_addf(text, ",%zu,%zu,%zu\n", pair->levels, pair->wins_a,
-                          pair->wins_b);
+            cli_text_addf(text, ",%zu,%zu,%zu", pair->levels, pair->wins_a, pair->wins_b);
+            cli_text_addf(text, ",%" PRIu64 ",%" PRIu64 ",%zu\n", pair->from,
+                          pair->to_least, pair->others + pair->unrelated);
         }
 }
 
@@ -265,6 +330,8 @@ const cli_command cli_cmd_compare = {
         "in what they reach in the end: the mean difference, its 95 % interval, a paired "
         "t-test, and a permutation test by all signs of the differences, which assumes "
         "less; p values are also given as Holm corrects them for the number of pairs. "
+        "Two runs of a seed that end at different numbers of labels are compared as far "
+        "as both go; those that began with other samples are not compared. "
         "Then, as papers count it, at how many numbers of labels one beats the other. "
         "Several folders are put together as 'scant report' does it.",
     .operand = CLI_FOLDERS,

@@ -3,11 +3,14 @@
  * Charts with a row a strategy: areas under the curves, differences to random, labels
  * that are needed, time that is spent.
  */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/size.h"
 #include "report/chart.h"
+#include "report/compare.h"
 
 enum { ROW = 30, MARGIN = 14 };
 
@@ -170,7 +173,7 @@ bool report_has_differences(const report_view *view) {
 static void add_interval(scant__text *out, const report_results *r,
                          const scant_pair *pair) {
     add_amount(out, r, pair->auc.mean, true);
-    if (pair->seeds > 1) {
+    if (!isnan(pair->auc.low)) {
         scant__text_add(out, " [");
         add_amount(out, r, pair->auc.low, true);
         scant__text_add(out, ", ");
@@ -184,7 +187,7 @@ static void draw_difference(const rows *f, size_t i) {
     const scant_pair *pair = &f->view->pairs[i];
     double y = row_at(f, i);
     begin_row(f, i, pair->a);
-    if (pair->seeds > 1)
+    if (!isnan(pair->auc.low))
         chart_line(&f->c, "whisker", chart_place(&f->x, pair->auc.low), y,
                    chart_place(&f->x, pair->auc.high), y);
     if (pair->seeds) {
@@ -200,7 +203,7 @@ static void draw_difference(const rows *f, size_t i) {
     if (pair->seeds)
         add_interval(f->c.out, f->view->r, pair);
     else
-        scant__text_add(f->c.out, "no seed in common");
+        scant__text_add(f->c.out, report_why_not(pair));
     scant__text_add(f->c.out, "</text>");
     end_row(f);
 }
@@ -233,16 +236,18 @@ void report_chart_differences(scant__text *out, const report_view *view,
 
 bool report_has_efficiency(const report_view *view) {
     return view->baseline < view->r->n_strategies && view->r->n_strategies > 1 &&
-           view->m->curves[view->baseline].n > 1;
+           view->m->wholes[view->baseline].n > 1;
 }
 
 static void draw_needed(const rows *f, size_t s, double goal, double whole) {
     double y = row_at(f, s), tall = 14;
-    double needed = report_labels_to_reach(f->view->r, &f->view->m->curves[s], goal);
+    double needed = report_labels_to_reach(f->view->r, &f->view->m->wholes[s], goal);
     begin_row(f, s, s);
     if (isnan(needed)) {
-        chart_words(&f->c, f->x.from + 6, y + 4.5, "start", "soft", "does not reach it",
-                    40);
+        char words[64];
+        snprintf(words, sizeof words, "not with %" PRIu64 " labels",
+                 f->view->m->ends[s].labels);
+        chart_words(&f->c, f->x.from + 6, y + 4.5, "start", "soft", words, 40);
     } else {
         double from = chart_place(&f->x, 0), to = chart_place(&f->x, needed);
         chart_box(&f->c, "bar", from, y - tall / 2, fmax(to - from, 2), tall, 3);
@@ -258,16 +263,16 @@ static void draw_needed(const rows *f, size_t s, double goal, double whole) {
 
 void report_chart_efficiency(scant__text *out, const report_view *view, chart_form form) {
     const report_results *r = view->r;
-    const report_curve *base = &view->m->curves[view->baseline];
+    const report_curve *base = &view->m->wholes[view->baseline];
     rows f = rows_begin(out, view, form, r->n_strategies, 150, 0);
-    double goal = base->levels[base->n - 1].mean;
+    double goal = view->m->ends[view->baseline].mean;
     double whole = report_labels_to_reach(r, base, goal), most = whole;
     for (size_t s = 0; s < r->n_strategies; s++)
-        most = fmax(most, report_labels_to_reach(r, &view->m->curves[s], goal));
+        most = fmax(most, report_labels_to_reach(r, &view->m->wholes[s], goal));
     set_axis(&f, 0, most);
     chart_begin(&f.c, "efficiency", "Labels needed to be as good as random is in the end",
-                "Where the mean curve of a strategy first reaches what random's mean "
-                "curve ends with.");
+                "Where the mean curve of a strategy's runs first reaches what random's "
+                "ends with, each as far as all its runs go.");
     draw_heading(&f, "Labels needed to be as good as random is in the end");
     draw_axis(&f, "", "labelled samples");
     chart_line(&f.c, "zero", chart_place(&f.x, whole), f.top, chart_place(&f.x, whole),

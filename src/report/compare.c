@@ -7,14 +7,55 @@
 #include "report/stats.h"
 
 static const double SIGNIFICANT = 0.05;
+static const double ROUNDING = 1e-12; /* of two numbers that are the same */
+
+/* What a run began with, in any order. */
+typedef struct beginning {
+    size_t count; /* 0: picks do not tell */
+    uint64_t sum; /* of their hashes */
+} beginning;
+
+typedef struct matched { /* a seed of a pair */
+    const report_run *a, *b;
+    uint64_t to; /* labels */
+} matched;
 
 typedef struct comparing {
     const report_results *r;
     const report_measures *m;
     double unit;           /* percent of accuracy; errors as they are */
+    beginning *beginnings; /* a run each */
+    size_t *longest;       /* a strategy each: points of its longest run */
+    matched *seeds;
     double *a, *b, *delta; /* a seed each */
     size_t *order;
 } comparing;
+
+/* ---- what runs began with ---------------------------------------------------------- */
+
+static uint64_t hash(uint64_t x) { /* Murmur's last steps */
+    x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDu;
+    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53u;
+    return x ^ x >> 33;
+}
+
+/* Labels are looked at, too: other data may have the same rows at the start. */
+static beginning beginning_of(const report_run *run) {
+    beginning start = {0};
+    for (; start.count < run->n_picks && !run->picks[start.count].round; start.count++) {
+        const report_pick *pick = &run->picks[start.count];
+        uint64_t label = 0;
+        if (!isnan(pick->label)) memcpy(&label, &pick->label, sizeof label);
+        start.sum += hash(hash(pick->index + 1) + label);
+    }
+    return start;
+}
+
+static bool related(const comparing *c, const report_run *a, const report_run *b) {
+    beginning x = c->beginnings[a - c->r->runs], y = c->beginnings[b - c->r->runs];
+    if (a->points->labels != b->points->labels) return false;
+    return !x.count || !y.count || (x.count == y.count && x.sum == y.sum);
+}
 
 /* ---- one pair ---------------------------------------------------------------------- */
 
@@ -33,7 +74,11 @@ static bool next_common(const report_strategy *a, const report_strategy *b, size
 }
 
 static scant_difference difference_of(const comparing *c, size_t n) {
-    for (size_t i = 0; i < n; i++) c->delta[i] = c->a[i] - c->b[i];
+    for (size_t i = 0; i < n; i++) {
+        c->delta[i] = c->a[i] - c->b[i];
+        if (fabs(c->delta[i]) <= ROUNDING * (fabs(c->a[i]) + fabs(c->b[i])))
+            c->delta[i] = 0;
+    }
     stats_paired s = stats_paired_of(c->delta, n);
     double flips = n < 2 ? (double)NAN : stats_sign_flips(c->delta, n);
     return (scant_difference){.mean_a = stats_mean(c->a, n),
@@ -48,30 +93,55 @@ static scant_difference difference_of(const comparing *c, size_t n) {
                               .p_flips_holm = flips};
 }
 
-static bool same_span(const report_run *a, const report_run *b) {
-    return a->points->labels == b->points->labels &&
-           report_last(a)->labels == report_last(b)->labels;
+static bool short_of_others(const comparing *c, const report_run *run) {
+    return run->n_points < c->longest[run->strategy];
 }
 
-/* The values of both, seed by seed: of areas, or of the last points. */
-static size_t collect(const comparing *c, scant_pair *pair, bool final) {
+/* Whether a seed's runs can be compared up to a number of labels, the last of either. */
+static bool comparable(const comparing *c, const report_run *a, const report_run *b,
+                       uint64_t to) {
+    if (report_last(a)->labels == report_last(b)->labels) return true;
+    if (short_of_others(c, a) || short_of_others(c, b)) return false;
+    return to > a->points->labels;
+}
+
+static void add_seed(const comparing *c, scant_pair *pair, matched seed) {
+    uint64_t from = seed.a->points->labels;
+    bool first = !pair->seeds;
+    if (first || from < pair->from) pair->from = from;
+    if (first || seed.to < pair->to_least) pair->to_least = seed.to;
+    if (first || seed.to > pair->to_most) pair->to_most = seed.to;
+    pair->cut += report_last(seed.a)->labels != report_last(seed.b)->labels;
+    c->seeds[pair->seeds++] = seed;
+}
+
+/* The seeds that are compared, and how many are not. */
+static void match(const comparing *c, scant_pair *pair) {
     const report_strategy *a = &c->r->strategies[pair->a];
     const report_strategy *b = &c->r->strategies[pair->b];
-    size_t n = 0;
-    pair->others = 0;
     for (size_t i = 0, j = 0; next_common(a, b, &i, &j); i++, j++) {
-        const report_run *x = &a->runs[i], *y = &b->runs[j];
-        if (!same_span(x, y)) {
+        matched seed = {&a->runs[i], &b->runs[j], report_last(&a->runs[i])->labels};
+        uint64_t other = report_last(seed.b)->labels;
+        if (other < seed.to) seed.to = other;
+        if (!related(c, seed.a, seed.b))
+            pair->unrelated++;
+        else if (!comparable(c, seed.a, seed.b, seed.to))
             pair->others++;
-            continue;
-        }
-        c->a[n] = c->unit * (final ? report_value(c->r, report_last(x))
-                                   : c->m->area[x - c->r->runs]);
-        c->b[n] = c->unit * (final ? report_value(c->r, report_last(y))
-                                   : c->m->area[y - c->r->runs]);
-        n++;
+        else
+            add_seed(c, pair, seed);
     }
-    return n;
+}
+
+static scant_difference compare_seeds(const comparing *c, const scant_pair *pair,
+                                      bool final) {
+    for (size_t i = 0; i < pair->seeds; i++) {
+        const matched *seed = &c->seeds[i];
+        c->a[i] = c->unit * (final ? report_value_at(c->r, seed->a, seed->to)
+                                   : report_area(c->r, seed->a, seed->to));
+        c->b[i] = c->unit * (final ? report_value_at(c->r, seed->b, seed->to)
+                                   : report_area(c->r, seed->b, seed->to));
+    }
+    return difference_of(c, pair->seeds);
 }
 
 static void count_wins(const comparing *c, scant_pair *pair) {
@@ -84,7 +154,8 @@ static void count_wins(const comparing *c, scant_pair *pair) {
             const report_point *x, *y;
             x = report_point_at(&a->runs[i], levels->levels[k].labels);
             y = report_point_at(&b->runs[j], levels->levels[k].labels);
-            if (x && y) c->delta[n++] = report_value(c->r, x) - report_value(c->r, y);
+            if (x && y && related(c, &a->runs[i], &b->runs[j]))
+                c->delta[n++] = report_value(c->r, x) - report_value(c->r, y);
         }
         if (n < 2) continue;
         stats_paired s = stats_paired_of(c->delta, n);
@@ -95,21 +166,32 @@ static void count_wins(const comparing *c, scant_pair *pair) {
 }
 
 static void compare_pair(const comparing *c, scant_pair *pair) {
-    pair->seeds = collect(c, pair, false);
-    pair->auc = difference_of(c, pair->seeds);
-    collect(c, pair, true);
-    pair->final = difference_of(c, pair->seeds);
+    match(c, pair);
+    pair->auc = compare_seeds(c, pair, false);
+    pair->final = compare_seeds(c, pair, true);
     count_wins(c, pair);
+}
+
+const char *report_why_not(const scant_pair *pair) {
+    if (pair->unrelated) return "began with other samples";
+    return pair->others ? "runs too short" : "no seed in common";
 }
 
 /* ---- all pairs --------------------------------------------------------------------- */
 
-/* p is the offset of a number of a pair, corrected in place. */
+/* at is the offset of a number of a pair, corrected in place. A pair of which a test can
+ * say nothing was looked at all the same, so it counts. */
 static void correct(const comparing *c, scant_pair *pairs, size_t count, double *p,
                     size_t at) {
-    for (size_t i = 0; i < count; i++) p[i] = *(double *)((char *)&pairs[i] + at);
+    for (size_t i = 0; i < count; i++) {
+        p[i] = *(double *)((char *)&pairs[i] + at);
+        if (isnan(p[i]) && pairs[i].seeds > 1) p[i] = 1;
+    }
     stats_holm(p, count, c->order);
-    for (size_t i = 0; i < count; i++) *(double *)((char *)&pairs[i] + at) = p[i];
+    for (size_t i = 0; i < count; i++) {
+        double *number = (double *)((char *)&pairs[i] + at);
+        if (!isnan(*number)) *number = p[i];
+    }
 }
 
 static scant_status compare_all(report_results *r, comparing *c, size_t baseline,
@@ -141,9 +223,19 @@ scant_status report_compare(report_results *r, const report_measures *m, size_t 
     c.a = scant__arena_alloc(arena, seeds, sizeof *c.a);
     c.b = scant__arena_alloc(arena, seeds, sizeof *c.b);
     c.delta = scant__arena_alloc(arena, seeds, sizeof *c.delta);
+    c.seeds = scant__arena_alloc(arena, seeds, sizeof *c.seeds);
+    c.beginnings = scant__arena_alloc(arena, r->n_runs + 1, sizeof *c.beginnings);
+    c.longest = scant__arena_zalloc(arena, n + 1, sizeof *c.longest);
     c.order = scant__arena_alloc(arena, most, sizeof *c.order);
     double *p = scant__arena_alloc(arena, most, sizeof *p);
-    if (!*pairs || !c.a || !c.b || !c.delta || !c.order || !p) return SCANT_ENOMEM;
+    if (!*pairs || !c.a || !c.b || !c.delta || !c.seeds || !c.beginnings || !c.longest ||
+        !c.order || !p)
+        return SCANT_ENOMEM;
+    for (size_t i = 0; i < r->n_runs; i++) {
+        size_t *longest = &c.longest[r->runs[i].strategy];
+        c.beginnings[i] = beginning_of(&r->runs[i]);
+        *longest = size_max(*longest, r->runs[i].n_points);
+    }
     return compare_all(r, &c, baseline, *pairs, count, p);
 }
 

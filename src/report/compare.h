@@ -3,8 +3,11 @@
  * Pairs of strategies, compared seed by seed: what differs between seeds but not between
  * strategies (the initial set, the network's first weights) falls out.
  *
- * A seed counts where both have a run of it from the same to the same number of labels;
- * so half-finished runs do not. Cost: seeds times levels a pair, and 2^seeds sums.
+ * A seed counts where both have a run of it that began with the same samples (as far as
+ * picks tell), over the labels that both runs have come to: a strategy may pick fewer
+ * than it is asked for. Of two runs that end at different numbers of labels neither may
+ * have fewer rounds than others of its strategy; so half-finished runs do not count.
+ * Cost: seeds times levels a pair, and 2^seeds sums.
  */
 #ifndef SCANT_REPORT_COMPARE_H
 #define SCANT_REPORT_COMPARE_H
@@ -15,5 +18,8 @@
  * n_strategies: none). In the results' arena. */
 scant_status report_compare(report_results *results, const report_measures *measures,
                             size_t baseline, scant_pair **pairs, size_t *count);
+
+/* Why a pair has no seed that is compared, in a few words. */
+const char *report_why_not(const scant_pair *pair);
 
 #endif

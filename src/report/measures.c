@@ -15,6 +15,8 @@ typedef struct sighting { /* a run's value at a number of labels */
     uint64_t labels;
     size_t run;
     double value;
+    double before, after; /* how much it changes a label */
+    bool first;           /* of its run */
 } sighting;
 
 static int sighting_order(const void *a, const void *b) {
@@ -31,15 +33,78 @@ static size_t collect(const report_results *r, const report_strategy *s, sightin
         for (size_t k = 0; k < run->n_points; k++) {
             const report_point *p = &run->points[k];
             if (k + 1 < run->n_points && p[1].labels == p->labels) continue;
-            out[n++] = (sighting){p->labels, i, report_value(r, p)};
+            out[n] = (sighting){.labels = p->labels,
+                                .run = i,
+                                .value = report_value(r, p),
+                                .first = !n || out[n - 1].run != i};
+            if (!out[n].first) {
+                double labels = (double)(out[n].labels - out[n - 1].labels);
+                out[n].before = (out[n].value - out[n - 1].value) / labels;
+                out[n - 1].after = out[n].before;
+            }
+            n++;
         }
     }
     return n;
 }
 
-static scant_status measure_curve(report_results *r, const report_strategy *s,
-                                  sighting *seen, double *values, report_curve *out) {
-    size_t n = collect(r, s, seen), levels = 0;
+/* The mean of all runs from where the last begins to where the first ends. Their sum goes
+ * on from level to level in straight lines, and is taken anew where all have a point. */
+static void sum_whole(const sighting *seen, size_t n, size_t runs, uint64_t from,
+                      uint64_t to, report_curve *out) {
+    double sum = 0, rate = 0;
+    uint64_t before = 0;
+    for (size_t i = 0, end; i < n && seen[i].labels <= to; i = end) {
+        double here = 0, after = 0;
+        sum += rate * (double)(seen[i].labels - before);
+        before = seen[i].labels;
+        for (end = i; end < n && seen[end].labels == seen[i].labels; end++) {
+            sum += seen[end].first ? seen[end].value : 0;
+            rate += seen[end].after - seen[end].before;
+            here += seen[end].value;
+            after += seen[end].after;
+        }
+        if (end - i == runs) sum = here, rate = after;
+        if (seen[i].labels >= from)
+            out->levels[out->n++] = (report_level){
+                .labels = seen[i].labels, .mean = sum / (double)runs, .runs = runs};
+    }
+}
+
+static scant_status measure_whole(report_results *r, size_t strategy,
+                                  const sighting *seen, size_t n, double *values,
+                                  report_measures *m) {
+    const report_strategy *s = &r->strategies[strategy];
+    const report_curve *curve = &m->curves[strategy];
+    uint64_t from = 0, to = UINT64_MAX;
+    for (size_t i = 0; i < s->n_runs; i++) {
+        uint64_t first = s->runs[i].points->labels,
+                 last = report_last(&s->runs[i])->labels;
+        if (first > from) from = first;
+        if (last < to) to = last;
+    }
+    if (from > to) {
+        m->wholes[strategy] = *curve;
+        m->ends[strategy] = curve->levels[curve->n - 1];
+        return SCANT_OK;
+    }
+    report_curve *whole = &m->wholes[strategy];
+    whole->levels = scant__arena_alloc(&r->arena, curve->n, sizeof *whole->levels);
+    if (!whole->levels) return SCANT_ENOMEM;
+    sum_whole(seen, n, s->n_runs, from, to, whole);
+    for (size_t i = 0; i < s->n_runs; i++)
+        values[i] = report_value_at(r, &s->runs[i], to);
+    m->ends[strategy] = (report_level){.labels = to,
+                                       .mean = whole->levels[whole->n - 1].mean,
+                                       .std = stats_std(values, s->n_runs),
+                                       .runs = s->n_runs};
+    return SCANT_OK;
+}
+
+static scant_status measure_curve(report_results *r, size_t strategy, sighting *seen,
+                                  double *values, report_measures *m) {
+    report_curve *out = &m->curves[strategy];
+    size_t n = collect(r, &r->strategies[strategy], seen), levels = 0;
     qsort(seen, n, sizeof *seen, sighting_order);
     for (size_t i = 0; i < n; i++) levels += !i || seen[i].labels != seen[i - 1].labels;
     out->levels = scant__arena_alloc(&r->arena, levels + 1, sizeof *out->levels);
@@ -52,7 +117,7 @@ static scant_status measure_curve(report_results *r, const report_strategy *s,
                                                .std = stats_std(values, end - i),
                                                .runs = end - i};
     }
-    return SCANT_OK;
+    return measure_whole(r, strategy, seen, n, values, m);
 }
 
 static scant_status measure_curves(report_results *r, report_measures *m) {
@@ -61,7 +126,7 @@ static scant_status measure_curves(report_results *r, report_measures *m) {
     double *values = scant__alloc(ctx, r->n_points + 1, sizeof *values);
     scant_status status = seen && values ? SCANT_OK : SCANT_ENOMEM;
     for (size_t s = 0; s < r->n_strategies && status == SCANT_OK; s++)
-        status = measure_curve(r, &r->strategies[s], seen, values, &m->curves[s]);
+        status = measure_curve(r, s, seen, values, m);
     scant__free(ctx, seen);
     scant__free(ctx, values);
     return status;
@@ -69,13 +134,24 @@ static scant_status measure_curves(report_results *r, report_measures *m) {
 
 /* ---- areas and time ---------------------------------------------------------------- */
 
-double report_area(const report_results *r, const report_run *run) {
+double report_value_at(const report_results *r, const report_run *run, uint64_t labels) {
+    const report_point *p = report_point_before(run, labels);
+    if (!p || labels > report_last(run)->labels) return NAN;
+    if (p->labels == labels) return report_value(r, p);
+    double share = (double)(labels - p->labels) / (double)(p[1].labels - p->labels);
+    return report_value(r, p) + share * (report_value(r, p + 1) - report_value(r, p));
+}
+
+double report_area(const report_results *r, const report_run *run, uint64_t labels) {
     const report_point *p = run->points, *last = report_last(run);
-    double area = 0, span = (double)(last->labels - p->labels);
-    if (last->labels == p->labels) return report_value(r, last);
-    for (; p < last; p++)
+    double area = 0, span = (double)(labels - p->labels);
+    if (labels == p->labels) return report_value_at(r, run, labels);
+    for (; p < last && p[1].labels <= labels; p++)
         area += (double)(p[1].labels - p->labels) / span *
                 (report_value(r, p) / 2 + report_value(r, p + 1) / 2);
+    if (p->labels < labels)
+        area += (double)(labels - p->labels) / span *
+                (report_value(r, p) / 2 + report_value_at(r, run, labels) / 2);
     return area;
 }
 
@@ -92,7 +168,8 @@ static void sum_runs(const report_results *r, report_measures *m) {
         double *areas = &m->area[strategy->runs - r->runs];
         double n = (double)strategy->n_runs;
         for (size_t i = 0; i < strategy->n_runs; i++) {
-            areas[i] = report_area(r, &strategy->runs[i]);
+            areas[i] = report_area(r, &strategy->runs[i],
+                                   report_last(&strategy->runs[i])->labels);
             m->train_seconds[s] += total_seconds(&strategy->runs[i], true) / n;
             m->select_seconds[s] += total_seconds(&strategy->runs[i], false) / n;
         }
@@ -131,7 +208,7 @@ static size_t count_labels(const report_results *r) {
     return most < 0 ? 0 : size_max((size_t)most + 1, r->n_classes);
 }
 
-/* What the pool holds where classes.csv tells it, else what random picked. */
+/* What there was to choose from where classes.csv tells it, else what random picked. */
 static scant_status find_balance(report_results *r, report_measures *m) {
     size_t n = m->n_labels, random = report_strategy_find(r, "random");
     double sum = 0;
@@ -147,7 +224,7 @@ static scant_status find_balance(report_results *r, report_measures *m) {
     if (!(sum > 0)) return SCANT_OK;
     for (size_t c = 0; c < n; c++) balance[c] /= sum;
     m->balance = balance;
-    m->balance_of = told ? "the pool" : "random's picks";
+    m->balance_of = told ? "the training data" : "random's picks";
     return SCANT_OK;
 }
 
@@ -249,7 +326,7 @@ static void count_pair(member_set a, member_set b, size_t n_grid, size_t *both,
     }
 }
 
-const report_level *report_level_at(const report_curve *curve, uint64_t labels) {
+size_t report_level_from(const report_curve *curve, uint64_t labels) {
     size_t low = 0, high = curve->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -258,8 +335,13 @@ const report_level *report_level_at(const report_curve *curve, uint64_t labels) 
         else
             high = middle;
     }
-    bool there = low < curve->n && curve->levels[low].labels == labels;
-    return there ? &curve->levels[low] : NULL;
+    return low;
+}
+
+const report_level *report_level_at(const report_curve *curve, uint64_t labels) {
+    size_t at = report_level_from(curve, labels);
+    bool there = at < curve->n && curve->levels[at].labels == labels;
+    return there ? &curve->levels[at] : NULL;
 }
 
 static int overlap_order(const void *x, const void *y) {
@@ -340,12 +422,14 @@ scant_status report_measure_runs(report_results *r, report_measures *out) {
     size_t n = r->n_strategies + 1;
     *out = (report_measures){0};
     out->curves = scant__arena_zalloc(arena, n, sizeof *out->curves);
+    out->wholes = scant__arena_zalloc(arena, n, sizeof *out->wholes);
+    out->ends = scant__arena_zalloc(arena, n, sizeof *out->ends);
     out->area = scant__arena_zalloc(arena, r->n_runs + 1, sizeof *out->area);
     out->areas = scant__arena_zalloc(arena, n, sizeof *out->areas);
     out->train_seconds = scant__arena_zalloc(arena, n, sizeof *out->train_seconds);
     out->select_seconds = scant__arena_zalloc(arena, n, sizeof *out->select_seconds);
-    if (!out->curves || !out->area || !out->areas || !out->train_seconds ||
-        !out->select_seconds)
+    if (!out->curves || !out->wholes || !out->ends || !out->area || !out->areas ||
+        !out->train_seconds || !out->select_seconds)
         return SCANT_ENOMEM;
     TRY(measure_curves(r, out));
     sum_runs(r, out);

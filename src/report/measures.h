@@ -22,6 +22,8 @@ typedef struct report_curve {
     report_level *levels; /* by labels, ascending */
     size_t n;
 } report_curve;
+/* The first level of so many labels or more; n: there is none. */
+size_t report_level_from(const report_curve *curve, uint64_t labels);
 /* NULL: the curve has no such level. */
 const report_level *report_level_at(const report_curve *curve, uint64_t labels);
 
@@ -37,7 +39,12 @@ typedef struct report_overlap {
 } report_overlap;
 
 typedef struct report_measures {
-    report_curve *curves;     /* a strategy each */
+    report_curve *curves; /* a strategy each */
+    /* The same over the labels that all its runs have come to, with a run's value between
+     * two of its points in a straight line: means of the same runs throughout. (No std.)
+     * Of runs that have no labels in common it is the curve itself. */
+    report_curve *wholes;
+    report_level *ends;       /* a strategy each: the last of that, with its std */
     double *area;             /* a run each: under its curve, divided by its span */
     report_spread *areas;     /* a strategy each */
     report_overlap *overlaps; /* by labels, then pair */
@@ -49,7 +56,7 @@ typedef struct report_measures {
     double *picked;
     size_t n_labels;
     double *balance; /* n_labels shares to compare with; NULL: there are none */
-    /* where they are from: "the pool", or "random's picks" */
+    /* where they are from: "the training data", or "random's picks" */
     const char *balance_of;
 } report_measures;
 
@@ -58,9 +65,13 @@ typedef struct report_measures {
 scant_status report_measure_runs(report_results *results, report_measures *out);
 scant_status report_measure(report_results *results, report_measures *out);
 
-/* The area of a run's points from first on, divided by the span of labels; of one number
- * of labels the last value. */
-double report_area(const report_results *results, const report_run *run);
+/* The area of a run's points up to a number of labels (which the run must have come to),
+ * divided by the span of labels; of one number of labels its last value. */
+double report_area(const report_results *results, const report_run *run, uint64_t labels);
+/* A run's value at a number of labels, between two points in a straight line; NaN before
+ * its first and beyond its last. */
+double report_value_at(const report_results *results, const report_run *run,
+                       uint64_t labels);
 
 /* The number of labels at which a strategy's mean first is as good as goal, between two
  * points in a straight line; NaN where it never is. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/experiment.h"
 #include "report/results_int.h"
 #include "report/sheet.h"
 
@@ -15,37 +16,10 @@ typedef struct page {
     const char *folder;
     uint64_t first_labels, last_labels;
     size_t n_seeds, unfinished;
+    size_t apart; /* runs with all rounds, but with fewer labels than others */
 } page;
 
 /* ---- what the experiment was ------------------------------------------------------- */
-
-/* The value of a key of an INI text, cut to fit; false where there is none. */
-static bool ini_value(const char *text, const char *section, const char *key, char *out,
-                      size_t size) {
-    size_t key_length = strlen(key), section_length = strlen(section);
-    bool inside = false;
-    for (const char *line = text; line && *line;
-         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-        size_t length = strcspn(line, "\r\n");
-        if (*line == '[') {
-            inside = length > section_length + 1 && line[section_length + 1] == ']' &&
-                     strncmp(line + 1, section, section_length) == 0;
-            continue;
-        }
-        if (!inside || strncmp(line, key, key_length) != 0) continue;
-        const char *at = line + key_length;
-        at += strspn(at, " \t");
-        if (*at != '=') continue;
-        at += 1 + strspn(at + 1, " \t");
-        size_t value = (size_t)(line + length - at);
-        if (at > line + length || !value) return false;
-        value = size_min(value, size - 1);
-        memcpy(out, at, value);
-        out[value] = 0;
-        return true;
-    }
-    return false;
-}
 
 static const char *last_part(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -57,8 +31,9 @@ static void add_title(const page *p) {
     char data[160], model[80];
     if (p->r->n_folders > 1) {
         scant__text_addf(p->out, "%zu experiments side by side", p->r->n_folders);
-    } else if (text && ini_value(text, "data", "train", data, sizeof data) &&
-               ini_value(text, "model", "name", model, sizeof model)) {
+    } else if (text &&
+               report_experiment_value(text, "data", "train", data, sizeof data) &&
+               report_experiment_value(text, "model", "name", model, sizeof model)) {
         scant__text_add(p->out, "Active learning on ");
         report_add_escaped(p->out, last_part(data));
         scant__text_add(p->out, " with ");
@@ -80,6 +55,9 @@ static void survey(page *p) {
         if (report_last(run)->labels > p->last_labels)
             p->last_labels = report_last(run)->labels;
     }
+    for (size_t i = 0; i < r->n_runs; i++)
+        p->apart += r->runs[i].n_points == longest &&
+                    report_last(&r->runs[i])->labels < p->last_labels;
     for (size_t s = 0; s < r->n_strategies; s++)
         p->n_seeds = size_max(p->n_seeds, r->strategies[s].n_runs);
 }
@@ -146,6 +124,19 @@ static void add_alerts(const page *p) {
             "runs that have a number of labels, and areas over each run's own "
             "span: compare with care.</p>\n",
             p->unfinished, p->r->n_runs, p->unfinished == 1 ? "has" : "have");
+    if (p->apart)
+        scant__text_addf(
+            p->out,
+            "<p class=\"alert\"><b>%zu of %zu runs %s with fewer labels than others</b> "
+            "of as many rounds. Areas are over each run's own span; differences are over "
+            "the labels that both have.</p>\n",
+            p->apart, p->r->n_runs, p->apart == 1 ? "ends" : "end");
+    if (p->r->differ) {
+        scant__text_add(p->out, "<p class=\"alert\"><b>The experiments differ</b> in ");
+        report_add_escaped(p->out, p->r->differ);
+        scant__text_add(p->out, ": what is told of their runs together is not of the "
+                                "strategies alone.</p>\n");
+    }
 }
 
 /* ---- figures ----------------------------------------------------------------------- */
@@ -181,12 +172,15 @@ static void figure_difference(const page *p, size_t best) {
     scant__text_add(p->out, "<div class=\"figure\"><span>Its lead over random</span><b>");
     page_add_amount(p->out, p->view, pair->auc.mean, true);
     scant__text_addf(p->out, "%s</b><span>", p->r->regression ? "" : " points");
-    if (pair->seeds > 1) {
+    if (!isnan(pair->auc.low)) {
         scant__text_add(p->out, "95 % interval ");
         page_add_amount(p->out, p->view, pair->auc.low, true);
         scant__text_add(p->out, " to ");
         page_add_amount(p->out, p->view, pair->auc.high, true);
         scant__text_addf(p->out, ", %zu seeds</span></div>\n", pair->seeds);
+    } else if (pair->seeds > 1) {
+        scant__text_addf(p->out, "the same for all %zu seeds: no interval</span></div>\n",
+                         pair->seeds);
     } else {
         scant__text_add(p->out, "one seed: no interval</span></div>\n");
     }
@@ -194,12 +188,12 @@ static void figure_difference(const page *p, size_t best) {
 
 static void figure_saved(const page *p) {
     if (!report_has_efficiency(p->view)) return;
-    const report_curve *base = &p->view->m->curves[p->view->baseline];
-    double goal = base->levels[base->n - 1].mean, least = INFINITY;
+    const report_curve *base = &p->view->m->wholes[p->view->baseline];
+    double goal = p->view->m->ends[p->view->baseline].mean, least = INFINITY;
     double whole = report_labels_to_reach(p->r, base, goal);
     size_t who = p->r->n_strategies;
     for (size_t s = 0; s < p->r->n_strategies; s++) {
-        double needed = report_labels_to_reach(p->r, &p->view->m->curves[s], goal);
+        double needed = report_labels_to_reach(p->r, &p->view->m->wholes[s], goal);
         if (s == p->view->baseline || !(needed < least)) continue;
         least = needed;
         who = s;
@@ -263,9 +257,10 @@ static const section sections[] = {
      report_has_curves, "", report_chart_areas, page_table_areas, true},
     {"differences", "Difference to random",
      "Each run's area minus that of random with the same seed, which starts from the "
-     "same "
-     "labels and the same weights. Mean over n seeds and its 95 % interval by Student's "
-     "t: an interval that leaves out 0 is hardly chance.",
+     "same samples and the same weights. Mean over n seeds and its 95 % interval by "
+     "Student's t. An interval alone that leaves out 0 is hardly chance; of many that "
+     "are "
+     "looked at some do by chance, so go by p, which is corrected for their number.",
      report_has_differences,
      "There is no run of random to compare with: put random among the strategies.",
      report_chart_differences, page_table_differences, false},
@@ -273,8 +268,8 @@ static const section sections[] = {
      "How many labels a strategy's mean curve needs to be as good as random's is in the "
      "end (the line).",
      report_has_efficiency,
-     "This needs random and another strategy, and more than one "
-     "round.",
+     "This needs random and another strategy, and more than one round that all runs of "
+     "random have.",
      report_chart_efficiency, page_table_efficiency, false},
     {"overlap", "Overlap",
      "Of the samples that either of two strategies had labelled in the end, initial sets "
@@ -343,18 +338,32 @@ static void add_balance_note(const page *p) {
     scant__text_add(p->out, "</p>\n");
 }
 
+/* Instead of a section's chart. Where there is random, but nothing of it can be compared
+ * with, that is told by strategy. */
+static void add_missing(const page *p, const section *s) {
+    const char *words = *s->without ? s->without : "Nothing yet.";
+    bool differences = s->draw == report_chart_differences;
+    if (differences && p->view->n_pairs)
+        words = "No strategy has a run that can be compared with one of random.";
+    else if (differences && p->view->baseline < p->r->n_strategies)
+        words = "There is no other strategy than random.";
+    scant__text_addf(p->out, "<p class=\"note\">%s</p>\n", words);
+    if (differences) page_add_left_out(p->out, p->view);
+    scant__text_add(p->out, "</section>\n");
+}
+
 static void add_section(const page *p, const section *s) {
     bool there = !s->has || s->has(p->view);
     begin_section(p, s->id, s->heading, there);
     if (!there) {
-        scant__text_addf(p->out, "<p class=\"note\">%s</p></section>\n",
-                         *s->without ? s->without : "Nothing yet.");
+        add_missing(p, s);
         return;
     }
     if (s->note)
         scant__text_addf(p->out, "<p class=\"note\">%s</p>\n", s->note);
     else
         add_balance_note(p);
+    if (s->draw == report_chart_differences) page_add_left_out(p->out, p->view);
     if (s->draw == report_chart_curves) add_keys(p);
     s->draw(p->out, p->view, CHART_WIDE);
     s->draw(p->out, p->view, CHART_NARROW);

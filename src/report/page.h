@@ -19,6 +19,7 @@ extern const char report_page_script[];
 void page_add_name(scant__text *out, const report_view *view, size_t strategy);
 void page_add_amount(scant__text *out, const report_view *view, double value, bool sign);
 void page_add_spread(scant__text *out, const report_view *view, double mean, double std);
+void page_add_left_out(scant__text *out, const report_view *view);
 void page_table_areas(scant__text *out, const report_view *view);
 void page_table_curves(scant__text *out, const report_view *view);
 void page_table_differences(scant__text *out, const report_view *view);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "report/compare.h"
 #include "report/page.h"
 
 static const char none[] = "<td class=\"soft\">\xe2\x80\x93</td>";
@@ -73,21 +74,61 @@ static const scant_pair *pair_of(const report_view *view, size_t strategy) {
     return NULL;
 }
 
+/* Colour and star say what holds after the correction: of many strategies one has an
+ * interval without 0 by chance. */
 static void add_difference(scant__text *out, const report_view *view,
                            const scant_pair *pair) {
-    if (!pair || !pair->seeds) {
+    if (!pair) {
         scant__text_add(out, none);
         return;
     }
+    if (!pair->seeds) {
+        scant__text_addf(out, "<td class=\"soft\">%s</td>", report_why_not(pair));
+        return;
+    }
     const scant_difference *d = &pair->auc;
-    bool better = view->r->regression ? d->high < 0 : d->low > 0;
-    bool worse = view->r->regression ? d->low > 0 : d->high < 0;
+    bool sure = d->p_holm < 0.05,
+         better = view->r->regression ? d->mean < 0 : d->mean > 0;
     scant__text_addf(out, "<td><span class=\"%s\">",
-                     better  ? "good"
-                     : worse ? "bad"
-                             : "");
+                     !sure    ? ""
+                     : better ? "good"
+                              : "bad");
     page_add_amount(out, view, d->mean, true);
-    scant__text_add(out, "</span></td>");
+    scant__text_add(out, sure ? "&#8201;*</span></td>" : "</span></td>");
+}
+
+static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
+
+/* What the differences leave out, a sentence a strategy. */
+void page_add_left_out(scant__text *out, const report_view *view) {
+    for (size_t i = 0; i < view->n_pairs; i++) {
+        const scant_pair *pair = &view->pairs[i];
+        if (!pair->cut && !pair->others && !pair->unrelated) continue;
+        scant__text_add(out, "<p class=\"note\">");
+        page_add_name(out, view, pair->a);
+        scant__text_add(out, ": ");
+        if (pair->cut) {
+            scant__text_addf(out, "compared from %" PRIu64 " to ", pair->from);
+            if (pair->to_most > pair->to_least)
+                scant__text_addf(out, "between %" PRIu64 " and ", pair->to_least);
+            scant__text_addf(out,
+                             "%" PRIu64 " labels, as far as both runs of a seed go. ",
+                             pair->to_most);
+        }
+        if (pair->others)
+            scant__text_addf(out,
+                             "%zu seed%s left out: a run is shorter than others of its "
+                             "strategy (not finished, maybe), or the two have no labels "
+                             "in common beyond the first. ",
+                             pair->others, plural(pair->others));
+        if (pair->unrelated)
+            scant__text_addf(
+                out,
+                "%zu seed%s left out: the two runs began with other samples, "
+                "so they are not of one experiment.",
+                pair->unrelated, plural(pair->unrelated));
+        scant__text_add(out, "</p>\n");
+    }
 }
 
 static size_t best_area(const report_view *view) {
@@ -102,8 +143,12 @@ static size_t best_area(const report_view *view) {
 void page_table_areas(scant__text *out, const report_view *view) {
     const report_results *r = view->r;
     size_t best = best_area(view);
-    begin(out, r->regression ? "Mean \xc2\xb1 standard deviation over runs."
-                             : "In percent: mean \xc2\xb1 standard deviation over runs.");
+    begin(out,
+          r->regression
+              ? "Mean \xc2\xb1 standard deviation over runs; the end is where all of "
+                "them have come to. *: p below 0.05, corrected by Holm."
+              : "In percent: mean \xc2\xb1 standard deviation over runs; the end is "
+                "where all of them have come to. *: p below 0.05, corrected by Holm.");
     column(out, r->regression ? "area under the error" : "area under the curve");
     column(out, r->regression ? "error in the end" : "accuracy in the end");
     if (view->n_pairs) column(out, "area, against random");
@@ -111,8 +156,7 @@ void page_table_areas(scant__text *out, const report_view *view) {
     column(out, "runs");
     body(out);
     for (size_t s = 0; s < r->n_strategies; s++) {
-        const report_curve *curve = &view->m->curves[s];
-        const report_level *last = &curve->levels[curve->n - 1];
+        const report_level *last = &view->m->ends[s];
         row(out, view, s, s == best && r->n_strategies > 1);
         scant__text_add(out, "<td>");
         page_add_spread(out, view, unit(view) * view->m->areas[s].mean,
@@ -121,8 +165,11 @@ void page_table_areas(scant__text *out, const report_view *view) {
         page_add_spread(out, view, unit(view) * last->mean, unit(view) * last->std);
         scant__text_add(out, "</td>");
         if (view->n_pairs) add_difference(out, view, pair_of(view, s));
-        scant__text_addf(out, "<td>%" PRIu64 "</td><td>%zu</td></tr>\n", last->labels,
-                         view->m->areas[s].n);
+        scant__text_addf(out, "<td>%" PRIu64, last->labels);
+        if (last->runs < r->strategies[s].n_runs)
+            scant__text_addf(out, " <span class=\"soft\">(%zu of the runs)</span>",
+                             last->runs);
+        scant__text_addf(out, "</td><td>%zu</td></tr>\n", view->m->areas[s].n);
     }
     end(out);
 }
@@ -136,8 +183,10 @@ static void difference_cells(scant__text *out, const report_view *view,
     scant__text_add(out, "<td>");
     page_add_amount(out, view, d->mean, true);
     scant__text_add(out, "</td>");
-    if (seeds < 2) {
-        scant__text_addf(out, "%s%s", none, none);
+    if (isnan(d->low)) {
+        scant__text_add(out,
+                        seeds < 2 ? none : "<td class=\"soft\">all seeds alike</td>");
+        add_p(out, d->p_holm);
         return;
     }
     scant__text_add(out, "<td>");
@@ -150,10 +199,10 @@ static void difference_cells(scant__text *out, const report_view *view,
 
 void page_table_differences(scant__text *out, const report_view *view) {
     begin(out, view->r->regression
-                   ? "Strategy minus random, paired by seed; p by the paired t-test, "
-                     "corrected by Holm."
-                   : "Strategy minus random in percentage points, paired by seed; p by "
-                     "the paired t-test, corrected by Holm.");
+                   ? "Strategy minus random, paired by seed; intervals each alone, p by "
+                     "the paired t-test, corrected by Holm."
+                   : "Strategy minus random in percentage points, paired by seed; "
+                     "intervals each alone, p by the paired t-test, corrected by Holm.");
     column(out, "seeds");
     column(out, "area");
     column(out, "95 % interval");
@@ -175,19 +224,15 @@ void page_table_differences(scant__text *out, const report_view *view) {
 
 /* ---- curves ------------------------------------------------------------------------ */
 
-/* The least number of labels above a bound that any strategy has; false: none. */
-static bool next_labels(const report_view *view, bool first, uint64_t after,
-                        uint64_t *out) {
+/* The least number of labels from a bound on that any strategy has; false: none. */
+static bool next_labels(const report_view *view, uint64_t from, uint64_t *out) {
     bool found = false;
     for (size_t s = 0; s < view->r->n_strategies; s++) {
         const report_curve *curve = &view->m->curves[s];
-        for (size_t i = 0; i < curve->n; i++) {
-            uint64_t labels = curve->levels[i].labels;
-            if (!first && labels <= after) continue;
-            if (!found || labels < *out) *out = labels;
-            found = true;
-            break; /* they ascend */
-        }
+        size_t at = report_level_from(curve, from);
+        if (at == curve->n) continue;
+        if (!found || curve->levels[at].labels < *out) *out = curve->levels[at].labels;
+        found = true;
     }
     return found;
 }
@@ -207,7 +252,7 @@ void page_table_curves(scant__text *out, const report_view *view) {
         scant__text_add(out, "</th>");
     }
     body(out);
-    for (bool first = true; next_labels(view, first, labels, &labels); first = false) {
+    for (; next_labels(view, labels, &labels); labels++) {
         scant__text_addf(out, "<tr><th scope=\"row\">%" PRIu64 "</th>", labels);
         for (size_t s = 0; s < r->n_strategies; s++) {
             const report_level *l = report_level_at(&view->m->curves[s], labels);
@@ -227,18 +272,21 @@ void page_table_curves(scant__text *out, const report_view *view) {
 /* ---- the rest ---------------------------------------------------------------------- */
 
 void page_table_efficiency(scant__text *out, const report_view *view) {
-    const report_curve *base = &view->m->curves[view->baseline];
-    double goal = base->levels[base->n - 1].mean;
+    const report_curve *base = &view->m->wholes[view->baseline];
+    double goal = view->m->ends[view->baseline].mean;
     double whole = report_labels_to_reach(view->r, base, goal);
-    begin(out, "Between two points of a mean curve, in a straight line.");
+    begin(out,
+          "Of mean curves as far as all runs of a strategy go, between two points in "
+          "a straight line.");
     column(out, "labels needed");
     column(out, "of random's");
     body(out);
     for (size_t s = 0; s < view->r->n_strategies; s++) {
-        double needed = report_labels_to_reach(view->r, &view->m->curves[s], goal);
+        double needed = report_labels_to_reach(view->r, &view->m->wholes[s], goal);
         row(out, view, s, false);
         if (isnan(needed)) {
-            scant__text_addf(out, "<td>not reached</td>%s</tr>\n", none);
+            scant__text_addf(out, "<td>not with %" PRIu64 "</td>%s</tr>\n",
+                             view->m->ends[s].labels, none);
             continue;
         }
         scant__text_add(out, "<td>");

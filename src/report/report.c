@@ -5,11 +5,13 @@
  *
  * In place they join what is there. A folder that results are put together in gets
  * curve.csv and picks.csv as well, and sources.txt, which tells it from a folder that an
- * experiment wrote: that one is not overwritten.
+ * experiment wrote: that one is not overwritten. A chart that these results do not make
+ * is removed where an earlier report left it.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "data/file.h"
 #include "report/compare.h"
@@ -33,14 +35,31 @@ static bool same_folder(const char *a, const char *b) {
            x.st_ino == y.st_ino;
 }
 
-static scant_status make_folder(scant_ctx *ctx, const char *path) {
-    char why[SCANT__ERRNO_TEXT];
+static bool is_folder(const char *path) {
     struct stat info;
-    if (mkdir(path, 0777) == 0) return SCANT_OK;
-    if (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return SCANT_OK;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static scant_status make_one(scant_ctx *ctx, const char *path) {
+    char why[SCANT__ERRNO_TEXT];
+    if (is_folder(path) || mkdir(path, 0777) == 0) return SCANT_OK;
+    int number = errno;
+    if (number == EEXIST && is_folder(path)) return SCANT_OK; /* another was quicker */
     return scant__fail(ctx, SCANT_EIO, "%s: the folder cannot be made: %s", path,
-                       scant__errno_text(errno, why));
+                       scant__errno_text(number, why));
+}
+
+/* A folder and those above it. */
+static scant_status make_folder(reporting *w, const char *path) {
+    char *part = scant__arena_strdup(&w->results.arena, path);
+    if (!part) return SCANT_ENOMEM;
+    for (char *at = part + (*part == '/'); *at; at++) {
+        if (*at != '/') continue;
+        *at = 0;
+        TRY(make_one(w->ctx, part));
+        *at = '/';
+    }
+    return make_one(w->ctx, part);
 }
 
 static scant_status choose_folder(reporting *w, const char *const *dirs, size_t n,
@@ -72,7 +91,7 @@ static scant_status check_folder(reporting *w) {
                            "%s: holds results of its own, which would be lost; another "
                            "folder is needed",
                            w->out);
-    return make_folder(w->ctx, w->out);
+    return make_folder(w, w->out);
 }
 
 /* ---- its files --------------------------------------------------------------------- */
@@ -128,6 +147,17 @@ static scant_status write_tables(reporting *w) {
     return SCANT_OK;
 }
 
+/* One of an earlier report, of other results. */
+static scant_status remove_chart(reporting *w, const char *name) {
+    char why[SCANT__ERRNO_TEXT];
+    char *path = report_path(&w->results.arena, w->out, name);
+    if (!path) return SCANT_ENOMEM;
+    if (unlink(path) == 0 || errno == ENOENT) return SCANT_OK;
+    return scant__fail(w->ctx, SCANT_EIO,
+                       "%s: is of an earlier report and cannot be removed: %s", path,
+                       scant__errno_text(errno, why));
+}
+
 static scant_status write_charts(reporting *w) {
     static const struct {
         const char *name;
@@ -143,10 +173,13 @@ static scant_status write_charts(reporting *w) {
         {"charts/time.svg", report_has_curves, report_chart_time}};
     char *folder = report_path(&w->results.arena, w->out, "charts");
     if (!folder) return SCANT_ENOMEM;
-    TRY(make_folder(w->ctx, folder));
+    TRY(make_folder(w, folder));
     for (size_t i = 0; i < sizeof charts / sizeof *charts; i++) {
         scant__text text;
-        if (!charts[i].has(&w->view)) continue;
+        if (!charts[i].has(&w->view)) {
+            TRY(remove_chart(w, charts[i].name));
+            continue;
+        }
         scant__text_init(&text, w->ctx);
         charts[i].draw(&text, &w->view, CHART_FILE);
         TRY(put_file(w, charts[i].name, &text));

@@ -15,6 +15,7 @@
 #include "data/file.h"
 #include "data/names.h"
 #include "data/source.h"
+#include "report/experiment.h"
 #include "report/results_int.h"
 
 enum { MOST_STRATEGIES = 1024, MOST_RUNS = 1 << 14, SLOTS = 1 << 15 };
@@ -44,6 +45,7 @@ typedef struct loading {
     pick_row pick;
 } loading;
 
+enum { COLUMN_BEST = 8 };
 static const report_column curve_columns[] = {
     {"strategy", REPORT_WORD, false, offsetof(curve_row, strategy)},
     {"seed", REPORT_SEED, false, offsetof(curve_row, seed)},
@@ -53,7 +55,8 @@ static const report_column curve_columns[] = {
     {"loss", REPORT_NUMBER, false, offsetof(curve_row, point.loss)},
     {"train_seconds", REPORT_AMOUNT, false, offsetof(curve_row, point.train_seconds)},
     {"select_seconds", REPORT_AMOUNT, false, offsetof(curve_row, point.select_seconds)},
-    {"best_accuracy", REPORT_FRACTION, true, offsetof(curve_row, point.best)},
+    [COLUMN_BEST] = {"best_accuracy", REPORT_FRACTION, true,
+                     offsetof(curve_row, point.best)},
     {"error", REPORT_AMOUNT, true, offsetof(curve_row, point.error)},
 };
 enum { CURVE_COLUMNS = sizeof curve_columns / sizeof *curve_columns };
@@ -199,7 +202,7 @@ static scant_status read_curve(loading *l, const void *bytes, size_t size) {
                           .self = l};
     size_t first = l->raw.n_points;
     TRY(report_table_read(l->ctx, l->file, bytes, size, &table));
-    if (table.found >> 8 & 1) l->out->has_best = true;
+    if (table.found >> COLUMN_BEST & 1) l->out->has_best = true;
     return choose_measure(l, first);
 }
 
@@ -340,7 +343,14 @@ scant_status report_results_open(scant_ctx *ctx, const char *const *paths, size_
     loading l;
     scant_status status = begin(ctx, out, &l);
     if (status == SCANT_OK) status = read_folders(&l, paths, n);
-    return end(&l, status);
+    if (status == SCANT_OK) status = report_experiments_differ(out, &out->differ);
+    status = end(&l, status);
+    if (status == SCANT_OK && out->differ)
+        scant__warn(ctx,
+                    "the folders' experiments differ in %s: what is told of their runs "
+                    "together is not of the strategies alone",
+                    out->differ);
+    return status;
 }
 
 scant_status report_results_parse(scant_ctx *ctx, const void *curve, size_t curve_size,
@@ -381,7 +391,7 @@ const report_point *report_last(const report_run *run) {
     return &run->points[run->n_points - 1];
 }
 
-const report_point *report_point_at(const report_run *run, uint64_t labels) {
+const report_point *report_point_before(const report_run *run, uint64_t labels) {
     size_t low = 0, high = run->n_points; /* the first with more labels */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -390,7 +400,12 @@ const report_point *report_point_at(const report_run *run, uint64_t labels) {
         else
             high = middle;
     }
-    return low && run->points[low - 1].labels == labels ? &run->points[low - 1] : NULL;
+    return low ? &run->points[low - 1] : NULL;
+}
+
+const report_point *report_point_at(const report_run *run, uint64_t labels) {
+    const report_point *point = report_point_before(run, labels);
+    return point && point->labels == labels ? point : NULL;
 }
 
 size_t report_strategy_find(const report_results *r, const char *name) {

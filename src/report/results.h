@@ -49,7 +49,7 @@ typedef struct report_strategy {
 
 typedef struct report_class {
     const char *name; /* NULL: it has none */
-    double count;     /* of the pool; NaN: not told */
+    double count;     /* in the training data; NaN: not told */
 } report_class;
 
 /* A picture of a pick. */
@@ -81,10 +81,14 @@ typedef struct report_results {
     size_t n_classes;
     bool regression; /* error is what counts, and less of it is better */
     bool has_best;   /* there is a column best_accuracy */
+    /* In what the experiments of several folders differ; NULL: in nothing that is known.
+     */
+    const char *differ;
 } report_results;
 
 /* Reads all of the folders. SCANT_EUSAGE where one is given twice, SCANT_EINPUT where a
- * file is wrong; nothing needs ending then. */
+ * file is wrong; nothing needs ending then. Warns of experiments that differ in more than
+ * strategies and seeds. */
 scant_status report_results_open(scant_ctx *ctx, const char *const *paths, size_t n,
                                  report_results *out);
 /* One folder's, of bytes instead of files (NULL: there is no such file). */
@@ -95,6 +99,8 @@ void report_results_close(report_results *results);
 
 /* What is plotted: accuracy, or the error of numbers to predict. */
 double report_value(const report_results *results, const report_point *point);
+/* The last point of a run with at most so many labels, or NULL. */
+const report_point *report_point_before(const report_run *run, uint64_t labels);
 /* The point of a run with so many labels (the last such), or NULL. */
 const report_point *report_point_at(const report_run *run, uint64_t labels);
 const report_point *report_last(const report_run *run);

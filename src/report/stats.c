@@ -15,6 +15,10 @@
 
 enum { DRAWS = 99999 };
 
+/* A deviation that is smaller than this share of the mean is rounding: a test set of ten
+ * million samples would have a larger one. */
+static const double ALIKE = 1e-9;
+
 double stats_mean(const double *x, size_t n) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) sum += x[i];
@@ -94,16 +98,16 @@ stats_paired stats_paired_of(const double *x, size_t n) {
     stats_paired s = {.n = n, .mean = stats_mean(x, n), .low = NAN, .high = NAN};
     s.t = s.p = NAN;
     if (n < 2) return s;
-    double freedom = (double)(n - 1), error = stats_std(x, n) / sqrt((double)n);
-    double reach = error > 0 ? stats_t_quantile(0.95, freedom) * error : 0;
+    double freedom = (double)(n - 1), deviation = stats_std(x, n);
+    if (deviation <= ALIKE * fabs(s.mean)) {
+        if (s.mean == 0) s.t = 0, s.p = 1;
+        return s;
+    }
+    double error = deviation / sqrt((double)n);
+    double reach = stats_t_quantile(0.95, freedom) * error;
     s.low = s.mean - reach;
     s.high = s.mean + reach;
-    if (error > 0)
-        s.t = s.mean / error;
-    else if (s.mean != 0)
-        s.t = s.mean > 0 ? HUGE_VAL : -HUGE_VAL;
-    else
-        s.t = 0;
+    s.t = s.mean / error;
     s.p = stats_t_two_sided(s.t, freedom);
     return s;
 }

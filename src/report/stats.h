@@ -22,6 +22,9 @@ typedef struct stats_paired {
     double t, p;            /* two-sided; NaN for fewer than two */
 } stats_paired;
 
+/* Differences that are all alike tell nothing of how they spread, so there is no
+ * interval, and t and p are NaN (of differences that are all 0: 0 and 1). Accuracies are
+ * multiples of one over the size of a test set, so that this happens with few seeds. */
 stats_paired stats_paired_of(const double *differences, size_t n);
 
 enum { STATS_EXACT = 20 }; /* numbers whose signs are all gone through */

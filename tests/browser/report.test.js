@@ -30,7 +30,7 @@ function results(name, strategies, seeds, rounds, cut) {
       const accuracy = 0.9 - 0.6 / (1 + 0.3 * t) + 0.01 * Math.sin(s + t) + 0.005 * k;
       curve += `${quoted},${seed},${t},${40 + 40 * t},${accuracy},1,${2 + t},0.5\n`;
       for (let i = 0; i < 5; i++)
-        picks += `${quoted},${seed},${t},${i},${(t * 5 + i) * (t ? s + 2 : 1)},1,0,${(i + s) % 10}\n`;
+        picks += `${quoted},${seed},${t},${i},${(t * 5 + i) * (t ? s + 2 : 1)},1,0,${(i + (t ? s : 0)) % 10}\n`;
     }
   }));
   fs.writeFileSync(path.join(dir, 'curve.csv'), curve);

@@ -54,6 +54,7 @@ class Results(Case):
               cut=(), first=1):
         """A made-up experiment in folder name; runs in cut lack their last two rounds."""
         rng = np.random.default_rng(first)
+        starts = {seed: rng.choice(80, 10, False) for seed in seeds}
         folder = self.path(name)
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, "curve.csv"), "w") as curve, \
@@ -66,7 +67,8 @@ class Results(Case):
                         accuracy = 0.3 + 0.1 * t + 0.01 * s + 0.01 * rng.random()
                         curve.write(f"{strategy},{seed},{t},{10 + 5 * t},{accuracy},1.5,"
                                     f"{1 + t},0.25\n")
-                        for rank, index in enumerate(rng.choice(80, 10 if t == 0 else 5, False)):
+                        chosen = rng.choice(80, 5, False) if t else starts[seed]
+                        for rank, index in enumerate(chosen):
                             picks.write(f"{strategy},{seed},{t},{rank},{index},1,0,"
                                         f"{index % 4}\n")
         return folder
@@ -219,6 +221,9 @@ class Comparisons(Results):
         self.assertIn("badge", shown)
         self.assertIn("HOLM", shown)
         self.assertIn("at 4 numbers of labels", shown)
+        self.assertIn("corrected for 3 pairs.", shown.replace("\n", " "))
+        self.assertEqual({(r["from"], r["to"], r["left_out"]) for r in rows},
+                         {("10", "25", "0")})
 
     def test_a_baseline_makes_fewer_pairs(self):
         folder = self.write("r")
@@ -227,6 +232,53 @@ class Comparisons(Results):
         with open(out, newline="") as file:
             self.assertEqual([(r["strategy_a"], r["strategy_b"]) for r in csv.DictReader(file)],
                              2 * [("random", "badge"), ("npc", "badge")])
+
+    def compare(self, rows, picks=()):
+        folder = self.path("made")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "curve.csv"), "w") as file:
+            file.write(CURVE + "".join(row + ",1,1,1\n" for row in rows))
+        with open(os.path.join(folder, "picks.csv"), "w") as file:
+            file.write(PICKS + "".join(row + ",1,0,0\n" for row in picks))
+        return " ".join(self.ok("compare", folder).split())
+
+    def test_seeds_that_are_all_alike_are_not_significant(self):
+        shown = self.compare([f"{name},{seed},0,10,{0.25 + 0.125 * (name == 'b') + 0.125 * seed}"
+                              for name in "ab" for seed in (0, 1)])
+        self.assertIn("b a 2 43.75 31.25 +12.50 all seeds alike - - 0.500 0.500 ", shown)
+        self.assertNotIn("<.001", shown)
+        self.assertNotIn("0.500 *", shown)
+        self.assertIn("there is no interval", shown)
+
+    def test_runs_that_end_apart_are_compared_as_far_as_both_go(self):
+        shown = self.compare([f"random,{s},{t},{10 + 10 * t},{0.2 + 0.1 * t + 0.01 * s * t}"
+                              for s in (0, 1) for t in range(3)] +
+                             [f"bss,{s},{t},{10 + (8 + s) * t},{0.3 + 0.1 * t}"
+                              for s in (0, 1) for t in range(3)])
+        self.assertIn("bss random from 10 to between 26 and 28 labels", shown)
+        self.assertNotIn("Left out", shown)
+        self.assertIn("at 1 number of labels", shown)
+
+    def test_what_is_left_out_is_told(self):
+        rows = [f"{name},{seed},{t},{10 + t},{0.25 + 0.125 * seed * (name == 'b')}"
+                for name in "abc" for seed in (0, 1) for t in (0, 1)]
+        picks = [f"{name},{seed},0,0,{7 + (name == 'c')}" for name in "abc" for seed in (0, 1)]
+        shown = self.compare(rows + ["a,2,0,10,0.5", "a,2,1,11,0.5", "b,2,0,10,0.5"], picks)
+        self.assertIn("corrected for 1 pair (of 3, those with two seeds).", shown)
+        self.assertIn("c a 0 seeds in common: too few, two are needed (2 left out", shown)
+        self.assertIn("Left out: 1 time a seed of which a run is shorter", shown)
+        self.assertIn("Left out: 4 times a seed whose two runs began with other samples", shown)
+
+    def test_folders_of_other_experiments_are_warned_of(self):
+        one, two = self.write("one", ("random",)), self.write("two", ("badge",))
+        for folder, model in ((one, "cnn"), (two, "lenet5")):
+            with open(os.path.join(folder, "experiment.ini"), "w") as file:
+                file.write(f"[model]\nname = {model}\n[loop]\nseeds = {len(model)}\n")
+        for call in (("compare", one, two), ("report", one, two, "--out", self.path("out"))):
+            done = run(*call)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("the folders' experiments differ in model.name:", done.stderr)
+            self.assertEqual(run(*call, "--quiet").stderr, "")
 
     def test_too_few_seeds_are_told(self):
         done = run("compare", self.write("r", seeds=(3,)))
@@ -262,7 +314,12 @@ class Errors(Results):
 
     def test_places_that_cannot_be_written(self):
         folder = self.write("r")
-        self.fails(4, "report", folder, "--out", self.path("no/such"), says="no/such")
+        blocked = self.path("a file")
+        with open(blocked, "w"):
+            pass
+        self.fails(4, "report", folder, "--out", os.path.join(blocked, "such"), says="a file")
+        self.ok("report", folder, "--out", self.path("new/and/deep"))
+        self.assertTrue(os.path.exists(self.path("new/and/deep/report.html")))
         self.fails(4, "compare", folder, "--csv", self.path("no/c.csv"), says="no/c.csv")
 
 

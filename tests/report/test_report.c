@@ -7,9 +7,10 @@
  */
 #include <math.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "data/support.h"
-#include "report/chart.h"
+#include "report/page.h"
 #include "report/results.h"
 #include "report/sheet.h"
 
@@ -323,7 +324,213 @@ static void what_cannot_be_written_is_told(void **state) {
     put_text("blocked/charts", "a file");
     assert_int_equal(scant_report(ctx, &path, 1, NULL), SCANT_EIO);
     assert_says(ctx, path, "cannot be made");
-    assert_int_equal(scant_report(ctx, &path, 1, path_of("no/such/place")), SCANT_EIO);
+    assert_int_equal(scant_report(ctx, &path, 1, path_of("blocked/charts/below")),
+                     SCANT_EIO);
+    assert_int_equal(scant_report(ctx, &path, 1, path_of("blocked/charts")), SCANT_EIO);
+    scant_ctx_destroy(ctx);
+}
+
+static void folders_above_are_made(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    const char *path = usual("below"), *out = path_of("new/and/deep/");
+    assert_int_equal(scant_report(ctx, &path, 1, out), SCANT_OK);
+    char *page = text_of("new/and/deep/report.html");
+    assert_non_null(page);
+    free(page);
+    scant_ctx_destroy(ctx);
+}
+
+/* With one strategy there are no differences; what others put there stays. */
+static void charts_of_earlier_results_go(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    const char *path = usual("again");
+    assert_reports(ctx, path);
+    put_text("again/charts/mine.svg", "<svg/>");
+    assert_reports(ctx, folder("again", CURVE "a,0,0,10,0.1,1,1,1\n", PICKS));
+    static const char *const gone[] = {"differences", "efficiency", "overlap", "balance"};
+    for (size_t i = 0; i < 4; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "again/charts/%s.svg", gone[i]);
+        assert_null(text_of(name));
+    }
+    char *mine = text_of("again/charts/mine.svg"), *curves;
+    assert_string_equal(mine, "<svg/>");
+    assert_non_null(curves = text_of("again/charts/curves.svg"));
+    free(mine);
+    free(curves);
+    scant_ctx_destroy(ctx);
+}
+
+/* ---- what a page claims ------------------------------------------------------------ */
+
+/* Random has 0.5 with three seeds, `sure` is 0.010, 0.011 and 0.013 above it (p = 0.006),
+ * and so many others are at chance. */
+static char *page_of_many(scant_ctx *ctx, size_t others) {
+    static char curve[8192];
+    size_t c = (size_t)snprintf(curve, sizeof curve,
+                                CURVE "random,0,0,10,0.5,1,1,1\nrandom,1,0,10,0.5,1,1,1\n"
+                                      "random,2,0,10,0.5,1,1,1\nsure,0,0,10,0.51,1,1,1\n"
+                                      "sure,1,0,10,0.511,1,1,1\n"
+                                      "sure,2,0,10,0.513,1,1,1\n");
+    for (size_t i = 0; i < others; i++)
+        c += (size_t)snprintf(curve + c, sizeof curve - c,
+                              "s%zu,0,0,10,0.49,1,1,1\ns%zu,1,0,10,0.5,1,1,1\n"
+                              "s%zu,2,0,10,0.51,1,1,1\n",
+                              i, i, i);
+    char name[32], file[64];
+    snprintf(name, sizeof name, "claims%zu", others);
+    snprintf(file, sizeof file, "%s/report.html", name);
+    assert_reports(ctx, folder(name, curve, NULL));
+    return text_of(file);
+}
+
+static void a_page_marks_what_holds_after_correction(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    char *page = page_of_many(ctx, 0);
+    assert_int_equal(count(page, "<span class=\"good\">+1.13&#8201;*</span>"), 1);
+    free(page);
+    page = page_of_many(ctx, 11); /* 12 times 0.006 is more than 0.05 */
+    assert_int_equal(count(page, "class=\"good\""), 0);
+    assert_int_equal(count(page, "class=\"bad\""), 0);
+    assert_non_null(strstr(page, "+1.13"));
+    assert_non_null(strstr(page, "An interval alone"));
+    free(page);
+    scant_ctx_destroy(ctx);
+}
+
+static void a_page_says_what_it_does_not_know(void **state) {
+    (void)state;
+    static const struct {
+        const char *curve, *picks, *says[3];
+    } cases[] = {
+        /* the same difference with both seeds */
+        {CURVE "random,0,0,10,0.5,1,1,1\nrandom,1,0,10,0.4,1,1,1\n"
+               "b,0,0,10,0.6,1,1,1\nb,1,0,10,0.5,1,1,1\n",
+         NULL,
+         {"the same for all 2 seeds: no interval", "all seeds alike", "+10.00, n = 2"}},
+        /* fewer labels a round */
+        {CURVE "random,0,0,10,0.5,1,1,1\nrandom,0,1,30,0.6,1,1,1\n"
+               "b,0,0,10,0.5,1,1,1\nb,0,1,20,0.7,1,1,1\n",
+         NULL,
+         {"compared from 10 to 20 labels, as far as both", "1 of 2 runs ends with fewer",
+          "one seed: no interval"}},
+        /* another initial set */
+        {CURVE "random,0,0,1,0.5,1,1,1\nb,0,0,1,0.6,1,1,1\n",
+         PICKS "random,0,0,0,1,1,0,0\nb,0,0,0,2,1,0,0\n",
+         {"No strategy has a run that can be compared", "the two runs began with other",
+          "<td class=\"soft\">began with other samples</td>"}},
+        /* one run of two has come further */
+        {CURVE "random,0,0,10,0.25,1,1,1\nrandom,0,1,20,0.75,1,1,1\n"
+               "random,1,0,10,0.25,1,1,1\n",
+         NULL,
+         {"<td>25.00 <span class=\"soft\">\xc2\xb1 0.00</span></td><td>10</td><td>2</td>",
+          "There is no other strategy than random", "more than one round that all runs"}},
+        {CURVE "random,0,0,10,0.5,1,1,1\nrandom,0,1,30,0.6,1,1,1\n"
+               "b,0,0,10,0.5,1,1,1\nb,0,1,30,0.55,1,1,1\n",
+         NULL,
+         {"not with 30 labels", "<td>not with 30</td>", "-2.50, n = 1"}},
+    };
+    scant_ctx *ctx = ctx_threads(1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[32], file[64];
+        snprintf(name, sizeof name, "unknown%zu", i);
+        assert_reports(ctx, folder(name, cases[i].curve, cases[i].picks));
+        snprintf(file, sizeof file, "%s/report.html", name);
+        char *page = text_of(file);
+        for (size_t k = 0; k < 3; k++)
+            if (!strstr(page, cases[i].says[k]))
+                fail_msg("case %zu: %s", i, cases[i].says[k]);
+        assert_null(strstr(page, "nan"));
+        free(page);
+    }
+    scant_ctx_destroy(ctx);
+}
+
+typedef struct heard {
+    size_t count;
+    char text[512];
+} heard;
+
+static void hear(void *self, scant_log_level level, const char *text) {
+    heard *h = self;
+    assert_int_equal(level, SCANT_LOG_WARNING);
+    h->count++;
+    snprintf(h->text, sizeof h->text, "%s", text);
+}
+
+#define EXPERIMENT(train, strategies, more)                                              \
+    "[data]\ntrain = " train "\npool = 100\n[loop]\nstrategies = " strategies            \
+    "\nseeds = 1"                                                                        \
+    "\n" more
+
+static void experiments_that_differ_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *b, *differ;
+    } cases[] = {
+        {EXPERIMENT("x.npy", "a", ""), EXPERIMENT("x.npy", "b,c", "b.k = 3\n"), NULL},
+        {EXPERIMENT("x.npy", "a", ""), EXPERIMENT("x.npy", "b,\n    c", ""), NULL},
+        {EXPERIMENT("x.npy", "a", ""), EXPERIMENT("y.npy", "b", ""), "data.train"},
+        {EXPERIMENT("long/x\n    .npy", "a", ""), EXPERIMENT("long/x.npy", "b", ""),
+         NULL},
+        {EXPERIMENT("long/x\n    .npy", "a", ""), EXPERIMENT("long/x\n    .csv", "b", ""),
+         "data.train"},
+        {EXPERIMENT("x.npy", "a", "a.k = 1\nbatch = 5\n"),
+         EXPERIMENT("y.npy", "a", "a.k = 2\nbatch = 5"), "data.train, loop.a.k"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        heard h = {0};
+        scant_ctx *ctx;
+        scant_ctx_opts opts = {.threads = 1, .user = &h, .log = hear};
+        assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
+        const char *dirs[] = {folder("left", CURVE "a,0,0,10,0.1,1,1,1\n", NULL),
+                              folder("right", CURVE "b,0,0,10,0.3,1,1,1\n", NULL)};
+        put_text("left/experiment.ini", cases[i].a);
+        put_text("right/experiment.ini", cases[i].b);
+        assert_int_equal(scant_report(ctx, dirs, 2, path_of("sides")), SCANT_OK);
+        char *page = text_of("sides/report.html"), said[128];
+        assert_int_equal(strstr(page, "The experiments differ") != NULL,
+                         cases[i].differ != NULL);
+        assert_int_equal(h.count, cases[i].differ != NULL);
+        if (cases[i].differ) {
+            snprintf(said, sizeof said, "differ in %s:", cases[i].differ);
+            if (!strstr(h.text, said)) fail_msg("%s", h.text);
+            snprintf(said, sizeof said, "differ</b> in %s:", cases[i].differ);
+            assert_non_null(strstr(page, said));
+        }
+        free(page);
+        scant_ctx_destroy(ctx);
+    }
+}
+
+/* A row a level, each found at once: looking through all of them for each would take half
+ * a minute for so many. */
+static void a_long_table_takes_no_long_time(void **state) {
+    (void)state;
+    enum { LEVELS = 300000 };
+    scant_ctx *ctx = ctx_threads(1);
+    report_level *levels = calloc(LEVELS, sizeof *levels);
+    assert_non_null(levels);
+    for (size_t i = 0; i < LEVELS; i++)
+        levels[i] = (report_level){.labels = i, .runs = 1};
+    report_curve curves[] = {{levels, LEVELS}, {levels, 1}};
+    report_strategy strategies[] = {{.name = "a"}, {.name = "b"}};
+    report_results r = {.strategies = strategies, .n_strategies = 2};
+    report_measures m = {.curves = curves};
+    report_view view = {.r = &r, .m = &m, .baseline = 2};
+    scant__text text;
+    scant__text_init(&text, ctx);
+    clock_t begin = clock();
+    page_table_curves(&text, &view);
+    assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 10);
+    scant__text_bytes(&text, "", 1);
+    assert_false(text.failed);
+    assert_int_equal(count(text.data, "<tr>"), LEVELS + 1);
+    scant__text_end(&text);
+    free(levels);
     scant_ctx_destroy(ctx);
 }
 
@@ -359,6 +566,12 @@ int main(void) {
         cmocka_unit_test(pictures_that_are_wrong_are_refused),
         cmocka_unit_test(folders_are_put_together_elsewhere),
         cmocka_unit_test(what_cannot_be_written_is_told),
+        cmocka_unit_test(folders_above_are_made),
+        cmocka_unit_test(charts_of_earlier_results_go),
+        cmocka_unit_test(a_page_marks_what_holds_after_correction),
+        cmocka_unit_test(a_page_says_what_it_does_not_know),
+        cmocka_unit_test(experiments_that_differ_are_told),
+        cmocka_unit_test(a_long_table_takes_no_long_time),
         cmocka_unit_test(a_report_without_memory_gives_everything_back),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
