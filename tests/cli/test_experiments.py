@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files in experiments/: a key that is renamed must not break them unseen."""
+import configparser
+import glob
+import itertools
+import os
+import re
+import unittest
+
+from scantcli import ROOT, Case
+
+FOLDER = os.path.join(ROOT, "experiments")
+FILES = sorted(glob.glob(os.path.join(FOLDER, "*.ini")))
+
+
+def expand(name):
+    """a-{b,c}.ini: a-b.ini and a-c.ini."""
+    parts = [part.split(",") for part in re.split(r"[{}]", name)]
+    return ["".join(choice) for choice in itertools.product(*parts)]
+
+
+class Experiments(Case):
+    def test_all_are_read_and_print_as_themselves(self):
+        self.assertGreater(len(FILES), 20)
+        for path in FILES:
+            with self.subTest(os.path.basename(path)):
+                printed = self.ok("run", path, "--print")
+                again = self.path("again.ini")
+                with open(again, "w", encoding="utf-8") as file:
+                    file.write(printed)
+                self.assertEqual(self.ok("run", again, "--print"), printed)
+                self.check_values(path, printed)
+
+    def check_values(self, path, printed):
+        """What the file says is what is printed."""
+        given, shown = (configparser.ConfigParser(inline_comment_prefixes=(";", "#"),
+                                                  interpolation=None) for _ in range(2))
+        given.read(path, encoding="utf-8")
+        shown.read_string(printed)
+        for section in given.sections():
+            for key, value in given[section].items():
+                self.assertIn(key, shown[section])
+                got = shown[section][key].replace("\n", "")
+                try:
+                    self.assertEqual(float(got), float(value), key)
+                except ValueError:
+                    self.assertEqual(got, value, key)
+
+    def test_all_are_listed_and_have_a_twin_for_a_cpu(self):
+        listed, twins = set(), set()
+        with open(os.path.join(FOLDER, "README.md"), encoding="utf-8") as file:
+            rows = [line.split("|")[1:-1] for line in file if line.startswith("| `")]
+        for row in rows:
+            names = [name for cell in re.findall(r"`([^`]+)`", row[0]) for name in expand(cell)]
+            twin = re.findall(r"`([^`]+)`", row[3])
+            self.assertTrue(twin or names == ["demo.ini"], row)
+            listed.update(names)
+            twins.update(twin)
+        self.assertEqual(listed | twins, {os.path.basename(path) for path in FILES})
+        self.assertTrue(all(name.startswith("small-") for name in twins))
+
+
+if __name__ == "__main__":
+    unittest.main()
