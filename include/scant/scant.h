@@ -334,9 +334,32 @@ typedef struct scant_train_state {
     double loss, accuracy; /* mean over the epoch so far */
     double lr;             /* of the last step */
     double valid_loss, valid_accuracy; /* of the last epoch; negative: none */
+    /* of samples without labels, mean over the epoch so far; negative: there are none */
+    double unlabelled_loss; /* before it is weighed */
+    double kept;            /* the part of them that counted, 0 to 1 */
+    double balance; /* entropy of their pseudo-labels, as a part of the largest: 1 is as
+                     * many of each class */
     double seconds, samples_per_second;
     scant_stop stopped; /* 0: going on */
 } scant_train_state;
+
+/* How a method learns from samples without labels. Zero is the default; where methods
+ * differ it is the method's (scant_methods()). */
+typedef struct scant_ssl_opts {
+    size_t mu;        /* samples without labels for each labelled one of a batch */
+    double weight;    /* of their loss; negative: 0 */
+    double threshold; /* pseudo-labels count where they are as sure as that */
+    size_t ramp;      /* steps over which the weight grows (0.4 of them all) */
+    int darp; /* FixMatch: pseudo-labels are refined to a distribution of classes */
+    const double *darp_target; /* that: a part each, in the order of classes (uniform) */
+    double
+        darp_alpha; /* entries a class keeps, in parts of its count (2); negative: all */
+    size_t darp_every;  /* steps between two refinements (10) */
+    double darp_warmup; /* the part of all steps before the first (0.4); negative: 0 */
+    size_t cut;         /* pixels a side of the square that a strong view hides (half) */
+    double noise; /* of rows of features, in their deviations (0.1); negative: none */
+    double drop;  /* the part of features a strong view loses (0.2); negative: none */
+} scant_ssl_opts;
 
 /* Zero is the default, which stands in brackets. */
 typedef struct scant_train_opts {
@@ -355,7 +378,7 @@ typedef struct scant_train_opts {
     double weight_decay;    /* (0) */
     int decay_weights_only; /* not on biases and normalisation */
     const char *schedule;   /* (constant), cosine, step (a tenth at 1/2 and at 3/4),
-                             * fixmatch   (7 pi / 16) */
+                             * fixmatch (7 pi / 16), late (a fifth at 4/5) */
     size_t warmup;          /* steps over which lr grows to its full (0) */
     double clip;            /* norm of the gradient at most (0: any) */
     double ema;          /* decay of an average of the weights, which the network has in
@@ -374,7 +397,28 @@ typedef struct scant_train_opts {
     int resume;         /* go on from that file where it is there */
     void *user;
     void (*report)(void *user, const scant_train_state *state);
+    /* learning from samples without labels, too */
+    const char *method;       /* (supervised), and others: scant_methods() */
+    const size_t *unlabelled; /* samples whose labels are not looked at (fixmatch: all of
+                               * the data, the labelled too; other methods: all that
+                               * have no label) */
+    size_t n_unlabelled;
+    scant_ssl_opts ssl;
+    /* the checkpoint of a training of the same network, perhaps with other labels, whose
+     * weights, average, moments and stored pseudo-labels this one begins with (none) */
+    const char *warm;
 } scant_train_opts;
+
+typedef struct scant_method_info {
+    const char *name;
+    const char *summary; /* one line */
+    const char *paper;
+    scant_train_opts usual; /* what it uses where a training's options are zero; weight
+                             * decay, ema and ssl.weight may be negative then: none */
+} scant_method_info;
+
+/* All methods of training, in the order they are listed to people. Static. */
+SCANT_API const scant_method_info *const *scant_methods(size_t *count);
 
 /* Trains net on data. Same seed, data and thread count: the same weights to the bit. A
  * cancelled call returns SCANT_ECANCELLED with the weights of the last step in net and in

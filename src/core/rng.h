@@ -36,7 +36,9 @@ typedef enum scant__purpose {
     SCANT__RNG_ROUND,       /* seeds of an experiment's rounds */
     SCANT__RNG_FOLD,        /* which fifth of the labelled a sample is held out with */
     SCANT__RNG_WEAK,        /* samples without labels, changed a little */
-    SCANT__RNG_STRONG       /* and the same changed much */
+    SCANT__RNG_STRONG,      /* and the same changed much */
+    SCANT__RNG_OTHERS,      /* the order of samples without labels */
+    SCANT__RNG_ASIDE        /* what is dropped in a pass without gradient */
 } scant__purpose;
 
 typedef struct scant__rng {

@@ -187,6 +187,9 @@ const int32_t *scant_data_labels(const scant_data *data) { return data->labels; 
 const float *scant_data_targets(const scant_data *data) { return data->targets; }
 size_t scant_data_classes(const scant_data *data) { return data->classes; }
 bool scant__data_pictures(const scant_data *data) { return data->pictures; }
+bool scant__data_bytes(const scant_data *data) {
+    return !data->numbers && (!data->array || data->array->dtype == SCANT_U8);
+}
 int scant_data_has_test(const scant_data *data) { return data->parts; }
 
 void scant_data_shape(const scant_data *data, size_t shape[3]) {

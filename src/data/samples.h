@@ -23,5 +23,7 @@ scant_status scant__data_read(const scant_data *data, size_t row, float *out,
 /* Whether samples are pictures (they can be flipped and shifted), not rows of features.
  */
 bool scant__data_pictures(const scant_data *data);
+/* Whether their numbers were bytes: multiples of 1/255 from 0 to 1. */
+bool scant__data_bytes(const scant_data *data);
 
 #endif

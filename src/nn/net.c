@@ -250,3 +250,9 @@ const nn_param *nn_net_find(const nn_net *net, const char *name) {
         if (strcmp(net->params[i].name, name) == 0) return &net->params[i];
     return NULL;
 }
+
+bool nn_net_has(const nn_net *net, nn_kind kind) {
+    for (size_t i = 0; i < net->n_nodes; i++)
+        if (net->nodes[i].kind == kind) return true;
+    return false;
+}

@@ -112,5 +112,6 @@ scant_status nn_net_end(nn_builder *b, int features);
 
 const nn_param *nn_net_find(const nn_net *net, const char *name); /* or NULL */
 nn_shape nn_net_input(const nn_net *net);
+bool nn_net_has(const nn_net *net, nn_kind kind); /* a node of that kind */
 
 #endif

@@ -153,8 +153,9 @@ bool nn_schedule_find(const char *name, nn_schedule_kind *out) {
     static const char *const names[] = {[NN_CONSTANT] = "constant",
                                         [NN_COSINE] = "cosine",
                                         [NN_STEPS] = "step",
-                                        [NN_FIXMATCH] = "fixmatch"};
-    for (int i = 0; i < 4; i++)
+                                        [NN_FIXMATCH] = "fixmatch",
+                                        [NN_LATE] = "late"};
+    for (int i = 0; i < 5; i++)
         if (strcmp(names[i], name) == 0) {
             *out = (nn_schedule_kind)i;
             return true;
@@ -169,6 +170,7 @@ double nn_schedule(nn_schedule_kind kind, size_t step, size_t total, size_t warm
     if (kind == NN_COSINE) factor = (1 + cos(pi * at)) / 2;
     if (kind == NN_STEPS) factor = at < 0.5 ? 1 : at < 0.75 ? 0.1 : 0.01;
     if (kind == NN_FIXMATCH) factor = cos(7 * pi * at / 16);
+    if (kind == NN_LATE) factor = at < 0.8 ? 1 : 0.2;
     if (step < warmup) factor *= (double)(step + 1) / (double)warmup;
     return factor;
 }

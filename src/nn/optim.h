@@ -40,12 +40,14 @@ void nn_optim_average(const scant_ctx *ctx, double decay, size_t n, const float 
 
 /* What the learning rate is multiplied by at a step (from 0) of total: 1; half a cosine
  * down to 0; 1, then 0.1 from half of the way and 0.01 from three quarters; cos(7 pi k /
- * (16 K)) as FixMatch has it. Over the first warmup steps it grows to that in a line. */
+ * (16 K)) as FixMatch has it; 1, then 0.2 for the last fifth. Over the first warmup steps
+ * it grows to that in a line. */
 typedef enum nn_schedule_kind {
     NN_CONSTANT,
     NN_COSINE,
     NN_STEPS,
-    NN_FIXMATCH
+    NN_FIXMATCH,
+    NN_LATE
 } nn_schedule_kind;
 
 bool nn_schedule_find(const char *name, nn_schedule_kind *out);

@@ -55,10 +55,13 @@ static scant_status set_up(nn_trainer *t) {
     if (!t->opts.labels) TRY(nn_class_names_take(t->net, t->data));
     TRY(nn_train_samples(t));
     TRY(nn_train_check_valid(t));
-    TRY(nn_network_plan(t->net, t->batch, NN_TRAIN, &plan));
+    const nn_method *m = t->method;
+    size_t others = m ? m->graded * m->batch : 0;
+    TRY(nn_network_plan(t->net, t->batch + others, NN_TRAIN, &plan));
     size_t last = t->n % t->batch; /* the smaller batch at an epoch's end */
-    if (last && t->per_epoch * t->batch > t->n)
+    if (!m && last && t->per_epoch * t->batch > t->n)
         TRY(nn_network_plan(t->net, last, NN_TRAIN, &plan));
+    TRY(nn_train_aside(t));
     const nn_weights *w = t->net->weights;
     scant_status s = SCANT_OK;
     bool adam = t->optim.kind == NN_ADAM;
@@ -67,6 +70,7 @@ static scant_status set_up(nn_trainer *t) {
     t->average = vector(t, w->n_trained, t->opts.ema > 0, &s);
     t->good = vector(t, w->n_floats, true, &s);
     t->best = vector(t, w->n_floats, t->opts.patience > 0, &s);
+    t->counts = vector(t, nn_trainer_classes(t), m != NULL, &s);
     if (s != SCANT_OK) return s;
     memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
     if (t->best) memcpy(t->best, w->values, w->n_floats * sizeof *t->best);
@@ -75,88 +79,20 @@ static scant_status set_up(nn_trainer *t) {
     t->state.steps = t->opts.steps ? t->opts.steps : t->opts.epochs * t->per_epoch;
     t->state.epochs = (t->state.steps + t->per_epoch - 1) / t->per_epoch;
     t->state.valid_loss = t->state.valid_accuracy = -1;
+    t->state.unlabelled_loss = t->state.kept = t->state.balance = -1;
     return plan_decay(t);
 }
 
-/* ---- a step ---- */
-
-/* The weights of the last good epoch, and a sentence. */
-static scant_status spoiled(nn_trainer *t) {
-    nn_weights *w = t->net->weights;
-    memcpy(w->values, t->good, w->n_floats * sizeof *w->values);
-    return scant__fail(t->ctx, SCANT_EINPUT,
-                       "the loss is not a finite number at step %zu (epoch %zu): the "
-                       "weights are those of the end of epoch %zu; a smaller lr than %g "
-                       "or clip may help",
-                       t->state.step + 1, t->state.epoch, t->good_epoch, t->opts.lr);
-}
-
-/* Forward and the loss, which vouches for the weights or ends the training. */
-static scant_status look(nn_trainer *t, const nn_batch *b, nn_plan **plan,
-                         nn_score *score) {
-    TRY(nn_network_plan(t->net, b->count, NN_TRAIN, plan));
-    memcpy(nn_plan_input(*plan), b->input,
-           b->count * scant__data_width(t->data) * sizeof *b->input);
-    TRY(nn_plan_forward(*plan, t->opts.seed, t->state.step));
-    nn_wanted wanted = {.weights = b->weights};
-    if (t->squared)
-        wanted.targets = b->targets;
-    else
-        wanted.labels = b->labels;
-    *score = nn_loss(&wanted, b->count, scant_net_classes(t->net), nn_plan_logits(*plan),
-                     nn_plan_d_logits(*plan));
-    return score->finite && isfinite(score->loss) ? SCANT_OK : spoiled(t);
-}
-
-static scant_status step(nn_trainer *t, const nn_batch *b) {
-    nn_weights *w = t->net->weights;
-    nn_plan *plan;
-    nn_score score;
-    size_t c = scant_net_classes(t->net);
-    TRY(look(t, b, &plan, &score));
-    if (t->state.step % t->per_epoch == 0) {
-        memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
-        t->good_epoch = t->state.epoch - 1;
-    }
-    if (t->squared && t->labels) /* accuracy, of one-hot targets */
-        score.correct = nn_loss(&(nn_wanted){.labels = b->labels}, b->count, c,
-                                nn_plan_logits(plan), NULL)
-                            .correct;
-    TRY(nn_plan_backward(plan));
-    nn_plan_keep_statistics(plan, 0.1);
-    t->state.lr = t->opts.lr *
-                  nn_schedule(t->schedule, t->state.step, t->state.steps, t->opts.warmup);
-    nn_optim_step(t->ctx, &t->optim, t->state.step + 1, t->state.lr, w->n_trained,
-                  w->values, w->grads, t->first, t->second, t->decays, t->n_decays);
-    if (t->average)
-        nn_optim_average(t->ctx, t->opts.ema, w->n_trained, w->values, t->average);
-    t->sum_loss += score.loss * (double)b->count;
-    t->sum_correct += score.correct;
-    t->sum_samples += b->count;
-    return SCANT_OK;
-}
-
 /* ---- an epoch's end ---- */
-
-/* Swaps the averaged weights in, or out again. */
-static void swap_average(nn_trainer *t) {
-    if (!t->average) return;
-    float *a = t->average, *w = t->net->weights->values;
-    for (size_t i = 0; i < t->net->weights->n_trained; i++) {
-        float keep = w[i];
-        w[i] = a[i];
-        a[i] = keep;
-    }
-}
 
 static scant_status validate(nn_trainer *t) {
     if (!t->opts.valid) return SCANT_OK;
     scant_evaluation e;
     nn_weights *w = t->net->weights;
-    swap_average(t);
+    nn_train_swap_average(t);
     scant_status s = scant_net_evaluate(t->net, t->opts.valid, t->opts.valid_rows,
                                         t->opts.n_valid_rows, &e);
-    if (s == SCANT_EINPUT && isnan(e.loss)) return spoiled(t);
+    if (s == SCANT_EINPUT && isnan(e.loss)) return nn_train_spoiled(t);
     if (s == SCANT_OK) {
         t->state.valid_loss = e.loss;
         t->state.valid_accuracy = e.accuracy;
@@ -167,7 +103,7 @@ static scant_status validate(nn_trainer *t) {
             memcpy(t->best, w->values, w->n_floats * sizeof *t->best);
         }
     }
-    swap_average(t);
+    nn_train_swap_average(t);
     return s;
 }
 
@@ -187,15 +123,38 @@ static bool at_end_of_epoch(const nn_trainer *t) {
 
 /* ---- the loop ---- */
 
+/* How evenly pseudo-labels are spread over the classes: their entropy as a part of the
+ * largest. */
+static double balance(const float *counts, size_t classes) {
+    double sum = 0, entropy = 0;
+    for (size_t k = 0; k < classes; k++) sum += (double)counts[k];
+    if (!(sum > 0) || classes < 2) return -1;
+    for (size_t k = 0; k < classes; k++) {
+        double p = (double)counts[k] / sum;
+        if (p > 0) entropy -= p * log(p);
+    }
+    return entropy / log((double)classes);
+}
+
+static void measure_others(nn_trainer *t) {
+    double seen = (double)t->sum_seen;
+    if (!t->sum_seen) return;
+    t->state.unlabelled_loss = t->sum_other / seen;
+    t->state.kept = (double)t->sum_kept / seen;
+    t->state.balance = balance(t->counts, nn_trainer_classes(t));
+}
+
 static void measure(nn_trainer *t, double began, size_t first) {
     scant_train_state *s = &t->state;
     size_t samples = t->sum_samples ? t->sum_samples : 1;
     s->loss = t->sum_loss / (double)samples;
     s->accuracy = (double)t->sum_correct / (double)samples;
+    if (t->method) measure_others(t);
     s->seconds = now() - began;
+    double a_step = t->method ? (double)(t->batch + t->method->batch)
+                              : (double)t->n / (double)t->per_epoch;
     if (s->seconds > 0)
-        s->samples_per_second =
-            (double)(s->step - first) * (double)t->n / (double)t->per_epoch / s->seconds;
+        s->samples_per_second = (double)(s->step - first) * a_step / s->seconds;
 }
 
 /* Everything of an epoch's end: until sums are back at 0 it is still to be done, also by
@@ -206,6 +165,9 @@ static scant_status end_epoch(nn_trainer *t) {
     find_end(t);
     t->sum_loss = 0;
     t->sum_correct = t->sum_samples = 0;
+    t->sum_other = 0;
+    t->sum_kept = t->sum_seen = 0;
+    if (t->counts) memset(t->counts, 0, nn_trainer_classes(t) * sizeof *t->counts);
     if (t->opts.report) t->opts.report(t->opts.user, s);
     /* after the report: who is killed in between hears of the epoch twice, and not of
      * one never */
@@ -232,15 +194,13 @@ static scant_status run(nn_trainer *t, scant__ahead *ahead) {
     size_t first = s->step, slot;
     TRY(go_on(t, began));
     while (s->step < s->steps && !s->stopped) {
-        nn_plan *plan;
-        nn_score score;
         s->epoch = s->step / t->per_epoch + 1;
         TRY(scant__ahead_take(ahead, &slot));
-        TRY(step(t, &t->batches[slot]));
+        TRY(nn_train_step(t, &t->batches[slot]));
         s->step++;
         s->epoch_ended = at_end_of_epoch(t);
         measure(t, began, first);
-        if (s->step == s->steps) TRY(look(t, &t->batches[slot], &plan, &score));
+        if (s->step == s->steps) TRY(nn_train_try(t, &t->batches[slot]));
         if (s->epoch_ended)
             TRY(end_epoch(t));
         else if (t->opts.report)
@@ -267,16 +227,20 @@ static scant_status finish(nn_trainer *t, scant_status status) {
     return SCANT_OK;
 }
 
-scant_status scant_net_train(scant_net *net, const scant_data *data,
-                             const scant_train_opts *opts, scant_train_state *state) {
-    nn_trainer t = {.ctx = net->ctx, .net = net, .data = data};
+scant_status nn_train(scant_net *net, const scant_data *data,
+                      const scant_train_opts *opts, const nn_method *method,
+                      scant_train_state *state) {
+    nn_trainer t = {.ctx = net->ctx, .net = net, .data = data, .method = method};
     scant__ahead *ahead = NULL;
     scant__arena_init(&t.arena, net->ctx);
     scant_status s = nn_train_settle(&t, opts);
     if (s == SCANT_OK) s = set_up(&t);
     bool there =
         t.opts.checkpoint && (access(t.opts.checkpoint, F_OK) == 0 || errno != ENOENT);
-    if (s == SCANT_OK && t.opts.resume && there) s = nn_train_recall(&t);
+    if (s == SCANT_OK && t.opts.resume && there)
+        s = nn_train_recall(&t);
+    else if (s == SCANT_OK && t.opts.warm)
+        s = nn_train_warm(&t);
     if (s == SCANT_OK) s = nn_train_ahead(&t, t.state.step, &ahead);
     if (s == SCANT_OK) s = finish(&t, run(&t, ahead));
     scant__ahead_end(ahead);

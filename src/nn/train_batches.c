@@ -7,20 +7,14 @@
  *
  * An epoch is a new random order of all samples; where samples are drawn by weight, as
  * many draws as there are samples. A last batch of a single sample is left out where the
- * network normalises by the batch, as one sample has no variance.
+ * network normalises by the batch, as one sample has no variance. With a method
+ * (method.h) batches are of one size, and labelled samples begin anew within one.
  */
 #include <math.h>
 #include <string.h>
 
 #include "core/rng.h"
-#include "data/augment.h"
 #include "nn/train.h"
-
-static bool normalises(const nn_net *net) {
-    for (size_t i = 0; i < net->n_nodes; i++)
-        if (net->nodes[i].kind == NN_NORM) return true;
-    return false;
-}
 
 /* ---- which samples ---- */
 
@@ -122,10 +116,22 @@ static scant_status check_weights(nn_trainer *t) {
     return scant__fail(t->ctx, SCANT_EINPUT, "all samples have weight 0");
 }
 
+static scant_status method_room(nn_trainer *t, nn_batch *b) {
+    const nn_method *m = t->method;
+    size_t width = scant__data_width(t->data);
+    b->items = scant__arena_alloc(&t->arena, m->batch, sizeof *b->items);
+    b->scratch = scant__arena_alloc(&t->arena, size_max(m->scratch, 1), 1);
+    if (m->aside)
+        b->aside = scant__arena_alloc(&t->arena, m->batch, width * sizeof *b->aside);
+    return b->items && b->scratch && (b->aside || !m->aside) ? SCANT_OK : SCANT_ENOMEM;
+}
+
 static scant_status batch_room(nn_trainer *t, nn_batch *b) {
     size_t width = scant__data_width(t->data), c = scant_net_classes(t->net);
+    size_t others = t->method ? t->method->graded * t->method->batch : 0;
+    if (t->method) TRY(method_room(t, b));
     b->picks = scant__arena_alloc(&t->arena, t->batch, sizeof *b->picks);
-    b->input = scant__arena_alloc(&t->arena, t->batch, width * sizeof *b->input);
+    b->input = scant__arena_alloc(&t->arena, t->batch + others, width * sizeof *b->input);
     b->row = scant__arena_alloc(&t->arena, width, sizeof *b->row);
     b->labels = scant__arena_alloc(&t->arena, t->batch, sizeof *b->labels);
     b->weights = scant__arena_alloc(&t->arena, t->batch, sizeof *b->weights);
@@ -135,6 +141,30 @@ static scant_status batch_room(nn_trainer *t, nn_batch *b) {
     return all && (b->targets || !t->squared) ? SCANT_OK : SCANT_ENOMEM;
 }
 
+/* How many samples a step has, and steps an epoch. */
+static scant_status choose_batch(nn_trainer *t) {
+    const nn_method *m = t->method;
+    bool norm = nn_net_has(t->net->net, NN_NORM);
+    t->batch = m ? t->opts.batch : size_min(t->opts.batch, t->n);
+    if (m) {
+        t->per_epoch = (m->n + m->batch - 1) / m->batch;
+        return SCANT_OK;
+    }
+    t->per_epoch = (t->n + t->batch - 1) / t->batch;
+    if (t->n % t->batch == 1 && t->per_epoch > 1 && norm) t->per_epoch--;
+    if (t->n == 1 && norm)
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "one sample is not enough: %s normalises by the batch",
+                           t->net->net->model);
+    return SCANT_OK;
+}
+
+static scant_status begin_cycle(nn_trainer *t, nn_cycle *c, size_t n, uint32_t purpose) {
+    *c = (nn_cycle){.n = n, .purpose = purpose, .order_of = UINT64_MAX};
+    c->order = scant__arena_alloc(&t->arena, n, sizeof *c->order);
+    return c->order ? SCANT_OK : SCANT_ENOMEM;
+}
+
 scant_status nn_train_samples(nn_trainer *t) {
     TRY(choose_rows(t));
     if (!t->n)
@@ -142,27 +172,27 @@ scant_status nn_train_samples(nn_trainer *t) {
                            scant_data_name(t->data));
     TRY(check_labels(t));
     TRY(check_weights(t));
-    t->batch = size_min(t->opts.batch, t->n);
-    t->per_epoch = (t->n + t->batch - 1) / t->batch;
-    if (t->n % t->batch == 1 && t->per_epoch > 1 && normalises(t->net->net))
-        t->per_epoch--;
-    if (t->n == 1 && normalises(t->net->net))
-        return scant__fail(t->ctx, SCANT_EINPUT,
-                           "one sample is not enough: %s normalises by the batch",
-                           t->net->net->model);
-    t->order = scant__arena_alloc(&t->arena, t->n, sizeof *t->order);
-    t->order_of = SIZE_MAX;
-    if (!t->order) return SCANT_ENOMEM;
+    TRY(choose_batch(t));
+    TRY(begin_cycle(t, &t->cycle, t->n, SCANT__RNG_EPOCH));
+    if (t->method) TRY(begin_cycle(t, &t->others, t->method->n, SCANT__RNG_OTHERS));
     for (int i = 0; i < NN_BATCHES; i++) TRY(batch_room(t, &t->batches[i]));
     return SCANT_OK;
 }
 
 /* ---- batches ---- */
 
-static void shuffle(nn_trainer *t, size_t epoch) {
-    scant__rng rng = {t->opts.seed, SCANT__RNG_EPOCH};
-    scant__rng_shuffle(&rng, (uint64_t)epoch * t->n, t->n, t->order);
-    t->order_of = epoch;
+/* Hands out count samples, from the first-th of all passes on. */
+static void deal(const nn_trainer *t, nn_cycle *c, uint64_t first, size_t count,
+                 size_t *out) {
+    scant__rng rng = {t->opts.seed, c->purpose};
+    for (size_t n; count; first += n, out += n, count -= n) {
+        uint64_t pass = first / c->n;
+        size_t at = (size_t)(first % c->n);
+        n = size_min(count, c->n - at);
+        if (c->order_of != pass) scant__rng_shuffle(&rng, pass * c->n, c->n, c->order);
+        c->order_of = pass;
+        memcpy(out, c->order + at, n * sizeof *out);
+    }
 }
 
 /* The first sample whose running sum exceeds u of the total. */
@@ -183,15 +213,17 @@ static size_t draw(const nn_trainer *t, uint64_t index) {
 static void prepare(void *arg, size_t item, size_t slot) {
     nn_trainer *t = arg;
     nn_batch *b = &t->batches[slot];
-    size_t epoch = item / t->per_epoch, at = item % t->per_epoch * t->batch;
-    b->count = size_min(t->batch, t->n - at);
+    const nn_method *m = t->method;
+    uint64_t epoch = item / t->per_epoch, at = item % t->per_epoch * t->batch;
+    b->count = m ? t->batch : size_min(t->batch, t->n - (size_t)at);
+    if (m) deal(t, &t->others, (uint64_t)item * m->batch, m->batch, b->items);
     if (t->running) {
         for (size_t i = 0; i < b->count; i++)
             b->picks[i] = draw(t, (uint64_t)item * t->batch + i);
         return;
     }
-    if (t->order_of != epoch) shuffle(t, epoch);
-    memcpy(b->picks, t->order + at, b->count * sizeof *b->picks);
+    uint64_t first = m ? (uint64_t)item * t->batch : epoch * t->n + at;
+    deal(t, &t->cycle, first, b->count, b->picks);
 }
 
 static void want(const nn_trainer *t, nn_batch *b, size_t i) {
@@ -207,21 +239,45 @@ static void want(const nn_trainer *t, nn_batch *b, size_t i) {
     b->targets[i * c + (size_t)t->labels[pick]] = 1;
 }
 
-static scant_status fill(void *arg, size_t item, size_t slot, scant__fault *fault) {
-    const nn_trainer *t = arg;
-    nn_batch *b = &((nn_trainer *)arg)->batches[slot];
+/* Views come before a network's scaling: noise is in units of the data's. */
+static scant_status fill_labelled(const nn_trainer *t, nn_batch *b, size_t item,
+                                  scant__fault *fault) {
     size_t width = scant__data_width(t->data);
-    nn_shape s = nn_net_input(t->net->net);
+    scant__rng rng = {t->opts.seed, SCANT__RNG_AUGMENT};
     for (size_t i = 0; i < b->count; i++) {
         float *to = b->input + i * width;
-        TRY(nn_feed_row(t->net, t->data, t->rows[b->picks[i]], t->crop ? b->row : to,
-                        fault));
-        if (t->crop)
-            scant__augment_flip_crop(b->row, to, s.c, s.h, s.w, t->opts.seed,
-                                     (uint64_t)item * t->batch + i, t->flip);
+        TRY(scant__data_read(t->data, t->rows[b->picks[i]], t->changed ? b->row : to,
+                             fault));
+        if (t->changed)
+            scant__augment_weak(&t->views, &rng, (uint64_t)item * t->batch + i, b->row,
+                                to);
+        nn_feed_scale(t->net, to);
         want(t, b, i);
     }
     return SCANT_OK;
+}
+
+static scant_status fill_others(const nn_trainer *t, nn_batch *b, size_t item,
+                                scant__fault *fault) {
+    const nn_method *m = t->method;
+    size_t width = scant__data_width(t->data);
+    float *graded = b->input + b->count * width, *out[NN_VIEWS];
+    for (size_t i = 0; i < m->batch; i++) {
+        for (size_t v = 0; v < m->graded; v++)
+            out[v] = graded + (v * m->batch + i) * width;
+        if (m->aside) out[m->graded] = b->aside + i * width;
+        TRY(scant__data_read(t->data, m->rows[b->items[i]], b->row, fault));
+        m->view(m->arg, (uint64_t)item * m->batch + i, b->row, out, b->scratch);
+        for (size_t v = 0; v < m->graded + m->aside; v++) nn_feed_scale(t->net, out[v]);
+    }
+    return SCANT_OK;
+}
+
+static scant_status fill(void *arg, size_t item, size_t slot, scant__fault *fault) {
+    nn_trainer *t = arg;
+    nn_batch *b = &t->batches[slot];
+    TRY(fill_labelled(t, b, item, fault));
+    return t->method ? fill_others(t, b, item, fault) : SCANT_OK;
 }
 
 scant_status nn_train_ahead(nn_trainer *t, size_t first, scant__ahead **out) {

@@ -40,28 +40,43 @@ static scant_status settle_optimizer(nn_trainer *t) {
     return SCANT_OK;
 }
 
-static scant_status settle_words(nn_trainer *t) {
+/* A method says itself how its samples are changed. */
+static scant_status settle_views(nn_trainer *t) {
     scant_train_opts *o = &t->opts;
-    if (!o->schedule) o->schedule = "constant";
-    if (!nn_schedule_find(o->schedule, &t->schedule))
-        return scant__fail(t->ctx, SCANT_EUSAGE,
-                           "schedule is constant, cosine, step or fixmatch, not '%s'",
-                           o->schedule);
-    if (!o->loss) o->loss = scant_data_targets(t->data) ? "mse" : "ce";
-    t->squared = strcmp(o->loss, "mse") == 0;
-    if (!t->squared && strcmp(o->loss, "ce") != 0)
-        return scant__fail(t->ctx, SCANT_EUSAGE, "loss is ce or mse, not '%s'", o->loss);
+    nn_shape s = nn_net_input(t->net->net);
     if (!o->augment) o->augment = "none";
-    t->flip = strcmp(o->augment, "flip-crop") == 0;
-    t->crop = t->flip || strcmp(o->augment, "crop") == 0;
-    if (!t->crop && strcmp(o->augment, "none") != 0)
+    if (t->method) {
+        t->changed = t->method->views != NULL;
+        if (t->changed) t->views = *t->method->views;
+        return SCANT_OK;
+    }
+    bool flip = strcmp(o->augment, "flip-crop") == 0;
+    t->changed = flip || strcmp(o->augment, "crop") == 0;
+    t->views =
+        (scant__views){.c = s.c, .h = s.h, .w = s.w, .pictures = true, .flip = flip};
+    if (!t->changed && strcmp(o->augment, "none") != 0)
         return scant__fail(t->ctx, SCANT_EUSAGE,
                            "augment is none, flip-crop or crop, not '%s'", o->augment);
-    if (t->crop && !scant__data_pictures(t->data))
+    if (t->changed && !scant__data_pictures(t->data))
         return scant__fail(t->ctx, SCANT_EUSAGE,
                            "augment=%s changes pictures, and %s has none", o->augment,
                            scant_data_name(t->data));
     return SCANT_OK;
+}
+
+static scant_status settle_words(nn_trainer *t) {
+    scant_train_opts *o = &t->opts;
+    if (!o->schedule) o->schedule = "constant";
+    if (!nn_schedule_find(o->schedule, &t->schedule))
+        return scant__fail(
+            t->ctx, SCANT_EUSAGE,
+            "schedule is constant, cosine, step, fixmatch or late, not '%s'",
+            o->schedule);
+    if (!o->loss) o->loss = scant_data_targets(t->data) ? "mse" : "ce";
+    t->squared = strcmp(o->loss, "mse") == 0;
+    if (!t->squared && strcmp(o->loss, "ce") != 0)
+        return scant__fail(t->ctx, SCANT_EUSAGE, "loss is ce or mse, not '%s'", o->loss);
+    return settle_views(t);
 }
 
 static scant_status settle_ends(nn_trainer *t) {

@@ -11,31 +11,38 @@
 #include "data/safetensors.h"
 #include "nn/train.h"
 
-enum { VECTORS = 6, NUMBERS = 16 };
+enum { OWN = 6, VECTORS = OWN + 1 + NN_KEPT, NUMBERS = 24 };
+
+typedef enum vector_kind { ALL, TRAINED, PLAIN } vector_kind;
 
 typedef struct vector {
     const char *name;
-    float *packed;
-    bool trained; /* of trained parameters alone */
+    float *numbers;
+    vector_kind kind; /* packed: of all parameters or trained ones alone; or plain */
+    size_t count;     /* in the file */
 } vector;
 
 static size_t vectors_of(nn_trainer *t, vector out[VECTORS]) {
-    const vector all[VECTORS] = {{"values", t->net->weights->values, false},
-                                 {"first", t->first, true},
-                                 {"second", t->second, true},
-                                 {"average", t->average, true},
-                                 {"good", t->good, false},
-                                 {"best", t->best, false}};
+    const nn_net *net = t->net->net;
+    const vector own[OWN] = {{"values", t->net->weights->values, ALL, net->n_floats},
+                             {"first", t->first, TRAINED, net->n_trained},
+                             {"second", t->second, TRAINED, net->n_trained},
+                             {"average", t->average, TRAINED, net->n_trained},
+                             {"good", t->good, ALL, net->n_floats},
+                             {"best", t->best, ALL, net->n_floats}};
     size_t n = 0;
-    for (int i = 0; i < VECTORS; i++)
-        if (all[i].packed) out[n++] = all[i];
+    for (int i = 0; i < OWN; i++)
+        if (own[i].numbers) out[n++] = own[i];
+    if (!t->method) return n;
+    out[n++] = (vector){"label_counts", t->counts, PLAIN, nn_trainer_classes(t)};
+    for (size_t i = 0; i < t->method->n_kept; i++) {
+        const nn_kept *k = &t->method->kept[i];
+        out[n++] = (vector){k->name, k->numbers, PLAIN, k->count};
+    }
     return n;
 }
 
-static size_t floats_of(const nn_trainer *t, const vector *v) {
-    const nn_net *net = t->net->net;
-    return v->trained ? net->n_trained : net->n_floats;
-}
+static const uint64_t FIRST_HASH = 1469598103934665603u;
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t size) { /* FNV-1a */
     const unsigned char *at = bytes;
@@ -72,7 +79,7 @@ static uint64_t fingerprint(const nn_trainer *t) {
                                (uint64_t)o->nesterov,
                                (uint64_t)o->decay_weights_only,
                                (uint64_t)o->draw};
-    uint64_t hash = mix_network(1469598103934665603u, t->net->net);
+    uint64_t hash = mix_network(FIRST_HASH, t->net->net);
     hash = mix(hash, numbers, sizeof numbers);
     hash = mix(hash, counts, sizeof counts);
     hash = mix_word(mix_word(hash, o->optimizer), o->schedule);
@@ -80,7 +87,10 @@ static uint64_t fingerprint(const nn_trainer *t) {
     hash = mix(hash, t->rows, t->n * sizeof *t->rows);
     if (t->labels) hash = mix(hash, t->labels, t->n * sizeof *t->labels);
     if (o->weights) hash = mix(hash, o->weights, t->n * sizeof *o->weights);
-    return hash;
+    if (!t->method) return hash;
+    const uint64_t more[] = {t->method->n, t->method->batch, t->method->hash};
+    hash = mix(mix_word(hash, t->method->name), more, sizeof more);
+    return mix(hash, t->method->rows, t->method->n * sizeof *t->method->rows);
 }
 
 typedef struct numbers {
@@ -94,46 +104,79 @@ static void put(numbers *m, const char *key, double value) {
     m->n++;
 }
 
-static void put_hash(numbers *m, uint64_t hash) {
+static void put_hash(numbers *m, const char *key, uint64_t hash) {
     snprintf(m->text[m->n], sizeof m->text[m->n], "%016llx", (unsigned long long)hash);
-    m->items[m->n] = (scant_setting){"training", m->text[m->n]};
+    m->items[m->n] = (scant_setting){key, m->text[m->n]};
     m->n++;
+}
+
+/* The samples without labels, which a method's own numbers are of. */
+static uint64_t mix_others(const nn_method *m) {
+    uint64_t hash = mix_word(FIRST_HASH, m->name);
+    return mix(hash, m->rows, m->n * sizeof *m->rows);
+}
+
+static void put_all(numbers *m, const nn_trainer *t) {
+    put_hash(m, "training", fingerprint(t));
+    put_hash(m, "network", mix_network(FIRST_HASH, t->net->net));
+    put(m, "step", (double)t->state.step);
+    put(m, "before", (double)t->before);
+    put(m, "sum_loss", t->sum_loss);
+    put(m, "sum_correct", (double)t->sum_correct);
+    put(m, "sum_samples", (double)t->sum_samples);
+    put(m, "best_score", t->best_score);
+    put(m, "best_epoch", (double)t->best_epoch);
+    put(m, "valid_loss", t->state.valid_loss);
+    put(m, "valid_accuracy", t->state.valid_accuracy);
+    put(m, "loss", t->state.loss);
+    put(m, "accuracy", t->state.accuracy);
+    put(m, "good_epoch", (double)t->good_epoch);
+    if (!t->method) return;
+    put_hash(m, "others", mix_others(t->method));
+    put(m, "sum_other", t->sum_other);
+    put(m, "sum_kept", (double)t->sum_kept);
+    put(m, "sum_seen", (double)t->sum_seen);
+    put(m, "unlabelled_loss", t->state.unlabelled_loss);
+    put(m, "kept", t->state.kept);
+    put(m, "balance", t->state.balance);
+}
+
+static scant_status to_plain(nn_trainer *t, const vector *v, float *plain) {
+    if (v->kind != PLAIN)
+        return nn_weights_unpack(t->net->weights, v->numbers, v->kind == TRAINED, plain);
+    memcpy(plain, v->numbers, v->count * sizeof *plain);
+    return SCANT_OK;
+}
+
+static scant_status from_plain(nn_trainer *t, const float *plain, const vector *v) {
+    if (v->kind != PLAIN)
+        return nn_weights_repack(t->net->weights, plain, v->kind == TRAINED, v->numbers);
+    memcpy(v->numbers, plain, v->count * sizeof *plain);
+    return SCANT_OK;
 }
 
 scant_status nn_train_keep(nn_trainer *t) {
     if (!t->opts.checkpoint) return SCANT_OK;
     vector vectors[VECTORS];
     size_t n = vectors_of(t, vectors), total = 0, at = 0;
-    for (size_t i = 0; i < n; i++) total += floats_of(t, &vectors[i]);
+    for (size_t i = 0; i < n; i++) total += vectors[i].count;
     float *plain = scant__alloc(t->ctx, total, sizeof *plain);
     if (!plain) return SCANT_ENOMEM;
     scant__tensor items[VECTORS];
     scant_status s = SCANT_OK;
     for (size_t i = 0; i < n && s == SCANT_OK; i++) {
-        size_t floats = floats_of(t, &vectors[i]);
+        size_t floats = vectors[i].count;
         items[i] = (scant__tensor){.name = vectors[i].name,
                                    .dtype = SCANT_F32,
                                    .ndim = 1,
                                    .shape = {floats},
                                    .count = floats,
                                    .bytes = (unsigned char *)(plain + at)};
-        s = nn_weights_unpack(t->net->weights, vectors[i].packed, vectors[i].trained,
-                              plain + at);
+        s = to_plain(t, &vectors[i], plain + at);
         at += floats;
     }
     numbers m = {.n = 0};
-    put_hash(&m, fingerprint(t));
-    put(&m, "step", (double)t->state.step);
-    put(&m, "sum_loss", t->sum_loss);
-    put(&m, "sum_correct", (double)t->sum_correct);
-    put(&m, "sum_samples", (double)t->sum_samples);
-    put(&m, "best_score", t->best_score);
-    put(&m, "best_epoch", (double)t->best_epoch);
-    put(&m, "valid_loss", t->state.valid_loss);
-    put(&m, "valid_accuracy", t->state.valid_accuracy);
-    put(&m, "loss", t->state.loss);
-    put(&m, "accuracy", t->state.accuracy);
-    put(&m, "good_epoch", (double)t->good_epoch);
+    put_all(&m, t);
     if (s == SCANT_OK)
         s = scant__tensors_write(t->ctx, t->opts.checkpoint, items, n, m.items, m.n);
     scant__free(t->ctx, plain);
@@ -145,6 +188,32 @@ static bool get(const scant__tensors *file, const char *key, double *out) {
     return text && scant__number_parse(text, out);
 }
 
+/* Takes those of the vectors that were found. */
+static scant_status take(nn_trainer *t, const vector *vectors,
+                         const scant__tensor *const *found, size_t n) {
+    size_t most = 0;
+    for (size_t i = 0; i < n; i++) most = size_max(most, vectors[i].count);
+    float *plain = scant__alloc(t->ctx, most, sizeof *plain);
+    if (!plain) return SCANT_ENOMEM;
+    scant_status s = SCANT_OK;
+    for (size_t i = 0; i < n && s == SCANT_OK; i++) {
+        if (!found[i]) continue;
+        scant__tensor_floats(found[i], plain);
+        s = from_plain(t, plain, &vectors[i]);
+    }
+    scant__free(t->ctx, plain);
+    return s;
+}
+
+static bool fits(const scant__tensor *found, const vector *v) {
+    return found && found->ndim == 1 && found->count == v->count;
+}
+
+static scant_status wrong_numbers(nn_trainer *t, const char *path) {
+    return scant__fail(t->ctx, SCANT_EINPUT, "%s: its numbers are missing or wrong",
+                       path);
+}
+
 static scant_status recall_vectors(nn_trainer *t, const scant__tensors *file) {
     vector vectors[VECTORS];
     const scant__tensor *found[VECTORS];
@@ -152,26 +221,19 @@ static scant_status recall_vectors(nn_trainer *t, const scant__tensors *file) {
     for (size_t i = 0; i < n; i++) {
         found[i] = scant__tensors_find(file, vectors[i].name);
         if (!found[i] &&
-            vectors[i].packed == t->best) { /* it was begun without patience */
+            vectors[i].numbers == t->best) { /* it was begun without patience */
             found[i] = found[0];
             continue;
         }
-        if (!found[i] || found[i]->ndim != 1 ||
-            found[i]->count != floats_of(t, &vectors[i]))
+        if (!fits(found[i], &vectors[i]))
             return scant__fail(t->ctx, SCANT_EINPUT,
                                "%s: '%s' is missing or of another size",
                                t->opts.checkpoint, vectors[i].name);
     }
-    float *plain = scant__alloc(t->ctx, t->net->net->n_floats, sizeof *plain);
-    if (!plain) return SCANT_ENOMEM;
-    scant_status s = SCANT_OK;
-    for (size_t i = 0; i < n && s == SCANT_OK; i++) {
-        scant__tensor_floats(found[i], plain);
-        s = nn_weights_repack(t->net->weights, plain, vectors[i].trained,
-                              vectors[i].packed);
-    }
-    scant__free(t->ctx, plain);
-    return s;
+    TRY(take(t, vectors, found, n));
+    if (t->method && t->method->check && !t->method->check(t->method->arg))
+        return wrong_numbers(t, t->opts.checkpoint);
+    return SCANT_OK;
 }
 
 /* Whole numbers below 2^53 come back as they were. */
@@ -205,9 +267,14 @@ static scant_status recall(nn_trainer *t, const scant__tensors *file) {
         get(file, "loss", &n.state.loss) && get(file, "accuracy", &n.state.accuracy) &&
         get(file, "valid_loss", &n.state.valid_loss) &&
         get(file, "valid_accuracy", &n.state.valid_accuracy);
-    if (!all)
-        return scant__fail(t->ctx, SCANT_EINPUT, "%s: its numbers are missing or wrong",
-                           path);
+    get_count(file, "before", most, &n.before); /* older files have none */
+    if (t->method)
+        all = all && get(file, "sum_other", &n.sum_other) &&
+              get_count(file, "sum_kept", most, &n.sum_kept) &&
+              get_count(file, "sum_seen", most, &n.sum_seen) &&
+              get(file, "unlabelled_loss", &n.state.unlabelled_loss) &&
+              get(file, "kept", &n.state.kept) && get(file, "balance", &n.state.balance);
+    if (!all) return wrong_numbers(t, path);
     TRY(recall_vectors(t, file));
     if (!scant__tensors_find(file, "best")) n.best_epoch = n.state.step / t->per_epoch;
     *t = n;
@@ -218,6 +285,75 @@ scant_status nn_train_recall(nn_trainer *t) {
     scant__tensors *file;
     TRY(scant__tensors_open(t->ctx, t->opts.checkpoint, &file));
     scant_status s = recall(t, file);
+    scant__tensors_close(file);
+    return s;
+}
+
+/* ---- of another training ---- */
+
+static bool same_hash(const scant__tensors *file, const char *key, uint64_t hash) {
+    const char *text = scant__tensors_meta(file, key);
+    char own[32];
+    snprintf(own, sizeof own, "%016llx", (unsigned long long)hash);
+    return text && strcmp(text, own) == 0;
+}
+
+/* What of the file a training begins with: all but where the other stood; and of what the
+ * method keeps, nothing if it is of other samples. */
+static void find_warm(nn_trainer *t, const scant__tensors *file, const vector *vectors,
+                      size_t n, const scant__tensor **found) {
+    bool others = t->method && same_hash(file, "others", mix_others(t->method));
+    for (size_t i = 0; i < n; i++) {
+        const vector *v = &vectors[i];
+        bool stands =
+            v->numbers == t->good || v->numbers == t->best || v->numbers == t->counts;
+        found[i] = scant__tensors_find(file, v->name);
+        if (stands || !fits(found[i], v) || (v->kind == PLAIN && !others))
+            found[i] = NULL;
+    }
+}
+
+static bool was_found(const vector *vectors, const scant__tensor *const *found, size_t n,
+                      const float *own) {
+    for (size_t i = 0; i < n; i++)
+        if (vectors[i].numbers == own) return found[i] != NULL;
+    return true; /* it is not needed */
+}
+
+static scant_status warm(nn_trainer *t, const scant__tensors *file) {
+    const char *path = t->opts.warm;
+    size_t step, before = 0, most = (size_t)1 << 50;
+    vector vectors[VECTORS];
+    const scant__tensor *found[VECTORS];
+    size_t n = vectors_of(t, vectors);
+    const nn_weights *w = t->net->weights;
+    if (!same_hash(file, "network", mix_network(FIRST_HASH, t->net->net)))
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "%s is of another network: what a training begins with must "
+                           "come from a training of the same model and shape",
+                           path);
+    if (!get_count(file, "step", most, &step)) return wrong_numbers(t, path);
+    get_count(file, "before", most, &before);
+    find_warm(t, file, vectors, n, found);
+    if (!found[0])
+        return scant__fail(t->ctx, SCANT_EINPUT, "%s: has no weights to begin with",
+                           path);
+    TRY(take(t, vectors, found, n));
+    if (t->method && t->method->check && !t->method->check(t->method->arg))
+        return wrong_numbers(t, path);
+    if (t->average && !was_found(vectors, found, n, t->average))
+        memcpy(t->average, w->values, w->n_trained * sizeof *t->average);
+    memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
+    if (t->best) memcpy(t->best, w->values, w->n_floats * sizeof *t->best);
+    if (was_found(vectors, found, n, t->first) && was_found(vectors, found, n, t->second))
+        t->before = step + before;
+    return SCANT_OK;
+}
+
+scant_status nn_train_warm(nn_trainer *t) {
+    scant__tensors *file;
+    TRY(scant__tensors_open(t->ctx, t->opts.warm, &file));
+    scant_status s = warm(t, file);
     scant__tensors_close(file);
     return s;
 }

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One step of training.
+ *
+ * With a method, the graded views of samples without labels stand behind the labelled
+ * ones in one batch, so that normalisation sees them mixed. Where the method has chosen
+ * some of them the rest stays out of the pass: a network that normalises by the batch
+ * must not be used with such a method. As plans are made for one size, what is left out
+ * comes in four sizes; the rows beyond the chosen have no gradient.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "nn/train.h"
+
+enum { SIZES = 4 };
+
+scant_status nn_train_spoiled(nn_trainer *t) {
+    nn_weights *w = t->net->weights;
+    memcpy(w->values, t->good, w->n_floats * sizeof *w->values);
+    return scant__fail(t->ctx, SCANT_EINPUT,
+                       "the loss is not a finite number at step %zu (epoch %zu): the "
+                       "weights are those of the end of epoch %zu; a smaller lr than %g "
+                       "or clip may help",
+                       t->state.step + 1, t->state.epoch, t->good_epoch, t->opts.lr);
+}
+
+void nn_train_swap_average(nn_trainer *t) {
+    if (!t->average) return;
+    float *a = t->average, *w = t->net->weights->values;
+    for (size_t i = 0; i < t->net->weights->n_trained; i++) {
+        float keep = w[i];
+        w[i] = a[i];
+        a[i] = keep;
+    }
+}
+
+/* ---- samples without labels ---- */
+
+scant_status nn_train_aside(nn_trainer *t) {
+    const nn_method *m = t->method;
+    nn_plan *plan;
+    if (!m || !m->aside) return SCANT_OK;
+    bool random = nn_net_has(t->net->net, NN_DROPOUT) || nn_net_has(t->net->net, NN_NORM);
+    t->aside_mode = random ? NN_TRAIN : NN_PREDICT;
+    t->aside_seed = scant__rng_u64(&(scant__rng){t->opts.seed, SCANT__RNG_ASIDE}, 0);
+    t->aside_logits =
+        scant__arena_alloc(&t->arena, m->batch, nn_trainer_classes(t) * sizeof(float));
+    t->chosen = scant__arena_alloc(&t->arena, m->batch, sizeof *t->chosen);
+    if (!t->aside_logits || !t->chosen) return SCANT_ENOMEM;
+    return nn_network_plan(t->net, m->batch, t->aside_mode, &plan);
+}
+
+static scant_status look_aside(nn_trainer *t, const nn_batch *b) {
+    const nn_method *m = t->method;
+    size_t width = scant__data_width(t->data);
+    nn_plan *plan;
+    TRY(nn_network_plan(t->net, m->batch, t->aside_mode, &plan));
+    memcpy(nn_plan_input(plan), b->aside, m->batch * width * sizeof *b->aside);
+    if (m->teacher) nn_train_swap_average(t);
+    scant_status status = nn_plan_forward(plan, t->aside_seed, t->state.step);
+    if (m->teacher) nn_train_swap_average(t);
+    TRY(status);
+    memcpy(t->aside_logits, nn_plan_logits(plan),
+           m->batch * t->seen.classes * sizeof *t->aside_logits);
+    return SCANT_OK;
+}
+
+/* Everything that is known before the pass with gradient. */
+static scant_status begin_seen(nn_trainer *t, const nn_batch *b) {
+    const nn_method *m = t->method;
+    t->seen = (nn_seen){.step = t->state.step,
+                        .steps = t->state.steps,
+                        .n = m->batch,
+                        .classes = nn_trainer_classes(t),
+                        .items = b->items,
+                        .n_chosen = m->batch,
+                        .n_block = m->batch};
+    if (!m->aside) return SCANT_OK;
+    TRY(look_aside(t, b));
+    t->seen.aside = t->aside_logits;
+    if (!m->choose) return SCANT_OK;
+    size_t part = (m->batch + SIZES - 1) / SIZES;
+    t->seen.n_chosen = m->choose(m->arg, &t->seen, t->chosen);
+    t->seen.n_block = size_min(m->batch, (t->seen.n_chosen + part - 1) / part * part);
+    t->seen.chosen = t->chosen;
+    return SCANT_OK;
+}
+
+static void bring(const nn_trainer *t, const nn_batch *b, float *input) {
+    const nn_seen *seen = &t->seen;
+    size_t width = scant__data_width(t->data), views = t->method ? t->method->graded : 0;
+    const float *other = b->input + b->count * width;
+    bool some = t->method && seen->chosen;
+    memcpy(input, b->input,
+           (b->count + (some ? 0 : views * seen->n)) * width * sizeof *input);
+    if (!some) return;
+    input += b->count * width;
+    for (size_t i = 0; i < seen->n_block; i++)
+        memcpy(input + i * width, other + seen->chosen[i] * width, width * sizeof *input);
+}
+
+static bool all_finite(const float *x, size_t n) {
+    int finite = 1;
+    for (size_t i = 0; i < n; i++) finite &= isfinite(x[i]) != 0;
+    return finite;
+}
+
+/* ---- a step ---- */
+
+/* The pass with gradient, and the loss of the labelled samples. */
+static scant_status look(nn_trainer *t, const nn_batch *b, nn_plan **plan,
+                         nn_score *score) {
+    size_t c = nn_trainer_classes(t);
+    size_t others = t->method ? t->method->graded * t->seen.n_block : 0;
+    TRY(nn_network_plan(t->net, b->count + others, NN_TRAIN, plan));
+    bring(t, b, nn_plan_input(*plan));
+    TRY(nn_plan_forward(*plan, t->opts.seed, t->state.step));
+    nn_wanted wanted = {.weights = b->weights};
+    if (t->squared)
+        wanted.targets = b->targets;
+    else
+        wanted.labels = b->labels;
+    *score =
+        nn_loss(&wanted, b->count, c, nn_plan_logits(*plan), nn_plan_d_logits(*plan));
+    score->finite &= all_finite(nn_plan_logits(*plan) + b->count * c, others * c);
+    return score->finite && isfinite(score->loss) ? SCANT_OK : nn_train_spoiled(t);
+}
+
+static scant_status judge(nn_trainer *t, const nn_batch *b, nn_plan *plan) {
+    const nn_method *m = t->method;
+    nn_seen *seen = &t->seen;
+    size_t at = b->count * seen->classes,
+           others = m->graded * seen->n_block * seen->classes;
+    nn_found found = {.counts = t->counts};
+    seen->logits = nn_plan_logits(plan) + at;
+    seen->d = nn_plan_d_logits(plan) + at;
+    memset(seen->d, 0, others * sizeof *seen->d);
+    m->judge(m->arg, seen, &found);
+    if (!isfinite(found.loss)) return nn_train_spoiled(t);
+    t->sum_other += found.loss * (double)seen->n;
+    t->sum_kept += found.kept;
+    t->sum_seen += seen->n;
+    return SCANT_OK;
+}
+
+static void average(nn_trainer *t) {
+    const nn_weights *w = t->net->weights;
+    double decay = t->opts.ema;
+    if (!t->average) return;
+    if (t->method && t->method->grows)
+        decay = fmin(decay, 1 - 1 / (double)(t->before + t->state.step + 1));
+    nn_optim_average(t->ctx, decay, w->n_trained, w->values, t->average);
+}
+
+scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
+    nn_weights *w = t->net->weights;
+    nn_plan *plan;
+    nn_score score;
+    if (t->method) TRY(begin_seen(t, b));
+    TRY(look(t, b, &plan, &score));
+    if (t->state.step % t->per_epoch == 0) {
+        memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
+        t->good_epoch = t->state.epoch - 1;
+    }
+    if (t->squared && t->labels) /* accuracy, of one-hot targets */
+        score.correct = nn_loss(&(nn_wanted){.labels = b->labels}, b->count,
+                                nn_trainer_classes(t), nn_plan_logits(plan), NULL)
+                            .correct;
+    if (t->method) TRY(judge(t, b, plan));
+    TRY(nn_plan_backward(plan));
+    nn_plan_keep_statistics(plan, 0.1);
+    t->state.lr = t->opts.lr *
+                  nn_schedule(t->schedule, t->state.step, t->state.steps, t->opts.warmup);
+    nn_optim_step(t->ctx, &t->optim, t->before + t->state.step + 1, t->state.lr,
+                  w->n_trained, w->values, w->grads, t->first, t->second, t->decays,
+                  t->n_decays);
+    average(t);
+    t->sum_loss += score.loss * (double)b->count;
+    t->sum_correct += score.correct;
+    t->sum_samples += b->count;
+    return SCANT_OK;
+}
+
+scant_status nn_train_try(nn_trainer *t, const nn_batch *b) {
+    nn_plan *plan;
+    nn_score score;
+    return look(t, b, &plan, &score);
+}

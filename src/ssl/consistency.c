@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Mean Teacher (Tarvainen and Valpola 2017) and the Pi-model (Laine and Aila 2017): what
+ * a network says of a sample should be what it is told of another view of the same,
+ *     mean CE(labelled) + w(t) mean_i |softmax(z_i) - target_i|^2 / classes,
+ * with the target by the averaged weights (the teacher, which is the network in the end),
+ * or by the same network with other noise. w grows over the first 0.4 of the steps.
+ *
+ * Noise is a weak view each, and what the network drops out. The consistency is that of
+ * samples without labels alone. The target's pass has the statistics of its own views
+ * where the network normalises by the batch, and running statistics are those of the
+ * other pass. The average begins as a plain mean: decay min(1 - 1/(t+1), ema).
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ssl/ssl.h"
+
+typedef struct consistency {
+    ssl_change change;
+    double weight;
+    size_t ramp;
+    float *said, *target; /* probabilities of a batch */
+} consistency;
+
+static void view(void *arg, uint64_t draw, const float *in, float *const *out,
+                 void *scratch) {
+    const consistency *c = arg;
+    (void)scratch;
+    ssl_weak(&c->change, 2 * draw, in, out[0]);
+    ssl_weak(&c->change, 2 * draw + 1, in, out[1]);
+}
+
+/* The loss of one row of probabilities p, and by = scale * its gradient by the logits:
+ * of |p - t|^2 / classes it is 2 p_k (p_k - t_k - sum_j p_j (p_j - t_j)) / classes. */
+static double difference(const float *p, const float *t, size_t classes, double scale,
+                         float *by) {
+    double sum = 0, mean = 0, part = 1 / (double)classes;
+    for (size_t k = 0; k < classes; k++) {
+        double off = (double)p[k] - (double)t[k];
+        sum += off * off;
+        mean += (double)p[k] * off;
+    }
+    for (size_t k = 0; k < classes; k++)
+        by[k] = (float)(scale * 2 * part * (double)p[k] *
+                        ((double)p[k] - (double)t[k] - mean));
+    return sum * part;
+}
+
+static void judge(void *arg, const nn_seen *seen, nn_found *found) {
+    consistency *c = arg;
+    size_t n = seen->n, classes = seen->classes;
+    double scale = c->weight * ssl_ramp(seen->step, c->ramp, seen->steps) / (double)n;
+    nn_softmax(n, classes, seen->logits, 1, c->said);
+    nn_softmax(n, classes, seen->aside, 1, c->target);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = i * classes;
+        found->loss +=
+            difference(c->said + at, c->target + at, classes, scale, seen->d + at) /
+            (double)n;
+        found->counts[ssl_largest(c->target + at, classes)]++;
+    }
+    found->kept = n;
+}
+
+static scant_status begin(ssl_setup *s) {
+    nn_method *m = &s->method;
+    consistency *c = scant__arena_zalloc(&s->arena, 1, sizeof *c);
+    if (!c) return SCANT_ENOMEM;
+    c->change = ssl_change_of(s);
+    c->weight = s->o.ssl.weight;
+    c->ramp = s->o.ssl.ramp;
+    c->said = scant__arena_alloc(&s->arena, m->batch, s->classes * sizeof *c->said);
+    c->target = scant__arena_alloc(&s->arena, m->batch, s->classes * sizeof *c->target);
+    if (!c->said || !c->target) return SCANT_ENOMEM;
+    m->arg = c;
+    m->graded = 1;
+    m->aside = 1;
+    m->view = view;
+    m->judge = judge;
+    return SCANT_OK;
+}
+
+static scant_status begin_teacher(ssl_setup *s) {
+    if (!(s->o.ema > 0))
+        return scant__fail(s->ctx, SCANT_EUSAGE,
+                           "method=mean-teacher needs ema: its teacher is the average");
+    s->method.teacher = true;
+    s->method.grows = true;
+    return begin(s);
+}
+
+const ssl_kind ssl_mean_teacher = {
+    .info = {.name = "mean-teacher",
+             .summary = "the answers of the averaged network are what to agree with",
+             .paper = "Tarvainen and Valpola 2017",
+             .usual = {.optimizer = "adam",
+                       .lr = 4e-4,
+                       .weight_decay = -1,
+                       .schedule = "late",
+                       .ema = 0.95,
+                       .batch = 100,
+                       .ssl = {.mu = 1, .weight = 8}}},
+    .begin = begin_teacher,
+};
+
+const ssl_kind ssl_pi = {
+    .info = {.name = "pi",
+             .summary = "answers to two noisy views of a sample have to agree",
+             .paper = "Laine and Aila 2017",
+             .usual = {.optimizer = "adam",
+                       .lr = 3e-4,
+                       .weight_decay = -1,
+                       .schedule = "late",
+                       .ema = -1,
+                       .batch = 100,
+                       .ssl = {.mu = 1, .weight = 20}}},
+    .begin = begin,
+};

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Minimises sum_i KL(x_i | a_i) / H_i over x whose rows sum to 1 and whose columns sum to
+ * the classes' counts; H_i is the entropy of a_i, so that what is sure moves least. By
+ * Lagrange x_ik ~ a_ik exp(-v_k H_i) with one multiplier v_k a class.
+ *
+ * Before that, noise is removed: of each class only the largest entries stay, twice as
+ * many as its count, scaled to sum to the count; then 1e-6 is added to all and rows are
+ * normalised.
+ *
+ * The paper's code normalises rows and solves for one column at a time, in turns, ten
+ * times. Here all multipliers are found together, by Newton's method on the convex
+ * function that they minimise,
+ *     f(v) = sum_i log(sum_k a_ik exp(-v_k H_i)) / H_i + sum_k count_k v_k,
+ * whose gradient is what the columns lack and whose second derivative is
+ * sum_i H_i (diag(x_i) - x_i x_i^T). It is the same x, nearer, in a few passes. A step
+ * that does not lower f is halved. Where no x has such sums (f has no minimum) it ends
+ * after its most steps with what it has.
+ *
+ * A row whose H is 0 stays as it is. A class that no row has is left alone.
+ *
+ * Cost: a pass is n c exponentials and n c^2 / 2 products; three passes over a for the
+ * noise. Rows are cut into blocks that do not hang on threads, whose sums are added in
+ * order.
+ */
+#include "ssl/darp.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/parfor.h"
+
+enum { BLOCKS = 32, ROWS = 256, MOST = 30, HALVINGS = 30, BITS = 11, BINS = 1 << BITS };
+
+static const double TINY = 1e-6;    /* of the paper's code */
+static const double FROZEN = 1e-12; /* an entropy that is none */
+static const double FAR = 700;      /* of an exponent */
+
+/* Which entries of a column stay. */
+typedef struct column {
+    uint32_t least; /* bits of the smallest */
+    size_t last;    /* entries of just that size stay up to this row */
+    double scale;
+} column;
+
+struct ssl_darp {
+    scant_ctx *ctx;
+    size_t n, c, blocks, rows; /* rows a block */
+    double alpha, tolerance;
+    size_t most;
+    double *counts;
+    double *v, *trial, *step; /* a class each */
+    double *gradient, *curve; /* c; c x c, the lower half */
+    double *sums;             /* a block each: f, column sums, a row, then curve */
+    float *entropy;           /* a row each */
+    column *columns;
+    /* of the work under way */
+    const float *a;
+    float *x;
+    const double *at;
+    double low, span; /* of the multipliers */
+};
+
+static size_t sums_size(size_t c) { return 1 + 2 * c + c * c; }
+
+scant_status ssl_darp_create(scant__arena *arena, size_t n, size_t c,
+                             const ssl_darp_opts *o, ssl_darp **out) {
+    ssl_darp *d = *out = scant__arena_zalloc(arena, 1, sizeof *d);
+    if (!d) return SCANT_ENOMEM;
+    d->ctx = arena->ctx;
+    d->n = n;
+    d->c = c;
+    d->rows = size_max(ROWS, (n + BLOCKS - 1) / BLOCKS);
+    d->blocks = (n + d->rows - 1) / d->rows;
+    d->alpha = o->alpha == 0 ? 2 : o->alpha;
+    d->tolerance = o->tolerance > 0 ? o->tolerance : 0.1;
+    d->most = o->most ? o->most : MOST;
+    size_t square;
+    if (!scant__mul(c, c, &square)) square = SIZE_MAX;
+    double *room =
+        scant__arena_zalloc(arena, size_add(size_mul(5, c), square), sizeof *room);
+    d->sums = scant__arena_alloc(arena, d->blocks,
+                                 size_mul(size_add(1 + 2 * c, square), sizeof *d->sums));
+    d->entropy = scant__arena_alloc(arena, n, sizeof *d->entropy);
+    d->columns = scant__arena_alloc(arena, c, sizeof *d->columns);
+    if (!room || !d->sums || !d->entropy || !d->columns) return SCANT_ENOMEM;
+    d->counts = room;
+    d->v = room + c;
+    d->trial = room + 2 * c;
+    d->step = room + 3 * c;
+    d->gradient = room + 4 * c;
+    d->curve = room + 5 * c;
+    double sum = 0;
+    for (size_t k = 0; k < c; k++) sum += o->target ? o->target[k] : 1;
+    for (size_t k = 0; k < c; k++)
+        d->counts[k] = (double)n * (o->target ? o->target[k] : 1) / sum;
+    return SCANT_OK;
+}
+
+double *ssl_darp_multipliers(ssl_darp *d) { return d->v; }
+
+/* ---- noise ---- */
+
+static uint32_t bits_of(float x) { /* of numbers that are not negative, in their order */
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* The keep-th largest entry of a column, eleven bits at a time, and how many of just that
+ * size are among them. */
+static uint32_t find_least(const ssl_darp *d, size_t k, size_t keep, size_t *ties) {
+    uint32_t least = 0;
+    for (int shift = 2 * BITS; shift >= 0; shift -= BITS) {
+        size_t bins[BINS] = {0}, bin = BINS - 1;
+        for (size_t i = 0; i < d->n; i++) {
+            uint32_t bits = bits_of(d->a[i * d->c + k]);
+            if (shift == 2 * BITS || bits >> (shift + BITS) == least >> (shift + BITS))
+                bins[bits >> shift & (BINS - 1)]++;
+        }
+        while (bins[bin] < keep) keep -= bins[bin--];
+        least |= (uint32_t)bin << shift;
+    }
+    *ties = keep;
+    return least;
+}
+
+static void look_at_column(void *arg, size_t k) {
+    ssl_darp *d = arg;
+    column *out = &d->columns[k];
+    double keep = floor(d->alpha * d->counts[k]), sum = 0;
+    size_t ties = d->n;
+    *out = (column){.least = 0, .last = d->n, .scale = 1};
+    if (keep < 1)
+        out->least = UINT32_MAX;
+    else if (keep < (double)d->n)
+        out->least = find_least(d, k, (size_t)keep, &ties);
+    for (size_t i = 0; i < d->n; i++) {
+        float x = d->a[i * d->c + k];
+        uint32_t bits = bits_of(x);
+        if (bits < out->least || (bits == out->least && !ties)) continue;
+        if (bits == out->least && --ties == 0) out->last = i;
+        sum += (double)x;
+    }
+    out->scale = (d->counts[k] + TINY) / (sum + TINY);
+}
+
+static bool stays(const column *k, float x, size_t i) {
+    uint32_t bits = bits_of(x);
+    return bits > k->least || (bits == k->least && i <= k->last);
+}
+
+/* -p log(p + 1e-6) */
+static double entropy_of(double p) { return p > 0 ? -p * log(p + TINY) : 0; }
+
+/* A row without noise, and its entropy. What is gone has the same rest everywhere, and
+ * one logarithm does for all of it. */
+static double clean_row(const ssl_darp *d, size_t i, const float *a, float *x) {
+    size_t c = d->c, gone = 0;
+    double sum = (double)c * TINY, entropy = 0;
+    for (size_t k = 0; k < c; k++) {
+        bool kept = stays(&d->columns[k], a[k], i);
+        double p = kept ? (double)a[k] * d->columns[k].scale : 0;
+        sum += p;
+        x[k] = kept ? (float)(p + TINY) : 0;
+    }
+    for (size_t k = 0; k < c; k++) {
+        gone += x[k] == 0;
+        if (x[k] > 0) entropy += entropy_of((double)x[k] / sum);
+        x[k] = (float)((x[k] > 0 ? (double)x[k] : TINY) / sum);
+    }
+    return entropy + (double)gone * entropy_of(TINY / sum);
+}
+
+/* Rows without noise go to x, their entropies beside them. */
+static void clean(void *arg, size_t block) {
+    ssl_darp *d = arg;
+    size_t c = d->c, to = size_min((block + 1) * d->rows, d->n);
+    for (size_t i = block * d->rows; i < to; i++) {
+        const float *a = d->a + i * c;
+        float *x = d->x + i * c;
+        double entropy = 0;
+        if (d->alpha > 0)
+            entropy = clean_row(d, i, a, x);
+        else
+            for (size_t k = 0; k < c; k++) {
+                x[k] = a[k];
+                entropy += entropy_of((double)a[k]);
+            }
+        d->entropy[i] = (float)fmax(entropy, 0);
+    }
+}
+
+/* ---- multipliers ---- */
+
+/* exp(-t) for t of at most 1/16, to some 1e-12. */
+static inline double little(double t) {
+    const double third = 1.0 / 3, fifth = 1.0 / 5, sixth = 1.0 / 6;
+    return 1 - t * (1 - t * 0.5 *
+                            (1 - t * third *
+                                     (1 - t * 0.25 * (1 - t * fifth * (1 - t * sixth)))));
+}
+
+/* A row that cannot move. Returns its part of f. */
+static double frozen_row(const ssl_darp *d, const float *a, double *p) {
+    double linear = 0;
+    for (size_t k = 0; k < d->c; k++) {
+        p[k] = (double)a[k];
+        linear -= p[k] * d->at[k];
+    }
+    return linear;
+}
+
+/* Row i at the multipliers: p sums to 1. Returns its part of f. */
+static double row_at(const ssl_darp *d, size_t i, double *restrict p) {
+    size_t c = d->c;
+    const float *restrict a = d->x + i * c;
+    const double *restrict at = d->at;
+    double h = (double)d->entropy[i], low = d->low, sum = 0;
+    if (h < FROZEN) return frozen_row(d, a, p);
+    if (d->span * h < 1.0 / 16)
+        for (size_t k = 0; k < c; k++) p[k] = (double)a[k] * little((at[k] - low) * h);
+    else
+        for (size_t k = 0; k < c; k++) {
+            double t = (at[k] - low) * h;
+            p[k] = (double)a[k] * exp(t < FAR ? -t : -FAR);
+        }
+    for (size_t k = 0; k < c; k++) sum += p[k];
+    double by = 1 / sum;
+    for (size_t k = 0; k < c; k++) p[k] *= by;
+    return log(sum) / h - low;
+}
+
+static void sum_block(void *arg, size_t block) {
+    ssl_darp *d = arg;
+    size_t c = d->c, to = size_min((block + 1) * d->rows, d->n);
+    double *f = d->sums + block * sums_size(c);
+    double *columns = f + 1, *p = columns + c, *curve = p + c;
+    memset(f, 0, sums_size(c) * sizeof *f);
+    for (size_t i = block * d->rows; i < to; i++) {
+        *f += row_at(d, i, p);
+        double h = (double)d->entropy[i];
+        for (size_t k = 0; k < c; k++) columns[k] += p[k];
+        if (h < FROZEN) continue;
+        for (size_t k = 0; k < c; k++) {
+            double by = h * p[k], *row = curve + k * c;
+            for (size_t j = 0; j <= k; j++) row[j] -= by * p[j];
+            row[k] += by;
+        }
+    }
+}
+
+static void aim(ssl_darp *d, const double *v) {
+    d->at = v;
+    d->low = d->span = v[0];
+    for (size_t k = 1; k < d->c; k++) {
+        d->low = fmin(d->low, v[k]);
+        d->span = fmax(d->span, v[k]);
+    }
+    d->span -= d->low;
+}
+
+/* Sums over rows of column sums to what columns lack. Classes that no row has are left
+ * alone: what they lack is shared among the others, as rows sum to 1. */
+static void lack(ssl_darp *d) {
+    double *sums = d->gradient, mean = 0;
+    size_t some = 0;
+    for (size_t k = 0; k < d->c; k++) {
+        bool none = sums[k] == 0;
+        sums[k] = none ? (double)NAN : d->counts[k] - sums[k];
+        if (none) continue;
+        mean += sums[k];
+        some++;
+    }
+    for (size_t k = 0; k < d->c; k++)
+        sums[k] = isnan(sums[k]) ? 0 : sums[k] - mean / (double)some;
+}
+
+/* f at v; its gradient and curve beside it. */
+static double value_at(ssl_darp *d, const double *v) {
+    size_t c = d->c;
+    double f = 0;
+    aim(d, v);
+    scant__loop(d->ctx, d->blocks, sum_block, d);
+    memset(d->gradient, 0, c * sizeof *d->gradient);
+    memset(d->curve, 0, c * c * sizeof *d->curve);
+    for (size_t b = 0; b < d->blocks; b++) {
+        const double *sums = d->sums + b * sums_size(c), *curve = sums + 1 + 2 * c;
+        f += sums[0];
+        for (size_t k = 0; k < c; k++) d->gradient[k] += sums[1 + k];
+        for (size_t k = 0; k < c * c; k++) d->curve[k] += curve[k];
+    }
+    lack(d);
+    for (size_t k = 0; k < c; k++) f += d->counts[k] * v[k];
+    return f;
+}
+
+static double error_of(const ssl_darp *d) {
+    double most = 0;
+    for (size_t k = 0; k < d->c; k++) most = fmax(most, fabs(d->gradient[k]));
+    return most;
+}
+
+/* step = curve^-1 gradient, by Cholesky. As all multipliers may grow by the same, curve
+ * has a direction of no height: that of ones, which the gradient lacks. It is given some.
+ * False: curve is nothing to go by. */
+static bool solve(ssl_darp *d) {
+    size_t c = d->c;
+    double *l = d->curve, *y = d->step, trace = 0;
+    for (size_t k = 0; k < c; k++) trace += l[k * c + k];
+    double lift = trace / (double)(c * c);
+    if (!(lift > 0)) return false;
+    for (size_t i = 0; i < c; i++) {
+        double right = d->gradient[i];
+        for (size_t j = 0; j <= i; j++) {
+            double sum = l[i * c + j] + lift;
+            for (size_t k = 0; k < j; k++) sum -= l[i * c + k] * l[j * c + k];
+            if (j < i)
+                l[i * c + j] = sum / l[j * c + j];
+            else
+                l[i * c + i] = sqrt(fmax(sum, 1e-12 * lift));
+        }
+        for (size_t k = 0; k < i; k++) right -= l[i * c + k] * y[k];
+        y[i] = right / l[i * c + i];
+    }
+    for (size_t i = c; i-- > 0;) {
+        for (size_t k = i + 1; k < c; k++) y[i] -= l[k * c + i] * y[k];
+        y[i] /= l[i * c + i];
+    }
+    return true;
+}
+
+/* A step of Newton's that lowers f, perhaps a part of one: *f, gradient and curve are
+ * then those of where it leads. False: there is none. */
+static bool improve(ssl_darp *d, double *f, size_t *passes) {
+    size_t c = d->c;
+    double slope = 0, part = 1;
+    if (!solve(d)) return false;
+    for (size_t k = 0; k < c; k++) slope += d->step[k] * d->gradient[k];
+    if (!(slope > 0) || !isfinite(slope)) return false;
+    for (int i = 0; i < HALVINGS; i++, part /= 2) {
+        for (size_t k = 0; k < c; k++) d->trial[k] = d->v[k] - part * d->step[k];
+        double there = value_at(d, d->trial);
+        ++*passes;
+        if (!(there <= *f - 1e-4 * part * slope)) continue;
+        memcpy(d->v, d->trial, c * sizeof *d->v);
+        *f = there;
+        return true;
+    }
+    return false;
+}
+
+/* Differences alone matter: the lowest multiplier becomes 0. */
+static void settle(ssl_darp *d) {
+    aim(d, d->v);
+    double low = d->low;
+    for (size_t k = 0; k < d->c; k++) d->v[k] -= low;
+    aim(d, d->v);
+}
+
+static void write_block(void *arg, size_t block) {
+    ssl_darp *d = arg;
+    size_t c = d->c, to = size_min((block + 1) * d->rows, d->n);
+    double *p = d->sums + block * sums_size(c);
+    for (size_t i = block * d->rows; i < to; i++) {
+        row_at(d, i, p);
+        for (size_t k = 0; k < c; k++) d->x[i * c + k] = (float)p[k];
+    }
+}
+
+ssl_darp_found ssl_darp_refine(ssl_darp *d, const float *a, float *x) {
+    ssl_darp_found found = {0};
+    d->a = a;
+    d->x = x;
+    if (d->alpha > 0) scant__loop(d->ctx, d->c, look_at_column, d);
+    scant__loop(d->ctx, d->blocks, clean, d);
+    double f = value_at(d, d->v);
+    found.passes = 1;
+    for (size_t i = 0; error_of(d) > d->tolerance && i < d->most; i++)
+        if (!improve(d, &f, &found.passes)) break;
+    found.error = error_of(d);
+    settle(d);
+    scant__loop(d->ctx, d->blocks, write_block, d);
+    return found;
+}

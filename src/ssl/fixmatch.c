@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * FixMatch (Sohn et al. 2020): what the network says of a weak view of a sample, where it
+ * is sure of it, is the label of the strong view,
+ *     mean CE(labelled) + weight * sum_i [max q_i >= threshold] CE(strong_i, argmax q_i)
+ *                                  / n,
+ * over all n samples without labels of a batch, those that do not count included.
+ *
+ * Where the network normalises by the batch, labelled samples, weak and strong views go
+ * through it together. Where it does not, a sample's outputs do not hang on its company:
+ * weak views, which have no gradient, take a pass without one, and of strong views only
+ * those that count are looked at. Both give the same numbers, up to rounding, where
+ * nothing is dropped out.
+ *
+ * With DARP (darp.h) the last weak predictions of all samples are stored and refined
+ * every so many steps; labels and sureness are then the refined ones. Until the first
+ * refinement it is plain FixMatch. Stored predictions begin as uniform ones.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ssl/darp.h"
+#include "ssl/ssl.h"
+
+typedef struct fixmatch {
+    ssl_change change;
+    bool mixed; /* all views go through the network together */
+    double weight, threshold;
+    size_t n, classes; /* samples without labels */
+    float *probs;      /* of the weak views of a batch */
+    int32_t *labels;   /* of a batch: pseudo-labels, */
+    float *counts;     /* whether they count: 0 or 1 */
+    int32_t *compact;  /* labels of those that do */
+    /* DARP; NULL: without */
+    ssl_darp *darp;
+    size_t every;
+    double warmup;
+    float *stored;  /* n x classes: the last weak predictions */
+    float *refined; /* n x classes */
+    float *verdict; /* n: class k that counts as k, one that does not as -1 - k */
+    float *state;   /* multipliers, and whether there was a refinement */
+} fixmatch;
+
+/* ---- views ---- */
+
+static void view(void *arg, uint64_t draw, const float *in, float *const *out,
+                 void *scratch) {
+    const fixmatch *f = arg;
+    ssl_weak(&f->change, draw, in, out[f->mixed ? 0 : 1]);
+    ssl_strong(&f->change, draw, in, out[f->mixed ? 1 : 0], scratch);
+}
+
+/* ---- pseudo-labels ---- */
+
+/* Multipliers are kept as floats: a training that goes on begins with the same. */
+static void refine(fixmatch *f) {
+    double *multipliers = ssl_darp_multipliers(f->darp);
+    size_t c = f->classes;
+    for (size_t k = 0; k < c; k++) multipliers[k] = (double)f->state[k];
+    ssl_darp_refine(f->darp, f->stored, f->refined);
+    for (size_t k = 0; k < c; k++)
+        f->state[k] = isfinite(multipliers[k]) ? (float)multipliers[k] : 0;
+    f->state[c] = 1;
+    for (size_t i = 0; i < f->n; i++) {
+        const float *x = f->refined + i * c;
+        size_t k = ssl_largest(x, c);
+        f->verdict[i] = (double)x[k] >= f->threshold ? (float)k : -1 - (float)k;
+    }
+}
+
+static void store(fixmatch *f, const nn_seen *seen) {
+    size_t c = f->classes;
+    for (size_t i = 0; i < seen->n; i++)
+        memcpy(f->stored + seen->items[i] * c, f->probs + i * c, c * sizeof *f->stored);
+    bool begun = f->state[c] != 0;
+    bool late = (double)seen->step >= f->warmup * (double)seen->steps;
+    if ((late || begun) && (!begun || seen->step % f->every == 0)) refine(f);
+}
+
+/* Labels of the batch and which count, from the logits of its weak views. */
+static void decide(fixmatch *f, const nn_seen *seen, const float *weak) {
+    size_t c = f->classes;
+    nn_softmax(seen->n, c, weak, 1, f->probs);
+    if (f->darp) store(f, seen);
+    bool refined = f->darp && f->state[c] != 0;
+    for (size_t i = 0; i < seen->n; i++) {
+        const float *q = f->probs + i * c;
+        size_t k = ssl_largest(q, c);
+        f->labels[i] = (int32_t)k;
+        f->counts[i] = (double)q[k] >= f->threshold;
+        if (!refined) continue;
+        float verdict = f->verdict[seen->items[i]];
+        f->counts[i] = verdict >= 0;
+        f->labels[i] = (int32_t)(verdict >= 0 ? verdict : -1 - verdict);
+    }
+}
+
+static size_t choose(void *arg, const nn_seen *seen, size_t *chosen) {
+    fixmatch *f = arg;
+    size_t n = 0, last = seen->n;
+    decide(f, seen, seen->aside);
+    for (size_t i = 0; i < seen->n; i++) {
+        bool wanted = f->counts[i] > 0 && f->weight > 0;
+        if (wanted) f->compact[n] = f->labels[i];
+        chosen[wanted ? n++ : --last] = i;
+    }
+    return n;
+}
+
+/* ---- the loss ---- */
+
+static void judge(void *arg, const nn_seen *seen, nn_found *found) {
+    fixmatch *f = arg;
+    size_t c = f->classes, block = seen->n_block * c;
+    nn_wanted wanted = {.labels = f->compact, .divide = (double)seen->n};
+    const float *strong = seen->logits;
+    float *d = seen->d;
+    if (f->mixed) {
+        decide(f, seen, seen->logits);
+        strong += block;
+        d += block;
+        wanted.labels = f->labels;
+        wanted.weights = f->counts;
+    }
+    found->loss = nn_loss(&wanted, seen->n_chosen, c, strong, d).loss;
+    for (size_t i = 0; i < seen->n_chosen * c; i++) d[i] *= (float)f->weight;
+    for (size_t i = 0; i < seen->n; i++) {
+        if (!(f->counts[i] > 0)) continue;
+        found->kept++;
+        found->counts[f->labels[i]]++;
+    }
+}
+
+/* ---- beginning ---- */
+
+static bool check(void *arg) {
+    const fixmatch *f = arg;
+    size_t c = f->classes;
+    for (size_t i = 0; i < f->n * c; i++)
+        if (!(f->stored[i] >= 0 && f->stored[i] <= 1.001f)) return false;
+    for (size_t i = 0; i < f->n; i++) {
+        float v = f->verdict[i], k = v >= 0 ? v : -1 - v;
+        if (!(k >= 0 && k < (float)c) || k != floorf(k)) return false;
+    }
+    for (size_t k = 0; k <= c; k++)
+        if (!isfinite(f->state[k])) return false;
+    return true;
+}
+
+static scant_status begin_darp(ssl_setup *s, fixmatch *f) {
+    const scant_ssl_opts *o = &s->o.ssl;
+    nn_method *m = &s->method;
+    size_t n = f->n, c = f->classes;
+    f->every = o->darp_every;
+    f->warmup = o->darp_warmup;
+    f->stored = scant__arena_alloc(&s->arena, n, c * sizeof *f->stored);
+    f->refined = scant__arena_alloc(&s->arena, n, c * sizeof *f->refined);
+    f->verdict = scant__arena_zalloc(&s->arena, n, sizeof *f->verdict);
+    f->state = scant__arena_zalloc(&s->arena, c + 1, sizeof *f->state);
+    if (!f->stored || !f->refined || !f->verdict || !f->state) return SCANT_ENOMEM;
+    for (size_t i = 0; i < n * c; i++) f->stored[i] = 1 / (float)c;
+    TRY(ssl_darp_create(
+        &s->arena, n, c,
+        &(ssl_darp_opts){.target = o->darp_target, .alpha = o->darp_alpha}, &f->darp));
+    m->kept[0] = (nn_kept){"pseudo_labels", f->stored, n * c};
+    m->kept[1] = (nn_kept){"verdicts", f->verdict, n};
+    m->kept[2] = (nn_kept){"darp", f->state, c + 1};
+    m->n_kept = 3;
+    m->check = check;
+    const double numbers[] = {o->darp_alpha, o->darp_warmup, (double)o->darp_every};
+    m->hash = ssl_hash(m->hash, numbers, sizeof numbers);
+    if (o->darp_target)
+        m->hash = ssl_hash(m->hash, o->darp_target, c * sizeof *o->darp_target);
+    return SCANT_OK;
+}
+
+static scant_status begin(ssl_setup *s) {
+    nn_method *m = &s->method;
+    fixmatch *f = scant__arena_zalloc(&s->arena, 1, sizeof *f);
+    if (!f) return SCANT_ENOMEM;
+    f->change = ssl_change_of(s);
+    f->mixed = s->mixed || nn_net_has(s->net->net, NN_NORM);
+    f->weight = s->o.ssl.weight;
+    f->threshold = s->o.ssl.threshold;
+    f->n = m->n;
+    f->classes = s->classes;
+    f->probs = scant__arena_alloc(&s->arena, m->batch, s->classes * sizeof *f->probs);
+    f->labels = scant__arena_alloc(&s->arena, m->batch, sizeof *f->labels);
+    f->compact = scant__arena_alloc(&s->arena, m->batch, sizeof *f->compact);
+    f->counts = scant__arena_alloc(&s->arena, m->batch, sizeof *f->counts);
+    if (!f->probs || !f->labels || !f->compact || !f->counts) return SCANT_ENOMEM;
+    m->arg = f;
+    m->graded = f->mixed ? 2 : 1;
+    m->aside = f->mixed ? 0 : 1;
+    m->view = view;
+    m->choose = f->mixed ? NULL : choose;
+    m->judge = judge;
+    return s->o.ssl.darp ? begin_darp(s, f) : SCANT_OK;
+}
+
+const ssl_kind ssl_fixmatch = {
+    .info = {.name = "fixmatch",
+             .summary = "sure answers to weak views are the labels of strong views",
+             .paper = "Sohn et al. 2020; DARP: Kim et al. 2020",
+             .usual = {.optimizer = "sgd",
+                       .lr = 0.03,
+                       .nesterov = 1,
+                       .weight_decay = 5e-4,
+                       .decay_weights_only = 1,
+                       .schedule = "fixmatch",
+                       .ema = 0.999,
+                       .batch = 64,
+                       .ssl = {.mu = 7, .weight = 1, .threshold = 0.95}}},
+    .begin = begin,
+};

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Training by any method: settles what the call leaves open, finds the samples without
+ * labels, and runs the one training core with what the method adds.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ssl/ssl.h"
+
+/* ---- options ---- */
+
+/* What the method is usually trained with, where the caller said nothing. A rate is the
+ * optimizer's, so one for another optimizer is left to the core. */
+static void settle(scant_train_opts *o, const scant_train_opts *usual) {
+    bool other = o->optimizer && strcmp(o->optimizer, usual->optimizer) != 0;
+    if (o->lr == 0 && !other) o->lr = usual->lr;
+    if (!o->optimizer) {
+        o->optimizer = usual->optimizer;
+        if (o->momentum >= 0) o->nesterov |= usual->nesterov;
+    }
+    if (!o->schedule) o->schedule = usual->schedule;
+    if (!o->batch) o->batch = usual->batch;
+    if (o->weight_decay == 0) {
+        o->weight_decay = usual->weight_decay;
+        o->decay_weights_only |= usual->decay_weights_only;
+    }
+    if (o->ema == 0) o->ema = usual->ema;
+    if (o->weight_decay < 0) o->weight_decay = 0;
+    if (o->ema < 0) o->ema = 0;
+    scant_ssl_opts *s = &o->ssl;
+    if (!s->mu) s->mu = usual->ssl.mu;
+    if (s->weight == 0) s->weight = usual->ssl.weight;
+    if (s->weight < 0) s->weight = 0;
+    if (s->threshold == 0) s->threshold = usual->ssl.threshold;
+    if (s->darp_alpha == 0) s->darp_alpha = 2;
+    if (!s->darp_every) s->darp_every = 10;
+    if (s->darp_warmup == 0) s->darp_warmup = 0.4;
+    if (s->darp_warmup < 0) s->darp_warmup = 0;
+    if (s->noise == 0) s->noise = 0.1;
+    if (s->drop == 0) s->drop = 0.2;
+}
+
+static scant_status wrong(scant_ctx *ctx, const char *what, double value,
+                          const char *wants) {
+    return scant__fail(ctx, SCANT_EUSAGE, "%s is %g: it must be %s", what, value, wants);
+}
+
+static scant_status check_target(const ssl_setup *s) {
+    const double *target = s->o.ssl.darp_target;
+    double sum = 0;
+    for (size_t k = 0; target && k < s->classes; k++) {
+        if (!(target[k] >= 0) || !isfinite(target[k]))
+            return wrong(s->ctx, "darp_target of a class", target[k], "0 or more");
+        sum += target[k];
+    }
+    if (!target || (sum > 0 && isfinite(sum))) return SCANT_OK;
+    return wrong(s->ctx, "the sum of darp_target", sum, "above 0");
+}
+
+static scant_status check(const ssl_setup *s, const ssl_kind *kind) {
+    const scant_train_opts *o = &s->o;
+    const scant_ssl_opts *m = &o->ssl;
+    if (o->loss && strcmp(o->loss, "ce") != 0)
+        return scant__fail(s->ctx, SCANT_EUSAGE,
+                           "method=%s needs loss=ce: what it learns from are classes",
+                           kind->info.name);
+    if (!o->labels && scant_data_targets(s->data))
+        return scant__fail(s->ctx, SCANT_EUSAGE,
+                           "method=%s needs classes, and %s has numbers to predict",
+                           kind->info.name, scant_data_name(s->data));
+    if (s->classes < 2)
+        return scant__fail(s->ctx, SCANT_EUSAGE,
+                           "method=%s needs a network of two classes or more",
+                           kind->info.name);
+    if (o->batch > 1 << 20 || m->mu > 1 << 20 || o->batch * m->mu > 1 << 20)
+        return wrong(s->ctx, "batch times mu", (double)o->batch * (double)m->mu,
+                     "at most 1048576");
+    if (!isfinite(m->weight)) return wrong(s->ctx, "weight", m->weight, "finite");
+    if (!(m->threshold >= 0 && m->threshold <= 1))
+        return wrong(s->ctx, "threshold", m->threshold, "in (0, 1]");
+    if (!isfinite(m->darp_alpha))
+        return wrong(s->ctx, "darp_alpha", m->darp_alpha, "finite");
+    if (!(m->darp_warmup <= 1))
+        return wrong(s->ctx, "darp_warmup", m->darp_warmup, "at most 1");
+    if (!isfinite(m->noise)) return wrong(s->ctx, "noise", m->noise, "finite");
+    if (!(m->drop < 1)) return wrong(s->ctx, "drop", m->drop, "below 1");
+    return check_target(s);
+}
+
+/* ---- samples ---- */
+
+/* Marks the samples that have a label here. */
+static scant_status mark_labelled(const ssl_setup *s, bool *marks) {
+    const scant_train_opts *o = &s->o;
+    const int32_t *labels = scant_data_labels(s->data);
+    size_t n = scant_data_count(s->data), rows = o->n_rows;
+    if (o->rows) TRY(nn_feed_rows_check(s->ctx, s->data, o->rows, &rows));
+    for (size_t i = 0; o->rows && i < rows; i++) marks[o->rows[i]] = true;
+    for (size_t i = 0; !o->rows && i < n; i++) marks[i] = labels && labels[i] >= 0;
+    return SCANT_OK;
+}
+
+static scant_status find_unlabelled(ssl_setup *s, const ssl_kind *kind) {
+    const scant_train_opts *o = &s->o;
+    nn_method *m = &s->method;
+    size_t all = scant_data_count(s->data), n = 0;
+    bool with_labelled = kind == &ssl_fixmatch;
+    m->n = o->n_unlabelled;
+    m->rows = o->unlabelled;
+    if (o->unlabelled) {
+        TRY(nn_feed_rows_check(s->ctx, s->data, o->unlabelled, &m->n));
+    } else {
+        bool *marks = scant__arena_zalloc(&s->arena, all, sizeof *marks);
+        size_t *rows = scant__arena_alloc(&s->arena, all, sizeof *rows);
+        if (!marks || !rows) return SCANT_ENOMEM;
+        TRY(mark_labelled(s, marks));
+        for (size_t i = 0; i < all; i++)
+            if (with_labelled || !marks[i]) rows[n++] = i;
+        m->rows = rows;
+        m->n = n;
+    }
+    if (m->n) return SCANT_OK;
+    return scant__fail(s->ctx, SCANT_EINPUT,
+                       "%s: no sample is without a label, and method=%s learns from "
+                       "such: use method=supervised",
+                       scant_data_name(s->data), kind->info.name);
+}
+
+/* Says which classes no label is of. They can still be learnt of, as pseudo-labels, but
+ * seldom are. */
+static scant_status warn_of_classes(ssl_setup *s) {
+    const scant_train_opts *o = &s->o;
+    const int32_t *own = scant_data_labels(s->data);
+    size_t n = o->rows ? o->n_rows : scant_data_count(s->data), missing = 0, used = 0;
+    char list[200] = "";
+    bool *there = scant__arena_zalloc(&s->arena, s->classes, sizeof *there);
+    if (!there) return SCANT_ENOMEM;
+    for (size_t i = 0; i < n && (o->labels || own); i++) {
+        int32_t label = o->labels ? o->labels[i] : own[o->rows ? o->rows[i] : i];
+        if (label >= 0 && (size_t)label < s->classes) there[label] = true;
+    }
+    for (size_t k = 0; k < s->classes; k++) {
+        if (there[k]) continue;
+        if (missing++ < 20)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu",
+                                     missing > 1 ? ", " : "", k);
+    }
+    if (missing)
+        scant__warn(s->ctx,
+                    "%s: no sample is labelled as class %s%s: %s may not be learnt",
+                    scant_data_name(s->data), list, missing > 20 ? ", ..." : "",
+                    missing > 1 ? "they" : "it");
+    return SCANT_OK;
+}
+
+/* ---- the call ---- */
+
+static scant_status unknown(scant_ctx *ctx, const char *name) {
+    size_t n, used = 0;
+    char list[200] = "";
+    const scant_method_info *const *all = scant_methods(&n);
+    for (size_t i = 0; i < n; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                 i ? (i + 1 < n ? ", " : " or ") : "", all[i]->name);
+    return scant__fail(ctx, SCANT_EUSAGE, "method is %s, not '%s'", list, name);
+}
+
+static scant_status set_up(ssl_setup *s, const ssl_kind *kind) {
+    nn_method *m = &s->method;
+    settle(&s->o, &kind->info.usual);
+    TRY(check(s, kind));
+    TRY(nn_feed_check(s->net, s->data));
+    TRY(find_unlabelled(s, kind));
+    TRY(ssl_views_fit(s));
+    TRY(warn_of_classes(s));
+    const scant_ssl_opts *o = &s->o.ssl;
+    const double numbers[] = {o->weight, o->threshold, o->noise, o->drop};
+    const uint64_t counts[] = {o->ramp, o->cut};
+    m->name = kind->info.name;
+    m->batch = s->o.batch * o->mu;
+    m->views = s->changed ? &s->views : NULL;
+    m->scratch = scant__views_scratch(&s->views);
+    m->hash = ssl_hash(1469598103934665603u, numbers, sizeof numbers);
+    m->hash = ssl_hash(m->hash, counts, sizeof counts);
+    return kind->begin(s);
+}
+
+scant_status ssl_train(scant_net *net, const scant_data *data,
+                       const scant_train_opts *opts, bool mixed,
+                       scant_train_state *state) {
+    ssl_setup s = {.ctx = net->ctx,
+                   .net = net,
+                   .data = data,
+                   .mixed = mixed,
+                   .o = opts ? *opts : (scant_train_opts){0},
+                   .classes = scant_net_classes(net)};
+    if (!s.o.method) s.o.method = ssl_supervised.info.name;
+    if (state) *state = (scant_train_state){0};
+    const ssl_kind *kind = ssl_find(s.o.method);
+    if (!kind) return unknown(net->ctx, s.o.method);
+    if (!kind->begin) {
+        if (s.o.unlabelled)
+            return scant__fail(net->ctx, SCANT_EUSAGE,
+                               "samples without labels need a method that learns from "
+                               "them, such as fixmatch");
+        return nn_train(net, data, &s.o, NULL, state);
+    }
+    scant__arena_init(&s.arena, net->ctx);
+    scant_status status = set_up(&s, kind);
+    if (status == SCANT_OK) status = nn_train(net, data, &s.o, &s.method, state);
+    scant__arena_end(&s.arena);
+    return status;
+}
+
+scant_status scant_net_train(scant_net *net, const scant_data *data,
+                             const scant_train_opts *opts, scant_train_state *state) {
+    return ssl_train(net, data, opts, false, state);
+}

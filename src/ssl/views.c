@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a method changes samples: pictures by data/strong.h, whose black and white are
+ * those of the data; rows of features by noise and lost features in units of their own
+ * deviation, with their mean in place of what is lost (beyond the papers, which are about
+ * pictures).
+ *
+ * What the data looks like is measured on at most 10,000 samples, spread evenly: the same
+ * for every call.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ssl/ssl.h"
+
+enum { SAMPLES = 10000 };
+
+typedef struct measured {
+    float low, high;        /* of all numbers */
+    double *sums, *squares; /* a feature each; NULL: not wanted */
+} measured;
+
+static scant_status measure(ssl_setup *s, measured *m) {
+    size_t width = scant__data_width(s->data), n = scant_data_count(s->data);
+    size_t stride = (n + SAMPLES - 1) / SAMPLES;
+    scant__fault fault = {{0}};
+    float *row = scant__arena_alloc(&s->arena, width, sizeof *row);
+    if (!row) return SCANT_ENOMEM;
+    m->low = INFINITY;
+    m->high = -INFINITY;
+    for (size_t i = 0; i < n; i += stride) {
+        scant_status status = scant__data_read(s->data, i, row, &fault);
+        if (status != SCANT_OK) return scant__fail(s->ctx, status, "%s", fault.text);
+        for (size_t k = 0; k < width; k++) {
+            m->low = row[k] < m->low ? row[k] : m->low;
+            m->high = row[k] > m->high ? row[k] : m->high;
+            if (!m->sums) continue;
+            m->sums[k] += (double)row[k];
+            m->squares[k] += (double)row[k] * (double)row[k];
+        }
+    }
+    return SCANT_OK;
+}
+
+static scant_status fit_pictures(ssl_setup *s) {
+    measured m = {0};
+    s->views.flip = strcmp(s->o.augment, "flip-crop") == 0;
+    s->views.cut = s->o.ssl.cut;
+    if (scant__data_bytes(s->data)) return SCANT_OK; /* 0 to 1 */
+    TRY(measure(s, &m));
+    if (m.low >= 0 && m.high <= 1) return SCANT_OK;
+    s->views.low = m.low;
+    s->views.high = m.high > m.low ? m.high : m.low + 1;
+    return SCANT_OK;
+}
+
+static scant_status fit_features(ssl_setup *s) {
+    size_t width = scant__data_width(s->data), n = scant_data_count(s->data);
+    size_t stride = (n + SAMPLES - 1) / SAMPLES, read = (n + stride - 1) / stride;
+    measured m = {0};
+    m.sums = scant__arena_zalloc(&s->arena, width, sizeof *m.sums);
+    m.squares = scant__arena_zalloc(&s->arena, width, sizeof *m.squares);
+    float *middle = scant__arena_alloc(&s->arena, width, sizeof *middle);
+    float *spread = scant__arena_alloc(&s->arena, width, sizeof *spread);
+    if (!m.sums || !m.squares || !middle || !spread) return SCANT_ENOMEM;
+    TRY(measure(s, &m));
+    for (size_t k = 0; k < width; k++) {
+        double mean = m.sums[k] / (double)read;
+        double variance = m.squares[k] / (double)read - mean * mean;
+        middle[k] = (float)mean;
+        spread[k] = (float)sqrt(fmax(variance, 0));
+    }
+    s->views.middle = middle;
+    s->views.spread = spread;
+    s->views.noise = s->o.ssl.noise < 0 ? 0 : (float)s->o.ssl.noise;
+    s->views.drop = s->o.ssl.drop < 0 ? 0 : (float)s->o.ssl.drop;
+    return SCANT_OK;
+}
+
+scant_status ssl_views_fit(ssl_setup *s) {
+    bool pictures = scant__data_pictures(s->data);
+    const char *augment = s->o.augment;
+    size_t shape[3];
+    scant_data_shape(s->data, shape);
+    s->views =
+        (scant__views){.c = shape[0], .h = shape[1], .w = shape[2], .pictures = pictures};
+    if (!augment) augment = s->o.augment = pictures ? "crop" : "noise";
+    s->changed = strcmp(augment, "none") != 0;
+    bool known = pictures ? !strcmp(augment, "crop") || !strcmp(augment, "flip-crop")
+                          : !strcmp(augment, "noise");
+    if (s->changed && !known)
+        return scant__fail(s->ctx, SCANT_EUSAGE, "augment is %s for %s, not '%s'",
+                           pictures ? "none, flip-crop or crop" : "none or noise",
+                           pictures ? "pictures" : "rows of features", augment);
+    if (!s->changed) return SCANT_OK;
+    return pictures ? fit_pictures(s) : fit_features(s);
+}
+
+/* ---- views ---- */
+
+ssl_change ssl_change_of(const ssl_setup *s) {
+    return (ssl_change){s->changed, s->views, s->o.seed};
+}
+
+static void copy(const ssl_change *c, const float *in, float *out) {
+    memcpy(out, in, c->views.c * c->views.h * c->views.w * sizeof *out);
+}
+
+void ssl_weak(const ssl_change *c, uint64_t draw, const float *in, float *out) {
+    if (c->changed)
+        scant__augment_weak(&c->views, &(scant__rng){c->seed, SCANT__RNG_WEAK}, draw, in,
+                            out);
+    else
+        copy(c, in, out);
+}
+
+void ssl_strong(const ssl_change *c, uint64_t draw, const float *in, float *out,
+                void *scratch) {
+    if (c->changed)
+        scant__augment_strong(&c->views, &(scant__rng){c->seed, SCANT__RNG_STRONG}, draw,
+                              in, out, scratch);
+    else
+        copy(c, in, out);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Refined pseudo-labels: sums that are met, what stays as it is, a slow solver that goes
+ * about it otherwise, threads, memory.
+ */
+#include <math.h>
+
+#include "../support.h"
+
+#include "core/mem.h"
+#include "ssl/darp.h"
+
+enum { N = 700, C = 5 };
+
+/* Rows that sum to 1; class 0 is much the likeliest. */
+static void skewed(float *a, size_t n, size_t c, uint64_t seed) {
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < c; k++) {
+            double z = 1.5 * normal_at(seed, i * c + k) + (k == 0 ? 2 : 0);
+            a[i * c + k] = (float)exp(z);
+            sum += exp(z);
+        }
+        for (size_t k = 0; k < c; k++) a[i * c + k] = (float)((double)a[i * c + k] / sum);
+    }
+}
+
+typedef struct bed {
+    scant_ctx *ctx;
+    scant__arena arena;
+    ssl_darp *darp;
+} bed;
+
+static bed bed_of(unsigned threads, size_t n, size_t c, ssl_darp_opts o) {
+    bed b = {.ctx = ctx_threads(threads)};
+    scant__arena_init(&b.arena, b.ctx);
+    assert_int_equal(ssl_darp_create(&b.arena, n, c, &o, &b.darp), SCANT_OK);
+    return b;
+}
+
+static void bed_end(bed *b) {
+    scant__arena_end(&b->arena);
+    scant_ctx_destroy(b->ctx);
+}
+
+static void column_sums(const float *x, size_t n, size_t c, double *sums) {
+    for (size_t k = 0; k < c; k++) sums[k] = 0;
+    for (size_t i = 0; i < n * c; i++) sums[i % c] += (double)x[i];
+}
+
+static void assert_rows_sum_to_1(const float *x, size_t n, size_t c) {
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < c; k++) {
+            assert_true(x[i * c + k] >= 0);
+            sum += (double)x[i * c + k];
+        }
+        assert_true(fabs(sum - 1) < 1e-5);
+    }
+}
+
+static void sums_of_classes_are_as_asked_for(void **state) {
+    (void)state;
+    float a[N * C], x[N * C];
+    double sums[C];
+    const double target[C] = {1, 2, 3, 1, 3};
+    skewed(a, N, C, 1);
+    column_sums(a, N, C, sums);
+    assert_true(sums[0] > 1.5 * N / C); /* far from what is asked for */
+    for (int given = 0; given < 2; given++)
+        for (int all = 0; all < 2; all++) {
+            ssl_darp_opts o = {.target = given ? target : NULL, .alpha = all ? -1 : 0};
+            bed b = bed_of(2, N, C, o);
+            ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
+            assert_true(found.error <= 0.1);
+            assert_true(found.passes <= 30);
+            assert_rows_sum_to_1(x, N, C);
+            column_sums(x, N, C, sums);
+            for (size_t k = 0; k < C; k++) {
+                double want = given ? N * target[k] / 10 : N / (double)C;
+                if (fabs(sums[k] - want) > 0.11)
+                    fail_msg("class %zu: %g, not %g", k, sums[k], want);
+            }
+            bed_end(&b);
+        }
+}
+
+static void what_is_balanced_already_stays(void **state) {
+    (void)state;
+    /* every row once for each turn of its classes: all columns sum to the same */
+    float a[N * C], x[N * C];
+    skewed(a, N, C, 2);
+    for (size_t i = 0; i < N; i++)
+        for (size_t k = 0; k < C; k++) a[i * C + k] = a[i / C * C * C + (k + i % C) % C];
+    assert_int_equal(N % C, 0);
+    bed b = bed_of(1, N, C, (ssl_darp_opts){.alpha = -1});
+    ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
+    assert_int_equal(found.passes, 1);
+    for (size_t i = 0; i < N * C; i++)
+        assert_true(fabs((double)a[i] - (double)x[i]) < 1e-6);
+    bed_end(&b);
+}
+
+/* ---- a slow reference: the paper's turns ---- */
+
+static double entropy_of(const double *a, size_t c) {
+    double h = 0;
+    for (size_t k = 0; k < c; k++) h -= a[k] * log(a[k] + 1e-6);
+    return h;
+}
+
+static int falling(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+static void slow_clean(const float *a, double *out, double alpha) {
+    static float column[N];
+    for (size_t k = 0; k < C; k++) {
+        double count = N / (double)C, sum = 0;
+        for (size_t i = 0; i < N; i++) column[i] = a[i * C + k];
+        qsort(column, N, sizeof *column, falling);
+        float least = column[(size_t)(alpha * count) - 1];
+        for (size_t i = 0; i < N; i++)
+            if (a[i * C + k] >= least) sum += (double)a[i * C + k];
+        for (size_t i = 0; i < N; i++)
+            out[i * C + k] = a[i * C + k] >= least
+                                 ? (double)a[i * C + k] * (count + 1e-6) / (sum + 1e-6)
+                                 : 0;
+    }
+    for (size_t i = 0; i < N; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < C; k++) sum += out[i * C + k] += 1e-6;
+        for (size_t k = 0; k < C; k++) out[i * C + k] /= sum;
+    }
+}
+
+/* sum_i a_ik X_i exp(-v H_i) - count, and its derivative */
+static double lack(const double *a, const double *x, const double *h, size_t k, double v,
+                   double *slope) {
+    double sum = -N / (double)C;
+    *slope = 0;
+    for (size_t i = 0; i < N; i++) {
+        double e = a[i * C + k] * x[i] * exp(-v * h[i]);
+        sum += e;
+        *slope -= e * h[i];
+    }
+    return sum;
+}
+
+static void slow_refine(const double *a, int turns, double *out) {
+    static double x[N], h[N];
+    double v[C] = {0}, slope;
+    for (size_t i = 0; i < N; i++) h[i] = entropy_of(a + i * C, C);
+    for (int turn = 0; turn <= turns; turn++) {
+        for (size_t i = 0; i < N; i++) {
+            double sum = 0;
+            for (size_t k = 0; k < C; k++) sum += a[i * C + k] * exp(-v[k] * h[i]);
+            x[i] = 1 / sum;
+        }
+        for (size_t k = 0; turn < turns && k < C; k++)
+            for (int step = 0; step < 60; step++) { /* convex and falling: Newton from
+                                                     * where it is positive never leaps */
+                double off = lack(a, x, h, k, v[k], &slope);
+                if (fabs(off) < 1e-9) break;
+                double to = v[k] - off / slope;
+                v[k] = fabs(to - v[k]) > 20 ? v[k] + (to > v[k] ? 20 : -20) : to;
+            }
+    }
+    for (size_t i = 0; i < N * C; i++)
+        out[i] = a[i] * x[i / C] * exp(-v[i % C] * h[i / C]);
+}
+
+static void it_is_what_the_papers_turns_come_to(void **state) {
+    (void)state;
+    static float a[N * C], x[N * C];
+    static double clean[N * C], slow[N * C];
+    skewed(a, N, C, 3);
+    slow_clean(a, clean, 2);
+    slow_refine(clean, 3000, slow);
+    bed b = bed_of(2, N, C, (ssl_darp_opts){.tolerance = 1e-7});
+    ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
+    assert_true(found.error <= 1e-3);
+    double sums[C] = {0}, most = 0;
+    for (size_t i = 0; i < N * C; i++) sums[i % C] += slow[i];
+    for (size_t k = 0; k < C; k++) assert_true(fabs(sums[k] - N / (double)C) < 0.05);
+    for (size_t i = 0; i < N * C; i++) most = fmax(most, fabs(slow[i] - (double)x[i]));
+    if (most > 2e-3) fail_msg("differs by %g", most);
+    bed_end(&b);
+}
+
+/* ---- the same again ---- */
+
+static void threads_do_not_matter(void **state) {
+    (void)state;
+    enum { MANY = 5000 };
+    static float a[MANY * C], one[MANY * C], three[MANY * C];
+    skewed(a, MANY, C, 4);
+    bed b = bed_of(1, MANY, C, (ssl_darp_opts){0}),
+        t = bed_of(3, MANY, C, (ssl_darp_opts){0});
+    ssl_darp_refine(b.darp, a, one);
+    ssl_darp_refine(t.darp, a, three);
+    assert_memory_equal(one, three, sizeof one);
+    bed_end(&b), bed_end(&t);
+}
+
+static void a_good_beginning_saves_passes(void **state) {
+    (void)state;
+    static float a[N * C], x[N * C], y[N * C];
+    skewed(a, N, C, 5);
+    bed b = bed_of(2, N, C, (ssl_darp_opts){.tolerance = 1e-3});
+    bed cold = bed_of(2, N, C, (ssl_darp_opts){.tolerance = 1e-3});
+    ssl_darp_refine(b.darp, a, x);
+    for (size_t i = 0; i < N; i += 7) { /* a little else */
+        float first = a[i * C];
+        a[i * C] = a[i * C + 1];
+        a[i * C + 1] = first;
+    }
+    ssl_darp_found warm = ssl_darp_refine(b.darp, a, x);
+    ssl_darp_found anew = ssl_darp_refine(cold.darp, a, y);
+    assert_true(warm.passes < anew.passes);
+    for (size_t i = 0; i < N * C; i++)
+        assert_true(fabs((double)x[i] - (double)y[i]) < 1e-3);
+    bed_end(&b), bed_end(&cold);
+}
+
+/* ---- edges ---- */
+
+static void what_cannot_be_met_ends_all_the_same(void **state) {
+    (void)state;
+    enum { FEW = 40 };
+    float x[FEW * 3], a[FEW * 3];
+    /* all sure of class 0; then nobody has class 2; then a single row */
+    for (int how = 0; how < 3; how++) {
+        size_t n = how == 2 ? 1 : FEW;
+        for (size_t i = 0; i < FEW; i++) {
+            a[i * 3] = how == 1 ? 0.7f : 1;
+            a[i * 3 + 1] = how == 1 ? 0.3f : 0;
+            a[i * 3 + 2] = 0;
+        }
+        for (int all = 0; all < 2; all++) {
+            bed b = bed_of(1, n, 3, (ssl_darp_opts){.alpha = all ? -1 : 0});
+            for (int twice = 0; twice < 2; twice++) ssl_darp_refine(b.darp, a, x);
+            assert_rows_sum_to_1(x, n, 3);
+            for (size_t k = 0; k < 3; k++)
+                assert_true(isfinite(ssl_darp_multipliers(b.darp)[k]));
+            if (how == 0 && all) assert_memory_equal(a, x, sizeof x); /* frozen */
+            if (how == 1 && all)
+                for (size_t i = 0; i < FEW; i++) assert_true(x[i * 3 + 2] == 0);
+            bed_end(&b);
+        }
+    }
+}
+
+static void of_equal_entries_the_first_stay(void **state) {
+    (void)state;
+    /* eight equal rows of two classes: each keeps floor(0.5 * 4) = 2 entries, of rows 0
+     * and 1; the others are left with nothing but 1e-6 each: a half */
+    float a[16], x[16];
+    for (int i = 0; i < 16; i += 2) a[i] = 0.5f, a[i + 1] = 0.5f;
+    a[0] = 0.75f, a[1] = 0.25f, a[2] = 0.25f, a[3] = 0.75f;
+    bed b = bed_of(1, 8, 2, (ssl_darp_opts){.alpha = 0.5});
+    ssl_darp_refine(b.darp, a, x);
+    /* column 0 keeps rows 0 (0.75) and 2 (the first 0.5), column 1 rows 1 and 2 */
+    assert_true(x[0] > 0.99f && x[3] > 0.99f);
+    assert_true(fabsf(x[4] - 0.5f) < 1e-3f && fabsf(x[6] - 0.5f) < 1e-3f);
+    bed_end(&b);
+}
+
+static void memory_that_is_refused_leaves_nothing(void **state) {
+    (void)state;
+    memory m;
+    scant_ctx *ctx = ctx_counting(&m);
+    for (size_t k = 0;; k++) {
+        scant__arena arena;
+        ssl_darp *d;
+        scant__arena_init(&arena, ctx);
+        size_t live = m.live;
+        m.calls = 0, m.fail_at = k;
+        scant_status s = ssl_darp_create(&arena, 10, 3, &(ssl_darp_opts){0}, &d);
+        bool reached = m.calls > k;
+        m.fail_at = SIZE_MAX;
+        scant__arena_end(&arena);
+        assert_int_equal(m.live, live);
+        assert_int_equal(s, reached ? SCANT_ENOMEM : SCANT_OK);
+        if (!reached) break;
+        assert_true(k < 50);
+    }
+    scant_ctx_destroy(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_of_classes_are_as_asked_for),
+        cmocka_unit_test(what_is_balanced_already_stays),
+        cmocka_unit_test(it_is_what_the_papers_turns_come_to),
+        cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(a_good_beginning_saves_passes),
+        cmocka_unit_test(what_cannot_be_met_ends_all_the_same),
+        cmocka_unit_test(of_equal_entries_the_first_stay),
+        cmocka_unit_test(memory_that_is_refused_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

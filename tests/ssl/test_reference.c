@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The methods against a slow reference: softmax regression in double, written from the
+ * formulas, on the batches that the seed gives.
+ */
+#include "beds.h"
+
+#include "data/samples.h"
+
+enum { N = 90, C = 3, D = 2, STEPS = 23, MOST = 64 };
+
+typedef struct reference {
+    double w[C][D], b[C], vw[C][D], vb[C], aw[C][D], ab[C]; /* momentum, average */
+    double loss, unlabelled, kept, seen;
+    double counts[C];
+} reference;
+
+typedef struct history {
+    size_t n;
+    double loss[STEPS], unlabelled[STEPS], kept[STEPS], balance[STEPS];
+} history;
+
+static void record(void *user, const scant_train_state *s) {
+    history *h = user;
+    assert_true(h->n < STEPS);
+    h->loss[h->n] = s->loss;
+    h->unlabelled[h->n] = s->unlabelled_loss;
+    h->kept[h->n] = s->kept;
+    h->balance[h->n++] = s->balance;
+}
+
+/* ---- batches ---- */
+
+static size_t dealt(uint64_t seed, uint32_t purpose, size_t n, uint64_t place) {
+    size_t order[N];
+    scant__rng_shuffle(&(scant__rng){seed, purpose}, place / n * n, n, order);
+    return order[place % n];
+}
+
+static void read_row(const bed *b, size_t row, float out[D]) {
+    scant__fault fault;
+    assert_int_equal(scant__data_read(b->data, row, out, &fault), SCANT_OK);
+}
+
+static scant__views views_of(const bed *b, float middle[D], float spread[D]) {
+    double sums[D] = {0}, squares[D] = {0};
+    for (size_t i = 0; i < N; i++) {
+        float x[D];
+        read_row(b, i, x);
+        for (size_t k = 0; k < D; k++)
+            sums[k] += (double)x[k], squares[k] += (double)x[k] * (double)x[k];
+    }
+    for (size_t k = 0; k < D; k++) {
+        double mean = sums[k] / N;
+        middle[k] = (float)mean;
+        spread[k] = (float)sqrt(squares[k] / N - mean * mean);
+    }
+    return (scant__views){.c = D,
+                          .h = 1,
+                          .w = 1,
+                          .noise = 0.1f,
+                          .drop = 0.2f,
+                          .middle = middle,
+                          .spread = spread};
+}
+
+/* ---- the network ---- */
+
+static void probabilities(const double *w, const double *b, const float *x, double p[C]) {
+    double sum = 0;
+    for (size_t k = 0; k < C; k++) {
+        p[k] = b[k];
+        for (size_t j = 0; j < D; j++) p[k] += w[k * D + j] * (double)x[j];
+    }
+    for (size_t k = 0; k < C; k++) sum += p[k] = exp(p[k]);
+    for (size_t k = 0; k < C; k++) p[k] /= sum;
+}
+
+static size_t best(const double p[C]) {
+    size_t at = 0;
+    for (size_t k = 1; k < C; k++)
+        if (p[k] > p[at]) at = k;
+    return at;
+}
+
+typedef struct gradient {
+    double w[C][D], b[C];
+} gradient;
+
+static void add_gradient(gradient *g, const double dz[C], const float *x) {
+    for (size_t k = 0; k < C; k++) {
+        g->b[k] += dz[k];
+        for (size_t j = 0; j < D; j++) g->w[k][j] += dz[k] * (double)x[j];
+    }
+}
+
+static void cross_entropy(gradient *g, const double p[C], size_t label, const float *x,
+                          double scale) {
+    double dz[C];
+    for (size_t k = 0; k < C; k++) dz[k] = scale * (p[k] - (k == label));
+    add_gradient(g, dz, x);
+}
+
+static void consistency(reference *r, gradient *g, const double p[C], const double q[C],
+                        const float *x, double scale, size_t n) {
+    double dz[C], mean = 0;
+    for (size_t k = 0; k < C; k++) {
+        r->unlabelled += (p[k] - q[k]) * (p[k] - q[k]) / C / (double)n;
+        mean += p[k] * (p[k] - q[k]);
+    }
+    for (size_t k = 0; k < C; k++) dz[k] = scale * 2 / C * p[k] * (p[k] - q[k] - mean);
+    add_gradient(g, dz, x);
+}
+
+static double ramp_of(size_t step) { /* 0.4 of all steps */
+    double t = (double)step / (0.4 * STEPS);
+    return t < 1 ? exp(-5 * (1 - t) * (1 - t)) : 1;
+}
+
+/* One sample without a label. */
+static void other(reference *r, gradient *g, const char *method, const scant__views *v,
+                  const scant_train_opts *o, size_t step, uint64_t draw, const float *in,
+                  size_t n) {
+    float weak[D], strong[D];
+    double p[C], q[C], scale = o->ssl.weight / (double)n;
+    scant__rng stream = {o->seed, SCANT__RNG_WEAK};
+    if (strcmp(method, "fixmatch") == 0) {
+        scant__augment_both(v, o->seed, draw, in, weak, strong, NULL);
+        probabilities(r->w[0], r->b, weak, q);
+        if (q[best(q)] < o->ssl.threshold) return;
+        probabilities(r->w[0], r->b, strong, p);
+        r->unlabelled -= log(p[best(q)]) / (double)n;
+        cross_entropy(g, p, best(q), strong, scale);
+    } else if (strcmp(method, "pseudo-label") == 0) {
+        scant__augment_weak(v, &stream, draw, in, weak);
+        probabilities(r->w[0], r->b, weak, q);
+        if (q[best(q)] <= o->ssl.threshold) return;
+        r->unlabelled -= log(q[best(q)]) / (double)n;
+        cross_entropy(g, q, best(q), weak, scale * ramp_of(step));
+    } else {
+        bool teacher = strcmp(method, "mean-teacher") == 0;
+        scant__augment_weak(v, &stream, 2 * draw, in, weak);
+        scant__augment_weak(v, &stream, 2 * draw + 1, in, strong);
+        probabilities(teacher ? r->aw[0] : r->w[0], teacher ? r->ab : r->b, strong, q);
+        probabilities(r->w[0], r->b, weak, p);
+        consistency(r, g, p, q, weak, scale * ramp_of(step), n);
+    }
+    r->kept++;
+    r->counts[best(q)]++;
+}
+
+static void move(double *w, double *v, double *a, double g, double lr, double keep) {
+    *v = 0.9 * *v + g;
+    *w -= lr * (g + 0.9 * *v); /* Nesterov's */
+    *a = keep * *a + (1 - keep) * *w;
+}
+
+static void update(reference *r, const gradient *g, const scant_train_opts *o,
+                   const char *method, size_t step) {
+    bool grows = strcmp(method, "mean-teacher") == 0;
+    double lr = o->lr * cos(7 * 3.14159265358979323846 * (double)step / (16 * STEPS));
+    double keep = grows ? fmin(o->ema, 1 - 1 / (double)(step + 1)) : o->ema;
+    for (size_t k = 0; k < C; k++) {
+        for (size_t j = 0; j < D; j++)
+            move(&r->w[k][j], &r->vw[k][j], &r->aw[k][j],
+                 g->w[k][j] + o->weight_decay * r->w[k][j], lr, keep);
+        move(&r->b[k], &r->vb[k], &r->ab[k], g->b[k], lr, keep); /* no decay */
+    }
+}
+
+static double balance_of(const double counts[C]) {
+    double sum = 0, h = 0;
+    for (size_t k = 0; k < C; k++) sum += counts[k];
+    if (sum == 0) return -1;
+    for (size_t k = 0; k < C; k++)
+        if (counts[k] > 0) h -= counts[k] / sum * log(counts[k] / sum);
+    return h / log((double)C);
+}
+
+static void slow_training(const bed *b, const char *method, const scant_train_opts *o,
+                          const size_t *rows, size_t n_rows, const size_t *others,
+                          size_t n_others, reference *r, history *h) {
+    float middle[D], spread[D];
+    scant__views v = views_of(b, middle, spread);
+    size_t batch = o->batch, more = batch * o->ssl.mu;
+    size_t per_epoch = (n_others + more - 1) / more;
+    double loss = 0, unlabelled = 0, kept = 0, counts[C] = {0}, steps = 0;
+    for (size_t step = 0; step < STEPS; step++) {
+        gradient g = {0};
+        r->loss = r->unlabelled = r->kept = 0;
+        memset(r->counts, 0, sizeof r->counts);
+        for (size_t i = 0; i < batch; i++) {
+            uint64_t draw = step * batch + i;
+            size_t row = rows[dealt(o->seed, SCANT__RNG_EPOCH, n_rows, draw)];
+            size_t label = (size_t)scant_data_labels(b->data)[row];
+            float in[D], x[D];
+            double p[C];
+            read_row(b, row, in);
+            scant__augment_weak(&v, &(scant__rng){o->seed, SCANT__RNG_AUGMENT}, draw, in,
+                                x);
+            probabilities(r->w[0], r->b, x, p);
+            r->loss -= log(p[label]) / (double)batch;
+            cross_entropy(&g, p, label, x, 1 / (double)batch);
+        }
+        for (size_t i = 0; i < more; i++) {
+            uint64_t draw = step * more + i;
+            float in[D];
+            read_row(b, others[dealt(o->seed, SCANT__RNG_OTHERS, n_others, draw)], in);
+            other(r, &g, method, &v, o, step, draw, in, more);
+        }
+        update(r, &g, o, method, step);
+        if (step % per_epoch == 0) {
+            loss = unlabelled = kept = steps = 0;
+            memset(counts, 0, sizeof counts);
+        }
+        steps++;
+        for (size_t k = 0; k < C; k++) counts[k] += r->counts[k];
+        h->loss[step] = (loss += r->loss) / steps;
+        h->unlabelled[step] = (unlabelled += r->unlabelled) / steps;
+        h->kept[step] = (kept += r->kept) / (steps * (double)more);
+        h->balance[step] = balance_of(counts);
+    }
+}
+
+/* ---- the tests ---- */
+
+static void near(const char *what, size_t step, double a, double b, double off) {
+    if (!(fabs(a - b) <= off))
+        fail_msg("%s of step %zu: %.9g and %.9g", what, step, a, b);
+}
+
+/* Ours and the slow one, from the same weights. */
+static void compare(const char *method, double threshold, double weight, bool mixed) {
+    bed b = bed_of("blobs", N, "linear", (scant_net_opts){0});
+    size_t rows[MOST], others[N], n_rows = rows_per_class(&b, 3, rows), n_others = 0;
+    for (size_t i = 0; i < N; i++)
+        if (i % 3 != 1) others[n_others++] = i;
+    history got = {0}, want = {0};
+    scant_train_opts o = {.rows = rows,
+                          .n_rows = n_rows,
+                          .unlabelled = others,
+                          .n_unlabelled = n_others,
+                          .method = method,
+                          .optimizer = "sgd",
+                          .nesterov = 1,
+                          .lr = 0.03,
+                          .schedule = "fixmatch",
+                          .weight_decay = 5e-4,
+                          .decay_weights_only = 1,
+                          .ema = 0.9,
+                          .batch = 4, /* of 9: batches span passes */
+                          .steps = STEPS,
+                          .seed = 17,
+                          .ssl = {.mu = 5, .weight = weight, .threshold = threshold},
+                          .user = &got,
+                          .report = record};
+    float *w = weights_of(&b);
+    static reference r;
+    r = (reference){0};
+    for (size_t k = 0; k < C; k++)
+        for (size_t j = 0; j < D; j++) r.w[k][j] = r.aw[k][j] = (double)w[k * D + j];
+    free(w);
+    slow_training(&b, method, &o, rows, n_rows, others, n_others, &r, &want);
+    train_so(&b, o, mixed);
+    assert_int_equal(got.n, STEPS);
+    double kept = 0;
+    for (size_t i = 0; i < STEPS; i++) {
+        near("labelled loss", i, got.loss[i], want.loss[i], 1e-5);
+        near("unlabelled loss", i, got.unlabelled[i], want.unlabelled[i], 1e-5);
+        near("share that counts", i, got.kept[i], want.kept[i], 1e-9);
+        near("balance", i, got.balance[i], want.balance[i], 1e-9);
+        kept += want.kept[i];
+    }
+    /* some count and some do not, or the test says little */
+    if (threshold > 0) assert_true(kept > 0.1 * STEPS && kept < 0.9 * STEPS);
+    w = weights_of(&b);
+    for (size_t k = 0; k < C; k++) {
+        for (size_t j = 0; j < D; j++)
+            near("average", k * D + j, (double)w[k * D + j], r.aw[k][j], 1e-5);
+        near("average of bias", k, (double)w[C * D + k], r.ab[k], 1e-5);
+    }
+    free(w);
+    bed_end(&b);
+}
+
+static void fixmatch_is_the_slow_one(void **state) {
+    (void)state;
+    compare("fixmatch", 0.8, 1, false);
+    compare("fixmatch", 0.9, 2.5, false);
+}
+
+static void fixmatch_in_one_pass_is_too(void **state) {
+    (void)state;
+    compare("fixmatch", 0.8, 1, true);
+}
+
+static void mean_teacher_is_the_slow_one(void **state) {
+    (void)state;
+    compare("mean-teacher", 0, 8, false);
+}
+
+static void the_pi_model_is_the_slow_one(void **state) {
+    (void)state;
+    compare("pi", 0, 20, false);
+}
+
+static void pseudo_labels_are_the_slow_ones(void **state) {
+    (void)state;
+    compare("pseudo-label", 0.8, 3, false);
+}
+
+static void the_ramp_has_its_values(void **state) {
+    (void)state;
+    assert_true(fabs(ssl_ramp(0, 100, 1000) - exp(-5)) < 1e-15);
+    assert_true(fabs(ssl_ramp(50, 100, 1000) - exp(-1.25)) < 1e-15);
+    assert_true(ssl_ramp(100, 100, 1000) == 1);
+    assert_true(ssl_ramp(900, 100, 1000) == 1);
+    assert_true(fabs(ssl_ramp(200, 0, 1000) - exp(-1.25)) < 1e-15); /* 0.4 of all */
+    assert_true(ssl_ramp(400, 0, 1000) == 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fixmatch_is_the_slow_one),
+        cmocka_unit_test(fixmatch_in_one_pass_is_too),
+        cmocka_unit_test(mean_teacher_is_the_slow_one),
+        cmocka_unit_test(the_pi_model_is_the_slow_one),
+        cmocka_unit_test(pseudo_labels_are_the_slow_ones),
+        cmocka_unit_test(the_ramp_has_its_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
