@@ -526,9 +526,12 @@ static void a_long_table_takes_no_long_time(void **state) {
     clock_t begin = clock();
     page_table_curves(&text, &view);
     assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 10);
-    scant__text_bytes(&text, "", 1);
     assert_false(text.failed);
-    assert_int_equal(count(text.data, "<tr>"), LEVELS + 1);
+    size_t rows =
+        0; /* strstr() would measure all of the text for each, where it is watched */
+    for (size_t i = 0; i + 4 <= text.size; i++)
+        rows += memcmp(text.data + i, "<tr>", 4) == 0;
+    assert_int_equal(rows, LEVELS + 1);
     scant__text_end(&text);
     free(levels);
     scant_ctx_destroy(ctx);
