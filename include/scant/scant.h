@@ -395,6 +395,7 @@ typedef struct scant_train_opts {
     const char *checkpoint;
     int only_cancelled; /* that file is written when cancelled alone, not every epoch */
     int resume;         /* go on from that file where it is there */
+    const char *resume_from; /* resume: from this one instead, which is left as it is */
     void *user;
     void (*report)(void *user, const scant_train_state *state);
     /* learning from samples without labels, too */
@@ -696,7 +697,7 @@ typedef enum scant_run_event_kind {
     SCANT_RUN_BEGIN = 1, /* a run begins, or goes on */
     SCANT_RUN_PROGRESS,  /* now and then, in between */
     SCANT_RUN_ROUND, /* a round is finished, and on disk; or was before, and is told */
-    SCANT_RUN_END,   /* a run has had all its rounds, or its pool is used up */
+    SCANT_RUN_END,   /* a run has had all its rounds, or there is nothing to pick */
     SCANT_RUN_FAILED /* a run could not go on; the others do */
 } scant_run_event_kind;
 

@@ -36,6 +36,7 @@ struct scant__crew {
     call *first, **last; /* calls that wait */
     unsigned working;    /* members that have not ended */
     atomic_bool stop;
+    bool cancelled; /* by the caller's context, which its thread alone asks */
 };
 
 static void *work(void *arg) {
@@ -67,6 +68,14 @@ void scant__crew_ask(scant__crew *c, void (*fn)(void *arg), void *arg) {
 void scant__crew_stop(scant__crew *c) { atomic_store(&c->stop, true); }
 bool scant__crew_stopped(const scant__crew *c) { return atomic_load(&c->stop); }
 
+/* Whether the caller has had enough: then the crew is stopped. */
+static void look_up(scant__crew *c) {
+    const scant_ctx_opts *o = &c->ctx->opts;
+    if (c->cancelled || !o->cancel || !o->cancel(o->user)) return;
+    c->cancelled = true;
+    scant__crew_stop(c);
+}
+
 /* With the lock held, which is let go while a call runs. */
 static void answer(scant__crew *c) {
     while (c->first) {
@@ -75,16 +84,15 @@ static void answer(scant__crew *c) {
         if (!c->first) c->last = &c->first;
         pthread_mutex_unlock(&c->lock);
         one->fn(one->arg);
+        look_up(c); /* who asked hears of it at once */
         pthread_mutex_lock(&c->lock);
         one->done = true;
         pthread_cond_broadcast(&c->answered);
     }
 }
 
-/* Answers until all have ended; true: it was cancelled meanwhile. */
-static bool attend(scant__crew *c) {
-    const scant_ctx_opts *o = &c->ctx->opts;
-    bool cancelled = false;
+/* Answers until all have ended. */
+static void attend(scant__crew *c) {
     pthread_mutex_lock(&c->lock);
     for (;;) {
         answer(c);
@@ -95,15 +103,11 @@ static bool attend(scant__crew *c) {
         until.tv_sec += until.tv_nsec / SECOND;
         until.tv_nsec %= SECOND;
         pthread_cond_timedwait(&c->wanted, &c->lock, &until);
-        if (!cancelled && o->cancel) {
-            pthread_mutex_unlock(&c->lock);
-            cancelled = o->cancel(o->user) != 0;
-            pthread_mutex_lock(&c->lock);
-            if (cancelled) scant__crew_stop(c);
-        }
+        pthread_mutex_unlock(&c->lock);
+        look_up(c);
+        pthread_mutex_lock(&c->lock);
     }
     pthread_mutex_unlock(&c->lock);
-    return cancelled;
 }
 
 static unsigned start(scant__crew *c, member *members, unsigned seats) {
@@ -133,7 +137,7 @@ scant_status scant__crew_run(scant_ctx *ctx, size_t jobs, unsigned seats,
     pthread_cond_init(&c.wanted, &monotonic);
     pthread_cond_init(&c.answered, NULL);
     unsigned started = start(&c, members, seats);
-    bool cancelled = attend(&c);
+    attend(&c);
     for (unsigned i = 0; i < started; i++) pthread_join(members[i].id, NULL);
     pthread_cond_destroy(&c.answered);
     pthread_cond_destroy(&c.wanted);
@@ -141,6 +145,6 @@ scant_status scant__crew_run(scant_ctx *ctx, size_t jobs, unsigned seats,
     pthread_mutex_destroy(&c.lock);
     scant__free(ctx, members);
     if (!started) return scant__fail(ctx, SCANT_ENOMEM, "no thread could be started");
-    if (cancelled) return scant__fail(ctx, SCANT_ECANCELLED, "cancelled");
+    if (c.cancelled) return scant__fail(ctx, SCANT_ECANCELLED, "cancelled");
     return SCANT_OK;
 }

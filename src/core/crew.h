@@ -17,7 +17,8 @@ typedef void (*scant__crew_fn)(scant__crew *crew, void *arg, size_t job, unsigne
 
 /* Runs fn over jobs 0..jobs-1, `seats` of them at a time, begun in order; those that have
  * not begun when the crew is stopped are left out. ctx's cancel is asked some twenty
- * times a second; it stops the crew, and the call ends with SCANT_ECANCELLED. */
+ * times a second and after each call of a job's; it stops the crew, and the call ends
+ * with SCANT_ECANCELLED. */
 scant_status scant__crew_run(scant_ctx *ctx, size_t jobs, unsigned seats,
                              scant__crew_fn fn, void *arg);
 

@@ -291,20 +291,20 @@ static scant_status pick(readout *r, size_t batch, scant_picks **out) {
 }
 
 scant_status loop_choose(loop_run *run, const loop_labelled *labelled, size_t batch,
-                         scant_picks **out, double *evidence_seconds) {
+                         scant_picks **out) {
     readout r = {.run = run,
                  .net = run->asker ? run->asker : run->net,
                  .labelled = labelled,
                  .n = run->split.n_pool};
-    double begun = loop_now();
     *out = NULL;
-    run->phase = "reading out";
+    loop_clock(run, LOOP_READING);
+    loop_tell(run, "reading out", 0);
     scant__arena_init(&r.arena, run->ctx);
     scant_status status =
         loop_evidence_bits(run->ctx, run->arm, run->job->samples.regression, &r.used);
     if (status == SCANT_OK) status = gather(&r);
-    *evidence_seconds = loop_now() - begun;
-    run->phase = "picking";
+    loop_clock(run, LOOP_PICKING);
+    loop_tell(run, "picking", 0);
     if (status == SCANT_OK) status = pick(&r, batch, out);
     for (size_t i = 0; i < 4; i++) scant_array_close(r.arrays[i]);
     scant__arena_end(&r.arena);

@@ -75,10 +75,11 @@ scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out) {
 typedef struct watcher {
     loop_run *run;
     scant_net *net;
+    const char *phase;
     bool looks; /* at the test set */
     size_t labelled;
-    size_t every;  /* epochs between two looks; 0: not known yet, SIZE_MAX: none */
-    double counts; /* of the run's work, that this training is */
+    size_t every; /* epochs between two looks; 0: not known yet, SIZE_MAX: none */
+    double before, counts; /* of the round's work: done by other models, in this one */
     scant_status status;
 } watcher;
 
@@ -90,86 +91,89 @@ static size_t look_every(const loop_run *run, size_t labelled, size_t epochs) {
     return (size_t)ceil((double)epochs / (looks + 1));
 }
 
+/* A look is not broken off: who resumes the training is past it. */
+static void look(watcher *w) {
+    scant_evaluation e;
+    const loop_samples *s = &w->run->job->samples;
+    double *best = &w->run->state.partial.best;
+    enum loop_time before = loop_clock(w->run, LOOP_JUDGING);
+    w->run->cancellable = false;
+    w->status = scant_net_evaluate(w->net, s->test, s->test_rows, s->n_test, &e);
+    w->run->cancellable = true; /* as every training is */
+    loop_clock(w->run, before);
+    if (w->status == SCANT_OK && e.accuracy > *best) *best = e.accuracy;
+}
+
 static void on_step(void *user, const scant_train_state *state) {
     watcher *w = user;
     double part = (double)state->step / (double)state->steps;
-    loop_tell(w->run, "training", w->counts * part);
+    loop_tell(w->run, w->phase, w->before + w->counts * part);
     if (w->looks && !w->every) w->every = look_every(w->run, w->labelled, state->epochs);
     bool due = w->every && w->every < SIZE_MAX && state->epoch_ended &&
                state->epoch % w->every == 0 && state->epoch < state->epochs &&
                !state->stopped;
-    if (!due || w->status != SCANT_OK) return;
-    scant_evaluation e;
-    const loop_samples *s = &w->run->job->samples;
-    w->run->cancellable = false;
-    w->status = scant_net_evaluate(w->net, s->test, s->test_rows, s->n_test, &e);
-    w->run->cancellable = true; /* as every training that looks at the test set */
-    if (w->status == SCANT_OK && e.accuracy > w->run->best) w->run->best = e.accuracy;
+    if (due && w->status == SCANT_OK) look(w);
 }
 
-/* What an earlier call knew of a training that was broken off and is on disk. */
-static bool recall_partial(loop_run *run, size_t model, scant_train_opts *opts) {
-    loop_state *s = &run->state;
-    bool mine =
-        s->partial.there && s->partial.round == run->round && s->partial.model == model;
-    if (mine && access(opts->checkpoint, F_OK) == 0) {
-        opts->resume = 1;
-        run->best = s->partial.best;
-        run->judging -= s->partial.seconds;
-    }
-    if (mine) s->partial.there = false;
-    return opts->resume;
+/* A file that was lost, or is of another build, costs the time that it held. */
+static scant_status train_or_begin_anew(loop_run *run, scant_net *net,
+                                        scant_train_opts *opts) {
+    scant_train_state state;
+    scant_status status = scant_net_train(net, run->job->samples.train, opts, &state);
+    bool unread =
+        opts->resume && !state.step && (status == SCANT_EINPUT || status == SCANT_EIO);
+    if (!unread) return status;
+    scant__warn(run->ctx, "%s; this training of round %zu begins anew", run->ctx->err,
+                run->round);
+    opts->resume = 0;
+    run->state.partial.best = 0;
+    return scant_net_train(net, run->job->samples.train, opts, NULL);
 }
 
-static scant_status keep_partial(loop_run *run, size_t model, double seconds) {
-    loop_state *s = &run->state;
-    s->partial.there = true;
-    s->partial.round = run->round;
-    s->partial.model = model;
-    s->partial.best = run->best;
-    s->partial.seconds = seconds;
-    TRY(loop_keep(run));
-    return scant__fail(run->ctx, SCANT_ECANCELLED, "cancelled");
-}
-
+/* A training that is gone on with when it was broken off. */
 static scant_status train_lasting(loop_run *run, scant_net *net, size_t model,
                                   scant_train_opts *opts) {
-    scant__text text;
-    char *path;
-    size_t size;
-    double begun = loop_now();
-    scant__text_init(&text, run->ctx);
-    scant__text_addf(&text, "%s.training.safetensors", run->path);
-    TRY(scant__text_take(&text, &path, &size));
-    opts->checkpoint = path;
-    opts->only_cancelled = 1;
-    bool resumed = recall_partial(run, model, opts);
-    run->cancellable = true;
-    scant_status status = scant_net_train(net, run->job->samples.train, opts, NULL);
-    run->cancellable = false;
-    if (status == SCANT_ECANCELLED)
-        status = keep_partial(run, model, loop_now() - begun);
-    else if (resumed)
-        unlink(path);
-    scant__free(run->ctx, path);
+    loop_partial *p = &run->state.partial;
+    bool mine = p->training && p->model == model;
+    size_t slot = mine && !p->slot;
+    char *to = loop_training_path(run, model, slot);
+    char *from = loop_training_path(run, model, !slot);
+    scant_status status = to && from ? SCANT_OK : SCANT_ENOMEM;
+    if (status == SCANT_OK) {
+        opts->checkpoint = to;
+        opts->only_cancelled = 1;
+        opts->resume_from = from;
+        opts->resume = mine && access(from, F_OK) == 0;
+        if (!opts->resume) p->best = 0;
+        unlink(to); /* whatever it is, no state tells of it */
+        status = train_or_begin_anew(run, net, opts);
+    }
+    if (status == SCANT_ECANCELLED && access(to, F_OK) == 0) {
+        p->training = true;
+        p->model = model;
+        p->slot = slot;
+    } else if (status == SCANT_OK) {
+        p->training = false;
+    }
+    scant__free(run->ctx, to);
+    scant__free(run->ctx, from);
     return status;
 }
 
-scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *labelled,
-                            uint64_t seed, size_t epochs, size_t model) {
+size_t loop_steps(size_t steps, size_t epochs, size_t all_epochs) {
+    size_t whole = steps / all_epochs, rest = steps % all_epochs;
+    return steps ? size_max(whole * epochs + rest * epochs / all_epochs, 1) : 0;
+}
+
+static scant_train_opts options(const loop_run *run, const loop_labelled *labelled,
+                                uint64_t seed, size_t epochs) {
     const loop_settings *set = &run->job->e->set;
-    const loop_samples *s = &run->job->samples;
-    watcher w = {.run = run, .net = net};
-    bool patient = set->patience && run->split.n_valid, aside = model == LOOP_ASIDE;
-    w.looks = !aside && !s->regression;
-    w.labelled = labelled->n;
-    if (!aside) w.counts = (double)labelled->n;
-    run->own = true;
-    scant_train_opts opts = {
+    bool patient = set->patience && run->split.n_valid;
+    return (scant_train_opts){
         .rows = labelled->rows,
         .n_rows = labelled->n,
         .weights = labelled->weights,
-        .valid = patient ? s->train : NULL,
+        .valid = patient ? run->job->samples.train : NULL,
         .valid_rows = patient ? run->split.valid : NULL,
         .n_valid_rows = patient ? run->split.n_valid : 0,
         .optimizer = set->optimizer,
@@ -184,15 +188,30 @@ scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *
         .ema = set->ema,
         .batch = set->batch,
         .epochs = epochs,
-        .steps = set->steps ? size_max(set->steps * epochs / set->epochs, 1) : 0,
+        .steps = loop_steps(set->steps, epochs, set->epochs),
         .until = set->until,
         .patience = patient ? set->patience : 0,
         .loss = set->loss,
         .augment = set->augment,
         .seed = seed,
-        .user = &w,
         .report = on_step,
     };
+}
+
+scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *labelled,
+                            uint64_t seed, size_t epochs, size_t model) {
+    const loop_samples *s = &run->job->samples;
+    bool aside = model == LOOP_ASIDE, asker = model == LOOP_ASKER;
+    watcher w = {.run = run, .net = net, .labelled = labelled->n};
+    w.phase = aside ? "calibrating" : asker ? "training the asker" : "training";
+    w.looks = !aside && !asker && !s->regression;
+    if (!aside && !asker) {
+        w.counts = (double)labelled->n / (double)run->n_models;
+        w.before = w.counts * (double)model;
+    }
+    run->own = true;
+    scant_train_opts opts = options(run, labelled, seed, epochs);
+    opts.user = &w;
     scant_status status = aside ? scant_net_train(net, s->train, &opts, NULL)
                                 : train_lasting(run, net, model, &opts);
     return status == SCANT_OK ? w.status : status;
@@ -200,164 +219,117 @@ scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *
 
 /* ---- a round's --------------------------------------------------------------------- */
 
-typedef struct candidate {
-    scant_net *net;
-    double score, best;
-    scant_evaluation e;
-} candidate;
-
-static scant_status judge(loop_run *run, scant_net *net, scant_evaluation *e) {
-    const loop_samples *s = &run->job->samples;
-    run->phase = "judging";
-    return scant_net_evaluate(net, s->test, s->test_rows, s->n_test, e);
-}
-
-/* A network of the round that is number `model`: made or gone on with, trained, judged.
- */
-static scant_status bring_up(loop_run *run, const loop_labelled *labelled, size_t model,
-                             scant_net *before, candidate *c) {
-    const loop_settings *set = &run->job->e->set;
-    c->net = before;
-    if (!c->net)
-        TRY(loop_net_make(run, loop_seed(run->seed, run->round, model, LOOP_SEED_WEIGHTS),
-                          &c->net));
-    run->best = 0;
-    if (labelled->n)
-        TRY(loop_net_train(run, c->net, labelled,
-                           loop_seed(run->seed, run->round, model, LOOP_SEED_TRAINING),
-                           set->epochs, model));
-    double spent = loop_now();
-    TRY(judge(run, c->net, &c->e));
-    run->judging += loop_now() - spent;
-    c->score = run->job->samples.regression ? -c->e.loss : c->e.accuracy;
-    c->best = run->best > c->e.accuracy ? run->best : c->e.accuracy;
+/* Which of several models is kept is a choice: where there are samples to validate on,
+ * they make it. */
+static scant_status score(loop_run *run, scant_net *net, loop_verdict *v) {
+    scant_evaluation e = {.accuracy = v->accuracy, .loss = v->loss};
+    if (run->n_models > 1 && run->split.n_valid)
+        TRY(scant_net_evaluate(net, run->job->samples.train, run->split.valid,
+                               run->split.n_valid, &e));
+    v->score = run->job->samples.regression ? -e.loss : e.accuracy;
     return SCANT_OK;
 }
 
-/* The one whose score is in the middle; of an even number the lower of the two. */
-static size_t median(const candidate *all, size_t n) {
+static scant_status judge(loop_run *run, scant_net *net, double part, loop_verdict *v) {
+    const loop_samples *s = &run->job->samples;
+    double best = run->state.partial.best;
+    scant_evaluation e;
+    loop_tell(run, "judging", part);
+    enum loop_time before = loop_clock(run, LOOP_JUDGING);
+    scant_status status = scant_net_evaluate(net, s->test, s->test_rows, s->n_test, &e);
+    if (status == SCANT_OK) {
+        *v = (loop_verdict){.accuracy = e.accuracy,
+                            .loss = e.loss,
+                            .best = best > e.accuracy ? best : e.accuracy};
+        status = score(run, net, v);
+    }
+    loop_clock(run, before);
+    return status;
+}
+
+/* A model of the round, as far as that is to be done: made or gone on with, trained,
+ * judged. */
+static scant_status bring_up(loop_run *run, const loop_labelled *labelled, size_t model) {
+    loop_partial *p = &run->state.partial;
+    scant_net **net = &run->models[model];
+    uint64_t weights = loop_seed(run->seed, run->round, model, LOOP_SEED_WEIGHTS);
+    uint64_t training = loop_seed(run->seed, run->round, model, LOOP_SEED_TRAINING);
+    if (p->n_trained <= model) {
+        if (!*net) TRY(loop_net_make(run, weights, net));
+        if (labelled->n)
+            TRY(loop_net_train(run, *net, labelled, training, run->job->e->set.epochs,
+                               model));
+        p->n_trained = model + 1;
+    }
+    if (p->n_judged > model) return SCANT_OK;
+    double part = (double)labelled->n * (double)(model + 1) / (double)run->n_models;
+    TRY(judge(run, *net, part, &p->verdicts[model]));
+    p->n_judged = model + 1;
+    p->best = 0;
+    return SCANT_OK;
+}
+
+size_t loop_median(const loop_verdict *verdicts, size_t n) {
     for (size_t i = 0; i < n; i++) {
         size_t below = 0;
         for (size_t k = 0; k < n; k++)
-            below +=
-                all[k].score < all[i].score || (all[k].score == all[i].score && k < i);
+            below += verdicts[k].score < verdicts[i].score ||
+                     (verdicts[k].score == verdicts[i].score && k < i);
         if (below == (n - 1) / 2) return i;
     }
     return 0;
 }
 
-static scant_status bring_up_several(loop_run *run, const loop_labelled *labelled,
-                                     size_t n, candidate *out) {
-    candidate *all = scant__zalloc(run->ctx, n, sizeof *all);
-    if (!all) return SCANT_ENOMEM;
-    scant_status status = SCANT_OK;
-    for (size_t i = 0; i < n && status == SCANT_OK; i++)
-        status = bring_up(run, labelled, i, NULL, &all[i]);
-    size_t kept = status == SCANT_OK ? median(all, n) : n;
-    for (size_t i = 0; i < n; i++)
-        if (i != kept) scant_net_destroy(all[i].net);
-    if (kept < n) *out = all[kept];
-    scant__free(run->ctx, all);
-    return status;
+static void drop(scant_net **net) {
+    scant_net_destroy(*net);
+    *net = NULL;
+}
+
+static void take_median(loop_run *run) {
+    run->chosen = loop_median(run->verdicts, run->n_models);
+    run->net = run->models[run->chosen];
+    run->models[run->chosen] = NULL;
+    for (size_t i = 0; i < run->n_models; i++) drop(&run->models[i]);
 }
 
 /* The network that picks, where it is another one. */
 static scant_status bring_up_asker(loop_run *run, const loop_labelled *labelled) {
     const scant_experiment *e = run->job->e;
-    if (!*e->set.query_seed) return SCANT_OK;
-    if (e->set.reinit) {
-        scant_net_destroy(run->asker);
-        run->asker = NULL;
-    }
+    loop_partial *p = &run->state.partial;
+    if (!*e->set.query_seed || p->asker) return SCANT_OK;
     if (!run->asker)
-        TRY(loop_net_make(run, loop_seed(e->query_seed, run->round, 0, LOOP_SEED_WEIGHTS),
+        TRY(loop_net_make(run, loop_seed(e->query_seed, run->round, 0, LOOP_SEED_ASKER),
                           &run->asker));
     if (!labelled->n) return SCANT_OK;
-    return loop_net_train(run, run->asker, labelled,
-                          loop_seed(e->query_seed, run->round, 0, LOOP_SEED_TRAINING),
-                          e->set.epochs, LOOP_ASIDE);
+    TRY(loop_net_train(run, run->asker, labelled,
+                       loop_seed(e->query_seed, run->round, 0, LOOP_SEED_ASKER_TRAINING),
+                       e->set.epochs, LOOP_ASKER));
+    p->asker = true;
+    return SCANT_OK;
 }
 
 scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point *point) {
     const loop_settings *set = &run->job->e->set;
-    double begun = loop_now();
-    candidate c = {0};
-    run->judging = 0;
+    bool several = run->round == 0 && labelled->n;
+    loop_clock(run, LOOP_TRAINING);
     if (set->reinit) {
-        scant_net_destroy(run->net);
-        run->net = NULL;
+        drop(&run->net);
+        drop(&run->asker);
     }
-    scant_status status;
-    if (run->round == 0 && set->initial_models > 1 && labelled->n) {
-        status = bring_up_several(run, labelled, set->initial_models, &c);
-    } else {
-        status = bring_up(run, labelled, 0, run->net, &c);
-    }
-    run->net = c.net;
-    if (status == SCANT_OK) status = bring_up_asker(run, labelled);
-    if (status != SCANT_OK) return status;
+    run->n_models = several ? set->initial_models : 1;
+    run->models[0] = run->net;
+    run->net = NULL;
+    TRY(loop_partial_recall(run));
+    for (size_t i = 0; i < run->n_models; i++) TRY(bring_up(run, labelled, i));
+    take_median(run);
+    run->work_done += (double)labelled->n;
+    TRY(bring_up_asker(run, labelled));
+    loop_clock(run, LOOP_REST);
+    const loop_verdict *v = &run->verdicts[run->chosen];
     *point = (loop_point){.labels = labelled->n,
-                          .accuracy = c.e.accuracy,
-                          .loss = c.e.loss,
-                          .best = c.best,
-                          .train_seconds = loop_now() - begun - run->judging};
+                          .accuracy = v->accuracy,
+                          .loss = v->loss,
+                          .best = v->best,
+                          .train_seconds = run->seconds[LOOP_TRAINING]};
     return SCANT_OK;
-}
-
-/* ---- on disk ----------------------------------------------------------------------- */
-
-/* Files carry the number of the round after which they were written: the state says which
- * round that is, and is written after them. */
-static char *weights_path(const loop_run *run, const char *which, size_t round) {
-    scant__text text;
-    char *path;
-    size_t size;
-    scant__text_init(&text, run->ctx);
-    scant__text_addf(&text, "%s.%s%zu.safetensors", run->path, which, round);
-    return scant__text_take(&text, &path, &size) == SCANT_OK ? path : NULL;
-}
-
-static scant_status keep_one(loop_run *run, scant_net *net, const char *which) {
-    if (!net) return SCANT_OK;
-    char *path = weights_path(run, which, run->round);
-    if (!path) return SCANT_ENOMEM;
-    scant_status status = scant_net_save(net, path);
-    scant__free(run->ctx, path);
-    return status;
-}
-
-scant_status loop_nets_keep(loop_run *run) {
-    if (run->job->e->set.reinit) return SCANT_OK;
-    TRY(keep_one(run, run->net, "weights-"));
-    return keep_one(run, run->asker, "asker-");
-}
-
-/* Those of the round before are of no use any more. */
-void loop_nets_forget(loop_run *run, size_t round) {
-    static const char *const names[] = {"weights-", "asker-"};
-    if (run->job->e->set.reinit) return;
-    for (size_t i = 0; i < 2; i++) {
-        char *path = weights_path(run, names[i], round);
-        if (path) unlink(path);
-        scant__free(run->ctx, path);
-    }
-}
-
-static scant_status recall_one(loop_run *run, const char *which, size_t round,
-                               scant_net **net) {
-    TRY(loop_net_make(run, 0, net));
-    char *path = weights_path(run, which, round);
-    if (!path) return SCANT_ENOMEM;
-    scant_status status = scant_net_load(*net, path, 0);
-    scant__free(run->ctx, path);
-    return status;
-}
-
-scant_status loop_nets_recall(loop_run *run) {
-    const scant_experiment *e = run->job->e;
-    size_t done = run->state.n_points;
-    if (e->set.reinit || !done) return SCANT_OK;
-    TRY(recall_one(run, "weights-", done - 1, &run->net));
-    if (!*e->set.query_seed) return SCANT_OK;
-    return recall_one(run, "asker-", done - 1, &run->asker);
 }

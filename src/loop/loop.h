@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside the loop. samples.c opens what is learned from, split.c cuts it, learner.c makes
- * and trains networks, evidence.c reads out what a strategy needs, state.c keeps a run on
- * disk, round.c does a run's rounds, folder.c the files of all runs together, run.c has
- * them done side by side.
+ * and trains networks, nets.c keeps them on disk, evidence.c reads out what a strategy
+ * needs, state.c keeps a run on disk, round.c does a run's rounds, folder.c the files of
+ * all runs together, run.c has them done side by side.
  *
  * Threads: the samples and the experiment are read by all runs at once and changed by
  * none. A run has a context of its own, whose memory is counted with the caller's. Files
@@ -60,6 +60,26 @@ typedef struct loop_pick {
     double weight, score;
 } loop_pick;
 
+/* A model of a round, on the test set: its last epoch, the best of those looked at. */
+typedef struct loop_verdict {
+    double accuracy, loss, best;
+    double score; /* of several models the one with the median of this is kept */
+} loop_verdict;
+
+/* A round that is under way. Where it is broken off, what is trained so far is on disk
+ * with it (nets.c). */
+typedef struct loop_partial {
+    bool there; /* on disk */
+    size_t round;
+    size_t n_trained, n_judged; /* models; they are trained one after the other */
+    loop_verdict *verdicts;     /* of those that are judged */
+    double best;                /* test accuracy so far of the one that is not */
+    bool asker;                 /* is trained, too */
+    bool training;              /* one was broken off in its training: */
+    size_t model, slot;         /* which; where its file is */
+    double train_seconds, judge_seconds;
+} loop_partial;
+
 /* A run so far: rounds that are finished, and what was picked for them and the next. The
  * arrays never move: others may read what was there before. */
 typedef struct loop_state {
@@ -68,12 +88,7 @@ typedef struct loop_state {
     size_t *ends; /* rounds + 1: where the picks of a round end; round 0: initial */
     size_t n_points, n_batches, room_picks;
     bool over; /* there is nothing left to pick */
-    /* A training that was broken off, whose own state is in a file beside. */
-    struct {
-        bool there;
-        size_t round, model;
-        double best, seconds;
-    } partial;
+    loop_partial partial;
     char *memory; /* what the strategy left for its next call; NULL: nothing */
     size_t memory_size;
 } loop_state;
@@ -104,6 +119,17 @@ scant_status loop_state_read(scant_ctx *ctx, const char *path, loop_run_name nam
 
 typedef struct loop_job loop_job;
 
+/* What a round's seconds go into. */
+enum loop_time {
+    LOOP_REST, /* files, and what is not worth a name */
+    LOOP_TRAINING,
+    LOOP_JUDGING, /* on the test set, in a training and after it */
+    LOOP_READING, /* evidence, with the trainings that calibrating it takes */
+    LOOP_PICKING,
+    LOOP_WAITING, /* for the caller's thread: its terminal, other runs' files */
+    LOOP_TIMES
+};
+
 typedef struct loop_run {
     loop_job *job;
     size_t number;
@@ -120,26 +146,37 @@ typedef struct loop_run {
     loop_split split;
     float *mean, *deviation; /* of the pool's pictures; NULL: none */
     scant_net *net, *asker;  /* the one that is trained; that picks (may be the same) */
+    scant_net **models;      /* of the round, until one is chosen; initial_models */
+    loop_verdict *verdicts;  /* theirs */
+    size_t n_models, chosen; /* of this round */
     size_t round;
     double begun, told;           /* seconds */
     double work_done, work_whole; /* of its trainings, in labelled samples */
     const char *phase;
     double fraction, fraction_begun; /* of the run; what was done before this call */
-    double best;                     /* test accuracy of the round so far */
-    double judging;                  /* seconds of the round's training that are none */
-    double evidence_seconds, pick_seconds, temperature; /* of the round; 0: none */
-    bool cancellable;     /* a training that can be gone on with is under way */
-    bool own;             /* what fails now is no other run's matter */
-    bool alone;           /* it failed so, and ended by itself */
-    scant_status written; /* what came of writing the round down */
+    double seconds[LOOP_TIMES];      /* of the round */
+    enum loop_time time;             /* what runs now, */
+    double time_began;               /* and since when */
+    double temperature;              /* of the round; 0: none */
+    bool cancellable;                /* what is under way may be broken off */
+    bool own;                        /* what fails now is no other run's matter */
+    bool alone;                      /* it failed so, and ended by itself */
+    scant_status written;            /* what came of writing the round down */
     scant_status status;
     char error[SCANT__ERR_SIZE];
 } loop_run;
 
 /* Does what is left of the run; run->status and run->error say how it ended. */
 void loop_run_work(loop_run *run);
-/* Tells, now and then, how far the run is: part is what is done beside work_done. */
+/* Tells of a phase that begins, and now and then how far the run is: part is what is done
+ * beside work_done. */
 void loop_tell(loop_run *run, const char *phase, double part);
+/* A warning: why a run has ended before its last round. */
+void loop_say_over(const loop_run *run, scant_ctx *ctx);
+/* Has fn(arg) run by the caller's thread, and waits. */
+void loop_ask(loop_run *run, void (*fn)(void *arg), void *arg);
+/* From now on seconds go into what; returns what they went into. */
+enum loop_time loop_clock(loop_run *run, enum loop_time what);
 /* Of the caller's thread: a run's event. */
 void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool before);
 
@@ -150,7 +187,10 @@ enum loop_seed_use {
     LOOP_SEED_WEIGHTS,
     LOOP_SEED_TRAINING,
     LOOP_SEED_PICKS,
-    LOOP_SEED_FOLDS
+    LOOP_SEED_FOLDS,
+    /* another network, also where its seed is the run's own */
+    LOOP_SEED_ASKER,
+    LOOP_SEED_ASKER_TRAINING
 };
 uint64_t loop_seed(uint64_t seed, size_t round, size_t model, enum loop_seed_use use);
 
@@ -162,17 +202,34 @@ typedef struct loop_labelled {
 
 /* A new network of the experiment's, scaled as the run's pool asks for. */
 scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out);
-/* Trains it. model: which of the round's, to look at the test set now and then and to be
- * gone on with after it is cancelled; LOOP_ASIDE: a training that is neither. */
-enum { LOOP_ASIDE = 1023 };
+/* Trains it. model: which of the round's; LOOP_ASKER: the one that picks: both are kept
+ * when they are cancelled, and gone on with; LOOP_ASIDE: one that is not. */
+enum { LOOP_ASKER = 1022, LOOP_ASIDE = 1023 };
 scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *labelled,
                             uint64_t seed, size_t epochs, size_t model);
+/* Steps of a training that has so many of all epochs. */
+size_t loop_steps(size_t steps, size_t epochs, size_t all_epochs);
 /* The networks of a round, trained: run->net, run->asker, and how good the first is. */
 scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point *point);
+/* Which of n models has the median score; of an even n, the lower of the two. */
+size_t loop_median(const loop_verdict *verdicts, size_t n);
+
+/* ---- nets.c ---- */
+
 /* Weights of networks that are trained on (train.reinit = no). */
 scant_status loop_nets_keep(loop_run *run);
 scant_status loop_nets_recall(loop_run *run);
 void loop_nets_forget(loop_run *run, size_t round);
+/* What is trained of a round that is broken off, and the state that tells of it. */
+scant_status loop_partial_keep(loop_run *run);
+/* What an earlier call left of the round that begins; what cannot be read is done again,
+ * with a word. */
+scant_status loop_partial_recall(loop_run *run);
+/* Removes files of rounds that were broken off, those of round apart; SIZE_MAX: all. */
+void loop_partial_sweep(loop_run *run, size_t round);
+/* The file of a training that is broken off: two slots, so that a new one never takes the
+ * place of the one that the state tells of. NULL: no memory. */
+char *loop_training_path(const loop_run *run, size_t model, size_t slot);
 
 /* Puts the run's state on disk (round.c). */
 scant_status loop_keep(loop_run *run);
@@ -184,7 +241,7 @@ scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm, bool regres
                                 unsigned *used);
 /* Picks the next batch: rows of train. */
 scant_status loop_choose(loop_run *run, const loop_labelled *labelled, size_t batch,
-                         scant_picks **out, double *evidence_seconds);
+                         scant_picks **out);
 
 /* ---- folder.c: the caller's thread ---- */
 

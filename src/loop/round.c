@@ -2,9 +2,12 @@
  *
  * A run's rounds: train, judge, read out, pick, reveal the labels. A round is finished
  * when the picks for the next one are chosen; then it is written down, so that weights
- * need not be kept between rounds unless they are trained on.
+ * need not be kept between rounds unless they are trained on. A round can be broken off
+ * anywhere before that: what is trained of it is kept (nets.c), and the rest is done
+ * again from there.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -55,11 +58,27 @@ static void tell(void *arg) {
 void loop_tell(loop_run *run, const char *phase, double part) {
     static const double pause = 0.1;
     double now = loop_now(), done = (run->work_done + part) / run->work_whole;
+    bool begins = !run->phase || strcmp(run->phase, phase) != 0;
     run->phase = phase;
     run->fraction = done < 1 ? done : 1;
-    if (now - run->told < pause || !run->job->opts.report) return;
+    if ((!begins && now - run->told < pause) || !run->job->opts.report) return;
     run->told = now;
-    scant__crew_ask(run->crew, tell, run);
+    loop_ask(run, tell, run);
+}
+
+enum loop_time loop_clock(loop_run *run, enum loop_time what) {
+    double now = loop_now();
+    enum loop_time before = run->time;
+    run->seconds[before] += now - run->time_began;
+    run->time_began = now;
+    run->time = what;
+    return before;
+}
+
+void loop_ask(loop_run *run, void (*fn)(void *arg), void *arg) {
+    enum loop_time before = loop_clock(run, LOOP_WAITING);
+    scant__crew_ask(run->crew, fn, arg);
+    loop_clock(run, before);
 }
 
 static void log_name(const loop_run *run, scant__text *text) {
@@ -88,9 +107,9 @@ static void log_round(loop_run *run) {
     }
     log_number(&text, "loss", p->loss);
     log_number(&text, "train_seconds", p->train_seconds);
-    log_number(&text, "judge_seconds", run->judging);
-    log_number(&text, "evidence_seconds", run->evidence_seconds);
-    log_number(&text, "pick_seconds", run->pick_seconds);
+    log_number(&text, "judge_seconds", run->seconds[LOOP_JUDGING]);
+    log_number(&text, "evidence_seconds", run->seconds[LOOP_READING]);
+    log_number(&text, "pick_seconds", run->seconds[LOOP_PICKING]);
     if (run->temperature > 0) {
         log_number(&text, "temperature", run->temperature);
         scant__text_addf(&text, ", \"calibrated\": \"%s\"",
@@ -127,21 +146,30 @@ static void publish(void *arg) {
     if (run->written == SCANT_OK) loop_report(run, SCANT_RUN_ROUND, run->round, false);
 }
 
+void loop_say_over(const loop_run *run, scant_ctx *ctx) {
+    size_t left = run->split.n_pool - loop_state_picks(&run->state);
+    char why[96] = "the pool is used up";
+    if (left)
+        snprintf(why, sizeof why, "it picked none of the %zu samples that are left",
+                 left);
+    scant__warn(ctx, "%s, seed %llu: %s after round %zu of %zu; the run ends there",
+                run->arm->info->name, (unsigned long long)run->seed, why,
+                run->state.n_points - 1, run->job->e->set.rounds);
+}
+
 static void end_run(void *arg) {
     loop_run *run = arg;
+    const loop_state *s = &run->state;
+    bool used_up = loop_state_picks(s) == run->split.n_pool;
     scant__text text;
     scant__text_init(&text, run->job->ctx);
     log_name(run, &text);
-    scant__text_addf(&text, ", \"rounds\": %zu, \"pool_used_up\": %s",
-                     run->state.n_points ? run->state.n_points - 1 : 0,
-                     run->state.over ? "true" : "false");
+    scant__text_addf(
+        &text, ", \"rounds\": %zu, \"pool_used_up\": %s, \"picked_nothing\": %s",
+        s->n_points ? s->n_points - 1 : 0, s->over && used_up ? "true" : "false",
+        s->over && !used_up ? "true" : "false");
     loop_log(run->job, "end", &text);
-    if (run->state.over)
-        scant__warn(run->job->ctx,
-                    "%s, seed %llu: the pool is used up after round %zu of %zu; the run "
-                    "ends there",
-                    run->arm->info->name, (unsigned long long)run->seed,
-                    run->state.n_points - 1, run->job->e->set.rounds);
+    if (s->over) loop_say_over(run, run->job->ctx);
     run->fraction = 1;
     loop_report(run, SCANT_RUN_END, run->state.n_points - 1, false);
     run->written = loop_folder_report(run->job);
@@ -213,18 +241,15 @@ static scant_status take_picks(loop_run *run, const scant_picks *picks) {
 static scant_status choose(loop_run *run, const loop_labelled *labelled) {
     const loop_settings *set = &run->job->e->set;
     size_t left = run->split.n_pool - labelled->n;
-    double begun = loop_now();
     scant_picks *picks;
-    run->evidence_seconds = run->pick_seconds = run->temperature = 0;
+    run->temperature = 0;
     run->own = true;
     if (run->round == set->rounds) return SCANT_OK;
     if (!left) {
         run->state.over = true;
         return SCANT_OK;
     }
-    TRY(loop_choose(run, labelled, size_min(set->query, left), &picks,
-                    &run->evidence_seconds));
-    run->pick_seconds = loop_now() - begun - run->evidence_seconds;
+    TRY(loop_choose(run, labelled, size_min(set->query, left), &picks));
     scant_status status = take_picks(run, picks);
     scant_picks_free(run->ctx, picks);
     return status;
@@ -244,9 +269,12 @@ scant_status loop_keep(loop_run *run) {
 }
 
 static scant_status write_down(loop_run *run) {
+    bool broken_off = run->state.partial.there;
+    run->state.partial.there = false;
     TRY(loop_nets_keep(run));
     TRY(loop_keep(run));
     if (run->round) loop_nets_forget(run, run->round - 1);
+    if (broken_off) loop_partial_sweep(run, SIZE_MAX);
     return SCANT_OK;
 }
 
@@ -256,22 +284,22 @@ static scant_status do_round(loop_run *run) {
     scant__arena arena;
     scant__arena_init(&arena, run->ctx);
     run->own = false; /* until there is a network, which is the same for all runs */
+    loop_clock(run, LOOP_REST);
+    memset(run->seconds, 0, sizeof run->seconds);
     scant_status status = list_labelled(run, &arena, &labelled);
+    run->cancellable = true;
     if (status == SCANT_OK) status = loop_learn(run, &labelled, &point);
-    if (status == SCANT_OK) {
-        run->work_done += (double)labelled.n;
-        double begun = loop_now();
-        status = choose(run, &labelled);
-        point.select_seconds = loop_now() - begun;
-    }
-    if (status == SCANT_OK) {
-        run->own = false;
-        run->state.points[run->state.n_points++] = point;
-        status = write_down(run);
-    }
+    if (status == SCANT_OK) status = choose(run, &labelled);
+    run->cancellable = false;
+    loop_clock(run, LOOP_REST);
     scant__arena_end(&arena);
-    if (status != SCANT_OK) return status;
-    scant__crew_ask(run->crew, publish, run);
+    if (status == SCANT_ECANCELLED) return loop_partial_keep(run);
+    TRY(status);
+    run->own = false;
+    point.select_seconds = run->seconds[LOOP_READING] + run->seconds[LOOP_PICKING];
+    run->state.points[run->state.n_points++] = point;
+    TRY(write_down(run));
+    loop_ask(run, publish, run);
     return run->written;
 }
 
@@ -318,6 +346,13 @@ static scant_status add_initial(loop_run *run) {
     return SCANT_OK;
 }
 
+static scant_status make_room(loop_run *run) {
+    size_t n = run->job->e->set.initial_models;
+    run->models = scant__arena_zalloc(&run->arena, n, sizeof *run->models);
+    run->verdicts = scant__arena_zalloc(&run->arena, n, sizeof *run->verdicts);
+    return run->models && run->verdicts ? SCANT_OK : SCANT_ENOMEM;
+}
+
 static scant_status do_rounds(loop_run *run) {
     const scant_experiment *e = run->job->e;
     TRY(loop_split_make(&run->arena, &e->set, &run->job->samples, run->seed,
@@ -326,32 +361,38 @@ static scant_status do_rounds(loop_run *run) {
     if (run->state.n_points > 1) /* left behind by a call that was killed */
         loop_nets_forget(run, run->state.n_points - 2);
     if (run->state.over || run->state.n_points > e->set.rounds) {
-        scant__crew_ask(run->crew, end_finished, run);
+        loop_ask(run, end_finished, run);
         return SCANT_OK;
     }
+    TRY(make_room(run));
+    loop_partial_sweep(run, run->state.partial.there ? run->state.n_points : SIZE_MAX);
     TRY(loop_nets_recall(run));
     plan_work(run);
-    scant__crew_ask(run->crew, begin_run, run);
+    loop_ask(run, begin_run, run);
     for (run->round = run->state.n_points;
          run->round <= e->set.rounds && !run->state.over; run->round++) {
         if (scant__crew_stopped(run->crew))
             return scant__fail(run->ctx, SCANT_ECANCELLED, "cancelled");
         TRY(do_round(run));
     }
-    scant__crew_ask(run->crew, end_run, run);
+    loop_ask(run, end_run, run);
     return run->written;
 }
 
 void loop_run_work(loop_run *run) {
     scant__arena_init(&run->arena, run->ctx);
-    run->begun = loop_now();
+    run->begun = run->time_began = loop_now();
     run->status = do_rounds(run);
     memcpy(run->error, run->ctx->err, sizeof run->error);
     run->alone = run->own && (run->status == SCANT_EINPUT || run->status == SCANT_EUSAGE);
-    if (run->alone) scant__crew_ask(run->crew, end_failed, run);
+    if (run->alone) loop_ask(run, end_failed, run);
     scant_net_destroy(run->asker);
     scant_net_destroy(run->net);
+    for (size_t i = 0; run->models && i < run->job->e->set.initial_models; i++)
+        scant_net_destroy(run->models[i]);
     run->net = run->asker = NULL;
+    run->models = NULL;
     run->state.memory = NULL; /* it may have been the run's */
+    run->state.partial.verdicts = NULL;
     scant__arena_end(&run->arena);
 }

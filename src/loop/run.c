@@ -25,7 +25,7 @@ static void release(void *user, void *block) {
     scant__free(run->job->ctx, block);
 }
 
-/* A training is broken off, to be gone on with; what else a round has is finished. */
+/* A round is broken off; what is trained of it is kept, to be gone on with. */
 static int cancel(void *user) {
     const loop_run *run = user;
     return run->cancellable && scant__crew_stopped(run->crew);
@@ -83,7 +83,7 @@ static void pass_on(void *arg) {
 static void log_line(void *user, scant_log_level level, const char *text) {
     loop_run *run = user;
     message m = {run, level, text};
-    scant__crew_ask(run->crew, pass_on, &m);
+    loop_ask(run, pass_on, &m);
 }
 
 static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {

@@ -8,8 +8,14 @@
  *
  * picks has a list a round: the initial set, then what was added before each training. It
  * is one longer than rounds, unless the run has ended. Numbers that are not finite are
- * null, "inf" or "-inf". "partial" is there where a training was broken off: [round,
- * which of its models, best test accuracy so far, seconds].
+ * null, "inf" or "-inf". "partial" is there where a round was broken off:
+ *
+ *   {"round": 3, "trained": 1, "models": [[accuracy, loss, best, score], ...],
+ *    "best": 0, "asker": false, "training": [model, slot], "seconds": [train, judge]}
+ *
+ * models has those that are judged; best is the test accuracy so far of the one that is
+ * not; training is there where one of its trainings has a file. (A list in its place is
+ * an earlier version's, and not looked at: that training is done again.)
  */
 #include <jansson.h>
 #include <math.h>
@@ -80,6 +86,33 @@ static void add_picks(scant__text *text, const loop_state *s) {
     }
 }
 
+static void add_numbers(scant__text *text, const double *numbers, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        scant__text_add(text, i ? ", " : "[");
+        add_number(text, numbers[i]);
+    }
+    scant__text_add(text, "]");
+}
+
+static void add_partial(scant__text *text, const loop_partial *p) {
+    scant__text_addf(text, ",\n \"partial\": {\"round\": %zu, \"trained\": %zu, ",
+                     p->round, p->n_trained);
+    scant__text_add(text, "\"models\": [");
+    for (size_t i = 0; i < p->n_judged; i++) {
+        const loop_verdict *v = &p->verdicts[i];
+        scant__text_add(text, i ? ", " : "");
+        add_numbers(text, (const double[]){v->accuracy, v->loss, v->best, v->score}, 4);
+    }
+    scant__text_add(text, "], \"best\": ");
+    add_number(text, p->best);
+    scant__text_addf(text, ", \"asker\": %s", p->asker ? "true" : "false");
+    if (p->training)
+        scant__text_addf(text, ", \"training\": [%zu, %zu]", p->model, p->slot);
+    scant__text_add(text, ", \"seconds\": ");
+    add_numbers(text, (const double[]){p->train_seconds, p->judge_seconds}, 2);
+    scant__text_add(text, "}");
+}
+
 scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_state *s,
                               char **bytes, size_t *size) {
     scant__text text;
@@ -92,14 +125,7 @@ scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_sta
     scant__text_add(&text, "],\n \"picks\": [");
     add_picks(&text, s);
     scant__text_add(&text, "]");
-    if (s->partial.there) {
-        scant__text_addf(&text, ",\n \"partial\": [%zu, %zu, ", s->partial.round,
-                         s->partial.model);
-        add_number(&text, s->partial.best);
-        scant__text_add(&text, ", ");
-        add_number(&text, s->partial.seconds);
-        scant__text_add(&text, "]");
-    }
+    if (s->partial.there) add_partial(&text, &s->partial);
     if (s->memory) {
         scant__text_add(&text, ",\n \"memory\": ");
         scant__text_json(&text, s->memory);
@@ -211,16 +237,46 @@ static scant_status check_whole(const expected *x, const loop_state *s) {
     return SCANT_OK;
 }
 
-static scant_status read_partial(const expected *x, const json_t *list, loop_state *s) {
-    if (!list) return SCANT_OK;
-    s->partial.there = true;
-    s->partial.best = number_of(json_array_get(list, 2));
-    s->partial.seconds = number_of(json_array_get(list, 3));
-    if (!count_of(json_array_get(list, 0), x->rounds, &s->partial.round) ||
-        !count_of(json_array_get(list, 1), LOOP_ASIDE, &s->partial.model) ||
-        !isfinite(s->partial.best) || !isfinite(s->partial.seconds))
-        return damaged(x, "\"partial\" does not tell of a training");
+static scant_status read_verdicts(const expected *x, const json_t *list,
+                                  scant__arena *arena, loop_partial *p) {
+    size_t n = json_array_size(list);
+    if (!json_is_array(list) || n > p->n_trained || n + 1 < p->n_trained)
+        return damaged(x, "\"partial\" has other models than are trained");
+    p->n_judged = n;
+    p->verdicts = scant__arena_zalloc(arena, n + 1, sizeof *p->verdicts);
+    if (!p->verdicts) return SCANT_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get(list, i);
+        if (json_array_size(row) != 4)
+            return damaged(x, "a model of \"partial\" has not the four numbers of one");
+        p->verdicts[i] = (loop_verdict){
+            number_of(json_array_get(row, 0)), number_of(json_array_get(row, 1)),
+            number_of(json_array_get(row, 2)), number_of(json_array_get(row, 3))};
+    }
     return SCANT_OK;
+}
+
+static scant_status read_partial(const expected *x, const json_t *root,
+                                 scant__arena *arena, loop_state *s) {
+    const json_t *training = json_object_get(root, "training");
+    const json_t *seconds = json_object_get(root, "seconds");
+    loop_partial *p = &s->partial;
+    if (!root || json_is_array(root)) return SCANT_OK;
+    p->there = true;
+    p->best = number_of(json_object_get(root, "best"));
+    p->asker = json_is_true(json_object_get(root, "asker"));
+    p->training = training;
+    p->train_seconds = number_of(json_array_get(seconds, 0));
+    p->judge_seconds = number_of(json_array_get(seconds, 1));
+    if (!count_of(json_object_get(root, "round"), x->rounds, &p->round) ||
+        p->round != s->n_points || s->over ||
+        !count_of(json_object_get(root, "trained"), LOOP_ASKER, &p->n_trained) ||
+        !isfinite(p->best) || !isfinite(p->train_seconds) || !isfinite(p->judge_seconds))
+        return damaged(x, "\"partial\" does not tell of the round that is next");
+    if (training && (!count_of(json_array_get(training, 0), LOOP_ASKER, &p->model) ||
+                     !count_of(json_array_get(training, 1), 1, &p->slot)))
+        return damaged(x, "\"partial\" does not tell of a training");
+    return read_verdicts(x, json_object_get(root, "models"), arena, p);
 }
 
 static scant_status read_root(const expected *x, const json_t *root, scant__arena *arena,
@@ -240,7 +296,7 @@ static scant_status read_root(const expected *x, const json_t *root, scant__aren
     TRY(read_points(x, json_object_get(root, "rounds"), s));
     TRY(read_picks(x, json_object_get(root, "picks"), s));
     TRY(check_whole(x, s));
-    TRY(read_partial(x, json_object_get(root, "partial"), s));
+    TRY(read_partial(x, json_object_get(root, "partial"), arena, s));
     if (!json_is_string(memory)) return SCANT_OK;
     s->memory = scant__arena_strdup(arena, json_string_value(memory));
     if (!s->memory) return SCANT_ENOMEM;

@@ -235,10 +235,10 @@ scant_status nn_train(scant_net *net, const scant_data *data,
     scant__arena_init(&t.arena, net->ctx);
     scant_status s = nn_train_settle(&t, opts);
     if (s == SCANT_OK) s = set_up(&t);
-    bool there =
-        t.opts.checkpoint && (access(t.opts.checkpoint, F_OK) == 0 || errno != ENOENT);
+    const char *from = t.opts.resume_from ? t.opts.resume_from : t.opts.checkpoint;
+    bool there = from && (access(from, F_OK) == 0 || errno != ENOENT);
     if (s == SCANT_OK && t.opts.resume && there)
-        s = nn_train_recall(&t);
+        s = nn_train_recall(&t, from);
     else if (s == SCANT_OK && t.opts.warm)
         s = nn_train_warm(&t);
     if (s == SCANT_OK) s = nn_train_ahead(&t, t.state.step, &ahead);

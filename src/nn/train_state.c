@@ -214,7 +214,8 @@ static scant_status wrong_numbers(nn_trainer *t, const char *path) {
                        path);
 }
 
-static scant_status recall_vectors(nn_trainer *t, const scant__tensors *file) {
+static scant_status recall_vectors(nn_trainer *t, const char *path,
+                                   const scant__tensors *file) {
     vector vectors[VECTORS];
     const scant__tensor *found[VECTORS];
     size_t n = vectors_of(t, vectors);
@@ -227,12 +228,12 @@ static scant_status recall_vectors(nn_trainer *t, const scant__tensors *file) {
         }
         if (!fits(found[i], &vectors[i]))
             return scant__fail(t->ctx, SCANT_EINPUT,
-                               "%s: '%s' is missing or of another size",
-                               t->opts.checkpoint, vectors[i].name);
+                               "%s: '%s' is missing or of another size", path,
+                               vectors[i].name);
     }
     TRY(take(t, vectors, found, n));
     if (t->method && t->method->check && !t->method->check(t->method->arg))
-        return wrong_numbers(t, t->opts.checkpoint);
+        return wrong_numbers(t, path);
     return SCANT_OK;
 }
 
@@ -245,8 +246,7 @@ static bool get_count(const scant__tensors *file, const char *key, size_t most,
     return true;
 }
 
-static scant_status recall(nn_trainer *t, const scant__tensors *file) {
-    const char *path = t->opts.checkpoint;
+static scant_status recall(nn_trainer *t, const char *path, const scant__tensors *file) {
     const char *hash = scant__tensors_meta(file, "training");
     char own[32];
     snprintf(own, sizeof own, "%016llx", (unsigned long long)fingerprint(t));
@@ -275,16 +275,16 @@ static scant_status recall(nn_trainer *t, const scant__tensors *file) {
               get(file, "unlabelled_loss", &n.state.unlabelled_loss) &&
               get(file, "kept", &n.state.kept) && get(file, "balance", &n.state.balance);
     if (!all) return wrong_numbers(t, path);
-    TRY(recall_vectors(t, file));
+    TRY(recall_vectors(t, path, file));
     if (!scant__tensors_find(file, "best")) n.best_epoch = n.state.step / t->per_epoch;
     *t = n;
     return SCANT_OK;
 }
 
-scant_status nn_train_recall(nn_trainer *t) {
+scant_status nn_train_recall(nn_trainer *t, const char *path) {
     scant__tensors *file;
-    TRY(scant__tensors_open(t->ctx, t->opts.checkpoint, &file));
-    scant_status s = recall(t, file);
+    TRY(scant__tensors_open(t->ctx, path, &file));
+    scant_status s = recall(t, path, file);
     scant__tensors_close(file);
     return s;
 }

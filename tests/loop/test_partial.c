@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rounds that are broken off: wherever that is, what was trained is kept, and gone on
+ * with to the same results. Cancelled from the callback that hears of a phase, so that it
+ * is known where.
+ */
+#include <dirent.h>
+#include <math.h>
+#include <time.h>
+
+#include "../data/support.h"
+
+#include "loop/loop.h"
+
+enum { BASE = 9, MORE = 8, ROUNDS = 2, ROOM = 60, LINE = 256 };
+
+/* Looks at the test set happen: a fifth of 3 x 8 labels x 20 epochs is four times it. */
+static const scant_setting base[BASE] = {
+    {"data.train", "moons"}, {"data.test_size", "20"}, {"model.name", "mlp"},
+    {"model.width", "8"},    {"train.lr", "0.1"},      {"train.batch", "4"},
+    {"loop.initial", "8"},   {"loop.batch", "4"},      {"loop.rounds", "2"},
+};
+
+/* An experiment of one run. */
+typedef struct plan {
+    const char *name; /* of the run: strategy-seed */
+    loop_run_name run;
+    scant_setting more[MORE];
+} plan;
+
+typedef struct heard {
+    size_t events;     /* of phases and of progress in them */
+    size_t cancel_at;  /* which of them; 0: none */
+    const char *phase; /* or the first of this phase, in round: */
+    size_t round;
+    double pause; /* seconds that hearing takes */
+    bool cancelled;
+    char first[32]; /* phase that was heard */
+    char last[32];
+    size_t last_round, before; /* rounds of earlier calls */
+    char said[4 * LINE];
+} heard;
+
+static void hear(void *user, const scant_run_event *event) {
+    heard *h = user;
+    h->before += event->before != 0;
+    if (event->kind != SCANT_RUN_PROGRESS) return;
+    if (h->pause > 0) {
+        struct timespec t = {.tv_nsec = (long)(h->pause * 1e9)};
+        nanosleep(&t, NULL);
+    }
+    h->events++;
+    if (!*h->first) snprintf(h->first, sizeof h->first, "%s", event->phase);
+    if (h->cancelled) return;
+    snprintf(h->last, sizeof h->last, "%s", event->phase);
+    h->last_round = event->round;
+    h->cancelled = h->events == h->cancel_at || (h->phase && event->round == h->round &&
+                                                 strcmp(event->phase, h->phase) == 0);
+}
+
+static int cancel(void *user) { return ((const heard *)user)->cancelled; }
+
+static void listen(void *user, scant_log_level level, const char *line) {
+    heard *h = user;
+    size_t at = strlen(h->said);
+    (void)level;
+    snprintf(h->said + at, sizeof h->said - at, "%s\n", line);
+}
+
+static scant_status play(const plan *p, const char *folder, bool resume, heard *h) {
+    scant_setting all[BASE + MORE];
+    size_t n = BASE;
+    scant_ctx *ctx;
+    scant_experiment *e;
+    memcpy(all, base, sizeof base);
+    for (size_t i = 0; i < MORE && p->more[i].key; i++) all[n++] = p->more[i];
+    scant_ctx_opts opts = {.threads = 1, .user = h, .log = listen, .cancel = cancel};
+    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
+    assert_int_equal(scant_experiment_open(ctx, NULL, all, n, &e), SCANT_OK);
+    scant_status status =
+        scant_experiment_run(e, &(scant_run_opts){.out = path_of(folder),
+                                                  .resume = resume,
+                                                  .threads = 1,
+                                                  .user = h,
+                                                  .report = hear});
+    if (status != SCANT_OK && status != SCANT_ECANCELLED)
+        fail_msg("%s", scant_ctx_errmsg(ctx));
+    scant_experiment_close(e);
+    scant_ctx_destroy(ctx);
+    return status;
+}
+
+/* ---- what is on disk --------------------------------------------------------------- */
+
+typedef struct kept {
+    scant_ctx *ctx;
+    scant__arena arena;
+    loop_state state;
+} kept;
+
+static const char *file_of(const char *folder, const char *name, const char *ending) {
+    char path[LINE];
+    snprintf(path, sizeof path, "%.40s/runs/%.150s%.20s", folder, name, ending);
+    return path_of(path);
+}
+
+static kept read_kept(const plan *p, const char *folder) {
+    kept k = {.ctx = ctx_threads(1)};
+    scant__arena_init(&k.arena, k.ctx);
+    assert_int_equal(loop_state_init(&k.arena, ROUNDS, 1000, &k.state), SCANT_OK);
+    if (loop_state_read(k.ctx, file_of(folder, p->name, ".json"), p->run, ROUNDS, 1000,
+                        &k.arena, &k.state) != SCANT_OK)
+        fail_msg("%s", scant_ctx_errmsg(k.ctx));
+    return k;
+}
+
+static void end_kept(kept *k) {
+    scant__arena_end(&k->arena);
+    scant_ctx_destroy(k->ctx);
+}
+
+/* Files of the runs' folder that have part in their names; the last one's path. */
+static size_t count_files(const char *folder, const char *part, const char **path) {
+    char runs[LINE];
+    size_t found = 0;
+    snprintf(runs, sizeof runs, "%s/runs", folder);
+    DIR *files = opendir(path_of(runs));
+    assert_non_null(files);
+    for (struct dirent *file; (file = readdir(files));) {
+        if (!strstr(file->d_name, part)) continue;
+        found++;
+        if (path) *path = file_of(folder, file->d_name, "");
+    }
+    closedir(files);
+    return found;
+}
+
+static void assert_same(const plan *p, const char *folder, const char *other) {
+    kept a = read_kept(p, folder), b = read_kept(p, other);
+    assert_int_equal(a.state.n_points, ROUNDS + 1);
+    assert_int_equal(b.state.n_points, ROUNDS + 1);
+    for (size_t i = 0; i <= ROUNDS; i++) {
+        const loop_point *x = &a.state.points[i], *y = &b.state.points[i];
+        assert_true(x->accuracy == y->accuracy && x->loss == y->loss &&
+                    x->best == y->best);
+        assert_int_equal(a.state.ends[i], b.state.ends[i]);
+    }
+    assert_memory_equal(a.state.picks, b.state.picks,
+                        loop_state_picks(&a.state) * sizeof *a.state.picks);
+    assert_int_equal(count_files(folder, "train", NULL), 0);
+    end_kept(&a);
+    end_kept(&b);
+}
+
+/* ---- wherever it is ---------------------------------------------------------------- */
+
+static const plan plans[] = {
+    {"sparse-greedy-3",
+     {"sparse-greedy", 3},
+     {{"loop.strategies", "sparse-greedy"},
+      {"loop.seeds", "3"},
+      {"train.epochs", "20"},
+      {"train.initial_models", "3"},
+      {"loop.query_seed", "3"}}},
+    {"badge-1",
+     {"badge", 1},
+     {{"loop.strategies", "badge"},
+      {"loop.seeds", "1"},
+      {"train.epochs", "20"},
+      {"train.reinit", "no"},
+      {"loop.query_seed", "5"},
+      {"data.validation", "15"},
+      {"train.patience", "18"}}},
+    {"albl-2",
+     {"albl", 2},
+     {{"loop.strategies", "albl"},
+      {"loop.seeds", "2"},
+      {"train.epochs", "20"},
+      {"train.use_weights", "yes"},
+      {"train.initial_models", "2"},
+      {"data.validation", "15"}}},
+};
+
+/* What is heard first of a round that was broken off in phase. */
+static const char *goes_on_with(const char *phase) {
+    return strcmp(phase, "calibrating") && strcmp(phase, "picking") ? phase
+                                                                    : "reading out";
+}
+
+static void wherever_it_is_cancelled_it_goes_on_from_there(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        const plan *p = &plans[i];
+        char whole[32], cut[32];
+        heard h = {0};
+        snprintf(whole, sizeof whole, "whole%zu", i);
+        assert_int_equal(play(p, whole, false, &h), SCANT_OK);
+        size_t events = size_min(h.events, ROOM);
+        assert_true(events > 10);
+        for (size_t at = 1; at <= events; at++) {
+            heard first = {.cancel_at = at}, second = {.cancel_at = 2}, rest = {0};
+            snprintf(cut, sizeof cut, "cut%zu-%zu", i, at);
+            scant_status status = play(p, cut, false, &first);
+            if (!first.cancelled) break; /* a slow machine told more often before */
+            if (status != SCANT_ECANCELLED) assert_int_equal(first.last_round, ROUNDS);
+            play(p, cut, true, &second);
+            /* a round that had no more to ask about was finished instead */
+            bool same_round = second.before == first.last_round;
+            if (same_round)
+                assert_string_equal(second.first, goes_on_with(first.last));
+            else
+                assert_true(second.before == first.last_round + 1);
+            assert_int_equal(play(p, cut, true, &rest), SCANT_OK);
+            assert_same(p, cut, whole);
+        }
+    }
+}
+
+/* ---- files that do not fit --------------------------------------------------------- */
+
+static void spoil(const char *path, bool lost) {
+    assert_int_equal(unlink(path), 0);
+    if (lost) return;
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs("none", f) > 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void a_file_that_cannot_be_read_costs_time_alone(void **state) {
+    static const struct {
+        const char *phase, *file;
+    } cases[] = {{"training", "training-1-0-a"},
+                 {"training the asker", "trained-1-0"},
+                 {"training the asker", "training-1-asker-a"},
+                 {"reading out", "trained-1-asker"}};
+    const plan *p = &plans[0];
+    heard h = {0};
+    (void)state;
+    assert_int_equal(play(p, "unspoiled", false, &h), SCANT_OK);
+    for (size_t i = 0; i < 8; i++) {
+        heard first = {.phase = cases[i / 2].phase, .round = 1}, rest = {0};
+        const char *path;
+        char folder[32];
+        snprintf(folder, sizeof folder, "spoiled%zu", i);
+        assert_int_equal(play(p, folder, false, &first), SCANT_ECANCELLED);
+        assert_int_equal(count_files(folder, cases[i / 2].file, &path), 1);
+        spoil(path, i % 2);
+        assert_int_equal(play(p, folder, true, &rest), SCANT_OK);
+        if (i % 2 == 0) assert_non_null(strstr(rest.said, cases[i / 2].file));
+        assert_same(p, folder, "unspoiled");
+    }
+}
+
+/* Killed after a checkpoint was written and before the state that tells of it. */
+static void a_new_checkpoint_does_not_replace_the_one_that_counts(void **state) {
+    const plan *p = &plans[1];
+    heard h = {0}, first = {.phase = "training", .round = 1}, second = first, rest = {0};
+    const char *old, *new;
+    (void)state;
+    assert_int_equal(play(p, "unkilled", false, &h), SCANT_OK);
+    assert_int_equal(play(p, "killed", false, &first), SCANT_ECANCELLED);
+    assert_int_equal(count_files("killed", "training-1-0", &old), 1);
+    const char *json = file_of("killed", p->name, ".json");
+    assert_int_equal(link(old, path_of("checkpoint")), 0);
+    assert_int_equal(link(json, path_of("json")), 0);
+    assert_int_equal(play(p, "killed", true, &second), SCANT_ECANCELLED);
+    assert_int_equal(count_files("killed", "training-1-0", &new), 1);
+    assert_string_not_equal(old, new);
+    assert_int_equal(rename(path_of("checkpoint"), old), 0);
+    assert_int_equal(rename(path_of("json"), json), 0);
+    assert_int_equal(play(p, "killed", true, &rest), SCANT_OK);
+    assert_same(p, "killed", "unkilled");
+}
+
+/* ---- time -------------------------------------------------------------------------- */
+
+static void seconds_add_up_and_none_is_negative(void **state) {
+    const plan *p = &plans[0];
+    heard first = {.phase = "judging"}, second = first, rest = {0};
+    char text[1 << 14] = "";
+    (void)state;
+    assert_int_equal(play(p, "added", false, &first), SCANT_ECANCELLED);
+    kept a = read_kept(p, "added");
+    assert_true(a.state.partial.train_seconds > 0);
+    assert_true(a.state.partial.judge_seconds > 0); /* there were looks */
+    assert_int_equal(play(p, "added", true, &second), SCANT_ECANCELLED);
+    kept b = read_kept(p, "added");
+    assert_true(b.state.partial.train_seconds > a.state.partial.train_seconds);
+    assert_true(b.state.partial.judge_seconds > a.state.partial.judge_seconds);
+    assert_int_equal(play(p, "added", true, &rest), SCANT_OK);
+    kept c = read_kept(p, "added");
+    assert_true(c.state.points[0].train_seconds > b.state.partial.train_seconds);
+    FILE *log = fopen(path_of("added/log.jsonl"), "r");
+    assert_non_null(log);
+    assert_true(fread(text, 1, sizeof text - 1, log) > 0);
+    fclose(log);
+    assert_non_null(strstr(text, "\"judge_seconds\": "));
+    assert_null(strstr(text, "_seconds\": -"));
+    end_kept(&a);
+    end_kept(&b);
+    end_kept(&c);
+}
+
+/* Who hears of progress slowly does not make training or picking slow. */
+static void waiting_for_the_caller_is_no_work(void **state) {
+    const plan *p = &plans[0];
+    heard h = {.pause = 0.03};
+    double seconds = 0;
+    (void)state;
+    assert_int_equal(play(p, "slow", false, &h), SCANT_OK);
+    kept k = read_kept(p, "slow");
+    for (size_t i = 0; i <= ROUNDS; i++)
+        seconds += k.state.points[i].train_seconds + k.state.points[i].select_seconds;
+    if (!(seconds > 0 && seconds < 0.5 * h.pause * (double)h.events))
+        fail_msg("%g s of work, while hearing took %g", seconds,
+                 h.pause * (double)h.events);
+    end_kept(&k);
+}
+
+static double seconds_of_judging(const char *folder, const char *epochs) {
+    const plan p = {
+        "random-0",
+        {"random", 0},
+        {{"loop.strategies", "random"}, {"loop.seeds", "0"}, {"train.epochs", epochs}}};
+    heard h = {.phase = "reading out"};
+    play(&p, folder, false, &h);
+    kept k = read_kept(&p, folder);
+    assert_true(k.state.partial.there);
+    double seconds = k.state.partial.judge_seconds;
+    end_kept(&k);
+    return seconds;
+}
+
+/* 4 epochs have none; 1000 have 240. */
+static void looks_at_the_test_set_are_judging(void **state) {
+    double one = INFINITY;
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        char folder[32];
+        snprintf(folder, sizeof folder, "blind%d", i);
+        one = fmin(one, seconds_of_judging(folder, "4"));
+    }
+    double many = seconds_of_judging("looking", "1000");
+    if (!(many > 10 * one)) fail_msg("one judging %g s, 241 of them %g s", one, many);
+}
+
+/* ---- seeds, models, steps ---------------------------------------------------------- */
+
+static void the_asker_is_another_network_whatever_its_seed(void **state) {
+    plan p = {
+        "margin-5",
+        {"margin", 5},
+        {{"loop.strategies", "margin"}, {"loop.seeds", "5"}, {"train.epochs", "6"}}};
+    heard h = {0};
+    (void)state;
+    assert_int_equal(play(&p, "own", false, &h), SCANT_OK);
+    p.more[3] = (scant_setting){"loop.query_seed", "5"};
+    assert_int_equal(play(&p, "other", false, &h), SCANT_OK);
+    kept a = read_kept(&p, "own"), b = read_kept(&p, "other");
+    size_t n = loop_state_picks(&a.state);
+    assert_true(a.state.points[0].loss == b.state.points[0].loss);
+    assert_memory_equal(a.state.picks, b.state.picks, 8 * sizeof *a.state.picks);
+    assert_memory_not_equal(a.state.picks, b.state.picks, n * sizeof *a.state.picks);
+    end_kept(&a);
+    end_kept(&b);
+}
+
+/* Of five first models, validation chooses; the test set would often choose another. */
+static void validation_chooses_the_first_model(void **state) {
+    size_t differ = 0;
+    (void)state;
+    for (unsigned seed = 0; seed < 6; seed++) {
+        char name[32], number[8], folder[32];
+        snprintf(name, sizeof name, "badge-%u", seed);
+        snprintf(number, sizeof number, "%u", seed);
+        snprintf(folder, sizeof folder, "valid%u", seed);
+        const plan p = {name,
+                        {"badge", seed},
+                        {{"loop.strategies", "badge"},
+                         {"loop.seeds", number},
+                         {"train.epochs", "3"},
+                         {"train.initial_models", "5"},
+                         {"data.validation", "37"}}};
+        heard first = {.phase = "reading out"}, rest = {0};
+        loop_verdict by_test[5];
+        assert_int_equal(play(&p, folder, false, &first), SCANT_ECANCELLED);
+        kept k = read_kept(&p, folder);
+        const loop_partial *partial = &k.state.partial;
+        assert_int_equal(partial->n_judged, 5);
+        for (size_t i = 0; i < 5; i++) {
+            double right = partial->verdicts[i].score * 37;
+            assert_true(fabs(right - round(right)) < 1e-9);
+            by_test[i] = partial->verdicts[i];
+            by_test[i].score = by_test[i].accuracy;
+        }
+        size_t chosen = loop_median(partial->verdicts, 5);
+        differ += partial->verdicts[chosen].loss !=
+                  partial->verdicts[loop_median(by_test, 5)].loss;
+        assert_int_equal(play(&p, folder, true, &rest), SCANT_OK);
+        kept done = read_kept(&p, folder);
+        assert_true(done.state.points[0].loss == partial->verdicts[chosen].loss);
+        end_kept(&k);
+        end_kept(&done);
+    }
+    assert_true(differ > 0);
+}
+
+static void the_median_is_the_lower_one_of_two(void **state) {
+    const loop_verdict v[] = {
+        {.score = 4}, {.score = 1}, {.score = 3}, {.score = 3}, {.score = 9}};
+    (void)state;
+    assert_int_equal(loop_median(v, 1), 0);
+    assert_int_equal(loop_median(v, 2), 1);
+    assert_int_equal(loop_median(v, 3), 2);
+    assert_int_equal(loop_median(v, 4), 2);
+    assert_int_equal(loop_median(v, 5), 3);
+}
+
+static void short_trainings_have_their_share_of_steps(void **state) {
+    const size_t most = 1000000000000, epochs = (size_t)1 << 30;
+    (void)state;
+    assert_int_equal(loop_steps(0, 3, 7), 0);
+    assert_int_equal(loop_steps(100, 10, 40), 25);
+    assert_int_equal(loop_steps(10, 3, 7), 4); /* 30 / 7 */
+    assert_int_equal(loop_steps(1, 1, 1000), 1);
+    assert_int_equal(loop_steps(most, epochs, epochs), most);
+    assert_int_equal(loop_steps(most, epochs / 4, epochs), most / 4);
+}
+
+/* ---- an early end ------------------------------------------------------------------ */
+
+static void a_strategy_that_picks_nothing_says_so(void **state) {
+    static const scant_strategy_info info = {.name = "bss"};
+    scant_experiment e = {.set = {.rounds = 9}};
+    loop_job job = {.e = &e};
+    size_t ends[] = {8, 12};
+    loop_run run = {.job = &job,
+                    .arm = &(loop_arm){.info = &info},
+                    .split = {.n_pool = 50},
+                    .state = {.ends = ends, .n_batches = 2, .n_points = 2, .over = true}};
+    heard h = {0};
+    scant_ctx *ctx;
+    (void)state;
+    scant_ctx_opts opts = {.threads = 1, .user = &h, .log = listen};
+    assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
+    loop_say_over(&run, ctx);
+    assert_string_equal(h.said, "bss, seed 0: it picked none of the 38 samples that are "
+                                "left after round 1 of 9; the run ends there\n");
+    *h.said = 0;
+    run.split.n_pool = 12;
+    loop_say_over(&run, ctx);
+    assert_string_equal(h.said,
+                        "bss, seed 0: the pool is used up after round 1 of 9; the "
+                        "run ends there\n");
+    scant_ctx_destroy(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wherever_it_is_cancelled_it_goes_on_from_there),
+        cmocka_unit_test(a_file_that_cannot_be_read_costs_time_alone),
+        cmocka_unit_test(a_new_checkpoint_does_not_replace_the_one_that_counts),
+        cmocka_unit_test(seconds_add_up_and_none_is_negative),
+        cmocka_unit_test(waiting_for_the_caller_is_no_work),
+        cmocka_unit_test(looks_at_the_test_set_are_judging),
+        cmocka_unit_test(the_asker_is_another_network_whatever_its_seed),
+        cmocka_unit_test(validation_chooses_the_first_model),
+        cmocka_unit_test(the_median_is_the_lower_one_of_two),
+        cmocka_unit_test(short_trainings_have_their_share_of_steps),
+        cmocka_unit_test(a_strategy_that_picks_nothing_says_so),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
