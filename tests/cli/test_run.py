@@ -1,65 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scant run`: experiments as a user runs them, on points that are drawn or made here."""
-import csv
 import json
 import os
-import random
-import signal
 import struct
 import subprocess
-import tempfile
-import time
 import unittest
 import zlib
 
 import numpy as np
 
-from scantcli import ENVIRONMENT, ROOT, SCANT, Case, run
+from runcase import MOONS, RunCase, sets
+from scantcli import ROOT, Case, run
 
 POSTERIOR = {"bald", "batchbald", "acs-fw"}
-MOONS = {"data.train": "moons", "data.test_size": 200, "model.name": "mlp",
-         "model.width": 16, "train.epochs": 8, "loop.initial": 6, "loop.batch": 4,
-         "loop.rounds": 3, "loop.seeds": "0,1", "loop.strategies": "random,badge"}
-TIMES = ("train_seconds", "select_seconds")
-
-
-def sets(base, **more):
-    """Flags of an experiment; keys of more have '__' for '.'."""
-    keys = dict(base, **{key.replace("__", "."): value for key, value in more.items()})
-    return [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
-
-
-class RunCase(Case):
-    """Its folder is in memory where there is such a place: results go to disk every round."""
-
-    def setUp(self):
-        place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        folder = tempfile.TemporaryDirectory(prefix="scant-test-", dir=place)
-        self.addCleanup(folder.cleanup)
-        self.dir = folder.name
-
-    def play(self, folder, *flags, threads=1, **more):
-        """Runs an experiment on moons, expects success; the folder's path."""
-        out = self.path(folder)
-        self.ok("run", *sets(MOONS, **more), "--threads", threads, "--out", out, *flags)
-        return out
-
-    def rows(self, out, name):
-        with open(os.path.join(out, name), newline="") as file:
-            return list(csv.DictReader(file))
-
-    def calibrated(self, out):
-        """How the rounds of sparse-greedy were calibrated, and the temperatures."""
-        with open(os.path.join(out, "log.jsonl")) as file:
-            events = [json.loads(line) for line in file]
-        return [(event["calibrated"], event["temperature"]) for event in events
-                if event["event"] == "round" and "calibrated" in event]
-
-    def results(self, out):
-        """curve.csv and picks.csv, times aside."""
-        curve = [{key: value for key, value in row.items() if key not in TIMES}
-                 for row in self.rows(out, "curve.csv")]
-        return curve, self.rows(out, "picks.csv")
 
 
 class Keys(Case):
@@ -255,59 +208,6 @@ class Loop(RunCase):
                     self.assertIn("no longer those", done.stderr)
             place[0] = kept
         self.assertGreater(refused, 15)
-
-    def kill_and_resume(self, **more):
-        """A run that is killed ends, resumed, as one that is not."""
-        whole = self.results(self.play("whole", **more))
-        flags = [SCANT, "run", *sets(MOONS, **more), "--threads", "1", "--out", self.path("cut"),
-                 "--quiet"]
-        kills, times = 0, random.Random(1)
-        for _ in range(20 if os.environ.get("SCANT_SOAK") else 3):
-            resume = ["--resume"] if os.path.exists(self.path("cut")) else []
-            child = subprocess.Popen(flags + resume, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-            time.sleep(times.uniform(0.02, 0.25))
-            kills += child.poll() is None
-            child.kill()
-            child.wait()
-        with open(self.path("cut/log.jsonl"), "a") as file:
-            file.write('{"half a li')
-        self.ok(*flags[1:], "--resume")
-        self.assertGreater(kills, 0)
-        self.assertEqual(self.results(self.path("cut")), whole)
-        with open(self.path("cut/log.jsonl")) as file:
-            for line in file:
-                json.loads(line)
-
-    def test_killed_at_any_moment_it_ends_the_same(self):
-        self.kill_and_resume(train__epochs=150, loop__rounds=6, loop__initial=20,
-                             loop__strategies="random,albl,sparse-greedy")
-
-    def test_killed_while_weights_are_gone_on_with_it_ends_the_same(self):
-        self.kill_and_resume(train__epochs=150, loop__rounds=8, loop__initial=20, train__reinit="no",
-                             loop__query_seed=5, loop__strategies="badge,margin")
-        self.assertEqual(sorted(os.listdir(self.path("cut/runs")))[:3],
-                         ["badge-0.asker-8.safetensors", "badge-0.json",
-                          "badge-0.weights-8.safetensors"])
-
-    def test_ctrl_c_ends_with_130_and_goes_on(self):
-        flags = sets(MOONS, train__epochs=2000, loop__rounds=8, loop__seeds=0,
-                     loop__strategies="random")
-        child = subprocess.Popen([SCANT, "run", *flags, "--threads", "1", "--out", self.path("cut")],
-                                 env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                 text=True, preexec_fn=lambda: signal.signal(
-                                     signal.SIGINT, signal.SIG_DFL))
-        while "round 1/8" not in child.stderr.readline():
-            self.assertIsNone(child.poll())
-        child.send_signal(signal.SIGINT)
-        said = child.communicate(timeout=60)[1]
-        self.assertEqual(child.returncode, 130, said)
-        self.assertIn("--resume", said)
-        kept = [name for name in os.listdir(self.path("cut/runs")) if "training" in name]
-        self.assertEqual(len(kept), 1)  # the round that was under way
-        self.ok("run", *flags, "--threads", 1, "--out", self.path("cut"), "--resume")
-        self.ok("run", *flags, "--threads", 1, "--out", self.path("whole"))
-        self.assertEqual(self.results(self.path("cut")), self.results(self.path("whole")))
-        self.assertFalse([name for name in os.listdir(self.path("cut/runs")) if "training" in name])
 
     def test_weights_that_are_gone_on_with_differ(self):
         anew = self.results(self.play("anew"))

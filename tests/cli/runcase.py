@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of `scant run` share: small experiments on two moons, and their results."""
+import csv
+import json
+import os
+import tempfile
+
+from scantcli import Case
+
+MOONS = {"data.train": "moons", "data.test_size": 200, "model.name": "mlp",
+         "model.width": 16, "train.epochs": 8, "loop.initial": 6, "loop.batch": 4,
+         "loop.rounds": 3, "loop.seeds": "0,1", "loop.strategies": "random,badge"}
+TIMES = ("train_seconds", "select_seconds")
+
+
+def sets(base, **more):
+    """Flags of an experiment; keys of more have '__' for '.'."""
+    keys = dict(base, **{key.replace("__", "."): value for key, value in more.items()})
+    return [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
+
+
+class RunCase(Case):
+    """Its folder is in memory where there is such a place: results go to disk every round."""
+
+    def setUp(self):
+        place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        folder = tempfile.TemporaryDirectory(prefix="scant-test-", dir=place)
+        self.addCleanup(folder.cleanup)
+        self.dir = folder.name
+
+    def play(self, folder, *flags, threads=1, **more):
+        """Runs an experiment on moons, expects success; the folder's path."""
+        out = self.path(folder)
+        self.ok("run", *sets(MOONS, **more), "--threads", threads, "--out", out, *flags)
+        return out
+
+    def rows(self, out, name):
+        with open(os.path.join(out, name), newline="") as file:
+            return list(csv.DictReader(file))
+
+    def calibrated(self, out):
+        """How the rounds of sparse-greedy were calibrated, and the temperatures."""
+        with open(os.path.join(out, "log.jsonl")) as file:
+            events = [json.loads(line) for line in file]
+        return [(event["calibrated"], event["temperature"]) for event in events
+                if event["event"] == "round" and "calibrated" in event]
+
+    def results(self, out):
+        """curve.csv and picks.csv, times aside."""
+        curve = [{key: value for key, value in row.items() if key not in TIMES}
+                 for row in self.rows(out, "curve.csv")]
+        return curve, self.rows(out, "picks.csv")

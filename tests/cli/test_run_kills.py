@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scant run` that is killed, or interrupted, at moments drawn over its whole duration: with
+--resume it ends with the results of a run that was not.
+
+(Where exactly a round is broken off, and what is kept of it: tests/loop/test_partial.c.)
+"""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from runcase import MOONS, RunCase, sets
+from scantcli import ENVIRONMENT, SCANT
+
+KILLS = 20 if int(os.environ.get("SCANT_SOAK", 0)) > 1000 else 3  # of a variant
+HOWS = ("kill", "interrupt, then kill", "interrupt")
+INTERRUPTED = 130
+
+
+def start(flags):
+    return subprocess.Popen([SCANT, "run", *map(str, flags)], env=ENVIRONMENT, text=True,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+
+
+def end(child, how, pause):
+    """Its exit status, after it was treated so."""
+    if how != "kill":
+        child.send_signal(signal.SIGINT)
+    if how == "interrupt, then kill":
+        time.sleep(pause)
+    if how != "interrupt":
+        child.kill()
+    child.communicate(timeout=60)
+    return child.returncode
+
+
+class Kills(RunCase):
+    def rounds(self, out):
+        """How many are finished, of all runs."""
+        folder, finished = os.path.join(out, "runs"), 0
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            if name.endswith(".json"):
+                with open(os.path.join(folder, name)) as file:
+                    finished += len(json.load(file)["rounds"])
+        return finished
+
+    def assert_ended_as(self, whole, out):
+        self.assertEqual(self.results(out), whole)
+        with open(os.path.join(out, "log.jsonl")) as file:
+            for line in file:
+                json.loads(line)
+        litter = [name for name in os.listdir(os.path.join(out, "runs"))
+                  if ".train" in name or ".tmp" in name]
+        self.assertEqual(litter, [])
+
+    def kill_and_resume(self, *flags, first=0, **more):
+        """Kills until there were enough, and one that left finished and unfinished rounds."""
+        begun = time.monotonic()
+        whole = self.results(self.play("whole", *flags, **more))
+        duration = time.monotonic() - begun
+        rounds, cut = len(whole[0]), self.path("cut")
+        flags = [*sets(MOONS, **more), "--threads", 1, "--out", cut, "--quiet", *flags]
+        draw, hits, amid = random.Random(first), 0, False
+        for _ in range(20 * KILLS):
+            if hits >= KILLS and amid:
+                break
+            child = start([*flags, "--resume"] if os.path.exists(cut) else flags)
+            time.sleep(draw.uniform(0, duration))
+            status = end(child, HOWS[(hits + first) % 3], draw.uniform(0, 0.03))
+            if status == 0:  # it was done before: another one
+                self.assert_ended_as(whole, cut)
+                shutil.rmtree(cut)
+                continue
+            self.assertIn(status, (INTERRUPTED, -signal.SIGINT, -signal.SIGKILL))
+            hits += status != -signal.SIGINT  # that was before the program listened
+            amid = amid or 0 < self.rounds(cut) < rounds
+        self.assertGreaterEqual(hits, KILLS)
+        self.assertTrue(amid, "no kill left a finished round and one to do")
+        if os.path.exists(self.path("cut/log.jsonl")):
+            with open(self.path("cut/log.jsonl"), "a") as file:
+                file.write('{"half a li')
+        self.ok("run", *flags, *(["--resume"] if os.path.exists(cut) else []))
+        self.assert_ended_as(whole, cut)
+
+    def test_runs_side_by_side(self):
+        self.kill_and_resume("--jobs", 2, train__epochs=100, loop__rounds=5, loop__initial=20,
+                             loop__strategies="random,albl,sparse-greedy")
+
+    def test_weights_that_are_gone_on_with_and_another_network_that_asks(self):
+        self.kill_and_resume(first=1, train__epochs=100, loop__rounds=6, loop__initial=20,
+                             train__reinit="no", loop__query_seed=5, loop__strategies="badge,margin")
+        self.assertEqual(sorted(os.listdir(self.path("cut/runs")))[:3],
+                         ["badge-0.asker-6.safetensors", "badge-0.json",
+                          "badge-0.weights-6.safetensors"])
+
+    def test_several_first_models_weighted_samples_and_validation(self):
+        self.kill_and_resume(first=2, train__epochs=100, loop__rounds=5, loop__initial=20,
+                             train__initial_models=4, train__use_weights="yes", train__patience=80,
+                             data__validation=60, loop__strategies="bss,sparse-greedy")
+
+
+class Interrupted(RunCase):
+    def test_ctrl_c_ends_with_130_and_goes_on(self):
+        flags = [*sets(MOONS, train__epochs=1500, loop__rounds=4, loop__seeds=0,
+                       loop__strategies="random"), "--threads", 1]
+        child = start([*flags, "--out", self.path("cut")])
+        while "round 1/4" not in child.stderr.readline():
+            self.assertIsNone(child.poll())
+        child.send_signal(signal.SIGINT)
+        said = child.communicate(timeout=60)[1]
+        self.assertEqual(child.returncode, INTERRUPTED, said)
+        self.assertIn("--resume", said)
+        self.ok("run", *flags, "--out", self.path("cut"), "--resume")
+        self.ok("run", *flags, "--out", self.path("whole"))
+        self.assertEqual(self.results(self.path("cut")), self.results(self.path("whole")))
+
+
+if __name__ == "__main__":
+    unittest.main()
