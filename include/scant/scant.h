@@ -357,7 +357,7 @@ typedef struct scant_ssl_opts {
     size_t darp_every;  /* steps between two refinements (10) */
     double darp_warmup; /* the part of all steps before the first (0.4); negative: 0 */
     size_t cut;         /* pixels a side of the square that a strong view hides (half) */
-    double noise; /* of rows of features, in their deviations (0.1); negative: none */
+    double noise; /* of rows of features, in their deviations (0.3); negative: none */
     double drop;  /* the part of features a strong view loses (0.2); negative: none */
 } scant_ssl_opts;
 

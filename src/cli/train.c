@@ -14,6 +14,7 @@
 #define AT(field) offsetof(train_args, field)
 
 static const char training_group[] = "Training";
+static const char method_group[] = "Samples without labels (docs/semi-supervised.md)";
 
 static const cli_flag flags[] = {
     NET_SAMPLES_FLAGS(train_args, samples),
@@ -61,9 +62,10 @@ static const cli_flag flags[] = {
      "(default 0)"},
     {"decay-weights-only", NULL, CLI_SWITCH, AT(decay_weights_only), 0, 0, training_group,
      "no decay of biases and normalisation"},
-    {"schedule", "constant|cosine|step|fixmatch", CLI_CHOICE, AT(schedule), 0, 0,
+    {"schedule", "constant|cosine|step|fixmatch|late", CLI_CHOICE, AT(schedule), 0, 0,
      training_group,
-     "of the learning rate (default constant; step: a tenth at 1/2 and at 3/4)"},
+     "of the learning rate (default constant; step: a tenth at 1/2 and at 3/4; late: a "
+     "fifth at 4/5)"},
     {"warmup", "N", CLI_NUMBER, AT(warmup), 0, (size_t)1 << 40, training_group,
      "steps over which the learning rate grows to its full (default 0)"},
     {"clip", "NORM", CLI_AMOUNT, AT(clip), 0, SIZE_MAX, training_group,
@@ -75,10 +77,45 @@ static const cli_flag flags[] = {
     {"patience", "N", CLI_NUMBER, AT(patience), 0, 1 << 30, training_group,
      "stop after so many epochs without gain on --validation, with the best weights "
      "(default 0: don't)"},
-    {"augment", "none|flip-crop|crop", CLI_CHOICE, AT(augment), 0, 0, training_group,
-     "pictures are flipped and shifted at random (default none)"},
+    {"augment", "none|flip-crop|crop|noise", CLI_CHOICE, AT(augment), 0, 0,
+     training_group,
+     "pictures are flipped and shifted at random (default none; with --method crop, and "
+     "noise for rows of features)"},
     {"loss", "ce|mse", CLI_CHOICE, AT(loss), 0, 0, training_group,
      "cross-entropy (default), or squared error (--regression: always)"},
+    {"warm", "STATE", CLI_FILE, AT(warm), 0, 0, training_group,
+     "state.safetensors of a training of the same network, perhaps with other labels: "
+     "weights, their average, momentum and stored pseudo-labels to begin with"},
+    {"method", "supervised|fixmatch|mean-teacher|pi|pseudo-label", CLI_CHOICE, AT(method),
+     0, 0, method_group,
+     "learn from samples without labels (-1, or not in --indices), too; each has "
+     "defaults of its own for the flags above (default supervised)"},
+    {"unlabelled", "FILE", CLI_ARRAY, AT(unlabelled), 0, 0, method_group,
+     "rows that train without labels (default: all without one; fixmatch: all samples)"},
+    {"mu", "N", CLI_NUMBER, AT(mu), 1, 1 << 20, method_group,
+     "of them for each labelled one of a batch (default 1; fixmatch: 7)"},
+    {"unlabelled-weight", "W", CLI_AMOUNT, AT(unlabelled_weight), 0, SIZE_MAX,
+     method_group, "of their loss (default 1; mean-teacher: 8, pi: 20)"},
+    {"threshold", "P", CLI_AMOUNT, AT(threshold), 0, 1, method_group,
+     "how sure a pseudo-label must be (fixmatch, pseudo-label; default 0.95)"},
+    {"ramp", "N", CLI_NUMBER, AT(ramp), 1, (size_t)1 << 40, method_group,
+     "steps over which the weight grows (not of fixmatch; default: 0.4 of all)"},
+    {"cut", "PIXELS", CLI_NUMBER, AT(cut), 1, 1 << 20, method_group,
+     "side of the square that a strong view hides (default: half of the picture's)"},
+    {"noise", "D", CLI_AMOUNT, AT(noise), 0, SIZE_MAX, method_group,
+     "of rows of features, in their deviations (default 0.3)"},
+    {"drop", "P", CLI_FRACTION, AT(drop), 0, 0, method_group,
+     "part of the features that a strong view loses (default 0.2)"},
+    {"darp", NULL, CLI_SWITCH, AT(darp), 0, 0, method_group,
+     "fixmatch: refine pseudo-labels to a distribution of classes"},
+    {"darp-target", "T", CLI_ARRAY, AT(darp_target), 0, 0, method_group,
+     "that: a number for each class (default: the same)"},
+    {"darp-alpha", "A", CLI_AMOUNT, AT(darp_alpha), 0, SIZE_MAX, method_group,
+     "entries that a class keeps, in parts of its count; 0: all (default 2)"},
+    {"darp-every", "N", CLI_NUMBER, AT(darp_every), 1, 1 << 30, method_group,
+     "steps between refinements (default 10)"},
+    {"darp-warmup", "P", CLI_AMOUNT, AT(darp_warmup), 0, 1, method_group,
+     "part of all steps before the first refinement (default 0.4)"},
     NET_MEANS_FLAGS(train_args, means),
     {"out", "DIR", CLI_FILE, AT(out), 0, 0, NET_OUTPUT,
      "folder that gets weights.safetensors, state.safetensors (to go on from), "
@@ -100,18 +137,13 @@ static const cli_example examples[] = {
     {"Photographs, starting from weights that know photographs:",
      "scant train --data photos/ --model mobilenetv2 --weights imagenet.safetensors "
      "--out run"},
+    {"Ten labels in labels.npy, and -1 for the other samples:",
+     "scant train --data images.npy --labels labels.npy --method fixmatch "
+     "--model lenet5 --steps 2000 --batch 32 --out run"},
     {"On with it, after Ctrl-C or a power cut:", "scant train --resume --out run"},
 };
 
 /* ---- the call ---------------------------------------------------------------------- */
-
-/* Whether a flag stands in this call. */
-static bool given(const train_job *job, const char *name) {
-    const cli_command *command = job->net.command;
-    for (size_t i = 0; i < command->n_flags; i++)
-        if (strcmp(command->flags[i].name, name) == 0) return job->seen[i];
-    return false;
-}
 
 static int check_call(const train_job *job) {
     const train_args *a = &job->args;
@@ -124,12 +156,12 @@ static int check_call(const train_job *job) {
                          "28x28 images, resnet18 for larger ones, mlp for rows)");
     if (!a->test && a->test_labels)
         return cli_usage(command, "--test-labels needs --test");
-    if (given(job, "steps") && given(job, "epochs"))
+    if (train_given(job, "steps") && train_given(job, "epochs"))
         return cli_usage(command, "give --epochs or --steps, not both");
     if (a->optimizer && strcmp(a->optimizer, "adam") == 0 &&
-        (given(job, "momentum") || given(job, "nesterov")))
+        (train_given(job, "momentum") || train_given(job, "nesterov")))
         return cli_usage(command, "--%s is of sgd: adam has none",
-                         given(job, "momentum") ? "momentum" : "nesterov");
+                         train_given(job, "momentum") ? "momentum" : "nesterov");
     if (a->decay_weights_only && !(a->weight_decay > 0))
         return cli_usage(command, "--decay-weights-only needs --weight-decay");
     if (a->picks && (a->samples.indices || a->sample_weights))
@@ -139,6 +171,8 @@ static int check_call(const train_job *job) {
         return cli_usage(command, "--draw-by-weight needs --sample-weights or --picks");
     if (a->patience && !a->validation)
         return cli_usage(command, "--patience needs --validation N: samples to watch");
+    int method = train_check_method(job);
+    if (method != CLI_DONE) return method;
     int scaling = net_check_scaling(command, &a->model);
     if (scaling != CLI_DONE) return scaling;
     if (a->resume && a->overwrite)
@@ -184,7 +218,7 @@ static int leave_unlabelled(train_job *job) {
                   job->args.samples.spec, all);
         return CLI_BAD_INPUT;
     }
-    if (job->n_rows < all && !job->net.ui.quiet)
+    if (job->n_rows < all && !job->net.ui.quiet && !train_by_method(job))
         cli_note("%zu of %zu samples have no label (-1) and are left out",
                  all - job->n_rows, all);
     return CLI_DONE;
@@ -277,6 +311,7 @@ static int open_samples(train_job *job) {
     if (status == CLI_DONE) status = train_read_weights(job);
     if (status == CLI_DONE) status = leave_unlabelled(job);
     if (status == CLI_DONE) status = hold_out(job);
+    if (status == CLI_DONE) status = train_open_unlabelled(job);
     if (status == CLI_DONE) status = open_test(job);
     if (status == CLI_DONE)
         status = net_check_samples(&job->net, &a->samples, a->test, job->data, job->test);
@@ -403,6 +438,7 @@ static scant_status train(train_job *job, const char *checkpoint) {
         .user = job,
         .report = report,
     };
+    train_method_options(job, &opts);
     job->training = true;
     if (!job->net.ui.quiet) cli_signals_say(job->net.ui.terminal ? ending : ending + 1);
     scant_status status = scant_net_train(job->network, job->data, &opts, &job->state);
@@ -484,7 +520,13 @@ static int run(const cli_command *command, int argc, char **argv) {
                  .momentum = 0.9,
                  .optimizer = "sgd",
                  .schedule = "constant",
-                 .augment = "none"},
+                 .augment = "none",
+                 .method = "supervised",
+                 .noise = 0.3,
+                 .drop = 0.2,
+                 .darp_alpha = 2,
+                 .darp_every = 10,
+                 .darp_warmup = 0.4},
         .seen = cli_calloc(command->n_flags, sizeof(bool)),
     };
     cli_parsed parsed;
@@ -496,6 +538,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (status == CLI_DONE && !job.args.out)
         status = cli_usage(command, "--out is missing: a folder for the training");
     if (status == CLI_DONE) status = train_look(&job);
+    if (status == CLI_DONE) train_settle_method(&job);
     if (status == CLI_DONE) status = check_call(&job);
     if (status == CLI_DONE) status = work(&job);
     if (job.log) fclose(job.log);
@@ -505,6 +548,8 @@ static int run(const cli_command *command, int argc, char **argv) {
     free(job.rows);
     free(job.weights);
     free(job.valid);
+    free(job.unlabelled);
+    free(job.darp_target);
     free(job.test_rows);
     free(job.seen);
     json_decref(job.stored);
@@ -516,7 +561,7 @@ static int run(const cli_command *command, int argc, char **argv) {
 const cli_command cli_cmd_train = {
     .name = "train",
     .synopsis = "--data SPEC --model NAME --out DIR [options]",
-    .summary = "train a network on labelled samples",
+    .summary = "train a network, on labelled samples and with others that have none",
     .about =
         "Trains a network and keeps it in DIR. Where there are samples to test with, "
         "prints accuracy, loss and calibration error on them in the end. A line on "

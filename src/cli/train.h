@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `scant train` in its parts: the call and the work (train.c), the folder that it fills
- * (train_dir.c), its samples' weights (train_weights.c), what people see of it
- * (train_report.c).
+ * (train_dir.c), its samples' weights (train_weights.c), learning from samples without
+ * labels (train_method.c), what people see of it (train_report.c).
  */
 #ifndef SCANT_CLI_TRAIN_H
 #define SCANT_CLI_TRAIN_H
@@ -25,6 +25,10 @@ typedef struct train_args {
     const char *optimizer, *schedule, *augment;
     const char *loss; /* NULL: by the task */
     bool nesterov, decay_weights_only;
+    const char *method, *unlabelled, *darp_target, *warm;
+    size_t mu, ramp, cut, darp_every;
+    double unlabelled_weight, threshold, noise, drop, darp_alpha, darp_warmup;
+    bool darp;
     net_means means;
     const char *out, *format;
     bool resume, overwrite;
@@ -43,7 +47,9 @@ typedef struct train_job {
     size_t *rows, n_rows; /* to train on */
     float *weights;       /* theirs; NULL: 1 each */
     size_t *valid, n_valid;
-    size_t *test_rows, n_test; /* to judge by */
+    size_t *unlabelled, n_unlabelled; /* to train on without labels */
+    double *darp_target;              /* a class each; NULL: uniform */
+    size_t *test_rows, n_test;        /* to judge by */
     scant_net *network;
     bool training; /* the library's own bar stays away */
     scant_train_state state;
@@ -84,6 +90,18 @@ void train_watch(train_job *job, size_t epoch, double loss, double accuracy);
 
 /* --sample-weights of the rows, or --picks: rows and weights. */
 int train_read_weights(train_job *job);
+
+/* ---- methods (train_method.c) ---- */
+
+bool train_by_method(const train_job *job); /* not supervised */
+/* Whether a flag stands in this call. */
+bool train_given(const train_job *job, const char *name);
+/* Fills in what the method usually has, where no flag says else. */
+void train_settle_method(train_job *job);
+int train_check_method(const train_job *job);
+/* The samples that train without labels, once those with labels are known. */
+int train_open_unlabelled(train_job *job);
+void train_method_options(const train_job *job, scant_train_opts *opts);
 
 /* ---- people (train_report.c) ---- */
 

@@ -14,6 +14,7 @@
  * it had of it.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -457,6 +458,11 @@ void train_log_epoch(train_job *job, const scant_train_state *s) {
     number(&line, "loss", s->loss);
     if (!job->args.samples.regression) number(&line, "accuracy", s->accuracy);
     number(&line, "lr", s->lr);
+    if (s->unlabelled_loss >= 0) {
+        number(&line, "unlabelled_loss", s->unlabelled_loss);
+        number(&line, "kept", s->kept);
+        number(&line, "balance", s->balance >= 0 ? s->balance : (double)NAN);
+    }
     if (job->valid) number(&line, "valid_loss", s->valid_loss);
     if (job->valid && !job->args.samples.regression)
         number(&line, "valid_accuracy", s->valid_accuracy);

@@ -35,6 +35,10 @@ void train_show(train_job *job, const scant_train_state *s) {
     char left[32];
     cli_text_addf(&line, "epoch %zu/%zu  loss %.4f", s->epoch, s->epochs, s->loss);
     if (has_accuracy(job)) cli_text_addf(&line, "  accuracy %.4f", s->accuracy);
+    if (s->unlabelled_loss >= 0)
+        cli_text_addf(&line, "  unlabelled %.4f, %.0f%% count", s->unlabelled_loss,
+                      100 * s->kept);
+    if (s->balance >= 0) cli_text_addf(&line, ", balance %.3f", s->balance);
     if (job->valid && s->valid_loss >= 0) {
         if (has_accuracy(job))
             cli_text_addf(&line, "  validation %.4f", s->valid_accuracy);
@@ -74,6 +78,16 @@ static bool has_figures(const train_job *job) {
     return job->reported || job->state.epoch > 0;
 }
 
+/* What a method's training says of itself. */
+static void add_method(cli_text *text, const train_job *job, const scant_train_state *s) {
+    bool known = has_figures(job) && s->unlabelled_loss >= 0;
+    cli_text_addf(text, ", \"method\": \"%s\", \"unlabelled\": %zu", job->args.method,
+                  job->n_unlabelled);
+    json_number(text, "unlabelled_loss", s->unlabelled_loss, known);
+    json_number(text, "kept", s->kept, known);
+    json_number(text, "balance", s->balance, known && s->balance >= 0);
+}
+
 static void result_json(cli_text *text, const train_job *job, const char *weights) {
     const scant_train_state *s = &job->state;
     bool known = has_figures(job), timed = job->reported,
@@ -87,6 +101,7 @@ static void result_json(cli_text *text, const train_job *job, const char *weight
     cli_text_addf(text, ", \"stopped\": \"%s\"", train_stop_name(s->stopped));
     json_number(text, "loss", s->loss, known);
     json_number(text, "accuracy", s->accuracy, known && has_accuracy(job));
+    if (train_by_method(job)) add_method(text, job, s);
     json_number(text, "valid_loss", s->valid_loss, valid);
     json_number(text, "valid_accuracy", s->valid_accuracy, valid && has_accuracy(job));
     if (job->args.patience && job->best.epoch) {
@@ -122,6 +137,12 @@ static void result_text(cli_text *text, const train_job *job, const char *weight
         cli_text_add(text, "\n");
         add_figures(text, job, "training", s->accuracy, s->loss);
         cli_text_add(text, "\n");
+        if (s->unlabelled_loss >= 0)
+            cli_text_addf(text,
+                          "unlabelled  loss %.4f, %.1f%% of %zu samples count, balance "
+                          "of their classes %.4f\n",
+                          s->unlabelled_loss, 100 * s->kept, job->n_unlabelled,
+                          s->balance);
     }
     if (job->valid && s->valid_loss >= 0) {
         add_figures(text, job, "validation", s->valid_accuracy, s->valid_loss);

@@ -11,6 +11,10 @@
  * batch's statistics, as in training, but leaving nothing behind. Then all graded ones go
  * through the network behind the labelled samples in one batch, and `judge` says what
  * they cost. An epoch is once over rows.
+ *
+ * A step may be broken off in the middle of its passes and is then done again, perhaps by
+ * another process that has read the checkpoint: what choose and judge change must come
+ * out the same the second time.
  */
 #ifndef SCANT_NN_METHOD_H
 #define SCANT_NN_METHOD_H
@@ -38,7 +42,7 @@ typedef struct nn_seen {
 typedef struct nn_found {
     double loss;   /* of samples without labels, before it is weighed */
     size_t kept;   /* how many of them counted */
-    float *counts; /* a class each: pseudo-labels that were used; to be added to */
+    float *counts; /* a class each, 0 so far: pseudo-labels that were used */
 } nn_found;
 
 /* Numbers of the method's own that a checkpoint keeps. */

@@ -71,6 +71,7 @@ static scant_status set_up(nn_trainer *t) {
     t->good = vector(t, w->n_floats, true, &s);
     t->best = vector(t, w->n_floats, t->opts.patience > 0, &s);
     t->counts = vector(t, nn_trainer_classes(t), m != NULL, &s);
+    t->found.counts = vector(t, nn_trainer_classes(t), m != NULL, &s);
     if (s != SCANT_OK) return s;
     memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
     if (t->best) memcpy(t->best, w->values, w->n_floats * sizeof *t->best);

@@ -64,6 +64,7 @@ typedef struct nn_trainer {
     uint64_t aside_seed;
     float *aside_logits;
     size_t *chosen;
+    nn_found found; /* of this step: counted once it is done */
     /* vectors like weights->values; NULL: not needed */
     float *first, *second; /* the optimiser's, of trained ones alone */
     float *average;        /* of the weights */

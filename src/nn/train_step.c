@@ -132,16 +132,23 @@ static scant_status judge(nn_trainer *t, const nn_batch *b, nn_plan *plan) {
     nn_seen *seen = &t->seen;
     size_t at = b->count * seen->classes,
            others = m->graded * seen->n_block * seen->classes;
-    nn_found found = {.counts = t->counts};
+    nn_found *found = &t->found;
     seen->logits = nn_plan_logits(plan) + at;
     seen->d = nn_plan_d_logits(plan) + at;
     memset(seen->d, 0, others * sizeof *seen->d);
-    m->judge(m->arg, seen, &found);
-    if (!isfinite(found.loss)) return nn_train_spoiled(t);
-    t->sum_other += found.loss * (double)seen->n;
-    t->sum_kept += found.kept;
-    t->sum_seen += seen->n;
-    return SCANT_OK;
+    found->loss = 0;
+    found->kept = 0;
+    memset(found->counts, 0, seen->classes * sizeof *found->counts);
+    m->judge(m->arg, seen, found);
+    return isfinite(found->loss) ? SCANT_OK : nn_train_spoiled(t);
+}
+
+static void count_others(nn_trainer *t) {
+    const nn_found *found = &t->found;
+    t->sum_other += found->loss * (double)t->seen.n;
+    t->sum_kept += found->kept;
+    t->sum_seen += t->seen.n;
+    for (size_t k = 0; k < t->seen.classes; k++) t->counts[k] += found->counts[k];
 }
 
 static void average(nn_trainer *t) {
@@ -179,6 +186,7 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
     t->sum_loss += score.loss * (double)b->count;
     t->sum_correct += score.correct;
     t->sum_samples += b->count;
+    if (t->method) count_others(t);
     return SCANT_OK;
 }
 

@@ -22,6 +22,8 @@
 #include "ssl/darp.h"
 #include "ssl/ssl.h"
 
+enum { STEPS = 1 << 20 };
+
 typedef struct fixmatch {
     ssl_change change;
     bool mixed; /* all views go through the network together */
@@ -38,7 +40,7 @@ typedef struct fixmatch {
     float *stored;  /* n x classes: the last weak predictions */
     float *refined; /* n x classes */
     float *verdict; /* n: class k that counts as k, one that does not as -1 - k */
-    float *state;   /* multipliers, and whether there was a refinement */
+    float *state;   /* multipliers, then which step refined last: 0 for none */
 } fixmatch;
 
 /* ---- views ---- */
@@ -53,14 +55,14 @@ static void view(void *arg, uint64_t draw, const float *in, float *const *out,
 /* ---- pseudo-labels ---- */
 
 /* Multipliers are kept as floats: a training that goes on begins with the same. */
-static void refine(fixmatch *f) {
+static void refine(fixmatch *f, float step) {
     double *multipliers = ssl_darp_multipliers(f->darp);
     size_t c = f->classes;
     for (size_t k = 0; k < c; k++) multipliers[k] = (double)f->state[k];
     ssl_darp_refine(f->darp, f->stored, f->refined);
     for (size_t k = 0; k < c; k++)
         f->state[k] = isfinite(multipliers[k]) ? (float)multipliers[k] : 0;
-    f->state[c] = 1;
+    f->state[c] = step;
     for (size_t i = 0; i < f->n; i++) {
         const float *x = f->refined + i * c;
         size_t k = ssl_largest(x, c);
@@ -72,9 +74,11 @@ static void store(fixmatch *f, const nn_seen *seen) {
     size_t c = f->classes;
     for (size_t i = 0; i < seen->n; i++)
         memcpy(f->stored + seen->items[i] * c, f->probs + i * c, c * sizeof *f->stored);
+    float step = 1 + (float)(seen->step % STEPS); /* a float can hold it */
     bool begun = f->state[c] != 0;
     bool late = (double)seen->step >= f->warmup * (double)seen->steps;
-    if ((late || begun) && (!begun || seen->step % f->every == 0)) refine(f);
+    bool due = begun ? seen->step % f->every == 0 && f->state[c] != step : late;
+    if (due) refine(f, step); /* once, also where the step is done again */
 }
 
 /* Labels of the batch and which count, from the logits of its weak views. */
@@ -144,7 +148,7 @@ static bool check(void *arg) {
     }
     for (size_t k = 0; k <= c; k++)
         if (!isfinite(f->state[k])) return false;
-    return true;
+    return f->state[c] >= 0;
 }
 
 static scant_status begin_darp(ssl_setup *s, fixmatch *f) {

@@ -22,10 +22,8 @@ static void settle(scant_train_opts *o, const scant_train_opts *usual) {
     }
     if (!o->schedule) o->schedule = usual->schedule;
     if (!o->batch) o->batch = usual->batch;
-    if (o->weight_decay == 0) {
-        o->weight_decay = usual->weight_decay;
-        o->decay_weights_only |= usual->decay_weights_only;
-    }
+    if (o->weight_decay == 0) o->weight_decay = usual->weight_decay;
+    o->decay_weights_only |= usual->decay_weights_only;
     if (o->ema == 0) o->ema = usual->ema;
     if (o->weight_decay < 0) o->weight_decay = 0;
     if (o->ema < 0) o->ema = 0;
@@ -38,7 +36,7 @@ static void settle(scant_train_opts *o, const scant_train_opts *usual) {
     if (!s->darp_every) s->darp_every = 10;
     if (s->darp_warmup == 0) s->darp_warmup = 0.4;
     if (s->darp_warmup < 0) s->darp_warmup = 0;
-    if (s->noise == 0) s->noise = 0.1;
+    if (s->noise == 0) s->noise = 0.3;
     if (s->drop == 0) s->drop = 0.2;
 }
 

@@ -58,7 +58,7 @@ static scant__views views_of(const bed *b, float middle[D], float spread[D]) {
     return (scant__views){.c = D,
                           .h = 1,
                           .w = 1,
-                          .noise = 0.1f,
+                          .noise = 0.3f,
                           .drop = 0.2f,
                           .middle = middle,
                           .spread = spread};

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training with samples that have no label, as a user does it."""
+import os
+import unittest
+
+import numpy as np
+
+from scantcli import run
+from test_cli_train import Train
+
+METHODS = ("fixmatch", "mean-teacher", "pi", "pseudo-label")
+QUICK = ("--model", "mlp", "--width", 8, "--steps", 6, "--batch", 4)
+
+
+class Methods(Train):
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(0)
+        self.labels = np.arange(60) % 3
+        centres = np.array([[0, 3], [3, 0], [-3, -3]], "f4")
+        np.save(self.path("x.npy"), (centres[self.labels] + rng.normal(size=(60, 2))).astype("f4"))
+        few = np.where(np.arange(60) < 9, self.labels, -1)
+        np.save(self.path("y.npy"), few)
+        np.save(self.path("all.npy"), self.labels)
+        np.save(self.path("rows.npy"), np.arange(9))
+        self.few = ("--data", self.path("x.npy"), "--labels", self.path("y.npy"))
+        self.named = ("--data", self.path("x.npy"), "--labels", self.path("all.npy"),
+                      "--indices", self.path("rows.npy"))
+
+    def test_labels_of_minus_one_and_rows_left_out_train_without(self):
+        for method in METHODS:
+            with self.subTest(method):
+                others = 60 if method == "fixmatch" else 51
+                done = self.train(method, *self.few, *QUICK, "--method", method)
+                self.assertEqual((done["method"], done["samples"], done["unlabelled"]),
+                                 (method, 9, others))
+                self.assertGreaterEqual(done["unlabelled_loss"], 0)
+                self.assertTrue(0 <= done["kept"] <= 1)
+                again = self.train(method + "2", *self.named, *QUICK, "--method", method)
+                self.assertEqual(self.weights(method), self.weights(method + "2"))
+                self.assertEqual(again["kept"], done["kept"])
+                event = self.events(method)[-1]
+                for key in ("unlabelled_loss", "kept", "balance"):
+                    self.assertEqual(event[key], done[key])
+
+    def test_a_method_has_its_own_defaults_which_flags_replace(self):
+        self.train("a", *self.few, *QUICK, "--method", "fixmatch")
+        options = self.described("a")["options"]
+        for key, value in {"optimizer": "sgd", "lr": 0.03, "nesterov": True, "schedule": "fixmatch",
+                           "weight-decay": 0.0005, "decay-weights-only": True, "ema": 0.999,
+                           "mu": 7, "threshold": 0.95, "augment": "noise"}.items():
+            self.assertEqual(options[key], value, key)
+        self.train("b", *self.few, *QUICK, "--method", "fixmatch", "--optimizer", "adam", "--ema", 0,
+                   "--weight-decay", 0, "--augment", "none", "--mu", 2)
+        options = self.described("b")["options"]
+        for key, value in {"optimizer": "adam", "lr": 0.001, "nesterov": False, "weight-decay": 0,
+                           "ema": 0, "mu": 2, "augment": "none"}.items():
+            self.assertEqual(options[key], value, key)
+
+    def test_what_is_watched_is_not_learnt_from(self):
+        done = self.train("a", *self.few, *QUICK, "--method", "fixmatch", "--validation", 3)
+        self.assertEqual((done["samples"], done["unlabelled"]), (6, 57))
+        np.save(self.path("others.npy"), np.arange(20, 30))
+        done = self.train("b", *self.few, *QUICK, "--method", "pi", "--unlabelled",
+                          self.path("others.npy"))
+        self.assertEqual(done["unlabelled"], 10)
+
+    def test_it_goes_on_to_the_same_bits(self):
+        flags = (*self.few, *QUICK[:4], "--batch", 4, "--method", "fixmatch", "--darp",
+                 "--darp-warmup", 0, "--darp-every", 2, "--schedule", "constant")
+        whole = self.train("whole", *flags, "--steps", 12)
+        self.train("half", *flags, "--steps", 5)
+        again = self.train("half", "--resume", "--steps", 12)
+        self.assertEqual(self.weights("whole"), self.weights("half"))
+        self.assertEqual(whole["unlabelled_loss"], again["unlabelled_loss"])
+        options = self.described("half")["options"]
+        self.assertEqual((options["method"], options["darp"], options["ema"]),
+                         ("fixmatch", True, 0.999))
+        self.fails(2, "train", "--resume", "--out", self.path("half"), "--method", "pi",
+                   says=["--method is", "begun with"])
+
+    def test_a_target_for_darp_and_a_warm_start(self):
+        np.save(self.path("t.npy"), np.array([1.0, 2, 1]))
+        flags = (*self.few, *QUICK, "--method", "fixmatch", "--darp", "--darp-warmup", 0)
+        self.train("a", *flags, "--darp-target", self.path("t.npy"))
+        self.train("b", *flags)
+        self.assertNotEqual(self.weights("a"), self.weights("b"))
+        state = os.path.join(self.path("b"), "state.safetensors")
+        self.train("c", *flags, "--warm", state)
+        self.assertNotEqual(self.weights("b"), self.weights("c"))
+        self.train("d", *flags, "--warm", state, "--lr", 1e-30, "--weight-decay", 0, "--ema", 0)
+        np.save(self.path("t.npy"), np.ones(4))
+        self.fails(3, "train", *flags, "--darp-target", self.path("t.npy"), "--out", self.path("e"),
+                   says="no list of 3 numbers, one for each class")
+        self.fails(3, "train", *self.few, "--model", "linear", "--warm", state, "--out",
+                   self.path("e"), says="of another network")
+
+    def test_classes_without_a_label_are_named(self):
+        y = np.where(np.arange(60) < 9, self.labels, -1)
+        y[y == 1] = -1
+        np.save(self.path("y.npy"), y)
+        done = run("train", *self.few, *QUICK, "--method", "fixmatch", "--out",
+                           self.path("a"))
+        self.assertIn("no sample is labelled as class 1: it may not be learnt", done.stderr)
+        self.assertIn("6 samples train with their labels, 60 without", done.stderr)
+
+    def test_mistakes_are_told(self):
+        out = ("--out", self.path("a"))
+        self.fails(3, "train", "--data", self.path("x.npy"), "--labels", self.path("all.npy"), *QUICK,
+                   "--method", "pi", *out, says="use --method supervised")
+        for says, *flags in (
+                ("--mu is of methods that learn from samples without labels", "--mu", 3),
+                ("--ramp is not of --method fixmatch", "--method", "fixmatch", "--ramp", 3),
+                ("--darp-every needs --darp", "--method", "fixmatch", "--darp-every", 3),
+                ("--darp is not of --method pi", "--method", "pi", "--darp"),
+                ("--method pi needs --loss ce", "--method", "pi", "--loss", "mse"),
+                ("needs classes: no --regression", "--method", "pi", "--regression"),
+                ("supervised|fixmatch", "--method", "fixmach")):
+            with self.subTest(flags):
+                self.fails(2, "train", *self.few, *QUICK, *flags, *out, says=says)
+        self.assertFalse(os.path.exists(self.path("a")))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Methods as a caller has them: what they are without their own part, that they go on as
+ * if never stopped, what is carried over, what is refused.
+ */
+#include "beds.h"
+
+#include "core/mem.h"
+#include "data/safetensors.h"
+#include "data/samples.h"
+
+static const char *const methods[] = {"fixmatch", "mean-teacher", "pi", "pseudo-label"};
+
+/* ---- nothing to learn from ---- */
+
+/* As supervised training has it, nothing changed at random. 12 labelled, 3 a step: the
+ * labelled come as in epochs of 4 steps. */
+static scant_train_opts plain(const size_t *rows, size_t n) {
+    return (scant_train_opts){.rows = rows,
+                              .n_rows = n,
+                              .optimizer = "sgd",
+                              .lr = 0.01,
+                              .schedule = "constant",
+                              .augment = "none",
+                              .weight_decay = 1e-3,
+                              .decay_weights_only = 1,
+                              .batch = 3,
+                              .steps = 50,
+                              .seed = 5};
+}
+
+static void compare_with_supervised(const char *method, double weight, double threshold,
+                                    bool mixed) {
+    const scant_net_opts net = {.width = 12};
+    bed a = bed_of("moons", 120, "mlp", net), b = bed_of("moons", 120, "mlp", net);
+    size_t rows[64], n = rows_per_class(&a, 6, rows);
+    assert_int_equal(n, 12);
+    scant_train_opts o = plain(rows, n);
+    train(&a, o);
+    o.method = method;
+    o.ema = strcmp(method, "mean-teacher") == 0 ? 1e-12 : -1; /* the weights themselves */
+    o.ssl.weight = weight;
+    o.ssl.threshold = threshold;
+    scant_train_state s = train_so(&b, o, mixed);
+    assert_near_weights(&a, &b, 1e-6);
+    assert_true(s.unlabelled_loss >= 0);
+    if (threshold == 1) assert_true(s.kept == 0 && s.unlabelled_loss == 0);
+    bed_end(&a), bed_end(&b);
+}
+
+static void without_weight_they_are_supervised_training(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) compare_with_supervised(methods[i], -1, 0, false);
+    compare_with_supervised("fixmatch", -1, 0, true);
+}
+
+static void where_no_label_is_sure_they_are_too(void **state) {
+    (void)state;
+    compare_with_supervised("fixmatch", 1, 1, false); /* below 1 after 50 steps */
+    compare_with_supervised("fixmatch", 1, 1, true);
+    compare_with_supervised("pseudo-label", 1, 1, false);
+}
+
+/* ---- one pass or two ---- */
+
+static const scant_train_opts usual = {
+    .batch = 4,
+    .steps = 12,
+    .seed = 7,
+    .ssl = {.mu = 5, .threshold = 0.6, .darp_every = 3, .darp_warmup = 0.25}};
+
+static scant_train_opts with_rows(const char *method, const size_t *rows, size_t n) {
+    scant_train_opts o = usual;
+    o.method = method;
+    o.rows = rows;
+    o.n_rows = n;
+    o.ssl.darp = strcmp(method, "fixmatch") == 0;
+    return o;
+}
+
+/* Pictures of 12x12 bytes, and labels that hang on them. */
+static void put_pictures(char images[512], char labels[512]) {
+    enum { N = 40, PIXELS = 12 * 12 };
+    unsigned char bytes[N * PIXELS], classes[N];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(255 * unit_at(2, i));
+    for (size_t i = 0; i < N; i++) classes[i] = (unsigned char)(i % 3);
+    buffer x = npy(1, NPY("|u1", "(40, 12, 12)"), bytes, sizeof bytes);
+    buffer y = npy(1, NPY("|u1", "(40,)"), classes, sizeof classes);
+    snprintf(images, 512, "%s", put_buffer("x.npy", &x));
+    snprintf(labels, 512, "%s", put_buffer("y.npy", &y));
+}
+
+static bed picture_bed(unsigned threads, const char *model, double dropout) {
+    char images[512], labels[512];
+    bed b = {0};
+    scant_ctx_opts opts = {.threads = threads, .cancel = cancelled};
+    put_pictures(images, labels);
+    assert_int_equal(scant_ctx_create(&opts, &b.ctx), SCANT_OK);
+    assert_int_equal(
+        scant_data_open(b.ctx, images, &(scant_data_opts){.labels = labels}, &b.data),
+        SCANT_OK);
+    scant_net_opts o = {.shape = {1, 12, 12}, .classes = 3, .dropout = dropout};
+    assert_int_equal(scant_net_create(b.ctx, model, &o, &b.net), SCANT_OK);
+    return b;
+}
+
+static void one_pass_over_all_views_gives_the_same(void **state) {
+    (void)state;
+    bed a = picture_bed(2, "lenet5", 0), b = picture_bed(2, "lenet5", 0);
+    const size_t rows[] = {0, 1, 2, 3, 4, 5};
+    scant_train_opts o = with_rows("fixmatch", rows, 6);
+    o.ssl.threshold = 0.9;
+    scant_train_state s = train_so(&a, o, false), t = train_so(&b, o, true);
+    if (!(s.kept > 0 && s.kept < 1)) fail_msg("%g", s.kept);
+    assert_true(s.kept == t.kept && s.balance == t.balance);
+    assert_true(fabs(s.unlabelled_loss - t.unlabelled_loss) < 1e-5);
+    assert_near_weights(&a, &b, 1e-5);
+    bed_end(&a), bed_end(&b);
+}
+
+/* ---- the same again ---- */
+
+static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
+    (void)state;
+    const size_t rows[] = {0, 1, 2, 3, 4, 5};
+    const char *models[] = {"lenet5", "wrn-28-2"}; /* the second has batch statistics */
+    for (int i = 0; i < 5; i++) {
+        const char *method = methods[i % 4], *model = models[i / 4];
+        bed whole = picture_bed(2, model, 0.3), broken = picture_bed(2, model, 0.3);
+        scant_train_opts o = with_rows(method, rows, 6);
+        if (i / 4) o.steps = 6, o.ssl.mu = 2, o.batch = 3;
+        scant_train_state want = train(&whole, o), s = {0};
+        o.checkpoint = path_of("state.safetensors");
+        o.resume = 1;
+        unlink(o.checkpoint);
+        int breaks = 0;
+        for (;; breaks++) {
+            stop_after = i / 4 ? 300 * (1 + breaks)
+                               : 4 + 2 * breaks; /* further each time, so that it ends */
+            scant_status status = scant_net_train(broken.net, broken.data, &o, &s);
+            stop_after = 0;
+            if (status == SCANT_OK) break;
+            if (status != SCANT_ECANCELLED) fail_msg("%s", scant_ctx_errmsg(broken.ctx));
+            assert_int_equal(scant_net_reset(broken.net, 99), SCANT_OK);
+            assert_true(breaks < 50);
+        }
+        assert_true(breaks >= 2);
+        assert_same_weights(&whole, &broken);
+        assert_true(s.loss == want.loss && s.unlabelled_loss == want.unlabelled_loss);
+        assert_true(s.kept == want.kept && s.balance == want.balance);
+        bed_end(&whole), bed_end(&broken);
+    }
+}
+
+typedef struct tape {
+    size_t width, most;
+    float *rows; /* by draw */
+    size_t *times;
+} tape;
+
+static void tape_view(void *arg, uint64_t draw, const float *in, float *const *out,
+                      void *scratch) {
+    tape *t = arg;
+    (void)scratch;
+    assert_true(draw < t->most);
+    memcpy(t->rows + draw * t->width, in, t->width * sizeof *in);
+    t->times[draw]++;
+    memcpy(out[0], in, t->width * sizeof *in);
+}
+
+static void tape_judge(void *arg, const nn_seen *seen, nn_found *found) {
+    (void)arg;
+    assert_int_equal(seen->n_chosen, seen->n);
+    for (size_t i = 0; i < seen->n * seen->classes; i++) assert_true(seen->d[i] == 0);
+    found->kept = seen->n;
+}
+
+static tape taped(unsigned threads) {
+    enum { STEPS = 9, BATCH = 8, ROWS = 30 };
+    bed b = bed_with(threads, "blobs", 60, "linear", (scant_net_opts){0});
+    tape t = {.width = 2, .most = STEPS * BATCH};
+    size_t rows[ROWS];
+    for (size_t i = 0; i < ROWS; i++) rows[i] = 2 * i;
+    t.rows = calloc(t.most, t.width * sizeof *t.rows);
+    t.times = calloc(t.most, sizeof *t.times);
+    nn_method m = {.name = "tape",
+                   .arg = &t,
+                   .rows = rows,
+                   .n = ROWS,
+                   .batch = BATCH,
+                   .graded = 1,
+                   .view = tape_view,
+                   .judge = tape_judge};
+    scant_train_opts o = {.steps = STEPS, .batch = 4};
+    assert_int_equal(nn_train(b.net, b.data, &o, &m, NULL), SCANT_OK);
+    /* of the first pass each row is there once: 30 draws that all differ */
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_memory_not_equal(t.rows + 2 * i, t.rows + 2 * j, 2 * sizeof *t.rows);
+    bed_end(&b);
+    return t;
+}
+
+static void threads_do_not_decide_what_is_seen(void **state) {
+    (void)state;
+    tape one = taped(1), four = taped(4);
+    assert_memory_equal(one.rows, four.rows, one.most * one.width * sizeof *one.rows);
+    for (size_t i = 0; i < one.most; i++)
+        assert_true(one.times[i] == 1 && four.times[i] == 1);
+    free(one.rows), free(one.times), free(four.rows), free(four.times);
+    const size_t rows[] = {0, 1, 2, 3, 4, 5};
+    scant_train_opts o = with_rows("fixmatch", rows, 6);
+    bed a = picture_bed(1, "lenet5", 0.3), b = picture_bed(3, "lenet5", 0.3);
+    o.ssl.threshold = 0.4;
+    scant_train_state s = train(&a, o), t = train(&b, o);
+    assert_true(s.kept == t.kept);
+    assert_near_weights(&a, &b, 1e-4); /* products add up in another order */
+    bed_end(&a), bed_end(&b);
+}
+
+static void they_learn_what_supervised_training_does_not(void **state) {
+    (void)state;
+    const scant_net_opts net = {.width = 64, .depth = 2};
+    const size_t rows[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    bed plainly = bed_of("moons", 1000, "mlp", net);
+    scant_train_opts o = {.rows = rows,
+                          .n_rows = 8,
+                          .steps = 1200,
+                          .batch = 8,
+                          .optimizer = "adam",
+                          .lr = 0.003,
+                          .ssl = {.mu = 10}};
+    train(&plainly, o);
+    double base = accuracy(&plainly);
+    bed_end(&plainly);
+    for (int i = 1; i < 3; i++) { /* those that views of rows of features suffice for */
+        bed b = bed_of("moons", 1000, "mlp", net);
+        o.method = methods[i];
+        train(&b, o);
+        if (!(accuracy(&b) > base + 0.02))
+            fail_msg("%s: %.3f, supervised %.3f", methods[i], accuracy(&b), base);
+        bed_end(&b);
+    }
+}
+
+/* ---- carried over ---- */
+
+static void a_warm_start_begins_where_another_ended(void **state) {
+    (void)state;
+    const size_t rows[] = {0, 1, 2, 3, 4, 5}, more[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    bed a = picture_bed(2, "lenet5", 0), b = picture_bed(2, "lenet5", 0),
+        cold = picture_bed(2, "lenet5", 0);
+    scant_train_opts o = with_rows("fixmatch", rows, 6);
+    o.checkpoint = path_of("warm.safetensors");
+    o.ema = -1; /* the network then has the weights themselves */
+    train(&a, o);
+    /* other labels, a rate of nothing: the weights that were carried over */
+    o.warm = o.checkpoint;
+    o.checkpoint = NULL;
+    o.rows = more, o.n_rows = 8;
+    o.lr = 1e-30, o.weight_decay = -1, o.steps = 1, o.ssl.darp_warmup = 1;
+    train(&b, o);
+    assert_near_weights(&a, &b, 0);
+    /* momentum comes along: with an ordinary rate the first step differs from that of a
+     * training which begins with the same weights alone */
+    o.lr = 0.03, o.steps = 1;
+    train(&b, o);
+    o.warm = NULL;
+    float *w = weights_of(&a);
+    assert_int_equal(nn_weights_set(cold.net->weights, w), SCANT_OK);
+    free(w);
+    train(&cold, o);
+    float *x = weights_of(&b), *y = weights_of(&cold);
+    assert_memory_not_equal(x, y, b.net->net->n_floats * sizeof *x);
+    free(x), free(y);
+    bed other = picture_bed(2, "lenet5", 0.5); /* another network */
+    o.warm = path_of("warm.safetensors");
+    assert_int_equal(scant_net_train(other.net, other.data, &o, NULL), SCANT_EINPUT);
+    assert_says(other.ctx, o.warm, "of another network");
+    bed_end(&a), bed_end(&b), bed_end(&cold), bed_end(&other);
+}
+
+/* A checkpoint of 12 steps with DARP, and one of the same after a warm start. */
+static void stored_pseudo_labels_are_carried_over(void **state) {
+    (void)state;
+    const size_t rows[] = {0, 1, 2, 3, 4, 5};
+    bed a = picture_bed(2, "lenet5", 0), b = picture_bed(2, "lenet5", 0);
+    scant_train_opts o = with_rows("fixmatch", rows, 6);
+    o.checkpoint = path_of("first.safetensors");
+    train(&a, o);
+    o.warm = o.checkpoint;
+    o.checkpoint = path_of("second.safetensors");
+    o.steps = 1;
+    train(&b, o);
+    scant__tensors *first, *second;
+    float x[40 * 3], y[40 * 3];
+    size_t same = 0;
+    assert_int_equal(scant__tensors_open(a.ctx, o.warm, &first), SCANT_OK);
+    assert_int_equal(scant__tensors_open(a.ctx, o.checkpoint, &second), SCANT_OK);
+    scant__tensor_floats(scant__tensors_find(first, "pseudo_labels"), x);
+    scant__tensor_floats(scant__tensors_find(second, "pseudo_labels"), y);
+    for (size_t i = 0; i < 40; i++)
+        same += memcmp(x + 3 * i, y + 3 * i, 3 * sizeof *x) == 0;
+    assert_int_equal(same, 40 - 20); /* one step of 20 */
+    scant__tensors_close(first), scant__tensors_close(second);
+    bed_end(&a), bed_end(&b);
+}
+
+/* ---- files ---- */
+
+static const char *copy_with(const char *from, const char *tensor, float value,
+                             size_t bytes) {
+    static unsigned char all[1 << 20];
+    FILE *f = fopen(from, "rb");
+    size_t n = fread(all, 1, sizeof all, f);
+    fclose(f);
+    assert_true(n < sizeof all);
+    scant_ctx *ctx = ctx_threads(1);
+    scant__tensors *file;
+    assert_int_equal(scant__tensors_open(ctx, from, &file), SCANT_OK);
+    const scant__tensor *t = tensor ? scant__tensors_find(file, tensor) : NULL;
+    for (size_t i = 0; t && i + t->count * sizeof value <= n; i++)
+        if (memcmp(all + i, t->bytes, t->count * sizeof value) == 0) {
+            memcpy(all + i, &value, sizeof value);
+            break;
+        }
+    scant__tensors_close(file);
+    scant_ctx_destroy(ctx);
+    return put("spoilt.safetensors", all, bytes ? bytes : n);
+}
+
+static void spoilt_checkpoints_are_refused(void **state) {
+    (void)state;
+    const size_t rows[] = {0, 1, 2, 3, 4, 5};
+    const struct {
+        const char *tensor;
+        float value;
+    } wrong[] = {{"pseudo_labels", NAN}, {"pseudo_labels", -1}, {"verdicts", 3},
+                 {"verdicts", -1e30f},   {"verdicts", 0.5f},    {"darp", INFINITY}};
+    bed a = picture_bed(2, "lenet5", 0), b = picture_bed(2, "lenet5", 0);
+    scant_train_opts o = with_rows("fixmatch", rows, 6);
+    char good[512];
+    snprintf(good, sizeof good, "%s", path_of("good.safetensors"));
+    o.checkpoint = good;
+    train(&a, o);
+    o.resume = 1;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        o.checkpoint = copy_with(good, wrong[i].tensor, wrong[i].value, 0);
+        assert_int_equal(scant_net_train(b.net, b.data, &o, NULL), SCANT_EINPUT);
+        assert_says(b.ctx, o.checkpoint, "missing or wrong");
+        scant_train_opts w = o;
+        w.warm = w.checkpoint, w.checkpoint = NULL, w.resume = 0;
+        assert_int_equal(scant_net_train(b.net, b.data, &w, NULL), SCANT_EINPUT);
+        assert_says(b.ctx, w.warm, "missing or wrong");
+    }
+    for (size_t bytes = 1; bytes < 4000; bytes += 97) {
+        o.checkpoint = copy_with(good, NULL, 0, bytes);
+        assert_int_equal(scant_net_train(b.net, b.data, &o, NULL), SCANT_EINPUT);
+    }
+    o.checkpoint = good;
+    const scant_train_opts fine = o;
+    for (int i = 0; i < 7; i++) {
+        o = fine;
+        if (i == 0) o.ssl.mu = 4;
+        if (i == 1) o.ssl.threshold = 0.61;
+        if (i == 2) o.ssl.weight = 2;
+        if (i == 3) o.ssl.darp_alpha = 3;
+        if (i == 4) o.method = "mean-teacher";
+        if (i == 5) o.unlabelled = rows, o.n_unlabelled = 6;
+        if (i == 6) o.method = NULL;
+        assert_int_equal(scant_net_train(b.net, b.data, &o, NULL), SCANT_EINPUT);
+        assert_says(b.ctx, good, "another training");
+    }
+    o = fine;
+    train(&b, o);
+    assert_same_weights(&a, &b);
+    bed_end(&a), bed_end(&b);
+}
+
+/* ---- what is wrong is said ---- */
+
+static void wrong_calls_are_refused(void **state) {
+    (void)state;
+    const size_t rows[] = {0, 1, 2}, far[] = {300};
+    const double none[] = {0, 0, 0}, negative[] = {1, -1, 1};
+    const struct {
+        scant_train_opts opts;
+        const char *says;
+    } cases[] = {
+        {{.method = "fixmtch"},
+         "method is supervised, fixmatch, mean-teacher, pi or pseudo-label, not "
+         "'fixmtch'"},
+        {{.method = "fixmatch", .unlabelled = rows, .n_unlabelled = 0},
+         "use method=supervised"},
+        {{.method = "pi"}, "use method=supervised"}, /* all have labels */
+        {{.method = "fixmatch", .unlabelled = far, .n_unlabelled = 1}, "there is no 300"},
+        {{.method = "fixmatch", .rows = far, .n_rows = 1}, "there is no 300"},
+        {{.unlabelled = rows, .n_unlabelled = 3}, "need a method"},
+        {{.method = "fixmatch", .loss = "mse"}, "needs loss=ce"},
+        {{.method = "fixmatch", .augment = "crop"}, "augment is none or noise"},
+        {{.method = "fixmatch", .ssl = {.threshold = 1.5}}, "threshold is 1.5"},
+        {{.method = "fixmatch", .ssl = {.weight = (double)NAN}}, "weight is"},
+        {{.method = "fixmatch", .ssl = {.mu = SIZE_MAX}}, "batch times mu"},
+        {{.method = "fixmatch", .ssl = {.drop = 1}}, "drop is 1"},
+        {{.method = "fixmatch", .ssl = {.darp = 1, .darp_target = none}},
+         "the sum of darp_target"},
+        {{.method = "fixmatch", .ssl = {.darp = 1, .darp_target = negative}},
+         "darp_target of a class is -1"},
+        {{.method = "mean-teacher", .rows = rows, .n_rows = 3, .ema = -1}, "needs ema"},
+        {{.method = "fixmatch", .warm = "no/such/file"}, "no/such/file"},
+    };
+    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    float *before = weights_of(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scant_train_state s = {.step = 7};
+        scant_status status = scant_net_train(b.net, b.data, &cases[i].opts, &s);
+        assert_true(status == SCANT_EUSAGE || status == SCANT_EINPUT);
+        assert_int_equal(s.step, 0);
+        if (!strstr(scant_ctx_errmsg(b.ctx), cases[i].says))
+            fail_msg("'%s' lacks '%s'", scant_ctx_errmsg(b.ctx), cases[i].says);
+    }
+    float *after = weights_of(&b);
+    assert_memory_equal(before, after, b.net->net->n_floats * sizeof *before);
+    free(before), free(after);
+    bed_end(&b);
+}
+
+static void classes_without_a_label_are_named(void **state) {
+    (void)state;
+    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    size_t rows[8], n = rows_per_class(&b, 1, rows);
+    scant_train_opts o = {
+        .method = "fixmatch", .rows = rows, .n_rows = n, .steps = 2, .batch = 4};
+    said[0] = 0;
+    train(&b, o);
+    assert_string_equal(said, ""); /* one a class is enough */
+    const int32_t *labels = scant_data_labels(b.data);
+    for (size_t i = 0; i < n; i++)
+        if (labels[rows[i]] == 1) rows[i] = rows[(i + 1) % n];
+    train(&b, o);
+    assert_non_null(strstr(said, "labelled as class 1: it may not be learnt"));
+    o.n_rows = 1;
+    train(&b, o);
+    assert_non_null(strstr(said, ": they may not be learnt"));
+    bed_end(&b);
+}
+
+static void every_method_is_listed_with_what_it_uses(void **state) {
+    (void)state;
+    size_t n;
+    const scant_method_info *const *all = scant_methods(&n);
+    assert_int_equal(n, 5);
+    assert_string_equal(all[0]->name, "supervised");
+    for (size_t i = 1; i < n; i++) {
+        assert_string_equal(all[i]->name, methods[i - 1]);
+        assert_true(all[i]->usual.lr > 0 && all[i]->usual.ssl.mu >= 1);
+        assert_ptr_equal(&ssl_find(all[i]->name)->info, all[i]);
+    }
+    assert_null(ssl_find("nothing"));
+}
+
+static void refused_memory_leaves_nothing(void **state) {
+    (void)state;
+    memory m;
+    scant_ctx *ctx = ctx_counting(&m);
+    scant_data *data;
+    scant_net *net;
+    scant_data_opts d = {.count = 20};
+    scant_net_opts n = {.shape = {2, 1, 1}, .classes = 3};
+    const size_t rows[] = {0, 1, 2};
+    assert_int_equal(scant_data_open(ctx, "blobs", &d, &data), SCANT_OK);
+    for (size_t k = 0;; k++) {
+        size_t live = m.live;
+        scant_status s = scant_net_create(ctx, "linear", &n, &net);
+        assert_int_equal(s, SCANT_OK);
+        scant_train_opts o = {.method = "fixmatch",
+                              .rows = rows,
+                              .n_rows = 3,
+                              .steps = 2,
+                              .batch = 2,
+                              .ssl = {.mu = 2, .darp = 1, .darp_warmup = -1}};
+        m.calls = 0, m.fail_at = k;
+        s = scant_net_train(net, data, &o, NULL);
+        bool reached = m.calls > k;
+        m.fail_at = SIZE_MAX;
+        scant_net_destroy(net);
+        assert_int_equal(m.live, live);
+        if (!reached) {
+            assert_int_equal(s, SCANT_OK);
+            assert_true(k > 30);
+            break;
+        }
+        if (s != SCANT_OK) assert_int_equal(s, SCANT_ENOMEM);
+    }
+    scant_data_close(data);
+    ctx_end(ctx, &m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_weight_they_are_supervised_training),
+        cmocka_unit_test(where_no_label_is_sure_they_are_too),
+        cmocka_unit_test(one_pass_over_all_views_gives_the_same),
+        cmocka_unit_test(a_broken_off_training_goes_on_to_the_same_bits),
+        cmocka_unit_test(threads_do_not_decide_what_is_seen),
+        cmocka_unit_test(they_learn_what_supervised_training_does_not),
+        cmocka_unit_test(a_warm_start_begins_where_another_ended),
+        cmocka_unit_test(stored_pseudo_labels_are_carried_over),
+        cmocka_unit_test(spoilt_checkpoints_are_refused),
+        cmocka_unit_test(wrong_calls_are_refused),
+        cmocka_unit_test(classes_without_a_label_are_named),
+        cmocka_unit_test(every_method_is_listed_with_what_it_uses),
+        cmocka_unit_test(refused_memory_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
