@@ -17,6 +17,12 @@ POOLS = int(os.environ.get("SCANT_SOAK", 300))  # random pools; make soak draws 
 FEWER = ("bss",)
 
 
+def dtypes(turn):
+    """Both float types; under a sanitizer, which makes them slow, they take turns."""
+    both = ("f4", "f8")
+    return both[turn % 2:][:1] if os.environ.get("SCANT_SANITIZE") else both
+
+
 def with_features(strategy):
     return "features" in WAYS[strategy][0]
 
@@ -98,7 +104,7 @@ class Sizes(StrategyCase):
     def test_widths_that_fill_no_register(self):
         for d in (*range(1, 18), 33, 100):
             whole = evidence(d, 50, d, 5)
-            for dtype in ("f4", "f8"):
+            for dtype in dtypes(d):
                 for strategy in filter(with_features, STRATEGIES):
                     with self.subTest(strategy, d=d, dtype=dtype):
                         arrays = needed(strategy, whole)
@@ -109,7 +115,7 @@ class Sizes(StrategyCase):
     def test_class_counts_that_fill_no_register(self):
         for classes in (*range(2, 18), 33, 100, 1000):
             whole = evidence(classes, 50, 4, classes)
-            for dtype in ("f4", "f8"):
+            for dtype in dtypes(classes):
                 for strategy in STRATEGIES:
                     arrays = needed(strategy, whole)
                     if not {"probs", "samples"} & set(arrays):

@@ -221,7 +221,11 @@ static void law(const pool *p, const size_t *picked, size_t count, double *out) 
     for (size_t i = 0; i < p->n; i++) out[i] /= sum;
 }
 
+#ifdef SCANT_SANITIZED
+enum { SMALL = 9, COPIES = 60, DRAWS = 8000 };
+#else
 enum { SMALL = 9, COPIES = 60, DRAWS = 40000 };
+#endif
 
 /* Each row of p many times over: the law of where picks lie stays the same, but so many
  * rows are not refreshed after every pick, and most draws are made from stale bounds. */

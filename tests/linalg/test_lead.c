@@ -21,6 +21,11 @@ static const shape shapes[] = {{1, 1, 2, 1},    {5, 2, 3, 0},     {300, 1, 0, 0}
                                {520, 3, 40, 1}, {300, 40, 35, 1}, {50, 150, 3, 1},
                                {1300, 4, 0, 1}, {2500, 9, 4, 0},  {3000, 24, 10, 1}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
+#ifdef SCANT_SANITIZED
+enum { HOW_STEP = 7 };
+#else
+enum { HOW_STEP = 1 };
+#endif
 
 typedef enum serving { DIRECT, LISTED, FETCHED, LISTED_AND_FETCHED, SERVINGS } serving;
 
@@ -224,7 +229,7 @@ static void the_leaders_are_those_of_all_rows(void **state) {
     static const double beyond[] = {0, 1e-12, 1e-4, 1e-2, 1}, steps[] = {.01, .3, 3};
     size_t backs = 0;
     for (size_t s = 0; s < SHAPES; s++)
-        for (size_t how = 0; how < 15; how++) {
+        for (size_t how = 0; how < 15; how += HOW_STEP) {
             race t;
             double share = how % 3 ? 2 : 0, slope = how == 4 ? 0 : 0.5;
             race_begin(&t, &shapes[s], how & 1 ? LA_F64 : LA_F32, how > 12, DIRECT, share,
@@ -233,7 +238,7 @@ static void the_leaders_are_those_of_all_rows(void **state) {
             backs += run(&t, beyond[how % 5]);
             race_end(&t);
         }
-    assert_true(backs > 10); /* it did go back, now and then */
+    assert_true(backs > 10 / HOW_STEP); /* it did go back, now and then */
 }
 
 /* However rows are served, where the front holds but some of them. */
