@@ -328,6 +328,37 @@ static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
     bed_end(&whole);
 }
 
+/* From one file into another: the first stays, for whoever counts on it. */
+static void a_training_goes_on_from_a_file_that_it_leaves(void **state) {
+    (void)state;
+    bed whole = bed_of("moons", 100, "mlp", (scant_net_opts){.width = 8});
+    bed broken = bed_of("moons", 100, "mlp", (scant_net_opts){.width = 8});
+    scant_train_opts o = {.epochs = 20,
+                          .batch = 10,
+                          .only_cancelled = 1,
+                          .checkpoint = path_of("first.safetensors")};
+    train(&whole, o);
+    stop_after = 60;
+    assert_int_equal(scant_net_train(broken.net, broken.data, &o, NULL),
+                     SCANT_ECANCELLED);
+    o.resume = 1;
+    o.resume_from = o.checkpoint;
+    o.checkpoint = path_of("second.safetensors");
+    for (int twice = 0; twice < 2; twice++) { /* the second time as if nothing was */
+        scant_train_state s;
+        stop_after = 30;
+        assert_int_equal(scant_net_train(broken.net, broken.data, &o, &s),
+                         SCANT_ECANCELLED);
+        assert_int_equal(s.step, 90);
+    }
+    stop_after = 0;
+    o.resume_from = NULL;
+    assert_int_equal(scant_net_train(broken.net, broken.data, &o, NULL), SCANT_OK);
+    assert_same_weights(&whole, &broken);
+    bed_end(&whole);
+    bed_end(&broken);
+}
+
 static void a_checkpoint_of_another_training_is_refused(void **state) {
     (void)state;
     bed b = bed_of("moons", 300, "mlp", (scant_net_opts){.width = 8});
@@ -567,6 +598,7 @@ int main(void) {
         cmocka_unit_test(a_loss_that_is_not_finite_keeps_good_weights),
         cmocka_unit_test(good_weights_are_those_of_an_epoch_that_went_well),
         cmocka_unit_test(what_is_validated_on_is_checked_before_the_first_epoch),
+        cmocka_unit_test(a_training_goes_on_from_a_file_that_it_leaves),
         cmocka_unit_test(a_checkpoint_of_another_training_is_refused),
         cmocka_unit_test(the_same_seed_gives_the_same_bits),
         cmocka_unit_test(a_hundred_steps_of_deep_networks_repeat_to_the_bit),
