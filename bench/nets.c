@@ -2,10 +2,13 @@
  *
  * bench-nets train MODEL IMAGES.npy LABELS.npy STEPS THREADS
  * bench-nets norms MODEL IMAGES.npy LABELS.npy RUNS THREADS
+ * bench-nets fixmatch|views MODEL IMAGES.npy LABELS.npy STEPS THREADS BATCH
  *
  * Our side of the networks' benchmark, through the public interface alone: prints a JSON
- * object with the seconds of each step of training (batch 128, SGD with momentum), or of
- * each run over all samples, and what came out.
+ * object with the seconds of each step of training (batch 128, SGD with momentum), of
+ * each run over all samples, or of each step of FixMatch (BATCH labelled samples and
+ * seven times as many others, every pseudo-label counts; samples as they are, or with
+ * their views), and what came out.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +49,27 @@ static void print(const char *name, double value) {
     printf("], \"%s\": %.9g}\n", name, value);
 }
 
+static void train(scant_net *net, const scant_data *data, const char *how, size_t steps,
+                  size_t batch) {
+    scant_train_state state;
+    scant_train_opts opts = {.steps = steps, .lr = 0.001, .report = report};
+    size_t rows[1024];
+    if (strcmp(how, "train") != 0) {
+        for (size_t i = 0; i < batch; i++) rows[i] = i;
+        opts.method = "fixmatch";
+        opts.rows = rows;
+        opts.n_rows = opts.batch = batch;
+        opts.augment = strcmp(how, "views") == 0 ? "crop" : "none";
+        opts.ssl.threshold = 1e-9;
+    }
+    last = now();
+    need(scant_net_train(net, data, &opts, &state));
+    print("loss", state.loss);
+}
+
 int main(int argc, char **argv) {
-    if (argc != 7) return 2;
+    size_t batch = argc == 8 ? strtoul(argv[7], NULL, 10) : 0;
+    if (argc < 7 || argc > 8 || batch > 1024) return 2;
     size_t runs = strtoul(argv[5], NULL, 10);
     scant_ctx_opts opts = {.threads = (unsigned)strtoul(argv[6], NULL, 10)};
     scant_data *data;
@@ -58,12 +80,8 @@ int main(int argc, char **argv) {
     scant_data_shape(data, net_opts.shape);
     need(scant_net_create(ctx, argv[2], &net_opts, &net));
     size_t n = scant_data_count(data);
-    if (strcmp(argv[1], "train") == 0) {
-        scant_train_state state;
-        scant_train_opts train = {.steps = runs, .lr = 0.001, .report = report};
-        last = now();
-        need(scant_net_train(net, data, &train, &state));
-        print("loss", state.loss);
+    if (strcmp(argv[1], "norms") != 0) {
+        train(net, data, argv[1], runs, batch);
     } else {
         double *norms = malloc((n ? n : 1) * sizeof *norms), sum = 0;
         if (!norms) return 1;

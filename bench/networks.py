@@ -87,6 +87,39 @@ def training(model):
     return case
 
 
+# model: labelled a step, our steps, their steps, target
+FIXMATCH = {"lenet5": (64, 60, 10, 1.5), "cnn": (64, 60, 10, 1.5), "wrn-28-2": (16, 5, 3, 1.2)}
+
+
+def fixmatch(model):
+    """A step of FixMatch without views on either side; then how much longer ours is with them."""
+    def case(bench):
+        batch, runs, their_runs, target = FIXMATCH[model]
+        shape, _, _, threads, env, _ = MODELS[model]
+        title = f"fixmatch {model} {batch}+{7 * batch}"
+        if not torch_there():
+            yield Row(title, [], note="skipped: no torch")
+            return
+        args = [model, *files(bench, shape, 8 * batch)]
+        torch = [sys.executable, os.path.join(HERE, "torch_nets.py"), "fixmatch", *args,
+                 str(their_runs), str(threads), str(batch)]
+        own = [*args, str(runs), str(os.cpu_count()), str(batch)]
+        theirs = run(torch, env)["seconds"][1:]
+        ours = run([program(bench), "fixmatch", *own])
+        views = run([program(bench), "views", *own])["seconds"][1 + runs // 10:]
+        theirs += run(torch, env)["seconds"][1:]
+        steps = ours["seconds"][1 + runs // 10:]
+        row = Row(title, steps, statistics.median(theirs), rival="torch")
+        if not np.isfinite(ours["loss"]):
+            row.wrong = [f"the loss is {ours['loss']}"]
+        longer = min(views) / min(steps) - 1  # medians of few steps tell more of the neighbours
+        row.note = (f"{1 / statistics.median(steps):.3g} steps/s, torch "
+                    f"{1 / statistics.median(theirs):.3g}; with views a step takes "
+                    f"{100 * longer:+.1f}%")
+        yield faster(row, target)
+    return case
+
+
 def norms(bench):
     """Squared gradient norms of single samples against one backward pass a sample."""
     shape, _, _, threads, env, _ = MODELS["cnn"]
@@ -103,4 +136,5 @@ def norms(bench):
     yield faster(row, 8)
 
 
-CASES = {**{f"train-{model}": training(model) for model in MODELS}, "gradient-norms": norms}
+CASES = {**{f"train-{model}": training(model) for model in MODELS},
+         **{f"fixmatch-{model}": fixmatch(model) for model in FIXMATCH}, "gradient-norms": norms}

@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""torch_nets.py train|norms MODEL IMAGES.npy LABELS.npy RUNS THREADS: PyTorch's side.
+"""torch_nets.py train|norms|fixmatch MODEL IMAGES.npy LABELS.npy RUNS THREADS [BATCH]: PyTorch's
+side.
 
 Prints a JSON object with the seconds of each step of training (batch 128, SGD with momentum,
-one batch that is in memory already), or of one backward pass a sample over RUNS samples.
+one batch that is in memory already), of one backward pass a sample over RUNS samples, or of each
+step of FixMatch (BATCH labelled images and seven times as many others, all in memory; every
+pseudo-label counts).
 """
 import json
 import os
@@ -19,8 +22,44 @@ import torch_models  # noqa: E402
 BATCH = 128
 
 
+def fixmatch(net, x, y, batch, runs):
+    """Seconds of each step. Where nothing normalises by the batch weak views have no gradient to
+    keep, which is the faster way; else all go through the network together."""
+    others = 7 * batch
+    labelled, weak, strong = x[:batch], x[batch:batch + others], x[batch:batch + others]
+    normalises = any(isinstance(m, torch.nn.BatchNorm2d) for m in net.modules())
+    decayed = [p for p in net.parameters() if p.ndim > 1]
+    plain = [p for p in net.parameters() if p.ndim <= 1]
+    step = torch.optim.SGD([{"params": decayed, "weight_decay": 5e-4}, {"params": plain}], lr=0.001,
+                           momentum=0.9, nesterov=True)
+    average = [p.detach().clone() for p in net.parameters()]
+    ce = torch.nn.functional.cross_entropy
+    seconds = []
+    net.train()
+    for _ in range(runs):
+        start = time.perf_counter()
+        step.zero_grad(set_to_none=True)
+        if normalises:
+            z = net(torch.cat([labelled, weak, strong]))
+            told, said, shown = z[:batch], z[batch:batch + others].detach(), z[batch + others:]
+        else:
+            with torch.no_grad():
+                said = net(weak)
+            z = net(torch.cat([labelled, strong]))
+            told, shown = z[:batch], z[batch:]
+        sure, label = torch.softmax(said, 1).max(1)
+        loss = ce(told, y[:batch]) + (ce(shown, label, reduction="none") * (sure >= 1e-9)).mean()
+        loss.backward()
+        step.step()
+        with torch.no_grad():
+            torch._foreach_mul_(average, 0.999)
+            torch._foreach_add_(average, list(net.parameters()), alpha=0.001)
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
 def main():
-    what, model, images, labels, runs, threads = sys.argv[1:]
+    what, model, images, labels, runs, threads = sys.argv[1:7]
     torch.set_num_threads(int(threads))
     torch.manual_seed(0)
     x = np.load(images).astype(np.float32) / 255
@@ -29,7 +68,9 @@ def main():
     y = torch.from_numpy(np.load(labels).astype(np.int64))
     net = torch_models.build(model, x.shape[1], tuple(x.shape[2:]), 10)
     seconds = []
-    if what == "train":
+    if what == "fixmatch":
+        seconds = fixmatch(net, x, y, int(sys.argv[7]), int(runs))
+    elif what == "train":
         net.train()
         x, y = x[:BATCH], y[:BATCH]
         step = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)

@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-void scant__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+static inline void philox(const uint32_t counter[4], const uint32_t key[2],
+                          uint32_t out[4]) {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
     uint32_t k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; round++) {
@@ -18,6 +19,10 @@ void scant__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
     out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
 
+void scant__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+    philox(counter, key, out);
+}
+
 static uint64_t draw(const scant__rng *rng, uint64_t index, uint32_t attempt) {
     const uint32_t key[2] = {(uint32_t)rng->seed, (uint32_t)(rng->seed >> 32)};
     const uint32_t counter[4] = {(uint32_t)index, (uint32_t)(index >> 32), rng->purpose,
@@ -29,6 +34,20 @@ static uint64_t draw(const scant__rng *rng, uint64_t index, uint32_t attempt) {
 
 uint64_t scant__rng_u64(const scant__rng *rng, uint64_t index) {
     return draw(rng, index, 0);
+}
+
+void scant__rng_blocks(const scant__rng *rng, uint64_t first, size_t n,
+                       uint64_t (*out)[2]) {
+    const uint32_t key[2] = {(uint32_t)rng->seed, (uint32_t)(rng->seed >> 32)};
+    for (size_t i = 0; i < n; i++) {
+        uint64_t index = first + i;
+        const uint32_t counter[4] = {(uint32_t)index, (uint32_t)(index >> 32),
+                                     rng->purpose, 0};
+        uint32_t bits[4];
+        philox(counter, key, bits);
+        out[i][0] = (uint64_t)bits[1] << 32 | bits[0];
+        out[i][1] = (uint64_t)bits[3] << 32 | bits[2];
+    }
 }
 
 double scant__rng_unit(const scant__rng *rng, uint64_t index) {

@@ -50,6 +50,10 @@ typedef struct scant__rng {
 void scant__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 uint64_t scant__rng_u64(const scant__rng *rng, uint64_t index);
+/* n blocks of 128 random bits each, from index first on: many bits at once. The first
+ * half of a block is scant__rng_u64() of its index. */
+void scant__rng_blocks(const scant__rng *rng, uint64_t first, size_t n,
+                       uint64_t (*out)[2]);
 double scant__rng_unit(const scant__rng *rng, uint64_t index); /* [0, 1), 53 bits */
 /* Uniform on 0..n-1, without bias; n > 0. */
 uint64_t scant__rng_below(const scant__rng *rng, uint64_t index, uint64_t n);

@@ -172,8 +172,26 @@ static void shuffles_give_every_order_alike(void **state) {
     assert_int_equal(order[0], 0);
 }
 
+static void blocks_are_the_same_numbers_and_as_many_more(void **state) {
+    (void)state;
+    const scant__rng rng = {0x123456789abcdefu, 77};
+    const uint64_t first = ((uint64_t)1 << 32) - 3; /* the index crosses 32 bits */
+    uint64_t bits[8][2];
+    scant__rng_blocks(&rng, first, 8, bits);
+    for (uint64_t i = 0; i < 8; i++) {
+        const uint32_t key[2] = {(uint32_t)rng.seed, (uint32_t)(rng.seed >> 32)};
+        const uint32_t counter[4] = {(uint32_t)(first + i), (uint32_t)((first + i) >> 32),
+                                     77, 0};
+        uint32_t out[4];
+        scant__philox(counter, key, out);
+        assert_true(bits[i][0] == scant__rng_u64(&rng, first + i));
+        assert_true(bits[i][1] == ((uint64_t)out[3] << 32 | out[2]));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_are_the_same_numbers_and_as_many_more),
         cmocka_unit_test(philox_gives_the_published_vectors),
         cmocka_unit_test(a_draw_hangs_on_seed_purpose_and_index),
         cmocka_unit_test(unit_is_uniform_and_below_one),
