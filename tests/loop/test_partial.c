@@ -36,14 +36,15 @@ typedef struct heard {
     double pause; /* seconds that hearing takes */
     bool cancelled;
     char first[32]; /* phase that was heard */
-    char last[32];
+    char last[32];  /* before it was cancelled */
+    bool begins;    /* that was its first event; a slow machine tells of more */
     size_t last_round, before; /* rounds of earlier calls */
     char said[4 * LINE];
 } heard;
 
 static void hear(void *user, const scant_run_event *event) {
     heard *h = user;
-    h->before += event->before != 0;
+    h->before += event->before && event->kind == SCANT_RUN_ROUND;
     if (event->kind != SCANT_RUN_PROGRESS) return;
     if (h->pause > 0) {
         struct timespec t = {.tv_nsec = (long)(h->pause * 1e9)};
@@ -52,6 +53,7 @@ static void hear(void *user, const scant_run_event *event) {
     h->events++;
     if (!*h->first) snprintf(h->first, sizeof h->first, "%s", event->phase);
     if (h->cancelled) return;
+    h->begins = event->round != h->last_round || strcmp(event->phase, h->last) != 0;
     snprintf(h->last, sizeof h->last, "%s", event->phase);
     h->last_round = event->round;
     h->cancelled = h->events == h->cancel_at || (h->phase && event->round == h->round &&
@@ -212,11 +214,10 @@ static void wherever_it_is_cancelled_it_goes_on_from_there(void **state) {
             if (status != SCANT_ECANCELLED) assert_int_equal(first.last_round, ROUNDS);
             play(p, cut, true, &second);
             /* a round that had no more to ask about was finished instead */
-            bool same_round = second.before == first.last_round;
-            if (same_round)
+            if (second.before == first.last_round && first.begins)
                 assert_string_equal(second.first, goes_on_with(first.last));
-            else
-                assert_true(second.before == first.last_round + 1);
+            else if (first.begins)
+                assert_int_equal(second.before, first.last_round + 1);
             assert_int_equal(play(p, cut, true, &rest), SCANT_OK);
             assert_same(p, cut, whole);
         }
