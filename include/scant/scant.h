@@ -408,6 +408,7 @@ typedef struct scant_train_opts {
     /* the checkpoint of a training of the same network, perhaps with other labels, whose
      * weights, average, moments and stored pseudo-labels this one begins with (none) */
     const char *warm;
+    const char *leave; /* a file for the warm of another: this training's end (none) */
 } scant_train_opts;
 
 typedef struct scant_method_info {
@@ -709,11 +710,13 @@ typedef struct scant_run_event {
     size_t round, rounds;
     size_t labels;
     double accuracy, loss; /* on the test set; negative: not known yet */
-    const char *phase;     /* what is under way */
-    double fraction;       /* of the run that is done */
-    double seconds, left;  /* spent on it in this call; probably needed; negative: ? */
-    int before;            /* this round, or run, was finished by an earlier call */
-    const char *text;      /* of a run that failed: why; else "" */
+    /* of the training under way, or the round's: scant_train_state; negative: unknown */
+    double train_loss, unlabelled_loss, kept, balance;
+    const char *phase;    /* what is under way */
+    double fraction;      /* of the run that is done */
+    double seconds, left; /* spent on it in this call; probably needed; negative: ? */
+    int before;           /* this round, or run, was finished by an earlier call */
+    const char *text;     /* of a run that failed: why; else "" */
 } scant_run_event;
 
 typedef struct scant_run_opts {

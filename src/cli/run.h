@@ -21,6 +21,7 @@ typedef struct run_seen {
     uint64_t seed;
     size_t round, rounds, labels;
     double accuracy, loss, fraction, seconds, left;
+    double train_loss, unlabelled_loss, kept, balance; /* of the training */
     const char *phase;
     bool active, over; /* over: it has ended, one way or the other */
     size_t n_points, room;

@@ -48,6 +48,14 @@ static void add_result(cli_text *line, const run_seen *run) {
         cli_text_addf(line, "  error %.4g", run->loss);
 }
 
+/* Of a training that learns from samples without labels, too. */
+static void add_training(cli_text *line, const run_seen *run) {
+    if (run->unlabelled_loss < 0) return;
+    cli_text_addf(line, "  loss %.3g + %.3g  kept %.0f%%", run->train_loss,
+                  run->unlabelled_loss, 100 * run->kept);
+    if (run->balance >= 0) cli_text_addf(line, "  balance %.2f", run->balance);
+}
+
 static void live_line(cli_text *line, const run_seen *run) {
     char clock[32];
     cli_text_addf(line, "%s", run->strategy);
@@ -62,6 +70,7 @@ static void live_line(cli_text *line, const run_seen *run) {
         cli_text_addf(line, "  took %s", cli_clock(run->seconds, clock, sizeof clock));
     else if (run->left >= 0)
         cli_text_addf(line, "  %s left", cli_clock(run->left, clock, sizeof clock));
+    if (!run->over) add_training(line, run);
     cli_text_bytes(line, "", 1);
 }
 
@@ -101,6 +110,7 @@ static void say_round(const run_seen *run) {
     add_result(&line, run);
     if (run->left > 0)
         cli_text_addf(&line, "  %s left", cli_clock(run->left, clock, sizeof clock));
+    add_training(&line, run);
     fprintf(stderr, "scant: %.*s\n", (int)line.size, line.data);
     cli_text_end(&line);
 }
@@ -132,6 +142,10 @@ void run_hear(void *user, const scant_run_event *event) {
     run->seconds = event->seconds;
     run->left = event->left;
     run->phase = event->phase;
+    run->train_loss = event->train_loss;
+    run->unlabelled_loss = event->unlabelled_loss;
+    run->kept = event->kept;
+    run->balance = event->balance;
     if (event->accuracy >= 0) run->accuracy = event->accuracy;
     if (event->loss >= 0) run->loss = event->loss;
     if (event->kind == SCANT_RUN_ROUND) {

@@ -169,7 +169,12 @@ static scant_status check_whole(scant_experiment *e) {
     if (!*s->test && *s->test_labels)
         return loop_wrong(e, origin_of(e, "data", "test_labels"),
                           "data.test_labels needs data.test");
-    return SCANT_OK;
+    if (s->warm && s->reinit)
+        return loop_wrong(
+            e, origin_of(e, "train", "reinit"),
+            "train.reinit = yes and train.warm = yes contradict each other: "
+            "new weights, or the last round's");
+    return loop_method_check(e);
 }
 
 static scant_status fill(scant_experiment *e, const char *path,
@@ -234,6 +239,7 @@ scant_status scant_experiment_print(scant_experiment *e, void **bytes, size_t *s
     scant__text_init(&text, e->ctx);
     for (size_t i = 0; i < LOOP_KEYS; i++) {
         const char *section = keys[i].info.section;
+        if (!loop_key_counts(e, i)) continue; /* it says nothing here */
         if (!i || strcmp(section, keys[i - 1].info.section) != 0)
             scant__text_addf(&text, "%s[%s]\n", i ? "\n" : "", section);
         loop_print_value(&text, keys[i].info.key, e->texts[i]);

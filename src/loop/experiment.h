@@ -14,6 +14,15 @@
 #include "core/mem.h"
 #include "core/text.h"
 
+/* Ways of training that learn from samples without labels, and the keys of each: in units
+ * of scant_ssl_opts, but 0 is 0. A method does not have all of them. */
+enum { LOOP_FIXMATCH, LOOP_MEAN_TEACHER, LOOP_PI, LOOP_PSEUDO_LABEL, LOOP_METHODS };
+
+typedef struct loop_method {
+    size_t mu, ramp, cut;
+    double weight, threshold, noise, drop;
+} loop_method;
+
 /* What the keys say. Strings are never NULL; "" is: not given. */
 typedef struct loop_settings {
     /* data */
@@ -27,7 +36,11 @@ typedef struct loop_settings {
     const char *method, *optimizer, *schedule, *loss, *augment;
     double lr, momentum, weight_decay, clip, ema, until;
     size_t batch, warmup, epochs, steps, patience, initial_models;
-    bool nesterov, decay_weights_only, reinit, use_weights;
+    bool nesterov, decay_weights_only, reinit, warm, use_weights;
+    loop_method methods[LOOP_METHODS];
+    bool darp;
+    double darp_alpha, darp_warmup;
+    size_t darp_every;
     /* loop */
     const char *strategies, *seeds, *initial_how, *query_seed, *preset;
     size_t initial, query, rounds; /* query: labels a round */
@@ -40,7 +53,7 @@ typedef enum loop_kind {
     LOOP_COUNT,    /* size_t within [min, max] */
     LOOP_NUMBER,   /* double within [min, max]; open: neither of them */
     LOOP_SWITCH,   /* bool: yes or no */
-    LOOP_RATE,     /* double: above 0 */
+    LOOP_RATE,     /* double: above 0, at most max */
     LOOP_LIST      /* const char *: words with commas between, read elsewhere */
 } loop_kind;
 
@@ -49,9 +62,10 @@ typedef struct loop_key {
     loop_kind kind;
     size_t at; /* place in loop_settings */
     double min, max;
+    const char *method; /* which it is of; NULL: all */
 } loop_key;
 
-enum { LOOP_KEYS = 47 };
+enum { LOOP_KEYS = 71 };
 
 const loop_key *loop_keys(void); /* LOOP_KEYS of them */
 /* Which key; LOOP_KEYS: none. */
@@ -107,6 +121,17 @@ scant_status loop_read_file(scant_experiment *e, const char *path);
  * there is no place to break it at. */
 bool loop_value_fits(const char *value);
 void loop_print_value(scant__text *text, const char *key, const char *value);
+
+/* Whether the key is of the method that is chosen, or of all (method.c). */
+bool loop_key_counts(const scant_experiment *e, size_t key);
+/* What the method is usually trained with, where nothing was given; a warning of keys
+ * that are another method's. Before other defaults. */
+scant_status loop_method_fill(scant_experiment *e);
+/* Whether the rest goes together with the method. */
+scant_status loop_method_check(scant_experiment *e);
+bool loop_supervised(const loop_settings *set);
+/* Which of LOOP_METHODS; that number: supervised. */
+size_t loop_method_find(const char *name);
 
 /* Texts into set (keys.c); defaults first. */
 scant_status loop_parse(scant_experiment *e);

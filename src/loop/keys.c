@@ -15,7 +15,31 @@
 
 /* section, key, default, what a value is, help; kind, place, range */
 #define ROW(section, key, value, choices, help, kind, field, min, max)                   \
-    { {section, key, value, choices, help}, kind, AT(field), min, max }
+    { {section, key, value, choices, help}, kind, AT(field), min, max, NULL }
+
+/* of one way of training alone */
+#define OWN(method, key, value, choices, help, kind, field, min, max)                    \
+    { {"train", key, value, choices, help}, kind, AT(field), min, max, method }
+
+/* what several of them have: their names, and where */
+#define MU(method, key, value, at)                                                       \
+    OWN(method, key "_mu", value, "N",                                                   \
+        "samples without labels for each labelled one of a batch", LOOP_COUNT,           \
+        methods[at].mu, 1, 1 << 20)
+#define WEIGHT(method, key, value, at)                                                   \
+    OWN(method, key, value, "W", "of the loss of samples without labels", LOOP_NUMBER,   \
+        methods[at].weight, 0, 1e9)
+#define THRESHOLD(method, key, at)                                                       \
+    OWN(method, key "_threshold", "0.95", "P",                                           \
+        "pseudo-labels count where the network is as sure as that", LOOP_RATE,           \
+        methods[at].threshold, 0, 1)
+#define RAMP(method, key, at)                                                            \
+    OWN(method, key "_ramp", "0", "N",                                                   \
+        "steps over which that weight grows; 0: 0.4 of them all", LOOP_COUNT,            \
+        methods[at].ramp, 0, 1e12)
+#define NOISE(method, key, at)                                                           \
+    OWN(method, key "_noise", "0.3", "S", "of rows of features, in their deviations",    \
+        LOOP_NUMBER, methods[at].noise, 0, 1e9)
 
 static const loop_key keys[LOOP_KEYS] = {
     ROW("data", "train", "", "SPEC",
@@ -65,7 +89,11 @@ static const loop_key keys[LOOP_KEYS] = {
         stem, 0, 0),
     ROW("model", "head", "", "small|full", "last layers of vgg", LOOP_CHOICE, head, 0, 0),
 
-    ROW("train", "method", "supervised", "supervised", "how networks are trained",
+    ROW("train", "method", "supervised",
+        "supervised|fixmatch|mean-teacher|pi|pseudo-label",
+        "how networks are trained: by labels alone, or by the rest of the pool, too; "
+        "optimizer, lr, nesterov, weight_decay, decay_weights_only, batch, schedule, ema "
+        "and augment are then the method's own where they are not given",
         LOOP_CHOICE, method, 0, 0),
     ROW("train", "optimizer", "sgd", "sgd|adam", "what takes the steps", LOOP_CHOICE,
         optimizer, 0, 0),
@@ -79,7 +107,7 @@ static const loop_key keys[LOOP_KEYS] = {
     ROW("train", "decay_weights_only", "no", "yes|no",
         "no decay of biases and normalisation", LOOP_SWITCH, decay_weights_only, 0, 0),
     ROW("train", "batch", "32", "N", "samples a step", LOOP_COUNT, batch, 1, 1 << 20),
-    ROW("train", "schedule", "constant", "constant|cosine|step|fixmatch",
+    ROW("train", "schedule", "constant", "constant|cosine|step|fixmatch|late",
         "of the learning rate", LOOP_CHOICE, schedule, 0, 0),
     ROW("train", "warmup", "0", "N", "steps over which it grows to its full", LOOP_COUNT,
         warmup, 0, MANY),
@@ -92,8 +120,10 @@ static const loop_key keys[LOOP_KEYS] = {
         LOOP_COUNT, patience, 0, 1 << 30),
     ROW("train", "loss", "", "ce|mse", "(ce; of regression mse)", LOOP_CHOICE, loss, 0,
         0),
-    ROW("train", "epochs", "150", "N", "passes over the labelled samples", LOOP_COUNT,
-        epochs, 1, 1 << 30),
+    ROW("train", "epochs", "150", "N",
+        "passes over the labelled samples; of other methods than supervised, over those "
+        "that train without labels",
+        LOOP_COUNT, epochs, 1, 1 << 30),
     ROW("train", "steps", "0", "N", "batches to train on, instead of epochs; 0: epochs",
         LOOP_COUNT, steps, 0, 1e12),
     ROW("train", "until", "0", "ACCURACY",
@@ -102,14 +132,53 @@ static const loop_key keys[LOOP_KEYS] = {
     ROW("train", "reinit", "yes", "yes|no",
         "new weights each round; no: on from the last round's", LOOP_SWITCH, reinit, 0,
         0),
+    ROW("train", "warm", "no", "yes|no",
+        "go on with all that the last round's training had: weights, their average, "
+        "what the optimizer keeps, stored pseudo-labels (reinit is no then)",
+        LOOP_SWITCH, warm, 0, 0),
     ROW("train", "use_weights", "no", "yes|no",
         "train with the weights that a strategy gives its picks", LOOP_SWITCH,
         use_weights, 0, 0),
     ROW("train", "initial_models", "1", "K",
         "train the initial network K times and go on with the one of median accuracy",
         LOOP_COUNT, initial_models, 1, 1000),
-    ROW("train", "augment", "none", "none|flip-crop|crop",
-        "pictures are flipped and shifted at random", LOOP_CHOICE, augment, 0, 0),
+    ROW("train", "augment", "none", "none|flip-crop|crop|noise|auto",
+        "pictures are flipped and shifted at random; noise: rows of features, by methods "
+        "that learn from samples without labels; auto: none, by such methods crop or "
+        "noise, whichever the samples take",
+        LOOP_CHOICE, augment, 0, 0),
+    MU("fixmatch", "fixmatch", "7", LOOP_FIXMATCH),
+    WEIGHT("fixmatch", "fixmatch_lambda", "1", LOOP_FIXMATCH),
+    THRESHOLD("fixmatch", "fixmatch", LOOP_FIXMATCH),
+    OWN("fixmatch", "fixmatch_cut", "0", "PIXELS",
+        "side of the square that a strong view of a picture hides; 0: half of it",
+        LOOP_COUNT, methods[LOOP_FIXMATCH].cut, 0, 4096),
+    NOISE("fixmatch", "fixmatch", LOOP_FIXMATCH),
+    OWN("fixmatch", "fixmatch_drop", "0.2", "P",
+        "part of its features that a strong view of a row of them loses", LOOP_NUMBER,
+        methods[LOOP_FIXMATCH].drop, 0, 0.99),
+    OWN("fixmatch", "darp", "no", "yes|no",
+        "pseudo-labels are refined to as many of each class", LOOP_SWITCH, darp, 0, 0),
+    OWN("fixmatch", "darp_alpha", "2", "A",
+        "entries that a class keeps, in parts of its count; 0: all", LOOP_NUMBER,
+        darp_alpha, 0, 1e9),
+    OWN("fixmatch", "darp_every", "10", "N", "steps between two refinements", LOOP_COUNT,
+        darp_every, 1, 1 << 30),
+    OWN("fixmatch", "darp_warmup", "0.4", "P", "the part of all steps before the first",
+        LOOP_NUMBER, darp_warmup, 0, 1),
+    MU("mean-teacher", "mean_teacher", "1", LOOP_MEAN_TEACHER),
+    WEIGHT("mean-teacher", "mean_teacher_weight", "8", LOOP_MEAN_TEACHER),
+    RAMP("mean-teacher", "mean_teacher", LOOP_MEAN_TEACHER),
+    NOISE("mean-teacher", "mean_teacher", LOOP_MEAN_TEACHER),
+    MU("pi", "pi", "1", LOOP_PI),
+    WEIGHT("pi", "pi_weight", "20", LOOP_PI),
+    RAMP("pi", "pi", LOOP_PI),
+    NOISE("pi", "pi", LOOP_PI),
+    MU("pseudo-label", "pseudo_label", "1", LOOP_PSEUDO_LABEL),
+    WEIGHT("pseudo-label", "pseudo_label_weight", "1", LOOP_PSEUDO_LABEL),
+    THRESHOLD("pseudo-label", "pseudo_label", LOOP_PSEUDO_LABEL),
+    RAMP("pseudo-label", "pseudo_label", LOOP_PSEUDO_LABEL),
+    NOISE("pseudo-label", "pseudo_label", LOOP_PSEUDO_LABEL),
 
     ROW("loop", "strategies", "random,badge", "NAME,NAME,...",
         "'scant strategies' lists them", LOOP_LIST, strategies, 0, 0),
@@ -189,11 +258,15 @@ static bool read_number(const loop_key *key, const char *text, double *out) {
 static scant_status wrong_number(scant_experiment *e, size_t i) {
     const loop_key *key = &keys[i];
     const char *what = key->kind == LOOP_COUNT ? "a whole number" : "a number";
-    if (key->kind == LOOP_RATE && strcmp(e->texts[i], "auto") == 0)
+    if (key->at == AT(lr) && strcmp(e->texts[i], "auto") == 0)
         return loop_wrong(
             e, e->origins[i],
             "%s.%s = auto is not in this version, expected a number above 0",
             key->info.section, key->info.key);
+    if (key->kind == LOOP_RATE && key->max < 1e9)
+        return loop_wrong(e, e->origins[i],
+                          "%s.%s is '%s', expected a number above 0 and at most %g",
+                          key->info.section, key->info.key, e->texts[i], key->max);
     if (key->kind == LOOP_RATE)
         return loop_wrong(e, e->origins[i], "%s.%s is '%s', expected a number above 0",
                           key->info.section, key->info.key, e->texts[i]);
@@ -259,7 +332,8 @@ static scant_status parse_key(scant_experiment *e, size_t i) {
 }
 
 /* Defaults that hang on other keys. */
-static void fill_in(scant_experiment *e) {
+static scant_status fill_in(scant_experiment *e) {
+    TRY(loop_method_fill(e));
     size_t lr = loop_key_find("train", "lr"), loss = loop_key_find("train", "loss");
     const char *optimizer = e->texts[loop_key_find("train", "optimizer")];
     const char *task = e->texts[loop_key_find("data", "task")];
@@ -269,10 +343,11 @@ static void fill_in(scant_experiment *e) {
         e->texts[lr] = optimizer && strcmp(optimizer, "adam") == 0 ? "0.001" : "0.01";
     if (!*e->texts[loss])
         e->texts[loss] = task && strcmp(task, "regression") == 0 ? "mse" : "ce";
+    return SCANT_OK;
 }
 
 scant_status loop_parse(scant_experiment *e) {
-    fill_in(e);
+    TRY(fill_in(e));
     for (size_t i = 0; i < LOOP_KEYS; i++) TRY(parse_key(e, i));
     return SCANT_OK;
 }

@@ -9,7 +9,8 @@
  * How good the best epoch was is found by looking at the test set in between, as often as
  * makes about a fifth of the training's work at most, by counting samples and not by the
  * clock: the answer must be the same when a run is done again. Where the labelled set is
- * small beside the test set that is never, and the best is the last.
+ * small beside the test set that is never, and the best is the last. So it is where an
+ * average of the weights is what a training ends with: in between it is not to be had.
  */
 #include <math.h>
 #include <stdio.h>
@@ -76,16 +77,17 @@ typedef struct watcher {
     loop_run *run;
     scant_net *net;
     const char *phase;
-    bool looks; /* at the test set */
-    size_t labelled;
-    size_t every; /* epochs between two looks; 0: not known yet, SIZE_MAX: none */
+    bool looks;     /* at the test set */
+    bool aside;     /* it is none of the round's networks */
+    size_t samples; /* of an epoch */
+    size_t every;   /* epochs between two looks; 0: not known yet, SIZE_MAX: none */
     double before, counts; /* of the round's work: done by other models, in this one */
     scant_status status;
 } watcher;
 
 /* A step forward and back costs about what three readings do. */
-static size_t look_every(const loop_run *run, size_t labelled, size_t epochs) {
-    double work = 3.0 * (double)labelled * (double)epochs;
+static size_t look_every(const loop_run *run, size_t samples, size_t epochs) {
+    double work = 3.0 * (double)samples * (double)epochs;
     double looks = floor(0.2 * work / (double)run->job->samples.n_test);
     if (looks < 1) return SIZE_MAX;
     return (size_t)ceil((double)epochs / (looks + 1));
@@ -107,8 +109,9 @@ static void look(watcher *w) {
 static void on_step(void *user, const scant_train_state *state) {
     watcher *w = user;
     double part = (double)state->step / (double)state->steps;
+    if (!w->aside) w->run->now = *state;
     loop_tell(w->run, w->phase, w->before + w->counts * part);
-    if (w->looks && !w->every) w->every = look_every(w->run, w->labelled, state->epochs);
+    if (w->looks && !w->every) w->every = look_every(w->run, w->samples, state->epochs);
     bool due = w->every && w->every < SIZE_MAX && state->epoch_ended &&
                state->epoch % w->every == 0 && state->epoch < state->epochs &&
                !state->stopped;
@@ -117,22 +120,38 @@ static void on_step(void *user, const scant_train_state *state) {
 
 /* A file that was lost, or is of another build, costs the time that it held. */
 static scant_status train_or_begin_anew(loop_run *run, scant_net *net,
-                                        scant_train_opts *opts) {
-    scant_train_state state;
-    scant_status status = scant_net_train(net, run->job->samples.train, opts, &state);
+                                        scant_train_opts *opts,
+                                        scant_train_state *state) {
+    scant_status status = scant_net_train(net, run->job->samples.train, opts, state);
     bool unread =
-        opts->resume && !state.step && (status == SCANT_EINPUT || status == SCANT_EIO);
+        opts->resume && !state->step && (status == SCANT_EINPUT || status == SCANT_EIO);
     if (!unread) return status;
     scant__warn(run->ctx, "%s; this training of round %zu begins anew", run->ctx->err,
                 run->round);
     opts->resume = 0;
     run->state.partial.best = 0;
-    return scant_net_train(net, run->job->samples.train, opts, NULL);
+    return scant_net_train(net, run->job->samples.train, opts, state);
+}
+
+/* All that the last round's had, where that is asked for (train.warm). */
+static scant_status train_warm(loop_run *run, scant_net *net, size_t model,
+                               scant_train_opts *opts, scant_train_state *state) {
+    if (!run->job->e->set.warm) return train_or_begin_anew(run, net, opts, state);
+    bool before = run->round && loop_state_labels(&run->state, run->round - 1);
+    char *left = loop_left_path(run, model);
+    char *warm = before ? loop_warm_path(run, model) : NULL;
+    opts->leave = left;
+    opts->warm = warm;
+    scant_status status = SCANT_ENOMEM;
+    if (left && (warm || !before)) status = train_or_begin_anew(run, net, opts, state);
+    scant__free(run->ctx, left);
+    scant__free(run->ctx, warm);
+    return status;
 }
 
 /* A training that is gone on with when it was broken off. */
 static scant_status train_lasting(loop_run *run, scant_net *net, size_t model,
-                                  scant_train_opts *opts) {
+                                  scant_train_opts *opts, scant_train_state *state) {
     loop_partial *p = &run->state.partial;
     bool mine = p->training && p->model == model;
     size_t slot = mine && !p->slot;
@@ -146,7 +165,7 @@ static scant_status train_lasting(loop_run *run, scant_net *net, size_t model,
         opts->resume = mine && access(from, F_OK) == 0;
         if (!opts->resume) p->best = 0;
         unlink(to); /* whatever it is, no state tells of it */
-        status = train_or_begin_anew(run, net, opts);
+        status = train_warm(run, net, model, opts, state);
     }
     if (status == SCANT_ECANCELLED && access(to, F_OK) == 0) {
         p->training = true;
@@ -158,6 +177,11 @@ static scant_status train_lasting(loop_run *run, scant_net *net, size_t model,
     scant__free(run->ctx, to);
     scant__free(run->ctx, from);
     return status;
+}
+
+double loop_work(const loop_settings *set, size_t labels) {
+    bool same = set->steps || !loop_supervised(set);
+    return same ? labels > 0 : (double)labels;
 }
 
 size_t loop_steps(size_t steps, size_t epochs, size_t all_epochs) {
@@ -192,7 +216,6 @@ static scant_train_opts options(const loop_run *run, const loop_labelled *labell
         .until = set->until,
         .patience = patient ? set->patience : 0,
         .loss = set->loss,
-        .augment = set->augment,
         .seed = seed,
         .report = on_step,
     };
@@ -201,19 +224,28 @@ static scant_train_opts options(const loop_run *run, const loop_labelled *labell
 scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *labelled,
                             uint64_t seed, size_t epochs, size_t model) {
     const loop_samples *s = &run->job->samples;
+    const loop_settings *set = &run->job->e->set;
     bool aside = model == LOOP_ASIDE, asker = model == LOOP_ASKER;
-    watcher w = {.run = run, .net = net, .labelled = labelled->n};
+    scant_train_opts opts = options(run, labelled, seed, epochs);
+    scant_train_state state = {0};
+    scant__arena arena;
+    scant__arena_init(&arena, run->ctx);
+    scant_status status = loop_method_options(run, labelled, &arena, &opts);
+    watcher w = {.run = run, .net = net, .aside = aside};
+    w.samples = opts.method ? opts.n_unlabelled : labelled->n;
     w.phase = aside ? "calibrating" : asker ? "training the asker" : "training";
-    w.looks = !aside && !asker && !s->regression;
+    w.looks = !aside && !asker && !s->regression && set->ema == 0;
     if (!aside && !asker) {
-        w.counts = (double)labelled->n / (double)run->n_models;
+        w.counts = loop_work(set, labelled->n) / (double)run->n_models;
         w.before = w.counts * (double)model;
     }
     run->own = true;
-    scant_train_opts opts = options(run, labelled, seed, epochs);
     opts.user = &w;
-    scant_status status = aside ? scant_net_train(net, s->train, &opts, NULL)
-                                : train_lasting(run, net, model, &opts);
+    if (status == SCANT_OK)
+        status = aside ? scant_net_train(net, s->train, &opts, NULL)
+                       : train_lasting(run, net, model, &opts, &state);
+    if (!aside && !asker && status == SCANT_OK) run->taught[model] = state;
+    scant__arena_end(&arena);
     return status == SCANT_OK ? w.status : status;
 }
 
@@ -262,7 +294,8 @@ static scant_status bring_up(loop_run *run, const loop_labelled *labelled, size_
         p->n_trained = model + 1;
     }
     if (p->n_judged > model) return SCANT_OK;
-    double part = (double)labelled->n * (double)(model + 1) / (double)run->n_models;
+    double work = loop_work(&run->job->e->set, labelled->n);
+    double part = work * (double)(model + 1) / (double)run->n_models;
     TRY(judge(run, *net, part, &p->verdicts[model]));
     p->n_judged = model + 1;
     p->best = 0;
@@ -319,11 +352,14 @@ scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point
     run->n_models = several ? set->initial_models : 1;
     run->models[0] = run->net;
     run->net = NULL;
+    memset(run->taught, 0, run->n_models * sizeof *run->taught);
+    run->now = (scant_train_state){0};
     TRY(loop_partial_recall(run));
     for (size_t i = 0; i < run->n_models; i++) TRY(bring_up(run, labelled, i));
     take_median(run);
-    run->work_done += (double)labelled->n;
+    run->work_done += loop_work(set, labelled->n);
     TRY(bring_up_asker(run, labelled));
+    run->now = run->taught[run->chosen];
     loop_clock(run, LOOP_REST);
     const loop_verdict *v = &run->verdicts[run->chosen];
     *point = (loop_point){.labels = labelled->n,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside the loop. samples.c opens what is learned from, split.c cuts it, learner.c makes
- * and trains networks, nets.c keeps them on disk, evidence.c reads out what a strategy
- * needs, state.c keeps a run on disk, round.c does a run's rounds, folder.c the files of
- * all runs together, run.c has them done side by side.
+ * and trains networks, by the way that method.c knows, nets.c keeps them on disk,
+ * evidence.c reads out what a strategy needs, state.c keeps a run on disk, round.c does a
+ * run's rounds, folder.c the files of all runs together, run.c has them done side by
+ * side.
  *
  * Threads: the samples and the experiment are read by all runs at once and changed by
  * none. A run has a context of its own, whose memory is counted with the caller's. Files
@@ -150,8 +151,10 @@ typedef struct loop_run {
     loop_verdict *verdicts;  /* theirs */
     size_t n_models, chosen; /* of this round */
     size_t round;
-    double begun, told;           /* seconds */
-    double work_done, work_whole; /* of its trainings, in labelled samples */
+    scant_train_state *taught; /* how the training of each ended; steps 0: not known */
+    scant_train_state now;     /* how the training under way, or the last one, stands */
+    double begun, told;        /* seconds */
+    double work_done, work_whole; /* of its trainings (loop_work()) */
     const char *phase;
     double fraction, fraction_begun; /* of the run; what was done before this call */
     double seconds[LOOP_TIMES];      /* of the round */
@@ -207,12 +210,22 @@ scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out);
 enum { LOOP_ASKER = 1022, LOOP_ASIDE = 1023 };
 scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *labelled,
                             uint64_t seed, size_t epochs, size_t model);
+/* What a training with so many labels costs beside others: as much as it has labels; or
+ * the same as all, where steps are counted or labels are not all that it learns from. */
+double loop_work(const loop_settings *set, size_t labels);
 /* Steps of a training that has so many of all epochs. */
 size_t loop_steps(size_t steps, size_t epochs, size_t all_epochs);
 /* The networks of a round, trained: run->net, run->asker, and how good the first is. */
 scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point *point);
 /* Which of n models has the median score; of an even n, the lower of the two. */
 size_t loop_median(const loop_verdict *verdicts, size_t n);
+
+/* ---- method.c ---- */
+
+/* The method and what it needs, into options that have all else; also augment. Rows are
+ * of the arena. */
+scant_status loop_method_options(loop_run *run, const loop_labelled *labelled,
+                                 scant__arena *arena, scant_train_opts *o);
 
 /* ---- nets.c ---- */
 
@@ -230,6 +243,11 @@ void loop_partial_sweep(loop_run *run, size_t round);
 /* The file of a training that is broken off: two slots, so that a new one never takes the
  * place of the one that the state tells of. NULL: no memory. */
 char *loop_training_path(const loop_run *run, size_t model, size_t slot);
+
+/* Where the end of a training of this round goes, for the next one's (train.warm); and
+ * that of the last round's, to begin with. NULL: no memory. */
+char *loop_left_path(const loop_run *run, size_t model);
+char *loop_warm_path(const loop_run *run, size_t model);
 
 /* Puts the run's state on disk (round.c). */
 scant_status loop_keep(loop_run *run);

@@ -5,6 +5,8 @@
  * So at any moment the state and its files go together, whatever else lies about.
  *
  *   RUN.weights-R, RUN.asker-R       after round R, to train on (train.reinit = no)
+ *   RUN.warm-R, RUN.warm-asker-R     the ends of their trainings (train.warm = yes)
+ *   RUN.left-R-M, RUN.left-R-asker   such ends, while the round is under way
  *   RUN.trained-R-M, .trained-R-asker   networks of round R, which was broken off
  *   RUN.training-R-M-S               a training of it that was broken off (S: a or b)
  *
@@ -20,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "data/source.h"
 #include "loop/loop.h"
 
 static char *file_path(const loop_run *run, const char *rest) {
@@ -57,28 +60,51 @@ static scant_status load(loop_run *run, const char *name, scant_net **net) {
 /* ---- between rounds ---------------------------------------------------------------- */
 
 enum { NAME = 64 };
-static const char *const lasting[] = {"weights", "asker"};
+enum { WEIGHTS, ASKER, WARM, WARM_ASKER, LASTING };
+static const char *const lasting[LASTING] = {"weights", "asker", "warm", "warm-asker"};
 
 static void lasting_name(char name[NAME], size_t which, size_t round) {
     snprintf(name, NAME, "%s-%zu", lasting[which], round);
 }
 
+/* A copy, and not the file itself: until the state tells of the round as finished it is
+ * one that may be broken off, and has its own. */
+static scant_status keep_end(loop_run *run, size_t which, size_t model) {
+    char name[NAME];
+    lasting_name(name, which, run->round);
+    char *from = loop_left_path(run, model), *to = file_path(run, name);
+    scant__source source;
+    scant_status status = from && to ? SCANT_OK : SCANT_ENOMEM;
+    if (status == SCANT_OK) status = scant__source_map(run->ctx, from, &source);
+    if (status == SCANT_OK) {
+        status = scant_file_write(run->ctx, to, source.bytes, source.size);
+        scant__source_close(run->ctx, &source);
+    }
+    scant__free(run->ctx, from);
+    scant__free(run->ctx, to);
+    return status;
+}
+
 scant_status loop_nets_keep(loop_run *run) {
+    const loop_settings *set = &run->job->e->set;
     scant_net *const nets[] = {run->net, run->asker};
     char name[NAME];
-    if (run->job->e->set.reinit) return SCANT_OK;
-    for (size_t i = 0; i < 2; i++) {
+    if (set->reinit) return SCANT_OK;
+    for (size_t i = WEIGHTS; i <= ASKER; i++) {
         lasting_name(name, i, run->round);
         if (nets[i]) TRY(save(run, nets[i], name));
     }
-    return SCANT_OK;
+    bool trained = loop_state_labels(&run->state, run->round) > 0;
+    if (!set->warm || !trained) return SCANT_OK;
+    TRY(keep_end(run, WARM, run->chosen));
+    return run->asker ? keep_end(run, WARM_ASKER, LOOP_ASKER) : SCANT_OK;
 }
 
 /* Those of the round before are of no use any more. */
 void loop_nets_forget(loop_run *run, size_t round) {
     char name[NAME];
     if (run->job->e->set.reinit) return;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < LASTING; i++) {
         lasting_name(name, i, round);
         char *path = file_path(run, name);
         if (path) unlink(path);
@@ -91,10 +117,10 @@ scant_status loop_nets_recall(loop_run *run) {
     size_t done = run->state.n_points;
     char name[NAME];
     if (e->set.reinit || !done) return SCANT_OK;
-    lasting_name(name, 0, done - 1);
+    lasting_name(name, WEIGHTS, done - 1);
     TRY(load(run, name, &run->net));
     if (!*e->set.query_seed) return SCANT_OK;
-    lasting_name(name, 1, done - 1);
+    lasting_name(name, ASKER, done - 1);
     return load(run, name, &run->asker);
 }
 
@@ -112,6 +138,18 @@ char *loop_training_path(const loop_run *run, size_t model, size_t slot) {
     model_name(name, "training", run->round, model);
     snprintf(whole, sizeof whole, "%s-%c", name, slot ? 'b' : 'a');
     return file_path(run, whole);
+}
+
+char *loop_left_path(const loop_run *run, size_t model) {
+    char name[NAME];
+    model_name(name, "left", run->round, model);
+    return file_path(run, name);
+}
+
+char *loop_warm_path(const loop_run *run, size_t model) {
+    char name[NAME];
+    lasting_name(name, model == LOOP_ASKER ? WARM_ASKER : WARM, run->round - 1);
+    return file_path(run, name);
 }
 
 static scant_status save_trained(loop_run *run, scant_net *net, size_t model) {
@@ -140,8 +178,21 @@ scant_status loop_partial_keep(loop_run *run) {
     return scant__fail(run->ctx, SCANT_ECANCELLED, "cancelled");
 }
 
+/* A network whose training's end is asked for and is not there is trained again. */
+static scant_status check_left(loop_run *run, size_t model) {
+    if (!run->job->e->set.warm) return SCANT_OK;
+    char *path = loop_left_path(run, model);
+    if (!path) return SCANT_ENOMEM;
+    scant_status status = SCANT_OK;
+    if (access(path, R_OK) != 0)
+        status = scant__fail(run->ctx, SCANT_EIO, "%s: cannot be read", path);
+    scant__free(run->ctx, path);
+    return status;
+}
+
 static scant_status load_trained(loop_run *run, size_t model, scant_net **net) {
     char name[NAME];
+    TRY(check_left(run, model));
     model_name(name, "trained", run->round, model);
     return load(run, name, net);
 }
@@ -199,10 +250,11 @@ scant_status loop_partial_recall(loop_run *run) {
 
 /* Whether a file of the runs' folder is of a broken-off round of this run: which. */
 static bool is_partial(const char *name, const char *run, size_t *round) {
-    static const char *const kinds[] = {".trained-", ".training-", ".training."};
+    static const char *const kinds[] = {".trained-", ".training-", ".training.",
+                                        ".left-"};
     size_t length = strlen(run);
     if (strncmp(name, run, length) != 0) return false;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         size_t kind = strlen(kinds[i]);
         if (strncmp(name + length, kinds[i], kind) != 0) continue;
         const char *digits = name + length + kind;

@@ -41,6 +41,10 @@ void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool be
                                           : loop_state_labels(&run->state, round),
         .accuracy = accurate ? last->accuracy : -1,
         .loss = last ? last->loss : -1,
+        .train_loss = run->now.steps ? run->now.loss : -1,
+        .unlabelled_loss = run->now.steps ? run->now.unlabelled_loss : -1,
+        .kept = run->now.steps ? run->now.kept : -1,
+        .balance = run->now.steps ? run->now.balance : -1,
         .phase = run->phase ? run->phase : "",
         .fraction = run->fraction,
         .seconds = spent,
@@ -95,6 +99,17 @@ static void log_number(scant__text *text, const char *key, double value) {
         scant__text_add(text, "null");
 }
 
+/* Of a training that an earlier call has ended nothing is known but its network. */
+static void log_training(const loop_run *run, scant__text *text) {
+    const scant_train_state *t = &run->now;
+    if (!t->steps) return;
+    log_number(text, "train_loss", t->loss);
+    if (t->unlabelled_loss < 0) return;
+    log_number(text, "unlabelled_loss", t->unlabelled_loss);
+    log_number(text, "kept", t->kept);
+    if (t->balance >= 0) log_number(text, "balance", t->balance);
+}
+
 static void log_round(loop_run *run) {
     const loop_point *p = &run->state.points[run->round];
     scant__text text;
@@ -106,6 +121,7 @@ static void log_round(loop_run *run) {
         log_number(&text, "best_accuracy", p->best);
     }
     log_number(&text, "loss", p->loss);
+    log_training(run, &text);
     log_number(&text, "train_seconds", p->train_seconds);
     log_number(&text, "judge_seconds", run->seconds[LOOP_JUDGING]);
     log_number(&text, "evidence_seconds", run->seconds[LOOP_READING]);
@@ -274,7 +290,7 @@ static scant_status write_down(loop_run *run) {
     TRY(loop_nets_keep(run));
     TRY(loop_keep(run));
     if (run->round) loop_nets_forget(run, run->round - 1);
-    if (broken_off) loop_partial_sweep(run, SIZE_MAX);
+    if (broken_off || run->job->e->set.warm) loop_partial_sweep(run, SIZE_MAX);
     return SCANT_OK;
 }
 
@@ -308,8 +324,8 @@ static void plan_work(loop_run *run) {
     size_t labels = run->split.n_initial;
     run->work_whole = run->work_done = 0;
     for (size_t round = 0; round <= set->rounds; round++) {
-        if (round < run->state.n_points) run->work_done += (double)labels;
-        run->work_whole += (double)labels;
+        if (round < run->state.n_points) run->work_done += loop_work(set, labels);
+        run->work_whole += loop_work(set, labels);
         labels = size_min(labels + set->query, run->split.n_pool);
     }
     if (!(run->work_whole > 0)) run->work_whole = 1;
@@ -350,7 +366,8 @@ static scant_status make_room(loop_run *run) {
     size_t n = run->job->e->set.initial_models;
     run->models = scant__arena_zalloc(&run->arena, n, sizeof *run->models);
     run->verdicts = scant__arena_zalloc(&run->arena, n, sizeof *run->verdicts);
-    return run->models && run->verdicts ? SCANT_OK : SCANT_ENOMEM;
+    run->taught = scant__arena_zalloc(&run->arena, n, sizeof *run->taught);
+    return run->models && run->verdicts && run->taught ? SCANT_OK : SCANT_ENOMEM;
 }
 
 static scant_status do_rounds(loop_run *run) {
@@ -392,6 +409,7 @@ void loop_run_work(loop_run *run) {
         scant_net_destroy(run->models[i]);
     run->net = run->asker = NULL;
     run->models = NULL;
+    run->taught = NULL;
     run->state.memory = NULL; /* it may have been the run's */
     run->state.partial.verdicts = NULL;
     scant__arena_end(&run->arena);

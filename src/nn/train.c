@@ -172,7 +172,7 @@ static scant_status end_epoch(nn_trainer *t) {
     if (t->opts.report) t->opts.report(t->opts.user, s);
     /* after the report: who is killed in between hears of the epoch twice, and not of
      * one never */
-    return t->opts.only_cancelled ? SCANT_OK : nn_train_keep(t);
+    return t->opts.only_cancelled ? SCANT_OK : nn_train_keep(t, t->opts.checkpoint);
 }
 
 /* A training that was read from a file may stand at an epoch's end. */
@@ -215,11 +215,12 @@ static scant_status finish(nn_trainer *t, scant_status status) {
     nn_weights *w = t->net->weights;
     if (status == SCANT_ECANCELLED) {
         t->state.stopped = SCANT_STOP_CANCELLED;
-        scant_status kept = nn_train_keep(t);
+        scant_status kept = nn_train_keep(t, t->opts.checkpoint);
         if (kept != SCANT_OK) return kept;
         return scant__fail(t->ctx, SCANT_ECANCELLED, "cancelled after step %zu of %zu",
                            t->state.step, t->state.steps);
     }
+    if (status == SCANT_OK) status = nn_train_keep(t, t->opts.leave);
     if (status != SCANT_OK) return status;
     if (t->best)
         memcpy(w->values, t->best, w->n_floats * sizeof *w->values);

@@ -111,7 +111,7 @@ scant_status nn_train_spoiled(nn_trainer *t);
 void nn_train_swap_average(nn_trainer *t);
 
 /* The file to go on from. Reading one that is of another training is refused. */
-scant_status nn_train_keep(nn_trainer *t);
+scant_status nn_train_keep(nn_trainer *t, const char *path); /* NULL: none */
 scant_status nn_train_recall(nn_trainer *t, const char *path);
 /* Begins where another training of the same network ended: opts.warm. */
 scant_status nn_train_warm(nn_trainer *t);

@@ -155,8 +155,8 @@ static scant_status from_plain(nn_trainer *t, const float *plain, const vector *
     return SCANT_OK;
 }
 
-scant_status nn_train_keep(nn_trainer *t) {
-    if (!t->opts.checkpoint) return SCANT_OK;
+scant_status nn_train_keep(nn_trainer *t, const char *path) {
+    if (!path) return SCANT_OK;
     vector vectors[VECTORS];
     size_t n = vectors_of(t, vectors), total = 0, at = 0;
     for (size_t i = 0; i < n; i++) total += vectors[i].count;
@@ -177,8 +177,7 @@ scant_status nn_train_keep(nn_trainer *t) {
     }
     numbers m = {.n = 0};
     put_all(&m, t);
-    if (s == SCANT_OK)
-        s = scant__tensors_write(t->ctx, t->opts.checkpoint, items, n, m.items, m.n);
+    if (s == SCANT_OK) s = scant__tensors_write(t->ctx, path, items, n, m.items, m.n);
     scant__free(t->ctx, plain);
     return s;
 }

@@ -12,7 +12,7 @@
 
 #include "loop/loop.h"
 
-enum { BASE = 9, MORE = 8, ROUNDS = 2, ROOM = 60, LINE = 256 };
+enum { BASE = 9, MORE = 10, ROUNDS = 2, ROOM = 60, LINE = 256 };
 
 /* Looks at the test set happen: a fifth of 3 x 8 labels x 20 epochs is four times it. */
 static const scant_setting base[BASE] = {
@@ -157,6 +157,7 @@ static void assert_same(const plan *p, const char *folder, const char *other) {
     assert_memory_equal(a.state.picks, b.state.picks,
                         loop_state_picks(&a.state) * sizeof *a.state.picks);
     assert_int_equal(count_files(folder, "train", NULL), 0);
+    assert_int_equal(count_files(folder, "left", NULL), 0);
     end_kept(&a);
     end_kept(&b);
 }
@@ -188,6 +189,18 @@ static const plan plans[] = {
       {"train.use_weights", "yes"},
       {"train.initial_models", "2"},
       {"data.validation", "15"}}},
+    {"crc-4",
+     {"crc", 4},
+     {{"loop.strategies", "crc"},
+      {"loop.seeds", "4"},
+      {"data.pool", "60"},
+      {"train.method", "fixmatch"},
+      {"train.darp", "yes"},
+      {"train.warm", "yes"},
+      {"train.steps", "30"},
+      {"train.ema", "0.9"},
+      {"train.initial_models", "2"},
+      {"loop.query_seed", "4"}}},
 };
 
 /* What is heard first of a round that was broken off in phase. */

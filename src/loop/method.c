@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How an experiment's networks are trained where they learn from more than labels: keys
+ * that are a method's own, what it is usually trained with, and which samples of the pool
+ * train without their labels.
+ *
+ * A method's defaults are those of scant_methods(), so that `scant train` and an
+ * experiment that say the same do the same. They are filled in as texts, as if somebody
+ * had written them: what is printed has them, and does not hang on what a later version
+ * finds usual. A key of another method is read and checked, says nothing, is not printed,
+ * and a warning tells it: whoever plays a file again with another method need not strip
+ * it, and whoever forgot to name the method hears of it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/number.h"
+#include "loop/loop.h"
+
+static const char *const names[LOOP_METHODS] = {"fixmatch", "mean-teacher", "pi",
+                                                "pseudo-label"};
+
+size_t loop_method_find(const char *name) {
+    size_t i = 0;
+    while (i < LOOP_METHODS && strcmp(names[i], name) != 0) i++;
+    return i;
+}
+
+bool loop_supervised(const loop_settings *set) {
+    return loop_method_find(set->method) == LOOP_METHODS;
+}
+
+static const scant_method_info *info_of(const char *name) {
+    size_t n;
+    const scant_method_info *const *all = scant_methods(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(all[i]->name, name) == 0) return all[i];
+    return NULL;
+}
+
+/* ---- keys -------------------------------------------------------------------------- */
+
+static size_t train_key(const char *key) { return loop_key_find("train", key); }
+
+static bool given(const scant_experiment *e, const char *key) {
+    return e->texts[train_key(key)] != NULL;
+}
+
+static const char *chosen(const scant_experiment *e) {
+    const char *name = e->texts[train_key("method")];
+    return name ? name : "supervised";
+}
+
+bool loop_key_counts(const scant_experiment *e, size_t key) {
+    const char *method = loop_keys()[key].method;
+    return !method || strcmp(method, chosen(e)) == 0;
+}
+
+static void put(scant_experiment *e, const char *key, const char *text) {
+    if (!given(e, key)) e->texts[train_key(key)] = text;
+}
+
+/* As a person would write it: no more digits than it takes. */
+static const char *write_number(double value, char out[SCANT__NUMBER]) {
+    double back;
+    int digits = value >= 1 ? 6 : 1; /* 100 and not 1e+02 */
+    for (; digits < 17; digits++) {
+        snprintf(out, SCANT__NUMBER, "%.*g", digits, value);
+        if (scant__number_parse(out, &back) && back == value) return out;
+    }
+    return scant__number_format(value, out);
+}
+
+static scant_status put_number(scant_experiment *e, const char *key, double value) {
+    char text[SCANT__NUMBER];
+    if (given(e, key)) return SCANT_OK;
+    const char *number = write_number(value > 0 ? value : 0, text);
+    char *kept = scant__arena_strdup(&e->arena, number);
+    if (!kept) return SCANT_ENOMEM;
+    put(e, key, kept);
+    return SCANT_OK;
+}
+
+static bool is_zero(const scant_experiment *e, const char *key) {
+    double value;
+    const char *text = e->texts[train_key(key)];
+    return text && scant__number_parse(text, &value) && value == 0;
+}
+
+/* A rate, and Nesterov's momentum, are an optimizer's: another one has its own. */
+static scant_status put_usual(scant_experiment *e, const scant_train_opts *usual) {
+    put(e, "optimizer", usual->optimizer);
+    if (strcmp(e->texts[train_key("optimizer")], usual->optimizer) == 0) {
+        TRY(put_number(e, "lr", usual->lr));
+        if (usual->nesterov && !is_zero(e, "momentum")) put(e, "nesterov", "yes");
+    }
+    put(e, "schedule", usual->schedule);
+    put(e, "augment", "auto");
+    TRY(put_number(e, "batch", (double)usual->batch));
+    TRY(put_number(e, "ema", usual->ema));
+    TRY(put_number(e, "weight_decay", usual->weight_decay));
+    if (usual->decay_weights_only && !is_zero(e, "weight_decay"))
+        put(e, "decay_weights_only", "yes");
+    return SCANT_OK;
+}
+
+/* One warning of all keys that are another method's, and one of DARP's where nothing was
+ * said of DARP itself. */
+static void warn_of_idle(const scant_experiment *e) {
+    const loop_key *keys = loop_keys();
+    char idle[400] = "", darp[100] = "";
+    bool asked = given(e, "darp");
+    for (size_t i = 0; i < LOOP_KEYS; i++) {
+        if (!keys[i].method || !e->texts[i]) continue;
+        bool counts = loop_key_counts(e, i);
+        if (counts && (asked || strncmp(keys[i].info.key, "darp_", 5) != 0)) continue;
+        char *list = counts ? darp : idle;
+        size_t size = counts ? sizeof darp : sizeof idle, used = strlen(list);
+        snprintf(list + used, size - used, "%s%s", used ? ", " : "", keys[i].info.key);
+    }
+    if (*idle)
+        scant__warn(e->ctx, "train.method is %s: keys of other methods say nothing: %s",
+                    chosen(e), idle);
+    if (*darp) scant__warn(e->ctx, "without train.darp = yes say nothing: %s", darp);
+}
+
+scant_status loop_method_fill(scant_experiment *e) {
+    const scant_method_info *info = info_of(chosen(e));
+    const char *warm = e->texts[train_key("warm")];
+    warn_of_idle(e);
+    if (warm && strcmp(warm, "no") != 0) put(e, "reinit", "no");
+    if (!info || loop_method_find(info->name) == LOOP_METHODS) return SCANT_OK;
+    return put_usual(e, &info->usual);
+}
+
+static scant_status wrong(scant_experiment *e, const char *key, const char *why) {
+    return loop_wrong(e, e->origins[train_key(key)], "train.%s is %s: %s", key,
+                      e->texts[train_key(key)], why);
+}
+
+scant_status loop_method_check(scant_experiment *e) {
+    const loop_settings *s = &e->set;
+    bool supervised = loop_supervised(s);
+    if (supervised && strcmp(s->augment, "noise") == 0)
+        return wrong(e, "augment",
+                     "that is of methods which learn from samples without labels");
+    if (supervised) return SCANT_OK;
+    const scant_train_opts *usual = &info_of(s->method)->usual;
+    if (strcmp(s->task, "regression") == 0)
+        return wrong(e, "method",
+                     "it needs classes, and data.task = regression has none");
+    if (strcmp(s->loss, "ce") != 0)
+        return wrong(e, "loss", "methods that learn from samples without labels need ce");
+    if (strcmp(s->method, "mean-teacher") == 0 && s->ema == 0)
+        return wrong(e, "ema", "the teacher of mean-teacher is that average");
+    if (usual->decay_weights_only && s->weight_decay > 0 && !s->decay_weights_only)
+        return wrong(e, "decay_weights_only", "fixmatch lets weights alone decay");
+    return SCANT_OK;
+}
+
+/* ---- a training -------------------------------------------------------------------- */
+
+/* Of the library's options 0 is the default, and what is less stands for 0. */
+static double or_none(double value) { return value > 0 ? value : -1; }
+
+static scant_ssl_opts own_options(const loop_settings *set, size_t method) {
+    const loop_method *m = &set->methods[method];
+    scant_ssl_opts o = {.mu = m->mu,
+                        .weight = or_none(m->weight),
+                        .threshold = m->threshold,
+                        .ramp = m->ramp,
+                        .cut = m->cut,
+                        .noise = or_none(m->noise),
+                        .drop = or_none(m->drop)};
+    if (method != LOOP_FIXMATCH) return o;
+    o.darp = set->darp;
+    o.darp_alpha = or_none(set->darp_alpha);
+    o.darp_every = set->darp_every;
+    o.darp_warmup = or_none(set->darp_warmup);
+    return o;
+}
+
+/* The pool, without those that train with their labels. */
+static scant_status list_rest(loop_run *run, const loop_labelled *labelled,
+                              scant__arena *arena, size_t **out, size_t *n_out) {
+    const loop_split *split = &run->split;
+    size_t n = 0, *rows = scant__arena_alloc(arena, split->n_pool + 1, sizeof *rows);
+    bool *taken = scant__arena_zalloc(arena, split->n_pool + 1, sizeof *taken);
+    if (!rows || !taken) return SCANT_ENOMEM;
+    for (size_t i = 0; i < labelled->n; i++)
+        taken[loop_split_place(split, labelled->rows[i])] = true;
+    for (size_t i = 0; i < split->n_pool; i++)
+        if (!taken[i]) rows[n++] = split->pool[i];
+    *out = rows;
+    *n_out = n;
+    return SCANT_OK;
+}
+
+/* In the end there may be nothing left without a label; what began so is wrong, though,
+ * and the training says it. */
+static bool used_up(loop_run *run, const scant_train_opts *o) {
+    if (o->n_unlabelled || !run->round) return false;
+    scant__warn(run->ctx,
+                "no sample is left without a label in round %zu: it trains by labels "
+                "alone",
+                run->round);
+    return true;
+}
+
+scant_status loop_method_options(loop_run *run, const loop_labelled *labelled,
+                                 scant__arena *arena, scant_train_opts *o) {
+    const loop_settings *set = &run->job->e->set;
+    size_t method = loop_method_find(set->method);
+    bool automatic = strcmp(set->augment, "auto") == 0;
+    o->augment = automatic ? NULL : set->augment;
+    if (method == LOOP_METHODS) return SCANT_OK;
+    o->unlabelled = run->split.pool;
+    o->n_unlabelled = run->split.n_pool;
+    if (method != LOOP_FIXMATCH) {
+        size_t *rows;
+        TRY(list_rest(run, labelled, arena, &rows, &o->n_unlabelled));
+        o->unlabelled = rows;
+    }
+    if (used_up(run, o)) {
+        o->unlabelled = NULL;
+        if (strcmp(set->augment, "noise") == 0) o->augment = NULL;
+        return SCANT_OK;
+    }
+    o->method = set->method;
+    o->ssl = own_options(set, method);
+    o->weight_decay = or_none(set->weight_decay);
+    o->ema = or_none(set->ema);
+    return SCANT_OK;
+}

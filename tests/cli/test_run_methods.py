@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scant run` whose networks learn from samples without labels, too.
+
+(What such a training may know, and how it goes on: tests/loop/test_method.c, test_partial.c.)
+"""
+import json
+import os
+import unittest
+
+from runcase import MOONS, RunCase, sets
+from scantcli import run
+
+METHODS = ("fixmatch", "mean-teacher", "pi", "pseudo-label")
+
+
+class Methods(RunCase):
+    def events(self, out, kind):
+        with open(os.path.join(out, "log.jsonl")) as file:
+            return [event for event in map(json.loads, file) if event["event"] == kind]
+
+    def test_rounds_tell_of_samples_without_labels(self):
+        done = run("run", *sets(MOONS, train__method="fixmatch", train__steps=30, loop__seeds=0,
+                                      train__fixmatch_threshold=0.6, loop__strategies="crc"),
+                         "--threads", 1, "--out", self.path("out"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"round 1/3 .* loss [\d.e-]+ \+ [\d.e-]+  kept \d+%  balance [01]\.\d\d")
+        for event in self.events(self.path("out"), "round"):
+            self.assertGreater(event["train_loss"], 0)
+            self.assertGreater(event["unlabelled_loss"], 0)
+            self.assertTrue(0 < event["kept"] <= 1 and 0 <= event["balance"] <= 1)
+
+    def test_supervised_rounds_do_not(self):
+        out = self.play("out", loop__strategies="random", loop__seeds=0)
+        for event in self.events(out, "round"):
+            self.assertIn("train_loss", event)
+            self.assertNotIn("kept", event)
+
+    def test_what_is_printed_runs_the_same_experiment(self):
+        flags = sets(MOONS, train__method="mean-teacher", train__steps=20, loop__seeds=0)
+        with open(self.path("a.ini"), "w") as file:
+            file.write(self.ok("run", *flags, "--print"))
+        self.ok("run", *flags, "--threads", 1, "--out", self.path("a"))
+        self.ok("run", self.path("a.ini"), "--threads", 1, "--out", self.path("b"))
+        self.assertEqual(self.results(self.path("a")), self.results(self.path("b")))
+        self.ok("run", self.path("a.ini"), "--resume", "--out", self.path("a"))  # it is that one
+
+    def test_calibration_trains_by_the_method_too(self):
+        out = self.play("out", train__method="fixmatch", train__steps=20, loop__seeds=0,
+                        loop__strategies="sparse-greedy", loop__rounds=1, loop__initial=10)
+        self.assertEqual([how for how, _ in self.calibrated(out)], ["cross-fitting"])
+
+    @unittest.skipUnless(os.path.isdir("/usr/share/datasets/fashion-mnist"), "no fashion-mnist here")
+    def test_every_method_completes_on_a_slice_of_fashion_mnist(self):
+        small = {"data.train": "fashion-mnist", "data.pool": 200, "data.test_size": 100,
+                 "model.name": "lenet5", "train.steps": 4, "train.batch": 8, "loop.initial": 10,
+                 "loop.initial_how": "balanced", "loop.batch": 10, "loop.rounds": 1,
+                 "loop.seeds": 0, "loop.strategies": "npc,crc"}
+        for method in METHODS:
+            with self.subTest(method):
+                flags = sets(small, train__method=method)
+                self.ok("run", *flags, "--threads", 1, "--out", self.path(method))
+                curve = self.rows(self.path(method), "curve.csv")
+                self.assertEqual([(row["strategy"], row["labels"]) for row in curve],
+                                 [(name, n) for name in ("npc", "crc") for n in ("10", "20")])
+
+
+if __name__ == "__main__":
+    unittest.main()

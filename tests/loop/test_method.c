@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Experiments whose networks learn from the pool's samples without labels, too: what is
+ * filled in, who trains with what, and what no training may know.
+ */
+#include "../data/support.h"
+
+#include "loop/loop.h"
+
+enum { MORE = 16, TEXT = 4096 };
+
+static const char *const methods[] = {"fixmatch", "mean-teacher", "pi", "pseudo-label"};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+/* ---- what is filled in ------------------------------------------------------------- */
+
+static char said[TEXT];
+
+static void listen(void *user, scant_log_level level, const char *line) {
+    (void)user;
+    (void)level;
+    size_t at = strlen(said);
+    snprintf(said + at, sizeof said - at, "%s\n", line);
+}
+
+static scant_ctx *listening(void) {
+    scant_ctx *ctx;
+    said[0] = 0;
+    assert_int_equal(
+        scant_ctx_create(&(scant_ctx_opts){.threads = 1, .log = listen}, &ctx), SCANT_OK);
+    return ctx;
+}
+
+static size_t count(const scant_setting *settings) {
+    size_t n = 0;
+    while (n < MORE && settings[n].key) n++;
+    return n;
+}
+
+static scant_experiment *open_with(scant_ctx *ctx, const scant_setting *settings) {
+    scant_experiment *e;
+    if (scant_experiment_open(ctx, NULL, settings, count(settings), &e) != SCANT_OK)
+        fail_msg("%s", scant_ctx_errmsg(ctx));
+    return e;
+}
+
+static void print_to(scant_experiment *e, char text[TEXT]) {
+    void *bytes;
+    size_t size;
+    assert_int_equal(scant_experiment_print(e, &bytes, &size), SCANT_OK);
+    assert_true(size < TEXT);
+    memcpy(text, bytes, size);
+    text[size] = 0;
+    scant_bytes_free(e->ctx, bytes);
+}
+
+static double or_zero(double value) { return value > 0 ? value : 0; }
+
+static void what_is_not_given_is_as_scant_train_has_it(void **state) {
+    scant_ctx *ctx = listening();
+    size_t n;
+    const scant_method_info *const *infos = scant_methods(&n);
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        const scant_train_opts *usual = &infos[i]->usual;
+        size_t method = loop_method_find(infos[i]->name);
+        scant_experiment *e =
+            open_with(ctx, (scant_setting[MORE]){{"train.method", infos[i]->name}});
+        const loop_settings *s = &e->set;
+        if (method == LOOP_METHODS) {
+            assert_string_equal(infos[i]->name, "supervised");
+            assert_string_equal(s->augment, "none");
+        } else {
+            const loop_method *m = &s->methods[method];
+            assert_string_equal(s->optimizer, usual->optimizer);
+            assert_string_equal(s->schedule, usual->schedule);
+            assert_true(s->lr == usual->lr && s->batch == usual->batch);
+            assert_true(s->ema == or_zero(usual->ema));
+            assert_true(s->weight_decay == or_zero(usual->weight_decay));
+            assert_true(s->nesterov == (usual->nesterov != 0));
+            assert_true(s->decay_weights_only == (usual->decay_weights_only != 0));
+            assert_true(m->mu == usual->ssl.mu && m->weight == usual->ssl.weight);
+            assert_true(m->threshold == usual->ssl.threshold);
+        }
+        scant_experiment_close(e);
+    }
+    assert_int_equal(n, METHODS + 1);
+    assert_string_equal(said, "");
+    scant_ctx_destroy(ctx);
+}
+
+static void what_is_printed_has_it_and_is_the_same_again(void **state) {
+    scant_ctx *ctx = listening();
+    char first[TEXT], second[TEXT];
+    (void)state;
+    for (size_t i = 0; i < METHODS; i++) {
+        scant_experiment *e = open_with(
+                             ctx, (scant_setting[MORE]){{"train.method", methods[i]}}),
+                         *again;
+        print_to(e, first);
+        const char *path = put("printed.ini", first, strlen(first));
+        assert_int_equal(scant_experiment_open(ctx, path, NULL, 0, &again), SCANT_OK);
+        print_to(again, second);
+        assert_string_equal(first, second);
+        assert_true((strstr(first, "\nlr = 0.03\n") != NULL) == (i == 0));
+        assert_true((strstr(first, "\nlr = 0.0003\n") != NULL) == (i >= 2));
+        assert_true((strstr(first, "fixmatch_mu") != NULL) == (i == 0));
+        assert_true((strstr(first, "pi_weight") != NULL) == (i == 2));
+        scant_experiment_close(e);
+        scant_experiment_close(again);
+    }
+    assert_string_equal(said, "");
+    scant_ctx_destroy(ctx);
+}
+
+static void what_is_given_goes_before_it(void **state) {
+    scant_ctx *ctx = listening();
+    (void)state;
+    scant_experiment *e =
+        open_with(ctx, (scant_setting[MORE]){{"train.method", "fixmatch"},
+                                             {"train.optimizer", "adam"},
+                                             {"train.ema", "0"},
+                                             {"train.weight_decay", "0"},
+                                             {"train.fixmatch_mu", "3"}});
+    assert_true(e->set.lr == 0.001 && e->set.ema == 0 && e->set.weight_decay == 0);
+    assert_false(e->set.nesterov || e->set.decay_weights_only);
+    assert_int_equal(e->set.methods[LOOP_FIXMATCH].mu, 3);
+    scant_experiment_close(e);
+    e = open_with(ctx, (scant_setting[MORE]){{"train.method", "fixmatch"},
+                                             {"train.momentum", "0"},
+                                             {"train.batch", "32"}});
+    assert_false(e->set.nesterov);
+    assert_true(e->set.lr == 0.03 && e->set.batch == 32);
+    scant_experiment_close(e);
+    e = open_with(ctx, (scant_setting[MORE]){{"train.warm", "yes"}});
+    assert_false(e->set.reinit);
+    scant_experiment_close(e);
+    assert_string_equal(said, "");
+    scant_ctx_destroy(ctx);
+}
+
+static void keys_of_another_method_say_nothing_and_are_told(void **state) {
+    scant_ctx *ctx = listening();
+    char with[TEXT], without[TEXT];
+    scant_experiment *e;
+    (void)state;
+    e = open_with(ctx, (scant_setting[MORE]){{"train.method", "pi"},
+                                             {"train.fixmatch_mu", "3"},
+                                             {"train.darp", "yes"}});
+    print_to(e, with);
+    scant_experiment_close(e);
+    assert_non_null(strstr(said, "fixmatch_mu, darp"));
+    e = open_with(ctx, (scant_setting[MORE]){{"train.method", "pi"}});
+    print_to(e, without);
+    scant_experiment_close(e);
+    assert_string_equal(with, without);
+    /* yet they must be right */
+    const scant_setting wrong = {"train.fixmatch_mu", "0"};
+    assert_int_equal(scant_experiment_open(ctx, NULL, &wrong, 1, &e), SCANT_EUSAGE);
+    said[0] = 0;
+    e = open_with(ctx, (scant_setting[MORE]){{"train.method", "fixmatch"},
+                                             {"train.darp_alpha", "3"}});
+    scant_experiment_close(e);
+    assert_non_null(strstr(said, "train.darp = yes"));
+    said[0] = 0;
+    e = open_with(ctx, (scant_setting[MORE]){{"train.method", "fixmatch"},
+                                             {"train.darp", "no"},
+                                             {"train.darp_alpha", "3"}});
+    scant_experiment_close(e);
+    assert_string_equal(said, "");
+    scant_ctx_destroy(ctx);
+}
+
+static void contradictions_are_refused(void **state) {
+    static const struct {
+        scant_setting settings[MORE];
+        const char *says;
+    } cases[] = {
+        {{{"train.method", "fixmach"}}, "fixmatch"},
+        {{{"train.fixmatch_treshold", "0.9"}}, "nearest is train.fixmatch_threshold"},
+        {{{"train.method", "pi"}, {"data.task", "regression"}}, "needs classes"},
+        {{{"train.method", "pi"}, {"train.loss", "mse"}}, "need ce"},
+        {{{"train.method", "mean-teacher"}, {"train.ema", "0"}}, "average"},
+        {{{"train.method", "fixmatch"}, {"train.decay_weights_only", "no"}}, "decay"},
+        {{{"train.method", "fixmatch"}, {"train.fixmatch_threshold", "0"}}, "above 0"},
+        {{{"train.method", "fixmatch"}, {"train.fixmatch_threshold", "1.1"}},
+         "at most 1"},
+        {{{"train.augment", "noise"}}, "without labels"},
+        {{{"train.warm", "yes"}, {"train.reinit", "yes"}}, "contradict"},
+    };
+    scant_ctx *ctx = ctx_threads(1);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scant_experiment *e;
+        assert_int_equal(scant_experiment_open(ctx, NULL, cases[i].settings,
+                                               count(cases[i].settings), &e),
+                         SCANT_EUSAGE);
+        assert_null(e);
+        assert_says(ctx, "", cases[i].says);
+    }
+    scant_ctx_destroy(ctx);
+}
+
+/* ---- runs -------------------------------------------------------------------------- */
+
+enum { ROWS = 120, TESTS = 60, MOST_ROUNDS = 4, MOST_PICKS = 400 };
+
+typedef struct outcome {
+    scant_status status;
+    size_t n_points, n_batches, n_picks;
+    loop_point points[MOST_ROUNDS + 1];
+    loop_pick picks[MOST_PICKS];
+    char error[SCANT__ERR_SIZE];
+} outcome;
+
+/* One run (strategy random, seed 0, unless settings say else) in a folder of its own. */
+static outcome play(const char *strategy, const char *folder,
+                    const scant_setting *settings) {
+    outcome out = {0};
+    scant_ctx *ctx = listening();
+    scant_experiment *e = open_with(ctx, settings);
+    char name[128];
+    out.status =
+        scant_experiment_run(e, &(scant_run_opts){.out = path_of(folder), .threads = 1});
+    snprintf(out.error, sizeof out.error, "%s", scant_ctx_errmsg(ctx));
+    scant__arena arena;
+    scant__arena_init(&arena, ctx);
+    loop_state state;
+    assert_int_equal(loop_state_init(&arena, e->set.rounds, MOST_PICKS, &state),
+                     SCANT_OK);
+    snprintf(name, sizeof name, "%s/runs/%s-0.json", folder, strategy);
+    if (out.status == SCANT_OK) {
+        if (loop_state_read(ctx, path_of(name), (loop_run_name){strategy, 0},
+                            e->set.rounds, 1000, &arena, &state) != SCANT_OK)
+            fail_msg("%s", scant_ctx_errmsg(ctx));
+        out.n_points = state.n_points;
+        out.n_picks = loop_state_picks(&state);
+        memcpy(out.points, state.points, state.n_points * sizeof *state.points);
+        memcpy(out.picks, state.picks, out.n_picks * sizeof *state.picks);
+    }
+    scant__arena_end(&arena);
+    scant_experiment_close(e);
+    scant_ctx_destroy(ctx);
+    return out;
+}
+
+static void must(const outcome *out) {
+    if (out->status != SCANT_OK) fail_msg("%s", out->error);
+}
+
+static bool same_points(const outcome *a, const outcome *b) {
+    bool same = a->n_points == b->n_points;
+    for (size_t i = 0; same && i < a->n_points; i++)
+        same = a->points[i].accuracy == b->points[i].accuracy &&
+               a->points[i].loss == b->points[i].loss;
+    return same;
+}
+
+/* Two classes beside each other, in two dimensions. */
+static float x[ROWS][2], x_test[TESTS][2];
+static int32_t y[ROWS], y_test[TESTS];
+
+static void put_npy(const char *name, const char *type, size_t rows, size_t columns,
+                    const void *bytes, size_t size) {
+    char head[128];
+    const char *path = path_of(name);
+    int used = snprintf(head + 10, sizeof head - 10,
+                        columns ? "{'descr': '%s', 'fortran_order': False, 'shape': "
+                                  "(%zu, %zu), }"
+                                : "{'descr': '%s', 'fortran_order': False, 'shape': "
+                                  "(%zu,), }",
+                        type, rows, columns);
+    memcpy(head, "\x93NUMPY\x01\x00\x76\x00", 10);
+    memset(head + 10 + used, ' ', sizeof head - 11 - (size_t)used);
+    head[sizeof head - 1] = '\n';
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(head, 1, sizeof head, f), sizeof head);
+    assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+static int draw_data(void **state) {
+    if (make_dir(state) != 0) return -1;
+    for (size_t i = 0; i < ROWS + TESTS; i++) {
+        float *to = i < ROWS ? x[i] : x_test[i - ROWS];
+        int32_t class = (int32_t)(unit_at(3, i) * 2);
+        to[0] = (float)(normal_at(4, i) + 2 * class);
+        to[1] = (float)(normal_at(5, i) - class);
+        *(i < ROWS ? &y[i] : &y_test[i - ROWS]) = class;
+    }
+    put_npy("x.npy", "<f4", ROWS, 2, x, sizeof x);
+    put_npy("y.npy", "<i4", ROWS, 0, y, sizeof y);
+    put_npy("xt.npy", "<f4", TESTS, 2, x_test, sizeof x_test);
+    put_npy("yt.npy", "<i4", TESTS, 0, y_test, sizeof y_test);
+    return 0;
+}
+
+/* The data above with a small network, a method and what else is wanted. */
+typedef struct spec {
+    scant_setting all[MORE];
+} spec;
+
+static spec about(const char *labels, const char *method, const scant_setting *more) {
+    spec s = {{{"data.train", path_of("x.npy")},
+               {"data.train_labels", path_of(labels)},
+               {"data.test", path_of("xt.npy")},
+               {"data.test_labels", path_of("yt.npy")},
+               {"model.name", "mlp"},
+               {"model.width", "8"},
+               {"train.method", method},
+               {"train.steps", "12"},
+               {"train.batch", "8"}}};
+    size_t n = count(s.all), extra = count(more);
+    assert_true(n + extra <= MORE);
+    memcpy(s.all + n, more, extra * sizeof *more);
+    return s;
+}
+
+/* Labels that were not revealed are any: a network that had seen one would differ. */
+static void labels_that_are_not_revealed_are_not_seen(void **state) {
+    static const scant_setting more[MORE] = {{"loop.strategies", "random"},
+                                             {"loop.seeds", "0"},
+                                             {"loop.initial", "10"},
+                                             {"loop.rounds", "0"},
+                                             {"train.use_weights", "no"}};
+    (void)state;
+    for (size_t i = 0; i < METHODS; i++) {
+        char folder[32];
+        int32_t other[ROWS];
+        bool picked[ROWS] = {false};
+        snprintf(folder, sizeof folder, "hidden%zu", i);
+        spec s = about("y.npy", methods[i], more);
+        outcome a = play("random", folder, s.all);
+        must(&a);
+        assert_int_equal(a.n_picks, 10);
+        for (size_t k = 0; k < a.n_picks; k++) picked[a.picks[k].index] = true;
+        for (size_t k = 0; k < ROWS; k++)
+            other[k] = picked[k] ? y[k] : (int32_t)(unit_at(9, k) * 2);
+        assert_memory_not_equal(other, y, sizeof y);
+        put_npy("hidden.npy", "<i4", ROWS, 0, other, sizeof other);
+        snprintf(folder, sizeof folder, "shuffled%zu", i);
+        s = about("hidden.npy", methods[i], more);
+        outcome b = play("random", folder, s.all);
+        must(&b);
+        assert_true(same_points(&a, &b));
+        /* one that was revealed is seen */
+        other[a.picks[0].index] = !other[a.picks[0].index];
+        put_npy("hidden.npy", "<i4", ROWS, 0, other, sizeof other);
+        snprintf(folder, sizeof folder, "revealed%zu", i);
+        outcome c = play("random", folder, s.all);
+        must(&c);
+        assert_false(same_points(&a, &c));
+    }
+}
+
+/* Samples that are held out train nothing: they may be anything. (Views' noise is that of
+ * all samples, so there are none here.) */
+static void samples_to_validate_with_are_not_learnt_from(void **state) {
+    static const scant_setting more[MORE] = {
+        {"loop.strategies", "random"}, {"loop.seeds", "0"},
+        {"loop.initial", "10"},        {"loop.rounds", "0"},
+        {"data.validation", "30"},     {"train.augment", "none"},
+        {"model.dropout", "0.5"}, /* so that two looks at a sample differ */
+    };
+    scant_ctx *ctx = listening();
+    bool pool[ROWS] = {false};
+    (void)state;
+    for (size_t i = 0; i < METHODS; i++) {
+        char folder[32];
+        spec s = about("y.npy", methods[i], more);
+        if (i == LOOP_PSEUDO_LABEL) /* it is not sure of anything yet */
+            s.all[count(s.all)] = (scant_setting){"train.pseudo_label_threshold", "0.5"};
+        snprintf(folder, sizeof folder, "valid%zu", i);
+        outcome a = play("random", folder, s.all);
+        must(&a);
+        /* which they are */
+        scant__arena arena;
+        loop_samples samples;
+        loop_split split;
+        scant_experiment *e = open_with(ctx, s.all);
+        scant__arena_init(&arena, ctx);
+        assert_int_equal(loop_samples_open(e, false, &arena, &samples), SCANT_OK);
+        assert_int_equal(loop_split_make(&arena, &e->set, &samples, 0, &split), SCANT_OK);
+        assert_int_equal(split.n_valid, 30);
+        memset(pool, 0, sizeof pool);
+        float other[ROWS][2], spoiled[ROWS][2];
+        memcpy(other, x, sizeof x);
+        memcpy(spoiled, x, sizeof x);
+        for (size_t k = 0; k < split.n_valid; k++) other[split.valid[k]][0] += 50;
+        for (size_t k = 0; k < split.n_pool; k++) pool[split.pool[k]] = true;
+        for (size_t k = 0; k < 10; k++) pool[split.initial[k]] = false;
+        for (size_t k = 0; k < ROWS; k++)
+            if (pool[k]) spoiled[k][0] += 1;
+        loop_samples_close(&samples);
+        scant__arena_end(&arena);
+        scant_experiment_close(e);
+        put_npy("x2.npy", "<f4", ROWS, 2, other, sizeof other);
+        s.all[0].value = path_of("x2.npy");
+        snprintf(folder, sizeof folder, "moved%zu", i);
+        outcome b = play("random", folder, s.all);
+        must(&b);
+        assert_true(same_points(&a, &b));
+        /* the pool's do */
+        put_npy("x2.npy", "<f4", ROWS, 2, spoiled, sizeof spoiled);
+        snprintf(folder, sizeof folder, "spoilt%zu", i);
+        outcome c = play("random", folder, s.all);
+        must(&c);
+        assert_false(same_points(&a, &c));
+    }
+    scant_ctx_destroy(ctx);
+}
+
+/* An average that hardly moves is still the untrained network. */
+static void networks_are_judged_by_their_average(void **state) {
+    static const scant_setting more[MORE] = {
+        {"loop.strategies", "random"}, {"loop.seeds", "0"}, {"loop.initial", "10"},
+        {"loop.rounds", "0"},          {"train.lr", "0.1"}, {"train.ema", "0.9999999"}};
+    scant_setting none[MORE], quick[MORE];
+    (void)state;
+    memcpy(none, more, sizeof more);
+    memcpy(quick, more, sizeof more);
+    none[2] = (scant_setting){"loop.initial_how", "none"};
+    quick[5].value = "0.1";
+    spec s = about("y.npy", "fixmatch", none);
+    outcome untrained = play("random", "untrained", s.all);
+    s = about("y.npy", "fixmatch", more);
+    outcome slow = play("random", "slow", s.all);
+    s = about("y.npy", "fixmatch", quick);
+    outcome soon = play("random", "soon", s.all);
+    must(&untrained);
+    must(&slow);
+    must(&soon);
+    double off = slow.points[0].loss - untrained.points[0].loss;
+    assert_true(off * off < 1e-8);
+    assert_true(untrained.points[0].loss - soon.points[0].loss > 0.01);
+    assert_true(soon.points[0].best == soon.points[0].accuracy);
+}
+
+/* ---- ways to begin ----------------------------------------------------------------- */
+
+static void every_method_begins_in_every_way(void **state) {
+    static const scant_setting zero[MORE] = {{"loop.strategies", "crc"},
+                                             {"loop.seeds", "0"},
+                                             {"loop.initial_how", "none"},
+                                             {"loop.batch", "8"},
+                                             {"loop.rounds", "2"}};
+    static const scant_setting single[MORE] = {
+        {"loop.strategies", "crc"},   {"loop.seeds", "0"},
+        {"loop.initial", "4"},        {"loop.batch", "8"},
+        {"loop.rounds", "1"},         {"loop.initial_how", "balanced"},
+        {"train.initial_models", "3"}};
+    static const scant_setting other[MORE] = {
+        {"loop.strategies", "crc"}, {"loop.seeds", "0"},      {"loop.initial", "4"},
+        {"loop.batch", "4"},        {"loop.query_seed", "7"}, {"loop.rounds", "2"}};
+    (void)state;
+    for (size_t i = 0; i < METHODS; i++) {
+        char folder[32];
+        snprintf(folder, sizeof folder, "zero%zu", i);
+        spec s = about("y.npy", methods[i], zero);
+        outcome a = play("crc", folder, s.all);
+        must(&a);
+        assert_int_equal(a.n_points, 3);
+        assert_true(a.points[0].labels == 0 && a.points[1].labels == 8);
+        snprintf(folder, sizeof folder, "single%zu", i);
+        s = about("y.npy", methods[i], single);
+        outcome b = play("crc", folder, s.all);
+        must(&b);
+        assert_true(b.n_points == 2 && b.points[1].labels == 12);
+        snprintf(folder, sizeof folder, "other%zu", i);
+        s = about("y.npy", methods[i], other);
+        outcome c = play("crc", folder, s.all);
+        must(&c);
+        assert_true(c.n_points == 3 && c.points[2].labels == 12);
+        /* picked by another network, and so others */
+        size_t n = count(s.all);
+        s.all[n - 2] = s.all[n - 1];
+        s.all[n - 1] = (scant_setting){NULL, NULL};
+        snprintf(folder, sizeof folder, "own%zu", i);
+        outcome d = play("crc", folder, s.all);
+        must(&d);
+        assert_memory_equal(c.picks, d.picks, 4 * sizeof *c.picks);
+        assert_memory_not_equal(c.picks, d.picks, c.n_picks * sizeof *c.picks);
+        assert_true(c.points[0].loss == d.points[0].loss);
+    }
+}
+
+static void the_last_round_of_a_pool_trains_by_its_labels(void **state) {
+    scant_setting more[MORE] = {{"loop.strategies", "random"}, {"loop.seeds", "0"},
+                                {"data.pool", "20"},           {"loop.initial", "12"},
+                                {"loop.batch", "8"},           {"loop.rounds", "1"}};
+    (void)state;
+    for (size_t i = 0; i < METHODS; i++) {
+        char folder[32];
+        snprintf(folder, sizeof folder, "used%zu", i);
+        spec s = about("y.npy", methods[i], more);
+        outcome a = play("random", folder, s.all);
+        must(&a);
+        assert_int_equal(a.points[1].labels, 20);
+        assert_true((strstr(said, "labels alone") != NULL) == (i > 0));
+    }
+    more[3].value = "20"; /* from the beginning */
+    spec s = about("y.npy", "pi", more);
+    outcome a = play("random", "full", s.all);
+    assert_int_equal(a.status, SCANT_EINPUT);
+    assert_non_null(strstr(a.error, "supervised"));
+}
+
+/* ---- going on ---------------------------------------------------------------------- */
+
+static void warm_goes_on_with_more_than_the_weights(void **state) {
+    static const scant_setting cold[MORE] = {
+        {"loop.strategies", "random"}, {"loop.seeds", "0"},  {"loop.initial", "6"},
+        {"loop.batch", "4"},           {"loop.rounds", "2"}, {"train.reinit", "no"},
+        {"train.ema", "0.9"}};
+    scant_setting warm[MORE], anew[MORE];
+    (void)state;
+    memcpy(warm, cold, sizeof cold);
+    memcpy(anew, cold, sizeof cold);
+    warm[5] = (scant_setting){"train.warm", "yes"};
+    anew[5].value = "yes";
+    for (size_t i = 0; i < METHODS; i++) {
+        char folder[32];
+        snprintf(folder, sizeof folder, "cold%zu", i);
+        spec s = about("y.npy", methods[i], cold);
+        outcome a = play("random", folder, s.all);
+        snprintf(folder, sizeof folder, "warm%zu", i);
+        s = about("y.npy", methods[i], warm);
+        outcome b = play("random", folder, s.all);
+        snprintf(folder, sizeof folder, "anew%zu", i);
+        s = about("y.npy", methods[i], anew);
+        outcome c = play("random", folder, s.all);
+        must(&a);
+        must(&b);
+        must(&c);
+        assert_true(a.points[0].loss == b.points[0].loss);
+        assert_true(a.points[1].loss != b.points[1].loss);
+        assert_true(c.points[1].loss != b.points[1].loss);
+        /* the last round's end is there, and no other */
+        char name[64];
+        snprintf(name, sizeof name, "warm%zu/runs/random-0.warm-%d.safetensors", i, 2);
+        assert_int_equal(access(path_of(name), R_OK), 0);
+        snprintf(name, sizeof name, "warm%zu/runs/random-0.warm-%d.safetensors", i, 1);
+        assert_int_not_equal(access(path_of(name), R_OK), 0);
+        snprintf(name, sizeof name, "warm%zu/runs/random-0.left-2-0.safetensors", i);
+        assert_int_not_equal(access(path_of(name), R_OK), 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_not_given_is_as_scant_train_has_it),
+        cmocka_unit_test(what_is_printed_has_it_and_is_the_same_again),
+        cmocka_unit_test(what_is_given_goes_before_it),
+        cmocka_unit_test(keys_of_another_method_say_nothing_and_are_told),
+        cmocka_unit_test(contradictions_are_refused),
+        cmocka_unit_test(labels_that_are_not_revealed_are_not_seen),
+        cmocka_unit_test(samples_to_validate_with_are_not_learnt_from),
+        cmocka_unit_test(networks_are_judged_by_their_average),
+        cmocka_unit_test(every_method_begins_in_every_way),
+        cmocka_unit_test(the_last_round_of_a_pool_trains_by_its_labels),
+        cmocka_unit_test(warm_goes_on_with_more_than_the_weights),
+    };
+    return cmocka_run_group_tests(tests, draw_data, remove_dir);
+}
