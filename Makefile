@@ -54,10 +54,11 @@ points: ## a pool of made-up points, and what three strategies choose of it
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tools/points $(BUILD)
 
-pictures: ## draws the pictures of docs/strategies.md again
+pictures: ## draws the pictures of docs/ again
 	@tools/deps build points
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tools/pictures $(BUILD)
+	@$(PYTHON) tools/moons-figure $(BUILD)
 
 bench: ## speed, side by side with NumPy and torch
 	@tools/deps build bench

@@ -7,7 +7,7 @@
 
 #include "loop/loop.h"
 
-enum { MORE = 16, TEXT = 4096 };
+enum { MORE = 20, TEXT = 4096 };
 
 static const char *const methods[] = {"fixmatch", "mean-teacher", "pi", "pseudo-label"};
 enum { METHODS = sizeof methods / sizeof *methods };
