@@ -143,7 +143,8 @@ static void values_that_cannot_be_broken_are_refused(void **state) {
 }
 
 static void every_allocation_may_fail(void **state) {
-    static const char text[] = "[data]\ntrain = moons\n[loop]\nstrategies = npc,badge\n"
+    static const char text[] = "[data]\ntrain = moons\n[train]\nmethod = fixmatch\n"
+                               "[loop]\nstrategies = npc,badge\n"
                                "npc.candidates = 5\npreset = sparse-mnist\n";
     memory m;
     scant_ctx *ctx = ctx_counting(&m);
