@@ -19,9 +19,21 @@
  * as those that ended at 0 are, by the operator's order. Exact in double; the same at any
  * thread count.
  *
- * Cost: 2 n C d+ multiply-adds an iteration, in one reading of the features, and b C d+
- * for what is done within the support. Memory: 56 bytes a row, and p - p~.
+ * An iteration asks two things of all n rows, and mostly gets them without reading any.
+ *
+ * Which rows the operator keeps: inner products <g_j, r> are kept of an earlier residual
+ * r. Since then each has changed by |g_j| |change of r| at most; rows that this leaves a
+ * chance are computed anew, and where they would be many, all are.
+ *
+ * How long the step is: that needs K r, K the sum of all g_j g_j^T, and r is a sum of few
+ * g_j, less v. K g_j is computed once for each row that z is on; where these are too many
+ * (columns_most()), K r is computed itself in each iteration.
+ *
+ * Cost: n C d+ multiply-adds for each row that z was ever on and some tens of times more;
+ * or 2 n C d+ an iteration, where rows are too many. 3 b C d+ an iteration within the
+ * support. Memory: some 60 bytes a row, 32 more for columns at most, and p - p~.
  */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -38,53 +50,208 @@ typedef struct kept {
     double f1, f2;
 } kept;
 
+/* K g_j of rows j. */
+typedef struct columns {
+    double *k;     /* most vectors */
+    size_t *place; /* whose each is */
+    size_t count, most;
+} columns;
+
 typedef struct iht {
     sparse s;
     bool printed;
     double *w, *old;       /* n: this iteration's and the one's before */
-    double *point;         /* n: the gradient, then s, then w - old */
-    double *above;         /* n: z - 1 */
+    double *point;         /* n: s where it is known, then w - old */
     double *bonus;         /* n: alpha sigma^2, as features come */
+    double *value;         /* n: <g_j, from> */
+    double *from;          /* vector */
+    unsigned char *listed; /* n: whether a place is in list */
+    size_t *list;          /* places whose s is computed, */
+    double *dots;          /* their <g_j, rz>, and room for */
+    size_t room;           /* so many */
+    columns columns;
     size_t *places, *olds; /* b: where w and old may differ from 0 */
     size_t count, n_olds;
     size_t *ahead; /* 2 b: where z may, and */
     double *z;     /* its values there */
     size_t n_ahead;
     double *rw, *rz, *move; /* vectors: Phi w - v, Phi z - v, Phi (w - old) */
+    double *start, *k;      /* vectors: K times the first rz, and this one */
+    double mu, share, pull; /* s = z - mu (share <g_j, rz> + pull (z - 1)) */
     kept now, best;
 } iht;
 
-/* ---- one iteration ---------------------------------------------------------------- */
+static size_t iters_of(const select_req *req) {
+    return (size_t)select_option(req, "iters");
+}
 
-/* point = z less the best step down the gradient of f1 there. */
-static scant_status descend(iht *t) {
+/* ---- how long a step is ----------------------------------------------------------- */
+
+/* As many rows as iterations can pay for, in at most 32 bytes a row of the pool. */
+static size_t columns_most(size_t n, size_t size, size_t iters) {
+    size_t room = size_mul(4, n) / size;
+    return iters / 2 < room ? iters / 2 : room;
+}
+
+static const double *column_of(const columns *c, size_t place, size_t size) {
+    for (size_t i = 0; i < c->count; i++)
+        if (c->place[i] == place) return c->k + i * size;
+    return NULL;
+}
+
+/* value and from are of rz, of all rows. */
+static scant_status look_at_all(iht *t, bool and_k) {
     sparse *s = &t->s;
-    double b = (double)s->b, reach = 1, square;
-    for (size_t i = 0; i < t->n_ahead; i++) reach = fmax(reach, fabs(t->z[i] - 1));
-    double unit = sparse_unit(s, reach, t->rz);
-    TRY(la_kron_gradient(&s->all, t->rz, 2 / b / unit, t->above, 2 * s->beta / unit,
-                         t->point, s->image, &s->work));
-    la_kernels_for(LA_F64)->sumsq(t->point, 1, s->n, &square);
-    double curvature = sparse_inner(s, s->image, s->image) / b / b + s->beta * square;
-    double mu = unit * sparse_step(square / 2, curvature); /* along the gradient itself */
-    for (size_t j = 0; j < s->n; j++) t->point[j] *= -mu;
-    for (size_t i = 0; i < t->n_ahead; i++) t->point[t->ahead[i]] += t->z[i];
+    memcpy(t->from, t->rz, s->size * sizeof *t->from);
+    if (!and_k) return la_kron_dots(&s->all, t->rz, t->value, &s->work);
+    return la_kron_gradient(&s->all, t->rz, 1, s->length, 0, t->value, t->k, &s->work);
+}
+
+static scant_status add_column(iht *t, size_t place) {
+    sparse *s = &t->s;
+    columns *c = &t->columns;
+    double one = 1;
+    TRY(la_kron_along(&s->all, &place, 1, &one, t->point, &s->work));
+    TRY(la_kron_sum(&s->all, t->point, c->k + c->count * s->size, &s->work));
+    c->place[c->count++] = place;
     return SCANT_OK;
 }
 
-/* What the operator keeps rows by, but for alpha sigma^2. */
-static double exact_part(double x) { return x > 0 ? x * x / 2 : 0; }
-static double printed_part(double x) { return x < 0 ? -x * x / 2 : 0; }
-
-/* w = [point]+ on the rows that the operator keeps; the w before becomes old. */
-static void threshold(iht *t) {
-    const sparse *s = &t->s;
-    la_topk top;
-    la_topk_init(&top, t->now.chosen, s->b);
-    for (size_t j = 0; j < s->n; j++) {
-        double x = t->point[j], part = t->printed ? printed_part(x) : exact_part(x);
-        la_topk_offer(&top, part + t->bonus[j], j);
+/* k = K rz. */
+static scant_status find_k(iht *t, size_t iteration) {
+    sparse *s = &t->s;
+    size_t missing = 0;
+    for (size_t i = 0; i < t->n_ahead; i++)
+        missing += !column_of(&t->columns, t->ahead[i], s->size);
+    if (iteration == 0 || missing > t->columns.most - t->columns.count) {
+        TRY(look_at_all(t, true));
+        if (iteration == 0) memcpy(t->start, t->k, s->size * sizeof *t->k);
+        return SCANT_OK;
     }
+    memcpy(t->k, t->start, s->size * sizeof *t->k);
+    for (size_t i = 0; i < t->n_ahead; i++) {
+        if (!column_of(&t->columns, t->ahead[i], s->size))
+            TRY(add_column(t, t->ahead[i]));
+        const double *k = column_of(&t->columns, t->ahead[i], s->size);
+        double by = t->z[i] / (double)s->b;
+        for (size_t l = 0; l < s->size; l++) t->k[l] += by * k[l];
+    }
+    return SCANT_OK;
+}
+
+/* The best step for f1 down its gradient at z. With x the sum of (z_j - 1) g_j, the
+ * gradient u = share <g_j, rz> + pull (z_j - 1) has |u|^2 = share <rz, Phi u> + pull (z -
+ * 1).u and the image share K rz + pull x. */
+static scant_status descend(iht *t, size_t iteration) {
+    sparse *s = &t->s;
+    double b = (double)s->b, n = (double)s->n, reach = 1, above = n - (double)t->n_ahead;
+    for (size_t i = 0; i < t->n_ahead; i++) {
+        reach = fmax(reach, fabs(t->z[i] - 1));
+        above += (t->z[i] - 1) * (t->z[i] - 1);
+    }
+    double unit = sparse_unit(s, reach, t->rz), along = 0;
+    TRY(find_k(t, iteration));
+    t->share = 2 / b / unit, t->pull = 2 * s->beta / unit;
+    for (size_t l = 0; l < s->size; l++) {
+        double x = b * (t->rz[l] + s->v[l]) - n * s->v[l];
+        along += t->rz[l] * x;
+        s->image[l] = t->share * t->k[l] + t->pull * x;
+    }
+    double square = t->share * sparse_inner(s, t->rz, s->image) +
+                    t->pull * (t->share * along + t->pull * above);
+    double curvature = sparse_inner(s, s->image, s->image) / b / b + s->beta * square;
+    t->mu = unit * sparse_step(square / 2, curvature); /* along the gradient itself */
+    return SCANT_OK;
+}
+
+/* ---- which rows are kept ---------------------------------------------------------- */
+
+/* What the operator keeps rows by, but for alpha sigma^2. Neither falls as x grows. */
+static double part(const iht *t, double x) {
+    if (t->printed) return x < 0 ? -x * x / 2 : 0;
+    return x > 0 ? x * x / 2 : 0;
+}
+
+static void offer(iht *t, la_topk *top, size_t place, double z, double dot) {
+    double x = z - t->mu * (t->share * dot + t->pull * (z - 1));
+    t->point[place] = x;
+    la_topk_offer(top, part(t, x) + t->bonus[place], place);
+}
+
+static void list(iht *t, size_t place, size_t *count) {
+    if (t->listed[place]) return;
+    t->listed[place] = 1;
+    t->list[(*count)++] = place;
+}
+
+/* Rows that z is on have their own z, all others 0. */
+static scant_status offer_all(iht *t, la_topk *top) {
+    sparse *s = &t->s;
+    if (memcmp(t->from, t->rz, s->size * sizeof *t->from) != 0)
+        TRY(look_at_all(t, false));
+    la_topk_init(top, t->now.chosen, s->b);
+    for (size_t i = 0; i < t->n_ahead; i++) t->listed[t->ahead[i]] = 1;
+    for (size_t j = 0; j < s->n; j++)
+        if (!t->listed[j]) offer(t, top, j, 0, t->value[j]);
+    for (size_t i = 0; i < t->n_ahead; i++) {
+        t->listed[t->ahead[i]] = 0;
+        offer(t, top, t->ahead[i], t->z[i], t->value[t->ahead[i]]);
+    }
+    return SCANT_OK;
+}
+
+/* Lists places beyond `count` whose score may come up to `least`; false: too many. */
+static bool list_chances(iht *t, double least, size_t *count) {
+    const sparse *s = &t->s;
+    double apart = 0, there = sqrt(sparse_inner(s, t->rz, t->rz)),
+           before = sqrt(sparse_inner(s, t->from, t->from));
+    for (size_t l = 0; l < s->size; l++)
+        apart += (t->rz[l] - t->from[l]) * (t->rz[l] - t->from[l]);
+    /* and what rounding may do to inner products of that many numbers */
+    double far = sqrt(apart) + ((double)s->size + 16) * DBL_EPSILON * (there + before);
+    double slope = t->mu * t->share, by = slope * (double)s->b * far * (1 + 1e-9);
+    double most = t->mu * t->pull * (1 + 1e-12);
+    for (size_t j = 0; j < s->n; j++) {
+        double x = most - slope * t->value[j] + by * s->length[j];
+        if (part(t, x) + t->bonus[j] < least) continue;
+        if (t->listed[j]) continue;
+        if (*count == t->room) return false;
+        list(t, j, count);
+    }
+    return true;
+}
+
+/* The rows to keep, of those that may have the largest scores; *enough: they are listed.
+ */
+static scant_status offer_some(iht *t, la_topk *top, bool *enough) {
+    sparse *s = &t->s;
+    size_t count = 0, first = 0;
+    la_topk_init(top, t->now.chosen, s->b);
+    for (size_t i = 0; i < t->n_ahead; i++) list(t, t->ahead[i], &count);
+    for (size_t i = 0; i < t->count; i++) list(t, t->places[i], &count);
+    *enough = count >= s->b;
+    while (*enough && first < count) {
+        la_view v = s->all;
+        v.rows = t->list + first, v.m = count - first;
+        TRY(la_kron_dots(&v, t->rz, t->dots, &s->work));
+        for (size_t i = first; i < count; i++)
+            offer(t, top, t->list[i], i < t->n_ahead ? t->z[i] : 0, t->dots[i - first]);
+        bool again = first == 0;
+        first = count;
+        if (again) *enough = list_chances(t, top->items[0].score, &count);
+    }
+    for (size_t i = 0; i < count; i++) t->listed[t->list[i]] = 0;
+    return SCANT_OK;
+}
+
+/* w = [s]+ on the rows that the operator keeps; the w before becomes old. */
+static scant_status threshold(iht *t) {
+    sparse *s = &t->s;
+    la_topk top;
+    bool enough = false;
+    if (memcmp(t->from, t->rz, s->size * sizeof *t->from) != 0)
+        TRY(offer_some(t, &top, &enough));
+    if (!enough) TRY(offer_all(t, &top));
     la_topk_sort(&top);
     for (size_t i = 0; i < t->n_olds; i++) t->old[t->olds[i]] = 0;
     for (size_t i = 0; i < t->count; i++) {
@@ -98,14 +265,16 @@ static void threshold(iht *t) {
         t->places[i] = top.items[i].index;
         t->w[t->places[i]] = fmax(t->point[t->places[i]], 0);
     }
+    return SCANT_OK;
 }
+
+/* ---- one iteration ---------------------------------------------------------------- */
 
 /* z = w - tau (w - old), by the best tau for f1. Returns |w - old|^2. */
 static scant_status momentum(iht *t, double *moved) {
     sparse *s = &t->s;
     double slope = 0, *change = t->point;
     *moved = 0;
-    for (size_t i = 0; i < t->n_ahead; i++) t->above[t->ahead[i]] = -1;
     t->n_ahead = 0;
     for (size_t i = 0; i < t->n_olds; i++)
         if (t->old[t->olds[i]] != 0) t->ahead[t->n_ahead++] = t->olds[i];
@@ -125,7 +294,6 @@ static scant_status momentum(iht *t, double *moved) {
     for (size_t i = 0; i < t->n_ahead; i++) {
         size_t j = t->ahead[i];
         t->z[i] = t->w[j] - tau * change[j];
-        t->above[j] = t->z[i] - 1;
     }
     for (size_t i = 0; i < s->size; i++) t->rz[i] = t->rw[i] - tau * t->move[i];
     return SCANT_OK;
@@ -150,12 +318,12 @@ static void remember(iht *t, size_t iteration) {
 
 static scant_status iterate(iht *t, size_t *done) {
     sparse *s = &t->s;
-    size_t iters = (size_t)select_option(s->req, "iters");
+    size_t iters = iters_of(s->req);
     double tol = select_option(s->req, "tol");
     for (*done = 0; *done < iters;) {
         double moved, square = 0;
-        TRY(descend(t));
-        threshold(t);
+        TRY(descend(t, *done));
+        TRY(threshold(t));
         TRY(sparse_residual(s, t->places, t->count, t->w, t->rw));
         TRY(sparse_debias(s, t->places, t->count, t->w, t->rw));
         TRY(sparse_clip(s, t->places, t->count, t->w, t->rw));
@@ -170,43 +338,70 @@ static scant_status iterate(iht *t, size_t *done) {
 
 /* ---- the strategy ----------------------------------------------------------------- */
 
-static size_t iht_memory(size_t n, size_t b, size_t size) {
+enum { VECTORS = 6 };
+
+/* Rows whose inner products are computed one by one, rather than those of all. */
+static size_t list_room(size_t n, size_t b) { return 3 * b + n / 8; }
+
+static size_t iht_needs(const la_view *v, unsigned threads) {
+    return la_kron_along_memory(v, 1, threads);
+}
+
+static size_t iht_memory(size_t n, size_t b, size_t size, size_t iters) {
     enum { SPARE = 4096 };
-    size_t rows = size_mul(n, 5 * sizeof(double));
+    size_t most = columns_most(n, size, iters);
+    size_t rows = size_mul(n, 5 * sizeof(double) + 1);
+    size_t list = list_room(n, b) * (sizeof(size_t) + sizeof(double));
     size_t batch = b * (2 * sizeof(la_scored) + 4 * sizeof(double) + 4 * sizeof(size_t));
-    size_t vectors = size_mul(size, 3 * sizeof(double));
-    return size_add(size_add(rows, batch), size_add(vectors, SPARE));
+    size_t vectors = size_mul(size, (VECTORS + most) * sizeof(double));
+    size_t all = size_add(size_add(rows, list), size_add(batch, vectors));
+    return size_add(all, most * sizeof(size_t) + SPARE);
 }
 
 static void iht_plan(const select_req *req, scant_plan *plan) {
     sparse s;
-    sparse_plan(req, NULL, plan, &s);
-    plan->memory = size_add(plan->memory, iht_memory(s.n, s.b, s.size));
-    plan->passes += (size_t)select_option(req, "iters");
+    sparse_plan(req, iht_needs, plan, &s);
+    plan->memory = size_add(plan->memory, iht_memory(s.n, s.b, s.size, iters_of(req)));
+    plan->passes += iters_of(req); /* at most, mostly far fewer */
+}
+
+static scant_status reserve_columns(iht *t) {
+    const sparse *s = &t->s;
+    columns *c = &t->columns;
+    c->most = columns_most(s->n, s->size, iters_of(s->req));
+    if (c->most == 0) return SCANT_OK;
+    c->place = scant__arena_alloc(s->req->arena, c->most, sizeof *c->place);
+    c->k = scant__arena_alloc(s->req->arena, c->most, s->size * sizeof *c->k);
+    return c->place && c->k ? SCANT_OK : SCANT_ENOMEM;
 }
 
 static scant_status reserve(iht *t) {
     sparse *s = &t->s;
     scant__arena *arena = s->req->arena;
     size_t b = s->b;
+    t->room = list_room(s->n, b);
     t->w = scant__arena_zalloc(arena, s->n, 5 * sizeof *t->w);
+    t->listed = scant__arena_zalloc(arena, s->n, sizeof *t->listed);
+    t->list = scant__arena_alloc(arena, t->room, sizeof *t->list);
+    t->dots = scant__arena_alloc(arena, t->room, sizeof *t->dots);
     t->places = scant__arena_alloc(arena, b, 4 * sizeof *t->places);
     t->z = scant__arena_alloc(arena, b, 4 * sizeof *t->z);
     t->now.chosen = scant__arena_alloc(arena, b, 2 * sizeof *t->now.chosen);
-    t->rw = scant__arena_alloc(arena, s->size, 3 * sizeof *t->rw);
-    if (!t->w || !t->places || !t->z || !t->now.chosen || !t->rw) return SCANT_ENOMEM;
-    t->old = t->w + s->n, t->point = t->old + s->n, t->above = t->point + s->n;
-    t->bonus = t->above + s->n;
+    t->rw = scant__arena_alloc(arena, s->size, VECTORS * sizeof *t->rw);
+    bool all = t->w && t->listed && t->list && t->dots && t->places && t->z &&
+               t->now.chosen && t->rw;
+    if (!all) return SCANT_ENOMEM;
+    t->old = t->w + s->n, t->point = t->old + s->n, t->bonus = t->point + s->n;
+    t->value = t->bonus + s->n;
     t->olds = t->places + b, t->ahead = t->olds + b;
     t->now.w = t->z + 2 * b, t->best.w = t->now.w + b;
     t->best.chosen = t->now.chosen + b;
-    t->rz = t->rw + s->size, t->move = t->rz + s->size;
-    for (size_t j = 0; j < s->n; j++) {
-        t->above[j] = -1;
+    t->rz = t->rw + s->size, t->move = t->rz + s->size, t->from = t->move + s->size;
+    t->start = t->from + s->size, t->k = t->start + s->size;
+    for (size_t j = 0; j < s->n; j++)
         t->bonus[j] = s->alpha * s->variance[j] / s->scale / s->scale;
-    }
     for (size_t i = 0; i < s->size; i++) t->rz[i] = -s->v[i];
-    return SCANT_OK;
+    return reserve_columns(t);
 }
 
 /* By falling weight; equal weights in the operator's order. */
@@ -226,7 +421,7 @@ static void hand_over(iht *t, select_req *req) {
 static scant_status iht_select(select_req *req) {
     iht t = {.printed = select_option(req, "prox") == PRINTED};
     size_t done;
-    TRY(sparse_open(req, NULL, &t.s));
+    TRY(sparse_open(req, iht_needs, &t.s));
     TRY(reserve(&t));
     TRY(iterate(&t, &done));
     sparse_figures(&t.s, req, t.best.f1, t.best.f2);

@@ -220,9 +220,11 @@ void KERNEL(kron_add)(const void *const *rows, size_t n, size_t d, const double 
         batch = n - first < BATCH ? n - first : BATCH;
         for (size_t k = 0, some; k < c; k += some) {
             some = c - k < CLASSES ? c - k : CLASSES;
-            for (size_t i = 0; i < batch; i++)
+            for (size_t i = 0; i < batch; i++) {
+                if (k == 0) fetch(x + first + i, 1, d); /* tiles go down, not along */
                 for (size_t m = 0; m < some; m++)
                     q[i * some + m] = s[first + i] * a[(first + i) * c + k + m];
+            }
             add_rows(x + first, batch, d, q, some, sum + k * apart, apart);
         }
     }
