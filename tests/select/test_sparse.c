@@ -530,6 +530,28 @@ static void iht_keeps_what_the_plain_algorithm_keeps(void **state) {
     over_all_runs(iht_run);
 }
 
+/* Batches of a few rows, over many iterations: most rows are not looked at again, and the
+ * step's length comes from the few that had weight. Of three kinds of rows, a third of
+ * all may be kept whenever one may: then all are looked at. Of more rows than iterations
+ * pay for, their part of the step is not kept. */
+static void iht_keeps_the_same_where_few_rows_are_looked_at(void **state) {
+    (void)state;
+    static const sizes few[] = {{1500, 6, 4, 0, 0, 4},  {2500, 12, 5, 0, 0, 6},
+                                {2000, 3, 4, 10, 0, 5}, {900, 5, 4, 0, 3, 3},
+                                {800, 9, 3, 0, 40, 4},  {600, 4, 3, 0, 0, 25}};
+    scant_ctx *ctx = ctx_threads(2);
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++)
+        for (size_t how = 0; how < 4; how++) {
+            pool p =
+                pool_make(20 + i, few[i].n, few[i].d, few[i].c, few[i].m, few[i].kinds);
+            if (how & 1) pool_narrow(&p);
+            if (how & 2) pool_restrict(&p);
+            check_iht(ctx, &p, few[i].batch, alphas[how], betas[1 + how % 3], 30, false);
+            pool_end(&p);
+        }
+    scant_ctx_destroy(ctx);
+}
+
 /* Where calibration changed nothing, all gradients are 0: variance decides. */
 typedef struct warnings {
     char text[2000];
@@ -749,6 +771,7 @@ int main(void) {
         cmocka_unit_test(greedy_picks_what_the_plain_algorithm_picks),
         cmocka_unit_test(greedy_picks_the_same_where_it_goes_back),
         cmocka_unit_test(iht_keeps_what_the_plain_algorithm_keeps),
+        cmocka_unit_test(iht_keeps_the_same_where_few_rows_are_looked_at),
         cmocka_unit_test(
             without_calibration_rows_are_ranked_by_variance_and_a_warning_says_so),
         cmocka_unit_test(temperatures_are_told_and_one_near_one_is_warned_of),
