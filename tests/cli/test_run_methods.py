@@ -10,6 +10,7 @@ import unittest
 from runcase import MOONS, RunCase, sets
 from scantcli import run
 
+CIFAR = os.path.join(os.environ.get("SCANT_SHARED_DATA", ""), "cifar10_test_5000.bin.xz")
 METHODS = ("fixmatch", "mean-teacher", "pi", "pseudo-label")
 
 
@@ -62,6 +63,17 @@ class Methods(RunCase):
                 curve = self.rows(self.path(method), "curve.csv")
                 self.assertEqual([(row["strategy"], row["labels"]) for row in curve],
                                  [(name, n) for name in ("npc", "crc") for n in ("10", "20")])
+
+    @unittest.skipUnless(os.path.exists(CIFAR), "no CIFAR-10 in SCANT_SHARED_DATA")
+    def test_npc_and_crc_complete_rounds_on_pictures_with_colours(self):
+        flags = sets({"data.train": CIFAR, "data.pool": 200, "data.test_size": 100, "model.name": "cnn",
+                      "train.method": "fixmatch", "train.darp": "yes", "train.augment": "flip-crop",
+                      "train.steps": 4, "train.batch": 8, "loop.initial": 10, "loop.rounds": 2,
+                      "loop.initial_how": "balanced", "loop.batch": 10, "loop.seeds": 0,
+                      "loop.strategies": "npc,crc"})
+        self.ok("run", *flags, "--threads", 1, "--out", self.path("out"))
+        self.assertEqual([row["labels"] for row in self.rows(self.path("out"), "curve.csv")],
+                         2 * ["10", "20", "30"])
 
 
 if __name__ == "__main__":
