@@ -56,6 +56,24 @@ static int print(run_job *job) {
 static const char ending[] =
     "\nscant: saving what is under way, then ending; Ctrl-C again quits at once\n";
 
+/* How to go on; where nothing is there yet, that nothing is. */
+static void say_interrupted(const run_args *a) {
+    cli_text begun = {0}, more = {0};
+    cli_text_addf(&begun, "%s/experiment.ini", a->out);
+    cli_text_bytes(&begun, "", 1);
+    if (a->skip_bad) cli_text_add(&more, " --skip-bad");
+    if (a->jobs) cli_text_addf(&more, " --jobs %zu", a->jobs);
+    if (a->run_threads) cli_text_addf(&more, " --threads %zu", a->run_threads);
+    cli_text_bytes(&more, "", 1);
+    if (cli_exists(begun.data))
+        cli_error("interrupted; 'scant run --resume --out %s%s' goes on", a->out,
+                  more.data);
+    else
+        cli_error("interrupted; nothing was begun");
+    cli_text_end(&begun);
+    cli_text_end(&more);
+}
+
 static int play(run_job *job) {
     const run_args *a = &job->args;
     scant_run_opts opts = {.out = a->out,
@@ -71,7 +89,7 @@ static int play(run_job *job) {
     job->lines = status == SCANT_OK ? job->lines : 0; /* the last state stays */
     run_show_clear(job);
     if (status == SCANT_ECANCELLED) {
-        cli_error("interrupted; 'scant run --resume --out %s' goes on", a->out);
+        say_interrupted(a);
         return CLI_INTERRUPTED;
     }
     /* runs that failed are no reason to hold back what others have found */

@@ -10,7 +10,7 @@
 
 #include "cli/run.h"
 
-enum { BAR = 20 };
+enum { BAR = 20, LEAST = 5, NARROW = 80 };
 static const double redraw = 0.1;
 
 /* ---- what was heard ---------------------------------------------------------------- */
@@ -40,10 +40,10 @@ static void add_point(run_job *job, run_seen *run, const scant_run_event *event)
 
 /* ---- lines ------------------------------------------------------------------------- */
 
-static void add_result(cli_text *line, const run_seen *run) {
+static void add_result(cli_text *line, const run_seen *run, bool narrow) {
     if (!run->n_points) return;
     if (run->accuracy >= 0)
-        cli_text_addf(line, "  accuracy %.4f", run->accuracy);
+        cli_text_addf(line, "  %s %.4f", narrow ? "acc" : "accuracy", run->accuracy);
     else
         cli_text_addf(line, "  error %.4g", run->loss);
 }
@@ -56,22 +56,44 @@ static void add_training(cli_text *line, const run_seen *run) {
     if (run->balance >= 0) cli_text_addf(line, "  balance %.2f", run->balance);
 }
 
-static void live_line(cli_text *line, const run_seen *run) {
+/* What is to be read in any case. */
+static void add_numbers(cli_text *line, const run_seen *run, bool narrow) {
     char clock[32];
-    cli_text_addf(line, "%s", run->strategy);
-    cli_text_pad(line, 15);
-    cli_text_addf(line, "seed %llu  [", (unsigned long long)run->seed);
-    for (int i = 0; i < BAR; i++)
-        cli_text_add(line, i < (int)(run->fraction * BAR + 0.5) ? "#" : ".");
-    cli_text_addf(line, "]  round %zu/%zu  labels %zu", run->round, run->rounds,
+    cli_text_addf(line, "  round %zu/%zu  labels %zu", run->round, run->rounds,
                   run->labels);
-    add_result(line, run);
+    add_result(line, run, narrow);
     if (run->over)
         cli_text_addf(line, "  took %s", cli_clock(run->seconds, clock, sizeof clock));
     else if (run->left >= 0)
         cli_text_addf(line, "  %s left", cli_clock(run->left, clock, sizeof clock));
-    if (!run->over) add_training(line, run);
+}
+
+static void add_bar(cli_text *line, double fraction, size_t room) {
+    enum { AROUND = 4 };
+    if (room < LEAST + AROUND) return;
+    int width = room < BAR + AROUND ? (int)room - AROUND : BAR;
+    cli_text_add(line, "  [");
+    for (int i = 0; i < width; i++)
+        cli_text_add(line, i < (int)(fraction * width + 0.5) ? "#" : ".");
+    cli_text_add(line, "]");
+}
+
+/* The bar has the room that numbers leave, and what a training tells that of both. */
+static void live_line(cli_text *line, const run_seen *run, size_t room) {
+    cli_text numbers = {0}, training = {0};
+    add_numbers(&numbers, run, room < NARROW);
+    if (!run->over) add_training(&training, run);
+    cli_text_addf(line, "%s", run->strategy);
+    cli_text_pad(line, 15);
+    cli_text_addf(line, "seed %llu", (unsigned long long)run->seed);
+    size_t taken = line->size + numbers.size;
+    add_bar(line, run->fraction, room > taken ? room - taken : 0);
+    cli_text_bytes(line, numbers.data, numbers.size);
+    if (line->size + training.size <= room)
+        cli_text_bytes(line, training.data, training.size);
     cli_text_bytes(line, "", 1);
+    cli_text_end(&numbers);
+    cli_text_end(&training);
 }
 
 void run_show_clear(run_job *job) {
@@ -82,8 +104,9 @@ void run_show_clear(run_job *job) {
 
 static void put_line(const run_seen *run) {
     cli_text line = {0};
-    live_line(&line, run);
-    fprintf(stderr, "%.*s\n", (int)cli_ui_room(), line.data);
+    size_t room = cli_ui_room();
+    live_line(&line, run, room);
+    fprintf(stderr, "%.*s\n", (int)room, line.data);
     cli_text_end(&line);
 }
 
@@ -107,7 +130,7 @@ static void say_round(const run_seen *run) {
     char clock[32];
     cli_text_addf(&line, "%s, seed %llu: round %zu/%zu  labels %zu", run->strategy,
                   (unsigned long long)run->seed, run->round, run->rounds, run->labels);
-    add_result(&line, run);
+    add_result(&line, run, false);
     if (run->left > 0)
         cli_text_addf(&line, "  %s left", cli_clock(run->left, clock, sizeof clock));
     add_training(&line, run);

@@ -355,6 +355,7 @@ scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point
     memset(run->taught, 0, run->n_models * sizeof *run->taught);
     run->now = (scant_train_state){0};
     TRY(loop_partial_recall(run));
+    run->recalled = true;
     for (size_t i = 0; i < run->n_models; i++) TRY(bring_up(run, labelled, i));
     take_median(run);
     run->work_done += loop_work(set, labelled->n);

@@ -24,6 +24,7 @@ typedef struct loop_samples {
     size_t *test_rows, n_test;
     size_t classes; /* 1: numbers to predict */
     bool regression;
+    uint64_t mark; /* a hash of which they are and of their labels; never 0 */
 } loop_samples;
 
 scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
@@ -88,7 +89,8 @@ typedef struct loop_state {
     loop_pick *picks;
     size_t *ends; /* rounds + 1: where the picks of a round end; round 0: initial */
     size_t n_points, n_batches, room_picks;
-    bool over; /* there is nothing left to pick */
+    bool over;        /* there is nothing left to pick */
+    uint64_t samples; /* the mark of those it was begun with; 0: nobody knows */
     loop_partial partial;
     char *memory; /* what the strategy left for its next call; NULL: nothing */
     size_t memory_size;
@@ -162,6 +164,7 @@ typedef struct loop_run {
     double time_began;               /* and since when */
     double temperature;              /* of the round; 0: none */
     bool cancellable;                /* what is under way may be broken off */
+    bool recalled;                   /* the round has what was kept of it */
     bool own;                        /* what fails now is no other run's matter */
     bool alone;                      /* it failed so, and ended by itself */
     scant_status written;            /* what came of writing the round down */
@@ -169,6 +172,8 @@ typedef struct loop_run {
     char error[SCANT__ERR_SIZE];
 } loop_run;
 
+/* Whether a run that an earlier call has begun can go on with the samples of this one. */
+scant_status loop_run_check(loop_run *run, scant_ctx *ctx);
 /* Does what is left of the run; run->status and run->error say how it ended. */
 void loop_run_work(loop_run *run);
 /* Tells of a phase that begins, and now and then how far the run is: part is what is done

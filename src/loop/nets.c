@@ -112,16 +112,25 @@ void loop_nets_forget(loop_run *run, size_t round) {
     }
 }
 
+/* What is lost is this run's alone, and no time brings it back. */
+static scant_status recall(loop_run *run, size_t which, scant_net **net) {
+    char name[NAME], why[SCANT__ERR_SIZE];
+    lasting_name(name, which, run->state.n_points - 1);
+    TRY(loop_net_make(run, 0, net));
+    run->own = true;
+    scant_status status = load(run, name, net);
+    if (status != SCANT_EINPUT) return status;
+    memcpy(why, run->ctx->err, sizeof why);
+    return scant__fail(run->ctx, status, "%s; without %s.json this run begins anew", why,
+                       run->path);
+}
+
 scant_status loop_nets_recall(loop_run *run) {
     const scant_experiment *e = run->job->e;
-    size_t done = run->state.n_points;
-    char name[NAME];
-    if (e->set.reinit || !done) return SCANT_OK;
-    lasting_name(name, WEIGHTS, done - 1);
-    TRY(load(run, name, &run->net));
-    if (!*e->set.query_seed) return SCANT_OK;
-    lasting_name(name, ASKER, done - 1);
-    return load(run, name, &run->asker);
+    if (e->set.reinit || !run->state.n_points) return SCANT_OK;
+    TRY(recall(run, WEIGHTS, &run->net));
+    run->own = false;
+    return *e->set.query_seed ? recall(run, ASKER, &run->asker) : SCANT_OK;
 }
 
 /* ---- a round that is broken off ---------------------------------------------------- */
@@ -235,13 +244,14 @@ scant_status loop_partial_recall(loop_run *run) {
     p->verdicts = run->verdicts;
     scant_status status = load_models(run);
     if (status != SCANT_OK) {
+        if (!can_be_done_again(run, status)) return status;
         *p = none;
-        return can_be_done_again(run, status) ? SCANT_OK : status;
+        return SCANT_OK;
     }
     if (p->asker) status = load_trained(run, LOOP_ASKER, &run->asker);
     if (status != SCANT_OK) {
-        p->asker = false;
         if (!can_be_done_again(run, status)) return status;
+        p->asker = false;
     }
     run->seconds[LOOP_TRAINING] += p->train_seconds;
     run->seconds[LOOP_JUDGING] += p->judge_seconds;

@@ -303,13 +303,15 @@ static scant_status do_round(loop_run *run) {
     loop_clock(run, LOOP_REST);
     memset(run->seconds, 0, sizeof run->seconds);
     scant_status status = list_labelled(run, &arena, &labelled);
+    run->recalled = false;
     run->cancellable = true;
     if (status == SCANT_OK) status = loop_learn(run, &labelled, &point);
     if (status == SCANT_OK) status = choose(run, &labelled);
     run->cancellable = false;
     loop_clock(run, LOOP_REST);
     scant__arena_end(&arena);
-    if (status == SCANT_ECANCELLED) return loop_partial_keep(run);
+    /* until it is recalled, what is on disk of the round is more than what is here */
+    if (status == SCANT_ECANCELLED && run->recalled) return loop_partial_keep(run);
     TRY(status);
     run->own = false;
     point.select_seconds = run->seconds[LOOP_READING] + run->seconds[LOOP_PICKING];
@@ -332,27 +334,41 @@ static void plan_work(loop_run *run) {
     run->fraction = run->fraction_begun = run->work_done / run->work_whole;
 }
 
-/* What a state on disk says was picked must be what this pool could give: its samples may
- * have been changed meanwhile. */
-static scant_status check_picks(loop_run *run) {
-    const loop_split *split = &run->split;
-    const loop_state *s = &run->state;
+/* What a state on disk says was picked must be what this pool could give. */
+static bool could_be_picked(const loop_state *s, const loop_split *split) {
     bool same = s->ends[0] == split->n_initial;
     for (size_t i = 0; same && i < loop_state_picks(s); i++) {
         size_t row = s->picks[i].index;
         same = i < split->n_initial ? row == split->initial[i]
                                     : loop_split_place(split, row) < split->n_pool;
     }
-    if (same) return SCANT_OK;
-    return scant__fail(run->ctx, SCANT_EINPUT,
-                       "%s.json: the samples are no longer those that this run was begun "
-                       "with",
+    return same;
+}
+
+/* An earlier version's state has no mark; then picks alone can tell. */
+scant_status loop_run_check(loop_run *run, scant_ctx *ctx) {
+    const loop_job *job = run->job;
+    loop_state *s = &run->state;
+    loop_split split;
+    scant__arena arena;
+    if (!s->n_batches) return SCANT_OK;
+    scant__arena_init(&arena, ctx);
+    scant_status status =
+        loop_split_make(&arena, &job->e->set, &job->samples, run->seed, &split);
+    bool same = status != SCANT_OK || ((!s->samples || s->samples == job->samples.mark) &&
+                                       could_be_picked(s, &split));
+    scant__arena_end(&arena);
+    if (same) return status;
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "%s.json: the samples, their labels or which of them cannot be "
+                       "read are no longer those that this run was begun with",
                        run->path);
 }
 
 static scant_status add_initial(loop_run *run) {
     const loop_split *split = &run->split;
-    if (run->state.n_batches) return check_picks(run);
+    run->state.samples = run->job->samples.mark;
+    if (run->state.n_batches) return SCANT_OK;
     loop_pick *picks = scant__alloc(run->ctx, split->n_initial + 1, sizeof *picks);
     if (!picks) return SCANT_ENOMEM;
     for (size_t i = 0; i < split->n_initial; i++)
@@ -383,11 +399,11 @@ static scant_status do_rounds(loop_run *run) {
     }
     TRY(make_room(run));
     loop_partial_sweep(run, run->state.partial.there ? run->state.n_points : SIZE_MAX);
+    run->round = run->state.n_points;
     TRY(loop_nets_recall(run));
     plan_work(run);
     loop_ask(run, begin_run, run);
-    for (run->round = run->state.n_points;
-         run->round <= e->set.rounds && !run->state.over; run->round++) {
+    for (; run->round <= e->set.rounds && !run->state.over; run->round++) {
         if (scant__crew_stopped(run->crew))
             return scant__fail(run->ctx, SCANT_ECANCELLED, "cancelled");
         TRY(do_round(run));

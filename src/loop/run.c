@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/hash.h"
 #include "loop/loop.h"
 
 /* ---- a run's context --------------------------------------------------------------- */
@@ -37,14 +38,8 @@ typedef struct message {
     const char *text;
 } message;
 
-static uint64_t hash(const char *text) { /* FNV-1a */
-    uint64_t h = 14695981039346656037u;
-    for (; *text; text++) h = (h ^ (unsigned char)*text) * 1099511628211u;
-    return h;
-}
-
 bool loop_say_once(loop_job *job, const char *text) {
-    uint64_t h = hash(text);
+    uint64_t h = scant__hash(SCANT__HASH_FIRST, text, strlen(text));
     for (size_t i = 0; i < job->n_said; i++)
         if (job->said[i] == h) return false;
     if (job->n_said == job->room_said) {
@@ -166,6 +161,12 @@ static scant_status list_runs(loop_job *job, size_t n_pool) {
     return SCANT_OK;
 }
 
+/* Before a file is written: what it would say must be of these samples. */
+static scant_status check_runs(loop_job *job) {
+    for (size_t i = 0; i < job->n_runs; i++) TRY(loop_run_check(&job->runs[i], job->ctx));
+    return SCANT_OK;
+}
+
 /* What earlier calls have finished. The files are written with all of it at once: they
  * never hold less than they did. */
 static scant_status show_finished(loop_job *job) {
@@ -250,6 +251,7 @@ static void choose_threads(loop_job *job, unsigned seats) {
 
 /* The runs, side by side, and a report of them all. */
 static scant_status play(loop_job *job, unsigned seats) {
+    TRY(check_runs(job));
     TRY(show_finished(job));
     scant_status calling = scant__crew_run(job->ctx, job->n_runs, seats, work, job);
     if (calling != SCANT_OK && calling != SCANT_ECANCELLED) return calling;

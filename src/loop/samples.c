@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/parfor.h"
 #include "core/rng.h"
 #include "data/samples.h"
@@ -225,6 +226,28 @@ static scant_status check_test(const scant_experiment *e, const loop_samples *s)
     return SCANT_OK;
 }
 
+/* Pixels are not read for it: they may be many. */
+static uint64_t mark_part(uint64_t mark, const scant_data *data, const size_t *rows,
+                          size_t n_rows) {
+    const int32_t *labels = scant_data_labels(data);
+    const float *targets = scant_data_targets(data);
+    const uint64_t counts[] = {scant_data_count(data), n_rows};
+    mark = scant__hash(mark, counts, sizeof counts);
+    for (size_t i = 0; i < n_rows; i++) {
+        uint64_t row = rows[i];
+        mark = scant__hash(mark, &row, sizeof row);
+    }
+    if (labels) mark = scant__hash(mark, labels, counts[0] * sizeof *labels);
+    if (targets) mark = scant__hash(mark, targets, counts[0] * sizeof *targets);
+    return mark;
+}
+
+static uint64_t mark_of(const loop_samples *s) {
+    uint64_t mark = mark_part(SCANT__HASH_FIRST, s->train, s->rows, s->n_rows);
+    mark = mark_part(mark, s->test, s->test_rows, s->n_test);
+    return mark ? mark : 1;
+}
+
 scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
                                scant__arena *arena, loop_samples *s) {
     *s = (loop_samples){.regression = strcmp(e->set.task, "regression") == 0};
@@ -244,7 +267,9 @@ scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
         TRY(list_rows(e->ctx, arena, s->test, skip_bad, &s->test_rows, &s->n_test));
     }
     TRY(cut_test(e, arena, s));
-    return check_test(e, s);
+    TRY(check_test(e, s));
+    s->mark = mark_of(s);
+    return SCANT_OK;
 }
 
 void loop_samples_close(loop_samples *s) {

@@ -4,10 +4,12 @@
  *
  *   {"scant run": 1, "strategy": "badge", "seed": "0", "over": false,
  *    "rounds": [[labels, accuracy, loss, best, train seconds, select seconds], ...],
- *    "picks": [[[index, weight, score], ...], ...], "memory": "..."}
+ *    "picks": [[[index, weight, score], ...], ...], "memory": "...",
+ *    "samples": "0123456789abcdef"}
  *
  * picks has a list a round: the initial set, then what was added before each training. It
- * is one longer than rounds, unless the run has ended. Numbers that are not finite are
+ * is one longer than rounds, unless the run has ended. samples is the mark of those that
+ * the run was begun with. Numbers that are not finite are
  * null, "inf" or "-inf". "partial" is there where a round was broken off:
  *
  *   {"round": 3, "trained": 1, "models": [[accuracy, loss, best, score], ...],
@@ -19,6 +21,7 @@
  */
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data/source.h"
@@ -130,6 +133,9 @@ scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_sta
         scant__text_add(&text, ",\n \"memory\": ");
         scant__text_json(&text, s->memory);
     }
+    if (s->samples)
+        scant__text_addf(&text, ",\n \"samples\": \"%016llx\"",
+                         (unsigned long long)s->samples);
     scant__text_add(&text, "}\n");
     return scant__text_take(&text, bytes, size);
 }
@@ -279,6 +285,15 @@ static scant_status read_partial(const expected *x, const json_t *root,
     return read_verdicts(x, json_object_get(root, "models"), arena, p);
 }
 
+static scant_status read_mark(const expected *x, const json_t *value, loop_state *s) {
+    const char *text = json_string_value(value);
+    if (!value) return SCANT_OK; /* an earlier version's */
+    if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
+        return damaged(x, "\"samples\" is no mark of any");
+    s->samples = strtoull(text, NULL, 16);
+    return SCANT_OK;
+}
+
 static scant_status read_root(const expected *x, const json_t *root, scant__arena *arena,
                               loop_state *s) {
     const json_t *strategy = json_object_get(root, "strategy");
@@ -297,6 +312,7 @@ static scant_status read_root(const expected *x, const json_t *root, scant__aren
     TRY(read_picks(x, json_object_get(root, "picks"), s));
     TRY(check_whole(x, s));
     TRY(read_partial(x, json_object_get(root, "partial"), arena, s));
+    TRY(read_mark(x, json_object_get(root, "samples"), s));
     if (!json_is_string(memory)) return SCANT_OK;
     s->memory = scant__arena_strdup(arena, json_string_value(memory));
     if (!s->memory) return SCANT_ENOMEM;

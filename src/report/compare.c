@@ -25,7 +25,8 @@ typedef struct comparing {
     const report_measures *m;
     double unit;           /* percent of accuracy; errors as they are */
     beginning *beginnings; /* a run each */
-    size_t *longest;       /* a strategy each: points of its longest run */
+    size_t *longest;       /* a strategy each: points of its longest run, */
+    uint64_t *most;        /* and the most labels of any */
     matched *seeds;
     double *a, *b, *delta; /* a seed each */
     size_t *order;
@@ -93,16 +94,17 @@ static scant_difference difference_of(const comparing *c, size_t n) {
                               .p_flips_holm = flips};
 }
 
+/* One that has used its pool up in fewer rounds than others has all of it. */
 static bool short_of_others(const comparing *c, const report_run *run) {
-    return run->n_points < c->longest[run->strategy];
+    return run->n_points < c->longest[run->strategy] &&
+           report_last(run)->labels < c->most[run->strategy];
 }
 
 /* Whether a seed's runs can be compared up to a number of labels, the last of either. */
 static bool comparable(const comparing *c, const report_run *a, const report_run *b,
                        uint64_t to) {
-    if (report_last(a)->labels == report_last(b)->labels) return true;
     if (short_of_others(c, a) || short_of_others(c, b)) return false;
-    return to > a->points->labels;
+    return report_last(a)->labels == report_last(b)->labels || to > a->points->labels;
 }
 
 static void add_seed(const comparing *c, scant_pair *pair, matched seed) {
@@ -226,15 +228,19 @@ scant_status report_compare(report_results *r, const report_measures *m, size_t 
     c.seeds = scant__arena_alloc(arena, seeds, sizeof *c.seeds);
     c.beginnings = scant__arena_alloc(arena, r->n_runs + 1, sizeof *c.beginnings);
     c.longest = scant__arena_zalloc(arena, n + 1, sizeof *c.longest);
+    c.most = scant__arena_zalloc(arena, n + 1, sizeof *c.most);
     c.order = scant__arena_alloc(arena, most, sizeof *c.order);
     double *p = scant__arena_alloc(arena, most, sizeof *p);
     if (!*pairs || !c.a || !c.b || !c.delta || !c.seeds || !c.beginnings || !c.longest ||
-        !c.order || !p)
+        !c.most || !c.order || !p)
         return SCANT_ENOMEM;
     for (size_t i = 0; i < r->n_runs; i++) {
         size_t *longest = &c.longest[r->runs[i].strategy];
         c.beginnings[i] = beginning_of(&r->runs[i]);
         *longest = size_max(*longest, r->runs[i].n_points);
+        uint64_t *labels = &c.most[r->runs[i].strategy],
+                 last = report_last(&r->runs[i])->labels;
+        if (last > *labels) *labels = last;
     }
     return compare_all(r, &c, baseline, *pairs, count, p);
 }

@@ -5,8 +5,8 @@
  *
  * A seed counts where both have a run of it that began with the same samples (as far as
  * picks tell), over the labels that both runs have come to: a strategy may pick fewer
- * than it is asked for. Of two runs that end at different numbers of labels neither may
- * have fewer rounds than others of its strategy; so half-finished runs do not count.
+ * than it is asked for. Neither run may have fewer rounds and fewer labels than others of
+ * its strategy have; so half-finished runs do not count.
  * Cost: seeds times levels a pair, and 2^seeds sums.
  */
 #ifndef SCANT_REPORT_COMPARE_H

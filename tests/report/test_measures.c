@@ -373,6 +373,26 @@ static void runs_that_end_apart_are_compared_as_far_as_both_go(void **state) {
     end(&j);
 }
 
+/* Of seed 1 both are half done. Seed 2's have fewer rounds and all labels: a pool that
+ * was used up. */
+static void half_finished_runs_are_not_compared_though_they_end_alike(void **state) {
+    (void)state;
+    job j = measure(CURVE "b,0,0,10,0.2,1,1,1\nb,0,1,20,0.4,1,1,1\nb,0,2,30,0.6,1,1,1\n"
+                          "b,1,0,10,0.2,1,1,1\nb,1,1,20,0.4,1,1,1\n"
+                          "b,2,0,10,0.2,1,1,1\nb,2,1,30,0.4,1,1,1\n"
+                          "a,0,0,10,0.2,1,1,1\na,0,1,20,0.4,1,1,1\na,0,2,30,0.8,1,1,1\n"
+                          "a,1,0,10,0.2,1,1,1\na,1,1,20,0.9,1,1,1\n"
+                          "a,2,0,10,0.2,1,1,1\na,2,1,30,0.5,1,1,1\n",
+                    NULL);
+    scant_pair *pairs;
+    size_t n;
+    assert_int_equal(report_compare(&j.r, &j.m, j.r.n_strategies, &pairs, &n), SCANT_OK);
+    assert_true(pairs->seeds == 2 && pairs->others == 1 && pairs->cut == 0);
+    assert_int_equal(pairs->to_least, 30);
+    assert_true(fabs(pairs->final.mean - (20 + 10) / 2.0) < 1e-12);
+    end(&j);
+}
+
 /* Of a there is no more than round 0, where both are the same network. */
 static void runs_without_a_common_span_are_not_compared(void **state) {
     (void)state;
@@ -471,6 +491,7 @@ int main(void) {
         cmocka_unit_test(classes_are_counted_beyond_the_initial_set),
         cmocka_unit_test(pairs_are_of_seeds_with_the_same_span),
         cmocka_unit_test(runs_that_end_apart_are_compared_as_far_as_both_go),
+        cmocka_unit_test(half_finished_runs_are_not_compared_though_they_end_alike),
         cmocka_unit_test(runs_without_a_common_span_are_not_compared),
         cmocka_unit_test(runs_that_began_with_other_samples_are_not_compared),
         cmocka_unit_test(equal_differences_are_not_significant),

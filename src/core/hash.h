@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * FNV-1a, 64 bits: whether two things are the same, where nobody means harm. Numbers are
+ * hashed as they lie in memory, so a hash is of this machine's kind.
+ */
+#ifndef SCANT_CORE_HASH_H
+#define SCANT_CORE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+static const uint64_t SCANT__HASH_FIRST = 14695981039346656037u;
+
+/* hash is what came out for the bytes before; SCANT__HASH_FIRST: none. */
+static inline uint64_t scant__hash(uint64_t hash, const void *bytes, size_t size) {
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 1099511628211u;
+    return hash;
+}
+
+#endif

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scant run --resume`: data that has changed, files that are gone; Ctrl-C early; a narrow terminal."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+
+from runcase import MOONS, RunCase, sets
+from scantcli import ENVIRONMENT, SCANT, run
+from test_cli_work import on_terminal
+from test_run import write_png
+
+
+class Changed(RunCase):
+    """Samples that are no longer those of the experiment's beginning."""
+
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(7)
+        self.labels = rng.integers(0, 2, 300)
+        points = rng.normal(size=(300, 3)) + 2 * self.labels[:, None]
+        self.flags = sets(MOONS, data__train=self.save("x", points.astype("f4")),
+                          data__train_labels=self.save("y", self.labels),
+                          data__test=self.save("tx", points[:50].astype("f4")),
+                          data__test_labels=self.save("ty", self.labels[:50]), data__test_size=0)
+        self.out = self.path("out")
+        self.ok("run", *self.flags, "--threads", 1, "--out", self.out)
+
+    def kept(self):
+        found = {}
+        for name in ("curve.csv", "picks.csv", "runs/random-0.json", "runs/badge-1.json"):
+            with open(os.path.join(self.out, name), "rb") as file:
+                found[name] = file.read()
+        return found
+
+    def change_states(self, change):
+        for name in os.listdir(os.path.join(self.out, "runs")):
+            path = os.path.join(self.out, "runs", name)
+            with open(path) as file:
+                state = json.load(file)
+            change(state)
+            with open(path, "w") as file:
+                json.dump(state, file)
+
+    def test_other_labels_are_refused_and_nothing_is_written(self):
+        before = self.kept()
+        flipped, some, few = 1 - self.labels, self.labels.copy(), self.labels[:50].copy()
+        some[::5] = -1
+        few[7] = 1 - few[7]
+        for name, labels in (("y", flipped), ("y", some), ("ty", few)):
+            old = np.load(self.path(name + ".npy"))
+            self.save(name, labels)
+            self.fails(3, "run", "--resume", "--out", self.out, says=["runs/", "no longer those"])
+            self.assertEqual(self.kept(), before)
+            self.save(name, old)
+        self.ok("run", "--resume", "--out", self.out)
+        self.assertEqual(self.kept(), before)
+
+    def test_a_run_that_is_half_done_does_not_go_on_with_other_labels(self):
+        def halve(state):
+            state["rounds"], state["picks"] = state["rounds"][:2], state["picks"][:3]
+        whole = self.results(self.out)
+        self.change_states(halve)
+        self.save("y", 1 - self.labels)
+        self.fails(3, "run", "--resume", "--out", self.out, says="no longer those")
+        self.save("y", self.labels)
+        self.ok("run", "--resume", "--out", self.out)
+        self.assertEqual(self.results(self.out), whole)
+
+    def test_numbers_to_predict_are_looked_at_too(self):
+        numbers = np.random.default_rng(3).normal(size=300).astype("f4")
+        flags = sets(MOONS, data__train=self.path("x.npy"), data__train_labels=self.save("n", numbers),
+                     data__test_size=50, data__task="regression", loop__strategies="random", loop__rounds=1)
+        self.ok("run", *flags, "--threads", 1, "--out", self.path("numbers"))
+        numbers[123] += 1
+        self.save("n", numbers)
+        self.fails(3, "run", "--resume", "--out", self.path("numbers"), says="no longer those")
+
+    def test_a_state_of_an_earlier_version_is_taken(self):
+        def forget(state):
+            self.assertRegex(state.pop("samples"), "^[0-9a-f]{16}$")
+        self.change_states(forget)
+        self.ok("run", "--resume", "--out", self.out)
+        self.change_states(lambda state: state.update(samples="0123"))
+        self.fails(3, "run", "--resume", "--out", self.out, says=["runs/", '"samples"'])
+
+
+class Lost(RunCase):
+    def test_a_run_whose_weights_are_lost_ends_alone(self):
+        out = self.play("out", train__reinit="no", loop__seeds=0, loop__query_seed=5)
+        whole = self.results(out)
+        runs = os.path.join(out, "runs")
+        for name in ("random-0", "badge-0"):  # as after round 1; random's weights are not there
+            with open(os.path.join(runs, name + ".json")) as file:
+                state = json.load(file)
+            state["rounds"], state["picks"] = state["rounds"][:2], state["picks"][:3]
+            with open(os.path.join(runs, name + ".json"), "w") as file:
+                json.dump(state, file)
+        for kind in ("weights", "asker"):
+            shutil.copy(os.path.join(runs, f"badge-0.{kind}-3.safetensors"),
+                        os.path.join(runs, f"badge-0.{kind}-1.safetensors"))
+        done = run("run", "--resume", "--out", out)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        for words in ("1 of 2 runs failed; random, seed 0, round 2: ", "random-0.weights-1",
+                      "without " + os.path.join(runs, "random-0.json") + " this run begins anew"):
+            self.assertIn(words, done.stderr)
+        rounds = [(row["strategy"], row["round"]) for row in self.rows(out, "curve.csv")]
+        self.assertEqual(rounds, [("random", str(r)) for r in range(2)] + [("badge", str(r)) for r in range(4)])
+        os.remove(os.path.join(runs, "random-0.json"))
+        self.ok("run", "--resume", "--out", out)
+        self.assertEqual([row for row in self.results(out)[0] if row["strategy"] == "random"],
+                         [row for row in whole[0] if row["strategy"] == "random"])
+
+
+class Interrupted(RunCase):
+    def interrupt(self, *flags, when):
+        """Ctrl-C as soon as it is caught and when() says so."""
+        with subprocess.Popen([SCANT, "run", *map(str, flags)], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as child:
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not (when() and self.catches(child.pid)):
+                time.sleep(0.005)
+            child.send_signal(signal.SIGINT)
+            said = child.communicate(timeout=60)[1]
+        self.assertEqual(child.returncode, 130, said)
+        return said
+
+    @staticmethod
+    def catches(pid):
+        with open(f"/proc/{pid}/status") as file:
+            caught = re.search(r"SigCgt:\s*([0-9a-f]+)", file.read())[1]
+        return int(caught, 16) >> (signal.SIGINT - 1) & 1
+
+    def test_where_nothing_was_begun_nothing_is_promised(self):
+        picture = self.path("picture.png")
+        write_png(picture, np.random.default_rng(1).integers(0, 255, (400, 400, 3)).astype("u1"))
+        for label in ("a", "b"):
+            os.makedirs(self.path(f"pictures/{label}"))
+            for i in range(1000):
+                os.link(picture, self.path(f"pictures/{label}/{i:04}.png"))
+        said = self.interrupt(*sets(MOONS, data__train=self.path("pictures"), data__size=8), "--out",
+                              self.path("out"), when=lambda: True)
+        self.assertIn("interrupted; nothing was begun", said)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_what_was_begun_goes_on_as_it_is_said(self):
+        out, curve = self.path("out"), self.path("out/curve.csv")
+        flags = sets(MOONS, train__epochs=300, loop__rounds=20, loop__strategies="random")
+        said = self.interrupt(*flags, "--skip-bad", "--jobs", 2, "--threads", 1, "--out", out,
+                              when=lambda: os.path.exists(curve))
+        self.assertIn(f"'scant run --resume --out {out} --skip-bad --jobs 2 --threads 1' goes on", said)
+
+
+class Narrow(RunCase):
+    def test_eighty_columns_have_accuracy_and_time(self):
+        """Without a size a terminal has 80 columns, of which one stays free."""
+        for number, (seed, initial) in enumerate(((0, 6), (1234567, 400))):
+            flags = sets(MOONS, loop__strategies="sparse-greedy,random", loop__seeds=seed, loop__rounds=10,
+                         loop__initial=initial, loop__batch=10, train__epochs=2)
+            status, _, seen = on_terminal(["run", *flags, "--threads", 1, "--out", self.path(f"out{number}")])
+            self.assertEqual(status, 0, seen)
+            lines = re.split("[\r\n]", re.sub(r"\x1b\[[A-Z]", "", seen))
+            lines = [line for line in lines if "  round " in line]
+            self.assertLessEqual(max(map(len, lines)), 79, lines[-3:])
+            for end in ("left", "took"):
+                whole = r"^\S+ +seed \d+(  \[#*\.*\])?  round \d+/10  labels \d+  acc [01]\.\d{4}  "
+                whole += r"\d:\d\d left$" if end == "left" else r"took \d:\d\d$"
+                self.assertTrue(any(re.match(whole, line) for line in lines), lines[-9:])
+            self.assertTrue(all("[" in line for line in lines) or number, lines)
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()
