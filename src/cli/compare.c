@@ -73,6 +73,31 @@ static void add_too_few(cli_text *text, const scant_pair *pair) {
     cli_text_add(text, "\n");
 }
 
+/* Errors have the scale of what is predicted: digits that count, and room for them. */
+static int number_width(const scant_comparison *c) { return c->regression ? 11 : 7; }
+
+static void add_number(cli_text *text, const scant_comparison *c, double value, bool sign,
+                       int width) {
+    char number[32];
+    if (c->regression)
+        snprintf(number, sizeof number, sign ? "%+.4g" : "%.4g", value);
+    else
+        snprintf(number, sizeof number, sign ? "%+.2f" : "%.2f", value);
+    cli_text_addf(text, "%*s", width, number);
+}
+
+static void add_interval(cli_text *text, const scant_comparison *c,
+                         const scant_difference *d) {
+    int width = number_width(c);
+    if (isnan(d->low)) {
+        cli_text_addf(text, "%*s", 2 * width + 5, "all seeds alike");
+        return;
+    }
+    add_number(text, c, d->low, true, width + 2);
+    cli_text_add(text, " .. ");
+    add_number(text, c, d->high, true, width - 1);
+}
+
 static void add_pair(cli_text *text, const scant_comparison *c, const scant_pair *pair,
                      size_t measure, size_t width) {
     const scant_difference *d = difference(pair, measure);
@@ -82,12 +107,11 @@ static void add_pair(cli_text *text, const scant_comparison *c, const scant_pair
         add_too_few(text, pair);
         return;
     }
-    cli_text_addf(text, "%5zu  %7.2f  %7.2f  %+7.2f", pair->seeds, d->mean_a, d->mean_b,
-                  d->mean);
-    if (isnan(d->low))
-        cli_text_addf(text, "  %17s", "all seeds alike");
-    else
-        cli_text_addf(text, "  %+7.2f .. %+6.2f", d->low, d->high);
+    cli_text_addf(text, "%5zu", pair->seeds);
+    add_number(text, c, d->mean_a, false, number_width(c) + 2);
+    add_number(text, c, d->mean_b, false, number_width(c) + 2);
+    add_number(text, c, d->mean, true, number_width(c) + 2);
+    add_interval(text, c, d);
     add_p(text, d->p);
     add_p(text, d->p_holm);
     add_p(text, d->p_flips);
@@ -103,8 +127,9 @@ static void add_measure(cli_text *text, const scant_comparison *c, size_t measur
     cli_text_pad(text, width + 2);
     cli_text_add(text, "B");
     cli_text_pad(text, 2 * width + 4);
-    cli_text_add(text, "SEEDS        A        B    A - B      95 % INTERVAL      P   HOLM"
-                       "  FLIPS   HOLM\n");
+    int digits = number_width(c);
+    cli_text_addf(text, "SEEDS  %*s  %*s  %*s  %*s      P   HOLM  FLIPS   HOLM\n", digits,
+                  "A", digits, "B", digits, "A - B", 2 * digits + 3, "95 % INTERVAL");
     for (size_t i = 0; i < c->n_pairs; i++)
         add_pair(text, c, &c->pairs[i], measure, width);
     cli_text_add(text, "\n");

@@ -35,6 +35,44 @@ static scant_status cannot(scant_ctx *ctx, const char *path, const char *what,
                        scant__errno_text(number, why));
 }
 
+/* ---- folders ----------------------------------------------------------------------- */
+
+bool scant__same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+static bool is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static scant_status make_one(scant_ctx *ctx, const char *path) {
+    if (is_folder(path) || mkdir(path, 0777) == 0) return SCANT_OK;
+    int number = errno;
+    if (number == EEXIST && is_folder(path)) return SCANT_OK; /* another was quicker */
+    return cannot(ctx, path, "the folder cannot be made", number);
+}
+
+scant_status scant__folder_make(scant_ctx *ctx, const char *path) {
+    size_t size = strlen(path) + 1;
+    char *part = scant__alloc(ctx, size, 1);
+    scant_status status = part ? SCANT_OK : SCANT_ENOMEM;
+    if (part) memcpy(part, path, size);
+    for (char *at = part; status == SCANT_OK && *at; at++) {
+        if (*at != '/' || at == part) continue;
+        *at = 0;
+        status = make_one(ctx, part);
+        *at = '/';
+    }
+    if (status == SCANT_OK) status = make_one(ctx, part);
+    scant__free(ctx, part);
+    return status;
+}
+
+/* ---- files ------------------------------------------------------------------------- */
+
 /* 0 or errno. */
 static int write_all(int fd, const void *bytes, size_t size) {
     const unsigned char *p = bytes;

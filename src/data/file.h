@@ -16,6 +16,11 @@ enum { SCANT__ERRNO_TEXT = 128 };
 /* errno's text in the caller's buffer, as strerror() may not be called by two threads. */
 const char *scant__errno_text(int number, char out[SCANT__ERRNO_TEXT]);
 
+/* Makes a folder and those above it, where they are not there. */
+scant_status scant__folder_make(scant_ctx *ctx, const char *path);
+/* Whether both are there and the same, whatever they are called. */
+bool scant__same_file(const char *a, const char *b);
+
 /* A file that is being written, piece by piece, and appears when it is committed. */
 typedef struct scant__outfile {
     scant_ctx *ctx;

@@ -6,7 +6,7 @@
  *  - features, logits: of every row of the pool
  *  - calibrated: logits and a temperature. It is fitted on the validation set; without
  *    one, on labelled samples that networks were asked about which had not seen them:
- * five short trainings, each without a fifth of the labelled set.
+ *    five short trainings, each without a fifth of the labelled set.
  *  - gradients: sketches of the whole network's loss gradients, at the label of a
  *    labelled row and at the predicted class of another (dynamic.layers = all)
  *  - npc.kernel = all, crc.layers = all: features whose inner products are estimates of

@@ -162,13 +162,14 @@ scant_status loop_read_file(scant_experiment *e, const char *path) {
 /* ---- writing ----------------------------------------------------------------------- */
 
 /* Where to break a value: the next line, which has WRAP bytes at most, must be read as
- * its continuation. 0: nowhere. */
+ * its continuation, and both must be UTF-8 where the value is. 0: nowhere. */
 static size_t break_at(const char *value, size_t length) {
     for (size_t i = WRAP; i > 1; i--) {
         const char *end = value + i + size_min(length - i, WRAP);
         bool blank = value[i] == ' ' || value[i - 1] == ' ';
         bool comment = value[i] == '#' || value[i] == ';';
-        if (!blank && !comment && !is_assignment(value + i, end)) return i;
+        bool within = ((unsigned char)value[i] & 0xC0) == 0x80; /* a character */
+        if (!blank && !comment && !within && !is_assignment(value + i, end)) return i;
     }
     return 0;
 }

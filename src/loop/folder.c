@@ -125,25 +125,6 @@ void loop_log(loop_job *job, const char *event, scant__text *rest) {
 
 /* ---- beginning --------------------------------------------------------------------- */
 
-/* A folder and those above it. */
-static scant_status make_folder(loop_job *job, const char *path) {
-    struct stat st;
-    char *part = scant__arena_strdup(&job->arena, path);
-    if (!part) return SCANT_ENOMEM;
-    for (char *at = part + 1; *at; at++) {
-        if (*at != '/') continue;
-        *at = 0;
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return cannot(job, part, "the folder cannot be made");
-        *at = '/';
-    }
-    if (mkdir(part, 0777) != 0 && errno != EEXIST)
-        return cannot(job, part, "the folder cannot be made");
-    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-        return scant__fail(job->ctx, SCANT_EIO, "%s: is no folder", path);
-    return SCANT_OK;
-}
-
 static bool exists(const char *path) { return access(path, F_OK) == 0; }
 
 /* Where two texts differ first: the line of each. */
@@ -250,10 +231,7 @@ static scant_status recall(loop_job *job, loop_run *run) {
 }
 
 static scant_status recall_all(loop_job *job) {
-    for (size_t i = 0; i < job->n_runs; i++) {
-        loop_run *run = &job->runs[i];
-        TRY(recall(job, run));
-    }
+    for (size_t i = 0; i < job->n_runs; i++) TRY(recall(job, &job->runs[i]));
     return SCANT_OK;
 }
 
@@ -276,7 +254,7 @@ static scant_status look_for_results(loop_job *job, bool *old) {
 scant_status loop_folder_begin(loop_job *job) {
     bool old;
     TRY(look_for_results(job, &old)); /* before anything is touched */
-    TRY(make_folder(job, job->opts.out));
+    TRY(scant__folder_make(job->ctx, job->opts.out));
     TRY(open_log(job));
     TRY(look_for_results(job, &old)); /* another program may have come before the lock */
     sweep(job, "");
@@ -285,7 +263,7 @@ scant_status loop_folder_begin(loop_job *job) {
     TRY(keep_experiment(job));
     const char *runs = loop_path(job, "runs");
     if (!runs) return SCANT_ENOMEM;
-    TRY(make_folder(job, runs));
+    TRY(scant__folder_make(job->ctx, runs));
     if (old) TRY(recall_all(job));
     return SCANT_OK;
 }

@@ -163,6 +163,9 @@ static scant_status train_lasting(loop_run *run, scant_net *net, size_t model,
         opts->only_cancelled = 1;
         opts->resume_from = from;
         opts->resume = mine && access(from, F_OK) == 0;
+        if (mine && !opts->resume)
+            scant__warn(run->ctx, "%s: is lost; this training of round %zu begins anew",
+                        from, run->round);
         if (!opts->resume) p->best = 0;
         unlink(to); /* whatever it is, no state tells of it */
         status = train_warm(run, net, model, opts, state);

@@ -289,9 +289,9 @@ bool loop_say_once(loop_job *job, const char *text);
 scant_status loop_folder_begin(loop_job *job);
 /* How many threads a run had when the folder was last worked in; 0: nobody knows. */
 unsigned loop_folder_threads(loop_job *job);
-/* Adds the rounds of run that are new to its lines of curve.csv and picks.csv, and writes
- * the two with the lines of all runs. */
+/* Adds the rounds of run that are new to its lines of curve.csv and picks.csv. */
 void loop_folder_add(loop_run *run);
+/* Writes the two, with the lines of all runs. */
 scant_status loop_folder_write(loop_job *job);
 /* What is made of results, after a run's end: pictures of picks, the report. */
 scant_status loop_folder_report(loop_job *job);

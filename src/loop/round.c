@@ -173,6 +173,17 @@ void loop_say_over(const loop_run *run, scant_ctx *ctx) {
                 run->state.n_points - 1, run->job->e->set.rounds);
 }
 
+/* A report that cannot be written stops nobody: all it is made of is there, and it is
+ * tried again when all runs have ended. */
+static void report_so_far(loop_job *job) {
+    char why[SCANT__ERR_SIZE];
+    scant_status status = loop_folder_report(job);
+    if (status == SCANT_OK || status == SCANT_ECANCELLED) return;
+    memcpy(why, job->ctx->err, sizeof why);
+    if (loop_say_once(job, why))
+        scant__warn(job->ctx, "the report cannot be written yet: %s", why);
+}
+
 static void end_run(void *arg) {
     loop_run *run = arg;
     const loop_state *s = &run->state;
@@ -188,8 +199,7 @@ static void end_run(void *arg) {
     if (s->over) loop_say_over(run, run->job->ctx);
     run->fraction = 1;
     loop_report(run, SCANT_RUN_END, run->state.n_points - 1, false);
-    run->written = loop_folder_report(run->job);
-    pass_error(run);
+    report_so_far(run->job);
 }
 
 /* An earlier call has had all of it. */
@@ -393,12 +403,12 @@ static scant_status do_rounds(loop_run *run) {
     TRY(add_initial(run));
     if (run->state.n_points > 1) /* left behind by a call that was killed */
         loop_nets_forget(run, run->state.n_points - 2);
+    loop_partial_sweep(run, run->state.partial.there ? run->state.n_points : SIZE_MAX);
     if (run->state.over || run->state.n_points > e->set.rounds) {
         loop_ask(run, end_finished, run);
         return SCANT_OK;
     }
     TRY(make_room(run));
-    loop_partial_sweep(run, run->state.partial.there ? run->state.n_points : SIZE_MAX);
     run->round = run->state.n_points;
     TRY(loop_nets_recall(run));
     plan_work(run);
@@ -409,7 +419,7 @@ static scant_status do_rounds(loop_run *run) {
         TRY(do_round(run));
     }
     loop_ask(run, end_run, run);
-    return run->written;
+    return SCANT_OK;
 }
 
 void loop_run_work(loop_run *run) {

@@ -7,9 +7,9 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/hash.h"
+#include "data/file.h"
 #include "loop/loop.h"
 
 /* ---- a run's context --------------------------------------------------------------- */
@@ -114,18 +114,11 @@ static scant_status check_arms(loop_job *job) {
     return SCANT_OK;
 }
 
-static bool same_file(const char *a, const char *b) {
-    struct stat x, y;
-    if (strcmp(a, b) == 0) return true;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
 /* Data that has a part to test with gives other samples under the same name. */
 static void warn_of_test(loop_job *job) {
     const loop_settings *set = &job->e->set;
     if (*set->test && !scant_data_has_test(job->samples.train) &&
-        same_file(set->train, set->test))
+        (strcmp(set->train, set->test) == 0 || scant__same_file(set->train, set->test)))
         scant__warn(job->ctx,
                     "data.test (%s) is the same as data.train: networks are judged by "
                     "samples that they may have been trained on",

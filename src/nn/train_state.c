@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/number.h"
 #include "data/safetensors.h"
 #include "nn/train.h"
@@ -42,16 +43,11 @@ static size_t vectors_of(nn_trainer *t, vector out[VECTORS]) {
     return n;
 }
 
+/* Not hash.h's, but what all files of trainings have begun with. */
 static const uint64_t FIRST_HASH = 1469598103934665603u;
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t size) { /* FNV-1a */
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 1099511628211u;
-    return hash;
-}
-
 static uint64_t mix_word(uint64_t hash, const char *word) {
-    return mix(hash, word, strlen(word) + 1);
+    return scant__hash(hash, word, strlen(word) + 1);
 }
 
 static uint64_t mix_network(uint64_t hash, const nn_net *net) {
@@ -61,8 +57,8 @@ static uint64_t mix_network(uint64_t hash, const nn_net *net) {
         const size_t sizes[] = {v->shape.c, v->shape.h, v->shape.w, (size_t)v->kind,
                                 (size_t)v->act};
         const float numbers[] = {v->slope, v->rate, v->scale};
-        hash = mix(hash, sizes, sizeof sizes);
-        hash = mix(hash, numbers, sizeof numbers);
+        hash = scant__hash(hash, sizes, sizeof sizes);
+        hash = scant__hash(hash, numbers, sizeof numbers);
     }
     return hash;
 }
@@ -80,17 +76,17 @@ static uint64_t fingerprint(const nn_trainer *t) {
                                (uint64_t)o->decay_weights_only,
                                (uint64_t)o->draw};
     uint64_t hash = mix_network(FIRST_HASH, t->net->net);
-    hash = mix(hash, numbers, sizeof numbers);
-    hash = mix(hash, counts, sizeof counts);
+    hash = scant__hash(hash, numbers, sizeof numbers);
+    hash = scant__hash(hash, counts, sizeof counts);
     hash = mix_word(mix_word(hash, o->optimizer), o->schedule);
     hash = mix_word(mix_word(hash, o->loss), o->augment);
-    hash = mix(hash, t->rows, t->n * sizeof *t->rows);
-    if (t->labels) hash = mix(hash, t->labels, t->n * sizeof *t->labels);
-    if (o->weights) hash = mix(hash, o->weights, t->n * sizeof *o->weights);
+    hash = scant__hash(hash, t->rows, t->n * sizeof *t->rows);
+    if (t->labels) hash = scant__hash(hash, t->labels, t->n * sizeof *t->labels);
+    if (o->weights) hash = scant__hash(hash, o->weights, t->n * sizeof *o->weights);
     if (!t->method) return hash;
     const uint64_t more[] = {t->method->n, t->method->batch, t->method->hash};
-    hash = mix(mix_word(hash, t->method->name), more, sizeof more);
-    return mix(hash, t->method->rows, t->method->n * sizeof *t->method->rows);
+    hash = scant__hash(mix_word(hash, t->method->name), more, sizeof more);
+    return scant__hash(hash, t->method->rows, t->method->n * sizeof *t->method->rows);
 }
 
 typedef struct numbers {
@@ -113,7 +109,7 @@ static void put_hash(numbers *m, const char *key, uint64_t hash) {
 /* The samples without labels, which a method's own numbers are of. */
 static uint64_t mix_others(const nn_method *m) {
     uint64_t hash = mix_word(FIRST_HASH, m->name);
-    return mix(hash, m->rows, m->n * sizeof *m->rows);
+    return scant__hash(hash, m->rows, m->n * sizeof *m->rows);
 }
 
 static void put_all(numbers *m, const nn_trainer *t) {

@@ -2,7 +2,8 @@
  *
  * What experiment.ini says, as far as a report asks: single values, and in what the
  * experiments of several folders differ. It is read as `scant run` writes it; whatever
- * else it may hold is passed over.
+ * else it may hold is passed over. (The loop's reader refuses what it does not know: a
+ * report must be made of results of any version. And it is above this layer.)
  */
 #ifndef SCANT_REPORT_EXPERIMENT_H
 #define SCANT_REPORT_EXPERIMENT_H

@@ -90,19 +90,17 @@ static void add_head(const page *p) {
     scant__text_add(out, "\n</style>\n</head>\n<body>\n");
 }
 
-static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
-
 static void add_lead(const page *p) {
     const report_results *r = p->r;
     scant__text_addf(p->out, "<p class=\"lead\">%zu strateg%s, %zu seed%s, ",
                      r->n_strategies, r->n_strategies == 1 ? "y" : "ies", p->n_seeds,
-                     plural(p->n_seeds));
+                     page_plural(p->n_seeds));
     if (r->n_runs && p->first_labels == p->last_labels)
         scant__text_addf(p->out, "%" PRIu64 " labels, ", p->last_labels);
     else if (r->n_runs)
         scant__text_addf(p->out, "from %" PRIu64 " to %" PRIu64 " labels, ",
                          p->first_labels, p->last_labels);
-    scant__text_addf(p->out, "%zu run%s", r->n_runs, plural(r->n_runs));
+    scant__text_addf(p->out, "%zu run%s", r->n_runs, page_plural(r->n_runs));
     if (r->n_folders > 1) scant__text_add(p->out, ": ");
     for (size_t i = 0; i < r->n_folders && r->n_folders > 1; i++) {
         if (i) scant__text_add(p->out, ", ");
@@ -141,15 +139,6 @@ static void add_alerts(const page *p) {
 
 /* ---- figures ----------------------------------------------------------------------- */
 
-static size_t best_strategy(const page *p) {
-    size_t best = 0;
-    for (size_t s = 1; s < p->r->n_strategies; s++) {
-        double lead = p->view->m->areas[s].mean - p->view->m->areas[best].mean;
-        if (p->r->regression ? lead < 0 : lead > 0) best = s;
-    }
-    return best;
-}
-
 static void figure_best(const page *p, size_t best) {
     const report_spread *area = &p->view->m->areas[best];
     double unit = p->r->regression ? 1 : 100;
@@ -161,7 +150,7 @@ static void figure_best(const page *p, size_t best) {
     scant__text_add(p->out, " \xc2\xb1 ");
     page_add_amount(p->out, p->view, unit * area->std, false);
     scant__text_addf(p->out, "%s, %zu run%s</span></div>\n", p->r->regression ? "" : " %",
-                     area->n, plural(area->n));
+                     area->n, page_plural(area->n));
 }
 
 static void figure_difference(const page *p, size_t best) {
@@ -224,7 +213,7 @@ static void figure_time(const page *p) {
 
 static void add_figures(const page *p) {
     if (!p->r->n_runs) return;
-    size_t best = best_strategy(p);
+    size_t best = page_best_area(p->view);
     scant__text_add(p->out, "<div class=\"figures\">\n");
     figure_best(p, best);
     figure_difference(p, best);
@@ -247,8 +236,7 @@ typedef struct section {
 static const section sections[] = {
     {"curves", "Learning curves",
      "Means over seeds; the bands are one standard deviation to either side. Point at "
-     "the "
-     "chart for values; a tick takes a strategy off it.",
+     "the chart for values; a tick takes a strategy off it.",
      report_has_curves, "", report_chart_curves, page_table_curves, false},
     {"areas", "Area under the curve",
      "The mean height of each run's curve over its labels: the higher, the sooner a "
@@ -259,8 +247,7 @@ static const section sections[] = {
      "Each run's area minus that of random with the same seed, which starts from the "
      "same samples and the same weights. Mean over n seeds and its 95 % interval by "
      "Student's t. An interval alone that leaves out 0 is hardly chance; of many that "
-     "are "
-     "looked at some do by chance, so go by p, which is corrected for their number.",
+     "are looked at some do by chance, so go by p, which is corrected for their number.",
      report_has_differences,
      "There is no run of random to compare with: put random among the strategies.",
      report_chart_differences, page_table_differences, false},

@@ -16,6 +16,9 @@ scant_status report_write_page(scant__text *out, report_results *results,
 extern const char *const report_page_style[]; /* NULL ends it */
 extern const char report_page_script[];
 
+/* The strategy with the best area under its curve: of equals the first. */
+size_t page_best_area(const report_view *view);
+const char *page_plural(size_t n); /* the s of many */
 void page_add_name(scant__text *out, const report_view *view, size_t strategy);
 void page_add_amount(scant__text *out, const report_view *view, double value, bool sign);
 void page_add_spread(scant__text *out, const report_view *view, double mean, double std);

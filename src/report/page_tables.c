@@ -97,7 +97,7 @@ static void add_difference(scant__text *out, const report_view *view,
     scant__text_add(out, sure ? "&#8201;*</span></td>" : "</span></td>");
 }
 
-static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
+const char *page_plural(size_t n) { return n == 1 ? "" : "s"; }
 
 /* What the differences leave out, a sentence a strategy. */
 void page_add_left_out(scant__text *out, const report_view *view) {
@@ -120,18 +120,18 @@ void page_add_left_out(scant__text *out, const report_view *view) {
                              "%zu seed%s left out: a run is shorter than others of its "
                              "strategy (not finished, maybe), or the two have no labels "
                              "in common beyond the first. ",
-                             pair->others, plural(pair->others));
+                             pair->others, page_plural(pair->others));
         if (pair->unrelated)
             scant__text_addf(
                 out,
                 "%zu seed%s left out: the two runs began with other samples, "
                 "so they are not of one experiment.",
-                pair->unrelated, plural(pair->unrelated));
+                pair->unrelated, page_plural(pair->unrelated));
         scant__text_add(out, "</p>\n");
     }
 }
 
-static size_t best_area(const report_view *view) {
+size_t page_best_area(const report_view *view) {
     size_t best = 0;
     for (size_t s = 1; s < view->r->n_strategies; s++) {
         double lead = view->m->areas[s].mean - view->m->areas[best].mean;
@@ -142,7 +142,7 @@ static size_t best_area(const report_view *view) {
 
 void page_table_areas(scant__text *out, const report_view *view) {
     const report_results *r = view->r;
-    size_t best = best_area(view);
+    size_t best = page_best_area(view);
     begin(out,
           r->regression
               ? "Mean \xc2\xb1 standard deviation over runs; the end is where all of "

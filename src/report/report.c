@@ -9,8 +9,6 @@
  * is removed where an earlier report left it.
  */
 #include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/file.h"
@@ -29,39 +27,6 @@ typedef struct reporting {
 
 /* ---- the folder -------------------------------------------------------------------- */
 
-static bool same_folder(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
-static bool is_folder(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-static scant_status make_one(scant_ctx *ctx, const char *path) {
-    char why[SCANT__ERRNO_TEXT];
-    if (is_folder(path) || mkdir(path, 0777) == 0) return SCANT_OK;
-    int number = errno;
-    if (number == EEXIST && is_folder(path)) return SCANT_OK; /* another was quicker */
-    return scant__fail(ctx, SCANT_EIO, "%s: the folder cannot be made: %s", path,
-                       scant__errno_text(number, why));
-}
-
-/* A folder and those above it. */
-static scant_status make_folder(reporting *w, const char *path) {
-    char *part = scant__arena_strdup(&w->results.arena, path);
-    if (!part) return SCANT_ENOMEM;
-    for (char *at = part + (*part == '/'); *at; at++) {
-        if (*at != '/') continue;
-        *at = 0;
-        TRY(make_one(w->ctx, part));
-        *at = '/';
-    }
-    return make_one(w->ctx, part);
-}
-
 static scant_status choose_folder(reporting *w, const char *const *dirs, size_t n,
                                   const char *out) {
     if (!n) return scant__fail(w->ctx, SCANT_EUSAGE, "no folder of results is given");
@@ -72,7 +37,7 @@ static scant_status choose_folder(reporting *w, const char *const *dirs, size_t 
     w->out = out ? out : dirs[0];
     w->elsewhere = true;
     for (size_t i = 0; i < n; i++)
-        if (same_folder(dirs[i], w->out)) w->elsewhere = false;
+        if (scant__same_file(dirs[i], w->out)) w->elsewhere = false;
     if (!w->elsewhere && n > 1)
         return scant__fail(w->ctx, SCANT_EUSAGE,
                            "%s: is one of the folders that are put together; another is "
@@ -91,7 +56,7 @@ static scant_status check_folder(reporting *w) {
                            "%s: holds results of its own, which would be lost; another "
                            "folder is needed",
                            w->out);
-    return make_folder(w, w->out);
+    return scant__folder_make(w->ctx, w->out);
 }
 
 /* ---- its files --------------------------------------------------------------------- */
@@ -173,7 +138,7 @@ static scant_status write_charts(reporting *w) {
         {"charts/time.svg", report_has_curves, report_chart_time}};
     char *folder = report_path(&w->results.arena, w->out, "charts");
     if (!folder) return SCANT_ENOMEM;
-    TRY(make_folder(w, folder));
+    TRY(scant__folder_make(w->ctx, folder));
     for (size_t i = 0; i < sizeof charts / sizeof *charts; i++) {
         scant__text text;
         if (!charts[i].has(&w->view)) {

@@ -19,6 +19,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "ssl/darp.h"
 #include "ssl/ssl.h"
 
@@ -172,9 +173,9 @@ static scant_status begin_darp(ssl_setup *s, fixmatch *f) {
     m->n_kept = 3;
     m->check = check;
     const double numbers[] = {o->darp_alpha, o->darp_warmup, (double)o->darp_every};
-    m->hash = ssl_hash(m->hash, numbers, sizeof numbers);
+    m->hash = scant__hash(m->hash, numbers, sizeof numbers);
     if (o->darp_target)
-        m->hash = ssl_hash(m->hash, o->darp_target, c * sizeof *o->darp_target);
+        m->hash = scant__hash(m->hash, o->darp_target, c * sizeof *o->darp_target);
     return SCANT_OK;
 }
 

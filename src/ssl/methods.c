@@ -41,9 +41,3 @@ size_t ssl_largest(const float *x, size_t n) {
         if (x[k] > x[at]) at = k;
     return at;
 }
-
-uint64_t ssl_hash(uint64_t hash, const void *bytes, size_t size) {
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 1099511628211u;
-    return hash;
-}

@@ -63,7 +63,4 @@ double ssl_ramp(size_t step, size_t ramp, size_t steps);
 /* The largest of n numbers: the first of them. */
 size_t ssl_largest(const float *x, size_t n);
 
-/* FNV-1a, for what must be the same to go on. */
-uint64_t ssl_hash(uint64_t hash, const void *bytes, size_t size);
-
 #endif

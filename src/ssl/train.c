@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "ssl/ssl.h"
 
 /* ---- options ---- */
@@ -180,8 +181,8 @@ static scant_status set_up(ssl_setup *s, const ssl_kind *kind) {
     m->batch = s->o.batch * o->mu;
     m->views = s->changed ? &s->views : NULL;
     m->scratch = scant__views_scratch(&s->views);
-    m->hash = ssl_hash(1469598103934665603u, numbers, sizeof numbers);
-    m->hash = ssl_hash(m->hash, counts, sizeof counts);
+    m->hash = scant__hash(1469598103934665603u, numbers, sizeof numbers);
+    m->hash = scant__hash(m->hash, counts, sizeof counts);
     return kind->begin(s);
 }
 

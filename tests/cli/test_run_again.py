@@ -117,6 +117,45 @@ class Lost(RunCase):
                          [row for row in whole[0] if row["strategy"] == "random"])
 
 
+    def test_a_report_that_cannot_be_written_stops_no_run(self):
+        os.mkdir(self.path("out"))
+        with open(self.path("out/charts"), "w") as file:  # where a folder is wanted
+            file.write("mine")
+        done = run("run", *sets(MOONS), "--threads", 1, "--out", self.path("out"))
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertEqual(done.stderr.count("cannot be written yet"), 1)
+        self.assertRegex(done.stderr.splitlines()[-1], "^scant: .*out/charts: the folder cannot be made")
+        self.assertEqual(len(self.rows(self.path("out"), "curve.csv")), 16)
+        os.remove(self.path("out/charts"))
+        self.ok("run", "--resume", "--out", self.path("out"))
+        self.assertTrue(os.path.exists(self.path("out/charts/curves.svg")))
+
+
+class Texts(RunCase):
+    def test_a_long_value_is_broken_between_characters(self):
+        for shift in range(3):
+            value = "x" * shift + "\u65e5\u672c\u8a9e\u00e9" * 60
+            done = run("run", "--print", "--set", f"data.train={value}", text=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = done.stdout.split(b"\n")
+            self.assertGreater(sum(line.startswith(b"    ") for line in lines), 2)
+            for line in lines:
+                line.decode()
+            self.assertIn(f"train = {value}\n", done.stdout.decode().replace("\n    ", ""))
+
+    def test_small_errors_have_digits(self):
+        os.mkdir(self.path("out"))
+        with open(self.path("out/curve.csv"), "w") as file:
+            file.write("strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds,error\n")
+            for name, errors in (("random", (4e-4, 5e-4)), ("badge", (1e-4, 3e-4))):
+                for seed, error in enumerate(errors):
+                    file.write(f"{name},{seed},0,10,nan,{error},1,1,{error}\n")
+        said = self.ok("compare", self.path("out")).splitlines()
+        at = said.index("Error in the end")
+        self.assertEqual(said[at + 2].split()[2:6], ["2", "0.0002", "0.00045", "-0.00025"])
+        self.assertEqual(said[at + 1].rindex("INTERVAL") + 8, said[at + 2].index(" .. ") + 4 + 10)
+
+
 class Interrupted(RunCase):
     def interrupt(self, *flags, when):
         """Ctrl-C as soon as it is caught and when() says so."""

@@ -10,6 +10,8 @@
 
 #include "support.h"
 
+#include "data/file.h"
+
 static memory mem;
 static scant_ctx *ctx;
 
@@ -214,6 +216,30 @@ static void a_descriptors_path_is_written_through(void **state) {
     close(ends[1]);
 }
 
+/* ---- folders ---------------------------------------------------------------------- */
+
+static void a_folder_is_made_with_those_above_it(void **state) {
+    (void)state;
+    const char *const paths[] = {path_of("new/of/all"), path_of("new/of//all/"),
+                                 path_of("new/other")};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(scant__folder_make(ctx, paths[i]), SCANT_OK);
+        assert_int_equal(entries(paths[i]), 0);
+    }
+    assert_true(scant__same_file(paths[0], paths[1]));
+    assert_false(scant__same_file(paths[0], paths[2]));
+    assert_false(scant__same_file(path_of("none"), path_of("none")));
+    writes(path_of("new/file"), "text");
+    assert_int_equal(scant__folder_make(ctx, path_of("new/file")), SCANT_EIO);
+    assert_says(ctx, path_of("new/file"), "the folder cannot be made");
+    assert_int_equal(scant__folder_make(ctx, path_of("new/file/below")), SCANT_EIO);
+    assert_says(ctx, path_of("new/file"), "the folder cannot be made");
+    mem.fail_at = mem.calls;
+    assert_int_equal(scant__folder_make(ctx, path_of("new/last")), SCANT_ENOMEM);
+    mem.fail_at = SIZE_MAX;
+    assert_int_not_equal(access(path_of("new/last"), F_OK), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_file_has_the_umasks_mode_and_leaves_nothing_beside_it),
@@ -227,6 +253,7 @@ int main(void) {
         cmocka_unit_test(a_name_already_taken_by_a_temporary_file_is_no_obstacle),
         cmocka_unit_test(what_is_no_regular_file_is_written_straight),
         cmocka_unit_test(a_descriptors_path_is_written_through),
+        cmocka_unit_test(a_folder_is_made_with_those_above_it),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
