@@ -183,16 +183,16 @@ static bool get(const scant__tensors *file, const char *key, double *out) {
     return text && scant__number_parse(text, out);
 }
 
-/* Takes those of the vectors that were found. */
+/* Takes those of the vectors that were found: the plain ones, or the network's. */
 static scant_status take(nn_trainer *t, const vector *vectors,
-                         const scant__tensor *const *found, size_t n) {
+                         const scant__tensor *const *found, size_t n, bool plain_ones) {
     size_t most = 0;
     for (size_t i = 0; i < n; i++) most = size_max(most, vectors[i].count);
     float *plain = scant__alloc(t->ctx, most, sizeof *plain);
     if (!plain) return SCANT_ENOMEM;
     scant_status s = SCANT_OK;
     for (size_t i = 0; i < n && s == SCANT_OK; i++) {
-        if (!found[i]) continue;
+        if (!found[i] || (vectors[i].kind == PLAIN) != plain_ones) continue;
         scant__tensor_floats(found[i], plain);
         s = from_plain(t, plain, &vectors[i]);
     }
@@ -207,6 +207,16 @@ static bool fits(const scant__tensor *found, const vector *v) {
 static scant_status wrong_numbers(nn_trainer *t, const char *path) {
     return scant__fail(t->ctx, SCANT_EINPUT, "%s: its numbers are missing or wrong",
                        path);
+}
+
+/* The network's come last: where the method's numbers are refused, the network is still
+ * what it was, and a training may begin anew with it. */
+static scant_status take_checked(nn_trainer *t, const char *path, const vector *vectors,
+                                 const scant__tensor *const *found, size_t n) {
+    TRY(take(t, vectors, found, n, true));
+    if (t->method && t->method->check && !t->method->check(t->method->arg))
+        return wrong_numbers(t, path);
+    return take(t, vectors, found, n, false);
 }
 
 static scant_status recall_vectors(nn_trainer *t, const char *path,
@@ -226,10 +236,7 @@ static scant_status recall_vectors(nn_trainer *t, const char *path,
                                "%s: '%s' is missing or of another size", path,
                                vectors[i].name);
     }
-    TRY(take(t, vectors, found, n));
-    if (t->method && t->method->check && !t->method->check(t->method->arg))
-        return wrong_numbers(t, path);
-    return SCANT_OK;
+    return take_checked(t, path, vectors, found, n);
 }
 
 /* Whole numbers below 2^53 come back as they were. */
@@ -294,16 +301,20 @@ static bool same_hash(const scant__tensors *file, const char *key, uint64_t hash
 }
 
 /* What of the file a training begins with: all but where the other stood; and of what the
- * method keeps, nothing if it is of other samples. */
+ * method keeps, nothing if it is of other samples. Nor what another optimiser kept: sgd's
+ * momentum as Adam's mean, without squares to divide it by, would throw weights away. */
 static void find_warm(nn_trainer *t, const scant__tensors *file, const vector *vectors,
                       size_t n, const scant__tensor **found) {
     bool others = t->method && same_hash(file, "others", mix_others(t->method));
+    bool squares = scant__tensors_find(file, "second") != NULL;
     for (size_t i = 0; i < n; i++) {
         const vector *v = &vectors[i];
         bool stands =
             v->numbers == t->good || v->numbers == t->best || v->numbers == t->counts;
+        bool moment = v->numbers == t->first || v->numbers == t->second;
         found[i] = scant__tensors_find(file, v->name);
-        if (stands || !fits(found[i], v) || (v->kind == PLAIN && !others))
+        if (stands || !fits(found[i], v) || (v->kind == PLAIN && !others) ||
+            (moment && squares != (t->second != NULL)))
             found[i] = NULL;
     }
 }
@@ -333,9 +344,7 @@ static scant_status warm(nn_trainer *t, const scant__tensors *file) {
     if (!found[0])
         return scant__fail(t->ctx, SCANT_EINPUT, "%s: has no weights to begin with",
                            path);
-    TRY(take(t, vectors, found, n));
-    if (t->method && t->method->check && !t->method->check(t->method->arg))
-        return wrong_numbers(t, path);
+    TRY(take_checked(t, path, vectors, found, n));
     if (t->average && !was_found(vectors, found, n, t->average))
         memcpy(t->average, w->values, w->n_trained * sizeof *t->average);
     memcpy(t->good, w->values, w->n_floats * sizeof *t->good);

@@ -13,9 +13,15 @@
  * function that they minimise,
  *     f(v) = sum_i log(sum_k a_ik exp(-v_k H_i)) / H_i + sum_k count_k v_k,
  * whose gradient is what the columns lack and whose second derivative is
- * sum_i H_i (diag(x_i) - x_i x_i^T). It is the same x, nearer, in a few passes. A step
- * that does not lower f is halved. Where no x has such sums (f has no minimum) it ends
- * after its most steps with what it has.
+ * sum_i H_i (diag(x_i) - x_i x_i^T), in a few passes. A step that does not lower f is
+ * halved. Where no x has such sums (f has no minimum) it ends after its most steps with
+ * what it has.
+ *
+ * That is the x which the paper's turns come to in the end, and not always where ten of
+ * them stop. A class that is predicted far more often than it should be has many rows
+ * that removing noise has left the same tiny H: their multipliers grow large, the x that
+ * is best splits such rows evenly, and none of them stays sure; ten turns leave many of
+ * them sure.
  *
  * A row whose H is 0 stays as it is. A class that no row has is left alone.
  *

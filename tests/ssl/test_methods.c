@@ -281,6 +281,33 @@ static void a_warm_start_begins_where_another_ended(void **state) {
     bed_end(&a), bed_end(&b), bed_end(&cold), bed_end(&other);
 }
 
+/* What sgd and Adam keep is not the same thing: then the weights come along alone. */
+static void a_warm_start_takes_no_other_optimisers_numbers(void **state) {
+    (void)state;
+    static const char *const optimizers[] = {"sgd", "adam"};
+    const size_t rows[] = {0, 1, 2, 3, 4, 5};
+    for (size_t i = 0; i < 2; i++) {
+        bed a = picture_bed(2, "lenet5", 0), b = picture_bed(2, "lenet5", 0),
+            cold = picture_bed(2, "lenet5", 0);
+        scant_train_opts o = with_rows("pi", rows, 6);
+        o.optimizer = optimizers[i];
+        o.checkpoint = path_of("other.safetensors");
+        train(&a, o);
+        o.optimizer = optimizers[1 - i];
+        o.warm = o.checkpoint;
+        o.checkpoint = NULL;
+        o.steps = 1;
+        train(&b, o);
+        float *w = weights_of(&a);
+        assert_int_equal(nn_weights_set(cold.net->weights, w), SCANT_OK);
+        free(w);
+        o.warm = NULL;
+        train(&cold, o);
+        assert_same_weights(&b, &cold);
+        bed_end(&a), bed_end(&b), bed_end(&cold);
+    }
+}
+
 /* A checkpoint of 12 steps with DARP, and one of the same after a warm start. */
 static void stored_pseudo_labels_are_carried_over(void **state) {
     (void)state;
@@ -345,6 +372,7 @@ static void spoilt_checkpoints_are_refused(void **state) {
     o.checkpoint = good;
     train(&a, o);
     o.resume = 1;
+    float *before = weights_of(&b);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         o.checkpoint = copy_with(good, wrong[i].tensor, wrong[i].value, 0);
         assert_int_equal(scant_net_train(b.net, b.data, &o, NULL), SCANT_EINPUT);
@@ -353,7 +381,11 @@ static void spoilt_checkpoints_are_refused(void **state) {
         w.warm = w.checkpoint, w.checkpoint = NULL, w.resume = 0;
         assert_int_equal(scant_net_train(b.net, b.data, &w, NULL), SCANT_EINPUT);
         assert_says(b.ctx, w.warm, "missing or wrong");
+        float *after = weights_of(&b); /* a training may begin anew with them */
+        assert_memory_equal(after, before, b.net->net->n_floats * sizeof *after);
+        free(after);
     }
+    free(before);
     for (size_t bytes = 1; bytes < 4000; bytes += 97) {
         o.checkpoint = copy_with(good, NULL, 0, bytes);
         assert_int_equal(scant_net_train(b.net, b.data, &o, NULL), SCANT_EINPUT);
@@ -506,6 +538,7 @@ int main(void) {
         cmocka_unit_test(threads_do_not_decide_what_is_seen),
         cmocka_unit_test(they_learn_what_supervised_training_does_not),
         cmocka_unit_test(a_warm_start_begins_where_another_ended),
+        cmocka_unit_test(a_warm_start_takes_no_other_optimisers_numbers),
         cmocka_unit_test(stored_pseudo_labels_are_carried_over),
         cmocka_unit_test(spoilt_checkpoints_are_refused),
         cmocka_unit_test(wrong_calls_are_refused),
