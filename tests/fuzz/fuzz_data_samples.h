@@ -35,14 +35,15 @@ static inline void fuzz_take_away(memfile *f) {
     close(f->fd);
 }
 
-/* Labels are classes, numbers are finite, what cannot be read says why. */
+/* Labels are classes or -1 (none yet), numbers are finite, what cannot be read says why.
+ */
 static inline void fuzz_check(const scant_data *data) {
     size_t n = scant_data_count(data), width = scant__data_width(data);
     const int32_t *labels = scant_data_labels(data);
     const float *targets = scant_data_targets(data);
     if (!n || !width) abort();
     for (size_t i = 0; labels && i < n; i++)
-        if (labels[i] < 0 || (size_t)labels[i] >= scant_data_classes(data)) abort();
+        if (labels[i] < -1 || labels[i] >= (int64_t)scant_data_classes(data)) abort();
     for (size_t i = 0; targets && i < n; i++)
         if (!isfinite(targets[i])) abort();
     float *out = malloc(width * sizeof *out);
