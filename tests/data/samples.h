@@ -164,15 +164,4 @@ static inline buffer xz(const void *bytes, size_t size) {
     return b;
 }
 
-/* Data that is not in the project; NULL where it is not there. */
-static inline const char *shared_data(const char *name) {
-    static char path[1024];
-    const char *folder = getenv("SCANT_SHARED_DATA");
-    if (folder) snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (folder && access(path, R_OK) == 0) return path;
-    print_message("skipped: %s is not in SCANT_SHARED_DATA (%s)\n", name,
-                  folder ? folder : "not set");
-    return NULL;
-}
-
 #endif

@@ -389,6 +389,75 @@ static void pseudo_labels_are_the_slow_ones(void **state) {
     compare("pseudo-label", 0.8, 3, false);
 }
 
+/* ---- running statistics ---- */
+
+/* Inputs of a first step that go through the pass with gradient. */
+static size_t first_inputs(const bed *b, const char *method, const scant_train_opts *o,
+                           float out[][D]) {
+    float middle[D], spread[D], in[D], unused[D];
+    scant__views v = views_of(b, middle, spread);
+    scant__rng weak = {o->seed, SCANT__RNG_WEAK}, own = {o->seed, SCANT__RNG_AUGMENT};
+    bool fixmatch = strcmp(method, "fixmatch") == 0;
+    bool two = strcmp(method, "pi") == 0 || strcmp(method, "mean-teacher") == 0;
+    size_t n = 0, more = o->batch * o->ssl.mu;
+    for (size_t i = 0; i < o->batch; i++) {
+        read_row(b, o->rows[dealt(o->seed, SCANT__RNG_EPOCH, o->n_rows, i)], in);
+        scant__augment_weak(&v, &own, i, in, out[n++]);
+    }
+    for (size_t i = 0; i < more; i++) {
+        size_t item = dealt(o->seed, SCANT__RNG_OTHERS, o->n_unlabelled, i);
+        read_row(b, o->unlabelled[item], in);
+        scant__augment_weak(&v, &weak, two ? 2 * i : i, in, out[n++]);
+        if (fixmatch) scant__augment_both(&v, o->seed, i, in, unused, out[n++], NULL);
+    }
+    return n;
+}
+
+/* Of pixels 1x1 a window of 3x3 sees the middle alone: the first normalisation's inputs
+ * are 16 sums over two features. */
+static void statistics_are_of_all_that_has_a_gradient(void **state) {
+    (void)state;
+    static const char *const methods[] = {"fixmatch", "mean-teacher", "pi",
+                                          "pseudo-label"};
+    for (size_t i = 0; i < 4; i++) {
+        bed b = bed_of("blobs", N, "wrn-28-2", (scant_net_opts){0});
+        const nn_net *net = b.net->net;
+        const size_t rows[] = {0, 1, 2, 3, 4, 5}, others[] = {20, 30, 40, 50, 60, 70, 80};
+        scant_train_opts o = {.rows = rows,
+                              .n_rows = 6,
+                              .unlabelled = others,
+                              .n_unlabelled = 7,
+                              .method = methods[i],
+                              .batch = 4,
+                              .steps = 1,
+                              .seed = 11,
+                              .ssl = {.mu = 2}};
+        float in[MOST][D], *before = weights_of(&b);
+        const float *conv = before + nn_net_find(net, "conv1.weight")->offset;
+        size_t n = first_inputs(&b, methods[i], &o, in);
+        assert_int_equal(n, i == 0 ? 20 : 12);
+        train(&b, o);
+        float *after = weights_of(&b);
+        for (size_t k = 0; k < 16; k++) {
+            double sum = 0, squares = 0;
+            for (size_t j = 0; j < n; j++) {
+                double z = 0;
+                for (size_t d = 0; d < D; d++)
+                    z += (double)conv[(k * D + d) * 9 + 4] * (double)in[j][d];
+                sum += z, squares += z * z;
+            }
+            double mean = sum / (double)n;
+            double var = (squares - sum * mean) / (double)(n - 1);
+            size_t at = nn_net_find(net, "block1.0.bn1.running_mean")->offset + k;
+            near("running mean", k, (double)after[at], 0.1 * mean, 1e-5);
+            at = nn_net_find(net, "block1.0.bn1.running_var")->offset + k;
+            near("running variance", k, (double)after[at], 0.9 + 0.1 * var, 1e-5);
+        }
+        free(before), free(after);
+        bed_end(&b);
+    }
+}
+
 static void the_ramp_has_its_values(void **state) {
     (void)state;
     assert_true(fabs(ssl_ramp(0, 100, 1000) - exp(-5)) < 1e-15);
@@ -407,6 +476,7 @@ int main(void) {
         cmocka_unit_test(mean_teacher_is_the_slow_one),
         cmocka_unit_test(the_pi_model_is_the_slow_one),
         cmocka_unit_test(pseudo_labels_are_the_slow_ones),
+        cmocka_unit_test(statistics_are_of_all_that_has_a_gradient),
         cmocka_unit_test(the_ramp_has_its_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
