@@ -371,12 +371,12 @@ typedef struct scant_train_opts {
     const scant_data *valid;  /* watched after every epoch (none) */
     const size_t *valid_rows; /* of it (all) */
     size_t n_valid_rows;
-    const char *optimizer; /* (sgd), adam */
-    double lr;             /* (0.01; adam 0.001) */
-    double momentum;       /* (0.9); negative: none */
-    int nesterov;
+    const char *optimizer;  /* (sgd), adam */
+    double lr;              /* (0.01; adam 0.001) */
+    double momentum;        /* (0.9); negative: none */
+    int nesterov;           /* negative: not, whatever the method has */
     double weight_decay;    /* (0) */
-    int decay_weights_only; /* not on biases and normalisation */
+    int decay_weights_only; /* not on biases and normalisation; negative: likewise */
     const char *schedule;   /* (constant), cosine, step (a tenth at 1/2 and at 3/4),
                              * fixmatch (7 pi / 16), late (a fifth at 4/5) */
     size_t warmup;          /* steps over which lr grows to its full (0) */
@@ -421,6 +421,14 @@ typedef struct scant_method_info {
 
 /* All methods of training, in the order they are listed to people. Static. */
 SCANT_API const scant_method_info *const *scant_methods(size_t *count);
+SCANT_API const scant_method_info *scant_method_find(const char *name); /* or NULL */
+/* What scant_net_train() makes of options that are zero because they are the method's:
+ * they get its usual values, of which a negative one is none. A rate and Nesterov's
+ * momentum are an optimizer's: next to another than the usual one they stay as they are.
+ * To be called twice changes nothing. */
+SCANT_API void scant_method_fill(const scant_method_info *method, scant_train_opts *opts);
+/* 0 itself, for an option whose zero is its default: what is not above 0 becomes -1. */
+static inline double scant_or_none(double value) { return value > 0 ? value : -1; }
 
 /* Trains net on data. Same seed, data and thread count: the same weights to the bit. A
  * cancelled call returns SCANT_ECANCELLED with the weights of the last step in net and in

@@ -114,7 +114,7 @@ typedef enum cli_kind {
     CLI_MODEL,      /* const char *: the name of a model */
     CLI_NUMBER,     /* size_t within [min, max] */
     CLI_AMOUNT,     /* double within [min, max] */
-    CLI_POSITIVE,   /* double above 0 */
+    CLI_POSITIVE,   /* double above 0, at most max where that is not 0 */
     CLI_FRACTION,   /* double from 0 on, below 1 */
     CLI_SEED,       /* uint64_t */
     CLI_SIZE,       /* size_t, in bytes: 512M, 1.5G */

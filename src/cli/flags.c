@@ -71,7 +71,9 @@ static int bad_number(const cli_command *command, const cli_flag *flag,
 
 static int bad_real(const cli_command *command, const cli_flag *flag, const char *value) {
     char range[64] = "of at least 0 and below 1"; /* CLI_FRACTION */
-    if (flag->kind == CLI_POSITIVE)
+    if (flag->kind == CLI_POSITIVE && flag->max)
+        snprintf(range, sizeof range, "above 0 and at most %zu", flag->max);
+    else if (flag->kind == CLI_POSITIVE)
         snprintf(range, sizeof range, "above 0");
     else if (flag->kind == CLI_AMOUNT && flag->max == SIZE_MAX)
         snprintf(range, sizeof range, "of at least %zu", flag->min);
@@ -85,6 +87,8 @@ static bool read_real(const cli_flag *flag, const char *text, double *out) {
     double value;
     if (!cli_read_real(text, &value)) return false;
     if (flag->kind == CLI_POSITIVE && !(value > 0)) return false;
+    if (flag->kind == CLI_POSITIVE && flag->max && value > (double)flag->max)
+        return false;
     if (flag->kind == CLI_FRACTION && !(value >= 0 && value < 1)) return false;
     if (flag->kind == CLI_AMOUNT && value < (double)flag->min) return false;
     if (flag->kind == CLI_AMOUNT && value > (double)flag->max) return false;

@@ -96,7 +96,7 @@ static const cli_flag flags[] = {
      "of them for each labelled one of a batch (default 1; fixmatch: 7)"},
     {"unlabelled-weight", "W", CLI_AMOUNT, AT(unlabelled_weight), 0, SIZE_MAX,
      method_group, "of their loss (default 1; mean-teacher: 8, pi: 20)"},
-    {"threshold", "P", CLI_AMOUNT, AT(threshold), 0, 1, method_group,
+    {"threshold", "P", CLI_POSITIVE, AT(threshold), 0, 1, method_group,
      "how sure a pseudo-label must be (fixmatch, pseudo-label; default 0.95)"},
     {"ramp", "N", CLI_NUMBER, AT(ramp), 1, (size_t)1 << 40, method_group,
      "steps over which the weight grows (not of fixmatch; default: 0.4 of all)"},
@@ -417,10 +417,10 @@ static scant_status train(train_job *job, const char *checkpoint) {
         .n_valid_rows = job->n_valid,
         .optimizer = a->optimizer,
         .lr = a->lr,
-        .momentum = a->momentum > 0 ? a->momentum : -1, /* 0 is the library's default */
-        .nesterov = a->nesterov,
+        .momentum = scant_or_none(a->momentum), /* 0 is the library's default */
+        .nesterov = a->nesterov ? 1 : -1,       /* or the method's */
         .weight_decay = a->weight_decay,
-        .decay_weights_only = a->decay_weights_only,
+        .decay_weights_only = a->decay_weights_only ? 1 : -1,
         .schedule = a->schedule,
         .warmup = a->warmup,
         .clip = a->clip,
@@ -521,12 +521,7 @@ static int run(const cli_command *command, int argc, char **argv) {
                  .optimizer = "sgd",
                  .schedule = "constant",
                  .augment = "none",
-                 .method = "supervised",
-                 .noise = 0.3,
-                 .drop = 0.2,
-                 .darp_alpha = 2,
-                 .darp_every = 10,
-                 .darp_warmup = 0.4},
+                 .method = "supervised"},
         .seen = cli_calloc(command->n_flags, sizeof(bool)),
     };
     cli_parsed parsed;

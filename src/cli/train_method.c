@@ -8,14 +8,6 @@
 
 #include "cli/train.h"
 
-static const scant_method_info *find(const char *name) {
-    size_t n;
-    const scant_method_info *const *all = scant_methods(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(all[i]->name, name) == 0) return all[i];
-    return NULL;
-}
-
 bool train_by_method(const train_job *job) {
     return strcmp(job->args.method, "supervised") != 0;
 }
@@ -85,28 +77,73 @@ int train_check_method(const train_job *job) {
     return CLI_DONE;
 }
 
+/* A flag's value as the library's options have it: 0 is not given, -1 a zero. */
+static double amount(const train_job *job, const char *flag, double value) {
+    return train_given(job, flag) ? scant_or_none(value) : 0;
+}
+
+static const char *word(const train_job *job, const char *flag, const char *value) {
+    return train_given(job, flag) ? value : NULL;
+}
+
+static scant_ssl_opts given_own(const train_job *job) {
+    const train_args *a = &job->args;
+    return (scant_ssl_opts){
+        .mu = a->mu,
+        .weight = amount(job, "unlabelled-weight", a->unlabelled_weight),
+        .threshold = a->threshold,
+        .darp_alpha = amount(job, "darp-alpha", a->darp_alpha),
+        .darp_every = a->darp_every,
+        .darp_warmup = amount(job, "darp-warmup", a->darp_warmup),
+        .noise = amount(job, "noise", a->noise),
+        .drop = amount(job, "drop", a->drop),
+    };
+}
+
+static scant_train_opts given_options(const train_job *job) {
+    const train_args *a = &job->args;
+    return (scant_train_opts){
+        .optimizer = word(job, "optimizer", a->optimizer),
+        .lr = a->lr,
+        .momentum = amount(job, "momentum", a->momentum),
+        .nesterov = a->nesterov,
+        .weight_decay = amount(job, "weight-decay", a->weight_decay),
+        .decay_weights_only = a->decay_weights_only,
+        .schedule = word(job, "schedule", a->schedule),
+        .ema = amount(job, "ema", a->ema),
+        .batch = train_given(job, "batch") ? a->batch : 0,
+        .ssl = given_own(job),
+    };
+}
+
+static double or_zero(double value) { return value > 0 ? value : 0; }
+
+static void take_own(train_args *a, const scant_ssl_opts *o) {
+    a->mu = o->mu;
+    a->unlabelled_weight = or_zero(o->weight);
+    a->threshold = o->threshold;
+    a->darp_alpha = or_zero(o->darp_alpha);
+    a->darp_every = o->darp_every;
+    a->darp_warmup = or_zero(o->darp_warmup);
+    a->noise = or_zero(o->noise);
+    a->drop = or_zero(o->drop);
+}
+
 /* A training that goes on has all of it in train.json. */
 void train_settle_method(train_job *job) {
     train_args *a = &job->args;
-    const scant_method_info *info = find(a->method);
-    if (!info || !train_by_method(job) || job->args.resume) return;
-    const scant_train_opts *usual = &info->usual;
-    bool own = strcmp(a->optimizer, usual->optimizer) == 0;
-    if (!train_given(job, "optimizer")) {
-        own = true;
-        a->optimizer = usual->optimizer;
-        if (!train_given(job, "momentum") && usual->nesterov) a->nesterov = true;
-    }
-    if (!train_given(job, "lr") && own) a->lr = usual->lr;
-    if (!train_given(job, "schedule")) a->schedule = usual->schedule;
-    if (!train_given(job, "batch")) a->batch = usual->batch;
-    if (!train_given(job, "ema")) a->ema = usual->ema > 0 ? usual->ema : 0;
-    if (!train_given(job, "weight-decay"))
-        a->weight_decay = usual->weight_decay > 0 ? usual->weight_decay : 0;
-    if (usual->decay_weights_only && a->weight_decay > 0) a->decay_weights_only = true;
-    if (!train_given(job, "mu")) a->mu = usual->ssl.mu;
-    if (!train_given(job, "unlabelled-weight")) a->unlabelled_weight = usual->ssl.weight;
-    if (!train_given(job, "threshold")) a->threshold = usual->ssl.threshold;
+    if (!train_by_method(job) || a->resume) return;
+    scant_train_opts o = given_options(job);
+    scant_method_fill(scant_method_find(a->method), &o);
+    a->optimizer = o.optimizer;
+    a->lr = o.lr;
+    a->nesterov = o.nesterov > 0;
+    a->weight_decay = or_zero(o.weight_decay);
+    a->decay_weights_only = o.decay_weights_only > 0;
+    a->schedule = o.schedule;
+    a->ema = or_zero(o.ema);
+    a->batch = o.batch;
+    take_own(a, &o.ssl);
 }
 
 /* ---- samples ----------------------------------------------------------------------- */
@@ -173,28 +210,25 @@ int train_open_unlabelled(train_job *job) {
     return CLI_DONE;
 }
 
-/* Where a training's own zero is meant, the library wants less than that. */
-static double or_none(double value) { return value > 0 ? value : -1; }
-
 void train_method_options(const train_job *job, scant_train_opts *opts) {
     const train_args *a = &job->args;
     opts->method = a->method;
     opts->warm = a->warm;
     if (!train_by_method(job)) return;
-    opts->weight_decay = or_none(a->weight_decay);
-    opts->ema = or_none(a->ema);
+    opts->weight_decay = scant_or_none(a->weight_decay);
+    opts->ema = scant_or_none(a->ema);
     opts->unlabelled = job->unlabelled;
     opts->n_unlabelled = job->n_unlabelled;
     opts->ssl = (scant_ssl_opts){.mu = a->mu,
-                                 .weight = or_none(a->unlabelled_weight),
+                                 .weight = scant_or_none(a->unlabelled_weight),
                                  .threshold = a->threshold,
                                  .ramp = a->ramp,
                                  .darp = a->darp,
                                  .darp_target = job->darp_target,
-                                 .darp_alpha = or_none(a->darp_alpha),
+                                 .darp_alpha = scant_or_none(a->darp_alpha),
                                  .darp_every = a->darp_every,
-                                 .darp_warmup = or_none(a->darp_warmup),
+                                 .darp_warmup = scant_or_none(a->darp_warmup),
                                  .cut = a->cut,
-                                 .noise = or_none(a->noise),
-                                 .drop = or_none(a->drop)};
+                                 .noise = scant_or_none(a->noise),
+                                 .drop = scant_or_none(a->drop)};
 }

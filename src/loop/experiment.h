@@ -71,6 +71,8 @@ const loop_key *loop_keys(void); /* LOOP_KEYS of them */
 /* Which key; LOOP_KEYS: none. */
 size_t loop_key_find(const char *section, const char *key);
 bool loop_section_known(const char *section);
+/* Of yes, no and their like; false: it is none. */
+bool loop_read_switch(const char *text, bool *out);
 
 /* A strategy's option: its own, or one of the loop's that says how its evidence is made
  * ("layers", "kernel"). */

@@ -233,7 +233,7 @@ static bool is_choice(const char *choices, const char *word) {
     return false;
 }
 
-static bool read_switch(const char *text, bool *out) {
+bool loop_read_switch(const char *text, bool *out) {
     static const char *const words[] = {"no", "yes", "false", "true",
                                         "0",  "1",   "off",   "on"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -320,7 +320,7 @@ static scant_status parse_key(scant_experiment *e, size_t i) {
         if (!read_number(key, text, at)) return wrong_number(e, i);
         return SCANT_OK;
     case LOOP_SWITCH:
-        if (!read_switch(text, at)) return wrong_choice(e, i);
+        if (!loop_read_switch(text, at)) return wrong_choice(e, i);
         e->texts[i] = *(bool *)at ? "yes" : "no";
         return SCANT_OK;
     case LOOP_TEXT:

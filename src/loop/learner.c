@@ -205,10 +205,10 @@ static scant_train_opts options(const loop_run *run, const loop_labelled *labell
         .n_valid_rows = patient ? run->split.n_valid : 0,
         .optimizer = set->optimizer,
         .lr = set->lr,
-        .momentum = set->momentum > 0 ? set->momentum : -1,
-        .nesterov = set->nesterov,
+        .momentum = scant_or_none(set->momentum),
+        .nesterov = set->nesterov ? 1 : -1, /* 0 is the method's */
         .weight_decay = set->weight_decay,
-        .decay_weights_only = set->decay_weights_only,
+        .decay_weights_only = set->decay_weights_only ? 1 : -1,
         .schedule = set->schedule,
         .warmup = set->warmup,
         .clip = set->clip,

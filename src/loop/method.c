@@ -4,7 +4,7 @@
  * that are a method's own, what it is usually trained with, and which samples of the pool
  * train without their labels.
  *
- * A method's defaults are those of scant_methods(), so that `scant train` and an
+ * A method's defaults are those of scant_method_fill(), so that `scant train` and an
  * experiment that say the same do the same. They are filled in as texts, as if somebody
  * had written them: what is printed has them, and does not hang on what a later version
  * finds usual. A key of another method is read and checked, says nothing, is not printed,
@@ -28,14 +28,6 @@ size_t loop_method_find(const char *name) {
 
 bool loop_supervised(const loop_settings *set) {
     return loop_method_find(set->method) == LOOP_METHODS;
-}
-
-static const scant_method_info *info_of(const char *name) {
-    size_t n;
-    const scant_method_info *const *all = scant_methods(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(all[i]->name, name) == 0) return all[i];
-    return NULL;
 }
 
 /* ---- keys -------------------------------------------------------------------------- */
@@ -81,27 +73,46 @@ static scant_status put_number(scant_experiment *e, const char *key, double valu
     return SCANT_OK;
 }
 
-static bool is_zero(const scant_experiment *e, const char *key) {
-    double value;
+/* A number as the library's options have it: 0 is not given, -1 a zero. What is no number
+ * is given, and told of when it is read. */
+static double number_of(const scant_experiment *e, const char *key) {
+    double value = 0;
     const char *text = e->texts[train_key(key)];
-    return text && scant__number_parse(text, &value) && value == 0;
+    if (!text) return 0;
+    return scant__number_parse(text, &value) ? scant_or_none(value) : 1;
 }
 
-/* A rate, and Nesterov's momentum, are an optimizer's: another one has its own. */
-static scant_status put_usual(scant_experiment *e, const scant_train_opts *usual) {
-    put(e, "optimizer", usual->optimizer);
-    if (strcmp(e->texts[train_key("optimizer")], usual->optimizer) == 0) {
-        TRY(put_number(e, "lr", usual->lr));
-        if (usual->nesterov && !is_zero(e, "momentum")) put(e, "nesterov", "yes");
-    }
-    put(e, "schedule", usual->schedule);
+/* Likewise yes, no, or not given. */
+static int switch_of(const scant_experiment *e, const char *key) {
+    bool on = false;
+    const char *text = e->texts[train_key(key)];
+    if (!text) return 0;
+    return loop_read_switch(text, &on) && on ? 1 : -1;
+}
+
+static void put_switch(scant_experiment *e, const char *key, int on) {
+    put(e, key, on > 0 ? "yes" : "no");
+}
+
+static scant_status put_usual(scant_experiment *e, const scant_method_info *method) {
+    scant_train_opts o = {.optimizer = e->texts[train_key("optimizer")],
+                          .lr = number_of(e, "lr"),
+                          .momentum = number_of(e, "momentum"),
+                          .nesterov = switch_of(e, "nesterov"),
+                          .weight_decay = number_of(e, "weight_decay"),
+                          .decay_weights_only = switch_of(e, "decay_weights_only"),
+                          .schedule = e->texts[train_key("schedule")],
+                          .ema = number_of(e, "ema")};
+    scant_method_fill(method, &o);
+    put(e, "optimizer", o.optimizer);
+    put(e, "schedule", o.schedule);
     put(e, "augment", "auto");
-    TRY(put_number(e, "batch", (double)usual->batch));
-    TRY(put_number(e, "ema", usual->ema));
-    TRY(put_number(e, "weight_decay", usual->weight_decay));
-    if (usual->decay_weights_only && !is_zero(e, "weight_decay"))
-        put(e, "decay_weights_only", "yes");
-    return SCANT_OK;
+    put_switch(e, "nesterov", o.nesterov);
+    put_switch(e, "decay_weights_only", o.decay_weights_only);
+    if (o.lr != 0) TRY(put_number(e, "lr", o.lr)); /* else it is the optimizer's */
+    TRY(put_number(e, "batch", (double)o.batch));
+    TRY(put_number(e, "ema", o.ema));
+    return put_number(e, "weight_decay", o.weight_decay);
 }
 
 /* One warning of all keys that are another method's, and one of DARP's where nothing was
@@ -125,12 +136,12 @@ static void warn_of_idle(const scant_experiment *e) {
 }
 
 scant_status loop_method_fill(scant_experiment *e) {
-    const scant_method_info *info = info_of(chosen(e));
+    const scant_method_info *info = scant_method_find(chosen(e));
     const char *warm = e->texts[train_key("warm")];
     warn_of_idle(e);
     if (warm && strcmp(warm, "no") != 0) put(e, "reinit", "no");
     if (!info || loop_method_find(info->name) == LOOP_METHODS) return SCANT_OK;
-    return put_usual(e, &info->usual);
+    return put_usual(e, info);
 }
 
 static scant_status wrong(scant_experiment *e, const char *key, const char *why) {
@@ -145,7 +156,6 @@ scant_status loop_method_check(scant_experiment *e) {
         return wrong(e, "augment",
                      "that is of methods which learn from samples without labels");
     if (supervised) return SCANT_OK;
-    const scant_train_opts *usual = &info_of(s->method)->usual;
     if (strcmp(s->task, "regression") == 0)
         return wrong(e, "method",
                      "it needs classes, and data.task = regression has none");
@@ -153,30 +163,25 @@ scant_status loop_method_check(scant_experiment *e) {
         return wrong(e, "loss", "methods that learn from samples without labels need ce");
     if (strcmp(s->method, "mean-teacher") == 0 && s->ema == 0)
         return wrong(e, "ema", "the teacher of mean-teacher is that average");
-    if (usual->decay_weights_only && s->weight_decay > 0 && !s->decay_weights_only)
-        return wrong(e, "decay_weights_only", "fixmatch lets weights alone decay");
     return SCANT_OK;
 }
 
 /* ---- a training -------------------------------------------------------------------- */
 
-/* Of the library's options 0 is the default, and what is less stands for 0. */
-static double or_none(double value) { return value > 0 ? value : -1; }
-
 static scant_ssl_opts own_options(const loop_settings *set, size_t method) {
     const loop_method *m = &set->methods[method];
     scant_ssl_opts o = {.mu = m->mu,
-                        .weight = or_none(m->weight),
+                        .weight = scant_or_none(m->weight),
                         .threshold = m->threshold,
                         .ramp = m->ramp,
                         .cut = m->cut,
-                        .noise = or_none(m->noise),
-                        .drop = or_none(m->drop)};
+                        .noise = scant_or_none(m->noise),
+                        .drop = scant_or_none(m->drop)};
     if (method != LOOP_FIXMATCH) return o;
     o.darp = set->darp;
-    o.darp_alpha = or_none(set->darp_alpha);
+    o.darp_alpha = scant_or_none(set->darp_alpha);
     o.darp_every = set->darp_every;
-    o.darp_warmup = or_none(set->darp_warmup);
+    o.darp_warmup = scant_or_none(set->darp_warmup);
     return o;
 }
 
@@ -228,7 +233,7 @@ scant_status loop_method_options(loop_run *run, const loop_labelled *labelled,
     }
     o->method = set->method;
     o->ssl = own_options(set, method);
-    o->weight_decay = or_none(set->weight_decay);
-    o->ema = or_none(set->ema);
+    o->weight_decay = scant_or_none(set->weight_decay);
+    o->ema = scant_or_none(set->ema);
     return SCANT_OK;
 }

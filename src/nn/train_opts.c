@@ -23,6 +23,8 @@ static scant_status settle_optimizer(nn_trainer *t) {
     if (o->lr == 0) o->lr = adam ? 0.001 : 0.01;
     if (o->momentum == 0) o->momentum = 0.9;
     if (o->momentum < 0) o->momentum = 0;
+    if (o->nesterov < 0) o->nesterov = 0;
+    if (o->decay_weights_only < 0) o->decay_weights_only = 0;
     if (!(o->lr > 0) || !isfinite(o->lr)) return wrong(t, "lr", o->lr, "positive");
     if (!(o->momentum < 1)) return wrong(t, "momentum", o->momentum, "below 1");
     if (!(o->weight_decay >= 0) || !isfinite(o->weight_decay))

@@ -26,7 +26,7 @@ typedef struct ssl_setup {
 } ssl_setup;
 
 typedef struct ssl_kind {
-    scant_method_info info;
+    scant_method_info info;                  /* first: methods.c lists kinds by it */
     scant_status (*begin)(ssl_setup *setup); /* NULL: supervised */
 } ssl_kind;
 

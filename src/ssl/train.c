@@ -12,33 +12,13 @@
 
 /* ---- options ---- */
 
-/* What the method is usually trained with, where the caller said nothing. A rate is the
- * optimizer's, so one for another optimizer is left to the core. */
-static void settle(scant_train_opts *o, const scant_train_opts *usual) {
-    bool other = o->optimizer && strcmp(o->optimizer, usual->optimizer) != 0;
-    if (o->lr == 0 && !other) o->lr = usual->lr;
-    if (!o->optimizer) {
-        o->optimizer = usual->optimizer;
-        if (o->momentum >= 0) o->nesterov |= usual->nesterov;
-    }
-    if (!o->schedule) o->schedule = usual->schedule;
-    if (!o->batch) o->batch = usual->batch;
-    if (o->weight_decay == 0) o->weight_decay = usual->weight_decay;
-    o->decay_weights_only |= usual->decay_weights_only;
-    if (o->ema == 0) o->ema = usual->ema;
-    if (o->weight_decay < 0) o->weight_decay = 0;
-    if (o->ema < 0) o->ema = 0;
-    scant_ssl_opts *s = &o->ssl;
-    if (!s->mu) s->mu = usual->ssl.mu;
-    if (s->weight == 0) s->weight = usual->ssl.weight;
-    if (s->weight < 0) s->weight = 0;
-    if (s->threshold == 0) s->threshold = usual->ssl.threshold;
-    if (s->darp_alpha == 0) s->darp_alpha = 2;
-    if (!s->darp_every) s->darp_every = 10;
-    if (s->darp_warmup == 0) s->darp_warmup = 0.4;
-    if (s->darp_warmup < 0) s->darp_warmup = 0;
-    if (s->noise == 0) s->noise = 0.3;
-    if (s->drop == 0) s->drop = 0.2;
+/* What is open becomes the method's, and what is less than 0 the 0 that it stands for. */
+static void settle(scant_train_opts *o, const scant_method_info *method) {
+    scant_method_fill(method, o);
+    double *const amounts[] = {&o->weight_decay, &o->ema, &o->ssl.weight,
+                               &o->ssl.darp_warmup};
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+        if (*amounts[i] < 0) *amounts[i] = 0;
 }
 
 static scant_status wrong(scant_ctx *ctx, const char *what, double value,
@@ -168,7 +148,7 @@ static scant_status unknown(scant_ctx *ctx, const char *name) {
 
 static scant_status set_up(ssl_setup *s, const ssl_kind *kind) {
     nn_method *m = &s->method;
-    settle(&s->o, &kind->info.usual);
+    settle(&s->o, &kind->info);
     TRY(check(s, kind));
     TRY(nn_feed_check(s->net, s->data));
     TRY(find_unlabelled(s, kind));

@@ -57,6 +57,38 @@ class Methods(Train):
                            "ema": 0, "mu": 2, "augment": "none"}.items():
             self.assertEqual(options[key], value, key)
 
+    def test_an_experiment_that_says_the_same_has_the_same_options(self):
+        same = {"optimizer": "optimizer", "lr": "lr", "momentum": "momentum", "nesterov": "nesterov",
+                "weight-decay": "weight_decay", "decay-weights-only": "decay_weights_only",
+                "schedule": "schedule", "batch": "batch", "ema": "ema", "mu": "{}_mu", "noise": "{}_noise",
+                "unlabelled-weight": "{}_weight", "threshold": "{}_threshold", "drop": "{}_drop",
+                "darp-alpha": "darp_alpha", "darp-every": "darp_every", "darp-warmup": "darp_warmup"}
+        given = [(method, {}) for method in METHODS] + [
+            ("fixmatch", flags) for flags in (
+                {"optimizer": "sgd"}, {"momentum": 0.9}, {"optimizer": "sgd", "momentum": 0},
+                {"optimizer": "adam"}, {"optimizer": "adam", "lr": 0.5, "ema": 0.5}, {"lr": 0.5},
+                {"ema": 0, "weight-decay": 0}, {"batch": 4, "schedule": "step"})] + [
+            ("mean-teacher", {"optimizer": "sgd", "momentum": 0.5}), ("pi", {"weight-decay": 0.1})]
+        for number, (method, flags) in enumerate(given):
+            with self.subTest(method, **flags):
+                values = [word for key, value in flags.items() for word in (f"--{key}", value)]
+                self.train(str(number), *self.few, *QUICK[:6], "--method", method, *values)
+                trained = self.described(str(number))["options"]
+                settings = [f"train.method={method}"] + [
+                    f"train.{same[key]}={value}" for key, value in flags.items()]
+                printed = run("run", *(word for text in settings for word in ("--set", text)), "--print")
+                self.assertEqual(printed.returncode, 0, printed.stderr)
+                lines = printed.stdout.split("[train]")[1].split("[loop]")[0].split("\n")
+                played = dict(line.split(" = ", 1) for line in lines if " = " in line)
+                played.update({"fixmatch_weight": played.pop("fixmatch_lambda", None)})
+                for flag, key in same.items():
+                    text = played.get(key.format(method.replace("-", "_")))
+                    if text is not None:  # the method has it
+                        value = trained[flag]
+                        self.assertEqual(text, {True: "yes", False: "no"}[value] if
+                                         isinstance(value, bool) else value if
+                                         isinstance(value, str) else f"{value:g}", flag)
+
     def test_what_is_watched_is_not_learnt_from(self):
         done = self.train("a", *self.few, *QUICK, "--method", "fixmatch", "--validation", 3)
         self.assertEqual((done["samples"], done["unlabelled"]), (6, 57))
@@ -113,6 +145,8 @@ class Methods(Train):
                 ("--ramp is not of --method fixmatch", "--method", "fixmatch", "--ramp", 3),
                 ("--darp-every needs --darp", "--method", "fixmatch", "--darp-every", 3),
                 ("--darp is not of --method pi", "--method", "pi", "--darp"),
+                ("above 0 and at most 1, not '0'", "--method", "fixmatch", "--threshold", 0),
+                ("above 0 and at most 1, not '1.5'", "--method", "fixmatch", "--threshold", 1.5),
                 ("--method pi needs --loss ce", "--method", "pi", "--loss", "mse"),
                 ("needs classes: no --regression", "--method", "pi", "--regression"),
                 ("supervised|fixmatch", "--method", "fixmach")):

@@ -5,6 +5,7 @@
  */
 #include "../data/support.h"
 
+#include "core/number.h"
 #include "loop/loop.h"
 
 enum { MORE = 20, TEXT = 4096 };
@@ -139,6 +140,100 @@ static void what_is_given_goes_before_it(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+static double zero_or(const char *text) {
+    double value;
+    if (!text) return 0;
+    assert_true(scant__number_parse(text, &value));
+    return scant_or_none(value);
+}
+
+/* What the library makes of options, an experiment makes of keys, whichever of them are
+ * given. */
+static void they_are_the_librarys_whatever_is_given(void **state) {
+    static const struct {
+        const char *optimizer, *lr, *momentum, *nesterov, *decay, *only, *ema;
+    } cases[] = {
+        {0},
+        {.optimizer = "sgd"},
+        {.optimizer = "adam"},
+        {.momentum = "0.9"},
+        {.momentum = "0"},
+        {.optimizer = "sgd", .momentum = "0.8"},
+        {.lr = "0.07"},
+        {.optimizer = "adam", .lr = "0.07"},
+        {.ema = "0.5"},
+        {.nesterov = "no"},
+        {.optimizer = "sgd", .nesterov = "yes"},
+        {.decay = "0"},
+        {.decay = "0.01"},
+        {.decay = "0.01", .only = "no"},
+    };
+    enum { CASES = sizeof cases / sizeof *cases };
+    scant_ctx *ctx = listening();
+    (void)state;
+    for (size_t i = 0; i < METHODS * CASES; i++) {
+        size_t k = i % CASES, n = 1;
+        scant_train_opts o = {.optimizer = cases[k].optimizer,
+                              .lr = zero_or(cases[k].lr),
+                              .momentum = zero_or(cases[k].momentum),
+                              .nesterov = !cases[k].nesterov          ? 0
+                                          : *cases[k].nesterov == 'y' ? 1
+                                                                      : -1,
+                              .weight_decay = zero_or(cases[k].decay),
+                              .decay_weights_only = cases[k].only ? -1 : 0,
+                              .ema = zero_or(cases[k].ema)};
+        const scant_setting all[] = {{"train.optimizer", cases[k].optimizer},
+                                     {"train.lr", cases[k].lr},
+                                     {"train.momentum", cases[k].momentum},
+                                     {"train.nesterov", cases[k].nesterov},
+                                     {"train.weight_decay", cases[k].decay},
+                                     {"train.decay_weights_only", cases[k].only},
+                                     {"train.ema", cases[k].ema}};
+        scant_setting given[MORE] = {{"train.method", methods[i / CASES]}};
+        for (size_t j = 0; j < sizeof all / sizeof *all; j++)
+            if (all[j].value) given[n++] = all[j];
+        scant_experiment *e = open_with(ctx, given);
+        scant_method_fill(scant_method_find(methods[i / CASES]), &o);
+        bool adam = strcmp(o.optimizer, "adam") == 0;
+        assert_string_equal(e->set.optimizer, o.optimizer);
+        assert_string_equal(e->set.schedule, o.schedule);
+        assert_true(e->set.lr == (o.lr != 0 ? o.lr : adam ? 0.001 : 0.01));
+        assert_int_equal(e->set.nesterov, o.nesterov > 0);
+        assert_true(e->set.weight_decay == or_zero(o.weight_decay));
+        assert_int_equal(e->set.decay_weights_only, o.decay_weights_only > 0);
+        assert_true(e->set.ema == or_zero(o.ema) && e->set.batch == o.batch);
+        scant_experiment_close(e);
+    }
+    assert_string_equal(said, "");
+    scant_ctx_destroy(ctx);
+}
+
+/* By hand, of FixMatch: sgd at 0.03 with Nesterov's momentum, decay of weights alone. */
+static void a_rate_and_nesterov_are_their_optimizers(void **state) {
+    const scant_method_info *fixmatch = scant_method_find("fixmatch");
+    scant_train_opts o = {.optimizer = "sgd", .momentum = 0.8};
+    (void)state;
+    scant_method_fill(fixmatch, &o);
+    assert_true(o.lr == 0.03 && o.nesterov == 1 && o.decay_weights_only == 1);
+    assert_true(o.momentum == 0.8 && o.ema == 0.999 && o.ssl.drop == 0.2);
+    o = (scant_train_opts){.momentum = -1, .weight_decay = -1, .ema = -1};
+    scant_method_fill(fixmatch, &o);
+    assert_true(o.lr == 0.03 && !o.nesterov && !o.decay_weights_only && o.ema == -1);
+    scant_train_opts again = o;
+    scant_method_fill(fixmatch, &again);
+    assert_memory_equal(&o, &again, sizeof o);
+    o = (scant_train_opts){.optimizer = "adam"};
+    scant_method_fill(fixmatch, &o);
+    assert_true(o.lr == 0 && !o.nesterov && o.batch == 64);
+    o = (scant_train_opts){.nesterov = -1, .decay_weights_only = -1};
+    scant_method_fill(fixmatch, &o);
+    assert_true(o.nesterov == -1 && o.decay_weights_only == -1);
+    o = (scant_train_opts){0};
+    scant_method_fill(scant_method_find("supervised"), &o);
+    assert_true(!o.optimizer && o.lr == 0 && o.ssl.noise == 0);
+    assert_null(scant_method_find("fixmach"));
+}
+
 static void keys_of_another_method_say_nothing_and_are_told(void **state) {
     scant_ctx *ctx = listening();
     char with[TEXT], without[TEXT];
@@ -181,7 +276,6 @@ static void contradictions_are_refused(void **state) {
         {{{"train.method", "pi"}, {"data.task", "regression"}}, "needs classes"},
         {{{"train.method", "pi"}, {"train.loss", "mse"}}, "need ce"},
         {{{"train.method", "mean-teacher"}, {"train.ema", "0"}}, "average"},
-        {{{"train.method", "fixmatch"}, {"train.decay_weights_only", "no"}}, "decay"},
         {{{"train.method", "fixmatch"}, {"train.fixmatch_threshold", "0"}}, "above 0"},
         {{{"train.method", "fixmatch"}, {"train.fixmatch_threshold", "1.1"}},
          "at most 1"},
@@ -552,6 +646,8 @@ int main(void) {
         cmocka_unit_test(what_is_not_given_is_as_scant_train_has_it),
         cmocka_unit_test(what_is_printed_has_it_and_is_the_same_again),
         cmocka_unit_test(what_is_given_goes_before_it),
+        cmocka_unit_test(they_are_the_librarys_whatever_is_given),
+        cmocka_unit_test(a_rate_and_nesterov_are_their_optimizers),
         cmocka_unit_test(keys_of_another_method_say_nothing_and_are_told),
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(labels_that_are_not_revealed_are_not_seen),

@@ -20,6 +20,7 @@ static scant_train_opts plain(const size_t *rows, size_t n) {
                               .n_rows = n,
                               .optimizer = "sgd",
                               .lr = 0.01,
+                              .nesterov = -1,
                               .schedule = "constant",
                               .augment = "none",
                               .weight_decay = 1e-3,
