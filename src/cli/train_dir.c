@@ -178,6 +178,20 @@ static int recall(train_job *job, const char *path) {
     return status;
 }
 
+/* What --overwrite replaces is gone when a training that was killed begins anew. */
+static int check_warm(const train_job *job) {
+    struct stat warm, own;
+    if (!job->args.warm || stat(job->args.warm, &warm) != 0) return CLI_DONE;
+    char *path = train_path(job, "state.safetensors");
+    bool same =
+        stat(path, &own) == 0 && own.st_dev == warm.st_dev && own.st_ino == warm.st_ino;
+    free(path);
+    if (!same) return CLI_DONE;
+    return cli_usage(job->net.command,
+                     "--warm is the state of the training that --overwrite replaces: "
+                     "give another --out");
+}
+
 int train_look(train_job *job) {
     struct stat info;
     if (stat(job->args.out, &info) == 0 && !S_ISDIR(info.st_mode))
@@ -195,7 +209,8 @@ int train_look(train_job *job) {
         free(path);
         return status;
     }
-    if (!old || job->args.overwrite) return CLI_DONE;
+    if (old && job->args.overwrite) return check_warm(job);
+    if (!old) return CLI_DONE;
     return cli_usage(job->net.command,
                      "%s holds a training: --resume goes on with it, --overwrite begins "
                      "anew",

@@ -39,6 +39,7 @@ typedef struct loop_settings {
     bool nesterov, decay_weights_only, reinit, warm, use_weights;
     loop_method methods[LOOP_METHODS];
     bool darp;
+    const char *darp_target;
     double darp_alpha, darp_warmup;
     size_t darp_every;
     /* loop */
@@ -65,7 +66,7 @@ typedef struct loop_key {
     const char *method; /* which it is of; NULL: all */
 } loop_key;
 
-enum { LOOP_KEYS = 71 };
+enum { LOOP_KEYS = 72 };
 
 const loop_key *loop_keys(void); /* LOOP_KEYS of them */
 /* Which key; LOOP_KEYS: none. */

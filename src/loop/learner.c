@@ -233,6 +233,8 @@ scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *
     scant_train_state state = {0};
     scant__arena arena;
     scant__arena_init(&arena, run->ctx);
+    void (*log)(void *, scant_log_level, const char *) = run->ctx->opts.log;
+    if (aside) run->ctx->opts.log = NULL; /* the round's own training has told it */
     scant_status status = loop_method_options(run, labelled, &arena, &opts);
     watcher w = {.run = run, .net = net, .aside = aside};
     w.samples = opts.method ? opts.n_unlabelled : labelled->n;
@@ -247,6 +249,7 @@ scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *
     if (status == SCANT_OK)
         status = aside ? scant_net_train(net, s->train, &opts, NULL)
                        : train_lasting(run, net, model, &opts, &state);
+    run->ctx->opts.log = log;
     if (!aside && !asker && status == SCANT_OK) run->taught[model] = state;
     scant__arena_end(&arena);
     return status == SCANT_OK ? w.status : status;

@@ -24,7 +24,8 @@ typedef struct loop_samples {
     size_t *test_rows, n_test;
     size_t classes; /* 1: numbers to predict */
     bool regression;
-    uint64_t mark; /* a hash of which they are and of their labels; never 0 */
+    double *darp_target; /* a part for each class; NULL: none is given, or needed */
+    uint64_t mark; /* a hash of which they are, of their labels and target; never 0 */
 } loop_samples;
 
 scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,

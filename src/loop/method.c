@@ -168,7 +168,8 @@ scant_status loop_method_check(scant_experiment *e) {
 
 /* ---- a training -------------------------------------------------------------------- */
 
-static scant_ssl_opts own_options(const loop_settings *set, size_t method) {
+static scant_ssl_opts own_options(const loop_job *job, size_t method) {
+    const loop_settings *set = &job->e->set;
     const loop_method *m = &set->methods[method];
     scant_ssl_opts o = {.mu = m->mu,
                         .weight = scant_or_none(m->weight),
@@ -179,6 +180,7 @@ static scant_ssl_opts own_options(const loop_settings *set, size_t method) {
                         .drop = scant_or_none(m->drop)};
     if (method != LOOP_FIXMATCH) return o;
     o.darp = set->darp;
+    o.darp_target = job->samples.darp_target;
     o.darp_alpha = scant_or_none(set->darp_alpha);
     o.darp_every = set->darp_every;
     o.darp_warmup = scant_or_none(set->darp_warmup);
@@ -232,7 +234,7 @@ scant_status loop_method_options(loop_run *run, const loop_labelled *labelled,
         return SCANT_OK;
     }
     o->method = set->method;
-    o->ssl = own_options(set, method);
+    o->ssl = own_options(run->job, method);
     o->weight_decay = scant_or_none(set->weight_decay);
     o->ema = scant_or_none(set->ema);
     return SCANT_OK;

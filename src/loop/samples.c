@@ -226,6 +226,53 @@ static scant_status check_test(const scant_experiment *e, const loop_samples *s)
     return SCANT_OK;
 }
 
+/* ---- what pseudo-labels are refined to --------------------------------------------- */
+
+static scant_status check_target(scant_ctx *ctx, const char *path, const float *parts,
+                                 size_t n) {
+    double sum = 0;
+    for (size_t k = 0; k < n; k++) {
+        if (!(parts[k] >= 0))
+            return scant__fail(ctx, SCANT_EINPUT,
+                               "%s: the part of class %zu is %g: it must be 0 or more",
+                               path, k, (double)parts[k]);
+        sum += (double)parts[k];
+    }
+    if (sum > 0) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT, "%s: the parts of all classes are 0", path);
+}
+
+static scant_status take_target(scant_ctx *ctx, scant__arena *arena,
+                                const scant_array *array, loop_samples *s) {
+    const char *path = scant_array_name(array);
+    size_t n = scant_array_ndim(array) == 1 ? scant_array_shape(array)[0] : 0;
+    if (n != s->classes)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: is no list of %zu numbers, one for each class", path,
+                           s->classes);
+    float *parts = scant__arena_alloc(arena, n, sizeof *parts);
+    s->darp_target = scant__arena_alloc(arena, n, sizeof *s->darp_target);
+    if (!parts || !s->darp_target) return SCANT_ENOMEM;
+    TRY(scant_array_floats(ctx, array, 0, n, parts));
+    TRY(check_target(ctx, path, parts, n));
+    for (size_t k = 0; k < n; k++) s->darp_target[k] = (double)parts[k];
+    return SCANT_OK;
+}
+
+static scant_status read_target(const scant_experiment *e, scant__arena *arena,
+                                loop_samples *s) {
+    const loop_settings *set = &e->set;
+    scant_array *array;
+    bool needed = loop_method_find(set->method) == LOOP_FIXMATCH && set->darp;
+    if (!needed || !*set->darp_target) return SCANT_OK;
+    TRY(scant_array_open(e->ctx, set->darp_target, &array));
+    scant_status status = take_target(e->ctx, arena, array, s);
+    scant_array_close(array);
+    return status;
+}
+
+/* ---- opening them all -------------------------------------------------------------- */
+
 /* Pixels are not read for it: they may be many. */
 static uint64_t mark_part(uint64_t mark, const scant_data *data, const size_t *rows,
                           size_t n_rows) {
@@ -245,6 +292,8 @@ static uint64_t mark_part(uint64_t mark, const scant_data *data, const size_t *r
 static uint64_t mark_of(const loop_samples *s) {
     uint64_t mark = mark_part(SCANT__HASH_FIRST, s->train, s->rows, s->n_rows);
     mark = mark_part(mark, s->test, s->test_rows, s->n_test);
+    if (s->darp_target)
+        mark = scant__hash(mark, s->darp_target, s->classes * sizeof *s->darp_target);
     return mark ? mark : 1;
 }
 
@@ -268,6 +317,7 @@ scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
     }
     TRY(cut_test(e, arena, s));
     TRY(check_test(e, s));
+    TRY(read_target(e, arena, s));
     s->mark = mark_of(s);
     return SCANT_OK;
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training with samples that have no label, as a user does it."""
+import json
 import os
 import unittest
 
@@ -10,6 +11,16 @@ from test_cli_train import Train
 
 METHODS = ("fixmatch", "mean-teacher", "pi", "pseudo-label")
 QUICK = ("--model", "mlp", "--width", 8, "--steps", 6, "--batch", 4)
+
+
+def tensors(path):
+    """Those of a file of 32-bit floats, each as a flat array."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        data = file.read()
+    header.pop("__metadata__", None)
+    return {name: np.frombuffer(data[slice(*entry["data_offsets"])], "<f4")
+            for name, entry in header.items()}
 
 
 class Methods(Train):
@@ -120,12 +131,31 @@ class Methods(Train):
         state = os.path.join(self.path("b"), "state.safetensors")
         self.train("c", *flags, "--warm", state)
         self.assertNotEqual(self.weights("b"), self.weights("c"))
+        # steps that move nothing end where it began: at the weights, not at their average
         self.train("d", *flags, "--warm", state, "--lr", 1e-30, "--weight-decay", 0, "--ema", 0)
+        live = tensors(state)["values"]
+        ended = tensors(os.path.join(self.path("d"), "weights.safetensors"))
+        self.assertEqual(sorted(np.concatenate(list(ended.values()))), sorted(live))
+        averaged = tensors(os.path.join(self.path("b"), "weights.safetensors"))
+        self.assertNotEqual(sorted(np.concatenate(list(averaged.values()))), sorted(live))
         np.save(self.path("t.npy"), np.ones(4))
         self.fails(3, "train", *flags, "--darp-target", self.path("t.npy"), "--out", self.path("e"),
                    says="no list of 3 numbers, one for each class")
         self.fails(3, "train", *self.few, "--model", "linear", "--warm", state, "--out",
                    self.path("e"), says="of another network")
+
+    def test_a_warm_start_from_what_it_would_replace_is_refused(self):
+        flags = ("train", *self.few, *QUICK, "--method", "pi", "--out", self.path("a"))
+        self.ok(*flags, "--quiet")
+        before = self.weights("a")
+        os.symlink(self.path("a"), self.path("link"))
+        for state in ("a/state.safetensors", "link/state.safetensors"):
+            self.fails(2, *flags, "--overwrite", "--warm", self.path(state),
+                       says=["--overwrite replaces", "another --out"])
+        self.assertEqual(self.weights("a"), before)
+        self.assertEqual(len(os.listdir(self.path("a"))), 5)
+        os.rename(self.path("a/state.safetensors"), self.path("state.safetensors"))
+        self.ok(*flags, "--overwrite", "--quiet", "--warm", self.path("state.safetensors"))
 
     def test_classes_without_a_label_are_named(self):
         y = np.where(np.arange(60) < 9, self.labels, -1)

@@ -7,6 +7,8 @@ import json
 import os
 import unittest
 
+import numpy as np
+
 from runcase import MOONS, RunCase, sets
 from scantcli import run
 
@@ -49,6 +51,42 @@ class Methods(RunCase):
         out = self.play("out", train__method="fixmatch", train__steps=20, loop__seeds=0,
                         loop__strategies="sparse-greedy", loop__rounds=1, loop__initial=10)
         self.assertEqual([how for how, _ in self.calibrated(out)], ["cross-fitting"])
+
+    def test_calibration_does_not_warn_of_labels_that_it_holds_out(self):
+        def warnings(initial):
+            out = self.play(f"out{initial}", train__method="fixmatch", train__steps=2, loop__seeds=0,
+                            loop__strategies="sparse-greedy", loop__rounds=1, loop__initial=initial,
+                            loop__initial_how="balanced")
+            self.assertEqual([how for how, _ in self.calibrated(out)], ["cross-fitting"])
+            return [event["text"] for event in self.events(out, "warning") if "labelled" in event["text"]]
+        self.assertEqual(warnings(2), [])  # though either fold has one class alone
+        self.assertIn("no sample is labelled as class", warnings(1)[0])
+
+    def test_darp_takes_a_target(self):
+        def play(name, **more):
+            return self.results(self.play(name, train__method="fixmatch", train__steps=12, loop__seeds=0,
+                                          train__darp="yes", train__darp_warmup=0, loop__strategies="crc",
+                                          train__fixmatch_threshold=0.6, loop__rounds=1, **more))
+        target = self.path("t.npy")
+        np.save(target, np.array([2.0, 2.0]))
+        even = play("even", train__darp_target=target)
+        self.assertEqual(even, play("none"))
+        np.save(target, np.array([1, 9]))
+        self.assertNotEqual(even, play("odd", train__darp_target=target))
+        with open(self.path("odd/experiment.ini")) as file:
+            self.assertIn(f"\ndarp_target = {target}\n", file.read())
+        np.save(target, np.array([1, 8]))  # not what it was begun with
+        self.fails(3, "run", self.path("odd/experiment.ini"), "--resume", "--out", self.path("odd"),
+                   says="samples")
+        for wrong, says in ((np.ones(3), "no list of 2 numbers, one for each class"),
+                            (np.ones((1, 2)), "no list of 2"), (np.array([1, -1]), "class 1 is -1"),
+                            (np.zeros(2), "all classes are 0"), (np.array([1, np.nan]), "not a finite number")):
+            np.save(target, wrong)
+            self.fails(3, "run", *sets(MOONS, train__method="fixmatch", train__darp="yes",
+                                       train__darp_target=target), "--out", self.path("w"),
+                       says=[target, says])
+        self.assertIn("say nothing: darp_target", run("run", *sets(
+            MOONS, train__method="fixmatch", train__darp_target=target), "--print").stderr)
 
     @unittest.skipUnless(os.path.isdir("/usr/share/datasets/fashion-mnist"), "no fashion-mnist here")
     def test_every_method_completes_on_a_slice_of_fashion_mnist(self):
