@@ -147,6 +147,19 @@ void nn_optim_average(const scant_ctx *ctx, double decay, size_t n, const float 
                        .scale = (float)(1 - decay)});
 }
 
+static void swap_block(void *arg, size_t block) {
+    const job *j = arg;
+    for (size_t i = block * BLOCK; i < size_min((block + 1) * BLOCK, j->n); i++) {
+        float keep = j->w[i];
+        j->w[i] = j->m[i];
+        j->m[i] = keep;
+    }
+}
+
+void nn_optim_swap(const scant_ctx *ctx, size_t n, float *a, float *b) {
+    scant__loop(ctx, (n + BLOCK - 1) / BLOCK, swap_block, &(job){.n = n, .w = a, .m = b});
+}
+
 /* ---- schedules ---- */
 
 bool nn_schedule_find(const char *name, nn_schedule_kind *out) {

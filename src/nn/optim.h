@@ -38,6 +38,9 @@ void nn_optim_step(const scant_ctx *ctx, const nn_optim_opts *opts, size_t step,
 void nn_optim_average(const scant_ctx *ctx, double decay, size_t n, const float *w,
                       float *average);
 
+/* Each takes the other's numbers. */
+void nn_optim_swap(const scant_ctx *ctx, size_t n, float *a, float *b);
+
 /* What the learning rate is multiplied by at a step (from 0) of total: 1; half a cosine
  * down to 0; 1, then 0.1 from half of the way and 0.01 from three quarters; cos(7 pi k /
  * (16 K)) as FixMatch has it; 1, then 0.2 for the last fifth. Over the first warmup steps

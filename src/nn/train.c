@@ -2,11 +2,12 @@
  *
  * Training: forward, loss, backward, update; epoch after epoch until an end is reached.
  *
- * Everything is allocated before the first step: what runs after it allocates nothing (an
- * evaluation on validation samples at an epoch's end and the checkpoint do). The loss of
- * every step is looked at: one that is not finite ends the training with the weights of
- * the last epoch's end that a finite loss has vouched for, as the step that spoils them
- * comes before the one that shows it. The last step's weights are tried on its own batch.
+ * What a step needs is allocated before the first, but for a method that chooses samples:
+ * plans for fewer than all of them are made when so few are first chosen. Beside steps,
+ * an evaluation on validation samples and the checkpoint allocate. The loss of every step
+ * is looked at: one that is not finite ends the training with the weights of the last
+ * epoch's end that a finite loss has vouched for, as the step that spoils them comes
+ * before the one that shows it. The last step's weights are tried on its own batch.
  */
 #include "nn/train.h"
 

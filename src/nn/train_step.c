@@ -5,8 +5,9 @@
  * With a method, the graded views of samples without labels stand behind the labelled
  * ones in one batch, so that normalisation sees them mixed. Where the method has chosen
  * some of them the rest stays out of the pass: a network that normalises by the batch
- * must not be used with such a method. As plans are made for one size, what is left out
- * comes in four sizes; the rows beyond the chosen have no gradient.
+ * must not be used with such a method. As plans are made for one size, what is looked at
+ * comes in five, from none of them to all in quarters, and each has a plan of its own as
+ * soon as it occurs; the rows beyond the chosen have no gradient.
  */
 #include <math.h>
 #include <string.h>
@@ -26,13 +27,8 @@ scant_status nn_train_spoiled(nn_trainer *t) {
 }
 
 void nn_train_swap_average(nn_trainer *t) {
-    if (!t->average) return;
-    float *a = t->average, *w = t->net->weights->values;
-    for (size_t i = 0; i < t->net->weights->n_trained; i++) {
-        float keep = w[i];
-        w[i] = a[i];
-        a[i] = keep;
-    }
+    const nn_weights *w = t->net->weights;
+    if (t->average) nn_optim_swap(t->ctx, w->n_trained, w->values, t->average);
 }
 
 /* ---- samples without labels ---- */

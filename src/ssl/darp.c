@@ -14,7 +14,7 @@
  *     f(v) = sum_i log(sum_k a_ik exp(-v_k H_i)) / H_i + sum_k count_k v_k,
  * whose gradient is what the columns lack and whose second derivative is
  * sum_i H_i (diag(x_i) - x_i x_i^T), in a few passes. A step that does not lower f is
- * halved. Where no x has such sums (f has no minimum) it ends after its most steps with
+ * halved. Where no x has such sums (f has no minimum) it ends after some 100 passes with
  * what it has.
  *
  * That is the x which the paper's turns come to in the end, and not always where ten of
@@ -25,9 +25,10 @@
  *
  * A row whose H is 0 stays as it is. A class that no row has is left alone.
  *
- * Cost: a pass is n c exponentials and n c^2 / 2 products; three passes over a for the
- * noise. Rows are cut into blocks that do not hang on threads, whose sums are added in
- * order.
+ * Cost: a pass is n c exponentials and n c^2 / 2 products (halving does without these);
+ * three passes over a for the noise. Some tens of passes where multipliers begin at 0,
+ * and two or three where they begin with those of ten steps ago. Rows are cut into blocks
+ * that do not hang on threads, whose sums are added in order.
  */
 #include "ssl/darp.h"
 
@@ -36,7 +37,7 @@
 
 #include "core/parfor.h"
 
-enum { BLOCKS = 32, ROWS = 256, MOST = 30, HALVINGS = 30, BITS = 11, BINS = 1 << BITS };
+enum { BLOCKS = 32, ROWS = 256, PASSES = 100, BITS = 11, BINS = 1 << BITS };
 
 static const double TINY = 1e-6;    /* of the paper's code */
 static const double FROZEN = 1e-12; /* an entropy that is none */
@@ -53,7 +54,6 @@ struct ssl_darp {
     scant_ctx *ctx;
     size_t n, c, blocks, rows; /* rows a block */
     double alpha, tolerance;
-    size_t most;
     double *counts;
     double *v, *trial, *step; /* a class each */
     double *gradient, *curve; /* c; c x c, the lower half */
@@ -65,6 +65,7 @@ struct ssl_darp {
     float *x;
     const double *at;
     double low, span; /* of the multipliers */
+    bool curved;      /* curve is wanted */
 };
 
 static size_t sums_size(size_t c) { return 1 + 2 * c + c * c; }
@@ -80,7 +81,6 @@ scant_status ssl_darp_create(scant__arena *arena, size_t n, size_t c,
     d->blocks = (n + d->rows - 1) / d->rows;
     d->alpha = o->alpha == 0 ? 2 : o->alpha;
     d->tolerance = o->tolerance > 0 ? o->tolerance : 0.1;
-    d->most = o->most ? o->most : MOST;
     size_t square;
     if (!scant__mul(c, c, &square)) square = SIZE_MAX;
     double *room =
@@ -242,12 +242,12 @@ static void sum_block(void *arg, size_t block) {
     size_t c = d->c, to = size_min((block + 1) * d->rows, d->n);
     double *f = d->sums + block * sums_size(c);
     double *columns = f + 1, *p = columns + c, *curve = p + c;
-    memset(f, 0, sums_size(c) * sizeof *f);
+    memset(f, 0, (d->curved ? sums_size(c) : 1 + c) * sizeof *f);
     for (size_t i = block * d->rows; i < to; i++) {
         *f += row_at(d, i, p);
         double h = (double)d->entropy[i];
         for (size_t k = 0; k < c; k++) columns[k] += p[k];
-        if (h < FROZEN) continue;
+        if (!d->curved || h < FROZEN) continue;
         for (size_t k = 0; k < c; k++) {
             double by = h * p[k], *row = curve + k * c;
             for (size_t j = 0; j <= k; j++) row[j] -= by * p[j];
@@ -282,19 +282,20 @@ static void lack(ssl_darp *d) {
         sums[k] = isnan(sums[k]) ? 0 : sums[k] - mean / (double)some;
 }
 
-/* f at v; its gradient and curve beside it. */
-static double value_at(ssl_darp *d, const double *v) {
-    size_t c = d->c;
+/* f at v and its gradient; its curve, where it is wanted. */
+static double value_at(ssl_darp *d, const double *v, bool curved) {
+    size_t c = d->c, square = curved ? c * c : 0;
     double f = 0;
     aim(d, v);
+    d->curved = curved;
     scant__loop(d->ctx, d->blocks, sum_block, d);
     memset(d->gradient, 0, c * sizeof *d->gradient);
-    memset(d->curve, 0, c * c * sizeof *d->curve);
+    memset(d->curve, 0, square * sizeof *d->curve);
     for (size_t b = 0; b < d->blocks; b++) {
         const double *sums = d->sums + b * sums_size(c), *curve = sums + 1 + 2 * c;
         f += sums[0];
         for (size_t k = 0; k < c; k++) d->gradient[k] += sums[1 + k];
-        for (size_t k = 0; k < c * c; k++) d->curve[k] += curve[k];
+        for (size_t k = 0; k < square; k++) d->curve[k] += curve[k];
     }
     lack(d);
     for (size_t k = 0; k < c; k++) f += d->counts[k] * v[k];
@@ -337,20 +338,22 @@ static bool solve(ssl_darp *d) {
 }
 
 /* A step of Newton's that lowers f, perhaps a part of one: *f, gradient and curve are
- * then those of where it leads. False: there is none. */
+ * then those of where it leads. Most steps are taken whole, so that these have their
+ * curve at once. False: there is none. */
 static bool improve(ssl_darp *d, double *f, size_t *passes) {
     size_t c = d->c;
     double slope = 0, part = 1;
     if (!solve(d)) return false;
     for (size_t k = 0; k < c; k++) slope += d->step[k] * d->gradient[k];
     if (!(slope > 0) || !isfinite(slope)) return false;
-    for (int i = 0; i < HALVINGS; i++, part /= 2) {
+    for (; *passes < PASSES; part /= 2) {
         for (size_t k = 0; k < c; k++) d->trial[k] = d->v[k] - part * d->step[k];
-        double there = value_at(d, d->trial);
+        double there = value_at(d, d->trial, part == 1);
         ++*passes;
         if (!(there <= *f - 1e-4 * part * slope)) continue;
         memcpy(d->v, d->trial, c * sizeof *d->v);
         *f = there;
+        if (part < 1) value_at(d, d->v, true), ++*passes;
         return true;
     }
     return false;
@@ -380,10 +383,9 @@ ssl_darp_found ssl_darp_refine(ssl_darp *d, const float *a, float *x) {
     d->x = x;
     if (d->alpha > 0) scant__loop(d->ctx, d->c, look_at_column, d);
     scant__loop(d->ctx, d->blocks, clean, d);
-    double f = value_at(d, d->v);
+    double f = value_at(d, d->v, true);
     found.passes = 1;
-    for (size_t i = 0; error_of(d) > d->tolerance && i < d->most; i++)
-        if (!improve(d, &f, &found.passes)) break;
+    while (error_of(d) > d->tolerance && improve(d, &f, &found.passes)) continue;
     found.error = error_of(d);
     settle(d);
     scant__loop(d->ctx, d->blocks, write_block, d);

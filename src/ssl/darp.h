@@ -13,12 +13,11 @@ typedef struct ssl_darp_opts {
     const double *target; /* a part each class; NULL: the same each */
     double alpha;     /* entries a class keeps, times its count; 0: 2; negative: all */
     double tolerance; /* of a class's count; 0: 0.1 */
-    size_t most;      /* Newton steps; 0: 30 */
 } ssl_darp_opts;
 
 typedef struct ssl_darp_found {
     double error;  /* largest difference of a class's sum from its count */
-    size_t passes; /* over all rows */
+    size_t passes; /* over all rows; some 100 at most */
 } ssl_darp_found;
 
 /* For n rows of c classes. On SCANT_OK *out is new, from the arena. */

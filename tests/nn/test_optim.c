@@ -192,6 +192,19 @@ static void averages_follow_the_weights(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+static void vectors_of_several_blocks_are_swapped(void **state) {
+    enum { MANY = 40001 };
+    static float a[MANY], b[MANY];
+    scant_ctx *ctx = ctx_threads(3);
+    (void)state;
+    for (size_t i = 0; i < MANY; i++) a[i] = (float)i, b[i] = -1 - (float)i;
+    nn_optim_swap(ctx, MANY - 1, a, b);
+    for (size_t i = 0; i < MANY - 1; i++)
+        assert_true(a[i] == -1 - (float)i && b[i] == (float)i);
+    assert_true(a[MANY - 1] == MANY - 1 && b[MANY - 1] == -MANY);
+    scant_ctx_destroy(ctx);
+}
+
 static void schedules_go_where_they_should(void **state) {
     nn_schedule_kind kind;
     (void)state;
@@ -221,6 +234,7 @@ int main(void) {
         cmocka_unit_test(weights_decay_where_spans_say),
         cmocka_unit_test(clipping_is_by_the_norm_of_all),
         cmocka_unit_test(averages_follow_the_weights),
+        cmocka_unit_test(vectors_of_several_blocks_are_swapped),
         cmocka_unit_test(schedules_go_where_they_should),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
