@@ -401,8 +401,9 @@ typedef struct scant_train_opts {
     /* learning from samples without labels, too */
     const char *method;       /* (supervised), and others: scant_methods() */
     const size_t *unlabelled; /* samples whose labels are not looked at (fixmatch: all of
-                               * the data, the labelled too; other methods: all that
-                               * have no label) */
+                               * the data, the labelled too; other methods: all that are
+                               * not trained on with a label; none of valid_rows, where
+                               * these are of the same data) */
     size_t n_unlabelled;
     scant_ssl_opts ssl;
     /* the checkpoint of a training of the same network, perhaps with other labels, whose

@@ -19,6 +19,7 @@ typedef struct ssl_setup {
     scant_train_opts o; /* with the method's defaults */
     scant__arena arena;
     size_t classes;
+    bool *trains; /* a sample each: it takes part, with a label or without */
     bool mixed;   /* all views go through the network together */
     bool changed; /* samples are, as views says */
     scant__views views;
@@ -41,7 +42,7 @@ scant_status ssl_train(scant_net *net, const scant_data *data,
                        const scant_train_opts *opts, bool mixed,
                        scant_train_state *state);
 
-/* What samples are changed by, fitted to the data: views and changed. */
+/* What samples are changed by, fitted to those that train: views and changed. */
 scant_status ssl_views_fit(ssl_setup *setup);
 
 /* How a sample is changed, as a method's functions see it. */

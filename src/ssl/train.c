@@ -70,36 +70,42 @@ static scant_status check(const ssl_setup *s, const ssl_kind *kind) {
 
 /* ---- samples ---- */
 
-/* Marks the samples that have a label here. */
-static scant_status mark_labelled(const ssl_setup *s, bool *marks) {
-    const scant_train_opts *o = &s->o;
-    const int32_t *labels = scant_data_labels(s->data);
-    size_t n = scant_data_count(s->data), rows = o->n_rows;
-    if (o->rows) TRY(nn_feed_rows_check(s->ctx, s->data, o->rows, &rows));
-    for (size_t i = 0; o->rows && i < rows; i++) marks[o->rows[i]] = true;
-    for (size_t i = 0; !o->rows && i < n; i++) marks[i] = labels && labels[i] >= 0;
+static scant_status mark(const ssl_setup *s, const size_t *rows, size_t n, bool *marks) {
+    TRY(nn_feed_rows_check(s->ctx, s->data, rows, &n));
+    for (size_t i = 0; i < n; i++) marks[rows[i]] = true;
     return SCANT_OK;
 }
 
-static scant_status find_unlabelled(ssl_setup *s, const ssl_kind *kind) {
+/* Samples without a label, where the caller named none: all that are not held out to
+ * validate with; FixMatch learns from the labelled ones in that way, too. */
+static scant_status list_rest(ssl_setup *s, bool with_labelled) {
     const scant_train_opts *o = &s->o;
-    nn_method *m = &s->method;
     size_t all = scant_data_count(s->data), n = 0;
-    bool with_labelled = kind == &ssl_fixmatch;
-    m->n = o->n_unlabelled;
+    bool *held = scant__arena_zalloc(&s->arena, all, sizeof *held);
+    size_t *rows = scant__arena_alloc(&s->arena, all, sizeof *rows);
+    if (!held || !rows) return SCANT_ENOMEM;
+    if (o->valid == s->data && o->valid_rows)
+        TRY(mark(s, o->valid_rows, o->n_valid_rows, held));
+    for (size_t i = 0; i < all; i++)
+        if (!held[i] && (with_labelled || !s->trains[i])) rows[n++] = i;
+    s->method.rows = rows;
+    s->method.n = n;
+    return SCANT_OK;
+}
+
+static scant_status find_samples(ssl_setup *s, const ssl_kind *kind) {
+    const scant_train_opts *o = &s->o;
+    const int32_t *labels = scant_data_labels(s->data);
+    nn_method *m = &s->method;
+    size_t all = scant_data_count(s->data);
+    s->trains = scant__arena_zalloc(&s->arena, all, sizeof *s->trains);
+    if (!s->trains) return SCANT_ENOMEM;
+    for (size_t i = 0; !o->rows && i < all; i++) s->trains[i] = labels && labels[i] >= 0;
+    if (o->rows) TRY(mark(s, o->rows, o->n_rows, s->trains));
     m->rows = o->unlabelled;
-    if (o->unlabelled) {
-        TRY(nn_feed_rows_check(s->ctx, s->data, o->unlabelled, &m->n));
-    } else {
-        bool *marks = scant__arena_zalloc(&s->arena, all, sizeof *marks);
-        size_t *rows = scant__arena_alloc(&s->arena, all, sizeof *rows);
-        if (!marks || !rows) return SCANT_ENOMEM;
-        TRY(mark_labelled(s, marks));
-        for (size_t i = 0; i < all; i++)
-            if (with_labelled || !marks[i]) rows[n++] = i;
-        m->rows = rows;
-        m->n = n;
-    }
+    m->n = o->n_unlabelled;
+    if (!o->unlabelled) TRY(list_rest(s, kind == &ssl_fixmatch));
+    TRY(mark(s, m->rows, m->n, s->trains));
     if (m->n) return SCANT_OK;
     return scant__fail(s->ctx, SCANT_EINPUT,
                        "%s: no sample is without a label, and method=%s learns from "
@@ -151,7 +157,7 @@ static scant_status set_up(ssl_setup *s, const ssl_kind *kind) {
     settle(&s->o, &kind->info);
     TRY(check(s, kind));
     TRY(nn_feed_check(s->net, s->data));
-    TRY(find_unlabelled(s, kind));
+    TRY(find_samples(s, kind));
     TRY(ssl_views_fit(s));
     TRY(warn_of_classes(s));
     const scant_ssl_opts *o = &s->o.ssl;

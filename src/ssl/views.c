@@ -5,8 +5,8 @@
  * deviation, with their mean in place of what is lost (beyond the papers, which are about
  * pictures).
  *
- * What the data looks like is measured on at most 10,000 samples, spread evenly: the same
- * for every call.
+ * What samples look like is measured on at most 10,000 of those that take part in the
+ * training, spread evenly: the same for every call, and nothing of what is held out.
  */
 #include <math.h>
 #include <string.h>
@@ -16,19 +16,23 @@
 enum { SAMPLES = 10000 };
 
 typedef struct measured {
+    size_t samples;
     float low, high;        /* of all numbers */
     double *sums, *squares; /* a feature each; NULL: not wanted */
 } measured;
 
 static scant_status measure(ssl_setup *s, measured *m) {
-    size_t width = scant__data_width(s->data), n = scant_data_count(s->data);
-    size_t stride = (n + SAMPLES - 1) / SAMPLES;
+    size_t width = scant__data_width(s->data), all = scant_data_count(s->data), n = 0;
+    for (size_t i = 0; i < all; i++) n += s->trains[i];
+    size_t stride = (n + SAMPLES - 1) / SAMPLES, nth = 0;
     scant__fault fault = {{0}};
     float *row = scant__arena_alloc(&s->arena, width, sizeof *row);
     if (!row) return SCANT_ENOMEM;
     m->low = INFINITY;
     m->high = -INFINITY;
-    for (size_t i = 0; i < n; i += stride) {
+    for (size_t i = 0; i < all; i++) {
+        if (!s->trains[i] || nth++ % stride) continue;
+        m->samples++;
         scant_status status = scant__data_read(s->data, i, row, &fault);
         if (status != SCANT_OK) return scant__fail(s->ctx, status, "%s", fault.text);
         for (size_t k = 0; k < width; k++) {
@@ -55,8 +59,7 @@ static scant_status fit_pictures(ssl_setup *s) {
 }
 
 static scant_status fit_features(ssl_setup *s) {
-    size_t width = scant__data_width(s->data), n = scant_data_count(s->data);
-    size_t stride = (n + SAMPLES - 1) / SAMPLES, read = (n + stride - 1) / stride;
+    size_t width = scant__data_width(s->data);
     measured m = {0};
     m.sums = scant__arena_zalloc(&s->arena, width, sizeof *m.sums);
     m.squares = scant__arena_zalloc(&s->arena, width, sizeof *m.squares);
@@ -65,8 +68,8 @@ static scant_status fit_features(ssl_setup *s) {
     if (!m.sums || !m.squares || !middle || !spread) return SCANT_ENOMEM;
     TRY(measure(s, &m));
     for (size_t k = 0; k < width; k++) {
-        double mean = m.sums[k] / (double)read;
-        double variance = m.squares[k] / (double)read - mean * mean;
+        double mean = m.sums[k] / (double)m.samples;
+        double variance = m.squares[k] / (double)m.samples - mean * mean;
         middle[k] = (float)mean;
         spread[k] = (float)sqrt(fmax(variance, 0));
     }

@@ -154,6 +154,35 @@ static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
     }
 }
 
+/* Where no list says which samples are without labels. */
+static void samples_to_validate_with_are_held_out(void **state) {
+    (void)state;
+    const size_t rows[] = {0, 1, 2, 3, 4, 5}, valid[] = {9, 10, 20, 30, 31, 59};
+    for (int i = 0; i < 4; i++) {
+        size_t rest[60], n = 0;
+        for (size_t k = i == 0 ? 0 : 6, v = 0; k < 60; k++)
+            if (v < 6 && valid[v] == k)
+                v++;
+            else
+                rest[n++] = k;
+        bed open = bed_of("blobs", 60, "linear", (scant_net_opts){0}),
+            listed = bed_of("blobs", 60, "linear", (scant_net_opts){0}),
+            all = bed_of("blobs", 60, "linear", (scant_net_opts){0});
+        scant_train_opts o = with_rows(methods[i], rows, 6);
+        o.ssl.threshold = 0.3;
+        train(&all, o);
+        o.valid = open.data, o.valid_rows = valid, o.n_valid_rows = 6;
+        train(&open, o);
+        o.valid = listed.data, o.unlabelled = rest, o.n_unlabelled = n;
+        train(&listed, o);
+        assert_same_weights(&open, &listed);
+        float *x = weights_of(&open), *y = weights_of(&all);
+        assert_memory_not_equal(x, y, open.net->net->n_floats * sizeof *x);
+        free(x), free(y);
+        bed_end(&open), bed_end(&listed), bed_end(&all);
+    }
+}
+
 typedef struct tape {
     size_t width, most;
     float *rows; /* by draw */
@@ -555,6 +584,7 @@ int main(void) {
         cmocka_unit_test(where_no_label_is_sure_they_are_too),
         cmocka_unit_test(one_pass_over_all_views_gives_the_same),
         cmocka_unit_test(a_broken_off_training_goes_on_to_the_same_bits),
+        cmocka_unit_test(samples_to_validate_with_are_held_out),
         cmocka_unit_test(threads_do_not_decide_what_is_seen),
         cmocka_unit_test(they_learn_what_supervised_training_does_not),
         cmocka_unit_test(fixmatch_reads_digits_from_fifty_labels),

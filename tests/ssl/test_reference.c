@@ -49,18 +49,29 @@ static void read_row(const bed *b, size_t row, float out[D]) {
     assert_int_equal(scant__data_read(b->data, row, out, &fault), SCANT_OK);
 }
 
-static scant__views views_of(const bed *b, float middle[D], float spread[D]) {
-    double sums[D] = {0}, squares[D] = {0};
+static bool among(size_t row, const size_t *rows, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (rows[i] == row) return true;
+    return false;
+}
+
+/* Noise is in units of the samples that train: each once. */
+static scant__views views_of(const bed *b, const scant_train_opts *o, float middle[D],
+                             float spread[D]) {
+    double sums[D] = {0}, squares[D] = {0}, n = 0;
     for (size_t i = 0; i < N; i++) {
         float x[D];
+        if (!among(i, o->rows, o->n_rows) && !among(i, o->unlabelled, o->n_unlabelled))
+            continue;
         read_row(b, i, x);
+        n++;
         for (size_t k = 0; k < D; k++)
             sums[k] += (double)x[k], squares[k] += (double)x[k] * (double)x[k];
     }
     for (size_t k = 0; k < D; k++) {
-        double mean = sums[k] / N;
+        double mean = sums[k] / n;
         middle[k] = (float)mean;
-        spread[k] = (float)sqrt(squares[k] / N - mean * mean);
+        spread[k] = (float)sqrt(squares[k] / n - mean * mean);
     }
     return (scant__views){.c = D,
                           .h = 1,
@@ -223,7 +234,7 @@ static void slow_training(const bed *b, const char *method, const scant_train_op
                           const size_t *rows, size_t n_rows, const size_t *others,
                           size_t n_others, reference *r, history *h) {
     float middle[D], spread[D];
-    scant__views v = views_of(b, middle, spread);
+    scant__views v = views_of(b, o, middle, spread);
     size_t batch = o->batch, more = batch * o->ssl.mu;
     size_t per_epoch = (n_others + more - 1) / more;
     double loss = 0, unlabelled = 0, kept = 0, counts[C] = {0}, steps = 0;
@@ -395,7 +406,7 @@ static void pseudo_labels_are_the_slow_ones(void **state) {
 static size_t first_inputs(const bed *b, const char *method, const scant_train_opts *o,
                            float out[][D]) {
     float middle[D], spread[D], in[D], unused[D];
-    scant__views v = views_of(b, middle, spread);
+    scant__views v = views_of(b, o, middle, spread);
     scant__rng weak = {o->seed, SCANT__RNG_WEAK}, own = {o->seed, SCANT__RNG_AUGMENT};
     bool fixmatch = strcmp(method, "fixmatch") == 0;
     bool two = strcmp(method, "pi") == 0 || strcmp(method, "mean-teacher") == 0;
