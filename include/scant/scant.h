@@ -391,10 +391,11 @@ typedef struct scant_train_opts {
     const char *loss;    /* (ce), mse */
     const char *augment; /* (none), flip-crop, crop */
     uint64_t seed;
-    /* a file written every epoch, after its report, and when cancelled (none) */
+    /* a file written at the end and when cancelled, and after the report of an epoch
+     * where a second has passed since it was (none) */
     const char *checkpoint;
-    int only_cancelled; /* that file is written when cancelled alone, not every epoch */
-    int resume;         /* go on from that file where it is there */
+    int only_cancelled;      /* that file is written when cancelled alone */
+    int resume;              /* go on from that file where it is there */
     const char *resume_from; /* resume: from this one instead, which is left as it is */
     void *user;
     void (*report)(void *user, const scant_train_state *state);

@@ -393,13 +393,14 @@ static void progress(void *user, const char *phase, double fraction) {
 
 static void report(void *user, const scant_train_state *state) {
     train_job *job = user;
-    if (!job->reported) job->first_step = state->step - 1;
-    if (!job->reported) train_forget_old(job);
+    if (!job->reported) {
+        job->first_step = state->step - 1;
+        train_forget_old(job);
+        train_open_log(job, state->epoch);
+    }
     job->reported = true;
-    if (state->epoch_ended) train_log_epoch(job, state);
-    if (state->epoch_ended && job->valid)
-        train_watch(job, state->epoch, state->valid_loss, state->valid_accuracy);
-    train_show(job, state);
+    bool told = state->epoch_ended && train_log_epoch(job, state);
+    train_show(job, state, told);
 }
 
 static const char ending[] =
@@ -560,7 +561,8 @@ const cli_command cli_cmd_train = {
     .about =
         "Trains a network and keeps it in DIR. Where there are samples to test with, "
         "prints accuracy, loss and calibration error on them in the end. A line on "
-        "standard error tells of every epoch; on a terminal it is rewritten in place.\n\n"
+        "standard error tells of every epoch, or of 200 where there are more and each is "
+        "short; on a terminal it is rewritten in place.\n\n"
         "The same flags, seed and number of threads give the same weights, to the bit. "
         "Ctrl-C saves and stops (a second one quits at once); --resume goes on to the "
         "weights that an unbroken training would have given.",

@@ -63,7 +63,8 @@ typedef struct train_job {
         double loss, accuracy;
     } best; /* on the validation samples: whose weights --patience keeps */
     FILE *log;
-    cli_text old_log; /* of the training that goes on */
+    scant_train_state untold; /* the last epoch's, where the log has no line of it */
+    cli_text old_log;         /* of the training that goes on */
 } train_job;
 
 /* ---- the folder (train_dir.c) ---- */
@@ -80,11 +81,11 @@ void train_forget_old(train_job *job);
 /* Takes back what train_begin_dir() made, for a training that could not begin. */
 void train_undo_dir(train_job *job);
 int train_write(train_job *job, const char *name, const cli_text *text);
-/* Events of the log. */
-void train_log_epoch(train_job *job, const scant_train_state *state);
+/* Opens the log for what comes from that epoch on. */
+void train_open_log(train_job *job, size_t epoch);
+/* Events of the log. Of many short epochs some alone have a line: whether this one. */
+bool train_log_epoch(train_job *job, const scant_train_state *state);
 void train_log_end(train_job *job, const char *error); /* error NULL: it went well */
-/* Whether an epoch is the best yet, on the validation samples. */
-void train_watch(train_job *job, size_t epoch, double loss, double accuracy);
 
 /* ---- weights of samples (train_weights.c) ---- */
 
@@ -106,7 +107,8 @@ void train_method_options(const train_job *job, scant_train_opts *opts);
 /* ---- people (train_report.c) ---- */
 
 const char *train_stop_name(scant_stop stop); /* "epochs" */
-void train_show(train_job *job, const scant_train_state *state);
+/* The live line; told: where there is no terminal, it is printed now. */
+void train_show(train_job *job, const scant_train_state *state, bool told);
 int train_print_result(train_job *job); /* and keeps it in DIR */
 
 #endif

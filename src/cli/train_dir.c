@@ -3,15 +3,17 @@
  * The folder of a training.
  *
  *   train.json            every flag with its default filled in, the samples, the network
- *   state.safetensors     the library's checkpoint, every epoch and at Ctrl-C; it stays,
- *                         so that a finished training can be given more epochs
- *   log.jsonl             an event a line: "epoch" after every epoch, "end"
- *   weights.safetensors   the network, in the end and at Ctrl-C
+ *   state.safetensors     the library's checkpoint, after epochs (once a second at most),
+ *                         at Ctrl-C and in the end; it stays, so that a finished training
+ *                         can be given more epochs
+ *   log.jsonl             an event a line: "epoch" after an epoch, "end". Where epochs
+ * are short and many, 200 of them have a line, and each that is the best yet on the
+ * validation samples weights.safetensors   the network, in the end and at Ctrl-C
  *   result.json           the summary; there once the training is finished
  *
- * A folder with a state or weights holds a training and is not begun anew unasked. An
- * epoch that was under way when a training was killed runs again: the log then drops what
- * it had of it.
+ * A folder with a state or weights holds a training and is not begun anew unasked. What
+ * a training did after its last state when it was killed runs again: the log then drops
+ * what it had of that.
  */
 #include <errno.h>
 #include <math.h>
@@ -298,7 +300,7 @@ static int show_result(train_job *job) {
     return status;
 }
 
-/* Of the training that goes on: how far it is, and its best epoch. */
+/* Of the training that goes on: how far it is. */
 static int look_back(train_job *job) {
     char *path = train_path(job, "log.jsonl");
     int status = CLI_DONE;
@@ -310,13 +312,9 @@ static int look_back(train_job *job) {
         size_t size = end ? (size_t)(end - old->data) - at + 1 : old->size - at;
         json_t *event = json_loadb(old->data + at, size, 0, NULL);
         json_int_t epoch = json_integer_value(json_object_get(event, "epoch"));
-        const json_t *loss = json_object_get(event, "valid_loss");
         if (epoch > 0) {
             job->done_epoch = (size_t)epoch;
             job->done_step = (size_t)json_integer_value(json_object_get(event, "step"));
-            if (loss)
-                train_watch(job, job->done_epoch, json_number_value(loss),
-                            json_number_value(json_object_get(event, "valid_accuracy")));
         }
         json_decref(event);
         at += size;
@@ -417,24 +415,38 @@ void train_undo_dir(train_job *job) {
 
 /* ---- log.jsonl --------------------------------------------------------------------- */
 
-/* Whether a line of an old log tells of an epoch that runs again now, or is torn. */
-static bool outdated(const char *line, size_t size, size_t epoch) {
-    json_t *event = json_loadb(line, size, 0, NULL);
-    const json_t *number = json_object_get(event, "epoch");
-    bool drop = !event || (json_is_integer(number) &&
-                           json_integer_value(number) >= (json_int_t)epoch);
-    json_decref(event);
-    return drop;
+/* Whether an epoch is the best yet, on the validation samples. */
+static bool watch(train_job *job, size_t epoch, double loss, double accuracy) {
+    bool better = job->args.samples.regression ? loss < job->best.loss
+                                               : accuracy > job->best.accuracy;
+    if (job->best.epoch && !better) return false;
+    job->best.epoch = epoch;
+    job->best.loss = loss;
+    job->best.accuracy = accuracy;
+    return true;
 }
 
-/* Opens the log for what comes from that epoch on. */
-static void open_log(train_job *job, size_t epoch) {
+/* Whether a line of an old log still holds: it is not torn, nor of an epoch that runs
+ * again now. */
+static bool holds_still(train_job *job, const char *line, size_t size, size_t epoch) {
+    json_t *event = json_loadb(line, size, 0, NULL);
+    json_int_t number = json_integer_value(json_object_get(event, "epoch"));
+    const json_t *loss = json_object_get(event, "valid_loss");
+    bool keep = event && number < (json_int_t)epoch;
+    if (keep && loss)
+        watch(job, (size_t)number, json_number_value(loss),
+              json_number_value(json_object_get(event, "valid_accuracy")));
+    json_decref(event);
+    return keep;
+}
+
+void train_open_log(train_job *job, size_t epoch) {
     cli_text kept = {0};
     const cli_text *old = &job->old_log;
     for (size_t at = 0; at < old->size;) {
         const char *end = memchr(old->data + at, '\n', old->size - at);
         size_t size = end ? (size_t)(end - old->data) - at + 1 : old->size - at;
-        if (end && !outdated(old->data + at, size, epoch))
+        if (end && holds_still(job, old->data + at, size, epoch))
             cli_text_bytes(&kept, old->data + at, size);
         at += size;
     }
@@ -456,18 +468,8 @@ static void number(cli_text *text, const char *key, double value) {
     cli_json_number(text, value);
 }
 
-void train_watch(train_job *job, size_t epoch, double loss, double accuracy) {
-    bool better = job->args.samples.regression ? loss < job->best.loss
-                                               : accuracy > job->best.accuracy;
-    if (job->best.epoch && !better) return;
-    job->best.epoch = epoch;
-    job->best.loss = loss;
-    job->best.accuracy = accuracy;
-}
-
-void train_log_epoch(train_job *job, const scant_train_state *s) {
+static void log_epoch(train_job *job, const scant_train_state *s) {
     cli_text line = {0};
-    if (!job->log) open_log(job, s->epoch);
     cli_text_addf(&line, "{\"event\": \"epoch\", \"epoch\": %zu, \"step\": %zu", s->epoch,
                   s->step);
     number(&line, "loss", s->loss);
@@ -487,12 +489,27 @@ void train_log_epoch(train_job *job, const scant_train_state *s) {
     cli_text_end(&line);
 }
 
-/* A training that ended within its first epoch has no log yet; where no step was made,
- * nothing of the old one is outdated. */
+/* Counted in steps, not by the clock: the same call has the same log. */
+static size_t spacing(const scant_train_state *s) {
+    enum { LINES = 200, SHORT = 50 };
+    if (s->steps / s->epochs >= SHORT) return 1;
+    return (s->epochs + LINES - 1) / LINES;
+}
+
+bool train_log_epoch(train_job *job, const scant_train_state *s) {
+    bool best = job->valid && watch(job, s->epoch, s->valid_loss, s->valid_accuracy);
+    bool told = best || s->stopped || s->epoch % spacing(s) == 0;
+    job->untold = told ? (scant_train_state){0} : *s;
+    if (told) log_epoch(job, s);
+    return told;
+}
+
+/* Where no step was made nothing of an old log is outdated. */
 void train_log_end(train_job *job, const char *error) {
     cli_text line = {0};
-    if (!job->log && job->state.epoch)
-        open_log(job, job->reported ? job->state.epoch : SIZE_MAX / 2);
+    if (!job->reported && job->state.epoch) train_open_log(job, SIZE_MAX / 2);
+    if (job->untold.epoch) log_epoch(job, &job->untold); /* how far it came */
+    job->untold.epoch = 0;
     if (!job->log) return;
     cli_text_addf(&line, "{\"event\": \"end\", \"stopped\": \"%s\", \"step\": %zu",
                   error ? "failed" : train_stop_name(job->state.stopped),

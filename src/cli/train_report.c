@@ -30,7 +30,7 @@ static double time_left(const train_job *job, const scant_train_state *s) {
     return s->seconds / done * (double)(s->steps - s->step);
 }
 
-void train_show(train_job *job, const scant_train_state *s) {
+void train_show(train_job *job, const scant_train_state *s, bool told) {
     cli_text line = {0};
     char left[32];
     cli_text_addf(&line, "epoch %zu/%zu  loss %.4f", s->epoch, s->epochs, s->loss);
@@ -50,7 +50,7 @@ void train_show(train_job *job, const scant_train_state *s) {
         cli_text_addf(&line, "  %s left",
                       cli_clock(time_left(job, s), left, sizeof left));
     cli_text_bytes(&line, "", 1);
-    cli_ui_line(&job->net.ui, line.data, s->epoch_ended != 0);
+    cli_ui_line(&job->net.ui, line.data, told);
     cli_text_end(&line);
 }
 

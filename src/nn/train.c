@@ -159,6 +159,17 @@ static void measure(nn_trainer *t, double began, size_t first) {
         s->samples_per_second = (double)(s->step - first) * a_step / s->seconds;
 }
 
+/* An epoch may be a step or two, and a file that is safe on disk costs more than those:
+ * who is killed loses a second's work at most, and an epoch. */
+static scant_status keep_sometimes(nn_trainer *t) {
+    const double pause = 1;
+    bool due = t->state.stopped || now() - t->kept_at >= pause;
+    if (t->opts.only_cancelled || !due) return SCANT_OK;
+    TRY(nn_train_keep(t, t->opts.checkpoint));
+    t->kept_at = now();
+    return SCANT_OK;
+}
+
 /* Everything of an epoch's end: until sums are back at 0 it is still to be done, also by
  * who resumes. */
 static scant_status end_epoch(nn_trainer *t) {
@@ -173,7 +184,7 @@ static scant_status end_epoch(nn_trainer *t) {
     if (t->opts.report) t->opts.report(t->opts.user, s);
     /* after the report: who is killed in between hears of the epoch twice, and not of
      * one never */
-    return t->opts.only_cancelled ? SCANT_OK : nn_train_keep(t, t->opts.checkpoint);
+    return keep_sometimes(t);
 }
 
 /* A training that was read from a file may stand at an epoch's end. */
@@ -194,6 +205,7 @@ static scant_status run(nn_trainer *t, scant__ahead *ahead) {
     scant_train_state *s = &t->state;
     double began = now();
     size_t first = s->step, slot;
+    t->kept_at = began;
     TRY(go_on(t, began));
     while (s->step < s->steps && !s->stopped) {
         s->epoch = s->step / t->per_epoch + 1;

@@ -76,7 +76,8 @@ typedef struct nn_trainer {
     size_t best_epoch;
     nn_span *decays; /* where weight decay applies */
     size_t n_decays;
-    size_t before; /* steps of the training that its moments and average come from */
+    size_t before;  /* steps of the training that its moments and average come from */
+    double kept_at; /* when the checkpoint was written, or else the training began */
     /* where it stands */
     double sum_loss;
     size_t sum_correct, sum_samples;

@@ -2,6 +2,7 @@
 """Training as a user does it: what it learns, what it leaves behind, how it goes on."""
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -359,6 +360,24 @@ class GoingOn(Train):
         self.ok("train", "--resume", "--out", self.path("cut"), "--quiet")
         self.assertEqual(self.weights("cut"), self.weights("whole"))
         self.assertEqual([e["epoch"] for e in self.events("cut")], list(range(1, 61)))
+
+    def test_of_many_short_epochs_some_have_a_line(self):
+        call = ["--data", "moons", "--count", 300, "--model", "mlp", "--width", 8, "--validation", 200,
+                "--patience", 900, "--batch", 100]
+        done = run("train", *call, "--epochs", 1001, "--threads", 1, "--out", self.path("whole"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        events = self.events("whole")
+        bests = [e["epoch"] for e, before in zip(events, range(len(events)))
+                 if e["valid_accuracy"] > max([x["valid_accuracy"] for x in events[:before]], default=-1)]
+        self.assertGreater(len(bests), 2)
+        last = events[-1]["epoch"]
+        self.assertEqual([e["epoch"] for e in events],
+                         sorted({*range(6, last, 6), *bests, last}))
+        self.assertEqual(len(re.findall("^scant: epoch", done.stderr, re.M)), len(events))
+        self.train("cut", *call, "--epochs", bests[-1] + 1)
+        result = self.train("cut", "--resume", "--epochs", 1001)
+        self.assertEqual((result["best_epoch"], result["epochs"]), (bests[-1], last))
+        self.assertEqual(self.weights("cut"), self.weights("whole"))
 
     def test_a_finished_training_says_so_and_takes_more_epochs(self):
         call = ["--data", "blobs", "--count", 100, "--model", "mlp"]

@@ -5,6 +5,9 @@
  */
 #include <math.h>
 #include <stdbool.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "../data/support.h"
 
@@ -328,6 +331,55 @@ static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
     bed_end(&whole);
 }
 
+/* Sees how often a file is replaced, and keeps it as it is once a second has passed. */
+typedef struct onlooker {
+    const char *path, *copy;
+    ino_t last;
+    size_t writes;
+} onlooker;
+
+static void look_on(void *user, const scant_train_state *s) {
+    onlooker *l = user;
+    struct stat info;
+    bool there = stat(l->path, &info) == 0;
+    l->writes += there && info.st_ino != l->last;
+    if (there) l->last = info.st_ino;
+    if (s->epoch == 150)
+        nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 20000000}, NULL);
+    if (s->epoch == 152) assert_int_equal(link(l->path, l->copy), 0); /* of 150 */
+}
+
+/* As if killed: what was on disk in the 152nd epoch is gone on with. */
+static void short_epochs_are_kept_once_a_second(void **state) {
+    (void)state;
+    struct timespec begun, ended;
+    bed a = bed_of("moons", 30, "mlp", (scant_net_opts){.width = 8});
+    bed b = bed_of("moons", 30, "mlp", (scant_net_opts){.width = 8});
+    onlooker l = {.path = path_of("often.safetensors")};
+    l.copy = path_of("killed.safetensors");
+    scant_train_opts o = {.epochs = 300, .batch = 30, .ema = 0.9, .checkpoint = l.path};
+    o.user = &l, o.report = look_on;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    train(&a, o);
+    clock_gettime(CLOCK_MONOTONIC, &ended);
+    double seconds = difftime(ended.tv_sec, begun.tv_sec) + 1;
+    if ((double)l.writes > seconds) fail_msg("%zu files in %g s", l.writes, seconds);
+    assert_true(l.writes >= 1);
+    o.report = NULL, o.resume = 1, o.resume_from = l.copy;
+    train(&b, o);
+    assert_same_weights(&a, &b);
+    /* the last one is of the end: there is nothing left to do */
+    scant_train_state s;
+    bed c = bed_of("moons", 30, "mlp", (scant_net_opts){.width = 8});
+    o.resume_from = NULL;
+    stop_after = 1;
+    assert_int_equal(scant_net_train(c.net, c.data, &o, &s), SCANT_OK);
+    stop_after = 0;
+    assert_int_equal(s.step, 300);
+    assert_same_weights(&a, &c);
+    bed_end(&a), bed_end(&b), bed_end(&c);
+}
+
 /* From one file into another: the first stays, for whoever counts on it. */
 static void a_training_goes_on_from_a_file_that_it_leaves(void **state) {
     (void)state;
@@ -599,6 +651,7 @@ int main(void) {
         cmocka_unit_test(good_weights_are_those_of_an_epoch_that_went_well),
         cmocka_unit_test(what_is_validated_on_is_checked_before_the_first_epoch),
         cmocka_unit_test(a_training_goes_on_from_a_file_that_it_leaves),
+        cmocka_unit_test(short_epochs_are_kept_once_a_second),
         cmocka_unit_test(a_checkpoint_of_another_training_is_refused),
         cmocka_unit_test(the_same_seed_gives_the_same_bits),
         cmocka_unit_test(a_hundred_steps_of_deep_networks_repeat_to_the_bit),
