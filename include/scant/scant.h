@@ -381,6 +381,8 @@ typedef struct scant_train_opts {
                              * fixmatch (7 pi / 16), late (a fifth at 4/5) */
     size_t warmup;          /* steps over which lr grows to its full (0) */
     double clip;            /* norm of the gradient at most (0: any) */
+    double norm_momentum;   /* of a batch's statistics in the running ones, where the
+                             * network normalises (0.1) */
     double ema;          /* decay of an average of the weights, which the network has in
                           * the end (0: none) */
     size_t batch;        /* (128) */

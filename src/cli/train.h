@@ -21,7 +21,7 @@ typedef struct train_args {
     net_model model;
     size_t epochs, steps, batch, warmup, patience;
     double lr; /* 0: the optimizer's */
-    double momentum, weight_decay, clip, ema, until;
+    double momentum, weight_decay, clip, norm_momentum, ema, until;
     const char *optimizer, *schedule, *augment;
     const char *loss; /* NULL: by the task */
     bool nesterov, decay_weights_only;

@@ -182,10 +182,3 @@ void scant__augment_strong(const scant__views *v, const scant__rng *rng, uint64_
     make_strong(v, rng, draw, bytes, made, bytes);
     to_floats(v, made, out);
 }
-
-void scant__augment_both(const scant__views *v, uint64_t seed, uint64_t draw,
-                         const float *in, float *weak, float *strong, void *scratch) {
-    scant__augment_weak(v, &(scant__rng){seed, SCANT__RNG_WEAK}, draw, in, weak);
-    scant__augment_strong(v, &(scant__rng){seed, SCANT__RNG_STRONG}, draw, in, strong,
-                          scratch);
-}

@@ -46,9 +46,6 @@ void scant__augment_weak(const scant__views *views, const scant__rng *rng, uint6
                          const float *in, float *out);
 void scant__augment_strong(const scant__views *views, const scant__rng *rng,
                            uint64_t draw, const float *in, float *out, void *scratch);
-/* Both, of the streams SCANT__RNG_WEAK and SCANT__RNG_STRONG. */
-void scant__augment_both(const scant__views *views, uint64_t seed, uint64_t draw,
-                         const float *in, float *weak, float *strong, void *scratch);
 
 /* The same of pictures whose pixels are bytes. */
 void scant__augment_weak_bytes(const scant__views *views, const scant__rng *rng,

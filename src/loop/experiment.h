@@ -34,7 +34,7 @@ typedef struct loop_settings {
     double dropout;
     /* train */
     const char *method, *optimizer, *schedule, *loss, *augment;
-    double lr, momentum, weight_decay, clip, ema, until;
+    double lr, momentum, weight_decay, clip, norm_momentum, ema, until;
     size_t batch, warmup, epochs, steps, patience, initial_models;
     bool nesterov, decay_weights_only, reinit, warm, use_weights;
     loop_method methods[LOOP_METHODS];
@@ -66,7 +66,7 @@ typedef struct loop_key {
     const char *method; /* which it is of; NULL: all */
 } loop_key;
 
-enum { LOOP_KEYS = 72 };
+enum { LOOP_KEYS = 73 };
 
 const loop_key *loop_keys(void); /* LOOP_KEYS of them */
 /* Which key; LOOP_KEYS: none. */

@@ -212,6 +212,7 @@ static scant_train_opts options(const loop_run *run, const loop_labelled *labell
         .schedule = set->schedule,
         .warmup = set->warmup,
         .clip = set->clip,
+        .norm_momentum = set->norm_momentum,
         .ema = set->ema,
         .batch = set->batch,
         .epochs = epochs,

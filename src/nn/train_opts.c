@@ -29,6 +29,9 @@ static scant_status settle_optimizer(nn_trainer *t) {
     if (!(o->momentum < 1)) return wrong(t, "momentum", o->momentum, "below 1");
     if (!(o->weight_decay >= 0) || !isfinite(o->weight_decay))
         return wrong(t, "weight_decay", o->weight_decay, "0 or more");
+    if (o->norm_momentum == 0) o->norm_momentum = 0.1;
+    if (!(o->norm_momentum > 0 && o->norm_momentum <= 1))
+        return wrong(t, "norm_momentum", o->norm_momentum, "in (0, 1]");
     if (!(o->clip >= 0)) return wrong(t, "clip", o->clip, "0 (any) or more");
     if (!(o->ema >= 0 && o->ema < 1)) return wrong(t, "ema", o->ema, "in [0, 1)");
     if (o->nesterov && (adam || o->momentum == 0))

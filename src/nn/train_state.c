@@ -67,7 +67,8 @@ static uint64_t mix_network(uint64_t hash, const nn_net *net) {
  * samples and how steps are made. Not how many, nor what ends it. */
 static uint64_t fingerprint(const nn_trainer *t) {
     const scant_train_opts *o = &t->opts;
-    const double numbers[] = {o->lr, o->momentum, o->weight_decay, o->clip, o->ema};
+    const double numbers[] = {o->lr,   o->momentum,      o->weight_decay,
+                              o->clip, o->norm_momentum, o->ema};
     const uint64_t counts[] = {t->n,
                                t->batch,
                                o->seed,

@@ -172,7 +172,7 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
                             .correct;
     if (t->method) TRY(judge(t, b, plan));
     TRY(nn_plan_backward(plan));
-    nn_plan_keep_statistics(plan, 0.1);
+    nn_plan_keep_statistics(plan, t->opts.norm_momentum);
     t->state.lr = t->opts.lr *
                   nn_schedule(t->schedule, t->state.step, t->state.steps, t->opts.warmup);
     nn_optim_step(t->ctx, &t->optim, t->before + t->state.step + 1, t->state.lr,

@@ -12,6 +12,11 @@
  * those that count are looked at. Both give the same numbers, up to rounding, where
  * nothing is dropped out.
  *
+ * The averaged network has the running statistics of the live one, as in the public code,
+ * whose statistics move by 0.001 a step, though: here it is the usual 0.1 unless
+ * norm_momentum says else, as trainings of less than some thousand steps would be judged
+ * by the statistics that they began with.
+ *
  * With DARP (darp.h) the last weak predictions of all samples are stored and refined
  * every so many steps; labels and sureness are then the refined ones. Until the first
  * refinement it is plain FixMatch. Stored predictions begin as uniform ones.

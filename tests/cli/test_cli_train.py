@@ -40,6 +40,14 @@ class Train(Case):
 
 
 class Learning(Train):
+    def test_running_statistics_move_as_asked(self):
+        call = ["--data", "moons", "--model", "wrn-28-2", "--steps", 1, "--batch", 4]
+        for name, momentum in (("a", 0.1), ("b", 0.9)):
+            self.train(name, *call, "--norm-momentum", momentum)
+        self.train("c", *call)
+        self.assertEqual(self.weights("a"), self.weights("c"))  # the default
+        self.assertNotEqual(self.weights("a"), self.weights("b"))
+
     def test_it_learns_blobs_and_is_judged_by_their_test_part(self):
         done = self.train("a", "--data", "blobs", "--model", "mlp", "--epochs", 5)
         self.assertEqual(done["stopped"], "epochs")
@@ -509,6 +517,7 @@ class Mistakes(Train):
     def test_numbers_out_of_range(self):
         for flag, value in (("lr", 0), ("lr", "nan"), ("lr", "-1"), ("momentum", 1),
                             ("dropout", 1), ("until", 1.5), ("weight-decay", "-1"), ("ema", 2),
+                            ("norm-momentum", 0), ("norm-momentum", 1.5),
                             ("batch", 0), ("epochs", 0)):
             self.refused(2, "--data", "blobs", "--model", "mlp", f"--{flag}={value}",
                          says=f"--{flag} wants")

@@ -253,6 +253,19 @@ class Loop(RunCase):
         self.assertEqual(one[0][0], weighted[0][0])
         self.assertNotEqual(one[0][1]["loss"], weighted[0][1]["loss"])
 
+    def test_running_statistics_move_as_asked(self):
+        small = dict(MOONS, **{"data.test_size": 20, "model.name": "wrn-28-2", "train.steps": 1,
+                               "loop.initial": 4, "loop.rounds": 0, "loop.seeds": 0})
+        del small["model.width"], small["train.epochs"]
+        small["loop.strategies"] = "random"
+        losses = []
+        for momentum in (0.1, 0.9):
+            out = self.path(f"norm{momentum}")
+            self.ok("run", *sets(small, train__norm_momentum=momentum), "--threads", 1, "--out", out)
+            losses += [row["loss"] for row in self.rows(out, "curve.csv")]
+        self.assertEqual(len(losses), 2)
+        self.assertNotEqual(*losses)
+
     def test_whole_network_gradients(self):
         last = self.results(self.play("last", loop__strategies="dynamic,crc,npc", loop__seeds=0))
         whole = self.results(self.play("whole", "--set", "loop.dynamic.layers=all", "--set",

@@ -300,12 +300,19 @@ static void which_features_are_lost_is_independent_of_the_noise(void **state) {
     assert_true(fabs(square / kept - 1) < 5 * sqrt(2 / kept));
 }
 
+static void both(const scant__views *v, uint64_t seed, uint64_t draw, const float *in,
+                 float *weak, float *strong, void *scratch) {
+    scant__augment_weak(v, &(scant__rng){seed, SCANT__RNG_WEAK}, draw, in, weak);
+    scant__augment_strong(v, &(scant__rng){seed, SCANT__RNG_STRONG}, draw, in, strong,
+                          scratch);
+}
+
 static void without_noise_and_loss_features_stay(void **state) {
     const scant__views views = {.c = 3, .h = 1, .w = 1};
     const float in[] = {1.5f, -2, 1e30f};
     float weak[3], strong[3];
     (void)state;
-    scant__augment_both(&views, 1, 2, in, weak, strong, NULL);
+    both(&views, 1, 2, in, weak, strong, NULL);
     assert_memory_equal(weak, in, sizeof in);
     assert_memory_equal(strong, in, sizeof in);
 }
@@ -323,9 +330,8 @@ static scant_status make(void *arg, size_t i, unsigned worker, scant__fault *fau
     const many *m = arg;
     size_t n = m->views.c * m->views.h * m->views.w;
     (void)fault;
-    scant__augment_both(&m->views, 11, i, m->in, m->out + 2 * i * n,
-                        m->out + (2 * i + 1) * n,
-                        m->scratch + worker * scant__views_scratch(&m->views));
+    both(&m->views, 11, i, m->in, m->out + 2 * i * n, m->out + (2 * i + 1) * n,
+         m->scratch + worker * scant__views_scratch(&m->views));
     return SCANT_OK;
 }
 
