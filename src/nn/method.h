@@ -86,4 +86,8 @@ scant_status nn_train(scant_net *net, const scant_data *data,
                       const scant_train_opts *opts, const nn_method *method,
                       scant_train_state *state);
 
+/* Refuses an option: "what is VALUE: it must be wants". */
+scant_status nn_train_wrong(scant_ctx *ctx, const char *what, double value,
+                            const char *wants);
+
 #endif

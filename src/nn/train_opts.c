@@ -7,10 +7,9 @@
 
 #include "nn/train.h"
 
-static scant_status wrong(nn_trainer *t, const char *what, double value,
-                          const char *wants) {
-    return scant__fail(t->ctx, SCANT_EUSAGE, "%s is %g: it must be %s", what, value,
-                       wants);
+scant_status nn_train_wrong(scant_ctx *ctx, const char *what, double value,
+                            const char *wants) {
+    return scant__fail(ctx, SCANT_EUSAGE, "%s is %g: it must be %s", what, value, wants);
 }
 
 static scant_status settle_optimizer(nn_trainer *t) {
@@ -25,15 +24,19 @@ static scant_status settle_optimizer(nn_trainer *t) {
     if (o->momentum < 0) o->momentum = 0;
     if (o->nesterov < 0) o->nesterov = 0;
     if (o->decay_weights_only < 0) o->decay_weights_only = 0;
-    if (!(o->lr > 0) || !isfinite(o->lr)) return wrong(t, "lr", o->lr, "positive");
-    if (!(o->momentum < 1)) return wrong(t, "momentum", o->momentum, "below 1");
+    if (!(o->lr > 0) || !isfinite(o->lr))
+        return nn_train_wrong(t->ctx, "lr", o->lr, "positive");
+    if (!(o->momentum < 1))
+        return nn_train_wrong(t->ctx, "momentum", o->momentum, "below 1");
     if (!(o->weight_decay >= 0) || !isfinite(o->weight_decay))
-        return wrong(t, "weight_decay", o->weight_decay, "0 or more");
+        return nn_train_wrong(t->ctx, "weight_decay", o->weight_decay, "0 or more");
     if (o->norm_momentum == 0) o->norm_momentum = 0.1;
     if (!(o->norm_momentum > 0 && o->norm_momentum <= 1))
-        return wrong(t, "norm_momentum", o->norm_momentum, "in (0, 1]");
-    if (!(o->clip >= 0)) return wrong(t, "clip", o->clip, "0 (any) or more");
-    if (!(o->ema >= 0 && o->ema < 1)) return wrong(t, "ema", o->ema, "in [0, 1)");
+        return nn_train_wrong(t->ctx, "norm_momentum", o->norm_momentum, "in (0, 1]");
+    if (!(o->clip >= 0))
+        return nn_train_wrong(t->ctx, "clip", o->clip, "0 (any) or more");
+    if (!(o->ema >= 0 && o->ema < 1))
+        return nn_train_wrong(t->ctx, "ema", o->ema, "in [0, 1)");
     if (o->nesterov && (adam || o->momentum == 0))
         return scant__fail(t->ctx, SCANT_EUSAGE,
                            "nesterov needs the sgd optimizer with momentum");
@@ -88,11 +91,12 @@ static scant_status settle_ends(nn_trainer *t) {
     scant_train_opts *o = &t->opts;
     if (!o->batch) o->batch = 128;
     if (!o->epochs) o->epochs = 10;
-    if (o->batch > 1 << 20) return wrong(t, "batch", (double)o->batch, "at most 1048576");
+    if (o->batch > 1 << 20)
+        return nn_train_wrong(t->ctx, "batch", (double)o->batch, "at most 1048576");
     if (o->epochs > 1 << 30 || o->steps > (size_t)1 << 40)
         return scant__fail(t->ctx, SCANT_EUSAGE, "so many epochs or steps never end");
     if (!(o->until >= 0 && o->until <= 1))
-        return wrong(t, "until", o->until, "in [0, 1]");
+        return nn_train_wrong(t->ctx, "until", o->until, "in [0, 1]");
     if (o->until > 0 && t->squared && scant_data_targets(t->data))
         return scant__fail(t->ctx, SCANT_EUSAGE,
                            "until is an accuracy, and numbers to predict have none");

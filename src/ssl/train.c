@@ -21,21 +21,17 @@ static void settle(scant_train_opts *o, const scant_method_info *method) {
         if (*amounts[i] < 0) *amounts[i] = 0;
 }
 
-static scant_status wrong(scant_ctx *ctx, const char *what, double value,
-                          const char *wants) {
-    return scant__fail(ctx, SCANT_EUSAGE, "%s is %g: it must be %s", what, value, wants);
-}
-
 static scant_status check_target(const ssl_setup *s) {
     const double *target = s->o.ssl.darp_target;
     double sum = 0;
     for (size_t k = 0; target && k < s->classes; k++) {
         if (!(target[k] >= 0) || !isfinite(target[k]))
-            return wrong(s->ctx, "darp_target of a class", target[k], "0 or more");
+            return nn_train_wrong(s->ctx, "darp_target of a class", target[k],
+                                  "0 or more");
         sum += target[k];
     }
     if (!target || (sum > 0 && isfinite(sum))) return SCANT_OK;
-    return wrong(s->ctx, "the sum of darp_target", sum, "above 0");
+    return nn_train_wrong(s->ctx, "the sum of darp_target", sum, "above 0");
 }
 
 static scant_status check(const ssl_setup *s, const ssl_kind *kind) {
@@ -54,17 +50,18 @@ static scant_status check(const ssl_setup *s, const ssl_kind *kind) {
                            "method=%s needs a network of two classes or more",
                            kind->info.name);
     if (o->batch > 1 << 20 || m->mu > 1 << 20 || o->batch * m->mu > 1 << 20)
-        return wrong(s->ctx, "batch times mu", (double)o->batch * (double)m->mu,
-                     "at most 1048576");
-    if (!isfinite(m->weight)) return wrong(s->ctx, "weight", m->weight, "finite");
+        return nn_train_wrong(s->ctx, "batch times mu", (double)o->batch * (double)m->mu,
+                              "at most 1048576");
+    if (!isfinite(m->weight))
+        return nn_train_wrong(s->ctx, "weight", m->weight, "finite");
     if (!(m->threshold >= 0 && m->threshold <= 1))
-        return wrong(s->ctx, "threshold", m->threshold, "in (0, 1]");
+        return nn_train_wrong(s->ctx, "threshold", m->threshold, "in (0, 1]");
     if (!isfinite(m->darp_alpha))
-        return wrong(s->ctx, "darp_alpha", m->darp_alpha, "finite");
+        return nn_train_wrong(s->ctx, "darp_alpha", m->darp_alpha, "finite");
     if (!(m->darp_warmup <= 1))
-        return wrong(s->ctx, "darp_warmup", m->darp_warmup, "at most 1");
-    if (!isfinite(m->noise)) return wrong(s->ctx, "noise", m->noise, "finite");
-    if (!(m->drop < 1)) return wrong(s->ctx, "drop", m->drop, "below 1");
+        return nn_train_wrong(s->ctx, "darp_warmup", m->darp_warmup, "at most 1");
+    if (!isfinite(m->noise)) return nn_train_wrong(s->ctx, "noise", m->noise, "finite");
+    if (!(m->drop < 1)) return nn_train_wrong(s->ctx, "drop", m->drop, "below 1");
     return check_target(s);
 }
 

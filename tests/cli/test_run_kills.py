@@ -5,6 +5,7 @@
 (Where exactly a round is broken off, and what is kept of it: tests/loop/test_partial.c.)
 """
 import json
+import lzma
 import os
 import random
 import shutil
@@ -16,7 +17,16 @@ import unittest
 from runcase import MOONS, RunCase, sets
 from scantcli import ENVIRONMENT, SCANT
 
-KILLS = 20 if int(os.environ.get("SCANT_SOAK", 0)) > 1000 else 3  # of a variant
+SOAK = int(os.environ.get("SCANT_SOAK", 0)) > 1000
+KILLS = 20 if SOAK else 3  # of a variant
+CIFAR = os.path.join(os.environ.get("SCANT_SHARED_DATA", ""), "cifar10_train_20000.bin.xz")
+FASHION = "/usr/share/datasets/fashion-mnist"
+# Rounds of pictures without labels; a minute's worth of them where there is time.
+PICTURES = {"data.pool": 2000 if SOAK else 120, "data.test_size": 1000 if SOAK else 60,
+            "train.method": "fixmatch", "train.darp": "yes", "train.darp_warmup": 0.1,
+            "train.steps": 150 if SOAK else 12, "train.batch": 16 if SOAK else 4, "train.ema": 0.9,
+            "loop.initial": 10, "loop.initial_how": "balanced", "loop.batch": 10, "loop.rounds": 2,
+            "loop.seeds": 0, "loop.strategies": "npc,crc"}
 HOWS = ("kill", "interrupt, then kill", "interrupt")
 INTERRUPTED = 130
 
@@ -58,13 +68,14 @@ class Kills(RunCase):
                   if ".train" in name or ".left" in name or ".tmp" in name]
         self.assertEqual(litter, [])
 
-    def kill_and_resume(self, *flags, first=0, **more):
+    def kill_and_resume(self, *flags, base=MOONS, first=0, **more):
         """Kills until there were enough, and one that left finished and unfinished rounds."""
         begun = time.monotonic()
-        whole = self.results(self.play("whole", *flags, **more))
+        self.ok("run", *sets(base, **more), "--threads", 1, "--out", self.path("whole"), *flags)
+        whole = self.results(self.path("whole"))
         duration = time.monotonic() - begun
         rounds, cut = len(whole[0]), self.path("cut")
-        flags = [*sets(MOONS, **more), "--threads", 1, "--out", cut, "--quiet", *flags]
+        flags = [*sets(base, **more), "--threads", 1, "--out", cut, "--quiet", *flags]
         draw, hits, amid = random.Random(first), 0, False
         for _ in range(20 * KILLS):
             if hits >= KILLS and amid:
@@ -87,6 +98,20 @@ class Kills(RunCase):
                 file.write('{"half a li')
         self.ok("run", *flags, *(["--resume"] if os.path.exists(cut) else []))
         self.assert_ended_as(whole, cut)
+
+    def kill_amid_and_resume(self, base, **more):
+        """One kill, between the first round's end and the last one's."""
+        flags = [*sets(base, **more), "--threads", 1, "--quiet", "--out"]
+        self.ok("run", *flags, self.path("whole"))
+        whole, finished = self.results(self.path("whole")), 0
+        child = start([*flags, self.path("cut")])
+        while not finished and child.poll() is None:
+            time.sleep(0.002)
+            finished = self.rounds(self.path("cut"))
+        self.assertEqual(end(child, "kill", 0), -signal.SIGKILL)
+        self.assertLess(self.rounds(self.path("cut")), len(whole[0]))
+        self.ok("run", *flags, self.path("cut"), "--resume")
+        self.assert_ended_as(whole, self.path("cut"))
 
     def test_runs_side_by_side(self):
         self.kill_and_resume("--jobs", 2, train__epochs=100, loop__rounds=5, loop__initial=20,
@@ -111,6 +136,20 @@ class Kills(RunCase):
         self.assertEqual(sorted(os.listdir(self.path("cut/runs")))[:3],
                          ["crc-0.json", "crc-0.warm-5.safetensors",
                           "crc-0.weights-5.safetensors"])
+
+    @unittest.skipUnless(os.path.isdir(FASHION), "no fashion-mnist here")
+    def test_pictures_without_labels(self):
+        kill = self.kill_and_resume if SOAK else self.kill_amid_and_resume
+        kill(base=PICTURES, data__train="fashion-mnist", model__name="lenet5")
+
+    @unittest.skipUnless(os.path.exists(CIFAR), "no CIFAR-10 in SCANT_SHARED_DATA")
+    def test_pictures_with_colours_without_labels(self):
+        kill, train = self.kill_and_resume, CIFAR
+        if not SOAK:  # unpacking all of it at every start would be most of the time
+            kill, train = self.kill_amid_and_resume, self.path("some.bin")
+            with lzma.open(CIFAR) as packed, open(train, "wb") as file:
+                file.write(packed.read(300 * 3073))
+        kill(base=PICTURES, data__train=train, model__name="cnn", train__augment="flip-crop")
 
 
 class Interrupted(RunCase):
