@@ -263,6 +263,18 @@ typedef struct scant_net_opts {
     const char *stem;       /* small or original; NULL: by the size of the images */
     const char *head;       /* small (the default) or full */
     uint64_t seed;          /* of the weights that a network starts with */
+    /* What is known of the last layer's weights (docs/bayesian.md). none (the default);
+     * dropout: there is dropout before that layer, of rate 0.5 where dropout is 0, and
+     * each way to drop is a draw of its weights; variational: they have a normal law,
+     * whose deviations are trained, too. */
+    const char *bayes;
+    size_t samples;     /* draws that predictions are averaged over (100) */
+    uint64_t draw_seed; /* of those draws */
+    double prior;       /* variance of the weights' prior, of variational (1) */
+    /* Width of a dense layer with rectifiers before the last one. The default is none;
+     * with variational 256, where a model's features come straight from planes. */
+    size_t hidden;
+    int no_hidden; /* none, whatever the default */
 } scant_net_opts;
 
 /* How many numbers training such a network would change; none is made. */

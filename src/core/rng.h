@@ -38,7 +38,9 @@ typedef enum scant__purpose {
     SCANT__RNG_WEAK,        /* samples without labels, changed a little */
     SCANT__RNG_STRONG,      /* and the same changed much */
     SCANT__RNG_OTHERS,      /* the order of samples without labels */
-    SCANT__RNG_ASIDE        /* what is dropped in a pass without gradient */
+    SCANT__RNG_ASIDE,       /* what is dropped in a pass without gradient */
+    SCANT__RNG_NOISE,       /* a variational layer's, in training */
+    SCANT__RNG_POSTERIOR    /* weights drawn from a posterior */
 } scant__purpose;
 
 typedef struct scant__rng {

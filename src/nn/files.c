@@ -17,7 +17,7 @@
 
 /* ---- writing ---- */
 
-enum { META = 14, VALUE = 96 };
+enum { META = 20, VALUE = 96 };
 
 typedef struct meta {
     scant_setting items[META];
@@ -53,6 +53,20 @@ static scant_status say_numbers(meta *m, scant__arena *arena, const char *key,
     return SCANT_OK;
 }
 
+/* All of it as it is, so that other defaults would change nothing. */
+static void describe_posterior(const nn_net *net, meta *m) {
+    static const char *const words[] = {"none", "dropout", "variational"};
+    char number[VALUE];
+    snprintf(number, sizeof number, "%zu", net->hidden);
+    if (net->hidden || net->bayes == NN_BAYES_VARIATIONAL) say(m, "scant.hidden", number);
+    if (net->bayes == NN_BAYES_NONE) return;
+    say(m, "scant.bayes", words[net->bayes]);
+    say_number(m, "scant.samples", (double)net->draws);
+    snprintf(number, sizeof number, "%llu", (unsigned long long)net->draw_seed);
+    say(m, "scant.draw_seed", number);
+    if (net->bayes == NN_BAYES_VARIATIONAL) say_number(m, "scant.prior", net->prior);
+}
+
 static scant_status describe(const scant_net *n, scant__arena *arena, meta *m) {
     nn_shape s = nn_net_input(n->net);
     char shape[VALUE];
@@ -62,8 +76,12 @@ static scant_status describe(const scant_net *n, scant__arena *arena, meta *m) {
     say_number(m, "scant.classes", (double)n->net->classes);
     say_number(m, "scant.width", (double)n->opts.width);
     say_number(m, "scant.depth", (double)n->opts.depth);
-    say_number(m, "scant.dropout", n->opts.dropout);
+    double rate = n->opts.dropout;
+    if (rate == 0 && n->net->bayes == NN_BAYES_DROPOUT)
+        rate = (double)n->net->nodes[n->net->features].rate;
+    say_number(m, "scant.dropout", rate);
     if (n->opts.activation) say(m, "scant.activation", n->opts.activation);
+    describe_posterior(n->net, m);
     const char *names;
     TRY(nn_class_names_text(n, arena, &names));
     if (names) m->items[m->n++] = (scant_setting){"scant.class_names", names};
@@ -146,14 +164,18 @@ static bool is_of(const char *name, const nn_node *node) {
     return strncmp(name, node->name, length) == 0 && name[length] == '.';
 }
 
-/* any_head: the last node's parameters are not compared. */
+/* The last layer, and the one that opts.hidden put before it. */
+static bool of_head(const char *name, const nn_net *net) {
+    return is_of(name, &net->nodes[net->head]) || strncmp(name, "hidden.", 7) == 0;
+}
+
+/* any_head: the head's parameters are not compared. */
 static void compare(const nn_net *net, const scant__tensors *file, bool any_head,
                     differences *d) {
-    int head = (int)net->n_nodes - 1;
     char has[64], wants[64], shown[61];
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *p = &net->params[i];
-        if (any_head && p->node == head) continue;
+        if (any_head && of_head(p->name, net)) continue;
         const scant__tensor *t = scant__tensors_find(file, p->name);
         if (!t) {
             differ(d, "; %s is missing", p->name);
@@ -169,8 +191,8 @@ static void compare(const nn_net *net, const scant__tensors *file, bool any_head
     for (size_t i = 0; i < scant__tensors_count(file); i++) {
         const char *name = scant__tensors_get(file, i)->name;
         bool counter = ends_with(name, "num_batches_tracked"); /* torch counts batches */
-        bool of_head = any_head && is_of(name, &net->nodes[head]);
-        if (!counter && !of_head && !nn_net_find(net, name))
+        bool free = any_head && of_head(name, net);
+        if (!counter && !free && !nn_net_find(net, name))
             differ(d, "; %s is not the network's",
                    scant__printable((const unsigned char *)name, strlen(name), shown,
                                     sizeof shown));
@@ -188,12 +210,25 @@ static scant_status refuse(scant_ctx *ctx, const char *path, const char *model,
 
 /* ---- reading ---- */
 
+/* Whether the file's last layer is the network's: a bias alone is of no use. */
+static bool last_fits(const nn_net *net, const scant__tensors *file) {
+    for (size_t i = 0; i < net->n_params; i++) {
+        const nn_param *p = &net->params[i];
+        if (p->node != net->head) continue;
+        const scant__tensor *t = scant__tensors_find(file, p->name);
+        if (!t || !holds_floats(t) || !same_shape(p, t)) return false;
+    }
+    return true;
+}
+
 static scant_status take(scant_net *n, const char *path, const scant__tensors *file,
                          float *plain) {
+    bool last = last_fits(n->net, file);
     for (size_t i = 0; i < n->net->n_params; i++) {
         const nn_param *p = &n->net->params[i];
         const scant__tensor *t = scant__tensors_find(file, p->name);
-        if (!t || !holds_floats(t) || !same_shape(p, t))
+        if (!t || !holds_floats(t) || !same_shape(p, t) ||
+            (!last && p->node >= n->net->head))
             continue; /* the head's, and allowed to */
         float *w = plain + p->offset;
         scant__tensor_floats(t, w);
@@ -279,12 +314,7 @@ static scant_status read_class_names(const scant_net *n, const char *path,
     const char *text = scant__tensors_meta(file, "scant.class_names");
     *out = (scant__names){0};
     if (!text) return SCANT_OK;
-    for (size_t i = 0; i < n->net->n_params; i++) {
-        const nn_param *p = &n->net->params[i];
-        if (p->node != (int)n->net->n_nodes - 1) continue;
-        const scant__tensor *t = scant__tensors_find(file, p->name);
-        if (!t || !same_shape(p, t)) return SCANT_OK;
-    }
+    if (!last_fits(n->net, file)) return SCANT_OK;
     return nn_class_names_read(n->ctx, path, text, n->net->classes, out);
 }
 
@@ -344,6 +374,33 @@ static size_t meta_size(const scant__tensors *file, const char *key, size_t othe
     return value >= 1 && value < 1e9 ? (size_t)value : otherwise;
 }
 
+static uint64_t meta_seed(const scant__tensors *file, const char *key) {
+    const char *text = scant__tensors_meta(file, key);
+    uint64_t value = 0;
+    for (; text && *text >= '0' && *text <= '9'; text++)
+        value = 10 * value + (uint64_t)(*text - '0');
+    return value;
+}
+
+/* What the file says of the posterior. Draws and prior of another kind do not count. */
+static void recall_posterior(const scant__tensors *file, scant_net_opts *o) {
+    const char *bayes = scant__tensors_meta(file, "scant.bayes");
+    const char *hidden = scant__tensors_meta(file, "scant.hidden");
+    const char *prior = scant__tensors_meta(file, "scant.prior");
+    double variance;
+    if (!o->hidden && !o->no_hidden && hidden) {
+        o->hidden = meta_size(file, "scant.hidden", 0);
+        o->no_hidden = !o->hidden;
+    }
+    if (!bayes || strcmp(bayes, "none") == 0) return;
+    if (!o->bayes) o->bayes = bayes;
+    if (strcmp(o->bayes, bayes) != 0) return;
+    if (!o->samples) o->samples = meta_size(file, "scant.samples", 0);
+    if (!o->draw_seed) o->draw_seed = meta_seed(file, "scant.draw_seed");
+    if (o->prior == 0 && prior && scant__number_parse(prior, &variance))
+        o->prior = variance;
+}
+
 /* opts as far as the file's metadata says; words point into the file. What it says of
  * another model than the one asked for does not count. */
 static scant_net_opts recall(const scant__tensors *file, const char *model,
@@ -363,6 +420,7 @@ static scant_net_opts recall(const scant__tensors *file, const char *model,
     double rate;
     if (o.dropout == 0 && dropout && scant__number_parse(dropout, &rate) && rate < 1)
         o.dropout = fmax(rate, 0);
+    recall_posterior(file, &o);
     return o;
 }
 
@@ -372,7 +430,7 @@ static scant_status count_classes(scant_ctx *ctx, const char *model,
     nn_net *net;
     TRY(nn_model_build(ctx, model, o, &net));
     char name[NN_NAME + 16];
-    snprintf(name, sizeof name, "%s.weight", net->nodes[net->n_nodes - 1].name);
+    snprintf(name, sizeof name, "%s.weight", net->nodes[net->head].name);
     const scant__tensor *t = scant__tensors_find(file, name);
     if (t && t->ndim == 2 && t->shape[0]) o->classes = t->shape[0];
     nn_net_destroy(net);
@@ -448,7 +506,9 @@ static scant_status check_call(scant_ctx *ctx, const char *path, const char *mod
         nn_net_destroy(net);
         model = written;
     }
-    TRY(nn_model_build(ctx, model, opts, &net));
+    scant_net_opts o = opts ? *opts : (scant_net_opts){0};
+    if (!o.bayes) o.samples = 0, o.prior = 0; /* the file says what they are of */
+    TRY(nn_model_build(ctx, model, &o, &net));
     nn_net_destroy(net);
     return SCANT_OK;
 }
@@ -461,7 +521,10 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
     TRY(scant__tensors_open(ctx, path, &file));
     const char *written = scant__tensors_meta(file, "scant.model");
     scant_net_opts o = recall(file, model, opts);
-    if (any_head)
+    const char *drawn = scant__tensors_meta(file, "scant.bayes");
+    bool by_dropout = drawn && o.bayes && strcmp(drawn, "dropout") == 0 &&
+                      strcmp(o.bayes, "dropout") == 0;
+    if (any_head && !by_dropout)
         o.dropout = opts ? opts->dropout : 0; /* of the training, not of the weights */
     scant_status s = check_call(ctx, path, model, written, opts);
     bool right = s == SCANT_OK;

@@ -10,6 +10,8 @@
  *    (head = full) need the 7x7 planes of 224 pixels.
  *  - resnet18 keeps the resolution in its first layer for images of up to 64 pixels on
  *    the larger side (stem = small), and is torchvision's above (stem = original).
+ *  - a network that is drawn from by dropout (bayes) has it before its last layer, and
+ * wrn there alone.
  *  - wrn-* has leaky rectifiers (0.1), as the semi-supervised literature runs it.
  *  - norm = folded leaves batch normalisation out and gives each convolution a bias: what
  *    a file has whose normalisation was multiplied into its weights.
@@ -48,15 +50,44 @@ static bool going(const sketch *s) { return s->b.status == SCANT_OK; }
 
 static int act(sketch *s, int in) { return nn_add_act(&s->b, in, s->act, s->slope); }
 
-static int drop(sketch *s, int in) {
-    return nn_add_dropout(&s->b, in, (float)s->opts->dropout);
+static bool draws_by_dropout(const sketch *s) {
+    return s->b.net->bayes == NN_BAYES_DROPOUT;
 }
 
-/* The last dense layer, of one row a class. */
+/* Of dropout before the last layer. */
+static float last_rate(const sketch *s) {
+    float otherwise = draws_by_dropout(s) ? 0.5f : 0;
+    return s->opts->dropout > 0 ? (float)s->opts->dropout : otherwise;
+}
+
+/* A variational layer is a linear model of its features: where they are averages of
+ * planes a layer that can be bent to it goes in between. */
+static size_t hidden_width(const sketch *s, int in) {
+    const nn_net *net = s->b.net;
+    if (s->opts->hidden || s->opts->no_hidden) return s->opts->hidden;
+    while (net->nodes[in].kind == NN_ACT || net->nodes[in].kind == NN_DROPOUT)
+        in = net->nodes[in].in[0];
+    nn_kind kind = net->nodes[in].kind;
+    bool planes = kind != NN_DENSE && kind != NN_INPUT;
+    return net->bayes == NN_BAYES_VARIATIONAL && planes ? 256 : 0;
+}
+
+/* The last dense layer, of one row a class, and what goes with it. */
+static void finish_with(sketch *s, int in, const char *name, float rate) {
+    nn_net *net = s->b.net;
+    if (!going(s)) return;
+    net->hidden = hidden_width(s, in);
+    if (net->hidden) {
+        in = nn_add_dense(&s->b, in, "hidden", net->hidden, true);
+        in = nn_add_act(&s->b, in, NN_ACT_RELU, 0);
+    }
+    s->features = in = nn_add_dropout(&s->b, in, rate);
+    in = nn_add_dense(&s->b, in, name, s->opts->classes, true);
+    if (net->bayes == NN_BAYES_VARIATIONAL) nn_add_noise(&s->b, in);
+}
+
 static void finish(sketch *s, int in, const char *name) {
-    in = drop(s, in);
-    s->features = in;
-    nn_add_dense(&s->b, in, name, s->opts->classes, true);
+    finish_with(s, in, name, last_rate(s));
 }
 
 static const char *numbered(char out[NN_NAME], const char *format, size_t a, size_t b) {
@@ -82,7 +113,16 @@ static void build_mlp(sketch *s) {
  * sampling's paper. Its weights W start as standard normal numbers. */
 static void build_onehidden(sketch *s) {
     size_t width = s->opts->width ? s->opts->width : 1024;
+    if (s->b.net->bayes == NN_BAYES_VARIATIONAL || s->opts->hidden) {
+        s->b.status =
+            scant__fail(ctx_of(s), SCANT_EUSAGE,
+                        "onehidden: its last layer is not trained, so it has "
+                        "no %s",
+                        s->opts->hidden ? "hidden layer before it" : "variational law");
+        return;
+    }
     int hidden = nn_add_dense(&s->b, 0, "fc1", width, false), at = act(s, hidden);
+    if (draws_by_dropout(s)) at = nn_add_dropout(&s->b, at, last_rate(s));
     s->features = at;
     at = nn_add_dense(&s->b, at, "out", s->opts->classes, false);
     if (!going(s)) return;
@@ -133,8 +173,7 @@ static void vgg_full_head(sketch *s, int at) {
     at = act(s, nn_add_dense(&s->b, at, "classifier.0", 4096, true));
     at = nn_add_dropout(&s->b, at, rate);
     at = act(s, nn_add_dense(&s->b, at, "classifier.3", 4096, true));
-    s->features = at = nn_add_dropout(&s->b, at, rate);
-    nn_add_dense(&s->b, at, "classifier.6", s->opts->classes, true);
+    finish_with(s, at, "classifier.6", rate);
 }
 
 /* widths: channels of each convolution, 0 for a pooling. The number in a name counts
@@ -229,7 +268,8 @@ static int wrn_block(sketch *s, int in, const char *base, size_t channels,
     int at =
         nn_add_conv(&s->b, open, name, channels, (nn_window){3, stride, 1}, 1, false);
     snprintf(name, sizeof name, "%s.bn2", base);
-    at = drop(s, act(s, nn_add_norm(&s->b, at, name)));
+    float rate = draws_by_dropout(s) ? 0 : (float)s->opts->dropout;
+    at = nn_add_dropout(&s->b, act(s, nn_add_norm(&s->b, at, name)), rate);
     snprintf(name, sizeof name, "%s.conv2", base);
     at = nn_add_conv(&s->b, at, name, channels, (nn_window){3, 1, 1}, 1, false);
     int shortcut = in;
@@ -249,8 +289,7 @@ static void build_wrn(sketch *s, size_t widen) {
             at = wrn_block(s, at, numbered(base, "block%zu.%zu", group, i),
                            (size_t)8 * widen << group, group > 1 && i == 0 ? 2 : 1);
     at = nn_add_mean(&s->b, act(s, nn_add_norm(&s->b, at, "bn1")));
-    s->features = at;
-    nn_add_dense(&s->b, at, "fc", s->opts->classes, true);
+    finish_with(s, at, "fc", draws_by_dropout(s) ? last_rate(s) : 0);
 }
 
 static void build_wrn2(sketch *s) { build_wrn(s, 2); }
@@ -429,6 +468,39 @@ static scant_status check_word(scant_ctx *ctx, const model *m, unsigned bit,
                        given);
 }
 
+/* Words of opts.bayes, in the order of nn_bayes. */
+static const char *const posteriors[] = {"none", "dropout", "variational"};
+
+static scant_status check_bayes(scant_ctx *ctx, const char *name, const scant_net_opts *o,
+                                nn_bayes *out) {
+    char text[SHOWN];
+    int at = 0;
+    while (o->bayes && at < 3 && strcmp(o->bayes, posteriors[at]) != 0) at++;
+    if (at == 3)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s: bayes is none, dropout or variational, not '%s'", name,
+                           shown(o->bayes, text));
+    *out = (nn_bayes)at;
+    if (o->samples && *out == NN_BAYES_NONE)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s: samples are drawn from a posterior, which it has with "
+                           "bayes=dropout or variational",
+                           name);
+    if (o->samples > 1 << 20)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: samples are at most 1048576", name);
+    if (o->prior != 0 && *out != NN_BAYES_VARIATIONAL)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: prior is of bayes=variational", name);
+    if (o->prior != 0 && !(o->prior >= 1e-12 && o->prior <= 1e12))
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s: prior, a variance, is within [1e-12, 1e12], not %g", name,
+                           o->prior);
+    if (o->hidden > 1 << 20 || (o->hidden && o->no_hidden))
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: hidden is %s", name,
+                           o->no_hidden ? "a width, or there is none: not both"
+                                        : "at most 1048576");
+    return SCANT_OK;
+}
+
 static scant_status check_options(scant_ctx *ctx, const model *m,
                                   const scant_net_opts *o) {
     const char *name = m->info.name;
@@ -458,10 +530,16 @@ static scant_status check_options(scant_ctx *ctx, const model *m,
 static scant_status build(scant_ctx *ctx, const model *m, const scant_net_opts *o,
                           nn_net **out) {
     nn_shape input = {o->shape[0], o->shape[1], o->shape[2]};
+    nn_bayes bayes = NN_BAYES_NONE;
+    TRY(check_bayes(ctx, m->info.name, o, &bayes));
     sketch s = {.opts = o, .input = input, .act = m->act, .slope = m->slope};
     s.folded = o->norm && strcmp(o->norm, "folded") == 0;
     s.plain = o->norm && strcmp(o->norm, "none") == 0;
     TRY(nn_net_create(ctx, m->info.name, input, &s.b.net));
+    s.b.net->bayes = bayes;
+    s.b.net->draws = bayes == NN_BAYES_NONE ? 1 : o->samples ? o->samples : 100;
+    s.b.net->prior = o->prior > 0 ? o->prior : 1;
+    s.b.net->draw_seed = o->draw_seed;
     s.b.status = o->activation ? pick_activation(&s, o->activation) : SCANT_OK;
     if (going(&s)) m->build(&s);
     scant_status status = nn_net_end(&s.b, s.features);

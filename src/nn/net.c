@@ -62,7 +62,8 @@ static nn_node *add(nn_builder *b, nn_kind kind, int in) {
                       .weight = NN_NONE,
                       .bias_at = NN_NONE,
                       .mean = NN_NONE,
-                      .var = NN_NONE};
+                      .var = NN_NONE,
+                      .rho = NN_NONE};
     return node;
 }
 
@@ -162,6 +163,16 @@ int nn_add_sum(nn_builder *b, int in, int other) {
     return last(b);
 }
 
+int nn_add_noise(nn_builder *b, int in) {
+    nn_node *node = add(b, NN_NOISE, in);
+    if (!node) return 0;
+    nn_node *dense = &b->net->nodes[in];
+    node->in[1] = dense->in[0];
+    call(node, dense->name);
+    dense->deviation = 0.05f;
+    return last(b);
+}
+
 /* ---- parameters ---- */
 
 static int param(nn_builder *b, size_t at, nn_role role, const char *what, size_t ndim,
@@ -201,6 +212,11 @@ static void params_of(nn_builder *b, size_t at) {
         if (node->bias_at != NN_NONE && node->weight != NN_NONE)
             b->net->params[node->bias_at].fan_in = b->net->params[node->weight].fan_in;
     }
+    if (node->kind == NN_NOISE) {
+        in = b->net->nodes[node->in[1]].shape;
+        node->rho = param(b, at, NN_RHO, "weight_rho", 2,
+                          (size_t[4]){c, size_mul(in.c, size_mul(in.h, in.w))});
+    }
     if (node->kind == NN_NORM) {
         node->weight = param(b, at, NN_GAMMA, "weight", 1, &c);
         node->bias_at = param(b, at, NN_BETA, "bias", 1, &c);
@@ -227,6 +243,8 @@ scant_status nn_net_end(nn_builder *b, int features) {
     for (size_t i = 0; i < net->n_nodes; i++) params_of(b, i);
     if (b->status != SCANT_OK) return b->status;
     net->features = features;
+    net->head = (int)net->n_nodes - 1;
+    if (net->nodes[net->head].kind == NN_NOISE) net->head = net->nodes[net->head].in[0];
     net->classes = net->nodes[net->n_nodes - 1].shape.c;
     size_t at = 0;
     for (int trained = 1; trained >= 0; trained--) {

@@ -27,7 +27,10 @@ typedef enum nn_kind {
     NN_MAXPOOL,
     NN_AVGPOOL,
     NN_DROPOUT,
-    NN_ADD
+    NN_ADD,
+    /* behind the last dense layer: what the spread of its weights does to its output,
+     * drawn for each sample (nn/noise.h). There in training alone, as dropout is. */
+    NN_NOISE
 } nn_kind;
 
 typedef struct nn_shape {
@@ -51,10 +54,23 @@ typedef struct nn_node {
     float rate;          /* dropout */
     int weight, bias_at; /* parameters; of NN_NORM gamma and beta; NN_NONE */
     int mean, var;       /* buffers of NN_NORM: running mean and variance */
+    int rho;             /* parameter of NN_NOISE; NN_NONE */
 } nn_node;
 
 /* A tensor of weights, or a buffer that training keeps (running statistics). */
-typedef enum nn_role { NN_WEIGHT, NN_BIAS, NN_GAMMA, NN_BETA, NN_MEAN, NN_VAR } nn_role;
+typedef enum nn_role {
+    NN_WEIGHT,
+    NN_BIAS,
+    NN_GAMMA,
+    NN_BETA,
+    NN_MEAN,
+    NN_VAR,
+    NN_RHO /* a variational layer's weights deviate by softplus(rho) */
+} nn_role;
+
+/* What is known of the last layer's weights: themselves, or a law that they are drawn by.
+ */
+typedef enum nn_bayes { NN_BAYES_NONE, NN_BAYES_DROPOUT, NN_BAYES_VARIATIONAL } nn_bayes;
 
 typedef struct nn_param {
     char name[NN_NAME + 16]; /* "layer1.0.conv1.weight" */
@@ -77,7 +93,13 @@ typedef struct nn_net {
     size_t n_trained; /* floats of the trained parameters */
     size_t n_floats;  /* of all, buffers and frozen ones too */
     int features;     /* node */
+    int head;         /* the last dense layer: the last node, or the one before noise */
     size_t classes;
+    nn_bayes bayes;
+    size_t hidden; /* width of the layer that opts.hidden put before the last; 0: none */
+    size_t draws;  /* of the last layer's weights, that read-outs average over */
+    double prior;  /* variational: the variance of the weights' prior */
+    uint64_t draw_seed;
 } nn_net;
 
 /* ---- writing one down (net.c) ---- */
@@ -107,6 +129,8 @@ int nn_add_maxpool(nn_builder *b, int in, nn_window w);
 int nn_add_mean(nn_builder *b, int in); /* the average of each plane */
 int nn_add_dropout(nn_builder *b, int in, float rate);
 int nn_add_sum(nn_builder *b, int in, int other);
+/* Behind the dense layer in, which then starts as a variational layer's means do. */
+int nn_add_noise(nn_builder *b, int in);
 /* Lists the parameters and gives them their places; the last node is the output. */
 scant_status nn_net_end(nn_builder *b, int features);
 

@@ -14,8 +14,8 @@
 static void keep_options(scant_net *n, const scant_net_opts *opts) {
     if (opts) n->opts = *opts;
     const char **words[] = {&n->opts.activation, &n->opts.norm, &n->opts.stem,
-                            &n->opts.head};
-    for (int i = 0; i < 4; i++)
+                            &n->opts.head, &n->opts.bayes};
+    for (int i = 0; i < 5; i++)
         if (*words[i]) {
             snprintf(n->words[i], sizeof n->words[i], "%s", *words[i]);
             *words[i] = n->words[i];

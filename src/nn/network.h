@@ -24,7 +24,7 @@ struct scant_net {
     float *mean, *deviation; /* a channel each, taken off and divided by; NULL: nothing */
     scant__names class_names; /* empty, or one a class */
     scant_net_opts opts;      /* what it was made with; words point into words[] */
-    char words[4][16];
+    char words[5][16];
 };
 
 /* The plan for batches of that size: one made before, or a new one. Borrowed from net;

@@ -185,7 +185,7 @@ static bool has_trained(const nn_node *node) {
 
 static scant_status list_layers(nn_tracer *t) {
     const nn_net *shape = t->net->net;
-    size_t last = shape->n_nodes - 1, stop = (size_t)nn_plan_front_last(t->plan);
+    size_t last = (size_t)shape->head, stop = (size_t)nn_plan_front_last(t->plan);
     if (t->last_layer) stop = last - 1;
     t->layers = scant__arena_alloc(&t->arena, shape->n_nodes, sizeof *t->layers);
     if (!t->layers) return SCANT_ENOMEM;
@@ -215,7 +215,7 @@ scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, nn_scope sco
     bool last_layer = scope == NN_SCOPE_LAST;
     *t = (nn_tracer){.net = net, .last_layer = last_layer};
     scant__arena_init(&t->arena, net->ctx);
-    if (last_layer && !has_trained(&shape->nodes[shape->n_nodes - 1]))
+    if (last_layer && !has_trained(&shape->nodes[shape->head]))
         return scant__fail(net->ctx, SCANT_EINPUT,
                            "%s: its last layer is not trained, so there is no gradient "
                            "by it alone",

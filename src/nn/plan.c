@@ -8,6 +8,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "linalg/products.h"
+#include "nn/noise.h"
 #include "nn/plan_int.h"
 #include "nn/pointwise.h"
 #include "nn/strips.h"
@@ -132,8 +134,8 @@ static bool in_place_act(const nn_plan *p, int i) {
     return act->kind == NN_ACT && nn_act_invertible(act->act);
 }
 
-/* Who computes what: activations join the layer before them, dropout vanishes outside
- * training. */
+/* Who computes what: activations join the layer before them, dropout and noise vanish
+ * outside training. */
 static void absorb(nn_plan *p) {
     const nn_net *net = p->net;
     for (size_t i = 0; i < net->n_nodes; i++) {
@@ -152,7 +154,8 @@ static void absorb(nn_plan *p) {
     }
     for (size_t i = 1; i < net->n_nodes; i++) {
         int in = net->nodes[i].in[0], owner = p->places[in].owner;
-        if (net->nodes[i].kind == NN_DROPOUT && p->mode != NN_TRAIN) {
+        nn_kind own = net->nodes[i].kind;
+        if ((own == NN_DROPOUT || own == NN_NOISE) && p->mode != NN_TRAIN) {
             p->places[i].owner = owner;
             if (p->places[in].uses == 1) p->places[owner].uses = p->places[i].uses;
             continue;
@@ -309,6 +312,23 @@ static scant_status forward_sum(nn_plan *p, int i) {
     return SCANT_OK;
 }
 
+/* Behind a dense layer, whose input it reads as rows, too. */
+static scant_status forward_noise(nn_plan *p, int i) {
+    const nn_node *node = node_at(p, i);
+    nn_place *place = &p->places[i];
+    const nn_layout *plain;
+    size_t width = nn_shape_size(node_at(p, node->in[1])->shape);
+    TRY(la_fits(p->ctx, size_max(width, size_max(node->shape.c, p->batch))));
+    TRY(nn_plan_plain(p, i, &plain));
+    place->src = p->places[node->in[0]].src;
+    place->value = nn_plan_tensor(p, plain, 0);
+    place->work = nn_plan_tensor(p, plain, 0);
+    nn_plan_touch(p, place->work);
+    nn_plan_emit_simple(p, NN_STEP_NOISE, i, value_of(p, node->in[0]), place->src,
+                        place->value, NULL, 1);
+    return SCANT_OK;
+}
+
 static scant_status forward_node(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
@@ -319,6 +339,8 @@ static scant_status forward_node(nn_plan *p, int i) {
         return forward_weighted(p, i);
     case NN_ADD:
         return forward_sum(p, i);
+    case NN_NOISE:
+        return forward_noise(p, i);
     case NN_ACT:
         if (!nn_act_invertible(node->act)) return forward_unweighted(p, i);
         place->src = value_of(p, node->in[0]);
@@ -354,8 +376,8 @@ static scant_status plan_forward(nn_plan *p) {
         next = p->front + 1;
     }
     for (int i = next; i <= last; i++) TRY(forward_node(p, i));
-    p->logits = p->places[last].value;
-    p->features = p->places[last].src; /* rows in plain order */
+    p->logits = value_of(p, last);
+    p->features = p->places[p->net->head].src; /* rows in plain order */
     nn_plan_keep(p, p->logits);
     nn_plan_keep(p, p->features);
     p->n_forward = p->n_steps;
@@ -393,6 +415,11 @@ static scant_status bind_steps(nn_plan *p) {
     return SCANT_OK;
 }
 
+static size_t noise_scratch(const nn_plan *p, const nn_node *node) {
+    size_t width = nn_shape_size(node_at(p, node->in[1])->shape);
+    return nn_noise_scratch(p->batch, node->shape.c, width);
+}
+
 static void plan_scratch(nn_plan *p) {
     size_t most = 1;
     for (size_t i = 0; i < p->n_steps; i++) {
@@ -404,6 +431,8 @@ static void plan_scratch(nn_plan *p) {
                 most, nn_taps_scratch(p->net, node_at(p, s->node), p->ctx->threads));
         if (s->kind == NN_STEP_STRIPS)
             most = size_max(most, nn_strips_scratch(p->net, node_at(p, s->node)));
+        if (s->kind == NN_STEP_NOISE)
+            most = size_max(most, noise_scratch(p, node_at(p, s->node)));
     }
     p->scratch = nn_plan_tensor(p, NULL, most);
     p->tensors[p->scratch].first = 0;

@@ -11,8 +11,8 @@
 #include "nn/weights.h"
 
 typedef enum nn_mode {
-    NN_PREDICT, /* forward; running statistics, no dropout */
-    NN_TRAIN,   /* forward and backward; the batch's statistics, dropout */
+    NN_PREDICT, /* forward; running statistics, no dropout, no noise */
+    NN_TRAIN,   /* forward and backward; the batch's statistics, dropout, noise */
     NN_TRACE,   /* forward and backward as NN_PREDICT computes, each layer's input and the
                  * gradient by its output kept (nn_plan_trace) */
     NN_TRACE_REST /* the same, but for the layers of a front (plan_front.c), if there is
@@ -33,7 +33,7 @@ float *nn_plan_logits(nn_plan *plan);         /* batch x classes */
 float *nn_plan_d_logits(nn_plan *plan);       /* to be filled in before backward */
 const float *nn_plan_features(nn_plan *plan); /* batch x width; valid after forward */
 
-/* seed and step key what dropout draws. */
+/* seed and step key what dropout and noise draw. */
 scant_status nn_plan_forward(nn_plan *plan, uint64_t seed, uint64_t step);
 /* Sets weights->grads to the sums over the batch. In NN_TRACE it may run again, with
  * other d_logits, after one forward pass. */

@@ -188,6 +188,21 @@ static scant_status back_unweighted(nn_plan *p, int i) {
     return give(p, node->in[0], d_src);
 }
 
+/* The gradient by the dense layer's output is that by the noisy one. */
+static scant_status back_noise(nn_plan *p, int i) {
+    const nn_node *node = node_at(p, i);
+    nn_place *place = &p->places[i];
+    const nn_layout *plain;
+    int g;
+    TRY(own_gradient(p, i, &g));
+    TRY(nn_plan_plain(p, node->in[1], &plain));
+    int d = nn_plan_tensor(p, plain, 0);
+    nn_plan_touch(p, place->work);
+    nn_plan_emit_simple(p, NN_STEP_NOISE_BACK, i, g, place->src, d, NULL, 1);
+    TRY(give(p, node->in[0], g));
+    return give(p, node->in[1], d);
+}
+
 static scant_status back_node(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
@@ -214,6 +229,8 @@ static scant_status back_node(nn_plan *p, int i) {
         d = nn_plan_tensor(p, p->tensors[g].layout, 0);
         nn_plan_emit_simple(p, NN_STEP_DROP_BACK, i, g, place->work, d, NULL, node->rate);
         return give(p, node->in[0], d);
+    case NN_NOISE:
+        return back_noise(p, i);
     default:
         return back_unweighted(p, i);
     }

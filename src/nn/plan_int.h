@@ -29,6 +29,8 @@ typedef enum nn_step_kind {
     NN_STEP_STRIPS,       /* the same; c may be a parameter's gradients */
     NN_STEP_TAPS_FORWARD, /* c = convolution of a with weights b */
     NN_STEP_TAPS_DATA,    /* c = gradient by input, of output's a and weights b */
+    NN_STEP_NOISE,        /* c = a, noisy: the noise of input b; leaves work */
+    NN_STEP_NOISE_BACK,   /* c = gradient by input b, of output's a; and by rho */
     NN_STEP_FRONT,        /* c = front(a) */
     NN_STEP_FRONT_BACK    /* a: the gradient by what the front gives */
 } nn_step_kind;
@@ -58,7 +60,7 @@ typedef struct nn_place {
     int uses;            /* nodes that read its output */
     int value, grad;     /* tensors */
     int src;             /* what its forward pass read */
-    int mean, var, work; /* of normalisation, pooling and dropout */
+    int mean, var, work; /* of normalisation, pooling, dropout and noise */
     nn_op *op;
     nn_layout *plain;   /* of its output; made when asked for */
     nn_layout *taps[3]; /* of taps.h: input, output, weights with channels last */

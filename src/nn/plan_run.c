@@ -2,6 +2,9 @@
  *
  * Running a plan's steps.
  */
+#include <string.h>
+
+#include "nn/noise.h"
 #include "nn/plan_int.h"
 #include "nn/pointwise.h"
 #include "nn/strips.h"
@@ -17,9 +20,30 @@ static scant_status run_strips(nn_plan *p, const nn_step *s) {
                              nn_tensor_data(p, p->scratch));
 }
 
+static scant_status run_noise(nn_plan *p, const nn_step *s, uint64_t seed,
+                              uint64_t step) {
+    const nn_node *node = &p->net->nodes[s->node];
+    nn_noise noise = {.n = p->batch,
+                      .classes = node->shape.c,
+                      .width = nn_shape_size(p->net->nodes[node->in[1]].shape),
+                      .h = nn_tensor_data(p, s->b),
+                      .rho = nn_weights_at(p->weights, node->rho),
+                      .work = nn_tensor_data(p, p->places[s->node].work),
+                      .scratch = nn_tensor_data(p, p->scratch)};
+    const float *a = nn_tensor_data(p, s->a);
+    float *c = nn_tensor_data(p, s->c);
+    if (s->kind == NN_STEP_NOISE_BACK)
+        return nn_noise_back(p->ctx, &noise, a, c, nn_grads_at(p->weights, node->rho));
+    scant__rng steps = {seed, SCANT__RNG_NOISE};
+    scant__rng rng = {scant__rng_u64(&steps, step), SCANT__RNG_NOISE};
+    return nn_noise_forward(p->ctx, &noise, &rng, a, c);
+}
+
 static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64_t step) {
     if (s->kind == NN_STEP_OP) return nn_op_run(s->op, s->pass);
     if (s->kind == NN_STEP_STRIPS) return run_strips(p, s);
+    if (s->kind == NN_STEP_NOISE || s->kind == NN_STEP_NOISE_BACK)
+        return run_noise(p, s, seed, step);
     size_t n = p->tensors[s->c].bytes / sizeof(float);
     const nn_node *node = &p->net->nodes[s->node];
     const float *a = nn_tensor_data(p, s->a);
@@ -69,6 +93,8 @@ static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64
                                  p->weights->grads, NULL);
     case NN_STEP_OP:
     case NN_STEP_STRIPS:
+    case NN_STEP_NOISE:
+    case NN_STEP_NOISE_BACK:
         break;
     }
     return SCANT_OK;
@@ -90,6 +116,10 @@ scant_status nn_plan_forward(nn_plan *p, uint64_t seed, uint64_t step) {
 }
 
 scant_status nn_plan_backward(nn_plan *p) {
+    int rho = p->net->nodes[p->net->n_nodes - 1].rho;
+    if (rho != NN_NONE && p->mode != NN_TRAIN) /* nothing depends on it then */
+        memset(nn_grads_at(p->weights, rho), 0,
+               p->net->params[rho].count * sizeof *p->weights->grads);
     return run(p, p->n_forward, p->n_steps, true, 0, 0);
 }
 

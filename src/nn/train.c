@@ -27,8 +27,8 @@ static double now(void) {
 
 /* ---- set-up ---- */
 
-/* Weight decay is for weights and, unless asked otherwise, for all else that is trained.
- */
+/* Weight decay is for weights and, unless asked otherwise, for all else that is trained,
+ * but not for rho: 0 is no small deviation. */
 static scant_status plan_decay(nn_trainer *t) {
     const nn_net *net = t->net->net;
     const nn_weights *w = t->net->weights;
@@ -36,7 +36,8 @@ static scant_status plan_decay(nn_trainer *t) {
     if (!t->decays) return SCANT_ENOMEM;
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *p = &net->params[i];
-        if (!p->trained || (t->opts.decay_weights_only && p->role != NN_WEIGHT)) continue;
+        if (!p->trained || p->role == NN_RHO) continue;
+        if (t->opts.decay_weights_only && p->role != NN_WEIGHT) continue;
         t->decays[t->n_decays++] =
             (nn_span){w->slices[i].at, w->slices[i].at + w->slices[i].room};
     }

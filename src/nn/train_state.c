@@ -60,6 +60,8 @@ static uint64_t mix_network(uint64_t hash, const nn_net *net) {
         hash = scant__hash(hash, sizes, sizeof sizes);
         hash = scant__hash(hash, numbers, sizeof numbers);
     }
+    if (net->bayes == NN_BAYES_VARIATIONAL)
+        hash = scant__hash(hash, &net->prior, sizeof net->prior);
     return hash;
 }
 

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "nn/noise.h"
 #include "nn/train.h"
 
 enum { SIZES = 4 };
@@ -37,7 +38,9 @@ scant_status nn_train_aside(nn_trainer *t) {
     const nn_method *m = t->method;
     nn_plan *plan;
     if (!m || !m->aside) return SCANT_OK;
-    bool random = nn_net_has(t->net->net, NN_DROPOUT) || nn_net_has(t->net->net, NN_NORM);
+    const nn_net *net = t->net->net;
+    bool random =
+        nn_net_has(net, NN_DROPOUT) || nn_net_has(net, NN_NORM) || nn_is_variational(net);
     t->aside_mode = random ? NN_TRAIN : NN_PREDICT;
     t->aside_seed = scant__rng_u64(&(scant__rng){t->opts.seed, SCANT__RNG_ASIDE}, 0);
     t->aside_logits =
@@ -172,6 +175,7 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
                             .correct;
     if (t->method) TRY(judge(t, b, plan));
     TRY(nn_plan_backward(plan));
+    nn_kl_add(w, 1 / (double)t->n);
     nn_plan_keep_statistics(plan, t->opts.norm_momentum);
     t->state.lr = t->opts.lr *
                   nn_schedule(t->schedule, t->state.step, t->state.steps, t->opts.warmup);

@@ -17,7 +17,7 @@ void nn_weights_draw(const nn_net *net, uint64_t seed, float *plain) {
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *p = &net->params[i];
         float *w = plain + p->offset;
-        bool output = p->node == (int)net->n_nodes - 1;
+        bool output = p->node == net->head;
         double deviation = sqrt((output ? 1.0 : 2.0) / (double)p->fan_in);
         bool signs = net->nodes[p->node].frozen;
         if (net->nodes[p->node].deviation > 0)
@@ -27,6 +27,8 @@ void nn_weights_draw(const nn_net *net, uint64_t seed, float *plain) {
                 w[k] = scant__rng_unit(&rng, 2 * (p->offset + k)) < 0.5 ? -1 : 1;
             else if (p->role == NN_WEIGHT)
                 w[k] = (float)(deviation * scant__rng_normal(&rng, p->offset + k));
+            else if (p->role == NN_RHO)
+                w[k] = (float)(-4 + 0.05 * scant__rng_normal(&rng, p->offset + k));
             else
                 w[k] = p->role == NN_GAMMA || p->role == NN_VAR ? 1 : 0;
         }
@@ -166,6 +168,18 @@ scant_status nn_weights_get(nn_weights *w, float *plain) {
     if (w->packed) return nn_weights_unpack(w, w->values, false, plain);
     memcpy(plain, w->plain, w->net->n_floats * sizeof *plain);
     return SCANT_OK;
+}
+
+scant_status nn_weights_get_one(nn_weights *w, int param, float *plain) {
+    const nn_param *p = &w->net->params[param];
+    if (!w->packed) {
+        memcpy(plain, w->plain + p->offset, p->count * sizeof *plain);
+        return SCANT_OK;
+    }
+    int threads = scant__threads_enter(w->ctx);
+    scant_status s = convert(w, (size_t)param, plain, nn_weights_at(w, param), false);
+    scant__threads_leave(threads);
+    return s;
 }
 
 scant_status nn_weights_set(nn_weights *w, const float *plain) {

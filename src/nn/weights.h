@@ -30,7 +30,8 @@ typedef struct nn_weights {
 } nn_weights;
 
 /* Weights drawn from seed: normal with variance 2/fan-in (He et al., 2015), 1/fan-in in
- * the last layer; biases 0, normalisation the identity. */
+ * the last layer; biases 0, normalisation the identity. A variational last layer: means
+ * N(0, 0.05^2), rho N(-4, 0.05^2). */
 scant_status nn_weights_create(const nn_net *net, nn_backend *backend, uint64_t seed,
                                nn_weights **out);
 void nn_weights_destroy(nn_weights *weights); /* NULL is fine */
@@ -50,6 +51,7 @@ scant_status nn_weights_repack(nn_weights *weights, const float *plain, bool tra
                                float *packed);
 /* The values themselves, packed or not yet. */
 scant_status nn_weights_get(nn_weights *weights, float *plain);
+scant_status nn_weights_get_one(nn_weights *weights, int param, float *plain);
 scant_status nn_weights_set(nn_weights *weights, const float *plain);
 
 static inline float *nn_weights_at(nn_weights *w, int param) {
