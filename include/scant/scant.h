@@ -165,6 +165,10 @@ SCANT_API scant_status scant_writer_open(scant_ctx *ctx, const char *path,
 /* The next elements, native byte order, C order; no more in all than the shape has. */
 SCANT_API scant_status scant_writer_append(scant_writer *writer, const void *data,
                                            size_t bytes);
+/* Elements from byte `at` of all on, in any order, instead of append: each must come
+ * once. A file that is no regular one cannot be written so: SCANT_EIO. */
+SCANT_API scant_status scant_writer_put(scant_writer *writer, size_t at, const void *data,
+                                        size_t bytes);
 /* Puts the file in place, if all its elements have come and can be written; where not,
  * what was at path stays. The writer is gone in any case. */
 SCANT_API scant_status scant_writer_close(scant_writer *writer);
@@ -316,6 +320,16 @@ SCANT_API scant_status scant_net_start(scant_ctx *ctx, const char *path,
 /* Weights drawn anew. */
 SCANT_API scant_status scant_net_reset(scant_net *net, uint64_t seed);
 
+/* Makes net an ensemble, or a larger one: predictions, evaluations and samples are then
+ * of all its members, and all else that is done with net (training, saving, gradients) is
+ * of it alone, the first. Members take the same samples and know the same classes; each
+ * is trained by itself, before or after. On SCANT_OK net owns member; else it is still
+ * the caller's. */
+SCANT_API scant_status scant_net_join(scant_net *net, scant_net *member);
+SCANT_API size_t scant_net_members(const scant_net *net); /* of no ensemble: 1 */
+/* The first is net itself. Borrowed; NULL: there are not so many. */
+SCANT_API scant_net *scant_net_member(scant_net *net, size_t i);
+
 /* What is taken off each channel of a picture (whose values are 0 to 1) and what the rest
  * is divided by, before the network sees it: as many numbers as channels. Saved with the
  * weights. A new network has none; training sets the data's own mean and deviation where
@@ -461,13 +475,28 @@ typedef struct scant_outputs {
     float *probs;       /* n x classes */
     float *calibrated;  /* n x classes: softmax(logits / temperature) */
     double temperature; /* above 0, where calibrated is wanted */
+    float *samples;     /* scant_net_draws() x n x classes: what each draw says */
 } scant_outputs;
 
 /* rows: n samples of data, in any order; NULL: all (n is then their number). Evaluation
- * mode: running statistics, no dropout. */
+ * mode: running statistics, no dropout.
+ *
+ * Of a network with draws (scant_net_opts.bayes) and of an ensemble probs are the mean
+ * over draws and members, and logits their logarithm, so that probs are softmax(logits)
+ * and may be scaled by a temperature as others are. Where there is one output, a number,
+ * logits are its mean. features are what goes into the (first member's) last layer. */
 SCANT_API scant_status scant_net_predict(scant_net *net, const scant_data *data,
                                          const size_t *rows, size_t n,
                                          const scant_outputs *outputs);
+
+/* How many draws: of a plain network 1, of an ensemble those of all members. */
+SCANT_API size_t scant_net_draws(const scant_net *net);
+/* Writes what each draw says, m x n x classes probabilities as float32, to a .npy file
+ * (whole or not at all), block by block: it need not fit in memory. Draws are the same
+ * for all samples: equal features give equal rows. Fails where there is one draw only, as
+ * nothing can disagree, and where the network has one output, a number. */
+SCANT_API scant_status scant_net_samples(scant_net *net, const scant_data *data,
+                                         const size_t *rows, size_t n, const char *path);
 
 typedef struct scant_evaluation {
     size_t samples;

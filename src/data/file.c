@@ -198,6 +198,25 @@ scant_status scant__outfile_write(scant__outfile *out, const void *bytes, size_t
     return number ? cannot(out->ctx, out->path, "cannot be written", number) : SCANT_OK;
 }
 
+scant_status scant__outfile_write_at(scant__outfile *out, size_t at, const void *bytes,
+                                     size_t size) {
+    if (out->straight)
+        return scant__fail(out->ctx, SCANT_EIO,
+                           "%s: is no regular file, and only such can be written out of "
+                           "order",
+                           out->path);
+    while (size) {
+        ssize_t n = pwrite(out->fd, bytes, size, (off_t)at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0)
+            return cannot(out->ctx, out->path, "cannot be written", n ? errno : ENOSPC);
+        bytes = (const char *)bytes + n;
+        at += (size_t)n;
+        size -= (size_t)n;
+    }
+    return SCANT_OK;
+}
+
 /* The owner first: a change of it clears bits of the mode, and only root may. 0 or errno.
  */
 static int keep_mode(const scant__outfile *out) {

@@ -36,6 +36,9 @@ typedef struct scant__outfile {
  * be. */
 scant_status scant__outfile_open(scant_ctx *ctx, const char *path, scant__outfile *out);
 scant_status scant__outfile_write(scant__outfile *out, const void *bytes, size_t size);
+/* At a place of the file, whatever was written before. */
+scant_status scant__outfile_write_at(scant__outfile *out, size_t at, const void *bytes,
+                                     size_t size);
 /* Ends it, in place or (where that fails) not at all. */
 scant_status scant__outfile_commit(scant__outfile *out);
 void scant__outfile_abandon(scant__outfile *out);

@@ -16,6 +16,7 @@
 
 struct scant_writer {
     scant__outfile file;
+    size_t header;            /* bytes before the elements */
     size_t promised, written; /* bytes of elements */
     scant_status failed;
     char path[];
@@ -24,6 +25,7 @@ struct scant_writer {
 static scant_status open_file(scant_ctx *ctx, scant_writer *w, const scant_array *array) {
     unsigned char header[SCANT__NPY_HEADER];
     size_t length = scant__npy_format(array, header);
+    w->header = length;
     TRY(scant__outfile_open(ctx, w->path, &w->file));
     scant_status status = scant__outfile_write(&w->file, header, length);
     if (status != SCANT_OK) scant__outfile_abandon(&w->file);
@@ -66,6 +68,19 @@ scant_status scant_writer_append(scant_writer *w, const void *data, size_t bytes
                                 w->path, w->promised, bytes, w->written);
     if (w->failed != SCANT_OK) return w->failed;
     w->failed = scant__outfile_write(&w->file, data, bytes);
+    if (w->failed == SCANT_OK) w->written += bytes;
+    return w->failed;
+}
+
+scant_status scant_writer_put(scant_writer *w, size_t at, const void *data,
+                              size_t bytes) {
+    if (at > w->promised || bytes > w->promised - at || bytes > w->promised - w->written)
+        w->failed = scant__fail(w->file.ctx, SCANT_EUSAGE,
+                                "%s: has room for %zu bytes of elements, not for %zu "
+                                "from %zu on after %zu",
+                                w->path, w->promised, bytes, at, w->written);
+    if (w->failed != SCANT_OK) return w->failed;
+    w->failed = scant__outfile_write_at(&w->file, w->header + at, data, bytes);
     if (w->failed == SCANT_OK) w->written += bytes;
     return w->failed;
 }

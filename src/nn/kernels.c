@@ -15,7 +15,8 @@
         .unpack = nn_unpack_f32_##isa, .lane_sums = nn_lane_sums_f32_##isa,              \
         .lane_squares = nn_lane_squares_f32_##isa,                                       \
         .lane_products = nn_lane_products_f32_##isa,                                     \
-        .add_parts = nn_add_parts_f32_##isa,                                             \
+        .add_parts = nn_add_parts_f32_##isa, .draws = nn_draws_f32_##isa,                \
+        .panels = nn_panels_f32_##isa,                                                   \
     }
 
 static const nn_kernels base = SET(base);

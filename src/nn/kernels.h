@@ -52,6 +52,8 @@ typedef struct nn_strip {
     float *dw;
 } nn_strip;
 
+enum { NN_DRAWS_MOST = 128, NN_PANEL = 24 };
+
 typedef struct nn_kernels {
     void (*conv)(const nn_conv *c);
     void (*wgrad)(const nn_wgrad *g);
@@ -84,6 +86,17 @@ typedef struct nn_kernels {
     /* out (count) = sum of `parts` rows that lie `pitch` apart, in order. */
     void (*add_parts)(const float *x, size_t parts, size_t pitch, size_t count,
                       float *out);
+    /* z (n, columns) = h (n, d) times w, whose columns, a multiple of 8, lie NN_PANEL at
+     * a time and the rest: panels (d, its columns). A number of z is the same whatever it
+     * is computed with. */
+    void (*panels)(const float *h, size_t n, size_t d, const float *w, size_t columns,
+                   float *z);
+    /* z (c, draws): one sample's logits under draws, c >= 2. Adds the bias, turns them to
+     * probabilities (over c) and adds those of the first `live` draws to sums (c); the
+     * others become 0. draws: a multiple of 8, at most NN_DRAWS_MOST. Right to a few
+     * millionths, and below 1e-37 some such number. */
+    void (*draws)(float *z, size_t c, size_t draws, size_t live, const float *bias,
+                  double *sums);
 } nn_kernels;
 
 const nn_kernels *nn_kernels_best(void);
@@ -121,7 +134,10 @@ void nn_conv_pack(size_t oc, size_t ic, size_t taps, const float *w, size_t by_o
     void nn_lane_sums_f32_##isa(const float *, size_t, float *);                         \
     void nn_lane_squares_f32_##isa(const float *, size_t, double *);                     \
     void nn_lane_products_f32_##isa(const float *, const float *, size_t, double *);     \
-    void nn_add_parts_f32_##isa(const float *, size_t, size_t, size_t, float *);
+    void nn_add_parts_f32_##isa(const float *, size_t, size_t, size_t, float *);         \
+    void nn_panels_f32_##isa(const float *, size_t, size_t, const float *, size_t,       \
+                             float *);                                                   \
+    void nn_draws_f32_##isa(float *, size_t, size_t, size_t, const float *, double *);
 NN_KERNEL_SET(base)
 NN_KERNEL_SET(avx2)
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nn/draws.h"
 #include "nn/models.h"
 
 /* The caller's words may go: the network keeps its own. */
@@ -53,6 +54,9 @@ scant_status scant_model_parameters(scant_ctx *ctx, const char *model,
 void scant_net_destroy(scant_net *n) {
     if (!n) return;
     for (int i = 0; i < NN_PLANS; i++) nn_plan_destroy(n->plans[i].plan);
+    for (size_t i = 0; i < n->n_members; i++) scant_net_destroy(n->members[i]);
+    scant__free(n->ctx, n->members);
+    nn_draws_destroy(n->ctx, n->drawn);
     nn_weights_destroy(n->weights);
     nn_backend_close(n->backend);
     nn_net_destroy(n->net);
@@ -113,6 +117,62 @@ size_t scant_net_classes(const scant_net *n) { return n->net->classes; }
 size_t scant_net_features(const scant_net *n) {
     return nn_shape_size(n->net->nodes[n->net->features].shape);
 }
+
+/* ---- ensembles ---- */
+
+static scant_status check_member(const scant_net *net, const scant_net *member) {
+    nn_shape a = nn_net_input(net->net), b = nn_net_input(member->net);
+    size_t classes = net->net->classes;
+    if (member == net || member->n_members || member->ctx != net->ctx)
+        return scant__fail(net->ctx, SCANT_EUSAGE,
+                           "a member of an ensemble is another network of the same "
+                           "context, and no ensemble itself");
+    if (a.c != b.c || a.h != b.h || a.w != b.w || classes != member->net->classes)
+        return scant__fail(net->ctx, SCANT_EINPUT,
+                           "members of an ensemble take the same samples and know the "
+                           "same classes: %s has %zux%zux%zu and %zu, %s %zux%zux%zu and "
+                           "%zu",
+                           net->net->model, a.c, a.h, a.w, classes, member->net->model,
+                           b.c, b.h, b.w, member->net->classes);
+    for (size_t i = 0; i < classes; i++) {
+        const char *own = scant_net_class_name(net, i);
+        const char *other = scant_net_class_name(member, i);
+        if (own && other && strcmp(own, other) != 0)
+            return scant__fail(net->ctx, SCANT_EINPUT,
+                               "members of an ensemble know the same classes: class %zu "
+                               "is called otherwise by the %zuth",
+                               i, net->n_members + 2);
+    }
+    return SCANT_OK;
+}
+
+scant_status scant_net_join(scant_net *net, scant_net *member) {
+    TRY(check_member(net, member));
+    size_t n = net->n_members;
+    scant_net **members = scant__alloc(net->ctx, n + 1, sizeof *members);
+    if (!members) return SCANT_ENOMEM;
+    if (n) memcpy(members, net->members, n * sizeof *members);
+    members[n] = member;
+    scant__free(net->ctx, net->members);
+    net->members = members;
+    net->n_members = n + 1;
+    return SCANT_OK;
+}
+
+size_t scant_net_members(const scant_net *net) { return net->n_members + 1; }
+
+scant_net *scant_net_member(scant_net *net, size_t i) {
+    if (i == 0) return net;
+    return i <= net->n_members ? net->members[i - 1] : NULL;
+}
+
+size_t scant_net_draws(const scant_net *net) {
+    size_t draws = net->net->draws;
+    for (size_t i = 0; i < net->n_members; i++) draws += net->members[i]->net->draws;
+    return draws;
+}
+
+/* ---- plans ---- */
 
 /* Whether there was one. */
 static bool drop_plan(scant_net *n, int i) {

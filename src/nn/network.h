@@ -23,7 +23,10 @@ struct scant_net {
     uint64_t clock;
     float *mean, *deviation; /* a channel each, taken off and divided by; NULL: nothing */
     scant__names class_names; /* empty, or one a class */
-    scant_net_opts opts;      /* what it was made with; words point into words[] */
+    struct nn_draws *drawn;   /* of its last layer (nn/draws.h); NULL: none yet */
+    scant_net **members;      /* further ones of the ensemble that it stands for */
+    size_t n_members;
+    scant_net_opts opts; /* what it was made with; words point into words[] */
     char words[5][16];
 };
 

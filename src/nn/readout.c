@@ -4,12 +4,15 @@
  *
  * Samples of the next batch are read while the network computes this one. Where the last
  * batch is smaller it is filled up with zeros, and what comes of them is thrown away: a
- * plan of its own would have to be made first.
+ * plan of its own would have to be made first. Members of an ensemble run over a batch
+ * one after the other: samples are read once.
  */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "core/ahead.h"
+#include "nn/draws.h"
 #include "nn/feed.h"
 #include "nn/loss.h"
 #include "nn/readout.h"
@@ -31,57 +34,175 @@ typedef struct stream {
     const scant_data *data;
     const size_t *rows;
     size_t n, batch, width;
+    bool raw; /* members scale samples each for itself */
     float *slots;
 } stream;
 
 static scant_status fill(void *arg, size_t item, size_t slot, scant__fault *fault) {
     const stream *s = arg;
     float *out = s->slots + slot * s->batch * s->width;
-    for (size_t i = 0; i < s->batch; i++) {
+    for (size_t i = 0; i < s->batch; i++, out += s->width) {
         size_t at = item * s->batch + i;
         if (at >= s->n) {
-            memset(out + i * s->width, 0, s->width * sizeof *out);
+            memset(out, 0, s->width * sizeof *out);
             continue;
         }
-        TRY(nn_feed_row(s->net, s->data, s->rows ? s->rows[at] : at, out + i * s->width,
-                        fault));
+        size_t row = s->rows ? s->rows[at] : at;
+        TRY(s->raw ? scant__data_read(s->data, row, out, fault)
+                   : nn_feed_row(s->net, s->data, row, out, fault));
     }
     return SCANT_OK;
 }
 
+/* ---- what members and draws say together ---- */
+
+typedef struct chorus {
+    bool many;     /* of one voice its logits are handed on as they are */
+    size_t voices; /* draws of all members */
+    double *sums;  /* batch x classes */
+    float *probs, *logits;
+    float *room; /* of nn_draws_add() */
+} chorus;
+
+static scant_net *member_at(scant_net *net, size_t i) {
+    return i ? net->members[i - 1] : net;
+}
+
+static scant_status chorus_room(scant_net *net, size_t members, size_t batch,
+                                bool sampled, scant__arena *arena, chorus *c) {
+    size_t classes = net->net->classes;
+    for (size_t i = 0; i < members; i++) {
+        scant_net *m = member_at(net, i);
+        c->voices += m->net->draws;
+        c->many = c->many || m->net->bayes != NN_BAYES_NONE || i > 0;
+    }
+    if (!c->many && !sampled) return SCANT_OK;
+    c->sums = scant__arena_alloc(arena, batch, size_mul(classes, sizeof *c->sums));
+    c->probs = scant__arena_alloc(arena, batch, size_mul(2 * classes, sizeof *c->probs));
+    c->room =
+        scant__arena_alloc(arena, nn_draws_room(net->ctx, classes), sizeof *c->room);
+    if (!c->sums || !c->probs || !c->room) return SCANT_ENOMEM;
+    c->logits = c->probs + batch * classes;
+    return SCANT_OK;
+}
+
+/* A network without draws is one draw. */
+static void add_plain(const float *logits, size_t n, size_t classes, double *sums,
+                      float *samples, float *probs) {
+    if (classes > 1)
+        nn_softmax(n, classes, logits, 1, probs);
+    else
+        memcpy(probs, logits, n * sizeof *probs);
+    for (size_t i = 0; i < n * classes; i++) sums[i] += (double)probs[i];
+    if (samples) memcpy(samples, probs, n * classes * sizeof *samples);
+}
+
+/* The mean of all; logits are such that their softmax is that mean. Of one that is 0 in
+ * floats the least float stands in: no logit is infinite. */
+static void settle(const chorus *c, size_t n, size_t classes) {
+    const double least = (double)FLT_MIN;
+    for (size_t i = 0; i < n * classes; i++) {
+        double mean = c->sums[i] / (double)c->voices;
+        c->probs[i] = classes > 1 ? (float)mean : 1;
+        if (classes > 1) mean = log(mean < least ? least : mean);
+        c->logits[i] = (float)mean;
+    }
+}
+
+/* One member's pass over a batch. */
+static scant_status sing(scant_net *m, const stream *s, const float *input, size_t count,
+                         nn_plan **plan) {
+    TRY(nn_network_plan(m, s->batch, NN_PREDICT, plan));
+    float *to = nn_plan_input(*plan);
+    memcpy(to, input, s->batch * s->width * sizeof *to);
+    for (size_t i = 0; s->raw && i < count; i++) nn_feed_scale(m, to + i * s->width);
+    return nn_plan_forward(*plan, 0, 0);
+}
+
+static scant_status run_batch(const stream *s, chorus *c, nn_reading *r, size_t members,
+                              const float *input, nn_said *said) {
+    size_t classes = s->net->net->classes, n = said->count, voice = 0;
+    nn_plan *plan;
+    if (c->sums) memset(c->sums, 0, n * classes * sizeof *c->sums);
+    for (size_t i = 0; i < members; i++) {
+        scant_net *m = member_at(s->net, i);
+        TRY(sing(m, s, input, n, &plan));
+        if (i == 0) said->features = nn_plan_features(plan);
+        if (i == 0) said->logits = nn_plan_logits(plan);
+        float *samples = r->samples ? r->samples + voice * r->apart : NULL;
+        voice += m->net->draws;
+        if (!c->sums) continue;
+        const nn_draws *draws = m->drawn;
+        if (m->net->bayes != NN_BAYES_NONE)
+            TRY(nn_draws_add(m->ctx, draws, nn_plan_features(plan), n, c->sums, samples,
+                             r->apart, c->room));
+        else
+            add_plain(nn_plan_logits(plan), n, classes, c->sums, samples, c->probs);
+    }
+    if (!c->many) return SCANT_OK;
+    settle(c, n, classes);
+    said->logits = c->logits;
+    said->probs = c->probs;
+    return SCANT_OK;
+}
+
+static scant_status run_batches(stream *s, chorus *c, nn_reading *r, size_t members) {
+    size_t batches = (s->n + s->batch - 1) / s->batch, slot;
+    scant_ctx *ctx = s->net->ctx;
+    scant__ahead *ahead = NULL;
+    scant_status status = scant__ahead_start(
+        ctx,
+        &(scant__ahead_job){.last = batches,
+                            .slots = SLOTS,
+                            .threads = nn_feed_threads(s->net, s->data),
+                            .arg = s,
+                            .fill = fill},
+        &ahead);
+    for (size_t b = 0; b < batches && status == SCANT_OK; b++) {
+        nn_said said = {.first = b * s->batch};
+        said.count = size_min(s->batch, s->n - said.first);
+        status = scant__ahead_take(ahead, &slot);
+        if (status == SCANT_OK)
+            status =
+                run_batch(s, c, r, members, s->slots + slot * s->batch * s->width, &said);
+        if (status == SCANT_OK) status = r->fn(r->arg, &said);
+        if (status == SCANT_OK) status = scant__tick(ctx, r->phase, b + 1, batches);
+    }
+    scant__ahead_end(ahead);
+    return status;
+}
+
 scant_status nn_readout(scant_net *net, const scant_data *data, const size_t *rows,
-                        size_t n, const char *phase, nn_readout_fn fn, void *arg) {
+                        size_t n, nn_reading *r) {
     TRY(nn_feed_check(net, data));
     TRY(nn_feed_rows_check(net->ctx, data, rows, &n));
     if (!n) return SCANT_OK;
-    stream s = {net, data, rows, n, nn_readout_batch(net, n), scant__data_width(data),
-                NULL};
+    size_t members = r->alone ? 1 : 1 + net->n_members;
+    stream s = {.net = net,
+                .data = data,
+                .rows = rows,
+                .n = n,
+                .batch = nn_readout_batch(net, n),
+                .width = scant__data_width(data),
+                .raw = members > 1};
+    if (r->most) s.batch = size_min(s.batch, r->most);
+    chorus c = {0};
     nn_plan *plan;
-    TRY(nn_network_plan(net, s.batch, NN_PREDICT, &plan));
-    s.slots = scant__alloc(net->ctx, SLOTS * s.batch, s.width * sizeof *s.slots);
-    if (!s.slots) return SCANT_ENOMEM;
-    size_t batches = (n + s.batch - 1) / s.batch, slot;
-    scant__ahead *ahead = NULL;
-    scant_status status =
-        scant__ahead_start(net->ctx,
-                           &(scant__ahead_job){.last = batches,
-                                               .slots = SLOTS,
-                                               .threads = nn_feed_threads(net, data),
-                                               .arg = &s,
-                                               .fill = fill},
-                           &ahead);
-    for (size_t b = 0; b < batches && status == SCANT_OK; b++) {
-        status = scant__ahead_take(ahead, &slot);
-        if (status != SCANT_OK) break;
-        memcpy(nn_plan_input(plan), s.slots + slot * s.batch * s.width,
-               s.batch * s.width * sizeof *s.slots);
-        status = nn_plan_forward(plan, 0, 0);
-        size_t count = size_min(s.batch, n - b * s.batch);
-        if (status == SCANT_OK) status = fn(arg, plan, b * s.batch, count);
-        if (status == SCANT_OK) status = scant__tick(net->ctx, phase, b + 1, batches);
+    const nn_draws *draws;
+    scant__arena arena;
+    scant__arena_init(&arena, net->ctx);
+    scant_status status = SCANT_OK;
+    for (size_t i = 0; i < members && status == SCANT_OK; i++) {
+        status = nn_network_plan(member_at(net, i), s.batch, NN_PREDICT, &plan);
+        if (status == SCANT_OK) status = nn_draws_of(member_at(net, i), &draws);
     }
-    scant__ahead_end(ahead);
-    scant__free(net->ctx, s.slots);
+    if (status == SCANT_OK)
+        status = chorus_room(net, members, s.batch, r->samples != NULL, &arena, &c);
+    if (status == SCANT_OK) {
+        s.slots = scant__arena_alloc(&arena, SLOTS * s.batch, s.width * sizeof *s.slots);
+        status = s.slots ? run_batches(&s, &c, r, members) : SCANT_ENOMEM;
+    }
+    scant__arena_end(&arena);
     return status;
 }
 
@@ -90,31 +211,40 @@ scant_status nn_readout(scant_net *net, const scant_data *data, const size_t *ro
 typedef struct predict {
     const scant_outputs *out;
     size_t features, classes;
+    nn_reading reading;
 } predict;
 
-static scant_status predict_batch(void *arg, nn_plan *plan, size_t first, size_t count) {
-    const predict *p = arg;
-    const float *logits = nn_plan_logits(plan);
-    size_t d = p->features, c = p->classes;
-    if (p->out->features)
-        memcpy(p->out->features + first * d, nn_plan_features(plan),
-               count * d * sizeof(float));
-    if (p->out->logits)
-        memcpy(p->out->logits + first * c, logits, count * c * sizeof(float));
-    if (p->out->probs) nn_softmax(count, c, logits, 1, p->out->probs + first * c);
-    if (p->out->calibrated)
-        nn_softmax(count, c, logits, p->out->temperature, p->out->calibrated + first * c);
+static scant_status predict_batch(void *arg, const nn_said *said) {
+    predict *p = arg;
+    const scant_outputs *out = p->out;
+    size_t d = p->features, c = p->classes, at = said->first * c, n = said->count;
+    if (out->features)
+        memcpy(out->features + said->first * d, said->features, n * d * sizeof(float));
+    if (out->logits) memcpy(out->logits + at, said->logits, n * c * sizeof(float));
+    if (out->probs && said->probs)
+        memcpy(out->probs + at, said->probs, n * c * sizeof(float));
+    else if (out->probs)
+        nn_softmax(n, c, said->logits, 1, out->probs + at);
+    if (out->calibrated)
+        nn_softmax(n, c, said->logits, out->temperature, out->calibrated + at);
+    if (out->samples) p->reading.samples += n * c;
     return SCANT_OK;
 }
 
 scant_status scant_net_predict(scant_net *net, const scant_data *data, const size_t *rows,
                                size_t n, const scant_outputs *outputs) {
-    predict p = {outputs, scant_net_features(net), scant_net_classes(net)};
+    predict p = {
+        outputs,
+        scant_net_features(net),
+        scant_net_classes(net),
+        {.phase = "reading out", .fn = predict_batch, .samples = outputs->samples}};
     if (outputs->calibrated &&
         !(outputs->temperature > 0 && isfinite(outputs->temperature)))
         return scant__fail(net->ctx, SCANT_EUSAGE, "temperature is %g, not above 0",
                            outputs->temperature);
-    return nn_readout(net, data, rows, n, "reading out", predict_batch, &p);
+    p.reading.arg = &p;
+    p.reading.apart = (rows ? n : scant_data_count(data)) * p.classes;
+    return nn_readout(net, data, rows, n, &p.reading);
 }
 
 /* ---- evaluation ---- */
@@ -144,13 +274,12 @@ static scant_status not_finite(judge *j, size_t row) {
                        row, scant_data_name(j->data));
 }
 
-static scant_status judge_batch(void *arg, nn_plan *plan, size_t first, size_t count) {
+static scant_status judge_batch(void *arg, const nn_said *said) {
     judge *j = arg;
-    size_t c = j->classes;
-    const float *logits = nn_plan_logits(plan);
-    for (size_t i = 0; i < count; i++) {
+    size_t c = j->classes, first = said->first;
+    for (size_t i = 0; i < said->count; i++) {
         size_t row = j->rows ? j->rows[first + i] : first + i;
-        const float *z = logits + i * c;
+        const float *z = said->logits + i * c;
         if (j->targets) {
             nn_score s =
                 nn_loss(&(nn_wanted){.targets = j->targets + row}, 1, c, z, NULL);
@@ -175,7 +304,7 @@ static scant_status judge_batch(void *arg, nn_plan *plan, size_t first, size_t c
         j->chosen[first + i] = label;
         memcpy(j->logits + (first + i) * c, z, c * sizeof *z);
     }
-    j->samples += count;
+    j->samples += said->count;
     return SCANT_OK;
 }
 
@@ -186,8 +315,8 @@ static double calibration_error(const judge *j) {
     return error / (double)j->samples;
 }
 
-scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
-                                const size_t *rows, size_t n, scant_evaluation *out) {
+scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *rows,
+                         size_t n, bool alone, scant_evaluation *out) {
     memset(out, 0, sizeof *out);
     TRY(nn_feed_rows_check(net->ctx, data, rows, &n));
     judge j = {.ctx = net->ctx,
@@ -212,7 +341,8 @@ scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
         j.chosen = scant__arena_alloc(&arena, size_max(n, 1), sizeof(int32_t));
         if (!j.logits || !j.chosen) s = SCANT_ENOMEM;
     }
-    if (s == SCANT_OK) s = nn_readout(net, data, rows, n, "evaluating", judge_batch, &j);
+    nn_reading r = {.phase = "evaluating", .fn = judge_batch, .arg = &j, .alone = alone};
+    if (s == SCANT_OK) s = nn_readout(net, data, rows, n, &r);
     if (s == SCANT_OK && j.samples) {
         out->samples = j.samples;
         out->loss = j.loss / (double)j.samples;
@@ -225,4 +355,9 @@ scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
     if (s != SCANT_OK && isnan(j.loss)) out->loss = j.loss; /* that is why */
     scant__arena_end(&arena);
     return s;
+}
+
+scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
+                                const size_t *rows, size_t n, scant_evaluation *out) {
+    return nn_evaluate(net, data, rows, n, false, out);
 }

@@ -1,20 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A network run over samples in evaluation mode, batch by batch.
+ * A network run over samples in evaluation mode, batch by batch. A network that is an
+ * ensemble or has draws (nn/draws.h) says the mean of what they say.
  */
 #ifndef SCANT_NN_READOUT_H
 #define SCANT_NN_READOUT_H
 
 #include "nn/network.h"
 
-/* After a forward pass: the plan's first `count` samples are rows first, first+1, ... of
- * those asked for. */
-typedef scant_status (*nn_readout_fn)(void *arg, nn_plan *plan, size_t first,
-                                      size_t count);
+/* What is said of rows first, first+1, ... of those asked for. */
+typedef struct nn_said {
+    size_t first, count;
+    const float *features, *logits; /* count rows */
+    const float *probs;             /* NULL: softmax of logits */
+} nn_said;
+
+typedef scant_status (*nn_readout_fn)(void *arg, const nn_said *said);
+
+typedef struct nn_reading {
+    const char *phase;
+    nn_readout_fn fn;
+    void *arg;
+    bool alone;  /* the first member of an ensemble, without the others */
+    size_t most; /* samples of a batch at most; 0: as many as pays */
+    /* Where each draw's probabilities go, NULL: nowhere. Draw s of a batch's i-th sample
+     * is at samples + s*apart + i*classes; fn moves samples on. */
+    float *samples;
+    size_t apart;
+} nn_reading;
 
 /* rows NULL: all. */
 scant_status nn_readout(scant_net *net, const scant_data *data, const size_t *rows,
-                        size_t n, const char *phase, nn_readout_fn fn, void *arg);
+                        size_t n, nn_reading *reading);
+/* scant_net_evaluate(), perhaps of the first member alone. */
+scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *rows,
+                         size_t n, bool alone, scant_evaluation *out);
 size_t nn_readout_batch(const scant_net *net, size_t n);
 
 #endif

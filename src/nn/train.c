@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "nn/class_names.h"
+#include "nn/readout.h"
 
 static double now(void) {
     struct timespec t;
@@ -93,8 +94,8 @@ static scant_status validate(nn_trainer *t) {
     scant_evaluation e;
     nn_weights *w = t->net->weights;
     nn_train_swap_average(t);
-    scant_status s = scant_net_evaluate(t->net, t->opts.valid, t->opts.valid_rows,
-                                        t->opts.n_valid_rows, &e);
+    scant_status s = nn_evaluate(t->net, t->opts.valid, t->opts.valid_rows,
+                                 t->opts.n_valid_rows, true, &e);
     if (s == SCANT_EINPUT && isnan(e.loss)) return nn_train_spoiled(t);
     if (s == SCANT_OK) {
         t->state.valid_loss = e.loss;

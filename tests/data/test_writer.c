@@ -127,6 +127,39 @@ static void fewer_or_more_bytes_than_promised_are_no_file(void **state) {
     assert_int_equal(entries(path_of("odd")), 0);
 }
 
+static void pieces_may_come_in_any_order(void **state) {
+    const size_t shape[] = {2, 3};
+    const int32_t data[] = {1, 2, 3, 4, 5, 6};
+    const char *path = path_of("order.npy");
+    unsigned char ordered[200], found[200];
+    (void)state;
+    scant_writer *w = begin(path, SCANT_I32, 2, shape);
+    assert_int_equal(scant_writer_append(w, data, sizeof data), SCANT_OK);
+    assert_int_equal(scant_writer_close(w), SCANT_OK);
+    size_t size = slurp(path, ordered, sizeof ordered);
+    static const size_t order[] = {4, 0, 5, 2, 1, 3};
+    w = begin(path, SCANT_I32, 2, shape);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(scant_writer_put(w, 4 * order[i], &data[order[i]], 4), SCANT_OK);
+    assert_int_equal(scant_writer_put(w, 20, data, 0), SCANT_OK);
+    assert_int_equal(scant_writer_close(w), SCANT_OK);
+    assert_int_equal(slurp(path, found, sizeof found), size);
+    assert_memory_equal(found, ordered, size);
+    /* too far out, or too much, or too little, and the old file stays */
+    static const size_t wrong[][2] = {{24, 4}, {22, 4}, {SIZE_MAX, 4}, {0, 28}};
+    for (int i = 0; i < 4; i++) {
+        w = begin(path, SCANT_I32, 2, shape);
+        assert_int_equal(scant_writer_put(w, wrong[i][0], ordered, wrong[i][1]),
+                         SCANT_EUSAGE);
+        assert_int_equal(scant_writer_close(w), SCANT_EUSAGE);
+    }
+    w = begin(path, SCANT_I32, 2, shape);
+    assert_int_equal(scant_writer_put(w, 4, data, 20), SCANT_OK);
+    assert_int_equal(scant_writer_close(w), SCANT_EUSAGE);
+    assert_int_equal(slurp(path, found, sizeof found), size);
+    assert_memory_equal(found, ordered, size);
+}
+
 static void an_array_without_elements_is_a_file(void **state) {
     scant_array *array;
     (void)state;
@@ -239,6 +272,7 @@ int main(void) {
         cmocka_unit_test(a_file_appears_when_it_is_closed_and_not_before),
         cmocka_unit_test(what_is_abandoned_leaves_the_old_file_alone),
         cmocka_unit_test(fewer_or_more_bytes_than_promised_are_no_file),
+        cmocka_unit_test(pieces_may_come_in_any_order),
         cmocka_unit_test(an_array_without_elements_is_a_file),
         cmocka_unit_test(a_wrong_call_and_a_wrong_place_are_told),
         cmocka_unit_test(a_full_disk_leaves_the_old_file_and_no_other),

@@ -612,8 +612,9 @@ static void the_last_smaller_batch_is_read_out_too(void **state) {
     assert_int_equal(d, 5);
     float features[300 * 5], logits[300 * 3], probs[300 * 3], one[3];
     assert_int_equal(
-        scant_net_predict(b.net, b.data, NULL, 0,
-                          &(scant_outputs){features, logits, probs, NULL, 0}),
+        scant_net_predict(
+            b.net, b.data, NULL, 0,
+            &(scant_outputs){.features = features, .logits = logits, .probs = probs}),
         SCANT_OK);
     float *w = weights_of(&b);
     const float *v = w + nn_net_find(b.net->net, "fc2.weight")->offset;
