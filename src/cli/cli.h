@@ -118,7 +118,8 @@ typedef enum cli_kind {
     CLI_FRACTION,   /* double from 0 on, below 1 */
     CLI_SEED,       /* uint64_t */
     CLI_SIZE,       /* size_t, in bytes: 512M, 1.5G */
-    CLI_SETTING     /* cli_settings: KEY=VALUE, repeatable */
+    CLI_SETTING,    /* cli_settings: KEY=VALUE, repeatable */
+    CLI_FILES       /* cli_files: a file each time, repeatable */
 } cli_kind;
 
 typedef struct cli_flag {
@@ -135,6 +136,11 @@ typedef struct cli_settings {
     scant_setting *items;
     size_t count;
 } cli_settings;
+
+typedef struct cli_files {
+    const char **items; /* free() */
+    size_t count;
+} cli_files;
 
 bool cli_read_number(const char *text, size_t min, size_t max, size_t *out);
 bool cli_read_seed(const char *text, uint64_t *out);

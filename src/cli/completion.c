@@ -123,7 +123,7 @@ static void add_experiment_keys(cli_text *text) {
 }
 
 static bool takes_file(const cli_flag *flag) {
-    return flag->kind == CLI_FILE || flag->kind == CLI_ARRAY;
+    return flag->kind == CLI_FILE || flag->kind == CLI_FILES || flag->kind == CLI_ARRAY;
 }
 
 static void add_file_flags(cli_text *text, const cli_command *command) {

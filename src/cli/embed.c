@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define AT(field) offsetof(embed_args, field)
 
@@ -20,6 +21,9 @@ static const cli_flag flags[] = {
      "the network that 'scant train' left in DIR"},
     {"weights", "FILE", CLI_FILE, AT(model.weights), 0, 0, NET_NETWORK,
      "or a safetensors file"},
+    {"member", "DIR|FILE", CLI_FILES, AT(members), 0, 0, NET_NETWORK,
+     "a further network, as --from or --weights would name it, of an ensemble, whose "
+     "predictions are averaged (repeatable)"},
     {"model", "NAME", CLI_MODEL, AT(model.name), 0, 0, NET_NETWORK,
      "which network --weights are of, where another program wrote them"},
     NET_MODEL_FLAGS(embed_args, model),
@@ -43,6 +47,9 @@ static const cli_flag flags[] = {
      "numbers a sketch (default 512): inner products are right to about 1/sqrt(K)"},
     {"layers", "all|last", CLI_CHOICE, AT(layers), 0, 0, NET_OUTPUT,
      "whose gradients (default all)"},
+    {"samples-out", "S.npy", CLI_FILE, AT(arrays[EMBED_SAMPLES]), 0, 0, NET_OUTPUT,
+     "m x n x C class probabilities, under each draw of --samples and of each member: "
+     "what bald, batchbald and acs-fw read"},
     {"labelled", "IDX", CLI_ARRAY, AT(labelled), 0, 0, NET_OUTPUT,
      "samples whose labels are known: their gradients are taken at the label"},
     {"labels-out", "Y.npy", CLI_FILE, AT(labels_out), 0, 0, NET_OUTPUT,
@@ -67,6 +74,9 @@ static const cli_example examples[] = {
     {"Photographs through a pretrained network, with their names:",
      "scant embed --data photos/ --model mobilenetv2 --weights imagenet.safetensors "
      "--out h.npy --ids-out names.txt"},
+    {"Five networks, trained with five seeds, that may disagree:",
+     "scant embed --data pool.npy --from run1 --member run2 --member run3 --member run4 "
+     "--member run5 --samples-out s.npy"},
     {"How good a trained network is on other samples:",
      "scant embed --data test.npy --labels y.npy --from run --evaluate"},
 };
@@ -81,6 +91,9 @@ static const char *network_option(const net_model *model) {
            : model->norm       ? "norm"
            : model->stem       ? "stem"
            : model->head       ? "head"
+           : model->prior > 0  ? "prior"
+           : model->hidden     ? "hidden"
+           : model->no_hidden  ? "no-hidden"
            : model->mean       ? "mean"
            : model->deviation  ? "deviation"
                                : NULL;
@@ -152,11 +165,15 @@ static int check_training(const embed_job *job, const cli_path *outs, size_t n_o
 
 static int check_files(const embed_job *job) {
     const embed_args *a = &job->args;
-    const cli_path outs[] = {
-        {"out", a->arrays[EMBED_FEATURES]},  {"probs", a->arrays[EMBED_PROBS]},
-        {"logits", a->arrays[EMBED_LOGITS]}, {"gradients", a->arrays[EMBED_GRADIENTS]},
-        {"labels-out", a->labels_out},       {"ids-out", a->ids_out},
-        {"classes-out", a->classes_out},     {"calibrated", a->arrays[EMBED_CALIBRATED]}};
+    const cli_path outs[] = {{"out", a->arrays[EMBED_FEATURES]},
+                             {"probs", a->arrays[EMBED_PROBS]},
+                             {"logits", a->arrays[EMBED_LOGITS]},
+                             {"gradients", a->arrays[EMBED_GRADIENTS]},
+                             {"labels-out", a->labels_out},
+                             {"ids-out", a->ids_out},
+                             {"classes-out", a->classes_out},
+                             {"calibrated", a->arrays[EMBED_CALIBRATED]},
+                             {"samples-out", a->arrays[EMBED_SAMPLES]}};
     const cli_path ins[] = {
         {"data", a->samples.spec},       {"labels", a->samples.labels},
         {"indices", a->samples.indices}, {"weights", a->model.weights},
@@ -182,10 +199,11 @@ static int open_data(embed_job *job) {
     return CLI_BAD_INPUT;
 }
 
-static int open_network(embed_job *job, const char *path) {
+static int open_network(embed_job *job, const char *path, scant_net **out) {
     const embed_args *a = &job->args;
     scant_net_opts opts = net_options(&a->model, job->data, 0, a->means.seed);
-    return net_open_weights(&job->net, &a->model, path, &opts, false, &job->network);
+    opts.draw_seed = a->means.seed;
+    return net_open_weights(&job->net, &a->model, path, &opts, false, out);
 }
 
 /* A file of scant's own says what it takes, and pictures are brought to that size; of
@@ -195,15 +213,43 @@ static int open_both(embed_job *job, const char *path) {
     int status;
     if (job->args.model.name) {
         status = open_data(job);
-        return status == CLI_DONE ? open_network(job, path) : status;
+        return status == CLI_DONE ? open_network(job, path, &job->network) : status;
     }
-    status = open_network(job, path);
+    status = open_network(job, path, &job->network);
     if (status != CLI_DONE) return status;
     scant_net_shape(job->network, shape);
     if (!job->args.samples.side && shape[1] == shape[2] && shape[1] > 1)
         job->args.samples.side = shape[1];
     if (scant_net_classes(job->network) == 1) job->args.samples.regression = true;
     return open_data(job);
+}
+
+/* The file of weights that a folder of a training has, or the file itself. */
+static char *weights_of(const char *path) {
+    cli_text text = {0};
+    struct stat info;
+    bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    cli_text_addf(&text, "%s%s", path, folder ? "/weights.safetensors" : "");
+    cli_text_bytes(&text, "", 1);
+    return text.data;
+}
+
+/* Further networks join the first. */
+static int open_members(embed_job *job) {
+    const cli_files *members = &job->args.members;
+    int status = CLI_DONE;
+    for (size_t i = 0; i < members->count && status == CLI_DONE; i++) {
+        scant_net *member = NULL;
+        char *path = weights_of(members->items[i]);
+        status = open_network(job, path, &member);
+        free(path);
+        if (status != CLI_DONE) break;
+        scant_status joined = scant_net_join(job->network, member);
+        if (joined == SCANT_OK) continue;
+        scant_net_destroy(member);
+        status = net_failed(&job->net, joined);
+    }
+    return status;
 }
 
 static int open_all(embed_job *job) {
@@ -214,6 +260,7 @@ static int open_all(embed_job *job) {
     cli_text_bytes(&path, "", 1);
     int status = open_both(job, path.data);
     cli_text_end(&path);
+    if (status == CLI_DONE) status = open_members(job);
     if (status != CLI_DONE) return status;
     status = net_read_rows(&job->net, a->samples.indices, job->data, &job->rows, &job->n);
     if (!job->rows) job->n = scant_data_count(job->data);
@@ -226,8 +273,15 @@ static int check_network(const embed_job *job) {
     const char *flag = a->arrays[EMBED_PROBS]        ? "probs"
                        : a->arrays[EMBED_CALIBRATED] ? "calibrated"
                        : a->arrays[EMBED_GRADIENTS]  ? "gradients"
+                       : a->arrays[EMBED_SAMPLES]    ? "samples-out"
                                                      : NULL;
     if (a->classes_out && !embed_has_names(job)) return CLI_BAD_INPUT;
+    if (a->arrays[EMBED_SAMPLES] && scant_net_draws(job->network) == 1) {
+        cli_error("--samples-out: nothing can disagree, as the network says one thing of "
+                  "a sample: it wants one trained with --bayes, and --samples 2 or more, "
+                  "or an ensemble (--member)");
+        return CLI_BAD_INPUT;
+    }
     if (!flag || scant_net_classes(job->network) > 1) return CLI_DONE;
     cli_error("--%s is of classes, and the network has one output, a number it predicts: "
               "--logits writes that",
@@ -299,6 +353,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     scant_data_close(job.data);
     free(job.rows);
     free(job.labelled);
+    free(job.args.members.items);
     net_end(&job.net);
     return status;
 }

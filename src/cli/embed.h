@@ -14,6 +14,7 @@ enum {
     EMBED_LOGITS,
     EMBED_CALIBRATED,
     EMBED_GRADIENTS,
+    EMBED_SAMPLES, /* m x n x C: the others are of two dimensions */
     EMBED_ARRAYS
 };
 
@@ -21,6 +22,7 @@ typedef struct embed_args {
     net_samples samples;
     net_model model;
     const char *part, *from;
+    cli_files members;
     const char *arrays[EMBED_ARRAYS]; /* files to write; NULL: not asked for */
     const char *labels_out, *ids_out, *classes_out;
     const char *layers, *labelled;

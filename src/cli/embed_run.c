@@ -45,6 +45,7 @@ static void set_widths(embed_job *job) {
     job->arrays[EMBED_LOGITS].width = classes;
     job->arrays[EMBED_CALIBRATED].width = classes;
     job->arrays[EMBED_GRADIENTS].width = job->args.sketch;
+    job->arrays[EMBED_SAMPLES].width = scant_net_draws(job->network) * classes;
 }
 
 /* Gradients at labels need the classes that are predicted for the rest. */
@@ -69,17 +70,24 @@ static void make_blocks(embed_job *job) {
     job->label_block = cli_calloc(job->block, sizeof *job->label_block);
     job->passes = job->args.arrays[EMBED_GRADIENTS] ? 1 : 0;
     if (needs(job, EMBED_FEATURES) || needs(job, EMBED_PROBS) ||
-        needs(job, EMBED_LOGITS) || needs(job, EMBED_CALIBRATED))
+        needs(job, EMBED_LOGITS) || needs(job, EMBED_CALIBRATED) ||
+        needs(job, EMBED_SAMPLES))
         job->passes++;
+}
+
+static scant_status open_writer(embed_job *job, int which) {
+    size_t m = scant_net_draws(job->network), classes = scant_net_classes(job->network);
+    bool draws = which == EMBED_SAMPLES;
+    size_t plain[] = {job->n, job->arrays[which].width}, drawn[] = {m, job->n, classes};
+    return scant_writer_open(job->net.ctx, job->args.arrays[which], SCANT_F32,
+                             draws ? 3 : 2, draws ? drawn : plain,
+                             &job->arrays[which].writer);
 }
 
 static scant_status open_writers(embed_job *job) {
     scant_status status = SCANT_OK;
     for (int i = 0; i < EMBED_ARRAYS && status == SCANT_OK; i++)
-        if (job->args.arrays[i])
-            status = scant_writer_open(job->net.ctx, job->args.arrays[i], SCANT_F32, 2,
-                                       (size_t[]){job->n, job->arrays[i].width},
-                                       &job->arrays[i].writer);
+        if (job->args.arrays[i]) status = open_writer(job, i);
     if (status == SCANT_OK && job->args.labels_out)
         status = scant_writer_open(job->net.ctx, job->args.labels_out, SCANT_I64, 1,
                                    (size_t[]){job->n}, &job->labels);
@@ -122,10 +130,23 @@ static scant_status take_gradients(embed_job *job) {
                                &out);
 }
 
+/* A piece of each draw's plane. */
+static scant_status write_samples(embed_job *job) {
+    size_t row = scant_net_classes(job->network) * sizeof(float), bytes = job->now * row;
+    const char *block = (const char *)job->arrays[EMBED_SAMPLES].block;
+    scant_status status = SCANT_OK;
+    for (size_t s = 0; s < scant_net_draws(job->network) && status == SCANT_OK; s++)
+        status =
+            scant_writer_put(job->arrays[EMBED_SAMPLES].writer,
+                             (s * job->n + job->done) * row, block + s * bytes, bytes);
+    return status;
+}
+
 static scant_status write_block(embed_job *job) {
     const int32_t *labels = scant_data_labels(job->data);
     scant_status status = SCANT_OK;
-    for (int i = 0; i < EMBED_ARRAYS && status == SCANT_OK; i++)
+    if (job->arrays[EMBED_SAMPLES].writer) status = write_samples(job);
+    for (int i = 0; i < EMBED_SAMPLES && status == SCANT_OK; i++)
         if (job->arrays[i].writer)
             status = scant_writer_append(job->arrays[i].writer, job->arrays[i].block,
                                          job->now * job->arrays[i].width * sizeof(float));
@@ -141,12 +162,13 @@ static scant_status run_block(embed_job *job) {
                          .logits = job->arrays[EMBED_LOGITS].block,
                          .probs = job->arrays[EMBED_PROBS].block,
                          .calibrated = job->arrays[EMBED_CALIBRATED].block,
-                         .temperature = job->temperature};
+                         .temperature = job->temperature,
+                         .samples = job->arrays[EMBED_SAMPLES].block};
     scant_status status = SCANT_OK;
     for (size_t i = 0; i < job->now; i++)
         job->block_rows[i] = job->rows ? job->rows[job->done + i] : job->done + i;
     job->pass = 0;
-    if (out.features || out.logits || out.probs || out.calibrated) {
+    if (out.features || out.logits || out.probs || out.calibrated || out.samples) {
         status =
             scant_net_predict(job->network, job->data, job->block_rows, job->now, &out);
         job->pass++;

@@ -60,6 +60,12 @@ static int add_setting(const cli_command *command, const cli_flag *flag, char *v
     return CLI_DONE;
 }
 
+static int add_file(const char *value, cli_files *files) {
+    files->items = cli_grow(files->items, files->count + 1, sizeof *files->items);
+    files->items[files->count++] = value;
+    return CLI_DONE;
+}
+
 static int bad_number(const cli_command *command, const cli_flag *flag,
                       const char *value) {
     if (flag->max == SIZE_MAX)
@@ -134,7 +140,8 @@ int cli_store(const cli_command *command, const cli_flag *flag, const char *valu
         return cli_usage(command, "--%s wants a size as 512M or 4G, not '%s'", flag->name,
                          value);
     case CLI_SETTING:
-        break; /* a list */
+    case CLI_FILES:
+        break; /* lists */
     }
     return CLI_FAILED;
 }
@@ -157,14 +164,12 @@ static int parse_flag(const cli_command *command, int argc, char **argv, int *i,
     if (flag->kind != CLI_SWITCH && !(value && *value))
         return cli_usage(command, "--%s needs a value: --%s %s", flag->name, flag->name,
                          flag->arg);
-    if (flag->kind != CLI_SETTING) {
-        if (seen[flag - command->flags])
-            return cli_usage(command, "--%s is given twice", flag->name);
-        seen[flag - command->flags] = true;
-    }
-    if (flag->kind == CLI_SETTING)
-        return add_setting(command, flag, value,
-                           (cli_settings *)((char *)values + flag->at));
+    void *at = (char *)values + flag->at;
+    if (flag->kind == CLI_SETTING) return add_setting(command, flag, value, at);
+    if (flag->kind == CLI_FILES) return add_file(value, at);
+    if (seen[flag - command->flags])
+        return cli_usage(command, "--%s is given twice", flag->name);
+    seen[flag - command->flags] = true;
     return cli_store(command, flag, value, values);
 }
 
@@ -230,6 +235,7 @@ void cli_flag_json(cli_text *text, const cli_flag *flag, const void *values) {
         cli_json_string(text, word, strlen(word));
         return;
     case CLI_SETTING:
+    case CLI_FILES:
         break;
     }
     cli_text_add(text, "null");

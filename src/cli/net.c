@@ -108,6 +108,11 @@ scant_net_opts net_options(const net_model *model, const scant_data *data, size_
         .stem = model->stem,
         .head = model->head,
         .seed = seed,
+        .bayes = model->bayes,
+        .samples = model->samples,
+        .prior = model->prior,
+        .hidden = model->hidden,
+        .no_hidden = model->no_hidden,
     };
     if (data) scant_data_shape(data, opts.shape);
     return opts;

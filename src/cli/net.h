@@ -22,6 +22,10 @@ typedef struct net_model {
     size_t width, depth;
     const char *activation, *norm, *stem, *head;
     double dropout;
+    const char *bayes;
+    size_t samples, hidden; /* 0: not said */
+    double prior;
+    bool no_hidden;
     const char *mean, *deviation; /* "0.5" or "0.5,0.4,0.4" */
 } net_model;
 
@@ -82,6 +86,24 @@ typedef struct net_means {
                  "first layers of resnet18 (default: small up to 64 pixels)"),           \
         NET_FLAG("head", "small|full", CLI_CHOICE, offsetof(type, field.head), 0, 0,     \
                  NET_NETWORK, "last layers of vgg (default small)"),                     \
+        NET_FLAG("bayes", "none|dropout|variational", CLI_CHOICE,                        \
+                 offsetof(type, field.bayes), 0, 0, NET_NETWORK,                         \
+                 "what is known of the last layer's weights: themselves (default, or "   \
+                 "what --weights were saved with); ways to drop features, of rate 0.5 "  \
+                 "where --dropout says no other; a normal law that is trained"),         \
+        NET_FLAG("samples", "M", CLI_NUMBER, offsetof(type, field.samples), 1, 1 << 20,  \
+                 NET_NETWORK,                                                            \
+                 "draws of those weights that predictions are averaged over (default "   \
+                 "100)"),                                                                \
+        NET_FLAG("prior", "V", CLI_POSITIVE, offsetof(type, field.prior), 0, 0,          \
+                 NET_NETWORK,                                                            \
+                 "variance of the weights' prior, of variational (default 1)"),          \
+        NET_FLAG("hidden", "N", CLI_NUMBER, offsetof(type, field.hidden), 1, 1 << 20,    \
+                 NET_NETWORK,                                                            \
+                 "width of a dense layer before the last (default: none; variational "   \
+                 "models whose features come straight from planes: 256)"),               \
+        NET_FLAG("no-hidden", NULL, CLI_SWITCH, offsetof(type, field.no_hidden), 0, 0,   \
+                 NET_NETWORK, "no such layer"),                                          \
         NET_FLAG("mean", "M[,M...]", CLI_WORD, offsetof(type, field.mean), 0, 0,         \
                  NET_NETWORK,                                                            \
                  "taken off pictures, whose values are 0 to 1: one number, or one a "    \

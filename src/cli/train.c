@@ -40,7 +40,8 @@ static const cli_flag flags[] = {
     {"model", "NAME", CLI_MODEL, AT(model.name), 0, 0, NET_NETWORK, "(required)"},
     NET_MODEL_FLAGS(train_args, model),
     {"dropout", "P", CLI_FRACTION, AT(model.dropout), 0, 0, NET_NETWORK,
-     "before the last layer (wrn: within blocks; default 0)"},
+     "before the last layer (wrn: within blocks; default 0, and 0.5 with --bayes "
+     "dropout, which is before the last layer of any model)"},
     {"weights", "FILE", CLI_FILE, AT(model.weights), 0, 0, NET_NETWORK,
      "safetensors to start from; the last layer may be of other classes, and then starts "
      "anew"},
@@ -142,6 +143,10 @@ static const cli_example examples[] = {
     {"Ten labels in labels.npy, and -1 for the other samples:",
      "scant train --data images.npy --labels labels.npy --method fixmatch "
      "--model lenet5 --steps 2000 --batch 32 --out run"},
+    {"A network that knows how little it knows, for bald and acs-fw:",
+     "scant train --data fashion-mnist --model lenet5 --bayes variational "
+     "--optimizer adam --epochs 5 --out run; scant embed --data fashion-mnist --from run "
+     "--samples-out s.npy; scant select bald --batch 100 --samples s.npy"},
     {"On with it, after Ctrl-C or a power cut:", "scant train --resume --out run"},
 };
 
@@ -171,6 +176,8 @@ static int check_call(const train_job *job) {
                                   "no --sample-weights");
     if (a->draw && !a->picks && !a->sample_weights)
         return cli_usage(command, "--draw-by-weight needs --sample-weights or --picks");
+    if (a->model.hidden && a->model.no_hidden)
+        return cli_usage(command, "--hidden and --no-hidden contradict each other");
     if (a->patience && !a->validation)
         return cli_usage(command, "--patience needs --validation N: samples to watch");
     int method = train_check_method(job);

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bayesian networks and ensembles as a user trains and reads them."""
+import json
+import os
+import unittest
+
+import numpy as np
+
+from scantcli import Case
+
+
+class Bayes(Case):
+    def train(self, name, *more, epochs=3):
+        out = self.path(name)
+        self.ok("train", "--data", "blobs", "--count", 200, "--model", "mlp", "--width", 16,
+                "--epochs", epochs, "--quiet", "--out", out, *more)
+        return out
+
+    def embed(self, folder, *more):
+        """Samples and probabilities."""
+        s, p = self.path("s.npy"), self.path("p.npy")
+        self.ok("embed", "--data", "blobs", "--count", 200, "--from", folder,
+                "--samples-out", s, "--probs", p, "--batch", 64, *more)
+        return np.load(s), np.load(p)
+
+    def test_every_draw_is_written_and_probabilities_are_their_mean(self):
+        for kind in "variational", "dropout":
+            run = self.train(kind, "--bayes", kind, "--samples", 12)
+            s, p = self.embed(run)
+            self.assertEqual((s.shape, s.dtype), ((12, 200, 3), np.float32))
+            np.testing.assert_allclose(s.sum(2), 1, atol=1e-5)
+            np.testing.assert_allclose(s.mean(0), p, atol=1e-6)
+            self.assertGreater(s.std(0).max(), 1e-4)
+            more, _ = self.embed(run, "--samples", 30)  # the first of them are the same
+            self.assertEqual(more.shape, (30, 200, 3))
+            np.testing.assert_array_equal(more[:12], s)
+            other, _ = self.embed(run, "--seed", 5)
+            self.assertFalse(np.array_equal(other, s))
+
+    def test_strategies_read_what_is_written(self):
+        self.embed(self.train("run", "--bayes", "variational", "--samples", 10))
+        for strategy in "bald", "batchbald", "acs-fw":
+            rows = self.table("select", strategy, "--batch", 5, "--samples", self.path("s.npy"))
+            self.assertEqual(len({row["index"] for row in rows}), 5)
+
+    def test_an_ensemble_is_the_mean_of_its_members(self):
+        runs = [self.train(f"run{i}", "--seed", i) for i in range(3)]
+        each = []
+        for run in runs:
+            self.ok("embed", "--data", "blobs", "--count", 200, "--from", run, "--probs",
+                    self.path("p.npy"))
+            each.append(np.load(self.path("p.npy")))
+        s, p = self.embed(runs[0], "--member", runs[1], "--member",
+                          os.path.join(runs[2], "weights.safetensors"))
+        np.testing.assert_allclose(s, each, atol=1e-6)
+        np.testing.assert_allclose(p, np.mean(each, 0), atol=1e-6)
+
+    def test_what_cannot_disagree_is_refused(self):
+        run = self.train("plain")
+        call = ("embed", "--data", "blobs", "--count", 200, "--from", run)
+        s = self.path("s.npy")
+        self.fails(3, *call, "--samples-out", s, says=["--samples-out", "nothing can disagree"])
+        self.fails(3, *call, "--samples", 9, "--probs", s, says=["weights.safetensors", "bayes"])
+        self.fails(3, *call, "--samples-out", s, "--member", self.path("none"), says="none")
+        self.fails(2, *call, "--samples-out", s, "--hidden", 9, says="made already")
+        self.assertFalse(os.path.exists(s))
+        law = self.train("law", "--bayes", "variational")
+        self.fails(3, "embed", "--data", "blobs", "--count", 200, "--from", law, "--samples", 1,
+                   "--samples-out", s, says="nothing can disagree")
+        other = self.path("other")
+        self.ok("train", "--data", "moons", "--count", 50, "--model", "mlp", "--epochs", 1,
+                "--quiet", "--out", other)
+        self.fails(3, *call, "--samples-out", s, "--member", other, says="same classes")
+
+    def test_flags_that_contradict_are_told(self):
+        call = ("train", "--data", "blobs", "--model", "mlp", "--out", self.path("x"))
+        self.fails(2, *call, "--bayes", "laplace", says="none|dropout|variational")
+        self.fails(2, *call, "--samples", 5, says="bayes=dropout or variational")
+        self.fails(2, *call, "--bayes", "dropout", "--prior", 2, says="of bayes=variational")
+        self.fails(2, *call, "--hidden", 5, "--no-hidden", says="contradict")
+        self.assertFalse(os.path.exists(self.path("x")))
+
+    def test_a_training_that_stopped_goes_on_with_its_law(self):
+        flags = ("--bayes", "variational", "--prior", 0.5, "--hidden", 8, "--samples", 7)
+        whole = self.train("whole", *flags, epochs=4)
+        part = self.train("part", *flags, epochs=2)
+        self.ok("train", "--resume", "--out", part, "--epochs", 4, "--quiet")
+        with open(os.path.join(part, "train.json")) as file:
+            options = json.load(file)["options"]
+        self.assertEqual([options[key] for key in ("bayes", "prior", "hidden", "samples")],
+                         ["variational", 0.5, 8, 7])
+        np.testing.assert_array_equal(self.embed(part)[0], self.embed(whole)[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
