@@ -7,7 +7,7 @@
  */
 #include "nn/readout.h"
 
-enum { BYTES = 32 << 20 }; /* held at once, unless a single sample has more */
+enum { BYTES = 8 << 20 }; /* held at once, unless a single sample has more */
 
 typedef struct gather {
     scant_writer *writer;

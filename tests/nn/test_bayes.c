@@ -193,7 +193,7 @@ products_of_panels_are_products_and_do_not_depend_on_neighbours(void **state) {
 
 static void drawn_weights_have_the_laws_mean_and_variance(void **state) {
     (void)state;
-    enum { WIDTH = 6, CLASSES = 5, M = 60000 };
+    enum { WIDTH = 6, CLASSES = 5, M = 30000 };
     scant_ctx *ctx = ctx_of(2, 0);
     scant_net *net = net_of(ctx, "linear",
                             (scant_net_opts){.shape = {WIDTH, 1, 1},
@@ -385,7 +385,7 @@ static void a_narrow_law_is_the_plain_network_and_never_disagrees(void **state) 
 static void duplicates_have_identical_rows(void **state) {
     (void)state;
     static const char *const kinds[] = {"variational", "dropout"};
-    enum { N = 301 };
+    enum { N = 101 };
     scant_ctx *ctx = ctx_of(2, 0);
     scant_data *data = data_of(ctx, 40, 28, 0);
     size_t rows[N];
@@ -629,29 +629,29 @@ static float *read_file(scant_ctx *ctx, const char *path, size_t shape[3]) {
 static void the_file_has_what_each_draw_says(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_of(2, 0);
-    scant_data *data = data_of(ctx, 700, 0, 3);
+    scant_data *data = data_of(ctx, 600, 0, 3);
     scant_net_opts o = {.shape = {3, 1, 1},
                         .classes = 4,
                         .width = 8,
                         .bayes = "variational",
-                        .samples = 4000};
+                        .samples = 2000};
     scant_net *net = net_of(ctx, "mlp", o);
     const char *path = path_of("s.npy");
-    size_t shape[3], rows[] = {5, 699, 5};
+    size_t shape[3], rows[] = {5, 599, 5};
     says s = ask(net, data);
     OK(scant_net_samples(net, data, NULL, 0, path));
     float *file = read_file(ctx, path, shape);
-    assert_int_equal(shape[0], 4000);
-    assert_int_equal(shape[1], 700);
+    assert_int_equal(shape[0], 2000);
+    assert_int_equal(shape[1], 600);
     assert_int_equal(shape[2], 4);
-    assert_memory_equal(file, s.samples, (size_t)4000 * 700 * 4 * sizeof *file);
+    assert_memory_equal(file, s.samples, (size_t)2000 * 600 * 4 * sizeof *file);
     free(file);
     OK(scant_net_samples(net, data, rows, 3, path));
     file = read_file(ctx, path, shape);
     assert_int_equal(shape[1], 3);
-    for (size_t m = 0; m < 4000; m++)
+    for (size_t m = 0; m < 2000; m++)
         for (size_t i = 0; i < 3; i++)
-            assert_near(file + (m * 3 + i) * 4, s.samples + (m * 700 + rows[i]) * 4, 4,
+            assert_near(file + (m * 3 + i) * 4, s.samples + (m * 600 + rows[i]) * 4, 4,
                         1e-6);
     free(file);
     forget(&s);
@@ -694,11 +694,11 @@ static void a_file_that_cannot_be_is_not_begun(void **state) {
     scant_ctx_destroy(ctx);
 }
 
-/* Eight million numbers do not fit under the cap; the file is written all the same. */
+/* Numbers of 32 MB do not fit under the cap; the file is written all the same. */
 static void the_file_may_be_larger_than_the_memory(void **state) {
     (void)state;
-    scant_ctx *ctx = ctx_of(2, (size_t)60 << 20);
-    scant_data *data = data_of(ctx, 50000, 0, 2);
+    scant_ctx *ctx = ctx_of(2, (size_t)24 << 20);
+    scant_data *data = data_of(ctx, 20000, 0, 2);
     scant_net *net = net_of(
         ctx, "linear",
         (scant_net_opts){
@@ -706,8 +706,8 @@ static void the_file_may_be_larger_than_the_memory(void **state) {
     OK(scant_net_samples(net, data, NULL, 0, path_of("large.npy")));
     struct stat info;
     assert_int_equal(stat(path_of("large.npy"), &info), 0);
-    assert_true(info.st_size > 60 << 20);
-    assert_true(scant_ctx_memory_peak(ctx) < (size_t)60 << 20);
+    assert_true(info.st_size > 30 << 20);
+    assert_true(scant_ctx_memory_peak(ctx) < (size_t)24 << 20);
     scant_net_destroy(net);
     scant_data_close(data);
     scant_ctx_destroy(ctx);
@@ -781,7 +781,7 @@ static void every_allocation_may_fail(void **state) {
 static double accuracy_of(const char *bayes, scant_evaluation *e) {
     scant_ctx *ctx = ctx_of(2, 0);
     scant_data *data, *test;
-    OK(scant_data_open(ctx, "moons", &(scant_data_opts){.count = 400}, &data));
+    OK(scant_data_open(ctx, "moons", &(scant_data_opts){.count = 200}, &data));
     OK(scant_data_open(ctx, "moons", &(scant_data_opts){.count = 400, .test = 1}, &test));
     scant_net *net = net_of(
         ctx, "mlp",
