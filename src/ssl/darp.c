@@ -14,8 +14,9 @@
  *     f(v) = sum_i log(sum_k a_ik exp(-v_k H_i)) / H_i + sum_k count_k v_k,
  * whose gradient is what the columns lack and whose second derivative is
  * sum_i H_i (diag(x_i) - x_i x_i^T), in a few passes. A step that does not lower f is
- * halved. Where no x has such sums (f has no minimum) it ends after some 100 passes with
- * what it has.
+ * halved. Multipliers that answers have changed much since can be a bad beginning: where
+ * they lead nowhere for some passes, it begins at 0. Where no x has such sums (f has no
+ * minimum) it ends after a number of passes, fewer the longer they are, with what it has.
  *
  * That is the x which the paper's turns come to in the end, and not always where ten of
  * them stop. A class that is predicted far more often than it should be has many rows
@@ -32,12 +33,22 @@
  */
 #include "ssl/darp.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "core/parfor.h"
 
-enum { BLOCKS = 32, ROWS = 256, PASSES = 100, BITS = 11, BINS = 1 << BITS };
+enum {
+    BLOCKS = 32,
+    ROWS = 256,
+    PASSES = 200, /* at least, and as many as make ENTRIES, but not beyond: */
+    PASSES_MOST = 2000,
+    ENTRIES = 100000000,
+    WARM = 60, /* from multipliers of another call */
+    BITS = 11,
+    BINS = 1 << BITS
+};
 
 static const double TINY = 1e-6;    /* of the paper's code */
 static const double FROZEN = 1e-12; /* an entropy that is none */
@@ -340,13 +351,13 @@ static bool solve(ssl_darp *d) {
 /* A step of Newton's that lowers f, perhaps a part of one: *f, gradient and curve are
  * then those of where it leads. Most steps are taken whole, so that these have their
  * curve at once. False: there is none. */
-static bool improve(ssl_darp *d, double *f, size_t *passes) {
+static bool improve(ssl_darp *d, size_t most, double *f, size_t *passes) {
     size_t c = d->c;
     double slope = 0, part = 1;
     if (!solve(d)) return false;
     for (size_t k = 0; k < c; k++) slope += d->step[k] * d->gradient[k];
     if (!(slope > 0) || !isfinite(slope)) return false;
-    for (; *passes < PASSES; part /= 2) {
+    for (; *passes < most && part > DBL_EPSILON; part /= 2) {
         for (size_t k = 0; k < c; k++) d->trial[k] = d->v[k] - part * d->step[k];
         double there = value_at(d, d->trial, part == 1);
         ++*passes;
@@ -377,15 +388,38 @@ static void write_block(void *arg, size_t block) {
     }
 }
 
+static size_t passes_most(const ssl_darp *d) {
+    size_t entries = size_max(1, size_mul(d->n, d->c));
+    return size_min(PASSES_MOST, size_max(PASSES, ENTRIES / entries));
+}
+
+/* Newton's method from the multipliers there are. False: it did not come near enough. */
+static bool descend(ssl_darp *d, size_t most, size_t *passes) {
+    double f = value_at(d, d->v, true);
+    ++*passes;
+    while (error_of(d) > d->tolerance)
+        if (!improve(d, most, &f, passes)) return false;
+    return true;
+}
+
+static bool any(const double *v, size_t c) {
+    for (size_t k = 0; k < c; k++)
+        if (v[k] != 0) return true;
+    return false;
+}
+
 ssl_darp_found ssl_darp_refine(ssl_darp *d, const float *a, float *x) {
     ssl_darp_found found = {0};
     d->a = a;
     d->x = x;
     if (d->alpha > 0) scant__loop(d->ctx, d->c, look_at_column, d);
     scant__loop(d->ctx, d->blocks, clean, d);
-    double f = value_at(d, d->v, true);
-    found.passes = 1;
-    while (error_of(d) > d->tolerance && improve(d, &f, &found.passes)) continue;
+    bool warm = any(d->v, d->c), met = warm && descend(d, WARM, &found.passes);
+    if (warm && !met) memset(d->v, 0, d->c * sizeof *d->v);
+    if (!met && !descend(d, passes_most(d), &found.passes)) {
+        value_at(d, d->v, false); /* the last one looked at was no better */
+        found.passes++;
+    }
     found.error = error_of(d);
     settle(d);
     scant__loop(d->ctx, d->blocks, write_block, d);

@@ -17,7 +17,7 @@ typedef struct ssl_darp_opts {
 
 typedef struct ssl_darp_found {
     double error;  /* largest difference of a class's sum from its count */
-    size_t passes; /* over all rows; some 100 at most */
+    size_t passes; /* over all rows; at most 2100, or 300 where these are many */
 } ssl_darp_found;
 
 /* For n rows of c classes. On SCANT_OK *out is new, from the arena. */

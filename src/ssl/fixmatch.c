@@ -66,8 +66,10 @@ static void refine(fixmatch *f, float step) {
     size_t c = f->classes;
     for (size_t k = 0; k < c; k++) multipliers[k] = (double)f->state[k];
     ssl_darp_refine(f->darp, f->stored, f->refined);
-    for (size_t k = 0; k < c; k++)
-        f->state[k] = isfinite(multipliers[k]) ? (float)multipliers[k] : 0;
+    for (size_t k = 0; k < c; k++) {
+        float multiplier = (float)multipliers[k];
+        f->state[k] = isfinite(multiplier) ? multiplier : 0;
+    }
     f->state[c] = step;
     for (size_t i = 0; i < f->n; i++) {
         const float *x = f->refined + i * c;
