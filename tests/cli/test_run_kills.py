@@ -21,11 +21,12 @@ SOAK = int(os.environ.get("SCANT_SOAK", 0)) > 1000
 KILLS = 20 if SOAK else 3  # of a variant
 CIFAR = os.path.join(os.environ.get("SCANT_SHARED_DATA", ""), "cifar10_train_20000.bin.xz")
 FASHION = "/usr/share/datasets/fashion-mnist"
-# Rounds of pictures without labels; a minute's worth of them where there is time.
-PICTURES = {"data.pool": 2000 if SOAK else 120, "data.test_size": 1000 if SOAK else 60,
+# Rounds of pictures without labels; more of them where there is time.
+PICTURES = {"data.pool": 2000 if SOAK else 60, "data.test_size": 1000 if SOAK else 30,
             "train.method": "fixmatch", "train.darp": "yes", "train.darp_warmup": 0.1,
-            "train.steps": 150 if SOAK else 12, "train.batch": 16 if SOAK else 4, "train.ema": 0.9,
-            "loop.initial": 10, "loop.initial_how": "balanced", "loop.batch": 10, "loop.rounds": 2,
+            "train.steps": 150 if SOAK else 6, "train.batch": 16 if SOAK else 4, "train.ema": 0.9,
+            "train.fixmatch_mu": 7 if SOAK else 2, "loop.initial": 10, "loop.initial_how": "balanced",
+            "loop.batch": 10, "loop.rounds": 2 if SOAK else 1,
             "loop.seeds": 0, "loop.strategies": "npc,crc"}
 HOWS = ("kill", "interrupt, then kill", "interrupt")
 INTERRUPTED = 130
@@ -104,12 +105,16 @@ class Kills(RunCase):
         flags = [*sets(base, **more), "--threads", 1, "--quiet", "--out"]
         self.ok("run", *flags, self.path("whole"))
         whole, finished = self.results(self.path("whole")), 0
-        child = start([*flags, self.path("cut")])
-        while not finished and child.poll() is None:
-            time.sleep(0.002)
+        for _ in range(20):
+            shutil.rmtree(self.path("cut"), ignore_errors=True)
+            child = start([*flags, self.path("cut")])
+            while child.poll() is None and not self.rounds(self.path("cut")):
+                time.sleep(0.001)
+            end(child, "kill", 0)
             finished = self.rounds(self.path("cut"))
-        self.assertEqual(end(child, "kill", 0), -signal.SIGKILL)
-        self.assertLess(self.rounds(self.path("cut")), len(whole[0]))
+            if 0 < finished < len(whole[0]):  # else it was quicker than we are
+                break
+        self.assertIn(finished, range(1, len(whole[0])))
         self.ok("run", *flags, self.path("cut"), "--resume")
         self.assert_ended_as(whole, self.path("cut"))
 
