@@ -387,7 +387,8 @@ typedef struct scant_ssl_opts {
     double drop;  /* the part of features a strong view loses (0.2); negative: none */
 } scant_ssl_opts;
 
-/* Zero is the default, which stands in brackets. */
+/* Zero is the default, which stands in brackets; with a method, what the method usually
+ * has (scant_method_fill()). */
 typedef struct scant_train_opts {
     const size_t *rows; /* samples to train on (all that have a label) */
     size_t n_rows;
@@ -401,7 +402,7 @@ typedef struct scant_train_opts {
     double lr;              /* (0.01; adam 0.001) */
     double momentum;        /* (0.9); negative: none */
     int nesterov;           /* negative: not, whatever the method has */
-    double weight_decay;    /* (0) */
+    double weight_decay;    /* (0); negative: none, whatever the method has */
     int decay_weights_only; /* not on biases and normalisation; negative: likewise */
     const char *schedule;   /* (constant), cosine, step (a tenth at 1/2 and at 3/4),
                              * fixmatch (7 pi / 16), late (a fifth at 4/5) */
@@ -410,7 +411,7 @@ typedef struct scant_train_opts {
     double norm_momentum;   /* of a batch's statistics in the running ones, where the
                              * network normalises (0.1) */
     double ema;          /* decay of an average of the weights, which the network has in
-                          * the end (0: none) */
+                          * the end (0: none); negative: none, whatever the method has */
     size_t batch;        /* (128) */
     size_t epochs;       /* (10) */
     size_t steps;        /* instead of epochs */
@@ -457,8 +458,9 @@ SCANT_API const scant_method_info *scant_method_find(const char *name); /* or NU
  * momentum are an optimizer's: next to another than the usual one they stay as they are.
  * To be called twice changes nothing. */
 SCANT_API void scant_method_fill(const scant_method_info *method, scant_train_opts *opts);
-/* 0 itself, for an option whose zero is its default: what is not above 0 becomes -1. */
-static inline double scant_or_none(double value) { return value > 0 ? value : -1; }
+/* 0 itself, for an option whose zero is its default: 0 and less become -1. NaN stays, to
+ * be refused. */
+static inline double scant_or_none(double value) { return value <= 0 ? -1 : value; }
 
 /* Trains net on data. Same seed, data and thread count: the same weights to the bit. A
  * cancelled call returns SCANT_ECANCELLED with the weights of the last step in net and in

@@ -57,7 +57,7 @@ typedef struct train_job {
     bool reported;     /* a step was */
     scant_evaluation judged;
     bool has_judged;
-    size_t done_epoch, done_step; /* before this call, as the old log has it */
+    size_t done_epoch, done_step; /* before this call, whole ones; as the state has it */
     struct {
         size_t epoch; /* 0: none yet */
         double loss, accuracy;

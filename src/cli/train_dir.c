@@ -7,8 +7,9 @@
  *                         at Ctrl-C and in the end; it stays, so that a finished training
  *                         can be given more epochs
  *   log.jsonl             an event a line: "epoch" after an epoch, "end". Where epochs
- * are short and many, 200 of them have a line, and each that is the best yet on the
- * validation samples weights.safetensors   the network, in the end and at Ctrl-C
+ *                         are short and many, 200 of them have a line, and each that is
+ *                         the best yet on the validation samples
+ *   weights.safetensors   the network, in the end and at Ctrl-C
  *   result.json           the summary; there once the training is finished
  *
  * A folder with a state or weights holds a training and is not begun anew unasked. What
@@ -180,18 +181,29 @@ static int recall(train_job *job, const char *path) {
     return status;
 }
 
-/* What --overwrite replaces is gone when a training that was killed begins anew. */
-static int check_warm(const train_job *job) {
-    struct stat warm, own;
-    if (!job->args.warm || stat(job->args.warm, &warm) != 0) return CLI_DONE;
-    char *path = train_path(job, "state.safetensors");
-    bool same =
-        stat(path, &own) == 0 && own.st_dev == warm.st_dev && own.st_ino == warm.st_ino;
+static bool is_own(const train_job *job, const char *file, const char *name) {
+    struct stat given, own;
+    char *path = train_path(job, name);
+    bool same = stat(file, &given) == 0 && stat(path, &own) == 0 &&
+                own.st_dev == given.st_dev && own.st_ino == given.st_ino;
     free(path);
-    if (!same) return CLI_DONE;
-    return cli_usage(job->net.command,
-                     "--warm is the state of the training that --overwrite replaces: "
-                     "give another --out");
+    return same;
+}
+
+/* What --overwrite replaces is gone when a training that was killed begins anew or goes
+ * on, and both open what it was begun with. */
+static int check_replaced(const train_job *job) {
+    const struct {
+        const char *flag, *file;
+    } given[] = {{"warm", job->args.warm}, {"weights", job->args.model.weights}};
+    for (size_t i = 0; i < CLI_COUNT_OF(given); i++)
+        if (given[i].file && (is_own(job, given[i].file, "state.safetensors") ||
+                              is_own(job, given[i].file, "weights.safetensors")))
+            return cli_usage(job->net.command,
+                             "--%s is a file of the training that --overwrite replaces: "
+                             "give another --out",
+                             given[i].flag);
+    return CLI_DONE;
 }
 
 int train_look(train_job *job) {
@@ -211,7 +223,7 @@ int train_look(train_job *job) {
         free(path);
         return status;
     }
-    if (old && job->args.overwrite) return check_warm(job);
+    if (old && job->args.overwrite) return check_replaced(job);
     if (!old) return CLI_DONE;
     return cli_usage(job->net.command,
                      "%s holds a training: --resume goes on with it, --overwrite begins "
@@ -300,32 +312,57 @@ static int show_result(train_job *job) {
     return status;
 }
 
-/* Of the training that goes on: how far it is. */
-static int look_back(train_job *job) {
-    char *path = train_path(job, "log.jsonl");
-    int status = CLI_DONE;
-    if (cli_exists(path)) status = cli_read_file(path, MOST_LOG, &job->old_log);
-    free(path);
-    const cli_text *old = &job->old_log;
-    for (size_t at = 0; at < old->size && status == CLI_DONE;) {
-        const char *end = memchr(old->data + at, '\n', old->size - at);
-        size_t size = end ? (size_t)(end - old->data) - at + 1 : old->size - at;
-        json_t *event = json_loadb(old->data + at, size, 0, NULL);
-        json_int_t epoch = json_integer_value(json_object_get(event, "epoch"));
-        if (epoch > 0) {
-            job->done_epoch = (size_t)epoch;
-            job->done_step = (size_t)json_integer_value(json_object_get(event, "step"));
-        }
-        json_decref(event);
-        at += size;
+/* What a safetensors file says of itself: its header's "__metadata__", borrowed from
+ * *header, a new reference. NULL: there is none. */
+static const json_t *metadata(const char *path, json_t **header) {
+    unsigned char length[8];
+    size_t size = 0;
+    struct stat info;
+    *header = NULL;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return NULL;
+    FILE *file = fopen(path, "rbe");
+    if (!file) return NULL;
+    if (fread(length, 1, sizeof length, file) == sizeof length)
+        for (size_t i = sizeof length; i-- > 0;)
+            size = size > MOST_JSON ? size : size << 8 | length[i];
+    if (size && size <= MOST_JSON) {
+        char *text = cli_calloc(size, 1);
+        if (fread(text, 1, size, file) == size) *header = json_loadb(text, size, 0, NULL);
+        free(text);
     }
+    fclose(file);
+    return json_object_get(*header, "__metadata__");
+}
+
+static size_t count_in(const json_t *numbers, const char *key) {
+    const char *text = json_string_value(json_object_get(numbers, key));
+    double value = text ? strtod(text, NULL) : 0;
+    return value >= 1 && value < 1e15 ? (size_t)value : 0;
+}
+
+/* Of the training that goes on: its log, and how far it is. That is the state's to say:
+ * a log has epochs that came after it, or lacks some before it. What is wrong with a
+ * state the library tells. */
+static int look_back(train_job *job) {
+    char *log = train_path(job, "log.jsonl");
+    char *state = train_path(job, "state.safetensors");
+    int status = CLI_DONE;
+    json_t *header;
+    if (cli_exists(log)) status = cli_read_file(log, MOST_LOG, &job->old_log);
+    const json_t *numbers = metadata(state, &header);
+    size_t per_epoch = count_in(numbers, "per_epoch");
+    job->done_step = count_in(numbers, "step");
+    if (per_epoch) job->done_epoch = job->done_step / per_epoch;
+    json_decref(header);
+    free(log);
+    free(state);
     return status;
 }
 
 /* Whether no more is asked for than is done. */
 static bool is_behind(const train_job *job) {
     const train_args *a = &job->args;
-    if (!job->extended || !job->done_epoch) return false;
+    if (!job->extended || !job->done_step) return false;
     return a->steps ? a->steps <= job->done_step : a->epochs <= job->done_epoch;
 }
 

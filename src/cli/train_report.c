@@ -127,6 +127,15 @@ static void add_figures(cli_text *text, const train_job *job, const char *name,
     cli_text_addf(text, "loss %.4f", loss);
 }
 
+static void add_unlabelled(cli_text *text, const train_job *job) {
+    const scant_train_state *s = &job->state;
+    cli_text_addf(text, "unlabelled  loss %.4f, %.1f%% of %zu samples count",
+                  s->unlabelled_loss, 100 * s->kept, job->n_unlabelled);
+    if (s->balance >= 0)
+        cli_text_addf(text, ", balance of their classes %.4f", s->balance);
+    cli_text_add(text, "\n");
+}
+
 static void result_text(cli_text *text, const train_job *job, const char *weights) {
     const scant_train_state *s = &job->state;
     const scant_evaluation *e = &job->judged;
@@ -137,12 +146,7 @@ static void result_text(cli_text *text, const train_job *job, const char *weight
         cli_text_add(text, "\n");
         add_figures(text, job, "training", s->accuracy, s->loss);
         cli_text_add(text, "\n");
-        if (s->unlabelled_loss >= 0)
-            cli_text_addf(text,
-                          "unlabelled  loss %.4f, %.1f%% of %zu samples count, balance "
-                          "of their classes %.4f\n",
-                          s->unlabelled_loss, 100 * s->kept, job->n_unlabelled,
-                          s->balance);
+        if (s->unlabelled_loss >= 0) add_unlabelled(text, job);
     }
     if (job->valid && s->valid_loss >= 0) {
         add_figures(text, job, "validation", s->valid_accuracy, s->valid_loss);

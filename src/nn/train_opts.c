@@ -22,6 +22,8 @@ static scant_status settle_optimizer(nn_trainer *t) {
     if (o->lr == 0) o->lr = adam ? 0.001 : 0.01;
     if (o->momentum == 0) o->momentum = 0.9;
     if (o->momentum < 0) o->momentum = 0;
+    if (o->weight_decay < 0) o->weight_decay = 0;
+    if (o->ema < 0) o->ema = 0;
     if (o->nesterov < 0) o->nesterov = 0;
     if (o->decay_weights_only < 0) o->decay_weights_only = 0;
     if (!(o->lr > 0) || !isfinite(o->lr))

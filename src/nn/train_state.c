@@ -119,6 +119,7 @@ static void put_all(numbers *m, const nn_trainer *t) {
     put_hash(m, "training", fingerprint(t));
     put_hash(m, "network", mix_network(FIRST_HASH, t->net->net));
     put(m, "step", (double)t->state.step);
+    put(m, "per_epoch", (double)t->per_epoch); /* for who looks from outside */
     put(m, "before", (double)t->before);
     put(m, "sum_loss", t->sum_loss);
     put(m, "sum_correct", (double)t->sum_correct);

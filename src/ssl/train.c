@@ -12,13 +12,12 @@
 
 /* ---- options ---- */
 
-/* What is open becomes the method's, and what is less than 0 the 0 that it stands for. */
+/* What is open becomes the method's, and what is less than 0 the 0 that it stands for;
+ * for options of any training the core does that. */
 static void settle(scant_train_opts *o, const scant_method_info *method) {
     scant_method_fill(method, o);
-    double *const amounts[] = {&o->weight_decay, &o->ema, &o->ssl.weight,
-                               &o->ssl.darp_warmup};
-    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
-        if (*amounts[i] < 0) *amounts[i] = 0;
+    if (o->ssl.weight < 0) o->ssl.weight = 0;
+    if (o->ssl.darp_warmup < 0) o->ssl.darp_warmup = 0;
 }
 
 static scant_status check_target(const ssl_setup *s) {

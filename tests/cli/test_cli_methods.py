@@ -144,6 +144,14 @@ class Methods(Train):
         self.fails(3, "train", *self.few, "--model", "linear", "--warm", state, "--out",
                    self.path("e"), says="of another network")
 
+    def test_where_no_sample_counts_there_is_no_balance(self):
+        flags = (*self.few, *QUICK, "--method", "fixmatch")
+        for name, threshold, told in (("a", 1, False), ("b", 0.1, True)):
+            text = self.ok("train", *flags, "--threshold", threshold, "--quiet", "--out", self.path(name))
+            line = next(line for line in text.split("\n") if line.startswith("unlabelled"))
+            self.assertEqual("balance" in line, told, line)
+            self.assertIn("of 60 samples count", line)
+
     def test_a_warm_start_from_what_it_would_replace_is_refused(self):
         flags = ("train", *self.few, *QUICK, "--method", "pi", "--out", self.path("a"))
         self.ok(*flags, "--quiet")
@@ -151,7 +159,10 @@ class Methods(Train):
         os.symlink(self.path("a"), self.path("link"))
         for state in ("a/state.safetensors", "link/state.safetensors"):
             self.fails(2, *flags, "--overwrite", "--warm", self.path(state),
-                       says=["--overwrite replaces", "another --out"])
+                       says=["--warm is", "--overwrite replaces", "another --out"])
+        for weights in ("a/weights.safetensors", "link/weights.safetensors"):
+            self.fails(2, *flags, "--overwrite", "--weights", self.path(weights),
+                       says=["--weights is", "--overwrite replaces", "another --out"])
         self.assertEqual(self.weights("a"), before)
         self.assertEqual(len(os.listdir(self.path("a"))), 5)
         os.rename(self.path("a/state.safetensors"), self.path("state.safetensors"))

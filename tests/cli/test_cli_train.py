@@ -413,6 +413,31 @@ class GoingOn(Train):
         self.fails(2, "train", "--resume", "--out", self.path("a"), "--epochs", 2,
                    says="3 epochs (3 steps) are done already")
 
+    def test_how_far_it_is_stands_in_the_state_not_in_the_log(self):
+        call = ["--data", "blobs", "--count", 100, "--model", "mlp", "--batch", 50]
+        self.train("a", *call, "--epochs", 6)
+        self.train("b", *call, "--epochs", 3)
+        whole = read(self.path("a/log.jsonl"))
+        short = read(self.path("b/log.jsonl"))
+        os.remove(self.path("a/result.json"))
+        os.remove(self.path("b/result.json"))
+        with open(self.path("a/log.jsonl"), "wb") as file:  # killed: the log is behind the state
+            file.write(short)
+        for less in (["--epochs", 5], ["--steps", 10]):
+            self.fails(2, "train", "--resume", "--out", self.path("a"), *less,
+                       says="6 epochs (12 steps) are done already")
+        with open(self.path("b/log.jsonl"), "wb") as file:  # killed: the state is behind the log
+            file.write(whole)
+        self.assertEqual(self.train("b", "--resume", "--epochs", 5)["epochs"], 5)
+        self.train("c", *call, "--epochs", 5)
+        self.assertEqual(self.weights("b"), self.weights("c"))
+        self.assertEqual([e["epoch"] for e in self.events("b")], [1, 2, 3, 4, 5])
+
+    def test_an_epoch_that_is_cut_short_is_not_done(self):
+        call = ["--data", "blobs", "--count", 100, "--model", "mlp", "--batch", 25]
+        self.train("a", *call, "--steps", 6)
+        self.assertEqual(self.train("a", "--resume", "--epochs", 2)["steps"], 8)
+
     def test_patience_may_come_later(self):
         self.train("a", "--data", "blobs", "--count", 100, "--model", "mlp", "--epochs", 4,
                    "--validation", 20)

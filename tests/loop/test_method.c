@@ -279,6 +279,7 @@ static void contradictions_are_refused(void **state) {
         {{{"train.method", "fixmatch"}, {"train.fixmatch_threshold", "0"}}, "above 0"},
         {{{"train.method", "fixmatch"}, {"train.fixmatch_threshold", "1.1"}},
          "at most 1"},
+        {{{"train.norm_momentum", "0"}}, "expected a number above 0 and at most 1"},
         {{{"train.augment", "noise"}}, "without labels"},
         {{{"train.warm", "yes"}, {"train.reinit", "yes"}}, "contradict"},
     };

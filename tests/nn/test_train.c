@@ -520,6 +520,8 @@ static void wrong_calls_are_refused(void **state) {
         {{.lr = -1}, "lr is -1"},
         {{.momentum = 1}, "momentum is 1"},
         {{.ema = 1.5}, "ema is 1.5"},
+        {{.ema = scant_or_none((double)NAN)}, "ema is "},
+        {{.weight_decay = scant_or_none((double)NAN)}, "weight_decay is "},
         {{.until = 2}, "until is 2"},
         {{.patience = 3}, "patience needs"},
         {{.resume = 1}, "resume needs"},

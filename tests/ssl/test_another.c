@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What makes a training another one: a checkpoint is gone on from by the training that
+ * left it, and refused where one option that decides on steps is another.
+ */
+#include <stddef.h>
+
+#include "beds.h"
+
+typedef struct change {
+    const char *name;
+    size_t at, size; /* in the options */
+    const void *value;
+} change;
+
+#define CHANGE(field, ...)                                                               \
+    {                                                                                    \
+        .name = #field, .at = offsetof(scant_train_opts, field),                         \
+        .size = sizeof(((scant_train_opts *)0)->field), .value = &__VA_ARGS__            \
+    }
+#define NUMBER(field, value) CHANGE(field, (const double){value})
+#define COUNT(field, value) CHANGE(field, (const size_t){value})
+#define SWITCH(field, value) CHANGE(field, (const int){value})
+#define WORD(field, value) CHANGE(field, (const char *const){value})
+
+enum { LABELLED = 6 };
+static const size_t rows[LABELLED] = {0, 1, 2, 3, 4, 5};
+static const size_t others[LABELLED] = {0, 1, 2, 3, 4, 6};
+static const int32_t labels[LABELLED] = {0, 1, 2, 0, 1, 2};
+static const int32_t other_labels[LABELLED] = {0, 1, 2, 0, 1, 1};
+static const float weights[LABELLED] = {1, 1, 1, 1, 1, 2};
+static const float other_weights[LABELLED] = {1, 1, 1, 1, 1, 3};
+static const double target[] = {1, 1, 2}, other_target[] = {1, 2, 1};
+
+static scant_train_opts base(void) {
+    return (scant_train_opts){.rows = rows,
+                              .n_rows = LABELLED,
+                              .labels = labels,
+                              .weights = weights,
+                              .batch = 3,
+                              .steps = 2,
+                              .checkpoint = path_of("state.safetensors")};
+}
+
+static void assert_each_is_another(scant_train_opts o, const change *changes, size_t n) {
+    bed b = bed_of("blobs", 30, "linear", (scant_net_opts){0});
+    unlink(o.checkpoint);
+    train(&b, o);
+    o.resume = 1;
+    float *before = weights_of(&b);
+    for (size_t i = 0; i < n; i++) {
+        scant_train_opts other = o;
+        memcpy((char *)&other + changes[i].at, changes[i].value, changes[i].size);
+        scant_status s = scant_net_train(b.net, b.data, &other, NULL);
+        if (s != SCANT_EINPUT || !strstr(scant_ctx_errmsg(b.ctx), "of another training"))
+            fail_msg("%s: %d, %s", changes[i].name, (int)s, scant_ctx_errmsg(b.ctx));
+    }
+    float *after = weights_of(&b);
+    assert_memory_equal(before, after, b.net->net->n_floats * sizeof *before);
+    free(before), free(after);
+    o.steps = 3; /* how far it goes may be another */
+    assert_int_equal(train(&b, o).step, 3);
+    bed_end(&b);
+}
+
+#define ASSERT_EACH_IS_ANOTHER(o, changes)                                               \
+    assert_each_is_another(o, changes, sizeof changes / sizeof *changes)
+
+static void any_option_of_steps_makes_another_training(void **state) {
+    (void)state;
+    const change changes[] = {
+        NUMBER(lr, 0.02),
+        NUMBER(momentum, 0.8),
+        NUMBER(momentum, -1),
+        SWITCH(nesterov, 1),
+        NUMBER(weight_decay, 1e-3),
+        SWITCH(decay_weights_only, 1),
+        NUMBER(clip, 1),
+        NUMBER(norm_momentum, 0.2),
+        NUMBER(ema, 0.5),
+        COUNT(batch, 2),
+        COUNT(warmup, 1),
+        COUNT(n_rows, LABELLED - 1),
+        SWITCH(draw, 1),
+        CHANGE(seed, (const uint64_t){1}),
+        WORD(optimizer, "adam"),
+        WORD(schedule, "cosine"),
+        WORD(loss, "mse"),
+        WORD(method, "fixmatch"),
+        CHANGE(rows, (const size_t *const){others}),
+        CHANGE(labels, (const int32_t *const){other_labels}),
+        CHANGE(weights, (const float *const){other_weights}),
+    };
+    ASSERT_EACH_IS_ANOTHER(base(), changes);
+}
+
+static void any_option_of_a_method_does_too(void **state) {
+    (void)state;
+    scant_train_opts o = base();
+    const change changes[] = {
+        WORD(method, "pi"),
+        WORD(augment, "none"),
+        NUMBER(ema, -1),
+        NUMBER(weight_decay, -1),
+        SWITCH(decay_weights_only, -1),
+        SWITCH(nesterov, -1),
+        NUMBER(norm_momentum, 0.2),
+        COUNT(n_unlabelled, LABELLED - 1),
+        CHANGE(unlabelled, (const size_t *const){rows}),
+        COUNT(ssl.mu, 3),
+        NUMBER(ssl.weight, 0.5),
+        NUMBER(ssl.threshold, 0.9),
+        NUMBER(ssl.noise, 0.1),
+        NUMBER(ssl.drop, 0.1),
+        SWITCH(ssl.darp, 0),
+        NUMBER(ssl.darp_alpha, 1),
+        COUNT(ssl.darp_every, 7),
+        NUMBER(ssl.darp_warmup, 0.5),
+        CHANGE(ssl.darp_target, (const double *const){other_target}),
+        CHANGE(ssl.darp_target, (const double *const){NULL}),
+    };
+    o.method = "fixmatch";
+    o.unlabelled = others;
+    o.n_unlabelled = LABELLED;
+    o.ssl = (scant_ssl_opts){.darp = 1, .darp_target = target};
+    ASSERT_EACH_IS_ANOTHER(o, changes);
+    const change ramp[] = {COUNT(ssl.ramp, 5)};
+    o.method = "pi";
+    ASSERT_EACH_IS_ANOTHER(o, ramp);
+}
+
+/* Where no method has another value, less than 0 is the 0 that it would be. */
+static void none_is_what_supervised_training_has_anyway(void **state) {
+    (void)state;
+    bed a = bed_of("blobs", 30, "linear", (scant_net_opts){0});
+    scant_train_opts o = base();
+    unlink(o.checkpoint);
+    train(&a, o);
+    o.ema = o.weight_decay = -1;
+    o.nesterov = o.decay_weights_only = -1;
+    o.resume = 1;
+    o.steps = 4;
+    assert_int_equal(train(&a, o).step, 4);
+    bed b = bed_of("blobs", 30, "linear", (scant_net_opts){0});
+    o.resume = 0;
+    o.ema = o.weight_decay = 0;
+    train(&b, o);
+    assert_same_weights(&a, &b);
+    bed_end(&a), bed_end(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_option_of_steps_makes_another_training),
+        cmocka_unit_test(any_option_of_a_method_does_too),
+        cmocka_unit_test(none_is_what_supervised_training_has_anyway),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
