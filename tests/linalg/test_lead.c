@@ -15,17 +15,18 @@ typedef struct shape {
     double bias;
 } shape;
 
+#ifdef SCANT_SANITIZED
+enum { HOW_STEP = 7, MANY = 1100, MORE = 1300 };
+#else
+enum { HOW_STEP = 1, MANY = 2500, MORE = 3000 };
+#endif
+
 /* All rows in the front, and fewer: from 1025 rows on. */
 static const shape shapes[] = {{1, 1, 2, 1},    {5, 2, 3, 0},     {300, 1, 0, 0},
                                {256, 6, 0, 1},  {700, 5, 4, 1},   {600, 2, 7, 0.5},
                                {520, 3, 40, 1}, {300, 40, 35, 1}, {50, 150, 3, 1},
-                               {1300, 4, 0, 1}, {2500, 9, 4, 0},  {3000, 24, 10, 1}};
+                               {1300, 4, 0, 1}, {MANY, 9, 4, 0},  {MORE, 24, 10, 1}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
-#ifdef SCANT_SANITIZED
-enum { HOW_STEP = 7 };
-#else
-enum { HOW_STEP = 1 };
-#endif
 
 typedef enum serving { DIRECT, LISTED, FETCHED, LISTED_AND_FETCHED, SERVINGS } serving;
 

@@ -138,6 +138,12 @@ static void agree(const char *model, scant_net_opts opts, size_t n) {
     pair_end(&p);
 }
 
+#ifdef SCANT_SANITIZED /* of the reference, not of what is tested */
+enum { SLOPES = 4 };
+#else
+enum { SLOPES = 25 };
+#endif
+
 static void the_oracle_agrees_with_central_differences(void **state) {
     (void)state;
     /* every kind of layer: normalisation, leaky, residual sums and their shortcuts; the
@@ -156,7 +162,7 @@ static void the_oracle_agrees_with_central_differences(void **state) {
         oracle_backward(o);
         double *grads = malloc(o->net->n_trained * sizeof *grads);
         memcpy(grads, o->grads, o->net->n_trained * sizeof *grads);
-        for (int t = 0; t < 25; t++) {
+        for (int t = 0; t < SLOPES; t++) {
             size_t k = (size_t)(unit_at(4, (uint64_t)t) * (double)o->net->n_trained);
             double keep = o->params[k], h = 1e-5, loss[2] = {0, 0};
             for (int side = 0; side < 2; side++) {
@@ -206,6 +212,9 @@ static void every_activation_agrees(void **state) {
         o.shape[1] = o.shape[2] = 16;
         agree("lenet5", o, 2);
         if (o.activation[0] == 'r') continue; /* below, with the deep ones */
+#ifdef SCANT_SANITIZED /* normalised, with shortcuts: its own activation */
+        if (o.activation[0] != 'l') continue;
+#endif
         o.shape[1] = o.shape[2] = 4;
         agree("wrn-28-2", o, 8);
     }

@@ -361,9 +361,11 @@ static void gains_are_within_what_is_left(void **state) {
 }
 
 #ifdef SCANT_SANITIZED
-enum { RACES = 1 };
+enum { RACES = 1, RACERS = 300, LONG_MC = 500 };
+#define LONG_SETTING "mc=500"
 #else
-enum { RACES = 3 };
+enum { RACES = 3, RACERS = 900, LONG_MC = 2000 };
+#define LONG_SETTING "mc=2000"
 #endif
 
 /* Rows that are dropped from the race for a pick on a few strings would not have won on
@@ -371,7 +373,7 @@ enum { RACES = 3 };
  */
 static void the_race_is_won_by_the_best(void **state) {
     (void)state;
-    enum { N = 900, M = 20, C = 4, B = 14 };
+    enum { N = RACERS, M = 20, C = 4, B = 14 };
     static double value[N * JOINT_PARTS];
     static size_t all[N];
     scant_ctx *ctx = ctx_threads(2);
@@ -424,7 +426,7 @@ static void long_strings_do_not_vanish(void **state) {
                 double *p = rows_of(&g, s, i);
                 p[1] += p[0], p[0] = 0;
             }
-        scant_picks *picks = given_select(ctx, "batchbald", &g, B, 1, "mc=2000");
+        scant_picks *picks = given_select(ctx, "batchbald", &g, B, 1, LONG_SETTING);
         double last = picks->items[B - 1].score;
         assert_int_equal(picks->count, B);
         for (size_t k = 0; k < B; k++) assert_true(isfinite(picks->items[k].score));
@@ -435,7 +437,7 @@ static void long_strings_do_not_vanish(void **state) {
             scant_picks *alone = given_select(ctx, "bald", &g, B, 0, NULL);
             double sum = 0;
             for (size_t k = 0; k < B; k++) sum += alone->items[k].score;
-            assert_true(last > sum / 3 && last < sum + noise_of(&g, 2000));
+            assert_true(last > sum / 3 && last < sum + noise_of(&g, LONG_MC));
             scant_picks_free(ctx, alone);
         }
         scant_picks_free(ctx, picks);

@@ -33,6 +33,13 @@ enum { MOST_THREADS = 2, BATCH_STEP = 699 };
 #else
 enum { MOST_THREADS = 5, BATCH_STEP = 233 };
 #endif
+/* Sanitizers see no more in the two-hundredth pick, nor at caps that lie close together:
+ * batches, and how much of a cap the next one is, in hundredths. */
+#ifdef SCANT_SANITIZED
+enum { SOME_PICKS = 25, MANY_PICKS = 100, NEXT_CAP = 70, NEXT_CLOSE = 95 };
+#else
+enum { SOME_PICKS = 100, MANY_PICKS = 300, NEXT_CAP = 90, NEXT_CLOSE = 99 };
+#endif
 
 static fixture *make(void) {
     fixture *f = calloc(1, sizeof *f);
@@ -208,11 +215,13 @@ static void thread_counts_change_nothing(void **state) {
         f->drop = all[s].drop;
         scant_picks *first = NULL;
         scant_ctx *first_ctx = ctx_threads(1);
-        assert_int_equal(whole_call(first_ctx, f, all[s].name, 300, 0, &first), SCANT_OK);
+        assert_int_equal(whole_call(first_ctx, f, all[s].name, MANY_PICKS, 0, &first),
+                         SCANT_OK);
         for (unsigned threads = 2; threads <= MOST_THREADS; threads++) {
             scant_ctx *ctx = ctx_threads(threads);
             scant_picks *picks;
-            assert_int_equal(whole_call(ctx, f, all[s].name, 300, 0, &picks), SCANT_OK);
+            assert_int_equal(whole_call(ctx, f, all[s].name, MANY_PICKS, 0, &picks),
+                             SCANT_OK);
             assert_int_equal(picks->count, first->count);
             assert_memory_equal(picks->items, first->items,
                                 picks->count * sizeof *picks->items);
@@ -239,7 +248,7 @@ static void every_allocation_may_fail(void **state) {
         size_t steps = 0;
         for (; status != SCANT_OK; steps++) {
             m.calls = 0, m.fail_at = steps;
-            status = whole_call(ctx, f, all[s].name, 100, 300, &picks);
+            status = whole_call(ctx, f, all[s].name, SOME_PICKS, 300, &picks);
             if (status == SCANT_OK) break;
             assert_int_equal(status, SCANT_ENOMEM);
             assert_null(picks);
@@ -291,7 +300,7 @@ static void check_caps(const fixture *f, const char *strategy, size_t batch) {
     scant_picks *want;
     assert_int_equal(whole_call(free_ctx, f, strategy, batch, 0, &want), SCANT_OK);
     size_t cap = scant_ctx_memory_peak(free_ctx) * 4, refused = 0, granted = 0, named = 0;
-    for (; cap > 5000; cap = cap * 9 / 10) {
+    for (; cap > 5000; cap = cap * NEXT_CAP / 100) {
         scant_ctx *ctx;
         scant_plan plan;
         scant_picks *picks = NULL;
@@ -350,7 +359,7 @@ static void check_extreme(const fixture *f, const char *strategy) {
     scant_picks *want, *picks;
     assert_int_equal(whole_call(ctx, f, strategy, BATCH, 0, &want), SCANT_OK);
     size_t cap = scant_ctx_memory_peak(ctx) * 5 / 4, refused = 0, granted = 0;
-    for (; refused < 12; cap = cap * 99 / 100) {
+    for (; refused < 12; cap = cap * NEXT_CLOSE / 100) {
         scant_ctx *tight;
         scant_ctx_opts opts = {.threads = 2, .memory = cap};
         assert_int_equal(scant_ctx_create(&opts, &tight), SCANT_OK);
@@ -368,7 +377,8 @@ static void check_extreme(const fixture *f, const char *strategy) {
             assert_true(number && sscanf(number, "needs %llu", &named) == 1);
             assert_true(named > cap);
             assert_true(refused != 1 || granted); /* the number was enough */
-            if (!refused++) cap = named * 100 / 99 + 100, granted = 0; /* is tried next */
+            if (!refused++)
+                cap = named * 100 / NEXT_CLOSE + 100, granted = 0; /* is tried next */
         }
         scant_picks_free(tight, picks);
         scant_ctx_destroy(tight);
@@ -559,7 +569,7 @@ static void check_cancel(const fixture *f, const char *strategy,
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
     for (size_t at = 1; status != SCANT_OK; at = at * 3 + at % 2) {
         c.polls = 0, c.at = at;
-        status = whole_call(ctx, f, strategy, 100, 300, &picks);
+        status = whole_call(ctx, f, strategy, SOME_PICKS, 300, &picks);
         if (status == SCANT_OK) break;
         assert_int_equal(status, SCANT_ECANCELLED);
         assert_null(picks);
@@ -584,7 +594,8 @@ static void a_cancelled_call_ends_and_leaves_nothing(void **state) {
     for (size_t s = 0; s < n_calls; s++) {
         scant_picks *want;
         f->drop = all[s].drop;
-        assert_int_equal(whole_call(ctx, f, all[s].name, 100, 300, &want), SCANT_OK);
+        assert_int_equal(whole_call(ctx, f, all[s].name, SOME_PICKS, 300, &want),
+                         SCANT_OK);
         check_cancel(f, all[s].name, want);
         scant_picks_free(ctx, want);
     }
