@@ -35,6 +35,13 @@ static inline void memory_release(void *user, void *block) {
     free(block);
 }
 
+/* Whether long tests are wanted: `make soak` asks for many random pools, sanitizers for a
+ * few. */
+static inline int soaking(void) {
+    const char *pools = getenv("SCANT_SOAK");
+    return pools && atol(pools) > 1000;
+}
+
 static inline scant_ctx *ctx_threads(unsigned threads) {
     scant_ctx *ctx;
     assert_int_equal(scant_ctx_create(&(scant_ctx_opts){.threads = threads}, &ctx),

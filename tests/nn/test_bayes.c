@@ -811,7 +811,7 @@ static void bayesian_networks_learn_moons(void **state) {
 /* The whole of a data set, so only where there is time. */
 static void a_law_on_lenet5_is_within_a_point_of_the_plain_network(void **state) {
     (void)state;
-    if (!getenv("SCANT_SOAK")) skip();
+    if (!soaking()) skip();
     static const char *const kinds[] = {"none", "variational"};
     double accuracy[2];
     for (int k = 0; k < 2; k++) {

@@ -277,7 +277,7 @@ static void they_learn_what_supervised_training_does_not(void **state) {
 /* Some half a minute: for `make soak` alone. Without its weight it gets 0.82. */
 static void fixmatch_reads_digits_from_fifty_labels(void **state) {
     (void)state;
-    if (!getenv("SCANT_SOAK")) skip();
+    if (!soaking()) skip();
     if (!shared_data("train-images-idx3-ubyte.gz")) skip();
     bed b = bed_of(getenv("SCANT_SHARED_DATA"), 0, "lenet5", (scant_net_opts){0});
     size_t rows[64], n = rows_per_class(&b, 5, rows);
