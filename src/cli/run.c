@@ -152,7 +152,11 @@ const cli_command cli_cmd_run = {
         "log.jsonl.\n\n"
         "The experiment is an INI file; every key has a default and can be set with "
         "--set. State is on disk after every round: after Ctrl-C, a crash or a power cut "
-        "--resume goes on, and ends with the same results.",
+        "--resume goes on, and ends with the same results.\n\n"
+        "Presets of loop.preset are what the sparse-approximation paper used: mnist, "
+        "svhn, cifar10-general with gradients, fashion-mnist, cifar10-bayes, cifar100 "
+        "with samples of a posterior. NAME sets sparse-iht and sparse-greedy, NAME-iht "
+        "and NAME-greedy one of them.",
     .operand = CLI_PATH,
     .flags = flags,
     .n_flags = CLI_COUNT_OF(flags),

@@ -16,35 +16,30 @@ static const struct {
 enum { LAYERED = sizeof layered / sizeof *layered };
 static const char layers[] = "last|all";
 
-/* What the papers report their figures with. */
-static const struct {
-    const char *preset, *strategy, *key, *value;
-} presets[] = {
-    {"sparse-mnist", "sparse-iht", "alpha", "1e-8"},
-    {"sparse-mnist", "sparse-iht", "beta", "1e-4"},
-    {"sparse-mnist", "sparse-greedy", "alpha", "1e-8"},
-    {"sparse-mnist", "sparse-greedy", "beta", "0.1"},
-    {"sparse-svhn", "sparse-iht", "alpha", "1e-8"},
-    {"sparse-svhn", "sparse-iht", "beta", "1e-4"},
-    {"sparse-svhn", "sparse-greedy", "alpha", "0.1"},
-    {"sparse-svhn", "sparse-greedy", "beta", "0.1"},
-    {"sparse-cifar10", "sparse-iht", "alpha", "1e-8"},
-    {"sparse-cifar10", "sparse-iht", "beta", "1e-6"},
-    {"sparse-cifar10", "sparse-greedy", "alpha", "1e-2"},
-    {"sparse-cifar10", "sparse-greedy", "beta", "0.1"},
-    {"sparse-bayes-fmnist", "sparse-iht", "alpha", "1"},
-    {"sparse-bayes-fmnist", "sparse-iht", "beta", "1e-3"},
-    {"sparse-bayes-fmnist", "sparse-greedy", "alpha", "2"},
-    {"sparse-bayes-fmnist", "sparse-greedy", "beta", "0.5"},
-    {"sparse-bayes-cifar10", "sparse-iht", "alpha", "1"},
-    {"sparse-bayes-cifar10", "sparse-iht", "beta", "1e-6"},
-    {"sparse-bayes-cifar10", "sparse-greedy", "alpha", "2"},
-    {"sparse-bayes-cifar10", "sparse-greedy", "beta", "1"},
-    {"sparse-bayes-cifar100", "sparse-iht", "alpha", "1"},
-    {"sparse-bayes-cifar100", "sparse-iht", "beta", "1e-6"},
-    {"sparse-bayes-cifar100", "sparse-greedy", "alpha", "1"},
-    {"sparse-bayes-cifar100", "sparse-greedy", "beta", "0.5"},
+/* What the sparse-approximation paper reports its figures with: a table of its own for
+ * each data set, NAME, and of that the one strategy's part, NAME-iht and NAME-greedy. Two
+ * of its tables are of CIFAR-10. Those of Bayesian networks are of samples of the
+ * posterior; older names go on. */
+typedef struct preset {
+    const char *name, *strategy, *alpha, *beta, *source; /* source NULL: by default */
+} preset;
+#define PRESET(old, name, source, iht_alpha, iht_beta, greedy_alpha, greedy_beta)        \
+    {name, "sparse-iht", iht_alpha, iht_beta, source},                                   \
+        {name, "sparse-greedy", greedy_alpha, greedy_beta, source},                      \
+        {name "-iht", "sparse-iht", iht_alpha, iht_beta, source},                        \
+        {name "-greedy", "sparse-greedy", greedy_alpha, greedy_beta, source},            \
+        {old, "sparse-iht", iht_alpha, iht_beta, source}, {                              \
+        old, "sparse-greedy", greedy_alpha, greedy_beta, source                          \
+    }
+static const preset presets[] = {
+    PRESET("sparse-mnist", "mnist", NULL, "1e-8", "1e-4", "1e-8", "0.1"),
+    PRESET("sparse-svhn", "svhn", NULL, "1e-8", "1e-4", "0.1", "0.1"),
+    PRESET("sparse-cifar10", "cifar10-general", NULL, "1e-8", "1e-6", "1e-2", "0.1"),
+    PRESET("sparse-bayes-fmnist", "fashion-mnist", "samples", "1", "1e-3", "2", "0.5"),
+    PRESET("sparse-bayes-cifar10", "cifar10-bayes", "samples", "1", "1e-6", "2", "1"),
+    PRESET("sparse-bayes-cifar100", "cifar100", "samples", "1", "1e-6", "1", "0.5"),
 };
+#undef PRESET
 enum { PRESETS = sizeof presets / sizeof *presets };
 
 /* ---- names ------------------------------------------------------------------------- */
@@ -63,7 +58,7 @@ static const char *option_name(const void *names, size_t i) {
 
 static const char *preset_name(const void *names, size_t i) {
     (void)names;
-    return presets[i].preset;
+    return presets[i].name;
 }
 
 static scant_status unknown_strategy(scant_experiment *e, const char *origin,
@@ -248,21 +243,35 @@ static scant_status read_seeds(scant_experiment *e) {
 
 /* ---- presets and defaults ---------------------------------------------------------- */
 
+static scant_status preset_option(scant_experiment *e, const char *strategy,
+                                  const char *key, const char *value) {
+    if (!value || find_option(e, strategy, key)) return SCANT_OK;
+    return loop_option_set(e, strategy, key, value, NULL);
+}
+
 static scant_status apply_preset(scant_experiment *e) {
+    const char *name = e->set.preset;
+    const char *origin = e->origins[loop_key_find("loop", "preset")];
     bool known = false;
-    if (!*e->set.preset) return SCANT_OK;
+    if (!*name) return SCANT_OK;
     for (size_t i = 0; i < PRESETS; i++) {
-        if (strcmp(presets[i].preset, e->set.preset) != 0) continue;
+        const preset *p = &presets[i];
+        if (strcmp(p->name, name) != 0) continue;
         known = true;
-        if (!find_option(e, presets[i].strategy, presets[i].key))
-            TRY(loop_option_set(e, presets[i].strategy, presets[i].key, presets[i].value,
-                                NULL));
+        TRY(preset_option(e, p->strategy, "alpha", p->alpha));
+        TRY(preset_option(e, p->strategy, "beta", p->beta));
+        TRY(preset_option(e, p->strategy, "source", p->source));
     }
     if (known) return SCANT_OK;
-    return loop_wrong(e, e->origins[loop_key_find("loop", "preset")],
-                      "loop.preset is '%s', which is none; the nearest is '%s'",
-                      e->set.preset,
-                      scant__nearest(e->set.preset, presets, PRESETS, preset_name));
+    if (!strcmp(name, "cifar10") || !strncmp(name, "cifar10-", 8))
+        return loop_wrong(e, origin,
+                          "loop.preset is '%s', which is none: those of CIFAR-10 are "
+                          "cifar10-general and cifar10-bayes, each also with -iht or "
+                          "-greedy at its end",
+                          name);
+    return loop_wrong(e, origin,
+                      "loop.preset is '%s', which is none; the nearest is '%s'", name,
+                      scant__nearest(name, presets, PRESETS, preset_name));
 }
 
 static scant_status fill_options(scant_experiment *e, const scant_strategy_info *info) {

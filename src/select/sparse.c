@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "linalg/topk.h"
+
 enum {
     GRADIENT, /* the choices of option source */
     SAMPLES,
@@ -72,23 +74,27 @@ static size_t read_rows(const sparse *s) {
 static size_t read_room(const sparse *s) {
     const select_pool *pool = &s->req->pool;
     size_t rows = read_rows(s);
-    if (is_posterior(s)) return doubles(rows + 2, size_mul(pool->m, pool->c));
+    size_t mean = s->ranked ? doubles(is_posterior(s) ? 1 : rows, s->width) : 0;
+    if (is_posterior(s))
+        return size_add(mean, doubles(rows + 2, size_mul(pool->m, pool->c)));
     size_t each = sizeof(la_rowstat) + sizeof(void *) + sizeof(double);
-    return rows * each + doubles(rows, pool->c) + la_rows_point_scratch(&s->h, rows);
+    size_t most = size_add(doubles(rows, pool->c), la_rows_point_scratch(&s->h, rows));
+    return size_add(mean, size_add(rows * each, most));
 }
 
 static size_t open_memory(const sparse *s) {
     const select_pool *pool = &s->req->pool;
     unsigned threads = s->req->ctx->threads;
     size_t list = s->n < pool->n ? s->n * sizeof(size_t) : 0;
-    size_t matrix = doubles(s->n, is_posterior(s) ? pool->m : pool->c);
-    size_t vectors = size_add(doubles(s->n, 2), doubles(s->size, 2));
+    size_t matrix = s->ranked ? 0 : doubles(s->n, s->width);
+    size_t vectors = size_add(doubles(s->n, 2), doubles(s->ranked ? 0 : s->size, 2));
     size_t batch = s->b * (2 * sizeof(double) + sizeof(size_t));
     size_t check = size_add(select_probs_check_memory(pool, threads),
                             select_temperature_memory(pool, threads));
     if (pool->features) check += select_features_memory(pool, threads);
     size_t all = size_add(size_add(list, matrix), size_add(vectors, batch));
-    all = size_add(all, size_add(work_memory(s), threads * read_room(s)));
+    all = size_add(all, s->ranked ? 0 : work_memory(s));
+    all = size_add(all, size_mul(threads, read_room(s)));
     return size_add(all, size_add(check, SPARE));
 }
 
@@ -97,6 +103,8 @@ static void begin(const select_req *req, sparse_needs needs, sparse *s) {
                   .needs = needs,
                   .n = req->pool.available,
                   .b = req->batch,
+                  .width = req->pool.samples ? req->pool.m : req->pool.c,
+                  .ranked = sparse_is_ranked(req),
                   .scale = 1};
 }
 
@@ -120,7 +128,7 @@ void sparse_plan(const select_req *req, sparse_needs needs, scant_plan *plan, sp
 typedef struct measure {
     sparse *s;
     la_rows probs, calibrated;
-    double *numbers; /* (n, C) p - p~, or (n, m) gbar */
+    double *numbers; /* (n, C) p - p~, or (n, m) gbar; NULL: they stay in the room */
     unsigned char *room;
     size_t room_size;
     double *apart; /* a worker's: the largest |p - p~| / max p of a row that it saw */
@@ -135,10 +143,11 @@ static scant_status measure_gradients(void *arg, size_t block, unsigned worker,
     const la_kernels *f64 = la_kernels_for(LA_F64), *own = la_kernels_for(s->h.type);
     size_t first = block * READ, rest = s->n - first, count = rest < READ ? rest : READ;
     size_t c = s->a.d;
-    double *out = m->numbers + first * c;
     la_rowstat *stat = (la_rowstat *)(void *)(m->room + worker * m->room_size);
     const void **x = (const void **)(void *)(stat + READ);
-    double *spread = (double *)(void *)(x + READ), *calibrated = spread + READ;
+    double *spread = (double *)(void *)(x + READ), *own_room = spread + READ;
+    double *calibrated = own_room + (m->numbers ? 0 : READ * c);
+    double *out = m->numbers ? m->numbers + first * c : own_room;
     la_rows_get(&m->calibrated, first, count, calibrated);
     la_rows_get(&m->probs, first, count, out);
     la_rows_point(&s->h, NULL, first, count, calibrated + READ * c, x);
@@ -204,9 +213,11 @@ static scant_status measure_samples(void *arg, size_t block, unsigned worker,
     size_t rows = read_rows(s), each = pool->m * pool->c, first = block * rows;
     size_t end = first + rows < s->n ? first + rows : s->n;
     double *p = (double *)(void *)(m->room + worker * m->room_size);
+    double *last = p + (rows + 2) * each;
     if (!s->rows) select_samples_get(pool, first, end - first, p);
     for (size_t i = first; i < end; i++) {
-        double *own = p + (i - first) * each, *mean = m->numbers + i * pool->m, square;
+        double *own = p + (i - first) * each, square;
+        double *mean = m->numbers ? m->numbers + i * pool->m : last;
         if (s->rows) select_samples_get(pool, s->rows[i], 1, own);
         double sigma =
             sparse_posterior_row(own, pool->m, pool->c, mean, p + rows * each) /
@@ -225,6 +236,8 @@ static void warn_if_blind(const sparse *s) {
     static const double NEAR = 1e-3;
     const select_pool *pool = &s->req->pool;
     scant_ctx *ctx = s->req->ctx;
+    const char *then = s->alpha > 0 ? "rows are ranked by their variance"
+                                    : "all rows are alike: the first are picked";
     if (is_posterior(s)) {
         if (s->longest == 0)
             scant__warn(ctx,
@@ -234,37 +247,40 @@ static void warn_if_blind(const sparse *s) {
     } else if (pool->temperature > 0 && fabs(pool->temperature - 1) < NEAR) {
         scant__warn(ctx,
                     "the temperature is %.6g: expected gradients vanish as it comes to "
-                    "1, and rows are ranked by their variance",
-                    pool->temperature);
+                    "1, and %s",
+                    pool->temperature, then);
     } else if (s->apart < NEAR) {
         scant__warn(ctx,
                     "%s: equal to the model's own probabilities to %.1e, so that "
-                    "expected gradients vanish: rows are ranked by their variance",
+                    "expected gradients vanish: %s",
                     pool->temperature > 0 ? "probabilities at that temperature"
                                           : scant_array_name(pool->calibrated),
-                    s->apart);
+                    s->apart, then);
     } else if (s->longest == 0) {
         scant__warn(ctx,
                     "%s: 0 in every row whose probabilities differ, so that expected "
-                    "gradients vanish: rows are ranked by their variance",
-                    scant_array_name(pool->features));
+                    "gradients vanish: %s",
+                    scant_array_name(pool->features), then);
     }
 }
 
 static scant_status allocate(sparse *s, double **numbers) {
     const select_pool *pool = &s->req->pool;
     scant__arena *arena = s->req->arena;
-    size_t width = is_posterior(s) ? pool->m : pool->c;
     if (s->n < pool->n) {
         s->rows = scant__arena_alloc(arena, s->n, sizeof *s->rows);
         if (!s->rows) return SCANT_ENOMEM;
         select_pool_list_available(pool, s->rows);
     }
-    *numbers = scant__arena_alloc(arena, size_mul(s->n, width), sizeof(double));
+    *numbers = NULL;
+    if (!s->ranked) {
+        *numbers = scant__arena_alloc(arena, size_mul(s->n, s->width), sizeof(double));
+        if (!*numbers) return SCANT_ENOMEM;
+    }
     s->variance = scant__arena_alloc(arena, s->n, 2 * sizeof(double));
     s->step = scant__arena_alloc(arena, s->b, 2 * sizeof(double));
     s->support = scant__arena_alloc(arena, s->b, sizeof *s->support);
-    if (!*numbers || !s->variance || !s->step || !s->support) return SCANT_ENOMEM;
+    if (!s->variance || !s->step || !s->support) return SCANT_ENOMEM;
     s->length = s->variance + s->n;
     return SCANT_OK;
 }
@@ -302,11 +318,13 @@ scant_status sparse_open(select_req *req, sparse_needs needs, sparse *s) {
     TRY(allocate(s, &numbers));
     shape(s, numbers);
     TRY(measure_all(s, numbers));
+    if (s->ranked) return SCANT_OK;
     TRY(la_work_init(&s->work, req->arena, work_memory(s)));
     s->v = scant__arena_alloc(req->arena, size_mul(s->size, 2), sizeof *s->v);
     if (!s->v) return SCANT_ENOMEM;
     s->image = s->v + s->size;
-    s->alpha = select_option(req, "alpha");
+    s->alpha =
+        select_option(req, "terms") == SPARSE_FIT ? 0 : select_option(req, "alpha");
     s->beta = select_option(req, "beta") * s->scale * s->scale;
     s->work.phase = "averaging";
     TRY(la_kron_sum(&s->all, NULL, s->v, &s->work));
@@ -409,13 +427,52 @@ scant_status sparse_clip(sparse *s, const size_t *places, size_t count, double *
     return SCANT_OK;
 }
 
-void sparse_figures(const sparse *s, select_req *req, double f1, double f2) {
-    double unit = s->scale * s->scale;
-    double most = s->variance[la_argmax(s->variance, s->n)];
+/* ---- figures, and ranking --------------------------------------------------------- */
+
+static void figure_temperature(select_req *req) {
     if (req->pool.calibrated && req->pool.temperature > 0)
         select_figure(req, "temperature", req->pool.temperature);
+}
+
+static void figure_sigma(const sparse *s, select_req *req) {
+    double most = s->variance[la_argmax(s->variance, s->n)];
+    select_figure(req, "sigma_max", sqrt(most) / s->scale);
+}
+
+void sparse_figures(const sparse *s, select_req *req, double f1, double f2) {
+    double unit = s->scale * s->scale;
+    figure_temperature(req);
     select_figure(req, "f", (f1 + f2) / unit);
     select_figure(req, "f1", f1 / unit);
     select_figure(req, "v2", sparse_inner(s, s->v, s->v) / unit);
-    select_figure(req, "sigma_max", sqrt(most) / s->scale);
+    figure_sigma(s, req);
+}
+
+bool sparse_is_ranked(const select_req *req) {
+    return select_option(req, "terms") == SPARSE_VARIANCE;
+}
+
+void sparse_rank_plan(const select_req *req, scant_plan *plan) {
+    sparse s;
+    sparse_plan(req, NULL, plan, &s);
+    plan->memory = size_add(plan->memory, s.b * sizeof(la_scored));
+    plan->passes = 2; /* checks, measures */
+}
+
+scant_status sparse_rank(select_req *req) {
+    sparse s;
+    la_topk top;
+    TRY(sparse_open(req, NULL, &s));
+    la_scored *heap = scant__arena_alloc(req->arena, s.b, sizeof *heap);
+    if (!heap) return SCANT_ENOMEM;
+    la_topk_init(&top, heap, s.b);
+    for (size_t j = 0; j < s.n; j++) la_topk_offer(&top, s.variance[j], j);
+    la_topk_sort(&top);
+    for (size_t i = 0; i < top.count; i++)
+        select_pick(req, sparse_row(&s, heap[i].index), 1, sqrt(heap[i].score) / s.scale);
+    if (heap[0].score == 0)
+        scant__warn(req->ctx, "the variance of every row is 0: the first are picked");
+    figure_temperature(req);
+    figure_sigma(&s, req);
+    return SCANT_OK;
 }

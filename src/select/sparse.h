@@ -19,6 +19,9 @@
  * over them; labels are drawn from the samples' mean. Phi then has m rows; no factor
  * 1/sqrt(m) (the paper's Problem 2, which its tables of alpha and beta belong to).
  *
+ * Option terms leaves one of the two out, as the paper's ablations do: `fit` has alpha at
+ * 0, and `variance` needs no weights at all: the rows with the largest sigma.
+ *
  * Rows are counted by place, 0..n-1 among those that may be picked. Matrices of C d+
  * numbers (posterior: m) are vectors of the space that v and phi_j live in.
  */
@@ -28,14 +31,18 @@
 #include "linalg/kron.h"
 #include "select/strategy.h"
 
+enum { SPARSE_BOTH, SPARSE_FIT, SPARSE_VARIANCE }; /* choices of option terms */
+
 typedef struct sparse {
     const select_req *req;
     size_t n, b;
+    bool ranked;  /* by variance alone: nothing of gbar is kept, and no vector */
     size_t *rows; /* of the pool, by place; NULL: all of it */
     select_features features;
     la_rows h, a; /* gbar_j = a_j x h_j+; posterior: h_j alone */
     la_view all;
-    size_t size; /* of a vector */
+    size_t width; /* of a row of that matrix, C or m */
+    size_t size;  /* of a vector */
     /* Features of extreme size are served times a power of two. All that follows is then
      * of the problem with f times its square: alpha is the same, beta times the square.
      */
@@ -71,6 +78,14 @@ typedef struct sparse {
         .help =                                                                          \
             "what rows are compared by: the last layer's gradients, or losses under "    \
             "samples of the posterior"                                                   \
+    }
+
+#define SPARSE_OPTION_TERMS                                                              \
+    {                                                                                    \
+        .key = "terms", .kind = SCANT_OPTION_CHOICE, .value = "both",                    \
+        .choices = "both|fit|variance",                                                  \
+        .help = "what of the objective counts: all of it, the fit alone (as alpha=0), "  \
+                "or the variance alone (the rows with the largest sigma)"                \
     }
 
 /* What a strategy's own products need of the work that it shares with the problem; NULL:
@@ -111,6 +126,11 @@ scant_status sparse_debias(sparse *s, const size_t *places, size_t count, double
 scant_status sparse_clip(sparse *s, const size_t *places, size_t count, double *w,
                          double *r);
 
+/* With terms=variance: the whole plan, and the whole strategy. Ties go by row. */
+bool sparse_is_ranked(const select_req *req);
+void sparse_rank_plan(const select_req *req, scant_plan *plan);
+scant_status sparse_rank(select_req *req);
+
 double sparse_inner(const sparse *s, const double *x, const double *y);
 
 /* A row of the posterior form: p (m, C) becomes losses less their means; mean (m) is
@@ -120,7 +140,8 @@ double sparse_posterior_row(double *p, size_t m, size_t c, double *mean, double 
 /* Figures of the problem and of a solution. */
 #define SPARSE_FIGURES                                                                   \
     {"temperature", "temperature that calibrated the probabilities; absent: none did"},  \
-        {"f", "the objective at the weights: f1 less alpha times the picks' variances"}, \
+        {"f", "the objective at the weights: f1 less alpha times the picks' variances; " \
+              "f, f1 and v2 are absent with terms=variance"},                            \
         {"f1", "squared distance of the weighted batch from the pool's mean, plus what " \
                "weights other than 1 cost by beta"},                                     \
         {"v2", "squared length of the pool's mean, to compare f1 with"}, {               \

@@ -80,6 +80,10 @@ static scant_status pick_all(greedy *g) {
 static void greedy_plan(const select_req *req, scant_plan *plan) {
     enum { SPARE = 2048 };
     sparse s;
+    if (sparse_is_ranked(req)) {
+        sparse_rank_plan(req, plan);
+        return;
+    }
     sparse_plan(req, la_lead_work, plan, &s);
     size_t batch = size_mul(s.b, (STATES + 2) * sizeof(double));
     size_t own = size_mul(size_add(s.n, s.size), sizeof(double));
@@ -110,6 +114,7 @@ static scant_status reserve(greedy *g) {
 static scant_status greedy_select(select_req *req) {
     greedy g = {.tau = select_option(req, "tau")};
     sparse *s = &g.s;
+    if (sparse_is_ranked(req)) return sparse_rank(req);
     TRY(sparse_open(req, la_lead_work, s));
     TRY(reserve(&g));
     TRY(pick_all(&g));
@@ -132,6 +137,7 @@ static const scant_option options[] = {
      .help = "the step that a pick is judged by: only alpha / tau matters"},
     SELECT_OPTION_BIAS("1"),
     SPARSE_OPTION_SOURCE,
+    SPARSE_OPTION_TERMS,
 };
 
 static const scant_figure_info figures[] = {SPARSE_FIGURES};
@@ -143,7 +149,8 @@ const scant_strategy select_strategy_sparse_greedy = {
              .use = "A batch that represents the pool and is uncertain, where there are "
                     "calibrated probabilities or samples of a posterior.",
              .paper = "Shen, Jiang, Zhang & Koyejo 2022",
-             .score = "how steeply the objective fell along the row when it was picked",
+             .score = "how steeply the objective fell along the row when it was picked; "
+                      "with terms=variance the row's sigma",
              .needs = SCANT_PROBS | SCANT_CALIBRATED | SCANT_FEATURES,
              .or_needs = SCANT_SAMPLES,
              .options = options,

@@ -360,6 +360,10 @@ static size_t iht_memory(size_t n, size_t b, size_t size, size_t iters) {
 
 static void iht_plan(const select_req *req, scant_plan *plan) {
     sparse s;
+    if (sparse_is_ranked(req)) {
+        sparse_rank_plan(req, plan);
+        return;
+    }
     sparse_plan(req, iht_needs, plan, &s);
     plan->memory = size_add(plan->memory, iht_memory(s.n, s.b, s.size, iters_of(req)));
     plan->passes += iters_of(req); /* at most, mostly far fewer */
@@ -421,6 +425,7 @@ static void hand_over(iht *t, select_req *req) {
 static scant_status iht_select(select_req *req) {
     iht t = {.printed = select_option(req, "prox") == PRINTED};
     size_t done;
+    if (sparse_is_ranked(req)) return sparse_rank(req);
     TRY(sparse_open(req, iht_needs, &t.s));
     TRY(reserve(&t));
     TRY(iterate(&t, &done));
@@ -462,6 +467,7 @@ static const scant_option options[] = {
          "the paper"},
     SELECT_OPTION_BIAS("1"),
     SPARSE_OPTION_SOURCE,
+    SPARSE_OPTION_TERMS,
 };
 
 static const scant_figure_info figures[] = {
@@ -478,7 +484,7 @@ const scant_strategy select_strategy_sparse_iht = {
                  "As sparse-greedy, where the whole batch is to be weighed at once; the "
                  "price does not grow with it.",
              .paper = "Shen, Jiang, Zhang & Koyejo 2022",
-             .score = "the row's weight",
+             .score = "the row's weight; with terms=variance its sigma",
              .needs = SCANT_PROBS | SCANT_CALIBRATED | SCANT_FEATURES,
              .or_needs = SCANT_SAMPLES,
              .options = options,

@@ -2,6 +2,7 @@
 """`scant run`: experiments as a user runs them, on points that are drawn or made here."""
 import json
 import os
+import re
 import struct
 import subprocess
 import unittest
@@ -65,7 +66,7 @@ class Keys(Case):
                           ("loop.strategies=badge,badge", "twice"), ("model.name=lenet6", "lenet5"),
                           ("loop.dynamic.layers=some", "last|all"), ("train.reinit=maybe", "yes|no"),
                           ("loop.npc.candidates=0", "candidates"), ("train.patience=3", "validation"),
-                          ("loop.initial=0", "initial_how"), ("loop.preset=nonsense", "sparse-"),
+                          ("loop.initial=0", "initial_how"), ("loop.preset=nonsense", "the nearest is"),
                           ("nodot=3", "section.key")):
             self.fails(2, "run", "--set", key, "--print", says=says)
         self.fails(2, "run", "--set", "loop.batch=3", "--set", "loop.batch=4", "--print",
@@ -103,6 +104,41 @@ class Keys(Case):
                           "loop.strategies=sparse-iht", "--set", "loop.sparse-iht.beta=5", "--print")
         self.assertIn("sparse-iht.alpha = 1e-8\n", printed)
         self.assertIn("sparse-iht.beta = 5\n", printed)
+
+    def preset(self, name):
+        """alpha, beta, source of sparse-iht and of sparse-greedy as a preset has them."""
+        printed = self.ok("run", "--set", f"loop.preset={name}", "--set",
+                          "loop.strategies=sparse-iht,sparse-greedy", "--print")
+        values = dict(re.findall(r"^(sparse-\S+) = (\S+)$", printed, re.M))
+        return tuple(tuple(values.get(f"sparse-{strategy}.{key}") for key in ("alpha", "beta", "source"))
+                     for strategy in ("iht", "greedy"))
+
+    def test_presets_are_the_papers_tables(self):
+        plain = self.preset("")
+        self.assertEqual(plain, (("1e-8", "1e-4", None), ("1e-2", "0.1", None)))
+        for name, other, iht, greedy in (
+                ("mnist", "sparse-mnist", ("1e-8", "1e-4", None), ("1e-8", "0.1", None)),
+                ("svhn", "sparse-svhn", ("1e-8", "1e-4", None), ("0.1", "0.1", None)),
+                ("cifar10-general", "sparse-cifar10", ("1e-8", "1e-6", None), ("1e-2", "0.1", None)),
+                ("fashion-mnist", "sparse-bayes-fmnist", ("1", "1e-3", "samples"),
+                 ("2", "0.5", "samples")),
+                ("cifar10-bayes", "sparse-bayes-cifar10", ("1", "1e-6", "samples"),
+                 ("2", "1", "samples")),
+                ("cifar100", "sparse-bayes-cifar100", ("1", "1e-6", "samples"),
+                 ("1", "0.5", "samples"))):
+            with self.subTest(name):
+                self.assertEqual(self.preset(name), (iht, greedy))
+                self.assertEqual(self.preset(other), (iht, greedy))
+                self.assertEqual(self.preset(name + "-iht"), (iht, plain[1]))
+                self.assertEqual(self.preset(name + "-greedy"), (plain[0], greedy))
+                self.assertIn(name, " ".join(self.ok("run", "--help").split()))
+
+    def test_cifar10_has_two_presets(self):
+        for name in ("cifar10", "cifar10-greedy", "cifar10-iht"):
+            self.fails(2, "run", "--set", f"loop.preset={name}", "--print",
+                       says=["cifar10-general", "cifar10-bayes"])
+        self.fails(2, "run", "--set", "loop.preset=fashion-mnist-gredy", "--print",
+                   says="fashion-mnist-greedy")
 
 
 class Loop(RunCase):

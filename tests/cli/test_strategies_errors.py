@@ -224,8 +224,9 @@ class Options(ErrorCase):
         known = {"bald": [], "batchbald": ["mc"], "dynamic": ["gamma", "bias"],
                  "npc": ["candidates", "bias", "refine", "normalise"],
                  "crc": ["group", "bias", "normalise"],
-                 "sparse-greedy": ["alpha", "beta", "tau", "bias", "source"],
-                 "sparse-iht": ["alpha", "beta", "iters", "tol", "keep", "prox", "bias", "source"],
+                 "sparse-greedy": ["alpha", "beta", "tau", "bias", "source", "terms"],
+                 "sparse-iht": ["alpha", "beta", "iters", "tol", "keep", "prox", "bias", "source",
+                                "terms"],
                  "acs-fw": ["projections"], "bss": ["epsilon", "basis", "bias"], "albl": []}
         for strategy, keys in known.items():
             with self.subTest(strategy):

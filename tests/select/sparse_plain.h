@@ -294,7 +294,7 @@ static double dense_f1(const dense *d, const double *w) {
     return sum;
 }
 
-static double dense_f(const dense *d, const double *w) {
+static inline double dense_f(const dense *d, const double *w) {
     double sum = dense_f1(d, w);
     for (size_t j = 0; j < d->n; j++)
         if (w[j] > 0) sum -= d->alpha * d->sigma[j] * d->sigma[j];
@@ -335,8 +335,8 @@ static void dense_debias_and_clip(const dense *d, double *w) {
 }
 
 /* picks: b places. */
-static void dense_greedy(const dense *d, double tau, double *w, size_t *picks,
-                         double *scores) {
+static inline void dense_greedy(const dense *d, double tau, double *w, size_t *picks,
+                                double *scores) {
     double *slope = numbers(d->n), *one = numbers(d->n);
     bool *taken = calloc(d->n, sizeof *taken);
     for (size_t t = 0; t < d->b; t++) {
@@ -363,8 +363,8 @@ static double dense_worth(const dense *d, size_t j, double s, bool printed) {
 }
 
 /* One iteration from w and z, which it changes; chosen: b flags. */
-static void dense_iteration(const dense *d, bool printed, double *w, double *z,
-                            bool *chosen, double *point) {
+static inline void dense_iteration(const dense *d, bool printed, double *w, double *z,
+                                   bool *chosen, double *point) {
     double *slope = numbers(d->n), *old = numbers(d->n);
     memcpy(old, w, d->n * sizeof *w);
     dense_gradient(d, z, slope);

@@ -17,8 +17,9 @@ typedef struct fixture {
     float h[N * D], p[N * C], q[N * C], g[N * K], samples[M * N * C];
     int32_t labels[N];
     int64_t candidates[N];
-    unsigned drop;   /* evidence that is not given: scant_evidence_kind bits */
-    float *features; /* (N, d): h, or what a test has instead */
+    unsigned drop;     /* evidence that is not given: scant_evidence_kind bits */
+    scant_setting set; /* an option; key NULL: none */
+    float *features;   /* (N, d): h, or what a test has instead */
     size_t d;
 } fixture;
 
@@ -117,20 +118,36 @@ static scant_status open_inputs(scant_ctx *ctx, const fixture *f, size_t candida
 typedef struct called {
     const char *name;
     unsigned uses, drop;
+    scant_setting set;
 } called;
+
+/* Options that make another strategy of one. */
+static const struct {
+    const char *strategy;
+    scant_setting set;
+} variants[] = {{"sparse-greedy", {"terms", "variance"}}};
+enum { VARIANTS = sizeof variants / sizeof *variants };
 
 enum { MOST_CALLS = 100 };
 
 static size_t all_calls(called *out) {
     size_t n, count = 0;
     const scant_strategy_info *const *all = scant_strategies(&n);
-    for (size_t s = 0; s < n; s++) {
+    for (size_t s = 0; s < n + VARIANTS; s++) {
+        bool plain = s < n;
+        const scant_strategy_info *info =
+            plain ? all[s] : scant_strategy_find(variants[s - n].strategy);
+        scant_setting set = plain ? (scant_setting){0} : variants[s - n].set;
         assert_true(count + 2 <= MOST_CALLS);
-        unsigned needs = all[s]->needs, or_needs = all[s]->or_needs;
-        out[count++] = (called){all[s]->name, needs, or_needs};
-        if (or_needs) out[count++] = (called){all[s]->name, or_needs, needs};
+        unsigned needs = info->needs, or_needs = info->or_needs;
+        out[count++] = (called){info->name, needs, or_needs, set};
+        if (or_needs) out[count++] = (called){info->name, or_needs, needs, set};
     }
     return count;
+}
+
+static scant_select_opts opts_of(const fixture *f) {
+    return (scant_select_opts){.settings = &f->set, .n_settings = f->set.key != NULL};
 }
 
 /* Everything of one selection, as one call that may fail at any step. */
@@ -139,7 +156,8 @@ static scant_status whole_call(scant_ctx *ctx, const fixture *f, const char *str
     inputs in;
     scant_status s = open_inputs(ctx, f, candidates, &in);
     if (s != SCANT_OK) return s;
-    s = scant_select(ctx, strategy, &in.evidence, batch, NULL, out);
+    scant_select_opts opts = opts_of(f);
+    s = scant_select(ctx, strategy, &in.evidence, batch, &opts, out);
     close_inputs(&in);
     return s;
 }
@@ -174,7 +192,7 @@ static void picks_are_distinct_unlabelled_candidates(void **state) {
     for (size_t s = 0; s < n_calls; s++)
         for (size_t batch = 1; batch < 1000; batch = batch * 3 + 1)
             for (size_t k = 0; k < 2; k++) {
-                f->drop = all[s].drop;
+                f->drop = all[s].drop, f->set = all[s].set;
                 size_t candidates = k ? 200 : 0, open = 0;
                 int allowed[N] = {0};
                 scant_picks *picks;
@@ -212,7 +230,7 @@ static void thread_counts_change_nothing(void **state) {
     called all[MOST_CALLS];
     size_t n_calls = all_calls(all);
     for (size_t s = 0; s < n_calls; s++) {
-        f->drop = all[s].drop;
+        f->drop = all[s].drop, f->set = all[s].set;
         scant_picks *first = NULL;
         scant_ctx *first_ctx = ctx_threads(1);
         assert_int_equal(whole_call(first_ctx, f, all[s].name, MANY_PICKS, 0, &first),
@@ -240,7 +258,7 @@ static void every_allocation_may_fail(void **state) {
     called all[MOST_CALLS];
     size_t n_calls = all_calls(all);
     for (size_t s = 0; s < n_calls; s++) {
-        f->drop = all[s].drop;
+        f->drop = all[s].drop, f->set = all[s].set;
         memory m;
         scant_ctx *ctx = ctx_counting(&m);
         scant_picks *picks = NULL;
@@ -274,13 +292,14 @@ static void the_plan_holds(void **state) {
             inputs in;
             scant_plan plan;
             scant_picks *picks;
-            f->drop = all[s].drop;
+            f->drop = all[s].drop, f->set = all[s].set;
             assert_int_equal(open_inputs(ctx, f, 300, &in), SCANT_OK);
+            scant_select_opts opts = opts_of(f);
             assert_int_equal(
-                scant_select_plan(ctx, all[s].name, &in.evidence, batch, NULL, &plan),
+                scant_select_plan(ctx, all[s].name, &in.evidence, batch, &opts, &plan),
                 SCANT_OK);
             assert_int_equal(
-                scant_select(ctx, all[s].name, &in.evidence, batch, NULL, &picks),
+                scant_select(ctx, all[s].name, &in.evidence, batch, &opts, &picks),
                 SCANT_OK);
             assert_true(scant_ctx_memory_peak(ctx) <= plan.memory);
             assert_int_equal(plan.rows, N);
@@ -310,10 +329,11 @@ static void check_caps(const fixture *f, const char *strategy, size_t batch) {
             scant_ctx_create(&(scant_ctx_opts){.threads = 2, .memory = cap}, &ctx),
             SCANT_OK);
         assert_int_equal(open_inputs(ctx, f, 0, &in), SCANT_OK);
+        scant_select_opts opts = opts_of(f);
         scant_status s =
-            scant_select_plan(ctx, strategy, &in.evidence, batch, NULL, &plan);
+            scant_select_plan(ctx, strategy, &in.evidence, batch, &opts, &plan);
         scant_status done =
-            scant_select(ctx, strategy, &in.evidence, batch, NULL, &picks);
+            scant_select(ctx, strategy, &in.evidence, batch, &opts, &picks);
         assert_int_equal(s, done); /* what is planned is done */
         assert_true(scant_ctx_memory_peak(ctx) <= cap);
         if (s == SCANT_OK) {
@@ -345,7 +365,7 @@ static void a_tight_cap_gives_the_same_picks_or_the_number(void **state) {
     size_t n_calls = all_calls(all);
     for (size_t s = 0; s < n_calls; s++)
         for (size_t batch = 1; batch <= N; batch += BATCH_STEP) {
-            f->drop = all[s].drop;
+            f->drop = all[s].drop, f->set = all[s].set;
             check_caps(f, all[s].name, batch);
         }
     free(f);
@@ -397,7 +417,7 @@ static void features_of_extreme_size_keep_to_the_cap(void **state) {
     for (size_t i = 0; i < N * f->d; i++) f->features[i] = 1e18F * (float)normal_at(9, i);
     for (size_t s = 0; s < n_calls; s++) {
         if (!(all[s].uses & SCANT_FEATURES)) continue;
-        f->drop = all[s].drop;
+        f->drop = all[s].drop, f->set = all[s].set;
         check_extreme(f, all[s].name);
         count++;
     }
@@ -513,7 +533,7 @@ static void the_locale_is_no_matter(void **state) {
         scant_picks *want, *picks;
         inputs in;
         setlocale(LC_NUMERIC, "C");
-        f->drop = all[s].drop;
+        f->drop = all[s].drop, f->set = all[s].set;
         assert_int_equal(whole_call(ctx, f, all[s].name, 20, 0, &want), SCANT_OK);
         setlocale(LC_NUMERIC, "de_DE.UTF-8");
         assert_string_equal(localeconv()->decimal_point, ",");
@@ -593,7 +613,7 @@ static void a_cancelled_call_ends_and_leaves_nothing(void **state) {
     size_t n_calls = all_calls(all);
     for (size_t s = 0; s < n_calls; s++) {
         scant_picks *want;
-        f->drop = all[s].drop;
+        f->drop = all[s].drop, f->set = all[s].set;
         assert_int_equal(whole_call(ctx, f, all[s].name, SOME_PICKS, 300, &want),
                          SCANT_OK);
         check_cancel(f, all[s].name, want);
