@@ -21,12 +21,19 @@
  *
  * Exact in double; probabilities below 1e-12 count as that in logarithms. Cost: O(m n C)
  * for the vectors, then O(n J) a step, at memory speed. Memory: n J numbers.
+ *
+ * inner=fisher has the paper's other vectors: the gradients of the same expectation by
+ * the last layer's weights (select/fisher.h), from samples and features. Nothing is kept
+ * of them but C + 8 numbers a row, and some vectors of J C d+. It is dear: 2 n J C d+
+ * multiply-adds at first, and every step reads all samples again, n (J C + d+).
  */
 #include <math.h>
 #include <string.h>
 
 #include "linalg/products.h"
 #include "linalg/topk.h"
+#include "select/fisher.h"
+#include "select/frank_wolfe.h"
 #include "select/samples.h"
 #include "select/strategy.h"
 
@@ -34,19 +41,21 @@ enum {
     LINE = 64,
     STEP_BYTES = 64 << 20, /* of vectors a thread: to wake another costs more on less */
     TOGETHER = 16,         /* products at a time */
-    STEPS = 20             /* for each row of the batch, at most */
+    STEPS = 20,            /* for each row of the batch, at most */
+    PROJECTIONS = 0,       /* choices of option inner */
+    FISHER
 };
-static const double JITTER = 1e-6, STANDSTILL = 1e-12, ROUNDING = 1e-15;
+static const double JITTER = 1e-6, STANDSTILL = 1e-12;
 
 typedef struct coreset {
     select_req *req;
-    size_t n, width;           /* rows that may be picked; J */
-    size_t *rows;              /* n: which they are */
-    double *vectors;           /* (n, J) */
-    double *size, all;         /* n: s_i; their sum */
-    double *weight, *score;    /* n */
-    size_t *held, n_held;      /* places of rows with weight */
-    double *goal, *fit, *rest; /* J: sum of L_i, of w_i L_i; the difference */
+    size_t n, samples; /* rows that may be picked; J */
+    size_t *rows;      /* n: which they are */
+    select_walk walk;
+    bool by_fisher;
+    double *vectors;      /* (n, J); fisher: one vector */
+    select_fisher fisher; /* instead of the others */
+    double *score;        /* n */
     size_t steps;
     size_t block, blocks; /* rows a block, of the vectors */
     la_scored *best;      /* of each block */
@@ -69,44 +78,58 @@ static size_t place_of(const coreset *c, size_t row) {
     return low;
 }
 
-/* What is no more than rounding is 0: where all samples agree, nothing is said, and where
- * the goal is reached, nothing is left. */
-static double difference(double a, double b) {
-    return fabs(a - b) > ROUNDING * fmax(fabs(a), fabs(b)) ? a - b : 0;
+/* The vectors of rows from..to-1, by place, which are of a block. */
+static void write_vectors(coreset *c, const select_pool *view, size_t first, size_t count,
+                          const select_beliefs *beliefs, double *cross, size_t from,
+                          size_t to) {
+    const la_kernels *k = la_kernels_for(select_probs_type(view));
+    double norm = 1 / sqrt((double)c->samples), *raw = cross + c->scan_rows;
+    for (size_t s = 0; s < c->samples && from < to; s++) {
+        const void *rows = select_sample_rows(view, s, first, count, raw);
+        k->cross(beliefs->mean, rows, count, view->c, cross);
+        for (size_t i = from; i < to; i++) {
+            size_t at = c->rows[i] - first;
+            c->vectors[i * c->samples + s] =
+                norm * select_walk_difference(beliefs->entropy[at], cross[at]);
+        }
+    }
 }
 
-/* Reads and checks a block of rows; writes the vectors of those that may be picked. */
+/* Reads and checks a block of rows; writes what is kept of those that may be picked. */
 static scant_status scan_block(void *arg, size_t block, unsigned worker,
                                scant__fault *fault) {
     coreset *c = arg;
     const select_pool *pool = &c->req->pool, view = select_samples_view(pool);
-    const la_kernels *k = la_kernels_for(select_probs_type(&view));
     size_t first = block * c->scan_rows, rest = pool->n - first;
     size_t count = rest < c->scan_rows ? rest : c->scan_rows;
-    unsigned char *room = c->room + worker * c->room_size;
-    double *cross = (double *)(void *)room, *raw = cross + c->scan_rows;
-    double norm = 1 / sqrt((double)c->width);
+    double *cross = (double *)(void *)(c->room + worker * c->room_size);
     select_beliefs beliefs;
-    TRY(select_beliefs_read(pool, first, count, false, raw + c->scan_rows * pool->c,
-                            &beliefs, fault));
+    TRY(select_beliefs_read(pool, first, count, false,
+                            cross + c->scan_rows * (pool->c + 1), &beliefs, fault));
     size_t from = place_of(c, first), to = place_of(c, first + count);
-    for (size_t s = 0; s < c->width && from < to; s++) {
-        const void *rows = select_sample_rows(&view, s, first, count, raw);
-        k->cross(beliefs.mean, rows, count, pool->c, cross);
-        for (size_t i = from; i < to; i++) {
-            size_t at = c->rows[i] - first;
-            c->vectors[i * c->width + s] =
-                norm * difference(beliefs.entropy[at], cross[at]);
-        }
-    }
+    if (!c->by_fisher)
+        write_vectors(c, &view, first, count, &beliefs, cross, from, to);
+    else
+        for (size_t i = from; i < to; i++)
+            memcpy(c->fisher.mean + i * pool->c,
+                   beliefs.mean + (c->rows[i] - first) * pool->c,
+                   pool->c * sizeof *beliefs.mean);
     return SCANT_OK;
 }
 
-static void measure(coreset *c) {
-    la_kernels_for(LA_F64)->sumsq(c->vectors, c->n, c->width, c->size);
-    for (size_t i = 0; i < c->n; i++) c->all += c->size[i] = sqrt(c->size[i] + JITTER);
-    la_kernels_for(LA_F64)->total(c->vectors, c->n, c->width, c->goal);
-    memcpy(c->rest, c->goal, c->width * sizeof *c->rest);
+static scant_status measure(coreset *c) {
+    select_walk *w = &c->walk;
+    double jitter = JITTER;
+    if (c->by_fisher) {
+        jitter *= c->fisher.scale * c->fisher.scale;
+        TRY(select_fisher_measure(&c->fisher, w->size, w->goal));
+    } else {
+        la_kernels_for(LA_F64)->sumsq(c->vectors, c->n, w->width, w->size);
+        la_kernels_for(LA_F64)->total(c->vectors, c->n, w->width, w->goal);
+    }
+    for (size_t i = 0; i < c->n; i++) w->all += w->size[i] = sqrt(w->size[i] + jitter);
+    select_walk_begin(w);
+    return SCANT_OK;
 }
 
 /* ---- steps ------------------------------------------------------------------------- */
@@ -115,16 +138,17 @@ static scant_status score_block(void *arg, size_t block, unsigned worker,
                                 scant__fault *fault) {
     (void)worker, (void)fault;
     coreset *c = arg;
-    const void *x[TOGETHER], *y = c->rest;
+    const void *x[TOGETHER], *y = c->walk.rest;
+    size_t width = c->walk.width;
     size_t first = block * c->block, end = first + c->block;
     la_scored best = {-INFINITY, 0};
     end = end < c->n ? end : c->n;
     for (size_t i = first; i < end; i += TOGETHER) {
         size_t count = end - i < TOGETHER ? end - i : TOGETHER;
-        for (size_t k = 0; k < count; k++) x[k] = c->vectors + (i + k) * c->width;
-        la_kernels_for(LA_F64)->dot(x, count, &y, 1, c->width, c->score + i);
+        for (size_t k = 0; k < count; k++) x[k] = c->vectors + (i + k) * width;
+        la_kernels_for(LA_F64)->dot(x, count, &y, 1, width, c->score + i);
         for (size_t k = i; k < i + count; k++) {
-            c->score[k] /= c->size[k];
+            c->score[k] /= c->walk.size[k];
             if (c->score[k] > best.score) best = (la_scored){c->score[k], k};
         }
     }
@@ -132,9 +156,21 @@ static scant_status score_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
+/* What is left between inner products with the goal and with the fit. */
+static size_t score_fisher(coreset *c) {
+    const select_fisher *f = &c->fisher;
+    for (size_t i = 0; i < c->n; i++)
+        c->score[i] = select_walk_difference(f->goal[i], f->fit[i]) / c->walk.size[i];
+    return la_argmax(c->score, c->n);
+}
+
 /* The place with the largest score; the first of equals. */
 static scant_status find_best(coreset *c, size_t *place) {
     la_scored best = {-INFINITY, 0};
+    if (c->by_fisher) {
+        *place = score_fisher(c);
+        return SCANT_OK;
+    }
     TRY(scant__parfor(c->req->ctx, NULL, c->blocks, score_block, c));
     for (size_t b = 0; b < c->blocks; b++)
         if (c->best[b].score > best.score) best = c->best[b];
@@ -142,49 +178,27 @@ static scant_status find_best(coreset *c, size_t *place) {
     return SCANT_OK;
 }
 
-static double product(const double *x, const double *y, size_t n) {
-    double sum = 0;
-    for (size_t k = 0; k < n; k++) sum += x[k] * y[k];
-    return sum;
-}
-
-/* How far towards the vertex at `place` the rest is smallest: 0 to 1. */
-static double stride(const coreset *c, size_t place, double vertex) {
-    const double *v = c->vectors + place * c->width;
-    double along = 0, square = 0;
-    for (size_t s = 0; s < c->width; s++) {
-        double way = vertex * v[s] - c->fit[s];
-        along += way * c->rest[s];
-        square += way * way;
-    }
-    return along > 0 && square > 0 ? fmin(along / square, 1) : 0;
-}
-
-static void step(coreset *c, size_t place, double vertex, double gamma) {
-    const double *v = c->vectors + place * c->width;
-    if (gamma == 1) { /* what was there is left behind */
-        for (size_t k = 0; k < c->n_held; k++) c->weight[c->held[k]] = 0;
-        c->n_held = 0;
-    }
-    for (size_t k = 0; k < c->n_held; k++) c->weight[c->held[k]] *= 1 - gamma;
-    if (c->weight[place] == 0 && gamma > 0) c->held[c->n_held++] = place;
-    c->weight[place] += gamma * vertex;
-    for (size_t s = 0; s < c->width; s++) {
-        c->fit[s] = (1 - gamma) * c->fit[s] + gamma * vertex * v[s];
-        c->rest[s] = difference(c->goal[s], c->fit[s]);
-    }
+static scant_status step_to(coreset *c, size_t place, double *stride) {
+    select_walk *w = &c->walk;
+    const double *v = c->vectors + (c->by_fisher ? 0 : place * w->width);
+    if (c->by_fisher) TRY(select_fisher_row(&c->fisher, place, c->vectors));
+    *stride = select_walk_stride(w, place, v);
+    select_walk_step(w, place, v, *stride);
+    if (c->by_fisher)
+        select_fisher_step(&c->fisher, *stride, *stride * (w->all / w->size[place]));
+    return SCANT_OK;
 }
 
 static scant_status walk(coreset *c) {
     select_req *req = c->req;
     size_t batch = req->batch;
-    while (c->n_held < batch && c->steps < STEPS * batch) {
+    while (c->walk.n_held < batch && c->steps < STEPS * batch) {
         size_t place;
-        TRY(scant__tick(req->ctx, "stepping", c->n_held, batch));
+        double stride;
+        TRY(scant__tick(req->ctx, "stepping", c->walk.n_held, batch));
         TRY(find_best(c, &place));
-        double vertex = c->all / c->size[place], gamma = stride(c, place, vertex);
-        step(c, place, vertex, gamma);
-        if (gamma < STANDSTILL) break;
+        TRY(step_to(c, place, &stride));
+        if (stride < STANDSTILL) break;
         c->steps++;
     }
     return SCANT_OK;
@@ -196,11 +210,13 @@ static scant_status hand_in(coreset *c) {
     select_req *req = c->req;
     la_scored *heap = scant__arena_alloc(req->arena, req->batch, sizeof *heap);
     la_topk top;
-    size_t place, with_weight = c->n_held;
+    const select_walk *w = &c->walk;
+    size_t place, with_weight = w->n_held;
+    double unit = c->by_fisher ? c->fisher.scale : 1;
     if (!heap) return SCANT_ENOMEM;
     la_topk_init(&top, heap, req->batch);
-    for (size_t k = 0; k < c->n_held; k++)
-        la_topk_offer(&top, c->weight[c->held[k]], c->held[k]);
+    for (size_t k = 0; k < w->n_held; k++)
+        la_topk_offer(&top, w->weight[w->held[k]], w->held[k]);
     la_topk_sort(&top);
     for (size_t k = 0; k < top.count; k++) {
         double weight = top.items[k].score;
@@ -210,13 +226,13 @@ static scant_status hand_in(coreset *c) {
         TRY(find_best(c, &place)); /* scores as they are now */
         la_topk_init(&top, heap, req->batch - req->count);
         for (size_t i = 0; i < c->n; i++)
-            if (c->weight[i] == 0) la_topk_offer(&top, c->score[i], i);
+            if (w->weight[i] == 0) la_topk_offer(&top, c->score[i], i);
         la_topk_sort(&top);
         for (size_t k = 0; k < top.count; k++)
             select_pick(req, c->rows[top.items[k].index], 0, 0);
     }
-    select_figure(req, "objective_start", sqrt(product(c->goal, c->goal, c->width)));
-    select_figure(req, "objective", sqrt(product(c->rest, c->rest, c->width)));
+    select_figure(req, "objective_start", select_walk_length(w, w->goal) / unit);
+    select_figure(req, "objective", select_walk_length(w, w->rest) / unit);
     select_figure(req, "steps", (double)c->steps);
     select_figure(req, "filled", (double)(req->batch - with_weight));
     return SCANT_OK;
@@ -225,7 +241,11 @@ static scant_status hand_in(coreset *c) {
 /* ---- the strategy -------------------------------------------------------------------
  */
 
-static size_t width_of(const select_req *req) {
+static bool is_fisher(const select_req *req) {
+    return select_option(req, "inner") == FISHER;
+}
+
+static size_t samples_of(const select_req *req) {
     double asked = select_option(req, "projections");
     return asked > 0 && asked < (double)req->pool.m ? (size_t)asked : req->pool.m;
 }
@@ -244,40 +264,70 @@ static size_t block_of(size_t width) { return STEP_BYTES / (width * sizeof(doubl
 static void acs_plan(const select_req *req, scant_plan *plan) {
     enum { BLOCKS = 14, OVERHEAD = 256 };
     const select_pool *pool = &req->pool;
-    size_t n = pool->available, width = width_of(req);
-    size_t row = size_mul(width, sizeof(double)) + 2 * sizeof(size_t);
-    size_t all = size_mul(n, row + 3 * sizeof(double));
-    all = size_add(all, (n / block_of(width) + 1 + plan->batch) * sizeof(la_scored));
-    all = size_add(all, 3 * width * sizeof(double) + BLOCKS * OVERHEAD);
+    size_t n = pool->available, samples = samples_of(req), width = samples;
+    size_t all = size_mul(n, 2 * sizeof(size_t) + 3 * sizeof(double));
+    if (is_fisher(req)) {
+        width = select_fisher_width(req, samples);
+        all = size_add(all, size_mul(width, sizeof(double)));
+        all = size_add(all, select_fisher_memory(req, samples));
+        plan->passes += plan->batch + 4; /* and one more for each step beyond the batch */
+    } else {
+        all = size_add(all, size_mul(n, size_mul(width, sizeof(double))));
+        all = size_add(all, (n / block_of(width) + 1) * sizeof(la_scored));
+    }
+    all = size_add(all, plan->batch * sizeof(la_scored) + BLOCKS * OVERHEAD);
+    all = size_add(all, size_mul(width, 3 * sizeof(double)));
     plan->memory = size_add(plan->memory, all);
     select_plan_blocks(req, pool->c, LINE, scan_row(pool), plan);
 }
 
-static scant_status prepare(coreset *c) {
+static scant_status reserve_vectors(coreset *c) {
     select_req *req = c->req;
     scant__arena *arena = req->arena;
-    size_t n = c->n = req->pool.available, width = c->width = width_of(req);
+    size_t width = c->walk.width = c->samples;
+    if (c->by_fisher) {
+        TRY(select_fisher_open(req, c->rows, c->samples, &c->fisher));
+        width = c->walk.width = size_mul(la_view_width(&c->fisher.all), c->fisher.a.d);
+        c->vectors = scant__arena_alloc(arena, width, sizeof(double));
+        return c->vectors ? SCANT_OK : SCANT_ENOMEM;
+    }
+    c->block = block_of(width);
+    c->blocks = (c->n + c->block - 1) / c->block;
+    c->best = scant__arena_alloc(arena, c->blocks, sizeof *c->best);
+    c->vectors = scant__arena_alloc(arena, c->n, size_mul(width, sizeof(double)));
+    return c->best && c->vectors ? SCANT_OK : SCANT_ENOMEM;
+}
+
+static scant_status reserve(coreset *c) {
+    select_req *req = c->req;
+    scant__arena *arena = req->arena;
+    select_walk *w = &c->walk;
+    size_t n = c->n = w->n = req->pool.available;
+    c->samples = samples_of(req);
+    c->by_fisher = is_fisher(req);
     c->scan_rows = req->plan.block_rows;
     c->room_size = scan_room(&req->pool, c->scan_rows);
-    c->block = block_of(width);
-    c->blocks = (n + c->block - 1) / c->block;
     c->rows = scant__arena_alloc(arena, n, sizeof *c->rows);
-    c->held = scant__arena_alloc(arena, n, sizeof *c->held);
-    c->vectors = scant__arena_alloc(arena, n, size_mul(width, sizeof(double)));
-    c->size = scant__arena_alloc(arena, n, sizeof *c->size);
-    c->score = scant__arena_alloc(arena, n, sizeof *c->score);
-    c->weight = scant__arena_zalloc(arena, n, sizeof *c->weight);
-    c->goal = scant__arena_zalloc(arena, 3 * width, sizeof *c->goal);
-    c->best = scant__arena_alloc(arena, c->blocks, sizeof *c->best);
-    c->room = scant__arena_alloc(arena, req->ctx->threads, c->room_size);
-    if (!c->rows || !c->held || !c->vectors || !c->size || !c->score || !c->weight ||
-        !c->goal || !c->best || !c->room)
-        return SCANT_ENOMEM;
-    c->fit = c->goal + width;
-    c->rest = c->fit + width;
+    if (!c->rows) return SCANT_ENOMEM;
     select_pool_list_available(&req->pool, c->rows);
-    TRY(scant__parfor(req->ctx, "measuring beliefs", req->plan.blocks, scan_block, c));
-    measure(c);
+    TRY(reserve_vectors(c));
+    w->held = scant__arena_alloc(arena, n, sizeof *w->held);
+    w->size = scant__arena_alloc(arena, n, sizeof *w->size);
+    w->weight = scant__arena_zalloc(arena, n, sizeof *w->weight);
+    w->goal = scant__arena_zalloc(arena, w->width, 3 * sizeof *w->goal);
+    c->score = scant__arena_alloc(arena, n, sizeof *c->score);
+    c->room = scant__arena_alloc(arena, req->ctx->threads, c->room_size);
+    if (!w->held || !w->size || !w->weight || !w->goal || !c->score || !c->room)
+        return SCANT_ENOMEM;
+    w->fit = w->goal + w->width;
+    w->rest = w->fit + w->width;
+    return SCANT_OK;
+}
+
+/* What is asked for besides samples. */
+static scant_status acs_way(select_req *req, unsigned given, unsigned *needs) {
+    (void)given;
+    *needs = SCANT_SAMPLES | (is_fisher(req) ? SCANT_FEATURES : 0U);
     return SCANT_OK;
 }
 
@@ -291,8 +341,10 @@ static scant_status acs_check(const select_req *req) {
 
 static scant_status acs_select(select_req *req) {
     coreset c = {.req = req};
-    TRY(prepare(&c));
-    if (product(c.goal, c.goal, c.width) == 0)
+    TRY(reserve(&c));
+    TRY(scant__parfor(req->ctx, "measuring beliefs", req->plan.blocks, scan_block, &c));
+    TRY(measure(&c));
+    if (select_walk_length(&c.walk, c.walk.goal) == 0)
         scant__warn(req->ctx, "%s: the samples agree on every row: the first are picked",
                     scant_array_name(req->pool.samples));
     TRY(walk(&c));
@@ -305,7 +357,14 @@ static const scant_option options[] = {
      .value = "0",
      .min = 0,
      .max = 1e9,
-     .help = "samples that rows are compared on: so many, from the first on; 0: all"}};
+     .help = "samples that rows are compared on: so many, from the first on; 0: all"},
+    {.key = "inner",
+     .kind = SCANT_OPTION_CHOICE,
+     .value = "projections",
+     .choices = "projections|fisher",
+     .help = "what rows are compared by: expected log-likelihoods under the samples, or "
+             "their gradients by the last layer's weights, which needs features too"},
+    SELECT_OPTION_BIAS("1")};
 
 static const scant_figure_info figures[] = {
     {"objective_start", "distance of an empty stand-in from the pool"},
@@ -327,6 +386,7 @@ const scant_strategy select_strategy_acs_fw = {
              .n_options = sizeof options / sizeof *options,
              .figures = figures,
              .n_figures = sizeof figures / sizeof *figures},
+    .way = acs_way,
     .check = acs_check,
     .plan = acs_plan,
     .select = acs_select,

@@ -42,7 +42,8 @@ enum { SELECT_INFO = 16 };
 typedef struct scant_strategy {
     scant_strategy_info info;
     /* Which of info.needs and info.or_needs a call goes by (optional: the first that is
-     * given whole). Knows options and `given`; may settle options. */
+     * given whole), and what more an option asks for. Knows options and `given`; may
+     * settle options. */
     scant_status (*way)(select_req *req, unsigned given, unsigned *needs);
     /* Refuses what options, shapes and labels rule out (optional); before the plan. */
     scant_status (*check)(const select_req *req);

@@ -2,6 +2,7 @@
 """Evidence that is wrong, for the strategies that take more than features and probabilities:
 the status, and a sentence that names the file, the row and the value."""
 import os
+import re
 import unittest
 
 import numpy as np
@@ -82,6 +83,35 @@ class Samples(ErrorCase):
                              samples=self.whole["samples"], labels=self.labels[:29])
                 self.refused(3, strategy, "samples.npy",
                              samples=np.zeros((4, N, 3), "i4"))
+
+    def test_gradients_need_features(self):
+        said = self.refused(2, "acs-fw", ["acs-fw needs", "--features"], "--opt", "inner=fisher",
+                            samples=self.whole["samples"])
+        self.assertNotIn("--samples ", said)
+        H = self.spoiled("features", (7, 1), np.nan)
+        self.refused(3, "acs-fw", ["features.npy", "row 7"], "--opt", "inner=fisher",
+                     samples=self.whole["samples"], features=H)
+
+    def test_one_sample_cannot_disagree(self):
+        for strategy in BY_SAMPLES:
+            for words in ((), ("--opt", "terms=variance"))[:1 + strategy.startswith("sparse")]:
+                self.refused(3, strategy, ["samples.npy", "one sample", "nothing can disagree"],
+                             *words, samples=self.whole["samples"][:1])
+
+    def test_memory_that_is_too_small_names_what_would_do(self):
+        for strategy, *words in (*((one,) for one in BY_SAMPLES),
+                                 ("sparse-iht", "--opt", "terms=variance"),
+                                 ("acs-fw", "--opt", "inner=fisher")):
+            with self.subTest(strategy, words=words):
+                arrays = {"samples": self.whole["samples"]}
+                if "inner=fisher" in words:
+                    arrays["features"] = self.whole["features"]
+                said = self.refused(4, strategy, ["needs"], *words, "--memory", "20K", **arrays)
+                need = int(re.search(r"needs (\d+) bytes", said)[1])
+                self.assertGreater(need, 20480)
+                call = self.command(strategy, 4, self.inputs(**arrays))
+                self.ok(*call, *words, "--memory", need)
+                self.fails(4, *call, *words, "--memory", need - 1, says=str(need))
 
     def test_more_projections_than_samples(self):
         said = self.refused(2, "acs-fw", "projections", "--opt", "projections=6",
@@ -227,7 +257,7 @@ class Options(ErrorCase):
                  "sparse-greedy": ["alpha", "beta", "tau", "bias", "source", "terms"],
                  "sparse-iht": ["alpha", "beta", "iters", "tol", "keep", "prox", "bias", "source",
                                 "terms"],
-                 "acs-fw": ["projections"], "bss": ["epsilon", "basis", "bias"], "albl": []}
+                 "acs-fw": ["projections", "inner", "bias"], "bss": ["epsilon", "basis", "bias"], "albl": []}
         for strategy, keys in known.items():
             with self.subTest(strategy):
                 self.refused(2, strategy, ["'nonsense'", *keys], "--opt", "nonsense=1",

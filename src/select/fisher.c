@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Each product with one row costs n (J C + d+) multiply-adds, as the two factors'
+ * products are taken apart; those with the sum of all, at first, 2 n J C d+.
+ */
+#include "select/fisher.h"
+
+#include <math.h>
+
+#include "data/array.h"
+#include "select/frank_wolfe.h"
+
+static void fetch(const void *self, size_t first, size_t count, void *out) {
+    const select_fisher *f = self;
+    const scant_array *samples = f->pool->samples;
+    size_t c = f->pool->c, n = f->pool->n, width = f->samples * c;
+    double *to = out, norm = 1 / sqrt((double)f->samples);
+    for (size_t i = 0; i < count; i++, to += width) {
+        const double *mean = f->mean + (first + i) * c;
+        size_t row = f->rows[first + i];
+        for (size_t s = 0; s < f->samples; s++) {
+            double *at = to + s * c;
+            scant__array_read_f64(samples, (s * n + row) * c, c, at);
+            for (size_t k = 0; k < c; k++)
+                at[k] = norm * select_walk_difference(mean[k], at[k]);
+        }
+    }
+}
+
+void select_fisher_rows(const select_fisher *f, la_rows *out) {
+    *out = (la_rows){.n = f->n,
+                     .d = f->samples * f->pool->c,
+                     .type = LA_F64,
+                     .fetch = fetch,
+                     .self = f};
+}
+
+/* ---- opening ---------------------------------------------------------------------- */
+
+static void shape(const select_req *req, select_fisher *f) {
+    if (f->features.scale > 0x1p480) /* its square is to be a number */
+        f->features.scale = 0x1p480;
+    double bias = select_features_constant(&f->features, select_option(req, "bias"));
+    f->scale = f->features.scale;
+    select_feature_rows(&f->features, &f->h);
+    f->h.n = f->n;
+    if (f->n < req->pool.n) f->h.list = f->rows;
+    select_fisher_rows(f, &f->a);
+    f->all = (la_view){.h = &f->h, .a = &f->a, .bias = bias, .m = f->n};
+}
+
+static size_t work_memory(const select_fisher *f, unsigned threads) {
+    const la_view *v = &f->all;
+    size_t each[] = {la_kron_norms_memory(v, threads), la_kron_sum_memory(v, threads),
+                     la_kron_dots_memory(v, threads),
+                     la_kron_along_memory(v, 1, threads)};
+    size_t most = 0;
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++)
+        most = each[i] > most ? each[i] : most;
+    return most;
+}
+
+/* As it will be at most, before features are read. */
+static void guess(const select_req *req, size_t samples, select_fisher *f) {
+    static size_t no_row;
+    *f = (select_fisher){.pool = &req->pool,
+                         .n = req->pool.available,
+                         .samples = samples,
+                         .rows = &no_row};
+    select_features_guess(&req->pool, false, &f->features);
+    shape(req, f);
+    f->h.base = NULL, f->h.type = LA_F64;
+}
+
+size_t select_fisher_memory(const select_req *req, size_t samples) {
+    enum { SPARE = 4096 };
+    unsigned threads = req->ctx->threads;
+    select_fisher f;
+    guess(req, samples, &f);
+    size_t row = size_mul(size_add(req->pool.c, 3), sizeof(double));
+    size_t all = size_add(size_mul(f.n, row), work_memory(&f, threads));
+    return size_add(all, size_add(select_features_memory(&req->pool, threads), SPARE));
+}
+
+size_t select_fisher_width(const select_req *req, size_t samples) {
+    select_fisher f;
+    guess(req, samples, &f);
+    return size_mul(la_view_width(&f.all), f.a.d);
+}
+
+scant_status select_fisher_open(const select_req *req, const size_t *rows, size_t samples,
+                                select_fisher *f) {
+    scant__arena *arena = req->arena;
+    *f = (select_fisher){
+        .pool = &req->pool, .n = req->pool.available, .samples = samples, .rows = rows};
+    TRY(select_features_scan(arena, &req->pool, false, &f->features));
+    shape(req, f);
+    f->mean = scant__arena_alloc(arena, f->n, req->pool.c * sizeof *f->mean);
+    f->goal = scant__arena_zalloc(arena, f->n, 3 * sizeof *f->goal);
+    if (!f->mean || !f->goal) return SCANT_ENOMEM;
+    f->fit = f->goal + f->n, f->row = f->fit + f->n;
+    return la_work_init(&f->work, arena, work_memory(f, req->ctx->threads));
+}
+
+/* ---- products --------------------------------------------------------------------- */
+
+scant_status select_fisher_measure(select_fisher *f, double *size, double *goal) {
+    TRY(la_kron_norms(&f->all, size, &f->work));
+    f->work.phase = "summing gradients";
+    TRY(la_kron_sum(&f->all, NULL, goal, &f->work));
+    f->work.phase = "comparing gradients";
+    TRY(la_kron_dots(&f->all, goal, f->goal, &f->work));
+    f->work.phase = NULL;
+    return SCANT_OK;
+}
+
+scant_status select_fisher_row(select_fisher *f, size_t place, double *out) {
+    la_view one = f->all;
+    double times = 1;
+    one.rows = &place, one.m = 1;
+    TRY(la_kron_sum(&one, NULL, out, &f->work));
+    return la_kron_along(&f->all, &place, 1, &times, f->row, &f->work);
+}
+
+void select_fisher_step(select_fisher *f, double stride, double add) {
+    for (size_t i = 0; i < f->n; i++)
+        f->fit[i] = (1 - stride) * f->fit[i] + add * f->row[i];
+}
