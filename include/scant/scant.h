@@ -500,17 +500,42 @@ SCANT_API size_t scant_net_draws(const scant_net *net);
 SCANT_API scant_status scant_net_samples(scant_net *net, const scant_data *data,
                                          const size_t *rows, size_t n, const char *path);
 
+/* Samples whose confidence, the largest probability, is in ((b - 1)/15, b/15]: bin b of
+ * 15, b from 1 (Guo et al., 2017). What is a rounding error above a border is on it. */
+enum { SCANT_CALIBRATION_BINS = 15 };
+typedef struct scant_calibration_bin {
+    size_t count;
+    double confidence; /* mean of those in it; 0 of none */
+    double accuracy;   /* likewise */
+} scant_calibration_bin;
+
+/* A reliability diagram, where probabilities are softmax(z / temperature). */
+typedef struct scant_calibration {
+    double temperature;
+    double error; /* expected calibration error: |accuracy - confidence| of the bins, mean
+                   * over samples */
+    scant_calibration_bin bins[SCANT_CALIBRATION_BINS];
+} scant_calibration;
+
 typedef struct scant_evaluation {
     size_t samples;
     double loss;        /* cross-entropy; of numbers, mean squared error */
     double accuracy;    /* 0 to 1 */
     double calibration; /* expected calibration error, 15 bins (Guo et al., 2017) */
     double temperature; /* that softmax(z / T) is best with, fitted to these samples */
+    scant_calibration_bin bins[SCANT_CALIBRATION_BINS]; /* that calibration is of */
 } scant_evaluation;
 
 SCANT_API scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
                                           const size_t *rows, size_t n,
                                           scant_evaluation *out);
+/* The same, and in the same pass what calibration is with a temperature (above 0). To
+ * tell what scaling is worth it must have been fitted to other samples than these. Of
+ * numbers scaled is all 0, but for the temperature. */
+SCANT_API scant_status scant_net_evaluate_at(scant_net *net, const scant_data *data,
+                                             const size_t *rows, size_t n,
+                                             double temperature, scant_evaluation *out,
+                                             scant_calibration *scaled);
 
 /* Gradients of single samples by the network's trained parameters, in evaluation mode.
  * The loss is the cross-entropy of one sample, not divided by anything. */
@@ -786,9 +811,9 @@ typedef struct scant_run_opts {
 } scant_run_opts;
 
 /* Runs the experiment. State is on disk after every round: a call that was cancelled, or
- * killed, is gone on with by resume, and ends with the same curve.csv and picks.csv
- * (times aside). The same experiment gives the same picks on the same machine and number
- * of threads a run, whatever jobs is.
+ * killed, is gone on with by resume, and ends with the same curve.csv (times aside),
+ * picks.csv and calibration.csv. The same experiment gives the same picks on the same
+ * machine and number of threads a run, whatever jobs is.
  *
  * A run whose training diverges, or whose strategy cannot use what it is given, ends
  * alone: its rounds so far stay, the other runs go on, and the call ends with the first
@@ -815,12 +840,13 @@ SCANT_API scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evi
 
 /* ---- reports ----------------------------------------------------------------------- */
 
-/* Writes what is computed from the curve.csv and picks.csv of a folder of results:
- * summary.csv, auc.csv, overlap.csv, report.html and charts/. Of n folders, out is where
- * the files go; it is made where it is not there, and NULL is dirs[0] where n is 1.
- * Another folder than those that are read gets curve.csv and picks.csv, too, with the
- * runs of all of them. Runs need not be finished. Each file is written whole or not at
- * all. SCANT_EINPUT where a file that is read is wrong. */
+/* Writes what is computed from the curve.csv, picks.csv and calibration.csv of a folder
+ * of results (the last two where they are there): summary.csv, auc.csv, overlap.csv,
+ * report.html and charts/. Of n folders, out is where the files go; it is made where it
+ * is not there, and NULL is dirs[0] where n is 1. Another folder than those that are read
+ * gets those tables, too, with the runs of all of them. Runs need not be finished. Each
+ * file is written whole or not at all. SCANT_EINPUT where a file that is read is wrong.
+ */
 SCANT_API scant_status scant_report(scant_ctx *ctx, const char *const *dirs, size_t n,
                                     const char *out);
 

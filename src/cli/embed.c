@@ -36,7 +36,8 @@ static const cli_flag flags[] = {
     {"calibrated", "Q.npy", CLI_FILE, AT(arrays[EMBED_CALIBRATED]), 0, 0, NET_OUTPUT,
      "n x C class probabilities softmax(logits / T), with --temperature"},
     {"temperature", "T|fit", CLI_WORD, AT(temperature), 0, 0, NET_OUTPUT,
-     "of --calibrated; fit: T of the greatest likelihood on the samples of "
+     "of --calibrated and, too, of --evaluate; fit: T of the greatest likelihood on the "
+     "samples of "
      "--calibrate-on"},
     {"calibrate-on", "IDX", CLI_ARRAY, AT(calibrate_on), 0, 0, NET_OUTPUT,
      "labelled samples (rows of --data, counted from 0) that the network was not trained "
@@ -116,7 +117,8 @@ static int check_outputs(const embed_job *job) {
     if (!a->arrays[EMBED_GRADIENTS] && (a->sketch || a->layers || a->labelled))
         return cli_usage(command, "--sketch, --layers and --labelled are of --gradients, "
                                   "which is missing");
-    if (!a->arrays[EMBED_CALIBRATED] != !a->temperature)
+    if (!a->arrays[EMBED_CALIBRATED] != !a->temperature &&
+        !(a->temperature && a->evaluate))
         return cli_usage(command, "--calibrated and --temperature go together");
     if (fit != (a->calibrate_on != NULL))
         return cli_usage(command, "--temperature fit and --calibrate-on go together");
@@ -353,6 +355,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     scant_data_close(job.data);
     free(job.rows);
     free(job.labelled);
+    free(job.fitted);
     free(job.args.members.items);
     net_end(&job.net);
     return status;

@@ -42,6 +42,7 @@ typedef struct embed_job {
     scant_data *data;
     size_t *rows, n; /* NULL: all */
     double temperature;
+    size_t *fitted, n_fitted; /* samples that the temperature was fitted to, or NULL */
     bool *labelled; /* a sample of the data each: its label may be looked at; or NULL */
     struct {
         size_t width; /* numbers a sample */

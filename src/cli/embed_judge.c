@@ -112,7 +112,7 @@ int embed_check_labels(const embed_job *job, const size_t *rows, size_t count) {
 int embed_fit(embed_job *job) {
     const embed_args *a = &job->args;
     const int32_t *labels = scant_data_labels(job->data);
-    size_t *rows, count;
+    size_t *rows, count = 0;
     scant_evaluation e;
     if (!a->calibrate_on) {
         if (cli_read_positive(a->temperature, &job->temperature)) return CLI_DONE;
@@ -133,7 +133,8 @@ int embed_fit(embed_job *job) {
             scant_net_evaluate(job->network, job->data, rows, count, &e);
         if (fitted != SCANT_OK) status = net_failed(&job->net, fitted);
     }
-    free(rows);
+    job->fitted = rows;
+    job->n_fitted = count;
     if (status != CLI_DONE) return status;
     job->temperature = e.temperature;
     cli_ui_clear(&job->net.ui);
@@ -154,13 +155,28 @@ static size_t *labelled_rows(const embed_job *job, size_t *count) {
     return rows;
 }
 
-static int print_judgement(const embed_job *job, const scant_evaluation *e) {
+/* A temperature looks better than it is on samples that it was fitted to. */
+static void warn_of_fitted(const embed_job *job, const size_t *rows, size_t count) {
+    bool *fitted = cli_calloc(scant_data_count(job->data), sizeof *fitted);
+    size_t both = 0;
+    for (size_t i = 0; i < job->n_fitted; i++) fitted[job->fitted[i]] = true;
+    for (size_t i = 0; i < count; i++) both += fitted[rows[i]];
+    free(fitted);
+    if (both)
+        cli_warning("%zu of the %zu samples that --evaluate judges by are those of "
+                    "--calibrate-on: the calibration error with that temperature is too "
+                    "good",
+                    both, count);
+}
+
+static int print_judgement(const embed_job *job, const scant_evaluation *e,
+                           const scant_calibration *scaled) {
     bool json = job->args.format && strcmp(job->args.format, "json") == 0;
     bool numbers = scant_data_targets(job->data) != NULL;
     cli_text text = {0};
     if (json) {
         cli_text_add(&text, "{");
-        net_evaluation_json(&text, e, numbers);
+        net_evaluation_json(&text, e, scaled, numbers);
         cli_text_add(&text, "}\n");
         return cli_print(&text);
     }
@@ -170,6 +186,9 @@ static int print_judgement(const embed_job *job, const scant_evaluation *e) {
     if (!numbers) {
         cli_text_addf(&text, "calibration  %.4f (expected calibration error)\n",
                       e->calibration);
+        if (scaled)
+            cli_text_addf(&text, "calibrated   %.4f (the same at temperature %.4g)\n",
+                          scaled->error, scaled->temperature);
         cli_text_addf(&text, "temperature  %.4f (fits these samples best)\n",
                       e->temperature);
     }
@@ -179,6 +198,8 @@ static int print_judgement(const embed_job *job, const scant_evaluation *e) {
 int embed_judge(embed_job *job) {
     size_t count, *rows = labelled_rows(job, &count);
     scant_evaluation e;
+    scant_calibration scaled;
+    bool scales = job->args.temperature && !scant_data_targets(job->data);
     if (!count) {
         free(rows);
         cli_error("%s: none of %zu samples has a label (-1 is none)",
@@ -188,10 +209,13 @@ int embed_judge(embed_job *job) {
     int status = embed_check_labels(job, rows, count);
     if (status == CLI_DONE) {
         scant_status judged =
-            scant_net_evaluate(job->network, job->data, rows, count, &e);
+            scales ? scant_net_evaluate_at(job->network, job->data, rows, count,
+                                           job->temperature, &e, &scaled)
+                   : scant_net_evaluate(job->network, job->data, rows, count, &e);
         cli_ui_clear(&job->net.ui);
-        status =
-            judged == SCANT_OK ? print_judgement(job, &e) : net_failed(&job->net, judged);
+        if (judged == SCANT_OK && scales) warn_of_fitted(job, rows, count);
+        status = judged == SCANT_OK ? print_judgement(job, &e, scales ? &scaled : NULL)
+                                    : net_failed(&job->net, judged);
     }
     free(rows);
     return status;

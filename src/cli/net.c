@@ -164,12 +164,35 @@ static void json_number(cli_text *text, const char *key, double value, bool know
     cli_json_number(text, known ? value : (double)NAN);
 }
 
-void net_evaluation_json(cli_text *text, const scant_evaluation *e, bool numbers) {
+/* A list of [count, mean confidence, accuracy]; of an empty bin the two are null. */
+static void json_bins(cli_text *text, const scant_calibration_bin *bins) {
+    cli_text_add(text, ", \"bins\": [");
+    for (size_t b = 0; b < SCANT_CALIBRATION_BINS; b++) {
+        bool empty = !bins[b].count;
+        cli_text_addf(text, "%s[%zu, ", b ? ", " : "", bins[b].count);
+        cli_json_number(text, empty ? (double)NAN : bins[b].confidence);
+        cli_text_add(text, ", ");
+        cli_json_number(text, empty ? (double)NAN : bins[b].accuracy);
+        cli_text_add(text, "]");
+    }
+    cli_text_add(text, "]");
+}
+
+void net_evaluation_json(cli_text *text, const scant_evaluation *e,
+                         const scant_calibration *scaled, bool numbers) {
     cli_text_addf(text, "\"samples\": %zu", e->samples);
     json_number(text, "accuracy", e->accuracy, !numbers);
     json_number(text, "loss", e->loss, true);
     json_number(text, "calibration", e->calibration, !numbers);
     json_number(text, "temperature", e->temperature, !numbers);
+    if (numbers) return;
+    json_bins(text, e->bins);
+    if (!scaled) return;
+    cli_text_add(text, ", \"scaled\": {\"temperature\": ");
+    cli_json_number(text, scaled->temperature);
+    json_number(text, "calibration", scaled->error, true);
+    json_bins(text, scaled->bins);
+    cli_text_add(text, "}");
 }
 
 /* ---- flags that say nothing -------------------------------------------------------- */

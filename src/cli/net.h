@@ -161,8 +161,10 @@ const char **net_names(const scant_net *network, size_t *n);
 /* As a JSON list, or null. */
 void net_names_json(cli_text *text, const scant_net *network);
 
-/* A judgement's members, "samples" to "temperature", without braces. */
-void net_evaluation_json(cli_text *text, const scant_evaluation *e, bool numbers);
+/* A judgement's members, "samples" to "bins", without braces; and "scaled", what
+ * calibration is with a temperature of other samples, where it is not NULL. */
+void net_evaluation_json(cli_text *text, const scant_evaluation *e,
+                         const scant_calibration *scaled, bool numbers);
 
 /* Whether flags of samples say something of these: --size of pictures in folders, --count
  * of what is drawn. other may be NULL. CLI_USAGE. */

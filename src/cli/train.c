@@ -467,6 +467,23 @@ static int save(train_job *job) {
 }
 
 /* Weights are saved first: an hour's work outlasts whatever comes after. */
+/* By the test samples; calibrated, too, where there are others to fit a temperature to.
+ */
+static scant_status judge(train_job *job) {
+    if (!job->n_valid || scant_data_targets(job->data))
+        return scant_net_evaluate(job->network, job->test, job->test_rows, job->n_test,
+                                  &job->judged);
+    scant_evaluation valid;
+    scant_status status =
+        scant_net_evaluate(job->network, job->data, job->valid, job->n_valid, &valid);
+    if (status == SCANT_OK)
+        status =
+            scant_net_evaluate_at(job->network, job->test, job->test_rows, job->n_test,
+                                  valid.temperature, &job->judged, &job->scaled);
+    job->has_scaled = status == SCANT_OK;
+    return status;
+}
+
 static int finish(train_job *job, scant_status trained) {
     bool went =
         trained == SCANT_OK || job->state.step > 0; /* there is something to save */
@@ -495,8 +512,7 @@ static int finish(train_job *job, scant_status trained) {
     }
     if (status != CLI_DONE) return status;
     if (job->test) {
-        scant_status judged = scant_net_evaluate(job->network, job->test, job->test_rows,
-                                                 job->n_test, &job->judged);
+        scant_status judged = judge(job);
         if (judged != SCANT_OK) return net_failed(&job->net, judged);
         cli_ui_clear(&job->net.ui);
         job->has_judged = true;

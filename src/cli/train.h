@@ -57,6 +57,8 @@ typedef struct train_job {
     bool reported;     /* a step was */
     scant_evaluation judged;
     bool has_judged;
+    scant_calibration scaled; /* with the temperature of the validation samples */
+    bool has_scaled;
     size_t done_epoch, done_step; /* before this call, whole ones; as the state has it */
     struct {
         size_t epoch; /* 0: none yet */

@@ -68,7 +68,8 @@ static void json_test(cli_text *text, const train_job *job) {
         return;
     }
     cli_text_add(text, "{");
-    net_evaluation_json(text, &job->judged, !has_accuracy(job));
+    net_evaluation_json(text, &job->judged, job->has_scaled ? &job->scaled : NULL,
+                        !has_accuracy(job));
     cli_text_add(text, "}");
 }
 
@@ -161,6 +162,9 @@ static void result_text(cli_text *text, const train_job *job, const char *weight
         add_figures(text, job, "test", e->accuracy, e->loss);
         if (has_accuracy(job))
             cli_text_addf(text, ", calibration error %.4f", e->calibration);
+        if (job->has_scaled)
+            cli_text_addf(text, ", %.4f at temperature %.4g", job->scaled.error,
+                          job->scaled.temperature);
         cli_text_addf(text, " (%zu samples)\n", e->samples);
     }
     cli_text_addf(text, "weights     %s\n", weights);

@@ -60,7 +60,7 @@ scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm, bool regres
 /* ---- temperature ------------------------------------------------------------------- */
 
 /* Of the validation set. */
-static scant_status fit_held_out(loop_run *run, scant_net *net, double *out) {
+scant_status loop_fit_held_out(loop_run *run, scant_net *net, double *out) {
     scant_evaluation e;
     TRY(scant_net_evaluate(net, run->job->samples.train, run->split.valid,
                            run->split.n_valid, &e));
@@ -226,7 +226,7 @@ static scant_status sketch_kernel(readout *r) {
 static scant_status calibrate(readout *r) {
     double t;
     if (r->run->split.n_valid)
-        TRY(fit_held_out(r->run, r->net, &t));
+        TRY(loop_fit_held_out(r->run, r->net, &t));
     else
         TRY(fit_crosswise(r->run, r->labelled, &t));
     r->temperature = r->run->temperature = t;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folder of an experiment's results. runs/ has a state a run; curve.csv and picks.csv
- * are put together of them, run after run in the order of the experiment, and appear
- * whole. Lines that were written once are kept: a round costs its own lines only.
+ * The folder of an experiment's results. runs/ has a state a run; curve.csv, picks.csv
+ * and calibration.csv are put together of them, run after run in the order of the
+ * experiment, and appear whole. Lines that were written once are kept: a round costs its
+ * own lines only.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -273,9 +274,9 @@ void loop_folder_end(loop_job *job) {
     job->log = -1;
 }
 
-/* ---- the two tables ---------------------------------------------------------------- */
+/* ---- the tables -------------------------------------------------------------------- */
 
-static void add_name(const loop_run *run, size_t round, scant__text *text) {
+void loop_folder_name(const loop_run *run, size_t round, scant__text *text) {
     scant__text_csv(text, run->arm->info->name);
     scant__text_addf(text, ",%llu,%zu,", (unsigned long long)run->seed, round);
 }
@@ -290,7 +291,7 @@ static void add_point(loop_run *run, size_t round) {
     const loop_point *p = &run->state.points[round];
     bool regression = run->job->samples.regression;
     scant__text *text = &run->curve;
-    add_name(run, round, text);
+    loop_folder_name(run, round, text);
     scant__text_addf(text, "%zu,", p->labels);
     if (regression)
         scant__text_add(text, "nan");
@@ -316,7 +317,7 @@ static void add_picks(loop_run *run, size_t round) {
     for (size_t i = first; i < s->ends[round]; i++) {
         const loop_pick *p = &s->picks[i];
         scant__text *text = &run->picks;
-        add_name(run, round, text);
+        loop_folder_name(run, round, text);
         scant__text_addf(text, "%zu,%zu,", i - first + 1, p->index);
         scant__text_number(text, p->weight, 9);
         scant__text_add(text, ",");
@@ -358,6 +359,7 @@ void loop_folder_add(loop_run *run) {
     for (; run->shown_points < run->state.n_points; run->shown_points++) {
         add_point(run, run->shown_points);
         add_picks(run, run->shown_points);
+        loop_calibration_lines(run, run->shown_points);
         run->job->stale = true;
     }
 }
@@ -370,7 +372,12 @@ scant_status loop_folder_write(loop_job *job) {
                             : "strategy,seed,round,labels,accuracy,loss,train_seconds,"
                               "select_seconds,best_accuracy\n";
     TRY(write_table(job, "curve.csv", curve, offsetof(loop_run, curve)));
-    return write_table(job, "picks.csv", picks, offsetof(loop_run, picks));
+    TRY(write_table(job, "picks.csv", picks, offsetof(loop_run, picks)));
+    if (job->samples.regression) return SCANT_OK;
+    return write_table(job, "calibration.csv",
+                       "strategy,seed,round,when,temperature,bin,count,confidence,"
+                       "accuracy\n",
+                       offsetof(loop_run, calibrations));
 }
 
 scant_status loop_folder_report(loop_job *job) {

@@ -270,16 +270,17 @@ static scant_status score(loop_run *run, scant_net *net, loop_verdict *v) {
 }
 
 static scant_status judge(loop_run *run, scant_net *net, double part, loop_verdict *v) {
-    const loop_samples *s = &run->job->samples;
     double best = run->state.partial.best;
     scant_evaluation e;
     loop_tell(run, "judging", part);
     enum loop_time before = loop_clock(run, LOOP_JUDGING);
-    scant_status status = scant_net_evaluate(net, s->test, s->test_rows, s->n_test, &e);
+    loop_calibration calibration;
+    scant_status status = loop_calibrated_evaluate(run, net, &e, &calibration);
     if (status == SCANT_OK) {
         *v = (loop_verdict){.accuracy = e.accuracy,
                             .loss = e.loss,
-                            .best = best > e.accuracy ? best : e.accuracy};
+                            .best = best > e.accuracy ? best : e.accuracy,
+                            .calibration = calibration};
         status = score(run, net, v);
     }
     loop_clock(run, before);
@@ -370,6 +371,7 @@ scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point
     run->now = run->taught[run->chosen];
     loop_clock(run, LOOP_REST);
     const loop_verdict *v = &run->verdicts[run->chosen];
+    run->calibration = v->calibration;
     *point = (loop_point){.labels = labelled->n,
                           .accuracy = v->accuracy,
                           .loss = v->loss,

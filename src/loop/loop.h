@@ -2,7 +2,8 @@
  *
  * Inside the loop. samples.c opens what is learned from, split.c cuts it, learner.c makes
  * and trains networks, by the way that method.c knows, nets.c keeps them on disk,
- * evidence.c reads out what a strategy needs, state.c keeps a run on disk, round.c does a
+ * evidence.c reads out what a strategy needs, calibration.c tells how far a network is to
+ * be believed, state.c keeps a run on disk, round.c does a
  * run's rounds, folder.c the files of all runs together, run.c has them done side by
  * side.
  *
@@ -63,10 +64,18 @@ typedef struct loop_pick {
     double weight, score;
 } loop_pick;
 
+/* Reliability diagrams on the test set: as the network is, and scaled by a temperature
+ * that was fitted to other samples. One with no samples in its bins is not known. */
+enum { LOOP_BEFORE, LOOP_AFTER, LOOP_WHENS };
+typedef struct loop_calibration {
+    scant_calibration when[LOOP_WHENS];
+} loop_calibration;
+
 /* A model of a round, on the test set: its last epoch, the best of those looked at. */
 typedef struct loop_verdict {
     double accuracy, loss, best;
     double score; /* of several models the one with the median of this is kept */
+    loop_calibration calibration;
 } loop_verdict;
 
 /* A round that is under way. Where it is broken off, what is trained so far is on disk
@@ -86,7 +95,8 @@ typedef struct loop_partial {
 /* A run so far: rounds that are finished, and what was picked for them and the next. The
  * arrays never move: others may read what was there before. */
 typedef struct loop_state {
-    loop_point *points; /* rounds + 1 */
+    loop_point *points;             /* rounds + 1 */
+    loop_calibration *calibrations; /* likewise */
     loop_pick *picks;
     size_t *ends; /* rounds + 1: where the picks of a round end; round 0: initial */
     size_t n_points, n_batches, room_picks;
@@ -140,9 +150,9 @@ typedef struct loop_run {
     const loop_arm *arm;
     uint64_t seed;
     loop_state state;
-    size_t shown_points;      /* what the caller's thread has seen */
-    scant__text curve, picks; /* its lines of the two files */
-    char *path;               /* of the state's file, without its ending */
+    size_t shown_points;                    /* what the caller's thread has seen */
+    scant__text curve, picks, calibrations; /* its lines of the files */
+    char *path;                             /* of the state's file, without its ending */
     /* while it is at work, on the run's own thread */
     scant__crew *crew;
     scant_ctx *ctx;
@@ -164,6 +174,7 @@ typedef struct loop_run {
     enum loop_time time;             /* what runs now, */
     double time_began;               /* and since when */
     double temperature;              /* of the round; 0: none */
+    loop_calibration calibration;    /* of the round */
     bool cancellable;                /* what is under way may be broken off */
     bool recalled;                   /* the round has what was kept of it */
     bool own;                        /* what fails now is no other run's matter */
@@ -188,6 +199,24 @@ void loop_ask(loop_run *run, void (*fn)(void *arg), void *arg);
 enum loop_time loop_clock(loop_run *run, enum loop_time what);
 /* Of the caller's thread: a run's event. */
 void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool before);
+
+/* ---- calibration.c ---- */
+
+/* A network on the test set, with its reliability diagrams: after scaling, too, where
+ * there is a validation set. */
+scant_status loop_calibrated_evaluate(loop_run *run, scant_net *net, scant_evaluation *e,
+                                      loop_calibration *out);
+/* Where there is none: after scaling by the temperature that the round's picks were made
+ * with, if they were made with one. */
+scant_status loop_calibrate_after(loop_run *run);
+/* Of a state's file: before and after (null: not known), [temperature, error, bins], a
+ * bin being [place from 1, count, confidence, accuracy]; empty ones are left out. Reading
+ * tells whether it is one. */
+void loop_calibration_print(scant__text *text, const loop_calibration *c);
+struct json_t;
+bool loop_calibration_read(const struct json_t *value, loop_calibration *out);
+/* Adds a round's lines of calibration.csv to the run's. */
+void loop_calibration_lines(loop_run *run, size_t round);
 
 /* ---- learner.c ---- */
 
@@ -263,6 +292,8 @@ scant_status loop_keep(loop_run *run);
 /* What the strategy reads, of what can be made: bits. Fails where it needs more. */
 scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm, bool regression,
                                 unsigned *used);
+/* A network's temperature, of the validation set (which there must be). */
+scant_status loop_fit_held_out(loop_run *run, scant_net *net, double *out);
 /* Picks the next batch: rows of train. */
 scant_status loop_choose(loop_run *run, const loop_labelled *labelled, size_t batch,
                          scant_picks **out);
@@ -290,9 +321,12 @@ bool loop_say_once(loop_job *job, const char *text);
 scant_status loop_folder_begin(loop_job *job);
 /* How many threads a run had when the folder was last worked in; 0: nobody knows. */
 unsigned loop_folder_threads(loop_job *job);
-/* Adds the rounds of run that are new to its lines of curve.csv and picks.csv. */
+/* Adds the rounds of run that are new to its lines of curve.csv, picks.csv and
+ * calibration.csv. */
 void loop_folder_add(loop_run *run);
-/* Writes the two, with the lines of all runs. */
+/* "strategy,seed,round,": how a line of theirs begins. */
+void loop_folder_name(const loop_run *run, size_t round, scant__text *text);
+/* Writes them, with the lines of all runs. */
 scant_status loop_folder_write(loop_job *job);
 /* What is made of results, after a run's end: pictures of picks, the report. */
 scant_status loop_folder_report(loop_job *job);

@@ -276,7 +276,8 @@ static scant_status choose(loop_run *run, const loop_labelled *labelled) {
         return SCANT_OK;
     }
     TRY(loop_choose(run, labelled, size_min(set->query, left), &picks));
-    scant_status status = take_picks(run, picks);
+    scant_status status = loop_calibrate_after(run);
+    if (status == SCANT_OK) status = take_picks(run, picks);
     scant_picks_free(run->ctx, picks);
     return status;
 }
@@ -325,6 +326,7 @@ static scant_status do_round(loop_run *run) {
     TRY(status);
     run->own = false;
     point.select_seconds = run->seconds[LOOP_READING] + run->seconds[LOOP_PICKING];
+    run->state.calibrations[run->state.n_points] = run->calibration;
     run->state.points[run->state.n_points++] = point;
     TRY(write_down(run));
     loop_ask(run, publish, run);

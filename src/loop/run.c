@@ -147,6 +147,7 @@ static scant_status list_runs(loop_job *job, size_t n_pool) {
             if (!run->path) return SCANT_ENOMEM;
             scant__text_init(&run->curve, job->ctx);
             scant__text_init(&run->picks, job->ctx);
+            scant__text_init(&run->calibrations, job->ctx);
             TRY(loop_state_init(&job->arena, set->rounds, size_min(most, n_pool),
                                 &run->state));
             job->n_runs++;
@@ -280,6 +281,7 @@ scant_status scant_experiment_run(scant_experiment *e, const scant_run_opts *opt
     for (size_t i = 0; i < job.n_runs; i++) {
         scant__text_end(&job.runs[i].curve);
         scant__text_end(&job.runs[i].picks);
+        scant__text_end(&job.runs[i].calibrations);
     }
     loop_folder_end(&job);
     loop_samples_close(&job.samples);

@@ -5,19 +5,21 @@
  *   {"scant run": 1, "strategy": "badge", "seed": "0", "over": false,
  *    "rounds": [[labels, accuracy, loss, best, train seconds, select seconds], ...],
  *    "picks": [[[index, weight, score], ...], ...], "memory": "...",
- *    "samples": "0123456789abcdef"}
+ *    "samples": "0123456789abcdef", "calibration": [[before, after], ...]}
  *
  * picks has a list a round: the initial set, then what was added before each training. It
  * is one longer than rounds, unless the run has ended. samples is the mark of those that
- * the run was begun with. Numbers that are not finite are
- * null, "inf" or "-inf". "partial" is there where a round was broken off:
+ * the run was begun with. calibration has a pair a round (calibration.c); it is not there
+ * where an earlier version has written the state. Numbers that are not finite are null,
+ * "inf" or "-inf". "partial" is there where a round was broken off:
  *
  *   {"round": 3, "trained": 1, "models": [[accuracy, loss, best, score], ...],
- *    "best": 0, "asker": false, "training": [model, slot], "seconds": [train, judge]}
+ *    "best": 0, "asker": false, "training": [model, slot], "seconds": [train, judge],
+ *    "calibration": [[before, after], ...]}
  *
- * models has those that are judged; best is the test accuracy so far of the one that is
- * not; training is there where one of its trainings has a file. (A list in its place is
- * an earlier version's, and not looked at: that training is done again.)
+ * models and calibration have those that are judged; best is the test accuracy so far of
+ * the one that is not; training is there where one of its trainings has a file. (A list
+ * in its place is an earlier version's, and not looked at: that training is done again.)
  */
 #include <jansson.h>
 #include <math.h>
@@ -33,7 +35,9 @@ scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_pic
     out->points = scant__arena_zalloc(arena, rounds + 1, sizeof *out->points);
     out->ends = scant__arena_zalloc(arena, rounds + 1, sizeof *out->ends);
     out->picks = scant__arena_zalloc(arena, most_picks + 1, sizeof *out->picks);
-    return out->points && out->ends && out->picks ? SCANT_OK : SCANT_ENOMEM;
+    out->calibrations = scant__arena_zalloc(arena, rounds + 1, sizeof *out->calibrations);
+    return out->points && out->ends && out->picks && out->calibrations ? SCANT_OK
+                                                                       : SCANT_ENOMEM;
 }
 
 size_t loop_state_labels(const loop_state *state, size_t round) {
@@ -97,6 +101,11 @@ static void add_numbers(scant__text *text, const double *numbers, size_t n) {
     scant__text_add(text, "]");
 }
 
+static void add_calibration(scant__text *text, const loop_calibration *c, size_t i) {
+    scant__text_add(text, i ? ",\n  " : "\n  ");
+    loop_calibration_print(text, c);
+}
+
 static void add_partial(scant__text *text, const loop_partial *p) {
     scant__text_addf(text, ",\n \"partial\": {\"round\": %zu, \"trained\": %zu, ",
                      p->round, p->n_trained);
@@ -113,7 +122,10 @@ static void add_partial(scant__text *text, const loop_partial *p) {
         scant__text_addf(text, ", \"training\": [%zu, %zu]", p->model, p->slot);
     scant__text_add(text, ", \"seconds\": ");
     add_numbers(text, (const double[]){p->train_seconds, p->judge_seconds}, 2);
-    scant__text_add(text, "}");
+    scant__text_add(text, ", \"calibration\": [");
+    for (size_t i = 0; i < p->n_judged; i++)
+        add_calibration(text, &p->verdicts[i].calibration, i);
+    scant__text_add(text, "]}");
 }
 
 scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_state *s,
@@ -136,7 +148,10 @@ scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_sta
     if (s->samples)
         scant__text_addf(&text, ",\n \"samples\": \"%016llx\"",
                          (unsigned long long)s->samples);
-    scant__text_add(&text, "}\n");
+    scant__text_add(&text, ",\n \"calibration\": [");
+    for (size_t i = 0; i < s->n_points; i++)
+        add_calibration(&text, &s->calibrations[i], i);
+    scant__text_add(&text, "]}\n");
     return scant__text_take(&text, bytes, size);
 }
 
@@ -199,6 +214,17 @@ static scant_status read_points(const expected *x, const json_t *list, loop_stat
     return SCANT_OK;
 }
 
+/* Of n, the i-th; where it is an earlier version's there is no list, and none is known.
+ */
+static scant_status read_calibration(const expected *x, const json_t *list, size_t n,
+                                     size_t i, loop_calibration *out) {
+    if (!list) return SCANT_OK;
+    if (json_array_size(list) != n ||
+        !loop_calibration_read(json_array_get(list, i), out))
+        return damaged(x, "\"calibration\" has not the bins of each round");
+    return SCANT_OK;
+}
+
 static scant_status read_batch(const expected *x, const json_t *list, bool *taken,
                                loop_state *s) {
     size_t at = loop_state_picks(s), n = json_array_size(list);
@@ -243,8 +269,10 @@ static scant_status check_whole(const expected *x, const loop_state *s) {
     return SCANT_OK;
 }
 
-static scant_status read_verdicts(const expected *x, const json_t *list,
+static scant_status read_verdicts(const expected *x, const json_t *root,
                                   scant__arena *arena, loop_partial *p) {
+    const json_t *list = json_object_get(root, "models");
+    const json_t *calibration = json_object_get(root, "calibration");
     size_t n = json_array_size(list);
     if (!json_is_array(list) || n > p->n_trained || n + 1 < p->n_trained)
         return damaged(x, "\"partial\" has other models than are trained");
@@ -255,9 +283,11 @@ static scant_status read_verdicts(const expected *x, const json_t *list,
         const json_t *row = json_array_get(list, i);
         if (json_array_size(row) != 4)
             return damaged(x, "a model of \"partial\" has not the four numbers of one");
-        p->verdicts[i] = (loop_verdict){
-            number_of(json_array_get(row, 0)), number_of(json_array_get(row, 1)),
-            number_of(json_array_get(row, 2)), number_of(json_array_get(row, 3))};
+        p->verdicts[i] = (loop_verdict){.accuracy = number_of(json_array_get(row, 0)),
+                                        .loss = number_of(json_array_get(row, 1)),
+                                        .best = number_of(json_array_get(row, 2)),
+                                        .score = number_of(json_array_get(row, 3))};
+        TRY(read_calibration(x, calibration, n, i, &p->verdicts[i].calibration));
     }
     return SCANT_OK;
 }
@@ -282,7 +312,7 @@ static scant_status read_partial(const expected *x, const json_t *root,
     if (training && (!count_of(json_array_get(training, 0), LOOP_ASKER, &p->model) ||
                      !count_of(json_array_get(training, 1), 1, &p->slot)))
         return damaged(x, "\"partial\" does not tell of a training");
-    return read_verdicts(x, json_object_get(root, "models"), arena, p);
+    return read_verdicts(x, root, arena, p);
 }
 
 static scant_status read_mark(const expected *x, const json_t *value, loop_state *s) {
@@ -311,6 +341,9 @@ static scant_status read_root(const expected *x, const json_t *root, scant__aren
     TRY(read_points(x, json_object_get(root, "rounds"), s));
     TRY(read_picks(x, json_object_get(root, "picks"), s));
     TRY(check_whole(x, s));
+    const json_t *calibration = json_object_get(root, "calibration");
+    for (size_t i = 0; i < s->n_points; i++)
+        TRY(read_calibration(x, calibration, s->n_points, i, &s->calibrations[i]));
     TRY(read_partial(x, json_object_get(root, "partial"), arena, s));
     TRY(read_mark(x, json_object_get(root, "samples"), s));
     if (!json_is_string(memory)) return SCANT_OK;

@@ -6,7 +6,9 @@
 #include "nn/loss.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "core/size.h"
 #include "linalg/minimum.h"
 
 static double max_of(const float *z, size_t c, size_t *at) {
@@ -116,4 +118,36 @@ double nn_temperature(const float *logits, const int32_t *labels, size_t n, size
     double s = 1;
     la_convex_minimum(slope_at, &(fit){logits, labels, n, c}, 1e-2, 1e2, 1, &s);
     return 1 / s;
+}
+
+/* Borders belong to the bin below, as in the paper; slack: what is on a border but for
+ * rounding, as 1/3 of three equal logits may come out. */
+static size_t bin_of(double confidence) {
+    static const double slack = 1e-9;
+    double at = ceil(confidence * SCANT_CALIBRATION_BINS - slack);
+    return at < 1 ? 0 : size_min((size_t)at, SCANT_CALIBRATION_BINS) - 1;
+}
+
+double nn_calibration(const float *logits, const int32_t *labels, size_t n, size_t c,
+                      double temperature, scant_calibration_bin *bins) {
+    double error = 0;
+    memset(bins, 0, SCANT_CALIBRATION_BINS * sizeof *bins);
+    for (size_t i = 0; i < n; i++) { /* sums */
+        const float *z = logits + i * c;
+        size_t best;
+        double top = max_of(z, c, &best), sum = 0;
+        for (size_t k = 0; k < c; k++) sum += exp(((double)z[k] - top) / temperature);
+        scant_calibration_bin *bin = &bins[bin_of(1 / sum)];
+        bin->count++;
+        bin->confidence += 1 / sum;
+        bin->accuracy += best == (size_t)labels[i];
+    }
+    for (size_t b = 0; b < SCANT_CALIBRATION_BINS; b++) {
+        scant_calibration_bin *bin = &bins[b];
+        if (!bin->count) continue;
+        error += fabs(bin->confidence - bin->accuracy);
+        bin->confidence /= (double)bin->count;
+        bin->accuracy /= (double)bin->count;
+    }
+    return n ? error / (double)n : 0;
 }

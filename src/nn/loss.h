@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "scant/scant.h"
+
 /* What a batch is to be. One of labels, soft (n x c, rows that sum to 1) and targets
  * (n x c numbers, squared error) is set. */
 typedef struct nn_wanted {
@@ -37,5 +39,9 @@ double nn_confidence(const float *logits, size_t c);
 /* The temperature T that makes softmax(z / T) likeliest to give the labels (Guo et al.,
  * 2017), between 0.01 and 100. */
 double nn_temperature(const float *logits, const int32_t *labels, size_t n, size_t c);
+/* The bins of a reliability diagram at a temperature, and the expected calibration error;
+ * 0 of no samples. */
+double nn_calibration(const float *logits, const int32_t *labels, size_t n, size_t c,
+                      double temperature, scant_calibration_bin *bins);
 
 #endif

@@ -249,8 +249,6 @@ scant_status scant_net_predict(scant_net *net, const scant_data *data, const siz
 
 /* ---- evaluation ---- */
 
-enum { BINS = 15 };
-
 typedef struct judge {
     scant_ctx *ctx;
     const scant_data *data;
@@ -259,11 +257,7 @@ typedef struct judge {
     const size_t *rows;
     size_t classes, samples, correct;
     double loss;
-    struct {
-        double confidence;
-        size_t count, correct;
-    } bins[BINS];
-    float *logits;   /* all of them, for the temperature */
+    float *logits;   /* all of them, for calibration and the temperature */
     int32_t *chosen; /* labels in the order of rows */
 } judge;
 
@@ -295,12 +289,7 @@ static scant_status judge_batch(void *arg, const nn_said *said) {
         nn_score s = nn_loss(&(nn_wanted){.labels = &label}, 1, c, z, NULL);
         j->loss += s.loss;
         j->correct += s.correct;
-        double confidence = nn_confidence(z, c);
         if (!s.finite) return not_finite(j, row);
-        size_t bin = size_min((size_t)(confidence * BINS), BINS - 1);
-        j->bins[bin].confidence += confidence;
-        j->bins[bin].count++;
-        j->bins[bin].correct += s.correct;
         j->chosen[first + i] = label;
         memcpy(j->logits + (first + i) * c, z, c * sizeof *z);
     }
@@ -308,15 +297,19 @@ static scant_status judge_batch(void *arg, const nn_said *said) {
     return SCANT_OK;
 }
 
-static double calibration_error(const judge *j) {
-    double error = 0;
-    for (int b = 0; b < BINS; b++)
-        error += fabs(j->bins[b].confidence - (double)j->bins[b].correct);
-    return error / (double)j->samples;
+static void judge_confidence(const judge *j, scant_evaluation *out,
+                             scant_calibration *scaled) {
+    const size_t n = j->samples, c = j->classes;
+    out->calibration = nn_calibration(j->logits, j->chosen, n, c, 1, out->bins);
+    out->temperature = nn_temperature(j->logits, j->chosen, n, c);
+    if (scaled)
+        scaled->error =
+            nn_calibration(j->logits, j->chosen, n, c, scaled->temperature, scaled->bins);
 }
 
 scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *rows,
-                         size_t n, bool alone, scant_evaluation *out) {
+                         size_t n, bool alone, scant_evaluation *out,
+                         scant_calibration *scaled) {
     memset(out, 0, sizeof *out);
     TRY(nn_feed_rows_check(net->ctx, data, rows, &n));
     judge j = {.ctx = net->ctx,
@@ -347,10 +340,7 @@ scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *r
         out->samples = j.samples;
         out->loss = j.loss / (double)j.samples;
         out->accuracy = (double)j.correct / (double)j.samples;
-        if (j.labels) {
-            out->calibration = calibration_error(&j);
-            out->temperature = nn_temperature(j.logits, j.chosen, j.samples, j.classes);
-        }
+        if (j.labels) judge_confidence(&j, out, scaled);
     }
     if (s != SCANT_OK && isnan(j.loss)) out->loss = j.loss; /* that is why */
     scant__arena_end(&arena);
@@ -359,5 +349,15 @@ scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *r
 
 scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
                                 const size_t *rows, size_t n, scant_evaluation *out) {
-    return nn_evaluate(net, data, rows, n, false, out);
+    return nn_evaluate(net, data, rows, n, false, out, NULL);
+}
+
+scant_status scant_net_evaluate_at(scant_net *net, const scant_data *data,
+                                   const size_t *rows, size_t n, double temperature,
+                                   scant_evaluation *out, scant_calibration *scaled) {
+    *scaled = (scant_calibration){.temperature = temperature};
+    if (!(temperature > 0 && isfinite(temperature)))
+        return scant__fail(net->ctx, SCANT_EUSAGE, "temperature is %g, not above 0",
+                           temperature);
+    return nn_evaluate(net, data, rows, n, false, out, scaled);
 }

@@ -32,9 +32,11 @@ typedef struct nn_reading {
 /* rows NULL: all. */
 scant_status nn_readout(scant_net *net, const scant_data *data, const size_t *rows,
                         size_t n, nn_reading *reading);
-/* scant_net_evaluate(), perhaps of the first member alone. */
+/* scant_net_evaluate(), perhaps of the first member alone; scaled, where it is not NULL,
+ * by its temperature. */
 scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *rows,
-                         size_t n, bool alone, scant_evaluation *out);
+                         size_t n, bool alone, scant_evaluation *out,
+                         scant_calibration *scaled);
 size_t nn_readout_batch(const scant_net *net, size_t n);
 
 #endif

@@ -95,7 +95,7 @@ static scant_status validate(nn_trainer *t) {
     nn_weights *w = t->net->weights;
     nn_train_swap_average(t);
     scant_status s = nn_evaluate(t->net, t->opts.valid, t->opts.valid_rows,
-                                 t->opts.n_valid_rows, true, &e);
+                                 t->opts.n_valid_rows, true, &e, NULL);
     if (s == SCANT_EINPUT && isnan(e.loss)) return nn_train_spoiled(t);
     if (s == SCANT_OK) {
         t->state.valid_loss = e.loss;

@@ -97,6 +97,7 @@ void report_chart_efficiency(scant__text *out, const report_view *view, chart_fo
 void report_chart_time(scant__text *out, const report_view *view, chart_form form);
 void report_chart_overlap(scant__text *out, const report_view *view, chart_form form);
 void report_chart_balance(scant__text *out, const report_view *view, chart_form form);
+void report_chart_calibration(scant__text *out, const report_view *view, chart_form form);
 
 /* Whether there is anything to show; the charts expect so. */
 bool report_has_curves(const report_view *view);
@@ -104,6 +105,7 @@ bool report_has_differences(const report_view *view);
 bool report_has_efficiency(const report_view *view);
 bool report_has_overlap(const report_view *view);
 bool report_has_balance(const report_view *view);
+bool report_has_calibration(const report_view *view);
 
 /* Overlap of two strategies where both have most labels; NaN: none. */
 double report_overlap_of(const report_view *view, size_t a, size_t b, uint64_t *labels);

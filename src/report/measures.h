@@ -38,6 +38,18 @@ typedef struct report_overlap {
     double iou;  /* of the sets of samples labelled by then; 1 where both are empty */
 } report_overlap;
 
+/* How a strategy's confidence goes with its accuracy, at the last round that all its runs
+ * have bins of: before and after scaling, or else before. Runs without bins do not count.
+ */
+typedef struct report_reliability {
+    size_t runs; /* 0: there is nothing to show */
+    uint64_t round, labels_least, labels_most;
+    report_spread error[REPORT_WHENS]; /* expected calibration error; n 0: not known */
+    report_spread temperature;         /* that scales; n 0: not told */
+    report_bin *bins[REPORT_WHENS];    /* SCANT_CALIBRATION_BINS, of all runs together */
+    double count[REPORT_WHENS];        /* samples in them */
+} report_reliability;
+
 typedef struct report_measures {
     report_curve *curves; /* a strategy each */
     /* The same over the labels that all its runs have come to, with a run's value between
@@ -58,12 +70,16 @@ typedef struct report_measures {
     double *balance; /* n_labels shares to compare with; NULL: there are none */
     /* where they are from: "the training data", or "random's picks" */
     const char *balance_of;
+    report_reliability *reliability; /* a strategy each */
 } report_measures;
 
 /* Everything is in the results' arena. The first fills in curves, areas and times alone.
  */
 scant_status report_measure_runs(report_results *results, report_measures *out);
 scant_status report_measure(report_results *results, report_measures *out);
+
+/* reliability.c: fills in reliability. */
+scant_status report_measure_reliability(report_results *results, report_measures *out);
 
 /* The area of a run's points up to a number of labels (which the run must have come to),
  * divided by the span of labels; of one number of labels its last value. */
@@ -78,7 +94,7 @@ double report_value_at(const report_results *results, const report_run *run,
 double report_labels_to_reach(const report_results *results, const report_curve *curve,
                               double goal);
 
-/* summary.csv, auc.csv, overlap.csv; and curve.csv and picks.csv of merged folders. */
+/* summary.csv, auc.csv, overlap.csv; and what merged folders have, too. */
 void report_write_summary(scant__text *out, const report_results *results,
                           const report_measures *measures);
 void report_write_auc(scant__text *out, const report_results *results,
@@ -87,5 +103,6 @@ void report_write_overlap(scant__text *out, const report_results *results,
                           const report_measures *measures);
 void report_write_curve(scant__text *out, const report_results *results);
 void report_write_picks(scant__text *out, const report_results *results);
+void report_write_calibration(scant__text *out, const report_results *results);
 
 #endif

@@ -266,6 +266,18 @@ static const section sections[] = {
     {"balance", "Classes that were picked", NULL, report_has_balance,
      "The picks tell of no classes, or of more than 64.", report_chart_balance,
      page_table_balance, false},
+    {"calibration", "Calibration",
+     "How far networks are to be believed, on the test set: of the samples whose "
+     "confidence (the largest probability) is in the same fifteenth, the share that is "
+     "right, over all seeds. Below the diagonal a network is too sure, above it not sure "
+     "enough; the larger a dot, the more samples. The expected calibration error is the "
+     "mean distance to the diagonal. After: with probabilities softmax(z / T), T fitted "
+     "to other samples than those of the test set. Of each strategy at the last round "
+     "that all its runs have come to, or have a T in.",
+     report_has_calibration,
+     "There is no calibration.csv with bins of these runs (or there are more than 64 "
+     "strategies).",
+     report_chart_calibration, page_table_calibration, true},
     {"time", "Time", "Seconds a run, mean over seeds.", report_has_curves, "",
      report_chart_time, page_table_time, false},
 };
@@ -469,6 +481,7 @@ static scant_status add_files(const page *p) {
         bool made; /* with the page */
     } files[] = {{"curve.csv", "a row a round of every run", false},
                  {"picks.csv", "what was picked, round by round", false},
+                 {"calibration.csv", "confidence and accuracy, by bins", false},
                  {"summary.csv", "means at every number of labels", true},
                  {"auc.csv", "areas under the curves", true},
                  {"overlap.csv", "overlaps at every number of labels", true},
@@ -506,7 +519,8 @@ scant_status report_write_page(scant__text *out, report_results *r,
     add_experiments(&p);
     TRY(add_files(&p));
     scant__text_addf(out,
-                     "</main>\n<footer>Made by scant %s from curve.csv and picks.csv."
+                     "</main>\n<footer>Made by scant %s from curve.csv, picks.csv and "
+                     "calibration.csv."
                      "</footer>\n<div id=\"tip\" role=\"status\"></div>\n",
                      scant_version());
     page_add_data(out, view);

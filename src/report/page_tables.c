@@ -370,6 +370,50 @@ void page_table_balance(scant__text *out, const report_view *view) {
     end(out);
 }
 
+static void add_error(scant__text *out, const report_view *view,
+                      const report_spread *error) {
+    if (!error->n) {
+        scant__text_add(out, none);
+        return;
+    }
+    scant__text_add(out, "<td>");
+    page_add_spread(out, view, 100 * error->mean, 100 * error->std);
+    scant__text_add(out, "</td>");
+}
+
+void page_table_calibration(scant__text *out, const report_view *view) {
+    begin(out, "Expected calibration error in percent: mean \xc2\xb1 standard deviation "
+               "over runs, before and after scaling; T is the mean.");
+    column(out, "before");
+    column(out, "after");
+    column(out, "T");
+    column(out, "labels");
+    column(out, "runs");
+    body(out);
+    for (size_t s = 0; s < view->r->n_strategies; s++) {
+        const report_reliability *c = &view->m->reliability[s];
+        row(out, view, s, false);
+        add_error(out, view, &c->error[REPORT_BEFORE]);
+        add_error(out, view, &c->error[REPORT_AFTER]);
+        if (c->temperature.n) {
+            scant__text_add(out, "<td>");
+            report_add_fixed(out, c->temperature.mean, 2);
+            scant__text_add(out, "</td>");
+        } else {
+            scant__text_add(out, none);
+        }
+        if (!c->runs)
+            scant__text_add(out, none);
+        else if (c->labels_least == c->labels_most)
+            scant__text_addf(out, "<td>%" PRIu64 "</td>", c->labels_most);
+        else
+            scant__text_addf(out, "<td>%" PRIu64 " to %" PRIu64 "</td>", c->labels_least,
+                             c->labels_most);
+        scant__text_addf(out, "<td>%zu</td></tr>\n", c->runs);
+    }
+    end(out);
+}
+
 void page_add_data(scant__text *out, const report_view *view) {
     scant__text_addf(out,
                      "<script type=\"application/json\" id=\"data\">{\"regression\":%s,"

@@ -4,9 +4,10 @@
  * written whole or not at all, the page last.
  *
  * In place they join what is there. A folder that results are put together in gets
- * curve.csv and picks.csv as well, and sources.txt, which tells it from a folder that an
- * experiment wrote: that one is not overwritten. A chart that these results do not make
- * is removed where an earlier report left it.
+ * curve.csv and picks.csv as well (and calibration.csv, unless numbers are predicted),
+ * and sources.txt, which tells it from a folder that an experiment wrote: that one is not
+ * overwritten. A chart that these results do not make is removed where an earlier report
+ * left it.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -85,8 +86,10 @@ static scant_status write_merged(reporting *w) {
         void (*write)(scant__text *out, const report_results *results);
     } files[] = {{"sources.txt", write_sources},
                  {"curve.csv", report_write_curve},
-                 {"picks.csv", report_write_picks}};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+                 {"picks.csv", report_write_picks},
+                 {"calibration.csv", report_write_calibration}};
+    size_t n = sizeof files / sizeof *files - w->results.regression;
+    for (size_t i = 0; i < n; i++) {
         scant__text text;
         scant__text_init(&text, w->ctx);
         files[i].write(&text, &w->results);
@@ -135,6 +138,7 @@ static scant_status write_charts(reporting *w) {
         {"charts/efficiency.svg", report_has_efficiency, report_chart_efficiency},
         {"charts/overlap.svg", report_has_overlap, report_chart_overlap},
         {"charts/balance.svg", report_has_balance, report_chart_balance},
+        {"charts/calibration.svg", report_has_calibration, report_chart_calibration},
         {"charts/time.svg", report_has_curves, report_chart_time}};
     char *folder = report_path(&w->results.arena, w->out, "charts");
     if (!folder) return SCANT_ENOMEM;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of curve.csv and picks.csv, of one folder after the other. How they become runs of
- * strategies is in results_merge.c.
+ * Rows of curve.csv, picks.csv and calibration.csv, of one folder after the other. How
+ * they become runs of strategies is in results_merge.c.
  */
 #include "report/results.h"
 
@@ -32,6 +32,12 @@ typedef struct pick_row {
     double weight, score, label;
 } pick_row;
 
+typedef struct bin_row {
+    char strategy[REPORT_NAME], when[REPORT_NAME];
+    uint64_t seed, round, bin, count;
+    double confidence, accuracy, temperature;
+} bin_row;
+
 typedef struct loading {
     scant_ctx *ctx;
     report_results *out;
@@ -43,6 +49,7 @@ typedef struct loading {
     uint32_t *slots; /* runs by their hash, plus 1; 0: none */
     curve_row curve;
     pick_row pick;
+    bin_row bin;
 } loading;
 
 enum { COLUMN_BEST = 8 };
@@ -72,6 +79,19 @@ static const report_column pick_columns[] = {
     {"label", REPORT_NUMBER, false, offsetof(pick_row, label)},
 };
 enum { PICK_COLUMNS = sizeof pick_columns / sizeof *pick_columns };
+
+static const report_column bin_columns[] = {
+    {"strategy", REPORT_WORD, false, offsetof(bin_row, strategy)},
+    {"seed", REPORT_SEED, false, offsetof(bin_row, seed)},
+    {"round", REPORT_COUNT, false, offsetof(bin_row, round)},
+    {"when", REPORT_WORD, false, offsetof(bin_row, when)},
+    {"temperature", REPORT_AMOUNT, true, offsetof(bin_row, temperature)},
+    {"bin", REPORT_COUNT, false, offsetof(bin_row, bin)},
+    {"count", REPORT_COUNT, false, offsetof(bin_row, count)},
+    {"confidence", REPORT_FRACTION, false, offsetof(bin_row, confidence)},
+    {"accuracy", REPORT_FRACTION, false, offsetof(bin_row, accuracy)},
+};
+enum { BIN_COLUMNS = sizeof bin_columns / sizeof *bin_columns };
 
 /* ---- runs by name and seed --------------------------------------------------------- */
 
@@ -170,6 +190,58 @@ static scant_status take_pick(void *self, size_t line) {
     return SCANT_OK;
 }
 
+static scant_status check_bin(loading *l, size_t line, uint32_t *when) {
+    static const char *const whens[REPORT_WHENS] = {"before", "after"};
+    const bin_row *row = &l->bin;
+    *when = REPORT_BEFORE;
+    while (*when < REPORT_WHENS && strcmp(row->when, whens[*when]) != 0) ++*when;
+    if (*when == REPORT_WHENS)
+        return scant__fail(l->ctx, SCANT_EINPUT,
+                           "%s: line %zu, column 'when': before or after is expected",
+                           l->file, line);
+    if (row->round >= UINT32_MAX)
+        return scant__fail(l->ctx, SCANT_EINPUT, "%s: line %zu: the round is too large",
+                           l->file, line);
+    if (row->bin < 1 || row->bin > SCANT_CALIBRATION_BINS)
+        return scant__fail(
+            l->ctx, SCANT_EINPUT,
+            "%s: line %zu, column 'bin': a number from 1 to %d is expected", l->file,
+            line, SCANT_CALIBRATION_BINS);
+    if (row->count && (isnan(row->confidence) || isnan(row->accuracy)))
+        return scant__fail(l->ctx, SCANT_EINPUT,
+                           "%s: line %zu: a bin with samples has a confidence and an "
+                           "accuracy",
+                           l->file, line);
+    return SCANT_OK;
+}
+
+static scant_status take_bin(void *self, size_t line) {
+    loading *l = self;
+    report_raw *raw = &l->raw;
+    const bin_row *row = &l->bin;
+    void *block = raw->bins;
+    uint32_t when;
+    TRY(check_bin(l, line, &when));
+    size_t name = find_name(l, row->strategy);
+    if (name == l->names.count || !row->count) return SCANT_OK;
+    uint32_t *slot = find_run(l, name, row->seed);
+    if (!*slot) return SCANT_OK;
+    scant_status status =
+        scant__grow(l->ctx, &block, &raw->bins_room, raw->n_bins + 1, sizeof *raw->bins);
+    raw->bins = block;
+    if (status != SCANT_OK) return status;
+    raw->bins[raw->n_bins++] = (report_bin){.run = *slot - 1,
+                                            .round = (uint32_t)row->round,
+                                            .when = when,
+                                            .bin = (uint32_t)row->bin - 1,
+                                            .count = (double)row->count,
+                                            .confidence = row->confidence,
+                                            .accuracy = row->accuracy,
+                                            .temperature = row->temperature,
+                                            .line = line};
+    return SCANT_OK;
+}
+
 /* ---- what counts ------------------------------------------------------------------- */
 
 /* The error of numbers to predict counts where it is told, else accuracy does; every row
@@ -211,6 +283,15 @@ static scant_status read_picks(loading *l, const void *bytes, size_t size) {
                           .n_columns = PICK_COLUMNS,
                           .row = &l->pick,
                           .take = take_pick,
+                          .self = l};
+    return report_table_read(l->ctx, l->file, bytes, size, &table);
+}
+
+static scant_status read_bins(loading *l, const void *bytes, size_t size) {
+    report_table table = {.columns = bin_columns,
+                          .n_columns = BIN_COLUMNS,
+                          .row = &l->bin,
+                          .take = take_bin,
                           .self = l};
     return report_table_read(l->ctx, l->file, bytes, size, &table);
 }
@@ -285,7 +366,8 @@ static scant_status label_folders(report_results *r) {
 static scant_status read_folder(loading *l, report_folder *folder) {
     char *curve = report_path(&l->out->arena, folder->path, "curve.csv");
     char *picks = report_path(&l->out->arena, folder->path, "picks.csv");
-    if (!curve || !picks) return SCANT_ENOMEM;
+    char *bins = report_path(&l->out->arena, folder->path, "calibration.csv");
+    if (!curve || !picks || !bins) return SCANT_ENOMEM;
     if (!report_file_exists(curve))
         return scant__fail(l->ctx, SCANT_EINPUT,
                            "%s: has no curve.csv, so it is no folder of results",
@@ -293,6 +375,8 @@ static scant_status read_folder(loading *l, report_folder *folder) {
     TRY(read_file(l, folder->path, "curve.csv", read_curve));
     if (report_file_exists(picks))
         TRY(read_file(l, folder->path, "picks.csv", read_picks));
+    if (report_file_exists(bins))
+        TRY(read_file(l, folder->path, "calibration.csv", read_bins));
     return report_folder_read(l->out, folder);
 }
 
@@ -333,6 +417,7 @@ static scant_status end(loading *l, scant_status status) {
     scant__free(l->ctx, l->raw.runs);
     scant__free(l->ctx, l->raw.points);
     scant__free(l->ctx, l->raw.picks);
+    scant__free(l->ctx, l->raw.bins);
     scant__names_end(l->ctx, &l->names);
     if (status != SCANT_OK) report_results_close(l->out);
     return status;
@@ -353,8 +438,7 @@ scant_status report_results_open(scant_ctx *ctx, const char *const *paths, size_
     return status;
 }
 
-scant_status report_results_parse(scant_ctx *ctx, const void *curve, size_t curve_size,
-                                  const void *picks, size_t picks_size,
+scant_status report_results_parse(scant_ctx *ctx, const report_bytes *files,
                                   report_results *out) {
     loading l;
     scant_status status = begin(ctx, out, &l);
@@ -366,11 +450,15 @@ scant_status report_results_parse(scant_ctx *ctx, const void *curve, size_t curv
         out->n_folders = 1;
         out->folders->path = out->folders->label = "results";
         l.file = "curve.csv";
-        status = read_curve(&l, curve, curve_size);
+        status = read_curve(&l, files->curve, files->curve_size);
     }
-    if (status == SCANT_OK && picks) {
+    if (status == SCANT_OK && files->picks) {
         l.file = "picks.csv";
-        status = read_picks(&l, picks, picks_size);
+        status = read_picks(&l, files->picks, files->picks_size);
+    }
+    if (status == SCANT_OK && files->calibration) {
+        l.file = "calibration.csv";
+        status = read_bins(&l, files->calibration, files->calibration_size);
     }
     return end(&l, status);
 }
@@ -379,6 +467,7 @@ void report_results_close(report_results *r) {
     if (!r->arena.ctx) return;
     scant__free(r->arena.ctx, r->points);
     scant__free(r->arena.ctx, r->picks);
+    scant__free(r->arena.ctx, r->bins);
     scant__arena_end(&r->arena);
     *r = (report_results){0};
 }
@@ -406,6 +495,30 @@ const report_point *report_point_before(const report_run *run, uint64_t labels) 
 const report_point *report_point_at(const report_run *run, uint64_t labels) {
     const report_point *point = report_point_before(run, labels);
     return point && point->labels == labels ? point : NULL;
+}
+
+/* The first bin of a run that is not before a round's. */
+static size_t first_bin(const report_run *run, uint32_t round, uint32_t when) {
+    size_t low = 0, high = run->n_bins;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const report_bin *bin = &run->bins[middle];
+        if (bin->round < round || (bin->round == round && bin->when < when))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const report_bin *report_bins_of(const report_run *run, uint32_t round, uint32_t when,
+                                 size_t *n) {
+    size_t first = first_bin(run, round, when), end = first;
+    while (end < run->n_bins && run->bins[end].round == round &&
+           run->bins[end].when == when)
+        end++;
+    *n = end - first;
+    return *n ? &run->bins[first] : NULL;
 }
 
 size_t report_strategy_find(const report_results *r, const char *name) {

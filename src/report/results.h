@@ -6,9 +6,10 @@
  * Several folders: runs of one strategy with different seeds are joined; where two
  * folders have the same strategy with the same seed, that strategy is listed once a
  * folder, as "name (folder)". A run is what curve.csv has of it, be it finished or not;
- * picks of runs or rounds that curve.csv does not know are left out.
+ * picks and bins of runs or rounds that curve.csv does not know are left out.
  *
- * Cost: n log n in the rows, and a pass where they come sorted; memory 56 bytes a pick.
+ * Cost: n log n in the rows, and a pass where they come sorted; memory 56 bytes a
+ * pick and 64 a bin.
  */
 #ifndef SCANT_REPORT_RESULTS_H
 #define SCANT_REPORT_RESULTS_H
@@ -32,6 +33,17 @@ typedef struct report_pick {
     double label; /* a class, or the number to predict; NaN: not told */
 } report_pick;
 
+/* A bin of a reliability diagram, with samples in it: on the test set after a round,
+ * before or after scaling by a temperature. */
+enum { REPORT_BEFORE, REPORT_AFTER, REPORT_WHENS };
+typedef struct report_bin {
+    uint32_t run, round;
+    uint32_t when, bin; /* bin: from 0 */
+    double count, confidence, accuracy;
+    double temperature; /* NaN: not told */
+    size_t line;
+} report_bin;
+
 typedef struct report_run {
     size_t strategy, folder;
     uint64_t seed;
@@ -39,6 +51,8 @@ typedef struct report_run {
     size_t n_points;      /* at least 1 */
     report_pick *picks;   /* by round and rank */
     size_t n_picks;
+    report_bin *bins; /* by round, when and bin */
+    size_t n_bins;
 } report_run;
 
 typedef struct report_strategy {
@@ -76,7 +90,8 @@ typedef struct report_results {
     size_t n_runs;
     report_point *points; /* of all runs */
     report_pick *picks;
-    size_t n_points, n_picks;
+    report_bin *bins;
+    size_t n_points, n_picks, n_bins;
     report_class *classes; /* by label; those of the first folder that names them */
     size_t n_classes;
     bool regression; /* error is what counts, and less of it is better */
@@ -92,8 +107,15 @@ typedef struct report_results {
 scant_status report_results_open(scant_ctx *ctx, const char *const *paths, size_t n,
                                  report_results *out);
 /* One folder's, of bytes instead of files (NULL: there is no such file). */
-scant_status report_results_parse(scant_ctx *ctx, const void *curve, size_t curve_size,
-                                  const void *picks, size_t picks_size,
+typedef struct report_bytes {
+    const void *curve;
+    size_t curve_size;
+    const void *picks;
+    size_t picks_size;
+    const void *calibration;
+    size_t calibration_size;
+} report_bytes;
+scant_status report_results_parse(scant_ctx *ctx, const report_bytes *files,
                                   report_results *out);
 void report_results_close(report_results *results);
 
@@ -106,6 +128,9 @@ const report_point *report_point_at(const report_run *run, uint64_t labels);
 const report_point *report_last(const report_run *run);
 /* The strategy of that name, or n_strategies. */
 size_t report_strategy_find(const report_results *results, const char *name);
+/* A run's bins of a round, before or after; n 0: there are none. */
+const report_bin *report_bins_of(const report_run *run, uint32_t round, uint32_t when,
+                                 size_t *n);
 /* Rounds of the longest run. */
 size_t report_longest(const report_results *results);
 /* A class's name, or its number in out (of 32 bytes). */

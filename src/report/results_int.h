@@ -36,9 +36,11 @@ typedef struct report_raw {
     size_t n_points, points_room;
     report_pick *picks; /* run: place in runs */
     size_t n_picks, picks_room;
+    report_bin *bins; /* likewise */
+    size_t n_bins, bins_room;
 } report_raw;
 
-/* Takes raw->picks; name_of tells the name of a strategy. */
+/* Takes raw->picks and raw->bins; name_of tells the name of a strategy. */
 scant_status report_merge(report_results *results, report_raw *raw,
                           const char *(*name_of)(const void *names, size_t i),
                           const void *names, size_t n_names);

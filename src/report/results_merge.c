@@ -51,6 +51,18 @@ static int pick_order(const void *a, const void *b) {
     return rank ? rank : compare(x->index, y->index);
 }
 
+static int bin_order(const void *a, const void *b) {
+    const report_bin *x = a, *y = b;
+    int run = compare(x->run, y->run);
+    if (run) return run;
+    int round = compare(x->round, y->round);
+    if (round) return round;
+    int when = compare(x->when, y->when);
+    if (when) return when;
+    int bin = compare(x->bin, y->bin);
+    return bin ? bin : compare(x->line, y->line);
+}
+
 /* Files come sorted as a rule, and then this is one pass. */
 static void sort(void *items, size_t n, size_t size,
                  int (*order)(const void *, const void *)) {
@@ -204,6 +216,40 @@ static void place_picks(merging *m) {
     raw->picks = NULL;
 }
 
+static scant_status check_bin(merging *m, const report_bin *before,
+                              const report_bin *bin) {
+    if (before->run != bin->run || before->round != bin->round ||
+        before->when != bin->when || before->bin != bin->bin)
+        return SCANT_OK;
+    const report_run *run = &m->out->runs[bin->run];
+    return scant__fail(m->out->arena.ctx, SCANT_EINPUT,
+                       "%s/calibration.csv: line %zu: bin %u of round %u of %s with seed "
+                       "%" PRIu64 " is there twice",
+                       m->out->folders[run->folder].path, bin->line, bin->bin + 1,
+                       bin->round, m->out->strategies[run->strategy].name, run->seed);
+}
+
+static scant_status place_bins(merging *m) {
+    report_results *r = m->out;
+    report_raw *raw = m->raw;
+    size_t kept = 0;
+    for (size_t i = 0; i < raw->n_bins; i++)
+        raw->bins[i].run = (uint32_t)raw->runs[raw->bins[i].run].place;
+    sort(raw->bins, raw->n_bins, sizeof *raw->bins, bin_order);
+    for (size_t i = 0; i < raw->n_bins; i++) {
+        const report_bin bin = raw->bins[i];
+        report_run *run = &r->runs[bin.run];
+        if (!has_round(run, bin.round)) continue;
+        if (kept) TRY(check_bin(m, &raw->bins[kept - 1], &bin));
+        if (!run->n_bins++) run->bins = &raw->bins[kept];
+        raw->bins[kept++] = bin;
+    }
+    r->bins = raw->bins;
+    r->n_bins = kept;
+    raw->bins = NULL;
+    return SCANT_OK;
+}
+
 scant_status report_merge(report_results *r, report_raw *raw,
                           const char *(*name_of)(const void *names, size_t i),
                           const void *names, size_t n_names) {
@@ -221,5 +267,5 @@ scant_status report_merge(report_results *r, report_raw *raw,
     order_runs(&m);
     TRY(place_points(&m));
     place_picks(&m);
-    return SCANT_OK;
+    return place_bins(&m);
 }

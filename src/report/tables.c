@@ -93,3 +93,21 @@ void report_write_picks(scant__text *out, const report_results *r) {
             scant__text_add(out, "\n");
         }
 }
+
+void report_write_calibration(scant__text *out, const report_results *r) {
+    static const char *const whens[REPORT_WHENS] = {"before", "after"};
+    scant__text_add(out, "strategy,seed,round,when,temperature,bin,count,confidence,"
+                         "accuracy\n");
+    for (size_t i = 0; i < r->n_runs; i++)
+        for (size_t k = 0; k < r->runs[i].n_bins; k++) {
+            const report_run *run = &r->runs[i];
+            const report_bin *b = &run->bins[k];
+            scant__text_csv(out, r->strategies[run->strategy].name);
+            scant__text_addf(out, ",%" PRIu64 ",%u,%s", run->seed, b->round,
+                             whens[b->when]);
+            add_numbers(out, &b->temperature, 1);
+            scant__text_addf(out, ",%u,%.0f", b->bin + 1, b->count);
+            add_numbers(out, (double[]){b->confidence, b->accuracy}, 2);
+            scant__text_add(out, "\n");
+        }
+}

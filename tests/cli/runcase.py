@@ -50,3 +50,13 @@ class RunCase(Case):
         curve = [{key: value for key, value in row.items() if key not in TIMES}
                  for row in self.rows(out, "curve.csv")]
         return curve, self.rows(out, "picks.csv")
+
+    def bins(self, out):
+        """calibration.csv: the rows of a strategy, seed, round and "before" or "after"."""
+        found = {}
+        for row in self.rows(out, "calibration.csv"):
+            key = row["strategy"], int(row["seed"]), int(row["round"]), row["when"]
+            found.setdefault(key, []).append(
+                [float(row[name]) for name in ("temperature", "bin", "count", "confidence",
+                                               "accuracy")])
+        return found

@@ -115,6 +115,37 @@ class Embed(Trained):
         self.assertEqual((half["samples"], half["accuracy"]), (2, 0.5))
         self.fails(3, *call, "--labels", self.save("more", np.arange(4)), says=["more", "label 3"])
 
+    def test_a_network_is_judged_at_a_temperature(self):
+        def error(found):
+            return sum(n * abs(confidence - accuracy) for n, confidence, accuracy in found["bins"]
+                       if n) / sum(n for n, _, _ in found["bins"])
+
+        call = [*self.call, "--evaluate", "--format", "json"]
+        plain = json.loads(self.ok(*call))
+        judged = json.loads(self.ok(*call, "--temperature", 3))
+        scaled = judged.pop("scaled")
+        self.assertEqual(judged, plain)
+        self.assertAlmostEqual(error(plain), plain["calibration"], places=6)
+        self.assertAlmostEqual(error(scaled), scaled["calibration"], places=6)
+        self.assertEqual(scaled["temperature"], 3)
+        z, y = self.embed("logits", "labels-out")
+        z = z.astype("f8") / 3
+        sure = np.exp(z.max(1)) / np.exp(z).sum(1)
+        bins = np.ceil(sure * 15).astype(int)
+        want = sum(abs(sure[bins == b].sum() - (z.argmax(1) == y)[bins == b].sum())
+                   for b in range(1, 16)) / 300
+        self.assertAlmostEqual(scaled["calibration"], want, places=5)
+        self.assertEqual([n for n, _, _ in scaled["bins"]],
+                         [(bins == b).sum() for b in range(1, 16)])
+        self.assertRegex(self.ok(*self.call, "--evaluate", "--temperature", 3),
+                         r"calibrated   0\.\d{4} \(the same at temperature 3\)\n")
+        # what is fitted to the samples that it is judged by says so
+        fit = [*self.call, "--evaluate", "--temperature", "fit", "--calibrate-on",
+               self.save("fit", np.arange(100, 150))]
+        self.assertIn("50 of the 300 samples that --evaluate judges by", run(*fit).stderr)
+        rest = run(*fit, "--indices", self.save("rest", np.arange(100)))
+        self.assertNotIn("judges by", rest.stderr)
+
     def test_blocks_do_not_show(self):
         one = self.embed("out", "logits")
         for batch in (1, 7, 299, 300):

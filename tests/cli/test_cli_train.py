@@ -111,6 +111,11 @@ class Learning(Train):
         done = self.train("c", "--data", data, "--labels", labels, "--indices", rows, *call,
                           "--validation", 4, "--test", data, "--test-labels", labels)
         self.assertEqual((done["samples"], done["test"]["samples"]), (6, 30))
+        # calibrated, too, by the temperature that fits the validation set
+        self.assertNotIn("scaled", some["test"] or {})
+        scaled = done["test"]["scaled"]
+        self.assertEqual(sum(n for n, _, _ in scaled["bins"]), 30)
+        self.assertNotEqual(scaled["temperature"], done["test"]["temperature"])
         said = run("train", "--data", data, "--labels", labels, *call, "--out", self.path("d"))
         self.assertIn("60 of 90 samples have no label", said.stderr)
         # and the same file serves to read the network out

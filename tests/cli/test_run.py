@@ -202,6 +202,39 @@ class Loop(RunCase):
         beside = self.results(self.play("beside", "--jobs", 3,
                                         loop__strategies="random,badge,sparse-greedy,albl"))
         self.assertEqual(alone, beside)
+        self.assertEqual(self.bins(self.path("alone")), self.bins(self.path("beside")))
+
+    def test_calibration_is_told_before_and_after(self):
+        few = dict(loop__strategies="random,sparse-greedy", loop__seeds=0)
+        none, some = self.play("none", **few), self.play("some", data__validation=40, **few)
+        for out in none, some:
+            bins = self.bins(out)
+            for row in self.rows(out, "curve.csv"):
+                key = row["strategy"], int(row["seed"]), int(row["round"])
+                samples = {sum(bin[2] for bin in bins[key + (when,)])
+                           for when in ("before", "after") if key + (when,) in bins}
+                self.assertEqual(samples, {200})
+                right = sum(bin[2] * bin[4] for bin in bins[key + ("before",)])
+                self.assertAlmostEqual(right / 200, float(row["accuracy"]), places=6)
+            for key, found in bins.items():
+                for t, bin, _, confidence, _ in found:
+                    self.assertEqual(t == 1, key[3] == "before")
+                    self.assertTrue(bin - 1 - 1e-6 < 15 * confidence < bin + 1e-6)
+        # of a validation set in every round; else where there was one to pick with
+        after = {key[:3] for key in self.bins(some) if key[3] == "after"}
+        self.assertEqual(len(after), 8)
+        after = sorted(key[:3] for key in self.bins(none) if key[3] == "after")
+        self.assertEqual(after, [("sparse-greedy", 0, r) for r in range(3)])
+        told = [t for _, t in self.calibrated(none)]
+        self.assertEqual(told, [self.bins(none)[key + ("after",)][0][0] for key in after])
+        # the strategy's temperature is that of the network which is judged
+        told = [t for _, t in self.calibrated(some)]
+        self.assertEqual(told, [self.bins(some)["sparse-greedy", 0, r, "after"][0][0]
+                                for r in range(3)])
+        both = self.path("both")
+        self.ok("report", none, some, "--out", both)
+        self.assertEqual(self.bins(both)["random (some)", 0, 3, "after"],
+                         self.bins(some)["random", 0, 3, "after"])
 
     def test_an_experiment_is_not_begun_over_results(self):
         out = self.play("out")
@@ -480,6 +513,7 @@ class Samples(RunCase):
         for row in self.rows(self.path("out"), "picks.csv"):
             self.assertAlmostEqual(float(row["label"]), float(y[int(row["index"])]), 5)
         flags[flags.index("loop.strategies=random,coreset,bss,npc")] = "loop.strategies=badge"
+        self.assertFalse(os.path.exists(os.path.join(self.path("out"), "calibration.csv")))
         self.fails(2, "run", *flags, "--out", self.path("o"), says=["badge", "regression"])
 
     def test_classes_of_a_table_are_matched_by_name(self):

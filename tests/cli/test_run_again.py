@@ -64,13 +64,15 @@ class Changed(RunCase):
     def test_a_run_that_is_half_done_does_not_go_on_with_other_labels(self):
         def halve(state):
             state["rounds"], state["picks"] = state["rounds"][:2], state["picks"][:3]
-        whole = self.results(self.out)
+            state["calibration"] = state["calibration"][:2]
+        whole, bins = self.results(self.out), self.bins(self.out)
         self.change_states(halve)
         self.save("y", 1 - self.labels)
         self.fails(3, "run", "--resume", "--out", self.out, says="no longer those")
         self.save("y", self.labels)
         self.ok("run", "--resume", "--out", self.out)
         self.assertEqual(self.results(self.out), whole)
+        self.assertEqual(self.bins(self.out), bins)
 
     def test_numbers_to_predict_are_looked_at_too(self):
         numbers = np.random.default_rng(3).normal(size=300).astype("f4")
@@ -84,8 +86,10 @@ class Changed(RunCase):
     def test_a_state_of_an_earlier_version_is_taken(self):
         def forget(state):
             self.assertRegex(state.pop("samples"), "^[0-9a-f]{16}$")
+            self.assertEqual(len(state.pop("calibration")), len(state["rounds"]))
         self.change_states(forget)
         self.ok("run", "--resume", "--out", self.out)
+        self.assertEqual(self.bins(self.out), {})
         self.change_states(lambda state: state.update(samples="0123"))
         self.fails(3, "run", "--resume", "--out", self.out, says=["runs/", '"samples"'])
 
@@ -99,6 +103,7 @@ class Lost(RunCase):
             with open(os.path.join(runs, name + ".json")) as file:
                 state = json.load(file)
             state["rounds"], state["picks"] = state["rounds"][:2], state["picks"][:3]
+            state["calibration"] = state["calibration"][:2]
             with open(os.path.join(runs, name + ".json"), "w") as file:
                 json.dump(state, file)
         for kind in ("weights", "asker"):

@@ -62,6 +62,7 @@ class Kills(RunCase):
 
     def assert_ended_as(self, whole, out):
         self.assertEqual(self.results(out), whole)
+        self.assertEqual(self.bins(out), self.bins(self.path("whole")))
         with open(os.path.join(out, "log.jsonl")) as file:
             for line in file:
                 json.loads(line)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as curve.csv and, behind a form feed, as picks.csv; what is read is measured,
- * compared, drawn and written, and what is written reads back.
+ * Any bytes as curve.csv and, behind a form feed each, as picks.csv and calibration.csv;
+ * what is read is measured, compared, drawn and written, and what is written reads back.
  */
 #include "fuzz_data_memfile.h"
 
@@ -21,6 +21,12 @@ static void check_measures(const report_results *r, const report_measures *m) {
     }
     for (size_t i = 0; i < m->n_overlaps; i++)
         if (!(m->overlaps[i].iou >= 0 && m->overlaps[i].iou <= 1)) abort();
+    for (size_t s = 0; s < r->n_strategies; s++)
+        for (size_t w = 0; w < REPORT_WHENS; w++) {
+            const report_spread *error = &m->reliability[s].error[w];
+            if (error->n && !(error->mean >= 0 && error->mean <= 1 && error->std >= 0))
+                abort();
+        }
 }
 
 static void draw(report_results *r, const report_measures *m) {
@@ -45,25 +51,32 @@ static void draw(report_results *r, const report_measures *m) {
         if (report_has_efficiency(&view)) report_chart_efficiency(&text, &view, form);
         if (report_has_overlap(&view)) report_chart_overlap(&text, &view, form);
         if (report_has_balance(&view)) report_chart_balance(&text, &view, form);
+        if (report_has_calibration(&view)) report_chart_calibration(&text, &view, form);
     }
     scant__text_end(&text);
 }
 
-/* Runs of a strategy, points and picks are as many as before. */
+/* Runs of a strategy, points, picks and bins are as many as before. */
 static void read_back(report_results *r) {
     scant_ctx *ctx = r->arena.ctx;
-    scant__text curve, picks;
+    scant__text curve, picks, bins;
     report_results again;
     scant__text_init(&curve, ctx);
     scant__text_init(&picks, ctx);
+    scant__text_init(&bins, ctx);
     report_write_curve(&curve, r);
     report_write_picks(&picks, r);
-    if (!curve.failed && !picks.failed) {
-        scant_status status = report_results_parse(ctx, curve.data, curve.size,
-                                                   picks.data, picks.size, &again);
+    report_write_calibration(&bins, r);
+    if (!curve.failed && !picks.failed && !bins.failed) {
+        scant_status status =
+            report_results_parse(ctx,
+                                 &(report_bytes){curve.data, curve.size, picks.data,
+                                                 picks.size, bins.data, bins.size},
+                                 &again);
         if (status == SCANT_OK) {
             if (again.n_strategies != r->n_strategies || again.n_runs != r->n_runs ||
-                again.n_points != r->n_points || again.n_picks != r->n_picks)
+                again.n_points != r->n_points || again.n_picks != r->n_picks ||
+                again.n_bins != r->n_bins)
                 abort();
             report_results_close(&again);
         } else if (status != SCANT_ENOMEM) {
@@ -72,16 +85,28 @@ static void read_back(report_results *r) {
     }
     scant__text_end(&curve);
     scant__text_end(&picks);
+    scant__text_end(&bins);
+}
+
+/* Cuts the next file off: up to a form feed, or all that is left; NULL: there is none. */
+static const uint8_t *next_file(const uint8_t **data, size_t *left, size_t *size) {
+    const uint8_t *file = *data;
+    const uint8_t *cut = *left ? memchr(file, '\f', *left) : NULL;
+    *size = cut ? (size_t)(cut - file) : *left;
+    *data = cut ? cut + 1 : NULL;
+    *left = cut ? *left - *size - 1 : 0;
+    return file;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     scant_ctx *ctx = fuzz_ctx();
-    const uint8_t *cut = size ? memchr(data, '\f', size) : NULL;
-    size_t first = cut ? (size_t)(cut - data) : size;
     report_results r;
     report_measures m;
-    scant_status status = report_results_parse(ctx, data, first, cut ? cut + 1 : NULL,
-                                               cut ? size - first - 1 : 0, &r);
+    report_bytes files = {0};
+    files.curve = next_file(&data, &size, &files.curve_size);
+    files.picks = next_file(&data, &size, &files.picks_size);
+    files.calibration = next_file(&data, &size, &files.calibration_size);
+    scant_status status = report_results_parse(ctx, &files, &r);
     if (status == SCANT_OK) {
         if (report_measure(&r, &m) == SCANT_OK) {
             check_measures(&r, &m);

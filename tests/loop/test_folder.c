@@ -13,7 +13,7 @@
 #include "loop/loop.h"
 
 typedef struct replaced {
-    size_t curves, picks, reports;
+    size_t curves, picks, bins, reports;
     size_t shrunk; /* how often a table was replaced by a shorter one */
 } replaced;
 
@@ -32,10 +32,12 @@ static bool is_named(const char *path, const char *name) {
 
 int rename(const char *old, const char *new) {
     bool curve = is_named(new, "curve.csv"), picks = is_named(new, "picks.csv");
+    bool bins = is_named(new, "calibration.csv");
     seen.curves += curve;
     seen.picks += picks;
+    seen.bins += bins;
     seen.reports += is_named(new, "report.html");
-    seen.shrunk += (curve || picks) && size_of(old) < size_of(new);
+    seen.shrunk += (curve || picks || bins) && size_of(old) < size_of(new);
     return (int)syscall(SYS_renameat, AT_FDCWD, old, AT_FDCWD, new);
 }
 
@@ -69,6 +71,7 @@ static void what_is_finished_is_written_and_reported_once(void **state) {
     assert_int_equal(play(ctx, opts), SCANT_OK);
     assert_int_equal(seen.curves, 1 + RUNS * ROUNDS);
     assert_int_equal(seen.picks, 1 + RUNS * ROUNDS);
+    assert_int_equal(seen.bins, 1 + RUNS * ROUNDS);
     assert_int_equal(seen.reports, RUNS);
     assert_int_equal(seen.shrunk, 0);
     opts.resume = 1;

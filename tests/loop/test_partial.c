@@ -156,6 +156,9 @@ static void assert_same(const plan *p, const char *folder, const char *other) {
     }
     assert_memory_equal(a.state.picks, b.state.picks,
                         loop_state_picks(&a.state) * sizeof *a.state.picks);
+    assert_true(a.state.calibrations->when[LOOP_BEFORE].temperature == 1);
+    assert_memory_equal(a.state.calibrations, b.state.calibrations,
+                        (ROUNDS + 1) * sizeof *a.state.calibrations);
     assert_int_equal(count_files(folder, "train", NULL), 0);
     assert_int_equal(count_files(folder, "left", NULL), 0);
     end_kept(&a);
@@ -454,13 +457,20 @@ static void short_trainings_have_their_share_of_steps(void **state) {
 
 static void a_broken_off_round_is_read_as_it_was_written(void **state) {
     const plan p = {.run = {"badge", 7}};
-    loop_verdict verdicts[] = {{0.5, 1.0 / 3, 0.75, 0.1}, {0.25, 2, 0.25, INFINITY}};
+    const double inf = (double)INFINITY;
+    loop_verdict verdicts[] = {
+        {.accuracy = 0.5, .loss = 1.0 / 3, .best = 0.75, .score = 0.1},
+        {.accuracy = 0.25, .loss = 2, .best = 0.25, .score = inf}};
+    verdicts[1].calibration.when[LOOP_AFTER] = (scant_calibration){
+        .temperature = 1.0 / 3, .error = 0.125, .bins = {{7, 1.0 / 30, 0.25}}};
+    loop_calibration none = {0};
     size_t ends[] = {3, 5};
     loop_pick picks[] = {{1, 1, 0}, {2, 1, 0}, {3, 1, 0}, {4, 1, 0}, {5, 1, 0}};
     loop_point point = {.labels = 3};
     const loop_partial want = {true, 1,    3, 2, verdicts,   0.125,
                                true, true, 2, 1, 1.0 / 3000, 4.5};
     const loop_state mine = {.points = &point,
+                             .calibrations = &none,
                              .picks = picks,
                              .ends = ends,
                              .n_points = 1,
@@ -525,6 +535,8 @@ static void a_damaged_broken_off_round_is_refused(void **state) {
         PARTIAL("1", "0", "", "\"training\": 3, " REST),
         PARTIAL("1", "0", "", "\"training\": [0, 2], " REST),
         PARTIAL("1", "0", "", "\"training\": [1023, 0], " REST),
+        PARTIAL("1", "1", "[1, 1, 1, 1]", "\"calibration\": [], " REST),
+        PARTIAL("1", "1", "[1, 1, 1, 1]", "\"calibration\": [3], " REST),
     };
     scant_ctx *ctx = ctx_threads(1);
     loop_state s;

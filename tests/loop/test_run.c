@@ -144,6 +144,10 @@ static void a_state_is_read_as_it_was_written(void **state) {
     a.points[a.n_points++] = (loop_point){2, 0.7, inf, 0.8, 3, 4};
     a.memory = scant__arena_strdup(&arena, "{\"x\": \"y\\n\"}\n");
     a.partial.there = true, a.partial.round = 1, a.partial.best = 0.25;
+    scant_calibration *before = &a.calibrations[0].when[LOOP_BEFORE];
+    *before = (scant_calibration){.temperature = 1, .error = 1.0 / 3};
+    before->bins[0] = (scant_calibration_bin){1, 0.05, 0};
+    before->bins[14] = (scant_calibration_bin){30, 1.0 / 1.001, 29.0 / 30};
     assert_int_equal(loop_state_write(ctx, path_of("s.json"), name, &a), SCANT_OK);
     assert_int_equal(loop_state_init(&arena, 3, 20, &b), SCANT_OK);
     assert_int_equal(loop_state_read(ctx, path_of("s.json"), name, 3, 100, &arena, &b),
@@ -152,12 +156,15 @@ static void a_state_is_read_as_it_was_written(void **state) {
     assert_int_equal(b.n_batches, 2);
     assert_memory_equal(a.picks, b.picks, sizeof picks);
     assert_memory_equal(a.points, b.points, sizeof *a.points);
+    assert_memory_equal(a.calibrations, b.calibrations, sizeof *a.calibrations);
     assert_string_equal(a.memory, b.memory);
     assert_true(b.partial.there && b.partial.round == 1 && b.partial.best == 0.25);
     scant__arena_end(&arena);
     scant_ctx_destroy(ctx);
 }
 
+#define ROUND                                                                            \
+    HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"calibration\": "
 #define HEAD "{\"scant run\": 1, \"strategy\": \"badge\", \"seed\": \"7\", "
 
 static void a_damaged_state_is_refused(void **state) {
@@ -180,6 +187,22 @@ static void a_damaged_state_is_refused(void **state) {
         HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"partial\": 3}",
         HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,\"inf\",0]],[]]}",
         HEAD "\"rounds\": [], \"picks\": [], \"over\": true}",
+        ROUND "3}",
+        ROUND "[]}", /* one a round */
+        ROUND "[[null, null], [null, null]]}",
+        ROUND "[null]}",
+        ROUND "[[null]]}",
+        ROUND "[[[1, 0.5], null]]}",
+        ROUND "[[[0, 0.5, []], null]]}", /* the temperature */
+        ROUND "[[[1, 1.5, []], null]]}", /* the error */
+        ROUND "[[[1, 0.5, 3], null]]}",
+        ROUND "[[null, [1, 0.5, [[0, 1, 0.5, 0.5]]]]]}", /* bins are 1 to 15 */
+        ROUND "[[null, [1, 0.5, [[16, 1, 0.5, 0.5]]]]]}",
+        ROUND "[[null, [1, 0.5, [[1, 0, 0.5, 0.5]]]]]}", /* with samples */
+        ROUND "[[null, [1, 0.5, [[1, 1, 1.5, 0.5]]]]]}",
+        ROUND "[[null, [1, 0.5, [[1, 1, 0.5, -1]]]]]}",
+        ROUND "[[null, [1, 0.5, [[1, 1, 0.5]]]]]}",
+        ROUND "[[null, [1, 0.5, [[1, 1, 0.5, 0.5], [1, 1, 0.5, 0.5]]]]]}", /* twice */
     };
     scant_ctx *ctx = ctx_threads(1);
     scant__arena arena;
@@ -195,6 +218,10 @@ static void a_damaged_state_is_refused(void **state) {
         read_state(ctx, HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]]}",
                    &s, &arena),
         SCANT_OK);
+    assert_int_equal(
+        read_state(ctx, ROUND "[[[1, 0.5, [[15, 9, 1, 0.5]]], null]]}", &s, &arena),
+        SCANT_OK);
+    assert_int_equal(s.calibrations->when[LOOP_BEFORE].bins[14].count, 9);
     scant__arena_end(&arena);
     scant_ctx_destroy(ctx);
 }

@@ -43,13 +43,24 @@ typedef struct job {
     report_measures m;
 } job;
 
-static job measure(const char *curve, const char *picks) {
+static job measure_all(const char *curve, const char *picks, const char *bins) {
     job j = {.ctx = ctx_threads(1)};
-    scant_status status = report_results_parse(j.ctx, curve, strlen(curve), picks,
-                                               picks ? strlen(picks) : 0, &j.r);
+    scant_status status =
+        report_results_parse(j.ctx,
+                             &(report_bytes){.curve = curve,
+                                             .curve_size = strlen(curve),
+                                             .picks = picks,
+                                             .picks_size = picks ? strlen(picks) : 0,
+                                             .calibration = bins,
+                                             .calibration_size = bins ? strlen(bins) : 0},
+                             &j.r);
     if (status != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(j.ctx));
     assert_int_equal(report_measure(&j.r, &j.m), SCANT_OK);
     return j;
+}
+
+static job measure(const char *curve, const char *picks) {
+    return measure_all(curve, picks, NULL);
 }
 
 static void end(job *j) {
@@ -475,6 +486,52 @@ static void one_seed_has_a_difference_and_no_interval(void **state) {
     end(&j);
 }
 
+/* ---- calibration ------------------------------------------------------------------- */
+
+/* Two runs of a with three rounds, the second of which has no last round yet; b has no
+ * temperature, one run of c no bins, and what d's two have in common is nothing. */
+static void calibration_is_of_a_round_that_all_runs_have(void **state) {
+    (void)state;
+    static const char curve[] =
+        "strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n"
+        "a,0,0,5,0,1,1,1\na,0,1,10,0,1,1,1\na,0,2,15,0,1,1,1\n"
+        "a,1,0,5,0,1,1,1\na,1,1,11,0,1,1,1\n"
+        "b,0,0,5,0,1,1,1\nb,0,1,10,0,1,1,1\n"
+        "c,0,0,5,0,1,1,1\nc,1,0,5,0,1,1,1\n"
+        "d,0,0,5,0,1,1,1\nd,1,0,5,0,1,1,1\n";
+    static const char bins[] =
+        "strategy,seed,round,when,temperature,bin,count,confidence,accuracy\n"
+        "a,0,1,before,1,8,10,0.5,0.3\na,0,1,before,1,15,30,0.96,0.9\n"
+        "a,0,1,after,2,8,40,0.5,0.45\n"
+        "a,0,2,before,1,15,40,1,1\na,0,2,after,9,15,40,1,1\n"
+        "a,1,0,before,1,1,1,0,0\na,1,0,after,9,1,1,0,1\n"
+        "a,1,1,before,1,8,40,0.6,0.5\na,1,1,after,3,9,40,0.6,0.5\n"
+        "b,0,0,before,1,4,2,0.25,1\nb,0,0,after,1,4,2,0.25,0\nb,0,1,before,1,4,2,0,1\n"
+        "c,1,0,before,1,4,2,0.25,0.5\n"
+        "d,0,0,before,1,4,2,0.25,0.5\nd,1,0,after,1,4,2,0.25,0.5\n";
+    job j = measure_all(curve, NULL, bins);
+    const report_reliability *a = &j.m.reliability[0], *b = a + 1, *c = a + 2, *d = a + 3;
+    assert_int_equal(a->runs, 2);
+    assert_true(a->round == 1 && a->labels_least == 10 && a->labels_most == 11);
+    /* (10*0.2 + 30*0.06)/40 = 0.095 and 0.1; 0.05 and 0.1 */
+    assert_near(a->error[REPORT_BEFORE].mean, 0.0975);
+    assert_near(a->error[REPORT_BEFORE].std, 0.005 / sqrt(2));
+    assert_near(a->error[REPORT_AFTER].mean, 0.075);
+    assert_near(a->temperature.mean, 2.5);
+    assert_near(a->bins[REPORT_BEFORE][7].count, 50);
+    assert_near(a->bins[REPORT_BEFORE][7].confidence, 0.58); /* (10*.5 + 40*.6)/50 */
+    assert_near(a->bins[REPORT_BEFORE][7].accuracy, 0.46);
+    assert_near(a->count[REPORT_BEFORE], 80);
+    assert_near(a->count[REPORT_AFTER], 80);
+    assert_true(b->runs == 1 && b->round == 0); /* the last with both */
+    assert_near(b->error[REPORT_BEFORE].mean, 0.75);
+    assert_true(c->runs == 1 && c->error[REPORT_AFTER].n == 0);
+    assert_near(c->error[REPORT_BEFORE].mean, 0.25);
+    assert_near(c->error[REPORT_BEFORE].std, 0);
+    assert_int_equal(d->runs, 0);
+    end(&j);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mean_counts_the_runs_that_have_it),
@@ -496,6 +553,7 @@ int main(void) {
         cmocka_unit_test(runs_that_began_with_other_samples_are_not_compared),
         cmocka_unit_test(equal_differences_are_not_significant),
         cmocka_unit_test(one_seed_has_a_difference_and_no_interval),
+        cmocka_unit_test(calibration_is_of_a_round_that_all_runs_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

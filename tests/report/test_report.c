@@ -133,6 +133,50 @@ static void charts_have_a_place_for_every_number(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+#define BINS "strategy,seed,round,when,temperature,bin,count,confidence,accuracy\n"
+
+/* A diagram for each strategy that has bins, a place a bin; the errors beside it. */
+static void calibration_is_shown_before_and_after(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    const char *path = usual("bins");
+    put_text("bins/calibration.csv", BINS "badge,0,3,before,1,15,10,0.95,0.5\n"
+                                          "badge,0,3,before,1,10,10,0.65,0.5\n"
+                                          "badge,0,3,after,2.5,9,20,0.55,0.5\n"
+                                          "npc,1,3,before,1,8,20,0.5,0.25\n");
+    assert_reports(ctx, path);
+    char *svg = text_of("bins/charts/calibration.svg");
+    assert_int_equal(count(svg, "class=\"panel "), 2);
+    assert_int_equal(count(svg, "class=\"dot\""), 3); /* before */
+    assert_int_equal(count(svg, "class=\"mark\""), 1);
+    assert_int_equal(count(svg, "error 30.00 \xe2\x86\x92 5.00 %"), 1);
+    assert_int_equal(count(svg, "error 25.00 %"), 1);
+    assert_int_equal(count(svg,
+                           "badge, after: confidence 55.0 %, accuracy 50.0 %, 100.0 % "
+                           "of the samples"),
+                     1);
+    assert_int_equal(count(svg, "<script"), 0);
+    free(svg);
+    char *page = text_of("bins/report.html");
+    const char *part = strstr(page, "<section id=\"calibration\"");
+    assert_non_null(part);
+    assert_int_equal(count(part, "chart calibration wide"), 1);
+    assert_int_equal(count(part, "chart calibration narrow"), 1);
+    assert_non_null(strstr(part, "badge</th><td>30.00 <span class=\"soft\">\xc2\xb1 0.00"
+                                 "</span></td><td>5.00 <span class=\"soft\">\xc2\xb1 0.00"
+                                 "</span></td><td>2.50</td><td>40</td><td>1</td>"));
+    assert_int_equal(count(page, "<a href=\"calibration.csv\">"), 1);
+    free(page);
+    /* without it the page says so, and the chart goes */
+    remove(path_of("bins/calibration.csv"));
+    assert_reports(ctx, path);
+    assert_null(text_of("bins/charts/calibration.svg"));
+    page = text_of("bins/report.html");
+    assert_int_equal(count(page, "There is no calibration.csv"), 1);
+    free(page);
+    scant_ctx_destroy(ctx);
+}
+
 /* Values lie where the axis says: 10 labels at its left end, 40 at its right. */
 static void points_lie_where_the_axes_say(void **state) {
     (void)state;
@@ -562,6 +606,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_file_is_there_and_the_same_again),
         cmocka_unit_test(charts_have_a_place_for_every_number),
+        cmocka_unit_test(calibration_is_shown_before_and_after),
         cmocka_unit_test(points_lie_where_the_axes_say),
         cmocka_unit_test(little_is_enough),
         cmocka_unit_test(names_stay_text),

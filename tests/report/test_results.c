@@ -14,10 +14,21 @@
 
 static report_results parse(scant_ctx *ctx, const char *curve, const char *picks) {
     report_results r;
-    scant_status status = report_results_parse(ctx, curve, strlen(curve), picks,
-                                               picks ? strlen(picks) : 0, &r);
+    scant_status status =
+        report_results_parse(ctx,
+                             &(report_bytes){.curve = curve,
+                                             .curve_size = strlen(curve),
+                                             .picks = picks,
+                                             .picks_size = picks ? strlen(picks) : 0},
+                             &r);
     if (status != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));
     return r;
+}
+
+static scant_status parse_curve(scant_ctx *ctx, const char *curve, size_t size,
+                                report_results *out) {
+    return report_results_parse(ctx, &(report_bytes){.curve = curve, .curve_size = size},
+                                out);
 }
 
 static void rows_come_in_any_order_with_any_columns(void **state) {
@@ -129,15 +140,96 @@ static void what_is_wrong_is_told_with_file_and_line(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         report_results r;
         const char *picks = cases[i].picks;
-        assert_int_equal(report_results_parse(ctx, cases[i].curve, strlen(cases[i].curve),
-                                              picks, picks ? strlen(picks) : 0, &r),
-                         SCANT_EINPUT);
+        assert_int_equal(
+            report_results_parse(ctx,
+                                 &(report_bytes){.curve = cases[i].curve,
+                                                 .curve_size = strlen(cases[i].curve),
+                                                 .picks = picks,
+                                                 .picks_size = picks ? strlen(picks) : 0},
+                                 &r),
+            SCANT_EINPUT);
         assert_says(ctx, cases[i].file, cases[i].says);
     }
     report_results r;
-    assert_int_equal(report_results_parse(ctx, CURVE "\0", sizeof CURVE, NULL, 0, &r),
-                     SCANT_EINPUT);
+    assert_int_equal(parse_curve(ctx, CURVE "\0", sizeof CURVE, &r), SCANT_EINPUT);
     assert_says(ctx, "curve.csv", "zero byte");
+    scant_ctx_destroy(ctx);
+}
+
+#define BINS "strategy,seed,round,when,temperature,bin,count,confidence,accuracy\n"
+#define TWO "a,0,0,1,0,1,1,1\na,0,1,2,0,1,1,1\n"
+
+static scant_status parse_bins(scant_ctx *ctx, const char *bins, size_t size,
+                               report_results *out) {
+    return report_results_parse(ctx,
+                                &(report_bytes){.curve = CURVE TWO,
+                                                .curve_size = strlen(CURVE TWO),
+                                                .calibration = bins,
+                                                .calibration_size = size},
+                                out);
+}
+
+static void bins_are_read_in_any_order(void **state) {
+    (void)state;
+    static const char bins[] =
+        BINS "a,0,1,after,1.5,15,4,0.99,0.75\na,0,1,before,1,15,3,1,1\n"
+             "a,0,0,before,,2,1,0.1,0\na,0,1,before,1,3,2,0.2,0.5\n"
+             "a,0,1,before,1,9,0,,\n"                               /* empty */
+             "a,0,2,before,1,9,1,0.5,1\na,5,0,before,1,9,1,0.5,1\n" /* of no round */
+             "b,0,0,before,1,9,1,0.5,1\n";
+    scant_ctx *ctx = ctx_threads(1);
+    report_results r;
+    size_t n;
+    assert_int_equal(parse_bins(ctx, bins, sizeof bins - 1, &r), SCANT_OK);
+    assert_int_equal(r.n_bins, 4);
+    const report_bin *b = report_bins_of(r.runs, 1, REPORT_BEFORE, &n);
+    assert_int_equal(n, 2);
+    assert_true(b[0].bin == 2 && b[1].bin == 14 && b[0].count == 2);
+    b = report_bins_of(r.runs, 1, REPORT_AFTER, &n);
+    assert_int_equal(n, 1);
+    assert_true(b->temperature == 1.5 && b->confidence == 0.99 && b->accuracy == 0.75);
+    b = report_bins_of(r.runs, 0, REPORT_BEFORE, &n);
+    assert_true(n == 1 && b->bin == 1 && isnan(b->temperature));
+    assert_null(report_bins_of(r.runs, 0, REPORT_AFTER, &n));
+    assert_null(report_bins_of(r.runs, 2, REPORT_BEFORE, &n));
+    report_results_close(&r);
+    for (size_t size = 0; size < sizeof bins; size++) { /* every cut of it */
+        scant_status status = parse_bins(ctx, bins, size, &r);
+        assert_true(status == SCANT_OK || status == SCANT_EINPUT);
+        if (status == SCANT_OK) report_results_close(&r);
+    }
+    scant_ctx_destroy(ctx);
+}
+
+static void bins_that_are_wrong_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *bins, *says;
+    } cases[] = {
+        {"", "is empty"},
+        {"strategy,seed,round,when,bin,count,confidence\n", "no column 'accuracy'"},
+        {BINS "a,0,0,during,1,1,1,0,0\n", "line 2, column 'when': before or after"},
+        {BINS "a,0,0,before,1,0,1,0,0\n", "column 'bin': a number from 1 to 15"},
+        {BINS "a,0,0,before,1,16,1,0,0\n", "column 'bin'"},
+        {BINS "a,0,0,before,1,18446744073709551617,1,0,0\n", "column 'bin'"},
+        {BINS "a,0,0,before,1,1,-1,0,0\n", "column 'count'"},
+        {BINS "a,0,0,before,1,1,1,1.5,0\n", "column 'confidence'"},
+        {BINS "a,0,0,before,1,1,1,nan,0\n", "has a confidence and an accuracy"},
+        {BINS "a,0,0,before,1,1,1,0,\n", "has a confidence and an accuracy"},
+        {BINS "a,0,0,before,-1,1,1,0,0\n", "column 'temperature'"},
+        {BINS "a,0,4294967296,before,1,1,1,0,0\n", "the round is too large"},
+        {BINS "a,0,0,after,2,1,1,0,0\na,0,0,before,1,1,1,0,0\na,0,0,after,2,1,1,0,0\n",
+         "line 4: bin 1 of round 0 of a with seed 0 is there twice"},
+    };
+    enum { CASES = sizeof cases / sizeof *cases };
+    scant_ctx *ctx = ctx_threads(1);
+    for (size_t i = 0; i < CASES; i++) {
+        report_results r;
+        if (parse_bins(ctx, cases[i].bins, strlen(cases[i].bins), &r) != SCANT_EINPUT)
+            fail_msg("%s was taken", cases[i].bins);
+        assert_says(ctx, i + 1 < CASES ? "calibration.csv" : "results/calibration.csv",
+                    cases[i].says);
+    }
     scant_ctx_destroy(ctx);
 }
 
@@ -155,13 +247,12 @@ static void there_are_bounds(void **state) {
     assert_int_equal(strlen(r.strategies[0].name), 255);
     report_results_close(&r);
     snprintf(text, sizeof text, CURVE "%sx,0,0,1,0,1,1,1\n", name);
-    assert_int_equal(report_results_parse(ctx, text, strlen(text), NULL, 0, &r),
-                     SCANT_EINPUT);
+    assert_int_equal(parse_curve(ctx, text, strlen(text), &r), SCANT_EINPUT);
     size_t used = (size_t)snprintf(text, sizeof text, CURVE);
     for (int i = 0; i < 1025; i++)
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "s%d,0,0,1,0,1,1,1\n", i);
-    assert_int_equal(report_results_parse(ctx, text, used, NULL, 0, &r), SCANT_EINPUT);
+    assert_int_equal(parse_curve(ctx, text, used, &r), SCANT_EINPUT);
     assert_says(ctx, "curve.csv", "more than 1024 strategies");
     scant_ctx_destroy(ctx);
 }
@@ -310,7 +401,7 @@ static void cut_files_are_read_or_refused(void **state) {
     size_t good = 0;
     for (size_t size = 0; size < sizeof curve; size++) {
         report_results r;
-        scant_status status = report_results_parse(ctx, curve, size, NULL, 0, &r);
+        scant_status status = parse_curve(ctx, curve, size, &r);
         if (status == SCANT_OK) {
             good++;
             report_results_close(&r);
@@ -329,6 +420,8 @@ int main(void) {
         cmocka_unit_test(picks_ahead_of_the_curve_are_left_out),
         cmocka_unit_test(errors_count_where_they_are_told),
         cmocka_unit_test(what_is_wrong_is_told_with_file_and_line),
+        cmocka_unit_test(bins_are_read_in_any_order),
+        cmocka_unit_test(bins_that_are_wrong_are_told),
         cmocka_unit_test(there_are_bounds),
         cmocka_unit_test(folders_are_joined_by_seed_or_kept_apart),
         cmocka_unit_test(folders_that_are_none_say_so),
