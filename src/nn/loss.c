@@ -121,9 +121,9 @@ double nn_temperature(const float *logits, const int32_t *labels, size_t n, size
 }
 
 /* Borders belong to the bin below, as in the paper; slack: what is on a border but for
- * rounding, as 1/3 of three equal logits may come out. */
+ * the rounding of logits, which are float. */
 static size_t bin_of(double confidence) {
-    static const double slack = 1e-9;
+    static const double slack = 1e-6;
     double at = ceil(confidence * SCANT_CALIBRATION_BINS - slack);
     return at < 1 ? 0 : size_min((size_t)at, SCANT_CALIBRATION_BINS) - 1;
 }

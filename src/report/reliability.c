@@ -38,8 +38,8 @@ static bool last_round(const report_strategy *strategy, uint32_t last, uint32_t 
     const report_run *run = shortest(strategy);
     for (size_t i = run->n_bins; i-- > 0;) {
         *out = run->bins[i].round;
-        bool new = i + 1 == run->n_bins || run->bins[i + 1].round != *out;
-        if (new &&all_have(strategy, *out, last)) return true;
+        bool first = i + 1 == run->n_bins || run->bins[i + 1].round != *out;
+        if (first && all_have(strategy, *out, last)) return true;
     }
     return false;
 }
