@@ -9,11 +9,15 @@
  *    five short trainings, each without a fifth of the labelled set.
  *  - gradients: sketches of the whole network's loss gradients, at the label of a
  *    labelled row and at the predicted class of another (dynamic.layers = all)
+ *  - samples: what every draw of the network, or every member, says of every row. They
+ *    may be more than fits in memory, so they go through a file, which has lost its name
+ *    by the time that it is read: nothing is left of it however the run ends.
  *  - npc.kernel = all, crc.layers = all: features whose inner products are estimates of
  *    the whole network's tangent kernel, summed over classes: sketches of the outputs'
  *    Jacobians. The kernel has the biases in it, so the strategy appends none.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "core/rng.h"
 #include "loop/loop.h"
@@ -35,20 +39,37 @@ static scant_status inputs(scant_ctx *ctx, const loop_arm *arm, unsigned given,
         given, used, missing);
 }
 
-scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm, bool regression,
-                                unsigned *used) {
+static scant_status lacks_samples(scant_ctx *ctx, const loop_arm *arm,
+                                  const loop_settings *set) {
+    const char *name = arm->info->name;
+    if (strcmp(set->task, "regression") == 0)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s needs class probabilities, and data.task = regression has "
+                           "none",
+                           name);
+    if (set->samples == 1)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s asks where draws of a network disagree, and with "
+                           "model.samples = 1 nothing can",
+                           name);
+    return scant__fail(ctx, SCANT_EUSAGE,
+                       "%s asks where several networks disagree, and one says one thing "
+                       "of a sample: model.bayes = variational, dropout or ensemble "
+                       "gives several",
+                       name);
+}
+
+scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm,
+                                const loop_settings *set, unsigned *used) {
+    bool regression = strcmp(set->task, "regression") == 0;
     unsigned given = SCANT_FEATURES | SCANT_LABELS | SCANT_ROWS | SCANT_STATE, missing;
     if (!regression) given |= SCANT_PROBS | SCANT_CALIBRATED;
+    if (!regression && loop_is_bayesian(set)) given |= SCANT_SAMPLES;
     if (arm->whole && !is_kernel(arm) && !regression) given |= SCANT_GRADIENTS;
     TRY(inputs(ctx, arm, given, used, &missing));
     if (missing == SCANT_GRADIENTS)
         TRY(inputs(ctx, arm, given | SCANT_GRADIENTS, used, &missing));
-    if (missing & SCANT_SAMPLES)
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "%s needs samples of a posterior, which a single network does "
-                           "not give: it cannot run here yet ('scant select %s' takes "
-                           "them as --samples)",
-                           arm->info->name, arm->info->name);
+    if (missing & SCANT_SAMPLES) return lacks_samples(ctx, arm, set);
     if (missing)
         return scant__fail(ctx, SCANT_EUSAGE,
                            "%s needs class probabilities, and data.task = regression has "
@@ -95,9 +116,12 @@ static scant_status do_fold(loop_run *run, const loop_labelled *labelled, folds 
     loop_labelled part = {f->kept, labelled->weights ? f->weights : NULL, kept};
     scant_net *net;
     TRY(loop_net_make(run, loop_seed(run->seed, run->round, k, LOOP_SEED_FOLDS), &net));
-    scant_status status = loop_net_train(
-        run, net, &part, loop_seed(run->seed, run->round, n_folds + k, LOOP_SEED_FOLDS),
-        epochs, LOOP_ASIDE);
+    scant_status status = SCANT_OK;
+    for (size_t m = 0; m < run->n_members && status == SCANT_OK; m++)
+        status = loop_net_train(
+            run, scant_net_member(net, m), &part,
+            loop_seed(run->seed, run->round, (m + 1) * n_folds + k, LOOP_SEED_FOLDS),
+            epochs, LOOP_ASIDE);
     float *logits = f->logits + f->filled * s->classes;
     if (status == SCANT_OK)
         status = scant_net_predict(net, s->train, f->out, out,
@@ -151,7 +175,7 @@ typedef struct readout {
     int64_t *labels; /* of the labelled rows of the pool; else -1 */
     size_t feature_width;
     double temperature; /* 0: none */
-    scant_array *arrays[4];
+    scant_array *arrays[5];
     scant_evidence evidence;
 } readout;
 
@@ -243,6 +267,21 @@ static scant_status wrap(readout *r, size_t which, const char *name, const void 
     return SCANT_OK;
 }
 
+static scant_status draw_samples(readout *r) {
+    loop_run *run = r->run;
+    char *path = loop_samples_path(run);
+    if (!path) return SCANT_ENOMEM;
+    scant_status status =
+        scant_net_samples(r->net, run->job->samples.train, run->split.pool, r->n, path);
+    if (status == SCANT_OK) {
+        status = scant_array_open(run->ctx, path, &r->arrays[4]);
+        unlink(path);
+    }
+    r->evidence.samples = r->arrays[4];
+    scant__free(run->ctx, path);
+    return status;
+}
+
 static scant_status gather(readout *r) {
     const loop_samples *s = &r->run->job->samples;
     scant_evidence *e = &r->evidence;
@@ -251,6 +290,7 @@ static scant_status gather(readout *r) {
     if (r->used & SCANT_GRADIENTS) TRY(sketch_gradients(r));
     if (r->used & SCANT_FEATURES && is_kernel(r->run->arm)) TRY(sketch_kernel(r));
     if (r->used & SCANT_CALIBRATED) TRY(calibrate(r));
+    if (r->used & SCANT_SAMPLES) TRY(draw_samples(r));
     bool probs = r->used & (SCANT_PROBS | SCANT_CALIBRATED);
     TRY(wrap(r, 0, "features", r->features, SCANT_F32, r->feature_width, &e->features));
     TRY(wrap(r, 1, "logits", probs ? r->logits : NULL, SCANT_F32, s->classes,
@@ -301,12 +341,12 @@ scant_status loop_choose(loop_run *run, const loop_labelled *labelled, size_t ba
     loop_tell(run, "reading out", 0);
     scant__arena_init(&r.arena, run->ctx);
     scant_status status =
-        loop_evidence_bits(run->ctx, run->arm, run->job->samples.regression, &r.used);
+        loop_evidence_bits(run->ctx, run->arm, &run->job->e->set, &r.used);
     if (status == SCANT_OK) status = gather(&r);
     loop_clock(run, LOOP_PICKING);
     loop_tell(run, "picking", 0);
     if (status == SCANT_OK) status = pick(&r, batch, out);
-    for (size_t i = 0; i < 4; i++) scant_array_close(r.arrays[i]);
+    for (size_t i = 0; i < 5; i++) scant_array_close(r.arrays[i]);
     scant__arena_end(&r.arena);
     return status;
 }

@@ -174,6 +174,7 @@ static scant_status check_whole(scant_experiment *e) {
             e, origin_of(e, "train", "reinit"),
             "train.reinit = yes and train.warm = yes contradict each other: "
             "new weights, or the last round's");
+    TRY(loop_bayes_check(e));
     return loop_method_check(e);
 }
 

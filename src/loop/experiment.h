@@ -23,15 +23,18 @@ typedef struct loop_method {
     double weight, threshold, noise, drop;
 } loop_method;
 
+/* Members of an ensemble at most; networks of a round at most, those of all ensembles. */
+enum { LOOP_MEMBERS = 100, LOOP_PARTS = 1000 };
+
 /* What the keys say. Strings are never NULL; "" is: not given. */
 typedef struct loop_settings {
     /* data */
     const char *train, *train_labels, *test, *test_labels, *task;
     size_t pool, test_size, validation, size;
     /* model */
-    const char *model, *weights, *activation, *norm, *stem, *head;
-    size_t width, depth;
-    double dropout;
+    const char *model, *weights, *activation, *norm, *stem, *head, *bayes;
+    size_t width, depth, samples, hidden; /* hidden: SIZE_MAX is the model's own */
+    double dropout, prior;
     /* train */
     const char *method, *optimizer, *schedule, *loss, *augment;
     double lr, momentum, weight_decay, clip, norm_momentum, ema, until;
@@ -52,6 +55,7 @@ typedef enum loop_kind {
     LOOP_CHOICE,   /* const char *: one of "a|b|c"; "" where that is the default */
     LOOP_MODEL,    /* const char * */
     LOOP_COUNT,    /* size_t within [min, max] */
+    LOOP_OWN,      /* likewise, or "own": SIZE_MAX */
     LOOP_NUMBER,   /* double within [min, max]; open: neither of them */
     LOOP_SWITCH,   /* bool: yes or no */
     LOOP_RATE,     /* double: above 0, at most max */
@@ -66,7 +70,7 @@ typedef struct loop_key {
     const char *method; /* which it is of; NULL: all */
 } loop_key;
 
-enum { LOOP_KEYS = 73 };
+enum { LOOP_KEYS = 77 };
 
 const loop_key *loop_keys(void); /* LOOP_KEYS of them */
 /* Which key; LOOP_KEYS: none. */
@@ -135,6 +139,13 @@ scant_status loop_method_check(scant_experiment *e);
 bool loop_supervised(const loop_settings *set);
 /* Which of LOOP_METHODS; that number: supervised. */
 size_t loop_method_find(const char *name);
+
+/* Likewise of Bayesian networks and ensembles (bayes.c). */
+void loop_bayes_fill(scant_experiment *e);
+scant_status loop_bayes_check(scant_experiment *e);
+bool loop_is_bayesian(const loop_settings *set); /* it says several things of a sample */
+bool loop_is_ensemble(const loop_settings *set);
+size_t loop_members(const loop_settings *set); /* of no ensemble: 1 */
 
 /* Texts into set (keys.c); defaults first. */
 scant_status loop_parse(scant_experiment *e);

@@ -89,6 +89,21 @@ static const loop_key keys[LOOP_KEYS] = {
         stem, 0, 0),
     ROW("model", "head", "", "small|full", "last layers of vgg", LOOP_CHOICE, head, 0, 0),
 
+    ROW("model", "bayes", "none", "none|dropout|variational|ensemble",
+        "networks that say several things of a sample: by what the last layer drops, by "
+        "a law of its weights, or by being several (docs/bayesian.md)",
+        LOOP_CHOICE, bayes, 0, 0),
+    ROW("model", "samples", "0", "M",
+        "how many things: draws of the last layer (0: 100), or members of the ensemble "
+        "(0: 5)",
+        LOOP_COUNT, samples, 0, 1e6),
+    ROW("model", "prior", "1", "V", "variance of the weights' prior, of variational",
+        LOOP_RATE, prior, 0, 1e9),
+    ROW("model", "hidden", "own", "N",
+        "width of a dense layer before the last one; 0: none; own: of variational 256 "
+        "where the model's features come from planes, else none",
+        LOOP_OWN, hidden, 0, 1 << 20),
+
     ROW("train", "method", "supervised",
         "supervised|fixmatch|mean-teacher|pi|pseudo-label",
         "how networks are trained: by labels alone, or by the rest of the pool, too; "
@@ -255,8 +270,8 @@ static bool read_number(const loop_key *key, const char *text, double *out) {
     double value;
     if (!scant__number_parse(text, &value) || !isfinite(value)) return false;
     if (key->kind == LOOP_RATE && !(value > 0)) return false;
-    if (key->kind == LOOP_COUNT && (floor(value) != value || strpbrk(text, ".eE+-")))
-        return false;
+    bool whole = key->kind == LOOP_COUNT || key->kind == LOOP_OWN;
+    if (whole && (floor(value) != value || strpbrk(text, ".eE+-"))) return false;
     if (value < key->min || value > key->max) return false;
     *out = value;
     return true;
@@ -264,7 +279,9 @@ static bool read_number(const loop_key *key, const char *text, double *out) {
 
 static scant_status wrong_number(scant_experiment *e, size_t i) {
     const loop_key *key = &keys[i];
-    const char *what = key->kind == LOOP_COUNT ? "a whole number" : "a number";
+    const char *what = key->kind == LOOP_COUNT ? "a whole number"
+                       : key->kind == LOOP_OWN ? "own or a whole number"
+                                               : "a number";
     if (key->at == AT(lr) && strcmp(e->texts[i], "auto") == 0)
         return loop_wrong(
             e, e->origins[i],
@@ -318,6 +335,14 @@ static scant_status parse_key(scant_experiment *e, size_t i) {
     case LOOP_MODEL:
         TRY(check_model(e, i));
         break;
+    case LOOP_OWN:
+        if (strcmp(text, "own") == 0) {
+            *(size_t *)at = SIZE_MAX;
+            return SCANT_OK;
+        }
+        if (!read_number(key, text, &value)) return wrong_number(e, i);
+        *(size_t *)at = (size_t)value;
+        return SCANT_OK;
     case LOOP_COUNT:
         if (!read_number(key, text, &value)) return wrong_number(e, i);
         *(size_t *)at = (size_t)value;
@@ -341,6 +366,7 @@ static scant_status parse_key(scant_experiment *e, size_t i) {
 /* Defaults that hang on other keys. */
 static scant_status fill_in(scant_experiment *e) {
     TRY(loop_method_fill(e));
+    loop_bayes_fill(e);
     size_t lr = loop_key_find("train", "lr"), loss = loop_key_find("train", "loss");
     const char *optimizer = e->texts[loop_key_find("train", "optimizer")];
     const char *task = e->texts[loop_key_find("data", "task")];

@@ -10,7 +10,8 @@
  * makes about a fifth of the training's work at most, by counting samples and not by the
  * clock: the answer must be the same when a run is done again. Where the labelled set is
  * small beside the test set that is never, and the best is the last. So it is where an
- * average of the weights is what a training ends with: in between it is not to be had.
+ * average of the weights is what a training ends with, and of an ensemble: in between
+ * they are not to be had.
  */
 #include <math.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static scant_status scale(loop_run *run, scant_net *net) {
     return SCANT_OK;
 }
 
-scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out) {
+static scant_status make_one(loop_run *run, uint64_t seed, scant_net **out) {
     const loop_settings *set = &run->job->e->set;
     const loop_samples *samples = &run->job->samples;
     scant_net_opts opts = {.classes = samples->classes,
@@ -59,6 +60,7 @@ scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out) {
                            .head = or_null(set->head),
                            .seed = seed};
     scant_data_shape(samples->train, opts.shape);
+    loop_bayes_options(run, &opts);
     if (*set->weights)
         TRY(scant_net_start(run->ctx, set->weights, set->model, &opts, out));
     else
@@ -69,6 +71,25 @@ scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out) {
     scant_net_destroy(*out);
     *out = NULL;
     return status;
+}
+
+scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out) {
+    const scant__rng rng = {seed, SCANT__RNG_MEMBER};
+    size_t members = loop_members(&run->job->e->set);
+    scant_net *member;
+    TRY(make_one(run, seed, out));
+    for (size_t i = 1; i < members; i++) {
+        scant_status status = make_one(run, scant__rng_u64(&rng, i), &member);
+        if (status == SCANT_OK) {
+            status = scant_net_join(*out, member);
+            if (status != SCANT_OK) scant_net_destroy(member);
+        }
+        if (status == SCANT_OK) continue;
+        scant_net_destroy(*out);
+        *out = NULL;
+        return status;
+    }
+    return SCANT_OK;
 }
 
 /* ---- training ---------------------------------------------------------------------- */
@@ -134,12 +155,12 @@ static scant_status train_or_begin_anew(loop_run *run, scant_net *net,
 }
 
 /* All that the last round's had, where that is asked for (train.warm). */
-static scant_status train_warm(loop_run *run, scant_net *net, size_t model,
+static scant_status train_warm(loop_run *run, scant_net *net, size_t part,
                                scant_train_opts *opts, scant_train_state *state) {
     if (!run->job->e->set.warm) return train_or_begin_anew(run, net, opts, state);
     bool before = run->round && loop_state_labels(&run->state, run->round - 1);
-    char *left = loop_left_path(run, model);
-    char *warm = before ? loop_warm_path(run, model) : NULL;
+    char *left = loop_left_path(run, part);
+    char *warm = before ? loop_warm_path(run, part) : NULL;
     opts->leave = left;
     opts->warm = warm;
     scant_status status = SCANT_ENOMEM;
@@ -150,13 +171,13 @@ static scant_status train_warm(loop_run *run, scant_net *net, size_t model,
 }
 
 /* A training that is gone on with when it was broken off. */
-static scant_status train_lasting(loop_run *run, scant_net *net, size_t model,
+static scant_status train_lasting(loop_run *run, scant_net *net, size_t part,
                                   scant_train_opts *opts, scant_train_state *state) {
     loop_partial *p = &run->state.partial;
-    bool mine = p->training && p->model == model;
+    bool mine = p->training && p->part == part;
     size_t slot = mine && !p->slot;
-    char *to = loop_training_path(run, model, slot);
-    char *from = loop_training_path(run, model, !slot);
+    char *to = loop_training_path(run, part, slot);
+    char *from = loop_training_path(run, part, !slot);
     scant_status status = to && from ? SCANT_OK : SCANT_ENOMEM;
     if (status == SCANT_OK) {
         opts->checkpoint = to;
@@ -168,11 +189,11 @@ static scant_status train_lasting(loop_run *run, scant_net *net, size_t model,
                         from, run->round);
         if (!opts->resume) p->best = 0;
         unlink(to); /* whatever it is, no state tells of it */
-        status = train_warm(run, net, model, opts, state);
+        status = train_warm(run, net, part, opts, state);
     }
     if (status == SCANT_ECANCELLED && access(to, F_OK) == 0) {
         p->training = true;
-        p->model = model;
+        p->part = part;
         p->slot = slot;
     } else if (status == SCANT_OK) {
         p->training = false;
@@ -226,10 +247,10 @@ static scant_train_opts options(const loop_run *run, const loop_labelled *labell
 }
 
 scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *labelled,
-                            uint64_t seed, size_t epochs, size_t model) {
+                            uint64_t seed, size_t epochs, size_t part) {
     const loop_samples *s = &run->job->samples;
     const loop_settings *set = &run->job->e->set;
-    bool aside = model == LOOP_ASIDE, asker = model == LOOP_ASKER;
+    bool aside = part == LOOP_ASIDE, asker = part == LOOP_ASKER;
     scant_train_opts opts = options(run, labelled, seed, epochs);
     scant_train_state state = {0};
     scant__arena arena;
@@ -240,18 +261,18 @@ scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *
     watcher w = {.run = run, .net = net, .aside = aside};
     w.samples = opts.method ? opts.n_unlabelled : labelled->n;
     w.phase = aside ? "calibrating" : asker ? "training the asker" : "training";
-    w.looks = !aside && !asker && !s->regression && set->ema == 0;
+    w.looks = !aside && !asker && !s->regression && set->ema == 0 && run->n_members == 1;
     if (!aside && !asker) {
-        w.counts = loop_work(set, labelled->n) / (double)run->n_models;
-        w.before = w.counts * (double)model;
+        w.counts = loop_work(set, labelled->n) / (double)(run->n_models * run->n_members);
+        w.before = w.counts * (double)part;
     }
     run->own = true;
     opts.user = &w;
     if (status == SCANT_OK)
         status = aside ? scant_net_train(net, s->train, &opts, NULL)
-                       : train_lasting(run, net, model, &opts, &state);
+                       : train_lasting(run, net, part, &opts, &state);
     run->ctx->opts.log = log;
-    if (!aside && !asker && status == SCANT_OK) run->taught[model] = state;
+    if (!aside && !asker && status == SCANT_OK) run->taught[part] = state;
     scant__arena_end(&arena);
     return status == SCANT_OK ? w.status : status;
 }
@@ -287,24 +308,40 @@ static scant_status judge(loop_run *run, scant_net *net, double part, loop_verdi
     return status;
 }
 
+scant_net *loop_part(const loop_run *run, size_t part) {
+    scant_net *model = run->models[part / run->n_members];
+    return model ? scant_net_member(model, part % run->n_members) : NULL;
+}
+
+uint64_t loop_weights_seed(const loop_run *run, size_t model) {
+    return loop_seed(run->seed, run->round, model, LOOP_SEED_WEIGHTS);
+}
+
+/* The parts of a model that are not trained yet. */
+static scant_status train_parts(loop_run *run, const loop_labelled *labelled,
+                                size_t model) {
+    size_t *trained = &run->state.partial.n_trained, end = (model + 1) * run->n_members;
+    scant_net **net = &run->models[model];
+    if (*trained >= end) return SCANT_OK;
+    if (!*net) TRY(loop_net_make(run, loop_weights_seed(run, model), net));
+    for (; *trained < end; ++*trained)
+        if (labelled->n)
+            TRY(loop_net_train(
+                run, loop_part(run, *trained), labelled,
+                loop_seed(run->seed, run->round, *trained, LOOP_SEED_TRAINING),
+                run->job->e->set.epochs, *trained));
+    return SCANT_OK;
+}
+
 /* A model of the round, as far as that is to be done: made or gone on with, trained,
  * judged. */
 static scant_status bring_up(loop_run *run, const loop_labelled *labelled, size_t model) {
     loop_partial *p = &run->state.partial;
-    scant_net **net = &run->models[model];
-    uint64_t weights = loop_seed(run->seed, run->round, model, LOOP_SEED_WEIGHTS);
-    uint64_t training = loop_seed(run->seed, run->round, model, LOOP_SEED_TRAINING);
-    if (p->n_trained <= model) {
-        if (!*net) TRY(loop_net_make(run, weights, net));
-        if (labelled->n)
-            TRY(loop_net_train(run, *net, labelled, training, run->job->e->set.epochs,
-                               model));
-        p->n_trained = model + 1;
-    }
+    TRY(train_parts(run, labelled, model));
     if (p->n_judged > model) return SCANT_OK;
     double work = loop_work(&run->job->e->set, labelled->n);
     double part = work * (double)(model + 1) / (double)run->n_models;
-    TRY(judge(run, *net, part, &p->verdicts[model]));
+    TRY(judge(run, run->models[model], part, &p->verdicts[model]));
     p->n_judged = model + 1;
     p->best = 0;
     return SCANT_OK;
@@ -360,7 +397,7 @@ scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point
     run->n_models = several ? set->initial_models : 1;
     run->models[0] = run->net;
     run->net = NULL;
-    memset(run->taught, 0, run->n_models * sizeof *run->taught);
+    memset(run->taught, 0, run->n_models * run->n_members * sizeof *run->taught);
     run->now = (scant_train_state){0};
     TRY(loop_partial_recall(run));
     run->recalled = true;
@@ -368,7 +405,7 @@ scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point
     take_median(run);
     run->work_done += loop_work(set, labelled->n);
     TRY(bring_up_asker(run, labelled));
-    run->now = run->taught[run->chosen];
+    run->now = run->taught[run->chosen * run->n_members];
     loop_clock(run, LOOP_REST);
     const loop_verdict *v = &run->verdicts[run->chosen];
     run->calibration = v->calibration;

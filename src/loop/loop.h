@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside the loop. samples.c opens what is learned from, split.c cuts it, learner.c makes
- * and trains networks, by the way that method.c knows, nets.c keeps them on disk,
- * evidence.c reads out what a strategy needs, calibration.c tells how far a network is to
- * be believed, state.c keeps a run on disk, round.c does a
+ * and trains networks, by the ways that method.c and bayes.c know, nets.c keeps them on
+ * disk, evidence.c reads out what a strategy needs, calibration.c tells how far a network
+ * is to be believed, state.c keeps a run on disk, round.c does a
  * run's rounds, folder.c the files of all runs together, run.c has them done side by
  * side.
  *
@@ -83,12 +83,12 @@ typedef struct loop_verdict {
 typedef struct loop_partial {
     bool there; /* on disk */
     size_t round;
-    size_t n_trained, n_judged; /* models; they are trained one after the other */
+    size_t n_trained, n_judged; /* parts, and models: one after the other */
     loop_verdict *verdicts;     /* of those that are judged */
     double best;                /* test accuracy so far of the one that is not */
     bool asker;                 /* is trained, too */
     bool training;              /* one was broken off in its training: */
-    size_t model, slot;         /* which; where its file is */
+    size_t part, slot;          /* which; where its file is */
     double train_seconds, judge_seconds;
 } loop_partial;
 
@@ -160,11 +160,13 @@ typedef struct loop_run {
     loop_split split;
     float *mean, *deviation; /* of the pool's pictures; NULL: none */
     scant_net *net, *asker;  /* the one that is trained; that picks (may be the same) */
-    scant_net **models;      /* of the round, until one is chosen; initial_models */
-    loop_verdict *verdicts;  /* theirs */
-    size_t n_models, chosen; /* of this round */
+    /* of the round, until one is chosen: initial_models. A part is a network of its own:
+     * a model, or a member of one that is an ensemble. */
+    scant_net **models;
+    loop_verdict *verdicts;             /* theirs */
+    size_t n_models, chosen, n_members; /* of this round; of each */
     size_t round;
-    scant_train_state *taught; /* how the training of each ended; steps 0: not known */
+    scant_train_state *taught; /* how the training of each part ended; steps 0: unknown */
     scant_train_state now;     /* how the training under way, or the last one, stands */
     double begun, told;        /* seconds */
     double work_done, work_whole; /* of its trainings (loop_work()) */
@@ -218,6 +220,11 @@ bool loop_calibration_read(const struct json_t *value, loop_calibration *out);
 /* Adds a round's lines of calibration.csv to the run's. */
 void loop_calibration_lines(loop_run *run, size_t round);
 
+/* ---- bayes.c ---- */
+
+/* What the experiment says of draws, into the options of a network. */
+void loop_bayes_options(const loop_run *run, scant_net_opts *o);
+
 /* ---- learner.c ---- */
 
 /* What a seed of a round is for. */
@@ -238,13 +245,15 @@ typedef struct loop_labelled {
     size_t n;
 } loop_labelled;
 
-/* A new network of the experiment's, scaled as the run's pool asks for. */
+/* A new network of the experiment's, or an ensemble, scaled as the run's pool asks for.
+ */
 scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out);
-/* Trains it. model: which of the round's; LOOP_ASKER: the one that picks: both are kept
- * when they are cancelled, and gone on with; LOOP_ASIDE: one that is not. */
+/* Trains it; of an ensemble the first member alone. part: which of the round's;
+ * LOOP_ASKER: the one that picks: both are kept when they are cancelled, and gone on
+ * with; LOOP_ASIDE: one that is not. */
 enum { LOOP_ASKER = 1022, LOOP_ASIDE = 1023 };
 scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *labelled,
-                            uint64_t seed, size_t epochs, size_t model);
+                            uint64_t seed, size_t epochs, size_t part);
 /* What a training with so many labels costs beside others: as much as it has labels; or
  * the same as all, where steps are counted or labels are not all that it learns from. */
 double loop_work(const loop_settings *set, size_t labels);
@@ -252,6 +261,10 @@ double loop_work(const loop_settings *set, size_t labels);
 size_t loop_steps(size_t steps, size_t epochs, size_t all_epochs);
 /* The networks of a round, trained: run->net, run->asker, and how good the first is. */
 scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point *point);
+/* A part of the round's models; NULL: its model is not there. */
+scant_net *loop_part(const loop_run *run, size_t part);
+/* The seed that a model of the round starts with. */
+uint64_t loop_weights_seed(const loop_run *run, size_t model);
 /* Which of n models has the median score; of an even n, the lower of the two. */
 size_t loop_median(const loop_verdict *verdicts, size_t n);
 
@@ -277,12 +290,14 @@ scant_status loop_partial_recall(loop_run *run);
 void loop_partial_sweep(loop_run *run, size_t round);
 /* The file of a training that is broken off: two slots, so that a new one never takes the
  * place of the one that the state tells of. NULL: no memory. */
-char *loop_training_path(const loop_run *run, size_t model, size_t slot);
+char *loop_training_path(const loop_run *run, size_t part, size_t slot);
+/* Where samples of the posterior go, until they are opened. NULL: no memory. */
+char *loop_samples_path(const loop_run *run);
 
 /* Where the end of a training of this round goes, for the next one's (train.warm); and
  * that of the last round's, to begin with. NULL: no memory. */
-char *loop_left_path(const loop_run *run, size_t model);
-char *loop_warm_path(const loop_run *run, size_t model);
+char *loop_left_path(const loop_run *run, size_t part);
+char *loop_warm_path(const loop_run *run, size_t part);
 
 /* Puts the run's state on disk (round.c). */
 scant_status loop_keep(loop_run *run);
@@ -290,8 +305,8 @@ scant_status loop_keep(loop_run *run);
 /* ---- evidence.c ---- */
 
 /* What the strategy reads, of what can be made: bits. Fails where it needs more. */
-scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm, bool regression,
-                                unsigned *used);
+scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm,
+                                const loop_settings *set, unsigned *used);
 /* A network's temperature, of the validation set (which there must be). */
 scant_status loop_fit_held_out(loop_run *run, scant_net *net, double *out);
 /* Picks the next batch: rows of train. */

@@ -6,9 +6,11 @@
  *
  *   RUN.weights-R, RUN.asker-R       after round R, to train on (train.reinit = no)
  *   RUN.warm-R, RUN.warm-asker-R     the ends of their trainings (train.warm = yes)
- *   RUN.left-R-M, RUN.left-R-asker   such ends, while the round is under way
- *   RUN.trained-R-M, .trained-R-asker   networks of round R, which was broken off
- *   RUN.training-R-M-S               a training of it that was broken off (S: a or b)
+ *   RUN.weights-R-I, RUN.warm-R-I    likewise, of members 1, 2, ... of an ensemble
+ *   RUN.left-R-P, RUN.left-R-asker   such ends, while the round is under way
+ *   RUN.trained-R-P, .trained-R-asker   networks of round R, which was broken off
+ *   RUN.training-R-P-S               a training of it that was broken off (S: a or b)
+ *   RUN.samples                      of a posterior, until they are read
  *
  * A round is broken off by Ctrl-C. Its trainings are what takes long: those that are
  * finished are kept as weights with what the test set said of them, the one under way as
@@ -42,17 +44,10 @@ static scant_status save(loop_run *run, scant_net *net, const char *name) {
     return status;
 }
 
-/* Into *net, which is made where there is none; as it was where that fails. */
-static scant_status load(loop_run *run, const char *name, scant_net **net) {
-    bool made = !*net;
+static scant_status load(loop_run *run, const char *name, scant_net *net) {
     char *path = file_path(run, name);
-    scant_status status = path ? SCANT_OK : SCANT_ENOMEM;
-    if (status == SCANT_OK && made) status = loop_net_make(run, 0, net);
-    if (status == SCANT_OK) status = scant_net_load(*net, path, 0);
-    if (status != SCANT_OK && made) {
-        scant_net_destroy(*net);
-        *net = NULL;
-    }
+    if (!path) return SCANT_ENOMEM;
+    scant_status status = scant_net_load(net, path, 0);
     scant__free(run->ctx, path);
     return status;
 }
@@ -63,16 +58,17 @@ enum { NAME = 64 };
 enum { WEIGHTS, ASKER, WARM, WARM_ASKER, LASTING };
 static const char *const lasting[LASTING] = {"weights", "asker", "warm", "warm-asker"};
 
-static void lasting_name(char name[NAME], size_t which, size_t round) {
-    snprintf(name, NAME, "%s-%zu", lasting[which], round);
+static void lasting_name(char name[NAME], size_t which, size_t round, size_t member) {
+    int n = snprintf(name, NAME, "%s-%zu", lasting[which], round);
+    if (member) snprintf(name + n, NAME - (size_t)n, "-%zu", member);
 }
 
 /* A copy, and not the file itself: until the state tells of the round as finished it is
  * one that may be broken off, and has its own. */
-static scant_status keep_end(loop_run *run, size_t which, size_t model) {
+static scant_status keep_end(loop_run *run, size_t which, size_t part, size_t member) {
     char name[NAME];
-    lasting_name(name, which, run->round);
-    char *from = loop_left_path(run, model), *to = file_path(run, name);
+    lasting_name(name, which, run->round, member);
+    char *from = loop_left_path(run, part), *to = file_path(run, name);
     scant__source source;
     scant_status status = from && to ? SCANT_OK : SCANT_ENOMEM;
     if (status == SCANT_OK) status = scant__source_map(run->ctx, from, &source);
@@ -87,25 +83,28 @@ static scant_status keep_end(loop_run *run, size_t which, size_t model) {
 
 scant_status loop_nets_keep(loop_run *run) {
     const loop_settings *set = &run->job->e->set;
-    scant_net *const nets[] = {run->net, run->asker};
     char name[NAME];
     if (set->reinit) return SCANT_OK;
-    for (size_t i = WEIGHTS; i <= ASKER; i++) {
-        lasting_name(name, i, run->round);
-        if (nets[i]) TRY(save(run, nets[i], name));
-    }
     bool trained = loop_state_labels(&run->state, run->round) > 0;
-    if (!set->warm || !trained) return SCANT_OK;
-    TRY(keep_end(run, WARM, run->chosen));
-    return run->asker ? keep_end(run, WARM_ASKER, LOOP_ASKER) : SCANT_OK;
+    for (size_t i = 0; i < run->n_members; i++) {
+        lasting_name(name, WEIGHTS, run->round, i);
+        TRY(save(run, scant_net_member(run->net, i), name));
+        if (set->warm && trained)
+            TRY(keep_end(run, WARM, run->chosen * run->n_members + i, i));
+    }
+    if (!run->asker) return SCANT_OK;
+    lasting_name(name, ASKER, run->round, 0);
+    TRY(save(run, run->asker, name));
+    return set->warm && trained ? keep_end(run, WARM_ASKER, LOOP_ASKER, 0) : SCANT_OK;
 }
 
 /* Those of the round before are of no use any more. */
 void loop_nets_forget(loop_run *run, size_t round) {
+    const loop_settings *set = &run->job->e->set;
     char name[NAME];
-    if (run->job->e->set.reinit) return;
-    for (size_t i = 0; i < LASTING; i++) {
-        lasting_name(name, i, round);
+    if (set->reinit) return;
+    for (size_t k = 0; k < LASTING * loop_members(set); k++) {
+        lasting_name(name, k % LASTING, round, k / LASTING);
         char *path = file_path(run, name);
         if (path) unlink(path);
         scant__free(run->ctx, path);
@@ -115,10 +114,13 @@ void loop_nets_forget(loop_run *run, size_t round) {
 /* What is lost is this run's alone, and no time brings it back. */
 static scant_status recall(loop_run *run, size_t which, scant_net **net) {
     char name[NAME], why[SCANT__ERR_SIZE];
-    lasting_name(name, which, run->state.n_points - 1);
+    scant_status status = SCANT_OK;
     TRY(loop_net_make(run, 0, net));
     run->own = true;
-    scant_status status = load(run, name, net);
+    for (size_t i = 0; i < scant_net_members(*net) && status == SCANT_OK; i++) {
+        lasting_name(name, which, run->state.n_points - 1, i);
+        status = load(run, name, scant_net_member(*net, i));
+    }
     if (status != SCANT_EINPUT) return status;
     memcpy(why, run->ctx->err, sizeof why);
     return scant__fail(run->ctx, status, "%s; without %s.json this run begins anew", why,
@@ -135,36 +137,49 @@ scant_status loop_nets_recall(loop_run *run) {
 
 /* ---- a round that is broken off ---------------------------------------------------- */
 
-static void model_name(char name[NAME], const char *what, size_t round, size_t model) {
-    if (model == LOOP_ASKER)
+static void part_name(char name[NAME], const char *what, size_t round, size_t part) {
+    if (part == LOOP_ASKER)
         snprintf(name, NAME, "%s-%zu-asker", what, round);
     else
-        snprintf(name, NAME, "%s-%zu-%zu", what, round, model);
+        snprintf(name, NAME, "%s-%zu-%zu", what, round, part);
 }
 
-char *loop_training_path(const loop_run *run, size_t model, size_t slot) {
+char *loop_training_path(const loop_run *run, size_t part, size_t slot) {
     char name[NAME], whole[NAME + 2];
-    model_name(name, "training", run->round, model);
+    part_name(name, "training", run->round, part);
     snprintf(whole, sizeof whole, "%s-%c", name, slot ? 'b' : 'a');
     return file_path(run, whole);
 }
 
-char *loop_left_path(const loop_run *run, size_t model) {
+char *loop_left_path(const loop_run *run, size_t part) {
     char name[NAME];
-    model_name(name, "left", run->round, model);
+    part_name(name, "left", run->round, part);
     return file_path(run, name);
 }
 
-char *loop_warm_path(const loop_run *run, size_t model) {
+/* After the first round there is one model, and its parts are its members. */
+char *loop_warm_path(const loop_run *run, size_t part) {
     char name[NAME];
-    lasting_name(name, model == LOOP_ASKER ? WARM_ASKER : WARM, run->round - 1);
+    if (part == LOOP_ASKER)
+        lasting_name(name, WARM_ASKER, run->round - 1, 0);
+    else
+        lasting_name(name, WARM, run->round - 1, part);
     return file_path(run, name);
 }
 
-static scant_status save_trained(loop_run *run, scant_net *net, size_t model) {
+char *loop_samples_path(const loop_run *run) {
+    scant__text text;
+    char *path;
+    size_t size;
+    scant__text_init(&text, run->ctx);
+    scant__text_addf(&text, "%s.samples.npy", run->path);
+    return scant__text_take(&text, &path, &size) == SCANT_OK ? path : NULL;
+}
+
+static scant_status save_trained(loop_run *run, scant_net *net, size_t part) {
     char name[NAME];
     if (!net) return SCANT_OK;
-    model_name(name, "trained", run->round, model);
+    part_name(name, "trained", run->round, part);
     return save(run, net, name);
 }
 
@@ -175,12 +190,15 @@ scant_status loop_partial_keep(loop_run *run) {
     p->round = run->round;
     p->train_seconds = run->seconds[LOOP_TRAINING];
     p->judge_seconds = run->seconds[LOOP_JUDGING];
-    for (size_t i = 0; i < p->n_trained; i++) TRY(save_trained(run, run->models[i], i));
-    TRY(save_trained(run, run->net, run->chosen)); /* then the others are gone */
+    for (size_t i = 0; i < p->n_trained; i++)
+        TRY(save_trained(run, loop_part(run, i), i));
+    for (size_t i = 0; run->net && i < run->n_members; i++) /* the others are gone */
+        TRY(save_trained(run, scant_net_member(run->net, i),
+                         run->chosen * run->n_members + i));
     if (p->asker) TRY(save_trained(run, run->asker, LOOP_ASKER));
     TRY(loop_keep(run));
     if (p->training) {
-        char *old = loop_training_path(run, p->model, !p->slot);
+        char *old = loop_training_path(run, p->part, !p->slot);
         if (old) unlink(old);
         scant__free(run->ctx, old);
     }
@@ -188,9 +206,9 @@ scant_status loop_partial_keep(loop_run *run) {
 }
 
 /* A network whose training's end is asked for and is not there is trained again. */
-static scant_status check_left(loop_run *run, size_t model) {
+static scant_status check_left(loop_run *run, size_t part) {
     if (!run->job->e->set.warm) return SCANT_OK;
-    char *path = loop_left_path(run, model);
+    char *path = loop_left_path(run, part);
     if (!path) return SCANT_ENOMEM;
     scant_status status = SCANT_OK;
     if (access(path, R_OK) != 0)
@@ -199,10 +217,10 @@ static scant_status check_left(loop_run *run, size_t model) {
     return status;
 }
 
-static scant_status load_trained(loop_run *run, size_t model, scant_net **net) {
+static scant_status load_trained(loop_run *run, size_t part, scant_net *net) {
     char name[NAME];
-    TRY(check_left(run, model));
-    model_name(name, "trained", run->round, model);
+    TRY(check_left(run, part));
+    part_name(name, "trained", run->round, part);
     return load(run, name, net);
 }
 
@@ -219,23 +237,51 @@ static scant_status load_models(loop_run *run) {
     const loop_partial *p = &run->state.partial;
     bool all = p->n_judged == run->n_models;
     for (size_t i = 0; i < p->n_trained; i++) {
-        if (all && i != loop_median(run->verdicts, run->n_models)) continue;
-        scant_status status = load_trained(run, i, &run->models[i]);
-        if (status == SCANT_OK) continue;
-        for (size_t k = 0; k < i; k++) { /* each was made here */
-            scant_net_destroy(run->models[k]);
-            run->models[k] = NULL;
-        }
-        return status;
+        size_t model = i / run->n_members;
+        scant_net **net = &run->models[model];
+        if (all && model != loop_median(run->verdicts, run->n_models)) continue;
+        if (!*net) TRY(loop_net_make(run, loop_weights_seed(run, model), net));
+        TRY(load_trained(run, i, loop_part(run, i)));
     }
     return SCANT_OK;
+}
+
+/* As if nothing of the round had been trained: what a part of it has loaded goes. */
+static scant_status unload_models(loop_run *run) {
+    for (size_t i = 0; i < run->n_models; i++) {
+        scant_net_destroy(run->models[i]);
+        run->models[i] = NULL;
+    }
+    if (run->job->e->set.reinit || !run->round) return SCANT_OK;
+    TRY(recall(run, WEIGHTS, &run->models[0]));
+    run->own = false;
+    return SCANT_OK;
+}
+
+/* Parts of models are judged together. */
+static bool is_whole(const loop_run *run, const loop_partial *p) {
+    size_t judged = p->n_judged * run->n_members;
+    return p->n_judged <= run->n_models && judged <= p->n_trained &&
+           p->n_trained <= size_min(p->n_judged + 1, run->n_models) * run->n_members;
+}
+
+/* As it was where that fails. */
+static scant_status load_asker(loop_run *run) {
+    bool made = !run->asker;
+    if (made) TRY(loop_net_make(run, 0, &run->asker));
+    scant_status status = load_trained(run, LOOP_ASKER, run->asker);
+    if (status != SCANT_OK && made) {
+        scant_net_destroy(run->asker);
+        run->asker = NULL;
+    }
+    return status;
 }
 
 scant_status loop_partial_recall(loop_run *run) {
     loop_partial *p = &run->state.partial;
     loop_partial none = {
         .there = p->there, .round = run->round, .verdicts = run->verdicts};
-    if (!p->there || p->n_trained > run->n_models) {
+    if (!p->there || !is_whole(run, p)) {
         *p = none;
         return SCANT_OK;
     }
@@ -246,9 +292,9 @@ scant_status loop_partial_recall(loop_run *run) {
     if (status != SCANT_OK) {
         if (!can_be_done_again(run, status)) return status;
         *p = none;
-        return SCANT_OK;
+        return unload_models(run);
     }
-    if (p->asker) status = load_trained(run, LOOP_ASKER, &run->asker);
+    if (p->asker) status = load_asker(run);
     if (status != SCANT_OK) {
         if (!can_be_done_again(run, status)) return status;
         p->asker = false;
@@ -260,8 +306,8 @@ scant_status loop_partial_recall(loop_run *run) {
 
 /* Whether a file of the runs' folder is of a broken-off round of this run: which. */
 static bool is_partial(const char *name, const char *run, size_t *round) {
-    static const char *const kinds[] = {".trained-", ".training-", ".training.",
-                                        ".left-"};
+    static const char *const kinds[] = {".trained-", ".training-", ".training.", ".left-",
+                                        ".samples."};
     size_t length = strlen(run);
     if (strncmp(name, run, length) != 0) return false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

@@ -274,7 +274,18 @@ static scant_status apply_preset(scant_experiment *e) {
                       scant__nearest(name, presets, PRESETS, preset_name));
 }
 
+/* Where networks say several things of a sample, what compares rows by that does. */
+static scant_status fill_source(scant_experiment *e, const scant_strategy_info *info) {
+    bool has = false;
+    if (!loop_is_bayesian(&e->set)) return SCANT_OK;
+    for (size_t i = 0; i < info->n_options; i++)
+        has = has || strcmp(info->options[i].key, "source") == 0;
+    if (!has || find_option(e, info->name, "source")) return SCANT_OK;
+    return loop_option_set(e, info->name, "source", "samples", NULL);
+}
+
 static scant_status fill_options(scant_experiment *e, const scant_strategy_info *info) {
+    TRY(fill_source(e, info));
     for (size_t i = 0; i < info->n_options; i++)
         if (info->options[i].value && !find_option(e, info->name, info->options[i].key))
             TRY(loop_option_set(e, info->name, info->options[i].key,

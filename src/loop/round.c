@@ -391,10 +391,13 @@ static scant_status add_initial(loop_run *run) {
 }
 
 static scant_status make_room(loop_run *run) {
-    size_t n = run->job->e->set.initial_models;
+    const loop_settings *set = &run->job->e->set;
+    size_t n = set->initial_models;
+    run->n_members = loop_members(set);
     run->models = scant__arena_zalloc(&run->arena, n, sizeof *run->models);
     run->verdicts = scant__arena_zalloc(&run->arena, n, sizeof *run->verdicts);
-    run->taught = scant__arena_zalloc(&run->arena, n, sizeof *run->taught);
+    run->taught =
+        scant__arena_zalloc(&run->arena, n * run->n_members, sizeof *run->taught);
     return run->models && run->verdicts && run->taught ? SCANT_OK : SCANT_ENOMEM;
 }
 

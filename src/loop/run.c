@@ -108,9 +108,8 @@ static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
 
 static scant_status check_arms(loop_job *job) {
     unsigned used;
-    bool regression = strcmp(job->e->set.task, "regression") == 0;
     for (size_t i = 0; i < job->e->n_arms; i++)
-        TRY(loop_evidence_bits(job->ctx, &job->e->arms[i], regression, &used));
+        TRY(loop_evidence_bits(job->ctx, &job->e->arms[i], &job->e->set, &used));
     return SCANT_OK;
 }
 

@@ -119,7 +119,7 @@ static void add_partial(scant__text *text, const loop_partial *p) {
     add_number(text, p->best);
     scant__text_addf(text, ", \"asker\": %s", p->asker ? "true" : "false");
     if (p->training)
-        scant__text_addf(text, ", \"training\": [%zu, %zu]", p->model, p->slot);
+        scant__text_addf(text, ", \"training\": [%zu, %zu]", p->part, p->slot);
     scant__text_add(text, ", \"seconds\": ");
     add_numbers(text, (const double[]){p->train_seconds, p->judge_seconds}, 2);
     scant__text_add(text, ", \"calibration\": [");
@@ -274,7 +274,7 @@ static scant_status read_verdicts(const expected *x, const json_t *root,
     const json_t *list = json_object_get(root, "models");
     const json_t *calibration = json_object_get(root, "calibration");
     size_t n = json_array_size(list);
-    if (!json_is_array(list) || n > p->n_trained || n + 1 < p->n_trained)
+    if (!json_is_array(list) || n > p->n_trained)
         return damaged(x, "\"partial\" has other models than are trained");
     p->n_judged = n;
     p->verdicts = scant__arena_zalloc(arena, n + 1, sizeof *p->verdicts);
@@ -309,7 +309,7 @@ static scant_status read_partial(const expected *x, const json_t *root,
         !count_of(json_object_get(root, "trained"), LOOP_ASKER, &p->n_trained) ||
         !isfinite(p->best) || !isfinite(p->train_seconds) || !isfinite(p->judge_seconds))
         return damaged(x, "\"partial\" does not tell of the round that is next");
-    if (training && (!count_of(json_array_get(training, 0), LOOP_ASKER, &p->model) ||
+    if (training && (!count_of(json_array_get(training, 0), LOOP_ASKER, &p->part) ||
                      !count_of(json_array_get(training, 1), 1, &p->slot)))
         return damaged(x, "\"partial\" does not tell of a training");
     return read_verdicts(x, root, arena, p);

@@ -180,6 +180,39 @@ class Loop(RunCase):
         self.assertEqual(first["random", "0"], first["badge", "0"])
         self.assertNotEqual(first["random", "0"], first["random", "1"])
 
+    def test_every_strategy_completes_with_networks_that_say_several_things(self):
+        names = [info["name"] for info in json.loads(run("strategies", "--format", "json").stdout)]
+        for bayes, samples in (("variational", 7), ("dropout", 7), ("ensemble", 2)):
+            out = self.play(bayes, loop__strategies=",".join(names), loop__seeds=0, loop__rounds=1,
+                            model__bayes=bayes, model__samples=samples)
+            done = {row["strategy"]: int(row["round"]) for row in self.rows(out, "curve.csv")}
+            self.assertEqual(done, dict.fromkeys(names, 1))
+            with open(os.path.join(out, "experiment.ini")) as file:
+                self.assertIn("sparse-iht.source = samples\n", file.read())
+            left = [name for name in os.listdir(os.path.join(out, "runs"))
+                    if not name.endswith(".json")]
+            self.assertEqual(left, [])
+
+    def test_draws_of_a_network_go_together_with_the_rest(self):
+        for words, says in (
+                ({"model__bayes": "ensemble", "model__samples": 1}, "2 to 100"),
+                ({"model__bayes": "ensemble", "model__samples": 101}, "2 to 100"),
+                ({"model__bayes": "ensemble", "loop__query_seed": 3}, "query_seed"),
+                ({"model__bayes": "ensemble", "train__initial_models": 201}, "200 at most"),
+                ({"model__bayes": "variational", "model__samples": 1, "loop__strategies": "bald"},
+                 "nothing can"),
+                ({"model__bayes": "bayes"}, "none|dropout|variational|ensemble"),
+                ({"model__hidden": "many"}, "own or a whole number"),
+                ({"model__prior": 0}, "above 0"),
+                ({"model__bayes": "dropout", "loop__strategies": "bald",
+                  "data__task": "regression"}, "class probabilities")):
+            self.fails(2, "run", *sets(MOONS, **words), "--out", self.path("out"), says=says)
+        done = run("run", *sets(MOONS, model__samples=9), "--print")
+        self.assertIn("model.samples says nothing", done.stderr)
+        shown = self.ok("run", *sets(MOONS, model__bayes="ensemble"), "--print")
+        self.assertIn("samples = 5\n", shown)
+        self.assertIn("hidden = own\n", shown)
+
     def test_every_strategy_completes_or_says_what_it_needs(self):
         names = [info["name"] for info in json.loads(run("strategies", "--format", "json").stdout)]
         able = [name for name in names if name not in POSTERIOR]
@@ -194,7 +227,7 @@ class Loop(RunCase):
         self.assertTrue(all(0.01 <= t <= 100 and t != 1 for _, t in how))
         for name in POSTERIOR:
             self.fails(2, "run", *sets(MOONS, loop__strategies=name), "--out", self.path(name),
-                       says=[name, "posterior"])
+                       says=[name, "model.bayes = variational"])
             self.assertFalse(os.path.exists(self.path(name)))
 
     def test_jobs_change_nothing(self):

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Networks that say several things of a sample: what the keys model.bayes, samples,
+ * prior and hidden mean together, and what they make of a network's options. Of an
+ * ensemble the things said are its members, so that model.samples counts those.
+ *
+ * A key that says nothing here (samples of a plain network, the prior of one that drops)
+ * is kept, and a warning tells it, as with keys of other methods: whoever plays a file
+ * again with another model.bayes need not strip it.
+ */
+#include <string.h>
+
+#include "loop/loop.h"
+
+static size_t key_of(const char *key) { return loop_key_find("model", key); }
+
+bool loop_is_ensemble(const loop_settings *set) {
+    return strcmp(set->bayes, "ensemble") == 0;
+}
+
+bool loop_is_bayesian(const loop_settings *set) {
+    return strcmp(set->bayes, "none") != 0 && set->samples > 1;
+}
+
+size_t loop_members(const loop_settings *set) {
+    return loop_is_ensemble(set) ? set->samples : 1;
+}
+
+void loop_bayes_fill(scant_experiment *e) {
+    const char *bayes = e->texts[key_of("bayes")];
+    const char **samples = &e->texts[key_of("samples")];
+    if (!bayes || strcmp(bayes, "none") == 0) return;
+    if (*samples && strcmp(*samples, "0") != 0) return;
+    *samples = strcmp(bayes, "ensemble") == 0 ? "5" : "100";
+}
+
+static void warn_of(scant_experiment *e, const char *key, const char *of) {
+    scant__warn(e->ctx,
+                "model.%s says nothing: it is of model.bayes = %s, and that is %s", key,
+                of, e->set.bayes);
+}
+
+scant_status loop_bayes_check(scant_experiment *e) {
+    const loop_settings *s = &e->set;
+    bool none = strcmp(s->bayes, "none") == 0;
+    bool variational = strcmp(s->bayes, "variational") == 0;
+    if (none && s->samples) warn_of(e, "samples", "dropout, variational or ensemble");
+    if (!variational && s->prior != 1) warn_of(e, "prior", "variational");
+    if (!loop_is_ensemble(s)) return SCANT_OK;
+    if (s->samples < 2 || s->samples > LOOP_MEMBERS)
+        return loop_wrong(
+            e, e->origins[key_of("samples")],
+            "model.samples is %zu, expected 2 to %d: members of an ensemble "
+            "(model.bayes)",
+            s->samples, LOOP_MEMBERS);
+    if (s->initial_models * s->samples > LOOP_PARTS)
+        return loop_wrong(e, e->origins[loop_key_find("train", "initial_models")],
+                          "train.initial_models is %zu: of ensembles of %zu, %zu at most",
+                          s->initial_models, s->samples, (size_t)LOOP_PARTS / s->samples);
+    if (*s->query_seed)
+        return loop_wrong(e, e->origins[loop_key_find("loop", "query_seed")],
+                          "loop.query_seed is of one network that picks, and model.bayes "
+                          "= ensemble has several");
+    return SCANT_OK;
+}
+
+void loop_bayes_options(const loop_run *run, scant_net_opts *o) {
+    const loop_settings *set = &run->job->e->set;
+    o->hidden = set->hidden == SIZE_MAX ? 0 : set->hidden;
+    o->no_hidden = set->hidden == 0;
+    if (strcmp(set->bayes, "none") == 0 || loop_is_ensemble(set)) return;
+    o->bayes = set->bayes;
+    o->samples = set->samples;
+    o->draw_seed = run->seed;
+    if (strcmp(set->bayes, "variational") == 0) o->prior = set->prior;
+}
