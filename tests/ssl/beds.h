@@ -12,11 +12,13 @@
 #include "nn/network.h"
 #include "ssl/ssl.h"
 
-static int stop_after;  /* steps; 0: never */
+static int stop_after;  /* questions whether to stop; 0: never */
+static int asked;       /* such questions so far */
 static char said[1024]; /* the last warning */
 
 static inline int cancelled(void *user) {
     (void)user;
+    asked++;
     return stop_after && --stop_after == 0;
 }
 
