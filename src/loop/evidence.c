@@ -116,12 +116,14 @@ static scant_status do_fold(loop_run *run, const loop_labelled *labelled, folds 
     loop_labelled part = {f->kept, labelled->weights ? f->weights : NULL, kept};
     scant_net *net;
     TRY(loop_net_make(run, loop_seed(run->seed, run->round, k, LOOP_SEED_FOLDS), &net));
-    scant_status status = SCANT_OK;
-    for (size_t m = 0; m < run->n_members && status == SCANT_OK; m++)
-        status = loop_net_train(
-            run, scant_net_member(net, m), &part,
-            loop_seed(run->seed, run->round, (m + 1) * n_folds + k, LOOP_SEED_FOLDS),
-            epochs, LOOP_ASIDE);
+    loop_lesson lessons[LOOP_MEMBERS];
+    for (size_t m = 0; m < run->n_members; m++) {
+        size_t number = (m + 1) * n_folds + k;
+        uint64_t seed = loop_seed(run->seed, run->round, number, LOOP_SEED_FOLDS);
+        lessons[m] = (loop_lesson){m, seed, LOOP_ASIDE};
+    }
+    scant_status status =
+        loop_members_train(run, net, &part, lessons, run->n_members, epochs);
     float *logits = f->logits + f->filled * s->classes;
     if (status == SCANT_OK)
         status = scant_net_predict(net, s->train, f->out, out,

@@ -47,7 +47,7 @@ static scant_status scale(loop_run *run, scant_net *net) {
     return SCANT_OK;
 }
 
-static scant_status make_one(loop_run *run, uint64_t seed, scant_net **out) {
+scant_status loop_net_make_one(loop_run *run, uint64_t seed, scant_net **out) {
     const loop_settings *set = &run->job->e->set;
     const loop_samples *samples = &run->job->samples;
     scant_net_opts opts = {.classes = samples->classes,
@@ -77,9 +77,9 @@ scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out) {
     const scant__rng rng = {seed, SCANT__RNG_MEMBER};
     size_t members = loop_members(&run->job->e->set);
     scant_net *member;
-    TRY(make_one(run, seed, out));
+    TRY(loop_net_make_one(run, seed, out));
     for (size_t i = 1; i < members; i++) {
-        scant_status status = make_one(run, scant__rng_u64(&rng, i), &member);
+        scant_status status = loop_net_make_one(run, scant__rng_u64(&rng, i), &member);
         if (status == SCANT_OK) {
             status = scant_net_join(*out, member);
             if (status != SCANT_OK) scant_net_destroy(member);
@@ -102,7 +102,7 @@ typedef struct watcher {
     bool aside;     /* it is none of the round's networks */
     size_t samples; /* of an epoch */
     size_t every;   /* epochs between two looks; 0: not known yet, SIZE_MAX: none */
-    double before, counts; /* of the round's work: done by other models, in this one */
+    double before, counts; /* of the round's work: done by others, in this one */
     scant_status status;
 } watcher;
 
@@ -131,6 +131,7 @@ static void on_step(void *user, const scant_train_state *state) {
     watcher *w = user;
     double part = (double)state->step / (double)state->steps;
     if (!w->aside) w->run->now = *state;
+    if (w->run->side) part = loop_side_done(w->run, part);
     loop_tell(w->run, w->phase, w->before + w->counts * part);
     if (w->looks && !w->every) w->every = look_every(w->run, w->samples, state->epochs);
     bool due = w->every && w->every < SIZE_MAX && state->epoch_ended &&
@@ -174,8 +175,9 @@ static scant_status train_warm(loop_run *run, scant_net *net, size_t part,
 static scant_status train_lasting(loop_run *run, scant_net *net, size_t part,
                                   scant_train_opts *opts, scant_train_state *state) {
     loop_partial *p = &run->state.partial;
-    bool mine = p->training && p->part == part;
-    size_t slot = mine && !p->slot;
+    char *far = part == LOOP_ASKER ? &p->asker : &p->parts[part];
+    bool mine = *far == LOOP_SLOT_A || *far == LOOP_SLOT_B;
+    size_t slot = *far == LOOP_SLOT_A;
     char *to = loop_training_path(run, part, slot);
     char *from = loop_training_path(run, part, !slot);
     scant_status status = to && from ? SCANT_OK : SCANT_ENOMEM;
@@ -191,13 +193,8 @@ static scant_status train_lasting(loop_run *run, scant_net *net, size_t part,
         unlink(to); /* whatever it is, no state tells of it */
         status = train_warm(run, net, part, opts, state);
     }
-    if (status == SCANT_ECANCELLED && access(to, F_OK) == 0) {
-        p->training = true;
-        p->part = part;
-        p->slot = slot;
-    } else if (status == SCANT_OK) {
-        p->training = false;
-    }
+    if (status == SCANT_ECANCELLED && access(to, F_OK) == 0)
+        *far = slot ? LOOP_SLOT_B : LOOP_SLOT_A;
     scant__free(run->ctx, to);
     scant__free(run->ctx, from);
     return status;
@@ -263,8 +260,9 @@ scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *
     w.phase = aside ? "calibrating" : asker ? "training the asker" : "training";
     w.looks = !aside && !asker && !s->regression && set->ema == 0 && run->n_members == 1;
     if (!aside && !asker) {
+        size_t others = run->side ? part - part % run->n_members : part;
         w.counts = loop_work(set, labelled->n) / (double)(run->n_models * run->n_members);
-        w.before = w.counts * (double)part;
+        w.before = w.counts * (double)others;
     }
     run->own = true;
     opts.user = &w;
@@ -320,16 +318,22 @@ uint64_t loop_weights_seed(const loop_run *run, size_t model) {
 /* The parts of a model that are not trained yet. */
 static scant_status train_parts(loop_run *run, const loop_labelled *labelled,
                                 size_t model) {
-    size_t *trained = &run->state.partial.n_trained, end = (model + 1) * run->n_members;
+    loop_lesson lessons[LOOP_MEMBERS];
+    char *parts = run->state.partial.parts;
     scant_net **net = &run->models[model];
-    if (*trained >= end) return SCANT_OK;
+    size_t n = 0;
+    for (size_t i = 0; i < run->n_members; i++) {
+        size_t part = model * run->n_members + i;
+        if (parts[part] != LOOP_TRAINED)
+            lessons[n++] = (loop_lesson){
+                i, loop_seed(run->seed, run->round, part, LOOP_SEED_TRAINING), part};
+    }
+    if (!n) return SCANT_OK;
     if (!*net) TRY(loop_net_make(run, loop_weights_seed(run, model), net));
-    for (; *trained < end; ++*trained)
-        if (labelled->n)
-            TRY(loop_net_train(
-                run, loop_part(run, *trained), labelled,
-                loop_seed(run->seed, run->round, *trained, LOOP_SEED_TRAINING),
-                run->job->e->set.epochs, *trained));
+    if (labelled->n)
+        return loop_members_train(run, *net, labelled, lessons, n,
+                                  run->job->e->set.epochs);
+    memset(parts + model * run->n_members, LOOP_TRAINED, run->n_members);
     return SCANT_OK;
 }
 
@@ -374,7 +378,7 @@ static void take_median(loop_run *run) {
 static scant_status bring_up_asker(loop_run *run, const loop_labelled *labelled) {
     const scant_experiment *e = run->job->e;
     loop_partial *p = &run->state.partial;
-    if (!*e->set.query_seed || p->asker) return SCANT_OK;
+    if (!*e->set.query_seed || p->asker == LOOP_TRAINED) return SCANT_OK;
     if (!run->asker)
         TRY(loop_net_make(run, loop_seed(e->query_seed, run->round, 0, LOOP_SEED_ASKER),
                           &run->asker));
@@ -382,7 +386,7 @@ static scant_status bring_up_asker(loop_run *run, const loop_labelled *labelled)
     TRY(loop_net_train(run, run->asker, labelled,
                        loop_seed(e->query_seed, run->round, 0, LOOP_SEED_ASKER_TRAINING),
                        e->set.epochs, LOOP_ASKER));
-    p->asker = true;
+    p->asker = LOOP_TRAINED;
     return SCANT_OK;
 }
 

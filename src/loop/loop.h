@@ -78,17 +78,21 @@ typedef struct loop_verdict {
     loop_calibration calibration;
 } loop_verdict;
 
+/* How far a part of a round is: not begun; trained; broken off in its training, whose
+ * file is in the first or in the second slot. */
+enum { LOOP_NOT_BEGUN = '.', LOOP_TRAINED = 't', LOOP_SLOT_A = 'a', LOOP_SLOT_B = 'b' };
+
 /* A round that is under way. Where it is broken off, what is trained so far is on disk
  * with it (nets.c). */
 typedef struct loop_partial {
     bool there; /* on disk */
     size_t round;
-    size_t n_trained, n_judged; /* parts, and models: one after the other */
-    loop_verdict *verdicts;     /* of those that are judged */
-    double best;                /* test accuracy so far of the one that is not */
-    bool asker;                 /* is trained, too */
-    bool training;              /* one was broken off in its training: */
-    size_t part, slot;          /* which; where its file is */
+    char *parts; /* n_parts: a byte each, which whoever trains the part may change */
+    size_t n_parts;
+    char asker;             /* the same of the network that picks */
+    size_t n_judged;        /* models, one after the other */
+    loop_verdict *verdicts; /* theirs */
+    double best;            /* test accuracy so far of the one that is not */
     double train_seconds, judge_seconds;
 } loop_partial;
 
@@ -156,6 +160,10 @@ typedef struct loop_run {
     /* while it is at work, on the run's own thread */
     scant__crew *crew;
     scant_ctx *ctx;
+    /* of a copy that a member of an ensemble is trained with (members.c) */
+    scant__crew *members;
+    struct loop_side *side;
+    size_t member;
     scant__arena arena;
     loop_split split;
     float *mean, *deviation; /* of the pool's pictures; NULL: none */
@@ -164,6 +172,7 @@ typedef struct loop_run {
      * a model, or a member of one that is an ensemble. */
     scant_net **models;
     loop_verdict *verdicts;             /* theirs */
+    char *parts;                        /* room for how far their parts are */
     size_t n_models, chosen, n_members; /* of this round; of each */
     size_t round;
     scant_train_state *taught; /* how the training of each part ended; steps 0: unknown */
@@ -220,6 +229,12 @@ bool loop_calibration_read(const struct json_t *value, loop_calibration *out);
 /* Adds a round's lines of calibration.csv to the run's. */
 void loop_calibration_lines(loop_run *run, size_t round);
 
+/* ---- run.c ---- */
+
+/* A new context for work of the run's on a thread: it allocates, logs and is cancelled as
+ * the run is. */
+scant_status loop_ctx_create(loop_run *run, unsigned threads, scant_ctx **out);
+
 /* ---- bayes.c ---- */
 
 /* What the experiment says of draws, into the options of a network. */
@@ -248,6 +263,8 @@ typedef struct loop_labelled {
 /* A new network of the experiment's, or an ensemble, scaled as the run's pool asks for.
  */
 scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out);
+/* The same, whatever the experiment says of ensembles. */
+scant_status loop_net_make_one(loop_run *run, uint64_t seed, scant_net **out);
 /* Trains it; of an ensemble the first member alone. part: which of the round's;
  * LOOP_ASKER: the one that picks: both are kept when they are cancelled, and gone on
  * with; LOOP_ASIDE: one that is not. */
@@ -267,6 +284,23 @@ scant_net *loop_part(const loop_run *run, size_t part);
 uint64_t loop_weights_seed(const loop_run *run, size_t model);
 /* Which of n models has the median score; of an even n, the lower of the two. */
 size_t loop_median(const loop_verdict *verdicts, size_t n);
+
+/* ---- members.c ---- */
+
+typedef struct loop_lesson {
+    size_t member;
+    uint64_t seed;
+    size_t part; /* as of loop_net_train() */
+} loop_lesson;
+
+/* Trains members of net, which may be no ensemble, side by side as far as the run has
+ * threads. Parts of the round are marked as trained. */
+scant_status loop_members_train(loop_run *run, scant_net *net,
+                                const loop_labelled *labelled, const loop_lesson *lessons,
+                                size_t n, size_t epochs);
+/* Says how far a member's training is: 0 to 1; returns how many trainings all of the
+ * ensemble's are worth so far. */
+double loop_side_done(const loop_run *run, double part);
 
 /* ---- method.c ---- */
 

@@ -183,6 +183,13 @@ static scant_status save_trained(loop_run *run, scant_net *net, size_t part) {
     return save(run, net, name);
 }
 
+static void forget_other_slot(loop_run *run, size_t part, char far) {
+    if (far != LOOP_SLOT_A && far != LOOP_SLOT_B) return;
+    char *old = loop_training_path(run, part, far == LOOP_SLOT_A);
+    if (old) unlink(old);
+    scant__free(run->ctx, old);
+}
+
 scant_status loop_partial_keep(loop_run *run) {
     loop_partial *p = &run->state.partial;
     loop_clock(run, LOOP_REST);
@@ -190,18 +197,15 @@ scant_status loop_partial_keep(loop_run *run) {
     p->round = run->round;
     p->train_seconds = run->seconds[LOOP_TRAINING];
     p->judge_seconds = run->seconds[LOOP_JUDGING];
-    for (size_t i = 0; i < p->n_trained; i++)
-        TRY(save_trained(run, loop_part(run, i), i));
+    for (size_t i = 0; i < p->n_parts; i++)
+        if (p->parts[i] == LOOP_TRAINED) TRY(save_trained(run, loop_part(run, i), i));
     for (size_t i = 0; run->net && i < run->n_members; i++) /* the others are gone */
         TRY(save_trained(run, scant_net_member(run->net, i),
                          run->chosen * run->n_members + i));
-    if (p->asker) TRY(save_trained(run, run->asker, LOOP_ASKER));
+    if (p->asker == LOOP_TRAINED) TRY(save_trained(run, run->asker, LOOP_ASKER));
     TRY(loop_keep(run));
-    if (p->training) {
-        char *old = loop_training_path(run, p->part, !p->slot);
-        if (old) unlink(old);
-        scant__free(run->ctx, old);
-    }
+    for (size_t i = 0; i < p->n_parts; i++) forget_other_slot(run, i, p->parts[i]);
+    forget_other_slot(run, LOOP_ASKER, p->asker);
     return scant__fail(run->ctx, SCANT_ECANCELLED, "cancelled");
 }
 
@@ -236,9 +240,10 @@ static bool can_be_done_again(loop_run *run, scant_status status) {
 static scant_status load_models(loop_run *run) {
     const loop_partial *p = &run->state.partial;
     bool all = p->n_judged == run->n_models;
-    for (size_t i = 0; i < p->n_trained; i++) {
+    for (size_t i = 0; i < p->n_parts; i++) {
         size_t model = i / run->n_members;
         scant_net **net = &run->models[model];
+        if (p->parts[i] != LOOP_TRAINED) continue;
         if (all && model != loop_median(run->verdicts, run->n_models)) continue;
         if (!*net) TRY(loop_net_make(run, loop_weights_seed(run, model), net));
         TRY(load_trained(run, i, loop_part(run, i)));
@@ -258,11 +263,15 @@ static scant_status unload_models(loop_run *run) {
     return SCANT_OK;
 }
 
-/* Parts of models are judged together. */
+/* Models are trained one after the other, and judged whole. */
 static bool is_whole(const loop_run *run, const loop_partial *p) {
-    size_t judged = p->n_judged * run->n_members;
-    return p->n_judged <= run->n_models && judged <= p->n_trained &&
-           p->n_trained <= size_min(p->n_judged + 1, run->n_models) * run->n_members;
+    size_t judged = p->n_judged * run->n_members, begun = judged + run->n_members;
+    bool whole =
+        p->n_judged <= run->n_models && p->n_parts == run->n_models * run->n_members;
+    for (size_t i = 0; whole && i < p->n_parts; i++)
+        whole = i < judged ? p->parts[i] == LOOP_TRAINED
+                           : i < begun || p->parts[i] == LOOP_NOT_BEGUN;
+    return whole;
 }
 
 /* As it was where that fails. */
@@ -277,27 +286,38 @@ static scant_status load_asker(loop_run *run) {
     return status;
 }
 
+/* Nothing of the round is trained. */
+static void begin_anew(loop_run *run) {
+    run->state.partial = (loop_partial){.there = run->state.partial.there,
+                                        .round = run->round,
+                                        .parts = run->parts,
+                                        .n_parts = run->n_models * run->n_members,
+                                        .asker = LOOP_NOT_BEGUN,
+                                        .verdicts = run->verdicts};
+    memset(run->parts, LOOP_NOT_BEGUN, run->state.partial.n_parts);
+}
+
 scant_status loop_partial_recall(loop_run *run) {
     loop_partial *p = &run->state.partial;
-    loop_partial none = {
-        .there = p->there, .round = run->round, .verdicts = run->verdicts};
     if (!p->there || !is_whole(run, p)) {
-        *p = none;
+        begin_anew(run);
         return SCANT_OK;
     }
     if (p->n_judged)
         memcpy(run->verdicts, p->verdicts, p->n_judged * sizeof *p->verdicts);
+    memcpy(run->parts, p->parts, p->n_parts);
     p->verdicts = run->verdicts;
+    p->parts = run->parts;
     scant_status status = load_models(run);
     if (status != SCANT_OK) {
         if (!can_be_done_again(run, status)) return status;
-        *p = none;
+        begin_anew(run);
         return unload_models(run);
     }
-    if (p->asker) status = load_asker(run);
+    if (p->asker == LOOP_TRAINED) status = load_asker(run);
     if (status != SCANT_OK) {
         if (!can_be_done_again(run, status)) return status;
-        p->asker = false;
+        p->asker = LOOP_NOT_BEGUN;
     }
     run->seconds[LOOP_TRAINING] += p->train_seconds;
     run->seconds[LOOP_JUDGING] += p->judge_seconds;

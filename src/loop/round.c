@@ -398,7 +398,9 @@ static scant_status make_room(loop_run *run) {
     run->verdicts = scant__arena_zalloc(&run->arena, n, sizeof *run->verdicts);
     run->taught =
         scant__arena_zalloc(&run->arena, n * run->n_members, sizeof *run->taught);
-    return run->models && run->verdicts && run->taught ? SCANT_OK : SCANT_ENOMEM;
+    run->parts = scant__arena_alloc(&run->arena, n, run->n_members);
+    bool all = run->models && run->verdicts && run->taught && run->parts;
+    return all ? SCANT_OK : SCANT_ENOMEM;
 }
 
 static scant_status do_rounds(loop_run *run) {
@@ -441,7 +443,9 @@ void loop_run_work(loop_run *run) {
     run->net = run->asker = NULL;
     run->models = NULL;
     run->taught = NULL;
+    run->parts = NULL;
     run->state.memory = NULL; /* it may have been the run's */
     run->state.partial.verdicts = NULL;
+    run->state.partial.parts = NULL;
     scant__arena_end(&run->arena);
 }

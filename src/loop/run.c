@@ -29,7 +29,8 @@ static void release(void *user, void *block) {
 /* A round is broken off; what is trained of it is kept, to be gone on with. */
 static int cancel(void *user) {
     const loop_run *run = user;
-    return run->cancellable && scant__crew_stopped(run->crew);
+    return run->cancellable && (scant__crew_stopped(run->crew) ||
+                                (run->members && scant__crew_stopped(run->members)));
 }
 
 typedef struct message {
@@ -81,19 +82,23 @@ static void log_line(void *user, scant_log_level level, const char *text) {
     loop_ask(run, pass_on, &m);
 }
 
-static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
-    loop_job *job = arg;
-    loop_run *run = &job->runs[number];
-    scant_ctx_opts opts = {.threads = job->threads,
-                           .memory = job->ctx->cap,
+scant_status loop_ctx_create(loop_run *run, unsigned threads, scant_ctx **out) {
+    scant_ctx_opts opts = {.threads = threads,
+                           .memory = run->job->ctx->cap,
                            .user = run,
                            .log = log_line,
                            .cancel = cancel,
                            .allocate = allocate,
                            .release = release};
+    return scant_ctx_create(&opts, out);
+}
+
+static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
+    loop_job *job = arg;
+    loop_run *run = &job->runs[number];
     (void)seat;
     run->crew = crew;
-    run->status = scant_ctx_create(&opts, &run->ctx);
+    run->status = loop_ctx_create(run, job->threads, &run->ctx);
     if (run->status == SCANT_OK) {
         loop_run_work(run);
         scant_ctx_destroy(run->ctx);

@@ -13,13 +13,14 @@
  * where an earlier version has written the state. Numbers that are not finite are null,
  * "inf" or "-inf". "partial" is there where a round was broken off:
  *
- *   {"round": 3, "trained": 1, "models": [[accuracy, loss, best, score], ...],
- *    "best": 0, "asker": false, "training": [model, slot], "seconds": [train, judge],
- *    "calibration": [[before, after], ...]}
+ *   {"round": 3, "parts": "tta.", "asker": ".", "models": [[accuracy, loss, best,
+ *    score], ...], "best": 0, "seconds": [train, judge], "calibration": [[before, after],
+ *    ...]}
  *
- * models and calibration have those that are judged; best is the test accuracy so far of
- * the one that is not; training is there where one of its trainings has a file. (A list
- * in its place is an earlier version's, and not looked at: that training is done again.)
+ * parts and asker say how far each is (loop.h); models and calibration have those that
+ * are judged; best is the test accuracy so far of the one that is not. (A list in its
+ * place, or "trained", is an earlier version's, and not looked at: that round's trainings
+ * are done again.)
  */
 #include <jansson.h>
 #include <math.h>
@@ -107,9 +108,9 @@ static void add_calibration(scant__text *text, const loop_calibration *c, size_t
 }
 
 static void add_partial(scant__text *text, const loop_partial *p) {
-    scant__text_addf(text, ",\n \"partial\": {\"round\": %zu, \"trained\": %zu, ",
-                     p->round, p->n_trained);
-    scant__text_add(text, "\"models\": [");
+    scant__text_addf(text, ",\n \"partial\": {\"round\": %zu, \"parts\": \"", p->round);
+    for (size_t i = 0; i < p->n_parts; i++) scant__text_addf(text, "%c", p->parts[i]);
+    scant__text_addf(text, "\", \"asker\": \"%c\", \"models\": [", p->asker);
     for (size_t i = 0; i < p->n_judged; i++) {
         const loop_verdict *v = &p->verdicts[i];
         scant__text_add(text, i ? ", " : "");
@@ -117,9 +118,6 @@ static void add_partial(scant__text *text, const loop_partial *p) {
     }
     scant__text_add(text, "], \"best\": ");
     add_number(text, p->best);
-    scant__text_addf(text, ", \"asker\": %s", p->asker ? "true" : "false");
-    if (p->training)
-        scant__text_addf(text, ", \"training\": [%zu, %zu]", p->part, p->slot);
     scant__text_add(text, ", \"seconds\": ");
     add_numbers(text, (const double[]){p->train_seconds, p->judge_seconds}, 2);
     scant__text_add(text, ", \"calibration\": [");
@@ -274,7 +272,7 @@ static scant_status read_verdicts(const expected *x, const json_t *root,
     const json_t *list = json_object_get(root, "models");
     const json_t *calibration = json_object_get(root, "calibration");
     size_t n = json_array_size(list);
-    if (!json_is_array(list) || n > p->n_trained)
+    if (!json_is_array(list) || n > p->n_parts)
         return damaged(x, "\"partial\" has other models than are trained");
     p->n_judged = n;
     p->verdicts = scant__arena_zalloc(arena, n + 1, sizeof *p->verdicts);
@@ -292,26 +290,36 @@ static scant_status read_verdicts(const expected *x, const json_t *root,
     return SCANT_OK;
 }
 
+/* How far parts are; NULL: the value tells no such thing. */
+static const char *parts_of(const json_t *value) {
+    static const char known[] = {LOOP_NOT_BEGUN, LOOP_TRAINED, LOOP_SLOT_A, LOOP_SLOT_B,
+                                 0};
+    const char *text = json_string_value(value);
+    return text && !text[strspn(text, known)] ? text : NULL;
+}
+
 static scant_status read_partial(const expected *x, const json_t *root,
                                  scant__arena *arena, loop_state *s) {
-    const json_t *training = json_object_get(root, "training");
+    const char *parts = parts_of(json_object_get(root, "parts"));
+    const char *asker = parts_of(json_object_get(root, "asker"));
     const json_t *seconds = json_object_get(root, "seconds");
     loop_partial *p = &s->partial;
-    if (!root || json_is_array(root)) return SCANT_OK;
+    bool earlier = json_is_array(root) || json_object_get(root, "trained");
+    if (!root || earlier) return SCANT_OK;
     p->there = true;
     p->best = number_of(json_object_get(root, "best"));
-    p->asker = json_is_true(json_object_get(root, "asker"));
-    p->training = training;
     p->train_seconds = number_of(json_array_get(seconds, 0));
     p->judge_seconds = number_of(json_array_get(seconds, 1));
     if (!count_of(json_object_get(root, "round"), x->rounds, &p->round) ||
-        p->round != s->n_points || s->over ||
-        !count_of(json_object_get(root, "trained"), LOOP_ASKER, &p->n_trained) ||
-        !isfinite(p->best) || !isfinite(p->train_seconds) || !isfinite(p->judge_seconds))
+        p->round != s->n_points || s->over || !isfinite(p->best) ||
+        !isfinite(p->train_seconds) || !isfinite(p->judge_seconds))
         return damaged(x, "\"partial\" does not tell of the round that is next");
-    if (training && (!count_of(json_array_get(training, 0), LOOP_ASKER, &p->part) ||
-                     !count_of(json_array_get(training, 1), 1, &p->slot)))
-        return damaged(x, "\"partial\" does not tell of a training");
+    if (!parts || strlen(parts) > LOOP_PARTS || !asker || strlen(asker) != 1)
+        return damaged(x, "\"partial\" does not tell how far its parts are");
+    p->n_parts = strlen(parts);
+    p->parts = scant__arena_strdup(arena, parts);
+    if (!p->parts) return SCANT_ENOMEM;
+    p->asker = *asker;
     return read_verdicts(x, root, arena, p);
 }
 

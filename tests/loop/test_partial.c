@@ -26,6 +26,7 @@ typedef struct plan {
     const char *name; /* of the run: strategy-seed */
     loop_run_name run;
     scant_setting more[MORE];
+    unsigned threads;
 } plan;
 
 typedef struct heard {
@@ -72,17 +73,19 @@ static void listen(void *user, scant_log_level level, const char *line) {
 static scant_status play(const plan *p, const char *folder, bool resume, heard *h) {
     scant_setting all[BASE + MORE];
     size_t n = BASE;
+    unsigned threads = p->threads;
     scant_ctx *ctx;
     scant_experiment *e;
     memcpy(all, base, sizeof base);
     for (size_t i = 0; i < MORE && p->more[i].key; i++) all[n++] = p->more[i];
-    scant_ctx_opts opts = {.threads = 1, .user = h, .log = listen, .cancel = cancel};
+    scant_ctx_opts opts = {
+        .threads = threads, .user = h, .log = listen, .cancel = cancel};
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
     assert_int_equal(scant_experiment_open(ctx, NULL, all, n, &e), SCANT_OK);
     scant_status status =
         scant_experiment_run(e, &(scant_run_opts){.out = path_of(folder),
                                                   .resume = resume,
-                                                  .threads = 1,
+                                                  .threads = threads,
                                                   .user = h,
                                                   .report = hear});
     if (status != SCANT_OK && status != SCANT_ECANCELLED)
@@ -175,7 +178,8 @@ static const plan plans[] = {
       {"loop.seeds", "3"},
       {"train.epochs", "20"},
       {"train.initial_models", "3"},
-      {"loop.query_seed", "3"}}},
+      {"loop.query_seed", "3"}},
+     1},
     {"badge-1",
      {"badge", 1},
      {{"loop.strategies", "badge"},
@@ -184,7 +188,8 @@ static const plan plans[] = {
       {"train.reinit", "no"},
       {"loop.query_seed", "5"},
       {"data.validation", "15"},
-      {"train.patience", "18"}}},
+      {"train.patience", "18"}},
+     1},
     {"albl-2",
      {"albl", 2},
      {{"loop.strategies", "albl"},
@@ -192,7 +197,8 @@ static const plan plans[] = {
       {"train.epochs", "20"},
       {"train.use_weights", "yes"},
       {"train.initial_models", "2"},
-      {"data.validation", "15"}}},
+      {"data.validation", "15"}},
+     1},
     {"crc-4",
      {"crc", 4},
      {{"loop.strategies", "crc"},
@@ -204,7 +210,8 @@ static const plan plans[] = {
       {"train.steps", "30"},
       {"train.ema", "0.9"},
       {"train.initial_models", "2"},
-      {"loop.query_seed", "4"}}},
+      {"loop.query_seed", "4"}},
+     1},
     {"bald-5",
      {"bald", 5},
      {{"loop.strategies", "bald"},
@@ -213,7 +220,8 @@ static const plan plans[] = {
       {"train.warm", "yes"},
       {"train.initial_models", "2"},
       {"model.bayes", "ensemble"},
-      {"model.samples", "2"}}},
+      {"model.samples", "2"}},
+     1},
     {"acs-fw-6",
      {"acs-fw", 6},
      {{"loop.strategies", "acs-fw"},
@@ -222,7 +230,8 @@ static const plan plans[] = {
       {"train.reinit", "no"},
       {"loop.query_seed", "6"},
       {"model.bayes", "variational"},
-      {"model.samples", "8"}}},
+      {"model.samples", "8"}},
+     1},
     {"bald-7",
      {"bald", 7},
      {{"loop.strategies", "bald"},
@@ -230,9 +239,21 @@ static const plan plans[] = {
       {"train.epochs", "2"},
       {"train.reinit", "no"},
       {"model.bayes", "ensemble"},
-      {"model.samples", "2"}}},
+      {"model.samples", "2"}},
+     1},
+    {"sparse-greedy-8",
+     {"sparse-greedy", 8},
+     {{"loop.strategies", "sparse-greedy"},
+      {"loop.seeds", "8"},
+      {"loop.sparse-greedy.source", "gradient"}, /* calibrated by ensembles, too */
+      {"train.epochs", "20"},
+      {"train.warm", "yes"},
+      {"train.initial_models", "2"},
+      {"model.bayes", "ensemble"},
+      {"model.samples", "3"}},
+     2},
 };
-enum { WARM_ENSEMBLE = 4, ENSEMBLE = 6 };
+enum { WARM_ENSEMBLE = 4, ENSEMBLE = 6, SIDE_BY_SIDE };
 
 /* What is heard first of a round that was broken off in phase. */
 static const char *goes_on_with(const char *phase) {
@@ -322,14 +343,65 @@ static void a_second_member_goes_on_or_begins_anew(void **state) {
         const char *folder = lost ? "second1" : "second0", *path;
         assert_int_equal(play(p, folder, false, &first), SCANT_ECANCELLED);
         kept k = read_kept(p, folder);
-        assert_int_equal(k.state.partial.n_trained, 1);
-        assert_int_equal(k.state.partial.part, 1);
+        assert_memory_equal(k.state.partial.parts, "ta", 3);
         end_kept(&k);
         assert_int_equal(count_files(folder, "training-0-1", &path), 1);
         if (lost) spoil(path, true);
         assert_int_equal(play(p, folder, true, &rest), SCANT_OK);
         assert_same(p, folder, "both");
     }
+}
+
+static void read_file(const char *path, char *bytes, size_t room, size_t *size) {
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    *size = fread(bytes, 1, room, f);
+    assert_true(*size > 0 && *size < room);
+    fclose(f);
+}
+
+/* Each on one thread, however many there are. */
+static void members_learn_the_same_side_by_side(void **state) {
+    static char a[1 << 16], b[1 << 16];
+    plan p = plans[SIDE_BY_SIDE];
+    (void)state;
+    for (p.threads = 1; p.threads <= 3; p.threads++) {
+        heard h = {0};
+        char folder[32], file[64];
+        snprintf(folder, sizeof folder, "threads%u", p.threads);
+        assert_int_equal(play(&p, folder, false, &h), SCANT_OK);
+        for (int i = 0; i < 3; i++) {
+            size_t n, m;
+            snprintf(file, sizeof file, i ? "%s.weights-2-%d" : "%s.weights-2", p.name,
+                     i);
+            read_file(file_of("threads1", file, ".safetensors"), a, sizeof a, &n);
+            read_file(file_of(folder, file, ".safetensors"), b, sizeof b, &m);
+            assert_int_equal(n, m);
+            assert_memory_equal(a, b, n);
+        }
+    }
+}
+
+/* The others end, too, and the run says what the one said. */
+static void a_member_that_diverges_ends_the_run(void **state) {
+    plan p = plans[SIDE_BY_SIDE];
+    scant_setting all[BASE + MORE];
+    size_t n = BASE;
+    scant_experiment *e;
+    scant_ctx *ctx = ctx_threads(2);
+    (void)state;
+    memcpy(all, base, sizeof base);
+    for (size_t i = 0; i < MORE && p.more[i].key; i++) all[n++] = p.more[i];
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(all[i].key, "train.lr") == 0) all[i].value = "1e9";
+    if (scant_experiment_open(ctx, NULL, all, n, &e) != SCANT_OK)
+        fail_msg("%s", scant_ctx_errmsg(ctx));
+    assert_int_equal(
+        scant_experiment_run(e, &(scant_run_opts){.out = path_of("far"), .threads = 2}),
+        SCANT_EINPUT);
+    assert_says(ctx, "sparse-greedy, seed 8, round 0", "loss");
+    scant_experiment_close(e);
+    scant_ctx_destroy(ctx);
 }
 
 /* A file a member, and none of the round before. */
@@ -413,7 +485,8 @@ static double seconds_of_judging(const char *folder, const char *epochs) {
     const plan p = {
         "random-0",
         {"random", 0},
-        {{"loop.strategies", "random"}, {"loop.seeds", "0"}, {"train.epochs", epochs}}};
+        {{"loop.strategies", "random"}, {"loop.seeds", "0"}, {"train.epochs", epochs}},
+        1};
     heard h = {.phase = "reading out"};
     play(&p, folder, false, &h);
     kept k = read_kept(&p, folder);
@@ -439,10 +512,10 @@ static void looks_at_the_test_set_are_judging(void **state) {
 /* ---- seeds, models, steps ---------------------------------------------------------- */
 
 static void the_asker_is_another_network_whatever_its_seed(void **state) {
-    plan p = {
-        "margin-5",
-        {"margin", 5},
-        {{"loop.strategies", "margin"}, {"loop.seeds", "5"}, {"train.epochs", "6"}}};
+    plan p = {"margin-5",
+              {"margin", 5},
+              {{"loop.strategies", "margin"}, {"loop.seeds", "5"}, {"train.epochs", "6"}},
+              1};
     heard h = {0};
     (void)state;
     assert_int_equal(play(&p, "own", false, &h), SCANT_OK);
@@ -472,7 +545,8 @@ static void validation_chooses_the_first_model(void **state) {
                          {"loop.seeds", number},
                          {"train.epochs", "3"},
                          {"train.initial_models", "5"},
-                         {"data.validation", "37"}}};
+                         {"data.validation", "37"}},
+                        1};
         heard first = {.phase = "reading out"}, rest = {0};
         loop_verdict by_test[5];
         assert_int_equal(play(&p, folder, false, &first), SCANT_ECANCELLED);
@@ -533,8 +607,9 @@ static void a_broken_off_round_is_read_as_it_was_written(void **state) {
     size_t ends[] = {3, 5};
     loop_pick picks[] = {{1, 1, 0}, {2, 1, 0}, {3, 1, 0}, {4, 1, 0}, {5, 1, 0}};
     loop_point point = {.labels = 3};
-    const loop_partial want = {true, 1,    3, 2, verdicts,   0.125,
-                               true, true, 2, 1, 1.0 / 3000, 4.5};
+    char parts[] = "ttb.";
+    const loop_partial want = {true, 1,        parts, 4,          LOOP_SLOT_A,
+                               2,    verdicts, 0.125, 1.0 / 3000, 4.5};
     const loop_state mine = {.points = &point,
                              .calibrations = &none,
                              .picks = picks,
@@ -550,12 +625,11 @@ static void a_broken_off_round_is_read_as_it_was_written(void **state) {
         SCANT_OK);
     kept k = read_kept(&(plan){.name = "badge-7", .run = p.run}, "read");
     const loop_partial *got = &k.state.partial;
-    assert_true(got->there && got->asker && got->training);
+    assert_true(got->there && got->asker == LOOP_SLOT_A);
     assert_int_equal(got->round, 1);
-    assert_int_equal(got->n_trained, 3);
+    assert_int_equal(got->n_parts, 4);
+    assert_memory_equal(got->parts, parts, sizeof parts);
     assert_int_equal(got->n_judged, 2);
-    assert_int_equal(got->part, 2);
-    assert_int_equal(got->slot, 1);
     assert_true(got->best == want.best && got->train_seconds == want.train_seconds &&
                 got->judge_seconds == want.judge_seconds);
     assert_memory_equal(got->verdicts, verdicts, sizeof verdicts);
@@ -563,9 +637,10 @@ static void a_broken_off_round_is_read_as_it_was_written(void **state) {
     scant_ctx_destroy(ctx);
 }
 
-#define PARTIAL(round, trained, models, rest)                                            \
-    "{\"round\": " round ", \"trained\": " trained ", \"models\": [" models "], " rest "}"
-#define REST "\"best\": 0, \"seconds\": [1, 2]"
+#define PARTIAL(round, parts, models, rest)                                              \
+    "{\"round\": " round ", \"parts\": \"" parts "\", \"models\": [" models "], " rest "}"
+#define ASKER "\"asker\": \".\", "
+#define REST ASKER "\"best\": 0, \"seconds\": [1, 2]"
 
 static scant_status read_partial(scant_ctx *ctx, const char *partial, loop_state *s) {
     char text[1024];
@@ -588,20 +663,22 @@ static void a_damaged_broken_off_round_is_refused(void **state) {
     static const char *const wrong[] = {
         "3",
         "{}",
-        PARTIAL("0", "0", "", REST), /* another round */
-        PARTIAL("2", "0", "", REST),
-        PARTIAL("1", "-1", "", REST),
-        PARTIAL("1", "1023", "", REST),
-        PARTIAL("1", "0", "[1, 1, 1, 1]", REST),
-        PARTIAL("1", "1", "[1, 1, 1]", REST),
-        PARTIAL("1", "1", "3", REST),
-        PARTIAL("1", "0", "", "\"seconds\": [1, 2]"),
-        PARTIAL("1", "0", "", "\"best\": 0, \"seconds\": [1]"),
-        PARTIAL("1", "0", "", "\"training\": 3, " REST),
-        PARTIAL("1", "0", "", "\"training\": [0, 2], " REST),
-        PARTIAL("1", "0", "", "\"training\": [1023, 0], " REST),
-        PARTIAL("1", "1", "[1, 1, 1, 1]", "\"calibration\": [], " REST),
-        PARTIAL("1", "1", "[1, 1, 1, 1]", "\"calibration\": [3], " REST),
+        PARTIAL("0", ".", "", REST), /* another round */
+        PARTIAL("2", ".", "", REST),
+        PARTIAL("1", "x", "", REST),
+        PARTIAL("1", "T", "", REST),
+        PARTIAL("1", "t", "[1, 1, 1, 1], [1, 1, 1, 1]", REST),
+        PARTIAL("1", "t", "[1, 1, 1]", REST),
+        PARTIAL("1", "t", "3", REST),
+        PARTIAL("1", ".", "", ASKER "\"seconds\": [1, 2]"),
+        PARTIAL("1", ".", "", ASKER "\"best\": 0, \"seconds\": [1]"),
+        PARTIAL("1", ".", "", "\"best\": 0, \"seconds\": [1, 2]"),
+        PARTIAL("1", ".", "", "\"asker\": \"\", \"best\": 0, \"seconds\": [1, 2]"),
+        PARTIAL("1", ".", "", "\"asker\": \"tt\", \"best\": 0, \"seconds\": [1, 2]"),
+        PARTIAL("1", ".", "", "\"asker\": true, \"best\": 0, \"seconds\": [1, 2]"),
+        PARTIAL("1", "t", "[1, 1, 1, 1]", "\"calibration\": [], " REST),
+        PARTIAL("1", "t", "[1, 1, 1, 1]", "\"calibration\": [3], " REST),
+        "{\"round\": 1, \"models\": [], " REST "}",
     };
     scant_ctx *ctx = ctx_threads(1);
     loop_state s;
@@ -611,12 +688,15 @@ static void a_damaged_broken_off_round_is_refused(void **state) {
             fail_msg("%s was taken", wrong[i]);
         assert_says(ctx, path_of("state.json"), "not what a run");
     }
-    const char *fine =
-        PARTIAL("1", "2", "[1, 1, 1, 1]", "\"training\": [1022, 1], " REST);
+    const char *fine = PARTIAL("1", "tab.", "[1, 1, 1, 1]", REST);
     assert_int_equal(read_partial(ctx, fine, &s), SCANT_OK);
     assert_true(s.partial.there);
+    /* earlier versions' */
     assert_int_equal(read_partial(ctx, "[1, 0, 0.5, 2]", &s), SCANT_OK);
-    assert_false(s.partial.there); /* an earlier version's */
+    assert_false(s.partial.there);
+    fine = "{\"round\": 1, \"trained\": 1, \"training\": [1, 0]}";
+    assert_int_equal(read_partial(ctx, fine, &s), SCANT_OK);
+    assert_false(s.partial.there);
     scant_ctx_destroy(ctx);
 }
 
@@ -653,6 +733,8 @@ int main(void) {
         cmocka_unit_test(wherever_it_is_cancelled_it_goes_on_from_there),
         cmocka_unit_test(a_file_that_cannot_be_read_costs_time_alone),
         cmocka_unit_test(a_second_member_goes_on_or_begins_anew),
+        cmocka_unit_test(members_learn_the_same_side_by_side),
+        cmocka_unit_test(a_member_that_diverges_ends_the_run),
         cmocka_unit_test(members_are_kept_for_the_next_round),
         cmocka_unit_test(a_new_checkpoint_does_not_replace_the_one_that_counts),
         cmocka_unit_test(seconds_add_up_and_none_is_negative),

@@ -144,6 +144,7 @@ static void a_state_is_read_as_it_was_written(void **state) {
     a.points[a.n_points++] = (loop_point){2, 0.7, inf, 0.8, 3, 4};
     a.memory = scant__arena_strdup(&arena, "{\"x\": \"y\\n\"}\n");
     a.partial.there = true, a.partial.round = 1, a.partial.best = 0.25;
+    a.partial.asker = LOOP_NOT_BEGUN;
     scant_calibration *before = &a.calibrations[0].when[LOOP_BEFORE];
     *before = (scant_calibration){.temperature = 1, .error = 1.0 / 3};
     before->bins[0] = (scant_calibration_bin){1, 0.05, 0};

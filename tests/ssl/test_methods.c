@@ -140,7 +140,8 @@ static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
         unlink(o.checkpoint);
         int breaks = 0;
         for (;; breaks++) {
-            stop_after = often / 5 * (1 + breaks); /* further each time, so that it ends */
+            stop_after =
+                often / 5 * (1 + breaks); /* further each time, so that it ends */
             scant_status status = scant_net_train(broken.net, broken.data, &o, &s);
             stop_after = 0;
             if (status == SCANT_OK) break;
