@@ -253,7 +253,7 @@ static const plan plans[] = {
       {"model.samples", "3"}},
      2},
 };
-enum { WARM_ENSEMBLE = 4, ENSEMBLE = 6, SIDE_BY_SIDE };
+enum { WARM_ENSEMBLE = 4, ENSEMBLE = 6 };
 
 /* What is heard first of a round that was broken off in phase. */
 static const char *goes_on_with(const char *phase) {
@@ -350,58 +350,6 @@ static void a_second_member_goes_on_or_begins_anew(void **state) {
         assert_int_equal(play(p, folder, true, &rest), SCANT_OK);
         assert_same(p, folder, "both");
     }
-}
-
-static void read_file(const char *path, char *bytes, size_t room, size_t *size) {
-    FILE *f = fopen(path, "rb");
-    assert_non_null(f);
-    *size = fread(bytes, 1, room, f);
-    assert_true(*size > 0 && *size < room);
-    fclose(f);
-}
-
-/* Each on one thread, however many there are. */
-static void members_learn_the_same_side_by_side(void **state) {
-    static char a[1 << 16], b[1 << 16];
-    plan p = plans[SIDE_BY_SIDE];
-    (void)state;
-    for (p.threads = 1; p.threads <= 3; p.threads++) {
-        heard h = {0};
-        char folder[32], file[64];
-        snprintf(folder, sizeof folder, "threads%u", p.threads);
-        assert_int_equal(play(&p, folder, false, &h), SCANT_OK);
-        for (int i = 0; i < 3; i++) {
-            size_t n, m;
-            snprintf(file, sizeof file, i ? "%s.weights-2-%d" : "%s.weights-2", p.name,
-                     i);
-            read_file(file_of("threads1", file, ".safetensors"), a, sizeof a, &n);
-            read_file(file_of(folder, file, ".safetensors"), b, sizeof b, &m);
-            assert_int_equal(n, m);
-            assert_memory_equal(a, b, n);
-        }
-    }
-}
-
-/* The others end, too, and the run says what the one said. */
-static void a_member_that_diverges_ends_the_run(void **state) {
-    plan p = plans[SIDE_BY_SIDE];
-    scant_setting all[BASE + MORE];
-    size_t n = BASE;
-    scant_experiment *e;
-    scant_ctx *ctx = ctx_threads(2);
-    (void)state;
-    memcpy(all, base, sizeof base);
-    for (size_t i = 0; i < MORE && p.more[i].key; i++) all[n++] = p.more[i];
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(all[i].key, "train.lr") == 0) all[i].value = "1e9";
-    if (scant_experiment_open(ctx, NULL, all, n, &e) != SCANT_OK)
-        fail_msg("%s", scant_ctx_errmsg(ctx));
-    assert_int_equal(
-        scant_experiment_run(e, &(scant_run_opts){.out = path_of("far"), .threads = 2}),
-        SCANT_EINPUT);
-    assert_says(ctx, "sparse-greedy, seed 8, round 0", "loss");
-    scant_experiment_close(e);
-    scant_ctx_destroy(ctx);
 }
 
 /* A file a member, and none of the round before. */
@@ -733,8 +681,6 @@ int main(void) {
         cmocka_unit_test(wherever_it_is_cancelled_it_goes_on_from_there),
         cmocka_unit_test(a_file_that_cannot_be_read_costs_time_alone),
         cmocka_unit_test(a_second_member_goes_on_or_begins_anew),
-        cmocka_unit_test(members_learn_the_same_side_by_side),
-        cmocka_unit_test(a_member_that_diverges_ends_the_run),
         cmocka_unit_test(members_are_kept_for_the_next_round),
         cmocka_unit_test(a_new_checkpoint_does_not_replace_the_one_that_counts),
         cmocka_unit_test(seconds_add_up_and_none_is_negative),
