@@ -87,6 +87,14 @@ class Deps(unittest.TestCase):
         self.assertTrue(both.endswith(" python3-numpy python3-torch\n"), both)
         self.assertTrue(one.endswith(" python3-numpy\n"), one)
 
+    def test_what_is_there_from_elsewhere_does_not_stop_the_rest(self):
+        self.debian([], apt='[[ "$*" != *npm* ]]')
+        for tool in ("node", "npm"):
+            self.fake(tool, "true")
+        done = self.run_tool("browser")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(self.calls("apt-get")[-1].endswith(" chromium\n"), self.calls("apt-get"))
+
     def test_check_installs_nothing(self):
         self.debian([])
         self.run_tool("--check", "build")
