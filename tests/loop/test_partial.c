@@ -109,13 +109,6 @@ static const char *file_of(const char *folder, const char *name, const char *end
     return path_of(path);
 }
 
-static void make_runs(const char *folder) {
-    char runs[LINE];
-    snprintf(runs, sizeof runs, "%.40s/runs", folder);
-    assert_int_equal(mkdir(path_of(folder), 0777), 0);
-    assert_int_equal(mkdir(path_of(runs), 0777), 0);
-}
-
 static kept read_kept(const plan *p, const char *folder) {
     kept k = {.ctx = ctx_threads(1)};
     scant__arena_init(&k.arena, k.ctx);
@@ -541,113 +534,6 @@ static void short_trainings_have_their_share_of_steps(void **state) {
     assert_int_equal(loop_steps(most, epochs / 4, epochs), most / 4);
 }
 
-/* ---- in the state ------------------------------------------------------------------ */
-
-static void a_broken_off_round_is_read_as_it_was_written(void **state) {
-    const plan p = {.run = {"badge", 7}};
-    const double inf = (double)INFINITY;
-    loop_verdict verdicts[] = {
-        {.accuracy = 0.5, .loss = 1.0 / 3, .best = 0.75, .score = 0.1},
-        {.accuracy = 0.25, .loss = 2, .best = 0.25, .score = inf}};
-    verdicts[1].calibration.when[LOOP_AFTER] = (scant_calibration){
-        .temperature = 1.0 / 3, .error = 0.125, .bins = {{7, 1.0 / 30, 0.25}}};
-    loop_calibration none = {0};
-    size_t ends[] = {3, 5};
-    loop_pick picks[] = {{1, 1, 0}, {2, 1, 0}, {3, 1, 0}, {4, 1, 0}, {5, 1, 0}};
-    loop_point point = {.labels = 3};
-    char parts[] = "ttb.";
-    const loop_partial want = {true, 1,        parts, 4,          LOOP_SLOT_A,
-                               2,    verdicts, 0.125, 1.0 / 3000, 4.5};
-    const loop_state mine = {.points = &point,
-                             .calibrations = &none,
-                             .picks = picks,
-                             .ends = ends,
-                             .n_points = 1,
-                             .n_batches = 2,
-                             .partial = want};
-    scant_ctx *ctx = ctx_threads(1);
-    (void)state;
-    make_runs("read");
-    assert_int_equal(
-        loop_state_write(ctx, file_of("read", "badge-7", ".json"), p.run, &mine),
-        SCANT_OK);
-    kept k = read_kept(&(plan){.name = "badge-7", .run = p.run}, "read");
-    const loop_partial *got = &k.state.partial;
-    assert_true(got->there && got->asker == LOOP_SLOT_A);
-    assert_int_equal(got->round, 1);
-    assert_int_equal(got->n_parts, 4);
-    assert_memory_equal(got->parts, parts, sizeof parts);
-    assert_int_equal(got->n_judged, 2);
-    assert_true(got->best == want.best && got->train_seconds == want.train_seconds &&
-                got->judge_seconds == want.judge_seconds);
-    assert_memory_equal(got->verdicts, verdicts, sizeof verdicts);
-    end_kept(&k);
-    scant_ctx_destroy(ctx);
-}
-
-#define PARTIAL(round, parts, models, rest)                                              \
-    "{\"round\": " round ", \"parts\": \"" parts "\", \"models\": [" models "], " rest "}"
-#define ASKER "\"asker\": \".\", "
-#define REST ASKER "\"best\": 0, \"seconds\": [1, 2]"
-
-static scant_status read_partial(scant_ctx *ctx, const char *partial, loop_state *s) {
-    char text[1024];
-    scant__arena arena;
-    int n = snprintf(text, sizeof text,
-                     "{\"scant run\": 1, \"strategy\": \"badge\", \"seed\": \"7\", "
-                     "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], "
-                     "\"partial\": %s}",
-                     partial);
-    const char *path = put("state.json", text, (size_t)n);
-    scant__arena_init(&arena, ctx);
-    assert_int_equal(loop_state_init(&arena, ROUNDS, 20, s), SCANT_OK);
-    scant_status status =
-        loop_state_read(ctx, path, (loop_run_name){"badge", 7}, ROUNDS, 100, &arena, s);
-    scant__arena_end(&arena);
-    return status;
-}
-
-static void a_damaged_broken_off_round_is_refused(void **state) {
-    static const char *const wrong[] = {
-        "3",
-        "{}",
-        PARTIAL("0", ".", "", REST), /* another round */
-        PARTIAL("2", ".", "", REST),
-        PARTIAL("1", "x", "", REST),
-        PARTIAL("1", "T", "", REST),
-        PARTIAL("1", "t", "[1, 1, 1, 1], [1, 1, 1, 1]", REST),
-        PARTIAL("1", "t", "[1, 1, 1]", REST),
-        PARTIAL("1", "t", "3", REST),
-        PARTIAL("1", ".", "", ASKER "\"seconds\": [1, 2]"),
-        PARTIAL("1", ".", "", ASKER "\"best\": 0, \"seconds\": [1]"),
-        PARTIAL("1", ".", "", "\"best\": 0, \"seconds\": [1, 2]"),
-        PARTIAL("1", ".", "", "\"asker\": \"\", \"best\": 0, \"seconds\": [1, 2]"),
-        PARTIAL("1", ".", "", "\"asker\": \"tt\", \"best\": 0, \"seconds\": [1, 2]"),
-        PARTIAL("1", ".", "", "\"asker\": true, \"best\": 0, \"seconds\": [1, 2]"),
-        PARTIAL("1", "t", "[1, 1, 1, 1]", "\"calibration\": [], " REST),
-        PARTIAL("1", "t", "[1, 1, 1, 1]", "\"calibration\": [3], " REST),
-        "{\"round\": 1, \"models\": [], " REST "}",
-    };
-    scant_ctx *ctx = ctx_threads(1);
-    loop_state s;
-    (void)state;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        if (read_partial(ctx, wrong[i], &s) != SCANT_EINPUT)
-            fail_msg("%s was taken", wrong[i]);
-        assert_says(ctx, path_of("state.json"), "not what a run");
-    }
-    const char *fine = PARTIAL("1", "tab.", "[1, 1, 1, 1]", REST);
-    assert_int_equal(read_partial(ctx, fine, &s), SCANT_OK);
-    assert_true(s.partial.there);
-    /* earlier versions' */
-    assert_int_equal(read_partial(ctx, "[1, 0, 0.5, 2]", &s), SCANT_OK);
-    assert_false(s.partial.there);
-    fine = "{\"round\": 1, \"trained\": 1, \"training\": [1, 0]}";
-    assert_int_equal(read_partial(ctx, fine, &s), SCANT_OK);
-    assert_false(s.partial.there);
-    scant_ctx_destroy(ctx);
-}
-
 /* ---- an early end ------------------------------------------------------------------ */
 
 static void a_strategy_that_picks_nothing_says_so(void **state) {
@@ -690,8 +576,6 @@ int main(void) {
         cmocka_unit_test(validation_chooses_the_first_model),
         cmocka_unit_test(the_median_is_the_lower_one_of_two),
         cmocka_unit_test(short_trainings_have_their_share_of_steps),
-        cmocka_unit_test(a_broken_off_round_is_read_as_it_was_written),
-        cmocka_unit_test(a_damaged_broken_off_round_is_refused),
         cmocka_unit_test(a_strategy_that_picks_nothing_says_so),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

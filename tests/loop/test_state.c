@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The file that a run's state is kept in: what is written is read, and what is damaged is
+ * refused.
+ */
+#include <math.h>
+
+#include "../data/support.h"
+
+#include "loop/loop.h"
+
+static const loop_run_name name = {"badge", 7};
+
+static scant_status read_state(scant_ctx *ctx, const char *text, loop_state *s,
+                               scant__arena *arena) {
+    const char *path = put("state.json", text, strlen(text));
+    assert_int_equal(loop_state_init(arena, 3, 20, s), SCANT_OK);
+    return loop_state_read(ctx, path, name, 3, 100, arena, s);
+}
+
+static void a_state_is_read_as_it_was_written(void **state) {
+    scant_ctx *ctx = ctx_threads(1);
+    scant__arena arena;
+    loop_state a, b;
+    const double inf = (double)INFINITY;
+    const loop_pick picks[] = {
+        {5, 1, 0}, {99, 0.1, -1e300}, {7, 2, 1.0 / 3}, {8, 1, inf}, {9, 1, -inf}};
+    (void)state;
+    scant__arena_init(&arena, ctx);
+    assert_int_equal(loop_state_init(&arena, 3, 20, &a), SCANT_OK);
+    loop_state_add(&a, picks, 2);
+    loop_state_add(&a, picks + 2, 3);
+    a.points[a.n_points++] = (loop_point){2, 0.7, inf, 0.8, 3, 4};
+    a.memory = scant__arena_strdup(&arena, "{\"x\": \"y\\n\"}\n");
+    a.partial.there = true, a.partial.round = 1, a.partial.best = 0.25;
+    a.partial.asker = LOOP_NOT_BEGUN;
+    scant_calibration *before = &a.calibrations[0].when[LOOP_BEFORE];
+    *before = (scant_calibration){.temperature = 1, .error = 1.0 / 3};
+    before->bins[0] = (scant_calibration_bin){1, 0.05, 0};
+    before->bins[14] = (scant_calibration_bin){30, 1.0 / 1.001, 29.0 / 30};
+    assert_int_equal(loop_state_write(ctx, path_of("s.json"), name, &a), SCANT_OK);
+    assert_int_equal(loop_state_init(&arena, 3, 20, &b), SCANT_OK);
+    assert_int_equal(loop_state_read(ctx, path_of("s.json"), name, 3, 100, &arena, &b),
+                     SCANT_OK);
+    assert_int_equal(b.n_points, 1);
+    assert_int_equal(b.n_batches, 2);
+    assert_memory_equal(a.picks, b.picks, sizeof picks);
+    assert_memory_equal(a.points, b.points, sizeof *a.points);
+    assert_memory_equal(a.calibrations, b.calibrations, sizeof *a.calibrations);
+    assert_string_equal(a.memory, b.memory);
+    assert_true(b.partial.there && b.partial.round == 1 && b.partial.best == 0.25);
+    scant__arena_end(&arena);
+    scant_ctx_destroy(ctx);
+}
+
+#define ROUND                                                                            \
+    HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"calibration\": "
+#define HEAD "{\"scant run\": 1, \"strategy\": \"badge\", \"seed\": \"7\", "
+
+static void a_damaged_state_is_refused(void **state) {
+    static const char *const wrong[] = {
+        "",
+        "{}",
+        "[1]",
+        "{\"scant run\": 2}",
+        "{\"scant run\": 1, \"strategy\": \"npc\", \"seed\": \"7\"}",
+        "{\"scant run\": 1, \"strategy\": \"badge\", \"seed\": 7}",
+        HEAD "\"rounds\": 3, \"picks\": []}",
+        HEAD "\"rounds\": [], \"picks\": []}",
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[100,1,0]],[]]}",
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[-1,1,0]],[]]}",
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[[3,1,0]]]}",
+        HEAD "\"rounds\": [[2,0,0,0,0,0]], \"picks\": [[[3,1,0]],[[4,1,0]]]}",
+        HEAD "\"rounds\": [[1,0,0,0,0]], \"picks\": [[[3,1,0]],[[4,1,0]]]}",
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1]],[[4,1,0]]]}",
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]]]}",
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"partial\": 3}",
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,\"inf\",0]],[]]}",
+        HEAD "\"rounds\": [], \"picks\": [], \"over\": true}",
+        ROUND "3}",
+        ROUND "[]}", /* one a round */
+        ROUND "[[null, null], [null, null]]}",
+        ROUND "[null]}",
+        ROUND "[[null]]}",
+        ROUND "[[[1, 0.5], null]]}",
+        ROUND "[[[0, 0.5, []], null]]}", /* the temperature */
+        ROUND "[[[1, 1.5, []], null]]}", /* the error */
+        ROUND "[[[1, 0.5, 3], null]]}",
+        ROUND "[[null, [1, 0.5, [[0, 1, 0.5, 0.5]]]]]}", /* bins are 1 to 15 */
+        ROUND "[[null, [1, 0.5, [[16, 1, 0.5, 0.5]]]]]}",
+        ROUND "[[null, [1, 0.5, [[1, 0, 0.5, 0.5]]]]]}", /* with samples */
+        ROUND "[[null, [1, 0.5, [[1, 1, 1.5, 0.5]]]]]}",
+        ROUND "[[null, [1, 0.5, [[1, 1, 0.5, -1]]]]]}",
+        ROUND "[[null, [1, 0.5, [[1, 1, 0.5]]]]]}",
+        ROUND "[[null, [1, 0.5, [[1, 1, 0.5, 0.5], [1, 1, 0.5, 0.5]]]]]}", /* twice */
+    };
+    scant_ctx *ctx = ctx_threads(1);
+    scant__arena arena;
+    loop_state s;
+    (void)state;
+    scant__arena_init(&arena, ctx);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        if (read_state(ctx, wrong[i], &s, &arena) != SCANT_EINPUT)
+            fail_msg("%s was taken", wrong[i]);
+        assert_says(ctx, path_of("state.json"), "not what a run");
+    }
+    assert_int_equal(
+        read_state(ctx, HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]]}",
+                   &s, &arena),
+        SCANT_OK);
+    assert_int_equal(
+        read_state(ctx, ROUND "[[[1, 0.5, [[15, 9, 1, 0.5]]], null]]}", &s, &arena),
+        SCANT_OK);
+    assert_int_equal(s.calibrations->when[LOOP_BEFORE].bins[14].count, 9);
+    scant__arena_end(&arena);
+    scant_ctx_destroy(ctx);
+}
+
+/* ---- a round that is broken off ---- */
+
+static void a_broken_off_round_is_read_as_it_was_written(void **state) {
+    const double inf = (double)INFINITY;
+    loop_verdict verdicts[] = {
+        {.accuracy = 0.5, .loss = 1.0 / 3, .best = 0.75, .score = 0.1},
+        {.accuracy = 0.25, .loss = 2, .best = 0.25, .score = inf}};
+    verdicts[1].calibration.when[LOOP_AFTER] = (scant_calibration){
+        .temperature = 1.0 / 3, .error = 0.125, .bins = {{7, 1.0 / 30, 0.25}}};
+    loop_calibration none = {0};
+    size_t ends[] = {3, 5};
+    loop_pick picks[] = {{1, 1, 0}, {2, 1, 0}, {3, 1, 0}, {4, 1, 0}, {5, 1, 0}};
+    loop_point point = {.labels = 3};
+    char parts[] = "ttb.";
+    const loop_partial want = {true, 1,        parts, 4,          LOOP_SLOT_A,
+                               2,    verdicts, 0.125, 1.0 / 3000, 4.5};
+    const loop_state mine = {.points = &point,
+                             .calibrations = &none,
+                             .picks = picks,
+                             .ends = ends,
+                             .n_points = 1,
+                             .n_batches = 2,
+                             .partial = want};
+    scant_ctx *ctx = ctx_threads(1);
+    scant__arena arena;
+    loop_state read;
+    (void)state;
+    assert_int_equal(loop_state_write(ctx, path_of("p.json"), name, &mine), SCANT_OK);
+    scant__arena_init(&arena, ctx);
+    assert_int_equal(loop_state_init(&arena, 3, 20, &read), SCANT_OK);
+    assert_int_equal(loop_state_read(ctx, path_of("p.json"), name, 3, 100, &arena, &read),
+                     SCANT_OK);
+    const loop_partial *got = &read.partial;
+    assert_true(got->there && got->asker == LOOP_SLOT_A);
+    assert_int_equal(got->round, 1);
+    assert_int_equal(got->n_parts, 4);
+    assert_memory_equal(got->parts, parts, sizeof parts);
+    assert_int_equal(got->n_judged, 2);
+    assert_true(got->best == want.best && got->train_seconds == want.train_seconds &&
+                got->judge_seconds == want.judge_seconds);
+    assert_memory_equal(got->verdicts, verdicts, sizeof verdicts);
+    scant__arena_end(&arena);
+    scant_ctx_destroy(ctx);
+}
+
+#define PARTIAL(round, parts, models, rest)                                              \
+    "{\"round\": " round ", \"parts\": \"" parts "\", \"models\": [" models "], " rest "}"
+#define ASKER "\"asker\": \".\", "
+#define REST ASKER "\"best\": 0, \"seconds\": [1, 2]"
+
+static scant_status read_partial(scant_ctx *ctx, const char *partial, loop_state *s) {
+    char text[1024];
+    scant__arena arena;
+    snprintf(text, sizeof text,
+             "{\"scant run\": 1, \"strategy\": \"badge\", \"seed\": \"7\", "
+             "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"partial\": %s}",
+             partial);
+    scant__arena_init(&arena, ctx);
+    scant_status status = read_state(ctx, text, s, &arena);
+    scant__arena_end(&arena);
+    return status;
+}
+
+static void a_damaged_broken_off_round_is_refused(void **state) {
+    static const char *const wrong[] = {
+        "3",
+        "{}",
+        PARTIAL("0", ".", "", REST), /* another round */
+        PARTIAL("2", ".", "", REST),
+        PARTIAL("1", "x", "", REST),
+        PARTIAL("1", "T", "", REST),
+        PARTIAL("1", "t", "[1, 1, 1, 1], [1, 1, 1, 1]", REST),
+        PARTIAL("1", "t", "[1, 1, 1]", REST),
+        PARTIAL("1", "t", "3", REST),
+        PARTIAL("1", ".", "", ASKER "\"seconds\": [1, 2]"),
+        PARTIAL("1", ".", "", ASKER "\"best\": 0, \"seconds\": [1]"),
+        PARTIAL("1", ".", "", "\"best\": 0, \"seconds\": [1, 2]"),
+        PARTIAL("1", ".", "", "\"asker\": \"\", \"best\": 0, \"seconds\": [1, 2]"),
+        PARTIAL("1", ".", "", "\"asker\": \"tt\", \"best\": 0, \"seconds\": [1, 2]"),
+        PARTIAL("1", ".", "", "\"asker\": true, \"best\": 0, \"seconds\": [1, 2]"),
+        PARTIAL("1", "t", "[1, 1, 1, 1]", "\"calibration\": [], " REST),
+        PARTIAL("1", "t", "[1, 1, 1, 1]", "\"calibration\": [3], " REST),
+        "{\"round\": 1, \"models\": [], " REST "}",
+    };
+    scant_ctx *ctx = ctx_threads(1);
+    loop_state s;
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        if (read_partial(ctx, wrong[i], &s) != SCANT_EINPUT)
+            fail_msg("%s was taken", wrong[i]);
+        assert_says(ctx, path_of("state.json"), "not what a run");
+    }
+    const char *fine = PARTIAL("1", "tab.", "[1, 1, 1, 1]", REST);
+    assert_int_equal(read_partial(ctx, fine, &s), SCANT_OK);
+    assert_true(s.partial.there);
+    /* earlier versions' */
+    assert_int_equal(read_partial(ctx, "[1, 0, 0.5, 2]", &s), SCANT_OK);
+    assert_false(s.partial.there);
+    fine = "{\"round\": 1, \"trained\": 1, \"training\": [1, 0]}";
+    assert_int_equal(read_partial(ctx, fine, &s), SCANT_OK);
+    assert_false(s.partial.there);
+    scant_ctx_destroy(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_state_is_read_as_it_was_written),
+        cmocka_unit_test(a_damaged_state_is_refused),
+        cmocka_unit_test(a_broken_off_round_is_read_as_it_was_written),
+        cmocka_unit_test(a_damaged_broken_off_round_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
