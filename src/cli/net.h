@@ -90,7 +90,8 @@ typedef struct net_means {
                  offsetof(type, field.bayes), 0, 0, NET_NETWORK,                         \
                  "what is known of the last layer's weights: themselves (default, or "   \
                  "what --weights were saved with); ways to drop features, of rate 0.5 "  \
-                 "where --dropout says no other; a normal law that is trained"),         \
+                 "where --dropout says no other; a normal law that is trained. (An "     \
+                 "ensemble is several trainings, joined by 'scant embed --member'.)"),   \
         NET_FLAG("samples", "M", CLI_NUMBER, offsetof(type, field.samples), 1, 1 << 20,  \
                  NET_NETWORK,                                                            \
                  "draws of those weights that predictions are averaged over (default "   \
