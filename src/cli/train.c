@@ -176,6 +176,9 @@ static int check_call(const train_job *job) {
                                   "no --sample-weights");
     if (a->draw && !a->picks && !a->sample_weights)
         return cli_usage(command, "--draw-by-weight needs --sample-weights or --picks");
+    if (a->model.bayes && strcmp(a->model.bayes, "dropout") == 0 &&
+        train_given(job, "dropout") && !(a->model.dropout > 0))
+        return cli_usage(command, "--bayes dropout drops features: --dropout is above 0");
     if (a->model.hidden && a->model.no_hidden)
         return cli_usage(command, "--hidden and --no-hidden contradict each other");
     if (a->patience && !a->validation)

@@ -25,6 +25,7 @@ struct scant_ctx {
     size_t cap;               /* bytes */
     atomic_size_t used, peak; /* changed under the lock, looked at by any thread */
     atomic_flag lock;         /* held, too, while the caller's allocator is */
+    scant_ctx *payer;         /* whose memory it takes, and counts there, too; NULL */
     char err[SCANT__ERR_SIZE];
 };
 

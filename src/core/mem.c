@@ -61,6 +61,12 @@ static bool charge(scant_ctx *ctx, size_t cost, char *err) {
     return fits;
 }
 
+static void give_back(scant_ctx *ctx, size_t cost) {
+    lock(ctx);
+    ctx->used -= cost;
+    unlock(ctx);
+}
+
 /* Once what was charged is there: a block that could not be had is no part of the peak.
  */
 static void note_peak(scant_ctx *ctx) {
@@ -69,11 +75,19 @@ static void note_peak(scant_ctx *ctx) {
     unlock(ctx);
 }
 
-static void *get_raw(scant_ctx *ctx, size_t cost) {
-    if (!ctx->opts.allocate) return malloc(cost);
-    lock(ctx);
-    void *raw = ctx->opts.allocate(ctx->opts.user, cost);
-    unlock(ctx);
+static void *get(scant_ctx *ctx, size_t count, size_t size, char *err);
+
+static void *get_raw(scant_ctx *ctx, size_t cost, char *err) {
+    void *raw;
+    if (ctx->payer) return get(ctx->payer, cost, 1, err);
+    if (ctx->opts.allocate) {
+        lock(ctx);
+        raw = ctx->opts.allocate(ctx->opts.user, cost);
+        unlock(ctx);
+    } else {
+        raw = malloc(cost);
+    }
+    if (!raw) snprintf(err, SCANT__ERR_SIZE, "no memory for %zu bytes", cost);
     return raw;
 }
 
@@ -85,10 +99,9 @@ static void *get(scant_ctx *ctx, size_t count, size_t size, char *err) {
         return NULL;
     }
     if (!charge(ctx, cost, err)) return NULL;
-    void *raw = get_raw(ctx, cost);
+    void *raw = get_raw(ctx, cost, err);
     if (!raw) {
-        scant__uncharge(ctx, cost);
-        snprintf(err, SCANT__ERR_SIZE, "no memory for %zu bytes", cost);
+        give_back(ctx, cost);
         return NULL;
     }
     note_peak(ctx);
@@ -110,14 +123,17 @@ void *scant__worker_alloc(scant_ctx *ctx, size_t count, size_t size,
 
 bool scant__charge(scant_ctx *ctx, size_t bytes, scant__fault *fault) {
     if (!charge(ctx, bytes, fault->text)) return false;
+    if (ctx->payer && !scant__charge(ctx->payer, bytes, fault)) {
+        give_back(ctx, bytes);
+        return false;
+    }
     note_peak(ctx);
     return true;
 }
 
 void scant__uncharge(scant_ctx *ctx, size_t bytes) {
-    lock(ctx);
-    ctx->used -= bytes;
-    unlock(ctx);
+    give_back(ctx, bytes);
+    if (ctx->payer) scant__uncharge(ctx->payer, bytes);
 }
 
 void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size) {
@@ -134,7 +150,10 @@ void scant__free(scant_ctx *ctx, void *block) {
     ctx->used -= h.cost;
     if (ctx->opts.release) ctx->opts.release(ctx->opts.user, h.raw);
     unlock(ctx);
-    if (!ctx->opts.release) free(h.raw);
+    if (ctx->payer)
+        scant__free(ctx->payer, h.raw);
+    else if (!ctx->opts.release)
+        free(h.raw);
 }
 
 /* Each allocation is a block of its own in a list: arenas here hold a few large things.

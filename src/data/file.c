@@ -178,7 +178,7 @@ scant_status scant__outfile_open(scant_ctx *ctx, const char *path, scant__outfil
     out->ctx = ctx;
     out->path = path;
     out->fd = -1;
-    out->straight = false;
+    out->straight = out->passing = false;
     out->there = stat(path, &out->old) == 0;
     if (!out->there && errno != ENOENT)
         return cannot(ctx, path, "cannot be written", errno);
@@ -227,7 +227,8 @@ static int keep_mode(const scant__outfile *out) {
 
 scant_status scant__outfile_commit(scant__outfile *out) {
     int number = out->straight ? 0 : keep_mode(out);
-    if (!number && !out->straight) number = sync_fd(out->fd);
+    bool lasts = !out->straight && !out->passing;
+    if (!number && lasts) number = sync_fd(out->fd);
     if (close(out->fd) != 0 && !number && errno != EINTR) number = errno;
     out->fd = -1;
     if (!number && !out->straight && rename(out->temp, out->target) != 0) number = errno;
@@ -235,7 +236,7 @@ scant_status scant__outfile_commit(scant__outfile *out) {
         if (!out->straight) unlink(out->temp);
         return cannot(out->ctx, out->path, "cannot be written", number);
     }
-    if (!out->straight) sync_dir(out->target);
+    if (lasts) sync_dir(out->target);
     return SCANT_OK;
 }
 

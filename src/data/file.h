@@ -27,6 +27,7 @@ typedef struct scant__outfile {
     const char *path; /* the caller's, for messages */
     int fd;
     bool straight; /* no regular file: what is written is there at once */
+    bool passing;  /* it need not outlive the machine: nobody waits for the disk */
     bool there;    /* old is what it will replace */
     struct stat old;
     char target[PATH_MAX], temp[PATH_MAX];
@@ -42,6 +43,9 @@ scant_status scant__outfile_write_at(scant__outfile *out, size_t at, const void 
 /* Ends it, in place or (where that fails) not at all. */
 scant_status scant__outfile_commit(scant__outfile *out);
 void scant__outfile_abandon(scant__outfile *out);
+
+/* The same of a writer's file. */
+void scant__writer_passing(scant_writer *writer);
 
 typedef struct scant__piece {
     const void *bytes;

@@ -10,7 +10,10 @@
  */
 #include <string.h>
 
+#include "core/number.h"
 #include "loop/loop.h"
+
+enum { MANY = 20 }; /* members: more are likely meant as draws */
 
 static size_t key_of(const char *key) { return loop_key_find("model", key); }
 
@@ -26,12 +29,19 @@ size_t loop_members(const loop_settings *set) {
     return loop_is_ensemble(set) ? set->samples : 1;
 }
 
+/* Whether nothing else was said than 0, which stands for a default. */
+static bool is_open(const char *text) {
+    double value;
+    return !text || (scant__number_parse(text, &value) && value == 0);
+}
+
 void loop_bayes_fill(scant_experiment *e) {
     const char *bayes = e->texts[key_of("bayes")];
     const char **samples = &e->texts[key_of("samples")];
+    const char **dropout = &e->texts[key_of("dropout")];
     if (!bayes || strcmp(bayes, "none") == 0) return;
-    if (*samples && strcmp(*samples, "0") != 0) return;
-    *samples = strcmp(bayes, "ensemble") == 0 ? "5" : "100";
+    if (is_open(*samples)) *samples = strcmp(bayes, "ensemble") == 0 ? "5" : "100";
+    if (strcmp(bayes, "dropout") == 0 && is_open(*dropout)) *dropout = "0.5";
 }
 
 static void warn_of(scant_experiment *e, const char *key, const char *of) {
@@ -53,6 +63,12 @@ scant_status loop_bayes_check(scant_experiment *e) {
             "model.samples is %zu, expected 2 to %d: members of an ensemble "
             "(model.bayes)",
             s->samples, LOOP_MEMBERS);
+    if (s->samples > MANY)
+        scant__warn(
+            e->ctx,
+            "model.samples is %zu, and of model.bayes = ensemble those are members: "
+            "so many networks are trained each round",
+            s->samples);
     if (s->initial_models * s->samples > LOOP_PARTS)
         return loop_wrong(e, e->origins[loop_key_find("train", "initial_models")],
                           "train.initial_models is %zu: of ensembles of %zu, %zu at most",
@@ -64,13 +80,12 @@ scant_status loop_bayes_check(scant_experiment *e) {
     return SCANT_OK;
 }
 
-void loop_bayes_options(const loop_run *run, scant_net_opts *o) {
-    const loop_settings *set = &run->job->e->set;
+void loop_bayes_options(const loop_settings *set, uint64_t seed, scant_net_opts *o) {
     o->hidden = set->hidden == SIZE_MAX ? 0 : set->hidden;
     o->no_hidden = set->hidden == 0;
     if (strcmp(set->bayes, "none") == 0 || loop_is_ensemble(set)) return;
     o->bayes = set->bayes;
     o->samples = set->samples;
-    o->draw_seed = run->seed;
+    o->draw_seed = seed;
     if (strcmp(set->bayes, "variational") == 0) o->prior = set->prior;
 }

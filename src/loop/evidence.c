@@ -19,9 +19,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/number.h"
 #include "core/rng.h"
 #include "loop/loop.h"
 #include "nn/loss.h"
+#include "nn/readout.h"
 
 enum { SKETCH = 512, LEAST_SKETCH = 32, FOLDS = 5, SHORT = 4, SHORT_EPOCHS = 10 };
 
@@ -47,7 +49,7 @@ static scant_status lacks_samples(scant_ctx *ctx, const loop_arm *arm,
                            "%s needs class probabilities, and data.task = regression has "
                            "none",
                            name);
-    if (set->samples == 1)
+    if (strcmp(set->bayes, "none") != 0)
         return scant__fail(ctx, SCANT_EUSAGE,
                            "%s asks where draws of a network disagree, and with "
                            "model.samples = 1 nothing can",
@@ -57,6 +59,20 @@ static scant_status lacks_samples(scant_ctx *ctx, const loop_arm *arm,
                        "of a sample: model.bayes = variational, dropout or ensemble "
                        "gives several",
                        name);
+}
+
+/* A number of samples that a strategy is to use must be there. */
+static scant_status check_projections(scant_ctx *ctx, const loop_arm *arm,
+                                      const loop_settings *set) {
+    double wanted;
+    for (size_t i = 0; i < arm->n_settings; i++)
+        if (strcmp(arm->settings[i].key, "projections") == 0 &&
+            scant__number_parse(arm->settings[i].value, &wanted) &&
+            wanted > (double)set->samples)
+            return scant__fail(ctx, SCANT_EUSAGE,
+                               "%s.projections is %s, and model.samples gives it %zu",
+                               arm->info->name, arm->settings[i].value, set->samples);
+    return SCANT_OK;
 }
 
 scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm,
@@ -75,7 +91,7 @@ scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm,
                            "%s needs class probabilities, and data.task = regression has "
                            "none",
                            arm->info->name);
-    return SCANT_OK;
+    return *used & SCANT_SAMPLES ? check_projections(ctx, arm, set) : SCANT_OK;
 }
 
 /* ---- temperature ------------------------------------------------------------------- */
@@ -141,8 +157,8 @@ static scant_status fit_crosswise(loop_run *run, const loop_labelled *labelled,
     size_t n_folds = size_min(FOLDS, n);
     scant__arena arena;
     folds f = {0};
-    *out = 1;
-    if (n < 2) return SCANT_OK;
+    *out = 0;
+    if (n < 2) return SCANT_OK; /* there is nothing to fit it to */
     scant__arena_init(&arena, run->ctx);
     f.rows = scant__arena_alloc(&arena, n, sizeof *f.rows);
     f.kept = scant__arena_alloc(&arena, n, sizeof *f.kept);
@@ -255,7 +271,8 @@ static scant_status calibrate(readout *r) {
         TRY(loop_fit_held_out(r->run, r->net, &t));
     else
         TRY(fit_crosswise(r->run, r->labelled, &t));
-    r->temperature = r->run->temperature = t;
+    r->temperature = t > 0 ? t : 1;
+    r->run->temperature = t;
     return SCANT_OK;
 }
 
@@ -274,7 +291,7 @@ static scant_status draw_samples(readout *r) {
     char *path = loop_samples_path(run);
     if (!path) return SCANT_ENOMEM;
     scant_status status =
-        scant_net_samples(r->net, run->job->samples.train, run->split.pool, r->n, path);
+        nn_samples(r->net, run->job->samples.train, run->split.pool, r->n, path, false);
     if (status == SCANT_OK) {
         status = scant_array_open(run->ctx, path, &r->arrays[4]);
         unlink(path);

@@ -47,9 +47,10 @@ static scant_status scale(loop_run *run, scant_net *net) {
     return SCANT_OK;
 }
 
-scant_status loop_net_make_one(loop_run *run, uint64_t seed, scant_net **out) {
-    const loop_settings *set = &run->job->e->set;
-    const loop_samples *samples = &run->job->samples;
+static scant_status create(scant_ctx *ctx, const loop_job *job, uint64_t seed,
+                           uint64_t draw_seed, scant_net **out) {
+    const loop_settings *set = &job->e->set;
+    const loop_samples *samples = &job->samples;
     scant_net_opts opts = {.classes = samples->classes,
                            .width = set->width,
                            .depth = set->depth,
@@ -60,13 +61,28 @@ scant_status loop_net_make_one(loop_run *run, uint64_t seed, scant_net **out) {
                            .head = or_null(set->head),
                            .seed = seed};
     scant_data_shape(samples->train, opts.shape);
-    loop_bayes_options(run, &opts);
+    loop_bayes_options(set, draw_seed, &opts);
     if (*set->weights)
-        TRY(scant_net_start(run->ctx, set->weights, set->model, &opts, out));
+        TRY(scant_net_start(ctx, set->weights, set->model, &opts, out));
     else
-        TRY(scant_net_create(run->ctx, set->model, &opts, out));
+        TRY(scant_net_create(ctx, set->model, &opts, out));
     scant_status status = nn_feed_check(*out, samples->test);
-    if (status == SCANT_OK) status = scale(run, *out);
+    if (status == SCANT_OK) return SCANT_OK;
+    scant_net_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
+scant_status loop_net_check(loop_job *job) {
+    scant_net *net;
+    TRY(create(job->ctx, job, 0, 0, &net));
+    scant_net_destroy(net);
+    return SCANT_OK;
+}
+
+scant_status loop_net_make_one(loop_run *run, uint64_t seed, scant_net **out) {
+    TRY(create(run->ctx, run->job, seed, run->seed, out));
+    scant_status status = scale(run, *out);
     if (status == SCANT_OK) return SCANT_OK;
     scant_net_destroy(*out);
     *out = NULL;

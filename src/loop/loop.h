@@ -238,7 +238,7 @@ scant_status loop_ctx_create(loop_run *run, unsigned threads, scant_ctx **out);
 /* ---- bayes.c ---- */
 
 /* What the experiment says of draws, into the options of a network. */
-void loop_bayes_options(const loop_run *run, scant_net_opts *o);
+void loop_bayes_options(const loop_settings *set, uint64_t seed, scant_net_opts *o);
 
 /* ---- learner.c ---- */
 
@@ -263,7 +263,9 @@ typedef struct loop_labelled {
 /* A new network of the experiment's, or an ensemble, scaled as the run's pool asks for.
  */
 scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out);
-/* The same, whatever the experiment says of ensembles. */
+/* Whether one can be made for the samples at all. */
+scant_status loop_net_check(loop_job *job);
+/* One network, whatever the experiment says of ensembles. */
 scant_status loop_net_make_one(loop_run *run, uint64_t seed, scant_net **out);
 /* Trains it; of an ensemble the first member alone. part: which of the round's;
  * LOOP_ASKER: the one that picks: both are kept when they are cancelled, and gone on

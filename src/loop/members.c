@@ -54,16 +54,23 @@ typedef struct lesson {
 
 /* ---- on the run's thread, which alone may use the ensemble ---- */
 
+/* What went wrong with the ensemble's is said by its context. */
+static void settle(lesson *l, scant_status status) {
+    l->status = status;
+    if (status != SCANT_OK)
+        memcpy(l->run.ctx->err, l->side->run->ctx->err, sizeof l->run.ctx->err);
+}
+
 static void give_weights(void *arg) {
     lesson *l = arg;
     scant_net *member = scant_net_member(l->side->net, l->what->member);
-    l->status = nn_weights_get(member->weights, l->plain);
+    settle(l, nn_weights_get(member->weights, l->plain));
 }
 
 static void take_weights(void *arg) {
     lesson *l = arg;
     scant_net *member = scant_net_member(l->side->net, l->what->member);
-    l->status = nn_weights_set(member->weights, l->plain);
+    settle(l, nn_weights_set(member->weights, l->plain));
     if (l->status == SCANT_OK && l->what->part != LOOP_ASIDE)
         l->side->run->state.partial.parts[l->what->part] = LOOP_TRAINED;
 }

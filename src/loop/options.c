@@ -32,9 +32,10 @@ typedef struct preset {
         old, "sparse-greedy", greedy_alpha, greedy_beta, source                          \
     }
 static const preset presets[] = {
-    PRESET("sparse-mnist", "mnist", NULL, "1e-8", "1e-4", "1e-8", "0.1"),
-    PRESET("sparse-svhn", "svhn", NULL, "1e-8", "1e-4", "0.1", "0.1"),
-    PRESET("sparse-cifar10", "cifar10-general", NULL, "1e-8", "1e-6", "1e-2", "0.1"),
+    PRESET("sparse-mnist", "mnist", "gradient", "1e-8", "1e-4", "1e-8", "0.1"),
+    PRESET("sparse-svhn", "svhn", "gradient", "1e-8", "1e-4", "0.1", "0.1"),
+    PRESET("sparse-cifar10", "cifar10-general", "gradient", "1e-8", "1e-6", "1e-2",
+           "0.1"),
     PRESET("sparse-bayes-fmnist", "fashion-mnist", "samples", "1", "1e-3", "2", "0.5"),
     PRESET("sparse-bayes-cifar10", "cifar10-bayes", "samples", "1", "1e-6", "2", "1"),
     PRESET("sparse-bayes-cifar100", "cifar100", "samples", "1", "1e-6", "1", "0.5"),

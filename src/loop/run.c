@@ -14,18 +14,6 @@
 
 /* ---- a run's context --------------------------------------------------------------- */
 
-/* Memory of runs is the caller's context's, and counts there. */
-static void *allocate(void *user, size_t bytes) {
-    loop_run *run = user;
-    scant__fault fault;
-    return scant__worker_alloc(run->job->ctx, bytes, 1, &fault);
-}
-
-static void release(void *user, void *block) {
-    loop_run *run = user;
-    scant__free(run->job->ctx, block);
-}
-
 /* A round is broken off; what is trained of it is kept, to be gone on with. */
 static int cancel(void *user) {
     const loop_run *run = user;
@@ -87,10 +75,10 @@ scant_status loop_ctx_create(loop_run *run, unsigned threads, scant_ctx **out) {
                            .memory = run->job->ctx->cap,
                            .user = run,
                            .log = log_line,
-                           .cancel = cancel,
-                           .allocate = allocate,
-                           .release = release};
-    return scant_ctx_create(&opts, out);
+                           .cancel = cancel};
+    TRY(scant_ctx_create(&opts, out));
+    (*out)->payer = run->job->ctx;
+    return SCANT_OK;
 }
 
 static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
@@ -265,6 +253,7 @@ static scant_status run_all(loop_job *job) {
     TRY(check_arms(job));
     TRY(loop_samples_open(job->e, job->opts.skip_bad, &job->arena, &job->samples));
     warn_of_test(job);
+    TRY(loop_net_check(job));
     TRY(loop_split_check(job->ctx, &job->e->set, &job->samples, &n_pool));
     TRY(list_runs(job, n_pool));
     TRY(loop_folder_begin(job));

@@ -513,6 +513,15 @@ static scant_status check_call(scant_ctx *ctx, const char *path, const char *mod
     return SCANT_OK;
 }
 
+/* A network that has never seen features dropped may be at a loss without them. */
+static void tell_dropout(const scant_net *n, const char *path, const scant_net_opts *o) {
+    if (n->net->bayes == NN_BAYES_DROPOUT && o->dropout == 0)
+        scant__warn(n->ctx,
+                    "%s: was trained without dropout; its draws drop features with a "
+                    "probability of 0.5 that it has not learnt to do without",
+                    path);
+}
+
 static scant_status open_file(scant_ctx *ctx, const char *path, const char *model,
                               const scant_net_opts *opts, bool any_head,
                               scant_net **out) {
@@ -532,6 +541,7 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
     if (s == SCANT_OK) s = find_variant(ctx, path, model, file, any_head, &o);
     if (s == SCANT_OK) s = scant_net_create(ctx, model, &o, out);
     if (s == SCANT_OK) s = load(*out, path, file, any_head);
+    if (s == SCANT_OK && !any_head) tell_dropout(*out, path, &o);
     if (s != SCANT_OK && right) s = blame(ctx, path, s);
     if (s == SCANT_OK && !written && !scant__tensors_meta(file, "scant.mean"))
         tell_scaling(*out, path, any_head);

@@ -39,4 +39,9 @@ scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *r
                          scant_calibration *scaled);
 size_t nn_readout_batch(const scant_net *net, size_t n);
 
+/* scant_net_samples(); a file that is not to last is not waited for until it is on disk.
+ */
+scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *rows,
+                        size_t n, const char *path, bool lasting);
+
 #endif

@@ -5,13 +5,18 @@
  * The file is m planes of n x classes, and samples come a batch at a time: so a piece of
  * each plane is written at a time. Batches are gathered until pieces are large.
  */
+#include "data/file.h"
 #include "nn/readout.h"
 
-enum { BYTES = 8 << 20 }; /* held at once, unless a single sample has more */
+enum {
+    BYTES = 8 << 20, /* held at once, unless a single sample has more */
+    SHARE = 8        /* or that part of the cap, where it is less */
+};
 
 typedef struct gather {
     scant_writer *writer;
     size_t m, n, classes;
+    bool lasting;
     size_t rows;         /* that fit */
     size_t batch;        /* of which so many may come at once */
     size_t first, count; /* gathered so far */
@@ -54,7 +59,8 @@ static scant_status check(scant_net *net, const gather *g) {
 static scant_status run(scant_net *net, const scant_data *data, const size_t *rows,
                         gather *g, const char *path) {
     size_t each = size_mul(size_mul(g->m, g->classes), sizeof(float));
-    g->rows = size_max(1, size_min(BYTES / size_max(each, 1), g->n));
+    size_t bytes = size_min(BYTES, net->ctx->cap / SHARE);
+    g->rows = size_max(1, size_min(bytes / size_max(each, 1), g->n));
     g->batch = size_min(g->rows, nn_readout_batch(net, g->n));
     g->block = scant__alloc(net->ctx, g->rows, each);
     if (!g->block) return SCANT_ENOMEM;
@@ -66,6 +72,7 @@ static scant_status run(scant_net *net, const scant_data *data, const size_t *ro
                               .apart = g->rows * g->classes};
     scant_status s = scant_writer_open(net->ctx, path, SCANT_F32, 3,
                                        (size_t[]){g->m, g->n, g->classes}, &g->writer);
+    if (s == SCANT_OK && !g->lasting) scant__writer_passing(g->writer);
     if (s == SCANT_OK) s = nn_readout(net, data, rows, g->n, &g->reading);
     if (s == SCANT_OK)
         s = scant_writer_close(g->writer);
@@ -75,11 +82,17 @@ static scant_status run(scant_net *net, const scant_data *data, const size_t *ro
     return s;
 }
 
-scant_status scant_net_samples(scant_net *net, const scant_data *data, const size_t *rows,
-                               size_t n, const char *path) {
+scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *rows,
+                        size_t n, const char *path, bool lasting) {
     gather g = {.m = scant_net_draws(net),
                 .n = rows ? n : scant_data_count(data),
-                .classes = scant_net_classes(net)};
+                .classes = scant_net_classes(net),
+                .lasting = lasting};
     TRY(check(net, &g));
     return run(net, data, rows, &g, path);
+}
+
+scant_status scant_net_samples(scant_net *net, const scant_data *data, const size_t *rows,
+                               size_t n, const char *path) {
+    return nn_samples(net, data, rows, n, path, true);
 }

@@ -270,7 +270,6 @@ static void acs_plan(const select_req *req, scant_plan *plan) {
         width = select_fisher_width(req, samples);
         all = size_add(all, size_mul(width, sizeof(double)));
         all = size_add(all, select_fisher_memory(req, samples));
-        plan->passes += plan->batch + 4; /* and one more for each step beyond the batch */
     } else {
         all = size_add(all, size_mul(n, size_mul(width, sizeof(double))));
         all = size_add(all, (n / block_of(width) + 1) * sizeof(la_scored));
@@ -279,6 +278,8 @@ static void acs_plan(const select_req *req, scant_plan *plan) {
     all = size_add(all, size_mul(width, 3 * sizeof(double)));
     plan->memory = size_add(plan->memory, all);
     select_plan_blocks(req, pool->c, LINE, scan_row(pool), plan);
+    if (is_fisher(req)) /* and one more for each step beyond the batch */
+        plan->passes += plan->batch + 4;
 }
 
 static scant_status reserve_vectors(coreset *c) {

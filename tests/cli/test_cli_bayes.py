@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 
-from scantcli import Case
+from scantcli import Case, run
 
 
 class Bayes(Case):
@@ -72,12 +72,20 @@ class Bayes(Case):
                 "--quiet", "--out", other)
         self.fails(3, *call, "--samples-out", s, "--member", other, says="same classes")
 
+    def test_features_are_dropped_with_a_word_where_none_ever_were(self):
+        for name, flags, warns in (("plain", (), True), ("some", ("--dropout", 0.2), False),
+                                   ("drops", ("--bayes", "dropout"), False)):
+            done = run("embed", "--data", "blobs", "--count", 200, "--from", self.train(name, *flags),
+                       "--bayes", "dropout", "--probs", self.path("p.npy"))
+            self.assertEqual((done.returncode, "trained without dropout" in done.stderr), (0, warns))
+
     def test_flags_that_contradict_are_told(self):
         call = ("train", "--data", "blobs", "--model", "mlp", "--out", self.path("x"))
         self.fails(2, *call, "--bayes", "laplace", says="none|dropout|variational")
         self.fails(2, *call, "--samples", 5, says="bayes=dropout or variational")
         self.fails(2, *call, "--bayes", "dropout", "--prior", 2, says="of bayes=variational")
         self.fails(2, *call, "--hidden", 5, "--no-hidden", says="contradict")
+        self.fails(2, *call, "--bayes", "dropout", "--dropout", 0, says="above 0")
         self.assertFalse(os.path.exists(self.path("x")))
 
     def test_a_training_that_stopped_goes_on_with_its_law(self):

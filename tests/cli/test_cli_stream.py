@@ -3,6 +3,7 @@
 plan is tested at that size on a file that is all hole; picks are, on a smaller pool, with so
 much less memory; `make soak` takes the whole size for that too."""
 import os
+import re
 import unittest
 
 import numpy as np
@@ -43,6 +44,11 @@ class Stream(Case):
         for words in (["bald"], ["sparse-iht", "--opt", "terms=variance"]):  # keep no vectors
             self.ok("select", *words, "--batch", 1000, "--samples", path, "--memory", "20M",
                     "--threads", 2, "--dry-run")
+        h = self.path("h.npy")
+        np.save(h, np.zeros((ROWS, 2), "f4"))
+        plan = self.ok("select", "acs-fw", "--opt", "inner=fisher", "--batch", 1000, "--samples", path,
+                       "--features", h, "--memory", "1G", "--dry-run")
+        self.assertGreater(int(re.search(r"passes +(\d+)", plan)[1]), 1000)  # one a step
         self.fails(3, "select", "bald", "--batch", 5, "--samples", path,
                    says=["sample 0, row 0", "sums to 0"])  # a hole is no distribution
 

@@ -105,10 +105,10 @@ class Keys(Case):
         self.assertIn("sparse-iht.alpha = 1e-8\n", printed)
         self.assertIn("sparse-iht.beta = 5\n", printed)
 
-    def preset(self, name):
+    def preset(self, name, *more):
         """alpha, beta, source of sparse-iht and of sparse-greedy as a preset has them."""
         printed = self.ok("run", "--set", f"loop.preset={name}", "--set",
-                          "loop.strategies=sparse-iht,sparse-greedy", "--print")
+                          "loop.strategies=sparse-iht,sparse-greedy", *more, "--print")
         values = dict(re.findall(r"^(sparse-\S+) = (\S+)$", printed, re.M))
         return tuple(tuple(values.get(f"sparse-{strategy}.{key}") for key in ("alpha", "beta", "source"))
                      for strategy in ("iht", "greedy"))
@@ -117,9 +117,10 @@ class Keys(Case):
         plain = self.preset("")
         self.assertEqual(plain, (("1e-8", "1e-4", None), ("1e-2", "0.1", None)))
         for name, other, iht, greedy in (
-                ("mnist", "sparse-mnist", ("1e-8", "1e-4", None), ("1e-8", "0.1", None)),
-                ("svhn", "sparse-svhn", ("1e-8", "1e-4", None), ("0.1", "0.1", None)),
-                ("cifar10-general", "sparse-cifar10", ("1e-8", "1e-6", None), ("1e-2", "0.1", None)),
+                ("mnist", "sparse-mnist", ("1e-8", "1e-4", "gradient"), ("1e-8", "0.1", "gradient")),
+                ("svhn", "sparse-svhn", ("1e-8", "1e-4", "gradient"), ("0.1", "0.1", "gradient")),
+                ("cifar10-general", "sparse-cifar10", ("1e-8", "1e-6", "gradient"),
+                 ("1e-2", "0.1", "gradient")),
                 ("fashion-mnist", "sparse-bayes-fmnist", ("1", "1e-3", "samples"),
                  ("2", "0.5", "samples")),
                 ("cifar10-bayes", "sparse-bayes-cifar10", ("1", "1e-6", "samples"),
@@ -128,6 +129,7 @@ class Keys(Case):
                  ("1", "0.5", "samples"))):
             with self.subTest(name):
                 self.assertEqual(self.preset(name), (iht, greedy))
+                self.assertEqual(self.preset(name, "--set", "model.bayes=dropout"), (iht, greedy))
                 self.assertEqual(self.preset(other), (iht, greedy))
                 self.assertEqual(self.preset(name + "-iht"), (iht, plain[1]))
                 self.assertEqual(self.preset(name + "-greedy"), (plain[0], greedy))
@@ -201,14 +203,22 @@ class Loop(RunCase):
                 ({"model__bayes": "ensemble", "train__initial_models": 201}, "200 at most"),
                 ({"model__bayes": "variational", "model__samples": 1, "loop__strategies": "bald"},
                  "nothing can"),
+                ({"model__samples": 1, "loop__strategies": "bald"}, "model.bayes = variational"),
+                ({"model__bayes": "dropout", "loop__strategies": "acs-fw",
+                  "loop__acs-fw.projections": 101}, "model.samples gives it 100"),
+                ({"model__name": "onehidden", "model__bayes": "variational"}, "not trained"),
                 ({"model__bayes": "bayes"}, "none|dropout|variational|ensemble"),
                 ({"model__hidden": "many"}, "own or a whole number"),
                 ({"model__prior": 0}, "above 0"),
                 ({"model__bayes": "dropout", "loop__strategies": "bald",
                   "data__task": "regression"}, "class probabilities")):
             self.fails(2, "run", *sets(MOONS, **words), "--out", self.path("out"), says=says)
+            self.assertFalse(os.path.exists(self.path("out")), says)
         done = run("run", *sets(MOONS, model__samples=9), "--print")
         self.assertIn("model.samples says nothing", done.stderr)
+        done = run("run", *sets(MOONS, model__bayes="ensemble", model__samples=30), "--print")
+        self.assertIn("members", done.stderr)
+        self.assertIn("dropout = 0.5\n", self.ok("run", *sets(MOONS, model__bayes="dropout"), "--print"))
         shown = self.ok("run", *sets(MOONS, model__bayes="ensemble"), "--print")
         self.assertIn("samples = 5\n", shown)
         self.assertIn("hidden = own\n", shown)
@@ -268,6 +278,18 @@ class Loop(RunCase):
         self.ok("report", none, some, "--out", both)
         self.assertEqual(self.bins(both)["random (some)", 0, 3, "after"],
                          self.bins(some)["random", 0, 3, "after"])
+
+    def test_what_was_not_fitted_is_not_told(self):
+        """An untrained network that picks has had no labels for a temperature."""
+        out = self.play("out", loop__strategies="sparse-greedy", loop__seeds=0, loop__initial_how="none",
+                        loop__initial=0)
+        self.assertEqual([word for word, _ in self.calibrated(out)], ["cross-fitting"] * 2)
+        after = {key[2] for key in self.bins(out) if key[3] == "after"}
+        self.assertEqual(after, {1, 2})
+
+    def test_members_that_do_not_fit_together_say_how_much_is_allowed(self):
+        self.fails(4, "run", *sets(MOONS, model__bayes="ensemble", loop__strategies="random"), "--threads",
+                   2, "--memory", "1M", "--out", self.path("out"), says="of 1048576 allowed")
 
     def test_an_experiment_is_not_begun_over_results(self):
         out = self.play("out")

@@ -57,7 +57,8 @@ class Methods(RunCase):
             out = self.play(f"out{initial}", train__method="fixmatch", train__steps=2, loop__seeds=0,
                             loop__strategies="sparse-greedy", loop__rounds=1, loop__initial=initial,
                             loop__initial_how="balanced")
-            self.assertEqual([how for how, _ in self.calibrated(out)], ["cross-fitting"])
+            told = [how for how, _ in self.calibrated(out)]  # one label cannot be held out
+            self.assertEqual(told, ["cross-fitting"] if initial > 1 else [])
             return [event["text"] for event in self.events(out, "warning") if "labelled" in event["text"]]
         self.assertEqual(warnings(2), [])  # though either fold has one class alone
         self.assertIn("no sample is labelled as class", warnings(1)[0])

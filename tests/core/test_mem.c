@@ -271,10 +271,32 @@ static void a_worker_is_told_in_its_fault(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+/* A context that works for another one: both caps hold, and who refuses says so. */
+static void what_another_pays_for_counts_there_too(void **state) {
+    (void)state;
+    scant__fault fault = {{0}};
+    scant_ctx *payer = capped(1 << 20), *ctx = capped(1 << 30);
+    ctx->payer = payer;
+    void *a = scant__alloc(ctx, 1 << 19, 1);
+    assert_non_null(a);
+    assert_true(payer->used >= 1 << 19 && ctx->used >= 1 << 19);
+    assert_null(scant__alloc(ctx, 1 << 19, 1));
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "of 1048576 allowed"));
+    assert_false(scant__charge(ctx, 1 << 19, &fault));
+    assert_non_null(strstr(fault.text, "of 1048576 allowed"));
+    assert_true(scant__charge(ctx, 1 << 18, &fault));
+    scant__uncharge(ctx, 1 << 18);
+    scant__free(ctx, a);
+    assert_true(payer->used == 0 && ctx->used == 0);
+    scant_ctx_destroy(ctx);
+    scant_ctx_destroy(payer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_may_allocate_at_the_same_time),
         cmocka_unit_test(a_worker_is_told_in_its_fault),
+        cmocka_unit_test(what_another_pays_for_counts_there_too),
         cmocka_unit_test(blocks_are_aligned_and_apart),
         cmocka_unit_test(zalloc_is_zero_also_where_memory_is_used_again),
         cmocka_unit_test(the_cap_is_exact),
