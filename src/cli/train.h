@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `scant train` in its parts: the call and the work (train.c), the folder that it fills
- * (train_dir.c), its samples' weights (train_weights.c), learning from samples without
- * labels (train_method.c), what people see of it (train_report.c).
+ * (train_dir.c), its samples (train_samples.c) and their weights (train_weights.c),
+ * learning from samples without labels (train_method.c), what people see of it
+ * (train_report.c).
  */
 #ifndef SCANT_CLI_TRAIN_H
 #define SCANT_CLI_TRAIN_H
@@ -88,6 +89,11 @@ void train_open_log(train_job *job, size_t epoch);
 /* Events of the log. Of many short epochs some alone have a line: whether this one. */
 bool train_log_epoch(train_job *job, const scant_train_state *state);
 void train_log_end(train_job *job, const char *error); /* error NULL: it went well */
+
+/* ---- samples (train_samples.c) ---- */
+
+/* Opens those of --data and --test, and holds out those of --validation. */
+int train_open_samples(train_job *job);
 
 /* ---- weights of samples (train_weights.c) ---- */
 

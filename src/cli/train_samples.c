@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The samples of `scant train`: those that train, those that are held out, those that
+ * the network is judged by.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/train.h"
+
+static bool usable(const scant_data *data, size_t row) {
+    const int32_t *labels = scant_data_labels(data);
+    return !labels || labels[row] >= 0;
+}
+
+/* All rows that have a label; *n becomes their number. The answer is new. */
+static size_t *labelled_rows(const scant_data *data, size_t *n) {
+    size_t all = scant_data_count(data);
+    size_t *rows = cli_calloc(all, sizeof *rows);
+    *n = 0;
+    for (size_t i = 0; i < all; i++)
+        if (usable(data, i)) rows[(*n)++] = i;
+    return rows;
+}
+
+/* A sample to train on moves to another place, with its weight. */
+static void keep_row(train_job *job, size_t to, size_t from) {
+    job->rows[to] = job->rows[from];
+    if (job->weights) job->weights[to] = job->weights[from];
+}
+
+/* The rows that --indices names, or all, without those that have no label. */
+static int leave_unlabelled(train_job *job) {
+    size_t all = job->rows ? job->n_rows : scant_data_count(job->data), kept = 0;
+    if (!job->rows) {
+        job->rows = cli_calloc(all, sizeof *job->rows);
+        for (size_t i = 0; i < all; i++) job->rows[i] = i;
+    }
+    for (size_t i = 0; i < all; i++)
+        if (usable(job->data, job->rows[i])) keep_row(job, kept++, i);
+    job->n_rows = kept;
+    if (!job->n_rows) {
+        cli_error("%s: none of %zu samples has a label (-1 is none)",
+                  job->args.samples.spec, all);
+        return CLI_BAD_INPUT;
+    }
+    if (job->n_rows < all && !job->net.ui.quiet && !train_by_method(job))
+        cli_note("%zu of %zu samples have no label (-1) and are left out",
+                 all - job->n_rows, all);
+    return CLI_DONE;
+}
+
+/* Moves the picked ones of rows to the validation set; places are counted in rows. */
+static void take_out(train_job *job, const scant_picks *picks) {
+    bool *out = cli_calloc(job->n_rows, sizeof *out);
+    size_t kept = 0;
+    job->valid = cli_calloc(picks->count, sizeof *job->valid);
+    for (size_t i = 0; i < picks->count; i++) out[picks->items[i].index] = true;
+    for (size_t i = 0; i < job->n_rows; i++) {
+        if (out[i])
+            job->valid[job->n_valid++] = job->rows[i];
+        else
+            keep_row(job, kept++, i);
+    }
+    job->n_rows = kept;
+    free(out);
+}
+
+static int hold_out(train_job *job) {
+    size_t wanted = job->args.validation;
+    scant_picks *picks;
+    if (!wanted) return CLI_DONE;
+    if (wanted >= job->n_rows) {
+        cli_error("--validation %zu leaves nothing of %zu samples to train on", wanted,
+                  job->n_rows);
+        return CLI_BAD_INPUT;
+    }
+    scant_status status =
+        scant_select(job->net.ctx, "random", &(scant_evidence){.rows = job->n_rows},
+                     wanted, &(scant_select_opts){.seed = job->args.means.seed}, &picks);
+    if (status != SCANT_OK) return net_failed(&job->net, status);
+    take_out(job, picks);
+    scant_picks_free(job->net.ctx, picks);
+    return CLI_DONE;
+}
+
+/* The classes of the test set have the numbers of those to train on. */
+static int match_test(train_job *job) {
+    size_t n;
+    const char **names = net_data_names(job->data, &n);
+    scant_status status = names ? scant_data_renumber(job->test, names, n) : SCANT_OK;
+    free(names);
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}
+
+static int open_test(train_job *job) {
+    const train_args *a = &job->args;
+    net_samples samples = a->samples;
+    bool own = !a->test && scant_data_has_test(job->data);
+    if (!a->test && !own) return CLI_DONE;
+    if (a->test) {
+        samples.spec = a->test;
+        samples.labels = a->test_labels;
+    }
+    int status = net_open_data(&job->net, &samples, &a->means, true, &job->test);
+    if (status == CLI_DONE) status = match_test(job);
+    if (status != CLI_DONE) return status;
+    if (scant_data_labels(job->test) || scant_data_targets(job->test)) {
+        job->test_rows = labelled_rows(job->test, &job->n_test);
+        if (job->n_test) return CLI_DONE;
+    }
+    cli_error("%s has no labels to judge by: give --test-labels FILE", samples.spec);
+    return CLI_BAD_INPUT;
+}
+
+/* A network that has seen one class only always answers with it. */
+static void warn_of_one_class(const train_job *job) {
+    const int32_t *labels = scant_data_labels(job->data);
+    if (!labels || job->net.ui.quiet) return;
+    for (size_t i = 1; i < job->n_rows; i++)
+        if (labels[job->rows[i]] != labels[job->rows[0]]) return;
+    cli_warning("%s: all %zu samples to train on are of one class (%d): there is nothing "
+                "to tell apart",
+                job->args.samples.spec, job->n_rows, (int)labels[job->rows[0]]);
+}
+
+int train_open_samples(train_job *job) {
+    const train_args *a = &job->args;
+    int status = net_open_data(&job->net, &a->samples, &a->means, false, &job->data);
+    if (status != CLI_DONE) return status;
+    if (!scant_data_labels(job->data) && !scant_data_targets(job->data)) {
+        cli_error("%s has no labels to train on: give --labels FILE", a->samples.spec);
+        return CLI_BAD_INPUT;
+    }
+    status =
+        net_read_rows(&job->net, a->samples.indices, job->data, &job->rows, &job->n_rows);
+    if (status == CLI_DONE) status = train_read_weights(job);
+    if (status == CLI_DONE) status = leave_unlabelled(job);
+    if (status == CLI_DONE) status = hold_out(job);
+    if (status == CLI_DONE) status = train_open_unlabelled(job);
+    if (status == CLI_DONE) status = open_test(job);
+    if (status == CLI_DONE)
+        status = net_check_samples(&job->net, &a->samples, a->test, job->data, job->test);
+    if (status == CLI_DONE) warn_of_one_class(job);
+    return status;
+}
