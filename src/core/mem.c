@@ -148,11 +148,12 @@ void scant__free(scant_ctx *ctx, void *block) {
     memcpy(&h, (unsigned char *)block - sizeof h, sizeof h);
     lock(ctx);
     ctx->used -= h.cost;
-    if (ctx->opts.release) ctx->opts.release(ctx->opts.user, h.raw);
+    bool released = ctx->opts.release && !ctx->payer;
+    if (released) ctx->opts.release(ctx->opts.user, h.raw);
     unlock(ctx);
     if (ctx->payer)
         scant__free(ctx->payer, h.raw);
-    else if (!ctx->opts.release)
+    else if (!released)
         free(h.raw);
 }
 

@@ -39,9 +39,11 @@ void loop_bayes_fill(scant_experiment *e) {
     const char *bayes = e->texts[key_of("bayes")];
     const char **samples = &e->texts[key_of("samples")];
     const char **dropout = &e->texts[key_of("dropout")];
+    const char *weights = e->texts[key_of("weights")];
     if (!bayes || strcmp(bayes, "none") == 0) return;
     if (is_open(*samples)) *samples = strcmp(bayes, "ensemble") == 0 ? "5" : "100";
-    if (strcmp(bayes, "dropout") == 0 && is_open(*dropout)) *dropout = "0.5";
+    bool own_rate = weights && *weights; /* the one that they were saved with */
+    if (strcmp(bayes, "dropout") == 0 && is_open(*dropout) && !own_rate) *dropout = "0.5";
 }
 
 static void warn_of(scant_experiment *e, const char *key, const char *of) {

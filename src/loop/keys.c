@@ -83,7 +83,7 @@ static const loop_key keys[LOOP_KEYS] = {
         "instead of the model's own", LOOP_CHOICE, activation, 0, 0),
     ROW("model", "dropout", "0", "P",
         "before the last layer (wrn: within blocks, but with bayes = dropout, where 0 is "
-        "0.5)",
+        "the rate that weights were saved with, or else 0.5)",
         LOOP_NUMBER, dropout, 0, 0.99),
     ROW("model", "norm", "", "batch|folded|none", "normalisation, of models that have it",
         LOOP_CHOICE, norm, 0, 0),

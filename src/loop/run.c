@@ -253,7 +253,7 @@ static scant_status run_all(loop_job *job) {
     TRY(check_arms(job));
     TRY(loop_samples_open(job->e, job->opts.skip_bad, &job->arena, &job->samples));
     warn_of_test(job);
-    TRY(loop_net_check(job));
+    if (!job->opts.resume) TRY(loop_net_check(job)); /* while no folder is touched */
     TRY(loop_split_check(job->ctx, &job->e->set, &job->samples, &n_pool));
     TRY(list_runs(job, n_pool));
     TRY(loop_folder_begin(job));

@@ -514,12 +514,21 @@ static scant_status check_call(scant_ctx *ctx, const char *path, const char *mod
 }
 
 /* A network that has never seen features dropped may be at a loss without them. */
-static void tell_dropout(const scant_net *n, const char *path, const scant_net_opts *o) {
-    if (n->net->bayes == NN_BAYES_DROPOUT && o->dropout == 0)
+static void tell_dropout(const scant_net *n, const char *path, const scant__tensors *file,
+                         const scant_net_opts *o) {
+    scant_net_opts plain = *o;
+    nn_net *net;
+    bool known = scant__tensors_meta(file, "scant.model"); /* of others nothing is */
+    if (n->net->bayes != NN_BAYES_DROPOUT || o->dropout != 0 || !known) return;
+    plain.bayes = NULL;
+    plain.samples = 0;
+    if (nn_model_build(n->ctx, n->net->model, &plain, &net) != SCANT_OK) return;
+    if (net->nodes[net->features].rate == 0) /* some models always have one */
         scant__warn(n->ctx,
                     "%s: was trained without dropout; its draws drop features with a "
                     "probability of 0.5 that it has not learnt to do without",
                     path);
+    nn_net_destroy(net);
 }
 
 static scant_status open_file(scant_ctx *ctx, const char *path, const char *model,
@@ -541,7 +550,7 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
     if (s == SCANT_OK) s = find_variant(ctx, path, model, file, any_head, &o);
     if (s == SCANT_OK) s = scant_net_create(ctx, model, &o, out);
     if (s == SCANT_OK) s = load(*out, path, file, any_head);
-    if (s == SCANT_OK && !any_head) tell_dropout(*out, path, &o);
+    if (s == SCANT_OK && !any_head) tell_dropout(*out, path, file, &o);
     if (s != SCANT_OK && right) s = blame(ctx, path, s);
     if (s == SCANT_OK && !written && !scant__tensors_meta(file, "scant.mean"))
         tell_scaling(*out, path, any_head);

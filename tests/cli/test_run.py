@@ -219,6 +219,17 @@ class Loop(RunCase):
         done = run("run", *sets(MOONS, model__bayes="ensemble", model__samples=30), "--print")
         self.assertIn("members", done.stderr)
         self.assertIn("dropout = 0.5\n", self.ok("run", *sets(MOONS, model__bayes="dropout"), "--print"))
+
+    def test_weights_have_a_rate_of_their_own(self):
+        self.ok("train", "--data", "moons", "--model", "mlp", "--width", 16, "--bayes", "dropout",
+                "--dropout", 0.2, "--epochs", 1, "--quiet", "--out", self.path("w"))
+        weights = os.path.join(self.path("w"), "weights.safetensors")
+        out = self.play("out", model__bayes="dropout", model__samples=5, model__weights=weights,
+                        loop__strategies="random", loop__seeds=0, train__reinit="no", loop__rounds=1)
+        with open(os.path.join(out, "runs", "random-0.weights-1.safetensors"), "rb") as file:
+            self.assertIn(b'"scant.dropout":"0.2', file.read(4096))
+        os.unlink(weights)  # what is finished needs them no more
+        self.ok("run", "--resume", "--out", out)
         shown = self.ok("run", *sets(MOONS, model__bayes="ensemble"), "--print")
         self.assertIn("samples = 5\n", shown)
         self.assertIn("hidden = own\n", shown)
