@@ -44,7 +44,7 @@ scant_status scant__outfile_write_at(scant__outfile *out, size_t at, const void 
 scant_status scant__outfile_commit(scant__outfile *out);
 void scant__outfile_abandon(scant__outfile *out);
 
-/* The same of a writer's file. */
+/* Makes the file of a new writer a passing one. */
 void scant__writer_passing(scant_writer *writer);
 
 typedef struct scant__piece {

@@ -43,82 +43,82 @@ double loop_side_done(const loop_run *run, double part) {
 }
 
 /* A member at work, and its weights on their way. */
-typedef struct lesson {
+typedef struct pupil {
     loop_side *side;
     const loop_lesson *what;
     loop_run run; /* the copy */
     scant_net *net;
     float *plain; /* all numbers of the network */
     scant_status status;
-} lesson;
+} pupil;
 
 /* ---- on the run's thread, which alone may use the ensemble ---- */
 
 /* What went wrong with the ensemble's is said by its context. */
-static void settle(lesson *l, scant_status status) {
-    l->status = status;
+static void settle(pupil *p, scant_status status) {
+    p->status = status;
     if (status != SCANT_OK)
-        memcpy(l->run.ctx->err, l->side->run->ctx->err, sizeof l->run.ctx->err);
+        memcpy(p->run.ctx->err, p->side->run->ctx->err, sizeof p->run.ctx->err);
 }
 
 static void give_weights(void *arg) {
-    lesson *l = arg;
-    scant_net *member = scant_net_member(l->side->net, l->what->member);
-    settle(l, nn_weights_get(member->weights, l->plain));
+    pupil *p = arg;
+    scant_net *member = scant_net_member(p->side->net, p->what->member);
+    settle(p, nn_weights_get(member->weights, p->plain));
 }
 
 static void take_weights(void *arg) {
-    lesson *l = arg;
-    scant_net *member = scant_net_member(l->side->net, l->what->member);
-    settle(l, nn_weights_set(member->weights, l->plain));
-    if (l->status == SCANT_OK && l->what->part != LOOP_ASIDE)
-        l->side->run->state.partial.parts[l->what->part] = LOOP_TRAINED;
+    pupil *p = arg;
+    scant_net *member = scant_net_member(p->side->net, p->what->member);
+    settle(p, nn_weights_set(member->weights, p->plain));
+    if (p->status == SCANT_OK && p->what->part != LOOP_ASIDE)
+        p->side->run->state.partial.parts[p->what->part] = LOOP_TRAINED;
 }
 
 static void take_failure(void *arg) {
-    const lesson *l = arg;
-    loop_side *side = l->side;
-    const char *text = l->run.ctx ? l->run.ctx->err : "";
-    scant__crew_stop(l->run.members);
-    if (l->status == SCANT_ECANCELLED || side->status != SCANT_OK) return;
-    side->status = l->status;
+    const pupil *p = arg;
+    loop_side *side = p->side;
+    const char *text = p->run.ctx ? p->run.ctx->err : "";
+    scant__crew_stop(p->run.members);
+    if (p->status == SCANT_ECANCELLED || side->status != SCANT_OK) return;
+    side->status = p->status;
     snprintf(side->error, sizeof side->error, "%s",
-             *text ? text : scant_status_text(l->status));
+             *text ? text : scant_status_text(p->status));
 }
 
 /* ---- on its own ---- */
 
-static scant_status learn(lesson *l) {
-    const loop_side *side = l->side;
-    loop_run *run = &l->run;
-    TRY(loop_net_make_one(run, 0, &l->net));
-    size_t n = l->net->net->n_floats;
-    l->plain = scant__alloc(run->ctx, n, sizeof *l->plain);
-    if (!l->plain) return SCANT_ENOMEM;
-    scant__crew_ask(run->members, give_weights, l);
-    TRY(l->status);
-    TRY(nn_weights_set(l->net->weights, l->plain));
-    TRY(loop_net_train(run, l->net, side->labelled, l->what->seed, side->epochs,
-                       l->what->part));
-    TRY(nn_weights_get(l->net->weights, l->plain));
-    scant__crew_ask(run->members, take_weights, l);
-    return l->status;
+static scant_status learn(pupil *p) {
+    const loop_side *side = p->side;
+    loop_run *run = &p->run;
+    TRY(loop_net_make_one(run, 0, &p->net));
+    size_t n = p->net->net->n_floats;
+    p->plain = scant__alloc(run->ctx, n, sizeof *p->plain);
+    if (!p->plain) return SCANT_ENOMEM;
+    scant__crew_ask(run->members, give_weights, p);
+    TRY(p->status);
+    TRY(nn_weights_set(p->net->weights, p->plain));
+    TRY(loop_net_train(run, p->net, side->labelled, p->what->seed, side->epochs,
+                       p->what->part));
+    TRY(nn_weights_get(p->net->weights, p->plain));
+    scant__crew_ask(run->members, take_weights, p);
+    return p->status;
 }
 
 static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
     loop_side *side = arg;
-    lesson l = {.side = side, .what = &side->lessons[number], .run = *side->run};
+    pupil p = {.side = side, .what = &side->lessons[number], .run = *side->run};
     (void)seat;
-    l.run.members = crew;
-    l.run.side = side;
-    l.run.member = l.what->member;
-    l.run.ctx = NULL;
-    l.status = loop_ctx_create(&l.run, side->threads, &l.run.ctx);
-    if (l.status == SCANT_OK) l.status = learn(&l);
-    if (l.status != SCANT_OK) scant__crew_ask(crew, take_failure, &l);
-    scant_net_destroy(l.net);
-    if (l.run.ctx) scant__free(l.run.ctx, l.plain);
-    scant_ctx_destroy(l.run.ctx);
+    p.run.members = crew;
+    p.run.side = side;
+    p.run.member = p.what->member;
+    p.run.ctx = NULL;
+    p.status = loop_ctx_create(&p.run, side->threads, &p.run.ctx);
+    if (p.status == SCANT_OK) p.status = learn(&p);
+    if (p.status != SCANT_OK) scant__crew_ask(crew, take_failure, &p);
+    scant_net_destroy(p.net);
+    if (p.run.ctx) scant__free(p.run.ctx, p.plain);
+    scant_ctx_destroy(p.run.ctx);
 }
 
 /* ---- all ---- */

@@ -272,11 +272,9 @@ static const section sections[] = {
      "right, over all seeds. Below the diagonal a network is too sure, above it not sure "
      "enough; the larger a dot, the more samples. The expected calibration error is the "
      "mean distance to the diagonal. After: with probabilities softmax(z / T), T fitted "
-     "to other samples than those of the test set; not there where there were none to "
-     "fit "
-     "it to (data.validation holds some out). Of each strategy at the last round that "
-     "all "
-     "its runs have come to, or have a T in.",
+     "to other samples than those of the test set; not there where there were none "
+     "(data.validation holds some out). Of each strategy at the last round that all its "
+     "runs have come to, or have a T in.",
      report_has_calibration,
      "There is no calibration.csv with bins of these runs (or there are more than 64 "
      "strategies).",
