@@ -561,6 +561,8 @@ typedef struct scant_gradients {
                        * inner products of sketches is that of the gradients, their
                        * variance at most 2 |x|^2 |y|^2 / sketch */
     float *sum;       /* the gradients' sum: as many numbers as direction has */
+    double *lengths;  /* n expected lengths: sum over classes y of p_y |gradient at y|,
+                       * whatever labels are. A backward pass a class. */
 } scant_gradients;
 
 /* rows NULL: all of data (n is then their number). What is not asked for costs nothing;
@@ -595,7 +597,11 @@ typedef struct scant_evidence {
     const scant_array *calibrated; /* n x C calibrated probabilities */
     const scant_array *gradients;  /* n x k gradient features */
     const scant_array *samples;    /* m x n x C posterior predictive samples */
-    const scant_array *labels;     /* n integers: the class of a labelled row, else -1 */
+    const scant_array *slopes;  /* n x 2, of gradients that need not be there: |g|^2, and
+                                 * <g, sum of the labelled rows' g>. A labelled row's g
+                                 * is at its label. */
+    const scant_array *lengths; /* n expected lengths of gradients, likewise */
+    const scant_array *labels;  /* n integers: the class of a labelled row, else -1 */
     const scant_array *candidates; /* k integers: only these rows may be picked */
     size_t rows;                   /* n, where no array tells it (random); else 0 */
     /* With logits, instead of calibrated: softmax(z / temperature), or a temperature that
@@ -618,7 +624,11 @@ enum scant_evidence_kind {
     /* only how many rows there are: any input tells it */
     SCANT_ROWS = 1 << 6,
     /* no matrix: what the last call of a strategy left for the next */
-    SCANT_STATE = 1 << 7
+    SCANT_STATE = 1 << 7,
+    /* Instead of what a strategy lists: scant_net_gradients() gives them of a whole
+     * network. */
+    SCANT_SLOPES = 1 << 8,
+    SCANT_LENGTHS = 1 << 9
 };
 
 typedef enum scant_option_kind {

@@ -7,8 +7,13 @@
  *  - calibrated: logits and a temperature. It is fitted on the validation set; without
  *    one, on labelled samples that networks were asked about which had not seen them:
  *    five short trainings, each without a fifth of the labelled set.
- *  - gradients: sketches of the whole network's loss gradients, at the label of a
- *    labelled row and at the predicted class of another (dynamic.layers = all)
+ *  - slopes (dynamic.layers = all): |g|^2 and <g, g_S> of every row, g being the whole
+ *    network's loss gradient at the label of a labelled row and at the predicted class of
+ *    another, g_S the labelled rows' sum. Exact, and no gradient is ever there: a summed
+ *    pass over the labelled rows, then one forwards and backwards over the pool.
+ *  - lengths (egl.layers = all): of such gradients at every class, weighted by the
+ *    probabilities; a backward pass over the pool for each
+ *  - gradients: sketches of those, for who takes them as features (bss)
  *  - samples: what every draw of the network, or every member, says of every row. They
  *    may be more than fits in memory, so they go through a file, which has lost its name
  *    by the time that it is read: nothing is left of it however the run ends.
@@ -29,9 +34,13 @@ enum { SKETCH = 512, LEAST_SKETCH = 32, FOLDS = 5, SHORT = 4, SHORT_EPOCHS = 10 
 
 /* ---- which ------------------------------------------------------------------------- */
 
-static bool is_kernel(const loop_arm *arm) {
-    return arm->whole && strcmp(arm->info->name, "dynamic") != 0;
+/* What of the whole network's gradients an arm wants; 0: its kernel, as features. */
+static unsigned measures(const loop_arm *arm) {
+    if (strcmp(arm->info->name, "dynamic") == 0) return SCANT_SLOPES;
+    return strcmp(arm->info->name, "egl") == 0 ? SCANT_LENGTHS : 0;
 }
+
+static bool is_kernel(const loop_arm *arm) { return arm->whole && !measures(arm); }
 
 static scant_status inputs(scant_ctx *ctx, const loop_arm *arm, unsigned given,
                            unsigned *used, unsigned *missing) {
@@ -81,7 +90,7 @@ scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm,
     unsigned given = SCANT_FEATURES | SCANT_LABELS | SCANT_ROWS | SCANT_STATE, missing;
     if (!regression) given |= SCANT_PROBS | SCANT_CALIBRATED;
     if (!regression && loop_is_bayesian(set)) given |= SCANT_SAMPLES;
-    if (arm->whole && !is_kernel(arm) && !regression) given |= SCANT_GRADIENTS;
+    if (arm->whole && !regression) given |= measures(arm);
     TRY(inputs(ctx, arm, given, used, &missing));
     if (missing == SCANT_GRADIENTS)
         TRY(inputs(ctx, arm, given | SCANT_GRADIENTS, used, &missing));
@@ -182,6 +191,8 @@ static scant_status fit_crosswise(loop_run *run, const loop_labelled *labelled,
 
 /* ---- reading out ------------------------------------------------------------------- */
 
+enum { FEATURES, LOGITS, GRADIENTS, SLOPES, LENGTHS, LABELS, SAMPLES, EVIDENCE };
+
 typedef struct readout {
     loop_run *run;
     scant_net *net;
@@ -190,10 +201,11 @@ typedef struct readout {
     unsigned used;
     size_t n;
     float *features, *logits, *sketches;
+    double *slopes, *lengths;
     int64_t *labels; /* of the labelled rows of the pool; else -1 */
     size_t feature_width;
     double temperature; /* 0: none */
-    scant_array *arrays[5];
+    scant_array *arrays[EVIDENCE];
     scant_evidence evidence;
 } readout;
 
@@ -253,6 +265,57 @@ static scant_status sketch_gradients(readout *r) {
                                &(scant_gradients){.sketches = r->sketches});
 }
 
+/* At the labels of rows, which are labelled; or, labels being NULL, at what is predicted.
+ * Slopes go to the rows' places in the pool. */
+static scant_status measure(readout *r, const size_t *rows, size_t n,
+                            const int32_t *labels, const float *direction) {
+    const scant_gradient_opts opts = {.labels = labels, .direction = direction};
+    double *norms = scant__arena_alloc(&r->arena, n, sizeof *norms);
+    double *products = scant__arena_alloc(&r->arena, n, sizeof *products);
+    if (!norms || !products) return SCANT_ENOMEM;
+    if (n)
+        TRY(scant_net_gradients(
+            r->net, r->run->job->samples.train, rows, n, &opts,
+            &(scant_gradients){.norms = norms, .products = direction ? products : NULL}));
+    for (size_t i = 0; i < n; i++) {
+        double *slope = r->slopes + 2 * loop_split_place(&r->run->split, rows[i]);
+        slope[0] = norms[i];
+        slope[1] = direction ? products[i] : 0;
+    }
+    return SCANT_OK;
+}
+
+static scant_status measure_slopes(readout *r) {
+    const loop_labelled *known = r->labelled;
+    const size_t *pool = r->run->split.pool;
+    size_t n_rest = 0;
+    const int32_t *all = scant_data_labels(r->run->job->samples.train);
+    int32_t *labels = scant__arena_alloc(&r->arena, known->n + 1, sizeof *labels);
+    size_t *rest = scant__arena_alloc(&r->arena, r->n, sizeof *rest);
+    float *sum = NULL;
+    r->slopes = scant__arena_alloc(&r->arena, r->n, 2 * sizeof *r->slopes);
+    if (!labels || !rest || !r->slopes) return SCANT_ENOMEM;
+    for (size_t i = 0; i < known->n; i++) labels[i] = all[known->rows[i]];
+    for (size_t i = 0; i < r->n; i++)
+        if (r->labels[i] < 0) rest[n_rest++] = pool[i];
+    if (known->n) {
+        sum = scant__arena_alloc(&r->arena, scant_net_parameters(r->net), sizeof *sum);
+        if (!sum) return SCANT_ENOMEM;
+        TRY(scant_net_gradients(r->net, r->run->job->samples.train, known->rows, known->n,
+                                &(scant_gradient_opts){.labels = labels},
+                                &(scant_gradients){.sum = sum}));
+    }
+    TRY(measure(r, known->rows, known->n, labels, sum));
+    return measure(r, rest, n_rest, NULL, sum);
+}
+
+static scant_status measure_lengths(readout *r) {
+    r->lengths = scant__arena_alloc(&r->arena, r->n, sizeof *r->lengths);
+    if (!r->lengths) return SCANT_ENOMEM;
+    return scant_net_gradients(r->net, r->run->job->samples.train, r->run->split.pool,
+                               r->n, NULL, &(scant_gradients){.lengths = r->lengths});
+}
+
 static scant_status sketch_kernel(readout *r) {
     const loop_samples *s = &r->run->job->samples;
     size_t sketch = size_max(SKETCH / s->classes, LEAST_SKETCH);
@@ -293,10 +356,10 @@ static scant_status draw_samples(readout *r) {
     scant_status status =
         nn_samples(r->net, run->job->samples.train, run->split.pool, r->n, path, false);
     if (status == SCANT_OK) {
-        status = scant_array_open(run->ctx, path, &r->arrays[4]);
+        status = scant_array_open(run->ctx, path, &r->arrays[SAMPLES]);
         unlink(path);
     }
-    r->evidence.samples = r->arrays[4];
+    r->evidence.samples = r->arrays[SAMPLES];
     scant__free(run->ctx, path);
     return status;
 }
@@ -307,15 +370,20 @@ static scant_status gather(readout *r) {
     TRY(mark_labels(r));
     TRY(predict(r));
     if (r->used & SCANT_GRADIENTS) TRY(sketch_gradients(r));
+    if (r->used & SCANT_SLOPES) TRY(measure_slopes(r));
+    if (r->used & SCANT_LENGTHS) TRY(measure_lengths(r));
     if (r->used & SCANT_FEATURES && is_kernel(r->run->arm)) TRY(sketch_kernel(r));
     if (r->used & SCANT_CALIBRATED) TRY(calibrate(r));
     if (r->used & SCANT_SAMPLES) TRY(draw_samples(r));
     bool probs = r->used & (SCANT_PROBS | SCANT_CALIBRATED);
-    TRY(wrap(r, 0, "features", r->features, SCANT_F32, r->feature_width, &e->features));
-    TRY(wrap(r, 1, "logits", probs ? r->logits : NULL, SCANT_F32, s->classes,
+    TRY(wrap(r, FEATURES, "features", r->features, SCANT_F32, r->feature_width,
+             &e->features));
+    TRY(wrap(r, LOGITS, "logits", probs ? r->logits : NULL, SCANT_F32, s->classes,
              &e->logits));
-    TRY(wrap(r, 2, "gradients", r->sketches, SCANT_F32, SKETCH, &e->gradients));
-    TRY(wrap(r, 3, "labels", r->labels, SCANT_I64, 0, &e->labels));
+    TRY(wrap(r, GRADIENTS, "gradients", r->sketches, SCANT_F32, SKETCH, &e->gradients));
+    TRY(wrap(r, SLOPES, "slopes", r->slopes, SCANT_F64, 2, &e->slopes));
+    TRY(wrap(r, LENGTHS, "lengths", r->lengths, SCANT_F64, 0, &e->lengths));
+    TRY(wrap(r, LABELS, "labels", r->labels, SCANT_I64, 0, &e->labels));
     e->temperature = r->temperature;
     return SCANT_OK;
 }
@@ -365,7 +433,7 @@ scant_status loop_choose(loop_run *run, const loop_labelled *labelled, size_t ba
     loop_clock(run, LOOP_PICKING);
     loop_tell(run, "picking", 0);
     if (status == SCANT_OK) status = pick(&r, batch, out);
-    for (size_t i = 0; i < 5; i++) scant_array_close(r.arrays[i]);
+    for (size_t i = 0; i < EVIDENCE; i++) scant_array_close(r.arrays[i]);
     scant__arena_end(&r.arena);
     return status;
 }

@@ -37,6 +37,8 @@ typedef struct loop_settings {
     double dropout, prior;
     /* train */
     const char *method, *optimizer, *schedule, *loss, *augment;
+    bool lr_auto;    /* each round's own; lr is the usual one then */
+    double usual_lr; /* of the optimizer or the method */
     double lr, momentum, weight_decay, clip, norm_momentum, ema, until;
     size_t batch, warmup, epochs, steps, patience, initial_models;
     bool nesterov, decay_weights_only, reinit, warm, use_weights;
@@ -46,7 +48,7 @@ typedef struct loop_settings {
     double darp_alpha, darp_warmup;
     size_t darp_every;
     /* loop */
-    const char *strategies, *seeds, *initial_how, *query_seed, *preset;
+    const char *strategies, *seeds, *initial_how, *query_seed, *preset, *theory;
     size_t initial, query, rounds; /* query: labels a round */
 } loop_settings;
 
@@ -70,7 +72,7 @@ typedef struct loop_key {
     const char *method; /* which it is of; NULL: all */
 } loop_key;
 
-enum { LOOP_KEYS = 77 };
+enum { LOOP_KEYS = 78 };
 
 const loop_key *loop_keys(void); /* LOOP_KEYS of them */
 /* Which key; LOOP_KEYS: none. */

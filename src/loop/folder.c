@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folder of an experiment's results. runs/ has a state a run; curve.csv, picks.csv
- * and calibration.csv are put together of them, run after run in the order of the
- * experiment, and appear whole. Lines that were written once are kept: a round costs its
- * own lines only.
+ * The folder of an experiment's results. runs/ has a state a run; curve.csv, picks.csv,
+ * calibration.csv and theory.csv are put together of them, run after run in the order of
+ * the experiment, and appear whole. Lines that were written once are kept: a round costs
+ * its own lines only.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -360,6 +360,7 @@ void loop_folder_add(loop_run *run) {
         add_point(run, run->shown_points);
         add_picks(run, run->shown_points);
         loop_calibration_lines(run, run->shown_points);
+        loop_theory_lines(run, run->shown_points);
         run->job->stale = true;
     }
 }
@@ -373,6 +374,9 @@ scant_status loop_folder_write(loop_job *job) {
                               "select_seconds,best_accuracy\n";
     TRY(write_table(job, "curve.csv", curve, offsetof(loop_run, curve)));
     TRY(write_table(job, "picks.csv", picks, offsetof(loop_run, picks)));
+    if (strcmp(job->e->set.theory, "none") != 0)
+        TRY(write_table(job, "theory.csv", loop_theory_header,
+                        offsetof(loop_run, theories)));
     if (job->samples.regression) return SCANT_OK;
     return write_table(job, "calibration.csv",
                        "strategy,seed,round,when,temperature,bin,count,confidence,"

@@ -114,8 +114,10 @@ static const loop_key keys[LOOP_KEYS] = {
         LOOP_CHOICE, method, 0, 0),
     ROW("train", "optimizer", "sgd", "sgd|adam", "what takes the steps", LOOP_CHOICE,
         optimizer, 0, 0),
-    ROW("train", "lr", "", "RATE", "learning rate (0.01; adam: 0.001)", LOOP_RATE, lr, 0,
-        1e9),
+    ROW("train", "lr", "", "RATE|auto",
+        "learning rate (0.01; adam: 0.001); auto: that, or the method's, times how the "
+        "smallest eigenvalue of the labelled samples' kernel changes from round to round",
+        LOOP_RATE, lr, 0, 1e9),
     ROW("train", "momentum", "0.9", "M", "of sgd", LOOP_NUMBER, momentum, 0, 0.999999),
     ROW("train", "nesterov", "no", "yes|no", "Nesterov's momentum", LOOP_SWITCH, nesterov,
         0, 0),
@@ -220,6 +222,10 @@ static const loop_key keys[LOOP_KEYS] = {
     ROW("loop", "query_seed", "", "S",
         "a network that starts from this seed, trained beside, does the picking",
         LOOP_LIST, query_seed, 0, 0),
+    ROW("loop", "theory", "last", "none|last|all",
+        "figures of every round, in theory.csv: by the last layer's kernel, or by the "
+        "whole network's",
+        LOOP_CHOICE, theory, 0, 0),
     ROW("loop", "preset", "", "NAME", "a paper's options of its strategies", LOOP_LIST,
         preset, 0, 0),
 };
@@ -284,11 +290,10 @@ static scant_status wrong_number(scant_experiment *e, size_t i) {
     const char *what = key->kind == LOOP_COUNT ? "a whole number"
                        : key->kind == LOOP_OWN ? "own or a whole number"
                                                : "a number";
-    if (key->at == AT(lr) && strcmp(e->texts[i], "auto") == 0)
-        return loop_wrong(
-            e, e->origins[i],
-            "%s.%s = auto is not in this version, expected a number above 0",
-            key->info.section, key->info.key);
+    if (key->at == AT(lr))
+        return loop_wrong(e, e->origins[i],
+                          "%s.%s is '%s', expected auto or a number above 0",
+                          key->info.section, key->info.key, e->texts[i]);
     if (key->kind == LOOP_RATE && key->max < 1e9)
         return loop_wrong(e, e->origins[i],
                           "%s.%s is '%s', expected a number above 0 and at most %g",
@@ -324,6 +329,10 @@ static scant_status check_model(scant_experiment *e, size_t i) {
                       e->texts[i], scant__nearest(e->texts[i], list, count, model_name));
 }
 
+static bool is_auto(const loop_key *key, const char *text) {
+    return key->at == AT(lr) && strcmp(text, "auto") == 0;
+}
+
 static scant_status parse_key(scant_experiment *e, size_t i) {
     const loop_key *key = &keys[i];
     void *at = (char *)&e->set + key->at;
@@ -349,8 +358,15 @@ static scant_status parse_key(scant_experiment *e, size_t i) {
         if (!read_number(key, text, &value)) return wrong_number(e, i);
         *(size_t *)at = (size_t)value;
         return SCANT_OK;
-    case LOOP_NUMBER:
     case LOOP_RATE:
+        if (is_auto(key, text)) {
+            e->set.lr_auto = true;
+            e->set.lr = e->set.usual_lr;
+            return SCANT_OK;
+        }
+        if (!read_number(key, text, at)) return wrong_number(e, i);
+        return SCANT_OK;
+    case LOOP_NUMBER:
         if (!read_number(key, text, at)) return wrong_number(e, i);
         return SCANT_OK;
     case LOOP_SWITCH:
@@ -374,8 +390,9 @@ static scant_status fill_in(scant_experiment *e) {
     const char *task = e->texts[loop_key_find("data", "task")];
     for (size_t i = 0; i < LOOP_KEYS; i++)
         if (!e->texts[i]) e->texts[i] = keys[i].info.value;
-    if (!*e->texts[lr])
-        e->texts[lr] = optimizer && strcmp(optimizer, "adam") == 0 ? "0.001" : "0.01";
+    bool adam = optimizer && strcmp(optimizer, "adam") == 0;
+    if (e->set.usual_lr == 0) e->set.usual_lr = adam ? 0.001 : 0.01;
+    if (!*e->texts[lr]) e->texts[lr] = adam ? "0.001" : "0.01";
     if (!*e->texts[loss])
         e->texts[loss] = task && strcmp(task, "regression") == 0 ? "mse" : "ce";
     return SCANT_OK;

@@ -242,7 +242,7 @@ static scant_train_opts options(const loop_run *run, const loop_labelled *labell
         .valid_rows = patient ? run->split.valid : NULL,
         .n_valid_rows = patient ? run->split.n_valid : 0,
         .optimizer = set->optimizer,
-        .lr = set->lr,
+        .lr = run->lr,
         .momentum = scant_or_none(set->momentum),
         .nesterov = set->nesterov ? 1 : -1, /* 0 is the method's */
         .weight_decay = set->weight_decay,
@@ -290,7 +290,10 @@ scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *
         status = aside ? scant_net_train(net, s->train, &opts, NULL)
                        : train_lasting(run, net, part, &opts, &state);
     run->ctx->opts.log = log;
-    if (!aside && !asker && status == SCANT_OK) run->taught[part] = state;
+    if (!aside && !asker && status == SCANT_OK) {
+        run->taught[part] = state;
+        run->state.partial.epochs[part] = state.epoch;
+    }
     scant__arena_end(&arena);
     return status == SCANT_OK ? w.status : status;
 }
@@ -418,6 +421,7 @@ scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point
         drop(&run->net);
         drop(&run->asker);
     }
+    TRY(loop_theory_rate(run, labelled));
     run->n_models = several ? set->initial_models : 1;
     run->models[0] = run->net;
     run->net = NULL;

@@ -3,9 +3,9 @@
  * Inside the loop. samples.c opens what is learned from, split.c cuts it, learner.c makes
  * and trains networks, by the ways that method.c and bayes.c know, nets.c keeps them on
  * disk, evidence.c reads out what a strategy needs, calibration.c tells how far a network
- * is to be believed, state.c keeps a run on disk, round.c does a
- * run's rounds, folder.c the files of all runs together, run.c has them done side by
- * side.
+ * is to be believed, theory.c what theory makes of a round, state.c keeps a run on disk,
+ * round.c does a run's rounds, folder.c the files of all runs together, run.c has them
+ * done side by side.
  *
  * Threads: the samples and the experiment are read by all runs at once and changed by
  * none. A run has a context of its own, whose memory is counted with the caller's. Files
@@ -71,6 +71,24 @@ typedef struct loop_calibration {
     scant_calibration when[LOOP_WHENS];
 } loop_calibration;
 
+/* What theory says of a round (theory.c), as theory.csv has it; NaN: not known. */
+enum {
+    LOOP_LAMBDA,
+    LOOP_LARGEST,
+    LOOP_RANK,
+    LOOP_DYNAMICS,
+    LOOP_RATIO,
+    LOOP_ALIGNMENT,
+    LOOP_BOUND,
+    LOOP_MMD,
+    LOOP_EPOCHS,
+    LOOP_LR_ADVICE,
+    LOOP_FIGURES
+};
+typedef struct loop_theory {
+    double figures[LOOP_FIGURES];
+} loop_theory;
+
 /* A model of a round, on the test set: its last epoch, the best of those looked at. */
 typedef struct loop_verdict {
     double accuracy, loss, best;
@@ -94,6 +112,7 @@ typedef struct loop_partial {
     loop_verdict *verdicts; /* theirs */
     double best;            /* test accuracy so far of the one that is not */
     double train_seconds, judge_seconds;
+    size_t *epochs; /* n_parts: what each one's training took; 0: nobody knows */
 } loop_partial;
 
 /* A run so far: rounds that are finished, and what was picked for them and the next. The
@@ -101,6 +120,7 @@ typedef struct loop_partial {
 typedef struct loop_state {
     loop_point *points;             /* rounds + 1 */
     loop_calibration *calibrations; /* likewise */
+    loop_theory *theories;          /* likewise */
     loop_pick *picks;
     size_t *ends; /* rounds + 1: where the picks of a round end; round 0: initial */
     size_t n_points, n_batches, room_picks;
@@ -137,6 +157,12 @@ scant_status loop_state_read(scant_ctx *ctx, const char *path, loop_run_name nam
 
 typedef struct loop_job loop_job;
 
+typedef struct loop_labelled {
+    const size_t *rows;
+    const float *weights; /* NULL: 1 each */
+    size_t n;
+} loop_labelled;
+
 /* What a round's seconds go into. */
 enum loop_time {
     LOOP_REST, /* files, and what is not worth a name */
@@ -144,6 +170,7 @@ enum loop_time {
     LOOP_JUDGING, /* on the test set, in a training and after it */
     LOOP_READING, /* evidence, with the trainings that calibrating it takes */
     LOOP_PICKING,
+    LOOP_THEORY,
     LOOP_WAITING, /* for the caller's thread: its terminal, other runs' files */
     LOOP_TIMES
 };
@@ -154,9 +181,10 @@ typedef struct loop_run {
     const loop_arm *arm;
     uint64_t seed;
     loop_state state;
-    size_t shown_points;                    /* what the caller's thread has seen */
-    scant__text curve, picks, calibrations; /* its lines of the files */
-    char *path;                             /* of the state's file, without its ending */
+    size_t shown_points; /* what the caller's thread has seen */
+    /* its lines of the files */
+    scant__text curve, picks, calibrations, theories;
+    char *path; /* of the state's file, without its ending */
     /* while it is at work, on the run's own thread */
     scant__crew *crew;
     scant_ctx *ctx;
@@ -172,7 +200,8 @@ typedef struct loop_run {
      * a model, or a member of one that is an ensemble. */
     scant_net **models;
     loop_verdict *verdicts;             /* theirs */
-    char *parts;                        /* room for how far their parts are */
+    char *parts;                        /* room for how far their parts are, */
+    size_t *epochs;                     /* and for what those took */
     size_t n_models, chosen, n_members; /* of this round; of each */
     size_t round;
     scant_train_state *taught; /* how the training of each part ended; steps 0: unknown */
@@ -186,11 +215,15 @@ typedef struct loop_run {
     double time_began;               /* and since when */
     double temperature;              /* of the round; 0: none */
     loop_calibration calibration;    /* of the round */
-    bool cancellable;                /* what is under way may be broken off */
-    bool recalled;                   /* the round has what was kept of it */
-    bool own;                        /* what fails now is no other run's matter */
-    bool alone;                      /* it failed so, and ended by itself */
-    scant_status written;            /* what came of writing the round down */
+    loop_theory theory;              /* likewise */
+    double lr;                       /* of the round's trainings; */
+    double lr_advice, lr_stable;     /* what theory would have, and the most; NaN: ? */
+    double lr_base;       /* lambda / n of the first labelled set; 0: not known yet */
+    bool cancellable;     /* what is under way may be broken off */
+    bool recalled;        /* the round has what was kept of it */
+    bool own;             /* what fails now is no other run's matter */
+    bool alone;           /* it failed so, and ended by itself */
+    scant_status written; /* what came of writing the round down */
     scant_status status;
     char error[SCANT__ERR_SIZE];
 } loop_run;
@@ -229,6 +262,29 @@ bool loop_calibration_read(const struct json_t *value, loop_calibration *out);
 /* Adds a round's lines of calibration.csv to the run's. */
 void loop_calibration_lines(loop_run *run, size_t round);
 
+/* ---- theory.c ---- */
+
+loop_theory loop_theory_unknown(void);
+/* Before the round's networks are made: its learning rate, and what theory would have
+ * it be. run->net is what is trained on, or NULL. */
+scant_status loop_theory_rate(loop_run *run, const loop_labelled *labelled);
+/* The round's figures, into run->theory. picks: for the next one, of the pool; or NULL.
+ */
+scant_status loop_theory_measure(loop_run *run, const loop_labelled *labelled,
+                                 const scant_picks *picks);
+/* R(Q|S): the sum over Q of |g|^2 + 2 <g, g_S>, by |g_Q|^2 + 2 <g_Q, g_S>, given the sums
+ * of |g|^2 and <g, g_S> over Q, |g_Q|^2 and <g_Q, g_S>. NaN where what is divided by is 0
+ * but for rounding. */
+double loop_theory_ratio(double norms, double products, double square, double product);
+/* Whether kernels of the last round would fit. */
+scant_status loop_theory_check(loop_job *job, size_t n_pool);
+/* Of a state's file: figures in their order, null for NaN. Tells whether it is that. */
+bool loop_theory_read(const struct json_t *value, loop_theory *out);
+/* Adds a round's line of theory.csv to the run's; figures to one of the log's. */
+void loop_theory_lines(loop_run *run, size_t round);
+void loop_theory_log(const loop_theory *t, scant__text *text);
+extern const char loop_theory_header[];
+
 /* ---- run.c ---- */
 
 /* A new context for work of the run's on a thread: it allocates, logs and is cancelled as
@@ -253,12 +309,6 @@ enum loop_seed_use {
     LOOP_SEED_ASKER_TRAINING
 };
 uint64_t loop_seed(uint64_t seed, size_t round, size_t model, enum loop_seed_use use);
-
-typedef struct loop_labelled {
-    const size_t *rows;
-    const float *weights; /* NULL: 1 each */
-    size_t n;
-} loop_labelled;
 
 /* A new network of the experiment's, or an ensemble, scaled as the run's pool asks for.
  */

@@ -96,7 +96,6 @@ static void put_switch(scant_experiment *e, const char *key, int on) {
 
 static scant_status put_usual(scant_experiment *e, const scant_method_info *method) {
     scant_train_opts o = {.optimizer = e->texts[train_key("optimizer")],
-                          .lr = number_of(e, "lr"),
                           .momentum = number_of(e, "momentum"),
                           .nesterov = switch_of(e, "nesterov"),
                           .weight_decay = number_of(e, "weight_decay"),
@@ -109,6 +108,7 @@ static scant_status put_usual(scant_experiment *e, const scant_method_info *meth
     put(e, "augment", "auto");
     put_switch(e, "nesterov", o.nesterov);
     put_switch(e, "decay_weights_only", o.decay_weights_only);
+    e->set.usual_lr = o.lr;
     if (o.lr != 0) TRY(put_number(e, "lr", o.lr)); /* else it is the optimizer's */
     TRY(put_number(e, "batch", (double)o.batch));
     TRY(put_number(e, "ema", o.ema));

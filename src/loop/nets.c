@@ -293,8 +293,10 @@ static void begin_anew(loop_run *run) {
                                         .parts = run->parts,
                                         .n_parts = run->n_models * run->n_members,
                                         .asker = LOOP_NOT_BEGUN,
-                                        .verdicts = run->verdicts};
+                                        .verdicts = run->verdicts,
+                                        .epochs = run->epochs};
     memset(run->parts, LOOP_NOT_BEGUN, run->state.partial.n_parts);
+    memset(run->epochs, 0, run->state.partial.n_parts * sizeof *run->epochs);
 }
 
 scant_status loop_partial_recall(loop_run *run) {
@@ -306,6 +308,8 @@ scant_status loop_partial_recall(loop_run *run) {
     if (p->n_judged)
         memcpy(run->verdicts, p->verdicts, p->n_judged * sizeof *p->verdicts);
     memcpy(run->parts, p->parts, p->n_parts);
+    memcpy(run->epochs, p->epochs, p->n_parts * sizeof *p->epochs);
+    p->epochs = run->epochs;
     p->verdicts = run->verdicts;
     p->parts = run->parts;
     scant_status status = load_models(run);

@@ -12,7 +12,8 @@
 /* Options that are no strategy's but say what evidence it gets. */
 static const struct {
     const char *strategy, *key;
-} layered[] = {{"dynamic", "layers"}, {"crc", "layers"}, {"npc", "kernel"}};
+} layered[] = {
+    {"dynamic", "layers"}, {"egl", "layers"}, {"crc", "layers"}, {"npc", "kernel"}};
 enum { LAYERED = sizeof layered / sizeof *layered };
 static const char layers[] = "last|all";
 

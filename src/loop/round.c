@@ -126,6 +126,10 @@ static void log_round(loop_run *run) {
     log_number(&text, "judge_seconds", run->seconds[LOOP_JUDGING]);
     log_number(&text, "evidence_seconds", run->seconds[LOOP_READING]);
     log_number(&text, "pick_seconds", run->seconds[LOOP_PICKING]);
+    log_number(&text, "theory_seconds", run->seconds[LOOP_THEORY]);
+    loop_theory_log(&run->state.theories[run->round], &text);
+    if (isfinite(run->lr_stable)) log_number(&text, "lr_stable", run->lr_stable);
+    if (p->labels) log_number(&text, "lr", run->lr);
     if (run->temperature > 0) {
         log_number(&text, "temperature", run->temperature);
         scant__text_addf(&text, ", \"calibrated\": \"%s\"",
@@ -267,17 +271,17 @@ static scant_status take_picks(loop_run *run, const scant_picks *picks) {
 static scant_status choose(loop_run *run, const loop_labelled *labelled) {
     const loop_settings *set = &run->job->e->set;
     size_t left = run->split.n_pool - labelled->n;
-    scant_picks *picks;
+    bool last = run->round == set->rounds;
+    scant_picks *picks = NULL;
     run->temperature = 0;
     run->own = true;
-    if (run->round == set->rounds) return SCANT_OK;
-    if (!left) {
-        run->state.over = true;
-        return SCANT_OK;
-    }
-    TRY(loop_choose(run, labelled, size_min(set->query, left), &picks));
+    if (!last && left)
+        TRY(loop_choose(run, labelled, size_min(set->query, left), &picks));
     scant_status status = loop_calibrate_after(run);
-    if (status == SCANT_OK) status = take_picks(run, picks);
+    if (status == SCANT_OK) status = loop_theory_measure(run, labelled, picks);
+    /* from here on nothing is broken off */
+    if (status == SCANT_OK && picks) status = take_picks(run, picks);
+    if (status == SCANT_OK && !last && !left) run->state.over = true;
     scant_picks_free(run->ctx, picks);
     return status;
 }
@@ -327,6 +331,7 @@ static scant_status do_round(loop_run *run) {
     run->own = false;
     point.select_seconds = run->seconds[LOOP_READING] + run->seconds[LOOP_PICKING];
     run->state.calibrations[run->state.n_points] = run->calibration;
+    run->state.theories[run->state.n_points] = run->theory;
     run->state.points[run->state.n_points++] = point;
     TRY(write_down(run));
     loop_ask(run, publish, run);
@@ -399,7 +404,9 @@ static scant_status make_room(loop_run *run) {
     run->taught =
         scant__arena_zalloc(&run->arena, n * run->n_members, sizeof *run->taught);
     run->parts = scant__arena_alloc(&run->arena, n, run->n_members);
-    bool all = run->models && run->verdicts && run->taught && run->parts;
+    run->epochs =
+        scant__arena_zalloc(&run->arena, n * run->n_members, sizeof *run->epochs);
+    bool all = run->models && run->verdicts && run->taught && run->parts && run->epochs;
     return all ? SCANT_OK : SCANT_ENOMEM;
 }
 
@@ -444,8 +451,10 @@ void loop_run_work(loop_run *run) {
     run->models = NULL;
     run->taught = NULL;
     run->parts = NULL;
+    run->epochs = NULL;
     run->state.memory = NULL; /* it may have been the run's */
     run->state.partial.verdicts = NULL;
     run->state.partial.parts = NULL;
+    run->state.partial.epochs = NULL;
     scant__arena_end(&run->arena);
 }

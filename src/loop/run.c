@@ -140,6 +140,7 @@ static scant_status list_runs(loop_job *job, size_t n_pool) {
             scant__text_init(&run->curve, job->ctx);
             scant__text_init(&run->picks, job->ctx);
             scant__text_init(&run->calibrations, job->ctx);
+            scant__text_init(&run->theories, job->ctx);
             TRY(loop_state_init(&job->arena, set->rounds, size_min(most, n_pool),
                                 &run->state));
             job->n_runs++;
@@ -255,6 +256,7 @@ static scant_status run_all(loop_job *job) {
     warn_of_test(job);
     if (!job->opts.resume) TRY(loop_net_check(job)); /* while no folder is touched */
     TRY(loop_split_check(job->ctx, &job->e->set, &job->samples, &n_pool));
+    TRY(loop_theory_check(job, n_pool));
     TRY(list_runs(job, n_pool));
     TRY(loop_folder_begin(job));
     unsigned seats = (unsigned)size_min(size_max(job->opts.jobs, 1), job->n_runs);
@@ -275,6 +277,7 @@ scant_status scant_experiment_run(scant_experiment *e, const scant_run_opts *opt
         scant__text_end(&job.runs[i].curve);
         scant__text_end(&job.runs[i].picks);
         scant__text_end(&job.runs[i].calibrations);
+        scant__text_end(&job.runs[i].theories);
     }
     loop_folder_end(&job);
     loop_samples_close(&job.samples);

@@ -5,20 +5,23 @@
  *   {"scant run": 1, "strategy": "badge", "seed": "0", "over": false,
  *    "rounds": [[labels, accuracy, loss, best, train seconds, select seconds], ...],
  *    "picks": [[[index, weight, score], ...], ...], "memory": "...",
- *    "samples": "0123456789abcdef", "calibration": [[before, after], ...]}
+ *    "samples": "0123456789abcdef", "calibration": [[before, after], ...],
+ *    "theory": [[lambda, ...], ...]}
  *
  * picks has a list a round: the initial set, then what was added before each training. It
  * is one longer than rounds, unless the run has ended. samples is the mark of those that
- * the run was begun with. calibration has a pair a round (calibration.c); it is not there
- * where an earlier version has written the state. Numbers that are not finite are null,
+ * the run was begun with. calibration has a pair a round (calibration.c), theory the
+ * figures of one (theory.c); they are not there where an earlier version has written the
+ * state. Numbers that are not finite are null,
  * "inf" or "-inf". "partial" is there where a round was broken off:
  *
  *   {"round": 3, "parts": "tta.", "asker": ".", "models": [[accuracy, loss, best,
  *    score], ...], "best": 0, "seconds": [train, judge], "calibration": [[before, after],
- *    ...]}
+ *    ...], "epochs": [12, 9, 0, 0]}
  *
  * parts and asker say how far each is (loop.h); models and calibration have those that
- * are judged; best is the test accuracy so far of the one that is not. (A list in its
+ * are judged; best is the test accuracy so far of the one that is not; epochs (which an
+ * earlier version does not tell) are what the trainings of the parts took. (A list in its
  * place, or "trained", is an earlier version's, and not looked at: that round's trainings
  * are done again.)
  */
@@ -37,8 +40,11 @@ scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_pic
     out->ends = scant__arena_zalloc(arena, rounds + 1, sizeof *out->ends);
     out->picks = scant__arena_zalloc(arena, most_picks + 1, sizeof *out->picks);
     out->calibrations = scant__arena_zalloc(arena, rounds + 1, sizeof *out->calibrations);
-    return out->points && out->ends && out->picks && out->calibrations ? SCANT_OK
-                                                                       : SCANT_ENOMEM;
+    out->theories = scant__arena_alloc(arena, rounds + 1, sizeof *out->theories);
+    if (!out->points || !out->ends || !out->picks || !out->calibrations || !out->theories)
+        return SCANT_ENOMEM;
+    for (size_t i = 0; i <= rounds; i++) out->theories[i] = loop_theory_unknown();
+    return SCANT_OK;
 }
 
 size_t loop_state_labels(const loop_state *state, size_t round) {
@@ -123,6 +129,9 @@ static void add_partial(scant__text *text, const loop_partial *p) {
     scant__text_add(text, ", \"calibration\": [");
     for (size_t i = 0; i < p->n_judged; i++)
         add_calibration(text, &p->verdicts[i].calibration, i);
+    scant__text_add(text, "], \"epochs\": [");
+    for (size_t i = 0; i < p->n_parts; i++)
+        scant__text_addf(text, "%s%zu", i ? ", " : "", p->epochs[i]);
     scant__text_add(text, "]}");
 }
 
@@ -149,6 +158,11 @@ scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_sta
     scant__text_add(&text, ",\n \"calibration\": [");
     for (size_t i = 0; i < s->n_points; i++)
         add_calibration(&text, &s->calibrations[i], i);
+    scant__text_add(&text, "],\n \"theory\": [");
+    for (size_t i = 0; i < s->n_points; i++) {
+        scant__text_add(&text, i ? ",\n  " : "\n  ");
+        add_numbers(&text, s->theories[i].figures, LOOP_FIGURES);
+    }
     scant__text_add(&text, "]}\n");
     return scant__text_take(&text, bytes, size);
 }
@@ -221,6 +235,14 @@ static scant_status read_calibration(const expected *x, const json_t *list, size
         !loop_calibration_read(json_array_get(list, i), out))
         return damaged(x, "\"calibration\" has not the bins of each round");
     return SCANT_OK;
+}
+
+static scant_status read_theory(const expected *x, const json_t *list, loop_state *s) {
+    if (!list) return SCANT_OK; /* an earlier version's */
+    bool fine = json_array_size(list) == s->n_points;
+    for (size_t i = 0; fine && i < s->n_points; i++)
+        fine = loop_theory_read(json_array_get(list, i), &s->theories[i]);
+    return fine ? SCANT_OK : damaged(x, "\"theory\" has not the figures of each round");
 }
 
 static scant_status read_batch(const expected *x, const json_t *list, bool *taken,
@@ -298,6 +320,17 @@ static const char *parts_of(const json_t *value) {
     return text && !text[strspn(text, known)] ? text : NULL;
 }
 
+static scant_status read_epochs(const expected *x, const json_t *list,
+                                scant__arena *arena, loop_partial *p) {
+    p->epochs = scant__arena_zalloc(arena, p->n_parts + 1, sizeof *p->epochs);
+    if (!p->epochs) return SCANT_ENOMEM;
+    if (!list) return SCANT_OK; /* an earlier version's */
+    bool fine = json_array_size(list) == p->n_parts;
+    for (size_t i = 0; fine && i < p->n_parts; i++)
+        fine = count_of(json_array_get(list, i), (size_t)1 << 53, &p->epochs[i]);
+    return fine ? SCANT_OK : damaged(x, "\"partial\" has not the epochs of its parts");
+}
+
 static scant_status read_partial(const expected *x, const json_t *root,
                                  scant__arena *arena, loop_state *s) {
     const char *parts = parts_of(json_object_get(root, "parts"));
@@ -320,6 +353,7 @@ static scant_status read_partial(const expected *x, const json_t *root,
     p->parts = scant__arena_strdup(arena, parts);
     if (!p->parts) return SCANT_ENOMEM;
     p->asker = *asker;
+    TRY(read_epochs(x, json_object_get(root, "epochs"), arena, p));
     return read_verdicts(x, root, arena, p);
 }
 
@@ -352,6 +386,7 @@ static scant_status read_root(const expected *x, const json_t *root, scant__aren
     const json_t *calibration = json_object_get(root, "calibration");
     for (size_t i = 0; i < s->n_points; i++)
         TRY(read_calibration(x, calibration, s->n_points, i, &s->calibrations[i]));
+    TRY(read_theory(x, json_object_get(root, "theory"), s));
     TRY(read_partial(x, json_object_get(root, "partial"), arena, s));
     TRY(read_mark(x, json_object_get(root, "samples"), s));
     if (!json_is_string(memory)) return SCANT_OK;

@@ -10,6 +10,7 @@
  *             needs no gradient at all. Bias: |sum of d|^2.
  *   products  <d, V x> with the direction's weights V in the layer's place, or with the
  *             gradient where it is there anyway.
+ *   lengths   of the loss at every class, by their norms, weighted by the probabilities.
  *   sum       what the backward pass gives, added up over batches in double.
  *   sketches  a count-sketch (Charikar, Chen and Farach-Colton, 2002; as a kernel's
  *             features Weinberger et al., 2009): number j of the gradient is added, with
@@ -60,6 +61,7 @@ typedef struct work {
     bool front;      /* the tracer has one */
     float *packed;   /* of a front: the direction as weights are packed, */
     double *sums;    /* and a batch of norms and of products */
+    double *squares; /* of lengths: a batch of norms and of probabilities */
     float *room;     /* a worker's pieces, one after the other */
     size_t room_each;
     /* of the layer under way */
@@ -341,6 +343,32 @@ static scant_status sketch_outputs(work *w, float *sketches) {
     return SCANT_OK;
 }
 
+/* ---- expected lengths ---- */
+
+/* d_logits = p - e_c of all samples; chance[i] is p_c. */
+static void class_gradient(work *w, int32_t c, double *chance) {
+    size_t classes = w->t.net->net->classes;
+    for (size_t i = 0; i < w->t.count; i++) {
+        float *d = w->t.d_logits + i * classes;
+        nn_score s = nn_loss(&(nn_wanted){.labels = &c}, 1, classes,
+                             nn_tracer_logits(&w->t) + i * classes, d);
+        chance[i] = exp(-s.loss);
+    }
+}
+
+/* One backward pass a class. */
+static scant_status expect_lengths(work *w, double *lengths) {
+    double *norms = w->squares, *chance = norms + w->t.batch;
+    for (size_t c = 0; c < w->t.net->net->classes; c++) {
+        memset(norms, 0, w->t.count * sizeof *norms);
+        class_gradient(w, (int32_t)c, chance);
+        TRY(nn_tracer_backward(&w->t, false));
+        TRY(run_layers(w, &(wanted){.norms = norms}));
+        for (size_t i = 0; i < w->t.count; i++) lengths[i] += chance[i] * sqrt(norms[i]);
+    }
+    return SCANT_OK;
+}
+
 /* ---- the sum ---- */
 
 static size_t total_size(const work *w) {
@@ -396,7 +424,7 @@ static scant_status take_room(work *w, const scant_gradients *out) {
     for (size_t i = 0; i < w->t.n_layers; i++)
         w->room_each = size_max(w->room_each, layer_room(&w->t.layers[i]));
     w->room_each = size_add(w->room_each, 15) / 16 * 16;
-    if (out->norms || out->products || out->sketches) {
+    if (out->norms || out->products || out->sketches || out->lengths) {
         w->room = scant__arena_alloc(&w->arena, ctx->threads,
                                      size_mul(w->room_each, sizeof *w->room));
         if (!w->room) return SCANT_ENOMEM;
@@ -404,6 +432,10 @@ static scant_status take_room(work *w, const scant_gradients *out) {
     if (out->sum) {
         w->total = scant__arena_zalloc(&w->arena, total_size(w), sizeof *w->total);
         if (!w->total) return SCANT_ENOMEM;
+    }
+    if (out->lengths) {
+        w->squares = scant__arena_alloc(&w->arena, 2 * w->t.batch, sizeof *w->squares);
+        if (!w->squares) return SCANT_ENOMEM;
     }
     TRY(front_room(w, out));
     return out->sketches ? make_table(w) : SCANT_OK;
@@ -437,6 +469,7 @@ static scant_status run_batch(work *w, size_t first, const scant_gradients *out)
         if (out->sum) add_batch(w);
     }
     if (want.norms || want.products || want.sketches) TRY(run_layers(w, &want));
+    if (out->lengths) TRY(expect_lengths(w, out->lengths + first));
     return sketches && o->outputs ? sketch_outputs(w, sketches) : SCANT_OK;
 }
 
@@ -464,6 +497,7 @@ scant_status scant_net_gradients(scant_net *net, const scant_data *data,
     size_t each = size_mul(o.sketch, o.outputs ? net->net->classes : 1);
     if (out->norms) memset(out->norms, 0, n * sizeof *out->norms);
     if (out->products) memset(out->products, 0, n * sizeof *out->products);
+    if (out->lengths) memset(out->lengths, 0, n * sizeof *out->lengths);
     if (out->sketches) memset(out->sketches, 0, n * each * sizeof *out->sketches);
     work w = {.opts = &o, .kernels = la_kernels_for(LA_F32)};
     scant__arena_init(&w.arena, net->ctx);

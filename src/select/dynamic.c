@@ -15,8 +15,10 @@
  *
  * By default g is the last layer's gradient a x h+, which is never built: g_S is a C x d+
  * matrix, and one product with it gives all scores. The paper's full-network gradients
- * enter as --gradients, or a sketch of them does. The batch is the B best rows one by
- * one, as in the paper: likeness among them is not looked at.
+ * enter as --gradients, or a sketch of them does; or exactly, without ever being there,
+ * as |g_u|^2 and <g_u, g_S> that whoever has the network has measured (SCANT_SLOPES):
+ * then a pass over two numbers a row is all. The batch is the B best rows one by one, as
+ * in the paper: likeness among them is not looked at.
  *
  * Nothing labelled: g_S = 0, so every finite gamma ranks by length, and inf ties all.
  *
@@ -26,7 +28,7 @@
 
 #include "linalg/kron.h"
 #include "linalg/topk.h"
-#include "select/strategy.h"
+#include "select/scan.h"
 
 typedef struct dynamic {
     select_features features;
@@ -42,6 +44,7 @@ typedef struct dynamic {
 static scant_status way(select_req *req, unsigned given, unsigned *needs) {
     const scant_strategy_info *info = &req->strategy->info;
     *needs = given & SCANT_GRADIENTS ? info->or_needs : info->needs;
+    if (given & SCANT_SLOPES) *needs = SCANT_SLOPES;
     return SCANT_OK;
 }
 
@@ -79,6 +82,10 @@ static void look(const select_req *req, dynamic *d) {
 }
 
 static void dynamic_plan(const select_req *req, scant_plan *plan) {
+    if (req->pool.slopes) {
+        select_scan_plan(req, plan);
+        return;
+    }
     const select_pool *pool = &req->pool;
     unsigned threads = req->ctx->threads;
     dynamic d = {0};
@@ -133,6 +140,10 @@ static scant_status measure(select_req *req, dynamic *d) {
     return la_kron_dots(&d->all, d->sum, d->dot, &d->work);
 }
 
+static double worth(double gamma, double norm, double dot) {
+    return isinf(gamma) ? dot : norm + gamma * dot;
+}
+
 static scant_status pick(select_req *req, const dynamic *d) {
     double gamma = select_option(req, "gamma"), square = d->scale * d->scale;
     bool mask[SELECT_MASK];
@@ -145,8 +156,7 @@ static scant_status pick(select_req *req, const dynamic *d) {
         size_t count = rest < SELECT_MASK ? rest : SELECT_MASK;
         select_pool_mask(&req->pool, first, count, mask);
         for (size_t i = 0; i < count; i++) {
-            double dot = d->dot[first + i], norm = d->norm[first + i];
-            double score = isinf(gamma) ? dot : norm + gamma * dot;
+            double score = worth(gamma, d->norm[first + i], d->dot[first + i]);
             if (mask[i]) la_topk_offer(&top, score, first + i);
         }
     }
@@ -156,12 +166,42 @@ static scant_status pick(select_req *req, const dynamic *d) {
     return SCANT_OK;
 }
 
+/* ---- slopes ---- */
+
+static void score_measured(const scan_block *block, double *out) {
+    double gamma = select_option(block->req, "gamma");
+    const double *slopes = block->measured;
+    for (size_t i = 0; i < block->count; i++, slopes += 2)
+        out[i] = worth(gamma, slopes[0], slopes[1]);
+}
+
+/* |g_S|^2 is the sum of <g, g_S> over S, which the scan has checked. */
+static double measured_speed(const select_pool *pool) {
+    double speed = 0, row[2];
+    scant__fault unused;
+    for (size_t i = 0; i < pool->n; i++) {
+        if (select_pool_label(pool, i) < 0) continue;
+        select_measured_read(pool, i, 1, row, &unused);
+        speed += row[1];
+    }
+    return speed;
+}
+
+static scant_status select_by_slopes(select_req *req) {
+    TRY(select_scan(req, SELECT_TOP, score_measured));
+    select_figure(req, "speed", measured_speed(&req->pool));
+    return SCANT_OK;
+}
+
+/* ---- all ---- */
+
 static scant_status dynamic_select(select_req *req) {
     dynamic d = {0};
     double speed = 0;
     if (isinf(select_option(req, "gamma")) && !req->pool.labelled)
         scant__warn(req->ctx, "dynamic: with gamma = inf rows are compared with what is "
                               "labelled, and nothing is: the first are picked");
+    if (req->pool.slopes) return select_by_slopes(req);
     serve(req, &d);
     TRY(check(req, &d));
     TRY(reserve(req, &d));

@@ -3,8 +3,12 @@
  * egl: expected gradient length of the last layer, sum_y p_y |p - e_y| |h+|, where h+ is
  * h with a 1 appended for the bias. The length itself, not its square (both occur in
  * print). One pass, O(n(C + d)); the n x C x d gradients are never built.
+ *
+ * The whole network's lengths enter as such (SCANT_LENGTHS): who has the network measures
+ * them, a backward pass a class, and options say nothing then.
  */
 #include <math.h>
+#include <string.h>
 
 #include "select/scan.h"
 
@@ -22,8 +26,17 @@ static void score(const scan_block *block, double *out) {
     }
 }
 
+static scant_status way(select_req *req, unsigned given, unsigned *needs) {
+    *needs = given & SCANT_LENGTHS ? SCANT_LENGTHS : req->strategy->info.needs;
+    return SCANT_OK;
+}
+
+static void score_measured(const scan_block *block, double *out) {
+    memcpy(out, block->measured, block->count * sizeof *out);
+}
+
 static scant_status egl_select(select_req *req) {
-    return select_scan(req, SELECT_TOP, score);
+    return select_scan(req, SELECT_TOP, req->pool.lengths ? score_measured : score);
 }
 
 static const scant_option options[] = {
@@ -40,6 +53,7 @@ const scant_strategy select_strategy_egl = {
              .needs = SCANT_PROBS | SCANT_FEATURES,
              .options = options,
              .n_options = sizeof options / sizeof *options},
+    .way = way,
     .plan = select_scan_plan,
     .select = egl_select,
 };

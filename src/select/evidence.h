@@ -28,6 +28,7 @@ typedef struct select_pool {
     const scant_array *calibrated; /* or logits, with a temperature */
     double temperature;            /* 0: calibrated are probabilities */
     const scant_array *gradients, *samples;
+    const scant_array *slopes, *lengths;
     const scant_array *labels, *candidates, *calibrate_on;
     uint64_t *allowed;          /* bits: rows listed as candidates; NULL: all */
     size_t labelled, available; /* rows; rows that may be picked */
@@ -54,6 +55,12 @@ void select_pool_mask(const select_pool *pool, size_t first, size_t count, bool 
 /* mask[i] = row first+i is labelled. count <= SELECT_MASK. */
 void select_pool_labelled(const select_pool *pool, size_t first, size_t count,
                           bool *mask);
+
+/* Slopes or lengths, whichever is used: numbers a row (0: neither is), and those of rows
+ * first..first+count-1, checked. */
+size_t select_measured_width(const select_pool *pool);
+scant_status select_measured_read(const select_pool *pool, size_t first, size_t count,
+                                  double *out, scant__fault *fault);
 
 /* ---- probabilities ------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
  *
  * Shapes, labels and candidates of a pool.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,10 @@ static const rule probs_rule = {2, 0, "n x C", "float16, float32 or float64",
 static const rule gradients_rule = {2, 0, "n x k", "float16, float32 or float64",
                                     scant__dtype_is_float};
 static const rule samples_rule = {3, 1, "m x n x C", "float16, float32 or float64",
+                                  scant__dtype_is_float};
+static const rule slopes_rule = {2, 0, "n x 2", "float16, float32 or float64",
+                                 scant__dtype_is_float};
+static const rule lengths_rule = {1, 0, "n", "float16, float32 or float64",
                                   scant__dtype_is_float};
 static const rule labels_rule = {1, 0, "n", "an integer type", scant__dtype_is_integer};
 static const rule candidates_rule = {1, 1, "k", "an integer type",
@@ -132,6 +137,13 @@ static scant_status check_samples(scant_ctx *ctx, select_pool *pool) {
     return SCANT_OK;
 }
 
+static scant_status check_slopes(scant_ctx *ctx, const select_pool *pool) {
+    size_t width = scant_array_shape(pool->slopes)[1];
+    if (width == select_measured_width(pool)) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu columns, expected 2",
+                       scant_array_name(pool->slopes), width);
+}
+
 scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *e, unsigned used,
                               const char *strategy, select_pool *pool) {
     *pool = (select_pool){.labels = e->labels, .candidates = e->candidates};
@@ -155,6 +167,14 @@ scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *e, unsigned 
         if (!e->samples) return missing(ctx, strategy, "samples");
         pool->samples = e->samples;
     }
+    if (used & SCANT_SLOPES) {
+        if (!e->slopes) return missing(ctx, strategy, "slopes");
+        pool->slopes = e->slopes;
+    }
+    if (used & SCANT_LENGTHS) {
+        if (!e->lengths) return missing(ctx, strategy, "lengths");
+        pool->lengths = e->lengths;
+    }
     if (used & SCANT_LABELS && !e->labels) return missing(ctx, strategy, "labels");
     bool all = used & SCANT_ROWS;
     const struct {
@@ -167,6 +187,8 @@ scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *e, unsigned 
                    pool->calibrated || all},
                   {e->gradients, &gradients_rule, pool->gradients || all},
                   {e->samples, &samples_rule, pool->samples || all},
+                  {e->slopes, &slopes_rule, pool->slopes || all},
+                  {e->lengths, &lengths_rule, pool->lengths || all},
                   {e->labels, &labels_rule, true}};
     const scant_array *first = NULL;
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
@@ -182,6 +204,7 @@ scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *e, unsigned 
     if (pool->features) TRY(check_width(ctx, pool->features, 1, "columns", &pool->d));
     if (pool->probs) TRY(check_width(ctx, pool->probs, 2, "classes", &pool->c));
     if (pool->gradients) TRY(check_width(ctx, pool->gradients, 1, "columns", &pool->k));
+    if (pool->slopes) TRY(check_slopes(ctx, pool));
     if (pool->calibrated) TRY(check_calibrated(ctx, pool));
     if (pool->samples) TRY(check_samples(ctx, pool));
     if (pool->calibrate_on) TRY(check_array(ctx, pool->calibrate_on, &candidates_rule));
@@ -208,6 +231,25 @@ static scant_status read_labels(scant_ctx *ctx, select_pool *pool) {
             pool->labelled += block[i] >= 0;
         }
     }
+    return SCANT_OK;
+}
+
+size_t select_measured_width(const select_pool *pool) {
+    return pool->slopes ? 2 : pool->lengths ? 1 : 0;
+}
+
+/* The first number of a row is a length, or its square. */
+scant_status select_measured_read(const select_pool *pool, size_t first, size_t count,
+                                  double *out, scant__fault *fault) {
+    size_t width = select_measured_width(pool);
+    const scant_array *array = pool->slopes ? pool->slopes : pool->lengths;
+    scant__array_read_f64(array, first * width, count * width, out);
+    for (size_t i = 0; i < count * width; i++)
+        if (!isfinite(out[i]) || (i % width == 0 && out[i] < 0))
+            return scant__fault_set(
+                fault, SCANT_EINPUT, "%s: row %zu, column %zu is %g, expected %s",
+                scant_array_name(array), first + i / width, i % width, out[i],
+                i % width ? "a finite number" : "a finite number of at least 0");
     return SCANT_OK;
 }
 

@@ -16,7 +16,7 @@ _Static_assert((int)BLOCK_ROWS <= (int)SELECT_MASK, "a block's mask fits");
 
 typedef struct worker_room {
     la_topk top;
-    double *score, *norm;
+    double *score, *norm, *measured;
     la_rowstat *stat;
     void *probs, *features; /* NULL: used where they lie */
     void *beliefs;
@@ -44,7 +44,7 @@ static size_t row_room(const select_pool *pool) {
         if (!select_features_direct(pool)) bytes += pool->d * sizeof(double);
     }
     if (pool->samples) bytes += select_beliefs_room(pool, 1);
-    return bytes;
+    return bytes + select_measured_width(pool) * sizeof(double);
 }
 
 /* Bytes of a worker's room: its blocks of memory carry an overhead each. */
@@ -69,7 +69,7 @@ void select_plan_blocks(const select_req *req, size_t width, size_t worker, size
 void select_scan_plan(const select_req *req, scant_plan *plan) {
     const select_pool *pool = &req->pool;
     size_t width = (pool->probs || pool->samples ? pool->c : 0);
-    width += pool->features ? pool->d : 0;
+    width += (pool->features ? pool->d : 0) + select_measured_width(pool);
     select_plan_blocks(req, width, room_size(req, 0, plan->batch), row_room(pool), plan);
 }
 
@@ -101,6 +101,11 @@ static scant_status room_init(scant__arena *arena, const select_req *req, size_t
         room->features = scant__arena_alloc(arena, rows * pool->d, sizeof(double));
         if (!room->features) return SCANT_ENOMEM;
     }
+    if (select_measured_width(pool)) {
+        room->measured = scant__arena_alloc(
+            arena, rows, select_measured_width(pool) * sizeof *room->measured);
+        if (!room->measured) return SCANT_ENOMEM;
+    }
     if (pool->samples) {
         room->beliefs = scant__arena_alloc(arena, select_beliefs_room(pool, rows), 1);
         if (!room->beliefs) return SCANT_ENOMEM;
@@ -120,8 +125,11 @@ static void offer(const scan_job *job, worker_room *room, size_t first, size_t c
 static scant_status scan_rows(const scan_job *job, worker_room *room, size_t first,
                               size_t count, scant__fault *fault) {
     const select_pool *pool = &job->req->pool;
-    scan_block block = {
-        .req = job->req, .first = first, .count = count, .norm = room->norm};
+    scan_block block = {.req = job->req,
+                        .first = first,
+                        .count = count,
+                        .norm = room->norm,
+                        .measured = room->measured};
     if (pool->probs)
         TRY(select_probs_read(pool, job->measure, first, count, room->probs, room->stat,
                               &block.probs, fault));
@@ -133,6 +141,8 @@ static scant_status scan_rows(const scan_job *job, worker_room *room, size_t fir
                                 fault));
         block.information = beliefs.information;
     }
+    if (room->measured)
+        TRY(select_measured_read(pool, first, count, room->measured, fault));
     job->score(&block, room->score);
     offer(job, room, first, count);
     return SCANT_OK;
@@ -188,6 +198,7 @@ scant_status select_fill(select_req *req, const bool *taken, double score) {
     scan_job job = {.req = req, .score = random_keys, .taken = taken};
     size_t from = req->count;
     req->pool.probs = req->pool.features = req->pool.samples = NULL;
+    req->pool.slopes = req->pool.lengths = NULL;
     scant__arena_init(&room, req->ctx);
     scant_status s = scan(&job, &room, req->batch - from);
     scant__arena_end(&room);

@@ -14,6 +14,7 @@ typedef struct scan_block {
     select_probs_block probs;  /* where the strategy needs them */
     const double *norm;        /* |h_i| of the features, likewise */
     const double *information; /* of the samples, likewise */
+    const double *measured;    /* slopes or lengths, likewise */
 } scan_block;
 
 /* score[i] for rows first+i. Higher is picked earlier. */

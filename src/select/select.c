@@ -17,6 +17,7 @@ static unsigned given_by(const scant_evidence *e) {
            (e->probs || e->logits ? SCANT_PROBS : 0U) |
            (e->calibrated || heated ? SCANT_CALIBRATED : 0U) |
            (e->gradients ? SCANT_GRADIENTS : 0U) | (e->samples ? SCANT_SAMPLES : 0U) |
+           (e->slopes ? SCANT_SLOPES : 0U) | (e->lengths ? SCANT_LENGTHS : 0U) |
            (e->labels ? SCANT_LABELS : 0U) | SCANT_ROWS | SCANT_STATE;
 }
 
@@ -106,8 +107,8 @@ static size_t input_bytes(const select_pool *pool) {
     bool same = pool->calibrated == pool->probs; /* logits, with a temperature */
     return bytes_of(pool->features) + bytes_of(pool->probs) +
            (same ? 0 : bytes_of(pool->calibrated)) + bytes_of(pool->calibrate_on) +
-           bytes_of(pool->gradients) + bytes_of(pool->samples) + bytes_of(pool->labels) +
-           bytes_of(pool->candidates);
+           bytes_of(pool->gradients) + bytes_of(pool->samples) + bytes_of(pool->slopes) +
+           bytes_of(pool->lengths) + bytes_of(pool->labels) + bytes_of(pool->candidates);
 }
 
 static scant_status plan(const select_req *req, scant_plan *out) {

@@ -60,7 +60,8 @@ class Keys(Case):
 
     def test_wrong_values_are_refused(self):
         for key, says in (("loop.batch=0", "whole number"), ("loop.batch=3.5", "whole number"),
-                          ("train.lr=auto", "not in this version"), ("train.lr=0", "above 0"),
+                          ("train.lr=fast", "auto or a number"), ("loop.theory=some", "none|last|all"),
+                          ("loop.egl.layers=some", "last|all"), ("train.lr=0", "above 0"),
                           ("train.method=fixmach", "supervised"), ("loop.seeds=1,1", "twice"),
                           ("loop.seeds=a", "whole numbers"), ("loop.strategies=bagde", "badge"),
                           ("loop.strategies=badge,badge", "twice"), ("model.name=lenet6", "lenet5"),

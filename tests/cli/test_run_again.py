@@ -64,7 +64,7 @@ class Changed(RunCase):
     def test_a_run_that_is_half_done_does_not_go_on_with_other_labels(self):
         def halve(state):
             state["rounds"], state["picks"] = state["rounds"][:2], state["picks"][:3]
-            state["calibration"] = state["calibration"][:2]
+            state["calibration"], state["theory"] = state["calibration"][:2], state["theory"][:2]
         whole, bins = self.results(self.out), self.bins(self.out)
         self.change_states(halve)
         self.save("y", 1 - self.labels)
@@ -87,9 +87,11 @@ class Changed(RunCase):
         def forget(state):
             self.assertRegex(state.pop("samples"), "^[0-9a-f]{16}$")
             self.assertEqual(len(state.pop("calibration")), len(state["rounds"]))
+            self.assertEqual(len(state.pop("theory")), len(state["rounds"]))
         self.change_states(forget)
         self.ok("run", "--resume", "--out", self.out)
         self.assertEqual(self.bins(self.out), {})
+        self.assertEqual({row["lambda"] for row in self.rows(self.out, "theory.csv")}, {""})
         self.change_states(lambda state: state.update(samples="0123"))
         self.fails(3, "run", "--resume", "--out", self.out, says=["runs/", '"samples"'])
 
@@ -103,7 +105,7 @@ class Lost(RunCase):
             with open(os.path.join(runs, name + ".json")) as file:
                 state = json.load(file)
             state["rounds"], state["picks"] = state["rounds"][:2], state["picks"][:3]
-            state["calibration"] = state["calibration"][:2]
+            state["calibration"], state["theory"] = state["calibration"][:2], state["theory"][:2]
             with open(os.path.join(runs, name + ".json"), "w") as file:
                 json.dump(state, file)
         for kind in ("weights", "asker"):

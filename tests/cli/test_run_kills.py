@@ -63,6 +63,7 @@ class Kills(RunCase):
     def assert_ended_as(self, whole, out):
         self.assertEqual(self.results(out), whole)
         self.assertEqual(self.bins(out), self.bins(self.path("whole")))
+        self.assertEqual(self.rows(out, "theory.csv"), self.rows(self.path("whole"), "theory.csv"))
         with open(os.path.join(out, "log.jsonl")) as file:
             for line in file:
                 json.loads(line)

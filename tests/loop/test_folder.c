@@ -32,12 +32,12 @@ static bool is_named(const char *path, const char *name) {
 
 int rename(const char *old, const char *new) {
     bool curve = is_named(new, "curve.csv"), picks = is_named(new, "picks.csv");
-    bool bins = is_named(new, "calibration.csv");
+    bool bins = is_named(new, "calibration.csv"), theory = is_named(new, "theory.csv");
     seen.curves += curve;
     seen.picks += picks;
     seen.bins += bins;
     seen.reports += is_named(new, "report.html");
-    seen.shrunk += (curve || picks || bins) && size_of(old) < size_of(new);
+    seen.shrunk += (curve || picks || bins || theory) && size_of(old) < size_of(new);
     return (int)syscall(SYS_renameat, AT_FDCWD, old, AT_FDCWD, new);
 }
 

@@ -155,6 +155,12 @@ static void assert_same(const plan *p, const char *folder, const char *other) {
     assert_true(a.state.calibrations->when[LOOP_BEFORE].temperature == 1);
     assert_memory_equal(a.state.calibrations, b.state.calibrations,
                         (ROUNDS + 1) * sizeof *a.state.calibrations);
+    for (size_t i = 0; i <= ROUNDS; i++) /* epochs, too, of trainings that were over */
+        for (size_t k = 0; k < LOOP_FIGURES; k++) {
+            double x = a.state.theories[i].figures[k], y = b.state.theories[i].figures[k];
+            assert_true(x == y || (isnan(x) && isnan(y)));
+            if (k != LOOP_RATIO) assert_true(isfinite(x));
+        }
     assert_int_equal(count_files(folder, "train", NULL), 0);
     assert_int_equal(count_files(folder, "left", NULL), 0);
     assert_int_equal(count_files(folder, ".npy", NULL), 0);

@@ -38,6 +38,9 @@ static void a_state_is_read_as_it_was_written(void **state) {
     *before = (scant_calibration){.temperature = 1, .error = 1.0 / 3};
     before->bins[0] = (scant_calibration_bin){1, 0.05, 0};
     before->bins[14] = (scant_calibration_bin){30, 1.0 / 1.001, 29.0 / 30};
+    a.theories[0].figures[LOOP_LAMBDA] = 1.0 / 3;
+    a.theories[0].figures[LOOP_RATIO] = -1e300;
+    a.theories[0].figures[LOOP_EPOCHS] = 12;
     assert_int_equal(loop_state_write(ctx, path_of("s.json"), name, &a), SCANT_OK);
     assert_int_equal(loop_state_init(&arena, 3, 20, &b), SCANT_OK);
     assert_int_equal(loop_state_read(ctx, path_of("s.json"), name, 3, 100, &arena, &b),
@@ -47,6 +50,11 @@ static void a_state_is_read_as_it_was_written(void **state) {
     assert_memory_equal(a.picks, b.picks, sizeof picks);
     assert_memory_equal(a.points, b.points, sizeof *a.points);
     assert_memory_equal(a.calibrations, b.calibrations, sizeof *a.calibrations);
+    for (size_t i = 0; i < LOOP_FIGURES; i++) { /* NaN is what is not known */
+        double was = a.theories[0].figures[i], is = b.theories[0].figures[i];
+        assert_true(was == is || (isnan(was) && isnan(is)));
+    }
+    assert_true(isnan(b.theories[0].figures[LOOP_MMD]));
     assert_string_equal(a.memory, b.memory);
     assert_true(b.partial.there && b.partial.round == 1 && b.partial.best == 0.25);
     scant__arena_end(&arena);
@@ -55,6 +63,7 @@ static void a_state_is_read_as_it_was_written(void **state) {
 
 #define ROUND                                                                            \
     HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"calibration\": "
+#define THEORY(list) ROUND "[[null, null]], \"theory\": " list "}"
 #define HEAD "{\"scant run\": 1, \"strategy\": \"badge\", \"seed\": \"7\", "
 
 static void a_damaged_state_is_refused(void **state) {
@@ -77,6 +86,12 @@ static void a_damaged_state_is_refused(void **state) {
         HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"partial\": 3}",
         HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,\"inf\",0]],[]]}",
         HEAD "\"rounds\": [], \"picks\": [], \"over\": true}",
+        THEORY("3"),
+        THEORY("[]"), /* one a round */
+        THEORY("[null]"),
+        THEORY("[[1, 2, 3]]"),
+        THEORY("[[1, 2, 3, 4, 5, 6, 7, 8, 9, \"inf\"]]"),
+        THEORY("[[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]]"),
         ROUND "3}",
         ROUND "[]}", /* one a round */
         ROUND "[[null, null], [null, null]]}",
@@ -112,6 +127,12 @@ static void a_damaged_state_is_refused(void **state) {
         read_state(ctx, ROUND "[[[1, 0.5, [[15, 9, 1, 0.5]]], null]]}", &s, &arena),
         SCANT_OK);
     assert_int_equal(s.calibrations->when[LOOP_BEFORE].bins[14].count, 9);
+    assert_true(isnan(s.theories->figures[LOOP_LAMBDA])); /* an earlier version's */
+    assert_int_equal(
+        read_state(ctx, THEORY("[[1, 2, 3, null, 5, 6, 7, 8, 9, 10]]"), &s, &arena),
+        SCANT_OK);
+    assert_true(isnan(s.theories->figures[LOOP_DYNAMICS]));
+    assert_true(s.theories->figures[LOOP_LR_ADVICE] == 10);
     scant__arena_end(&arena);
     scant_ctx_destroy(ctx);
 }
@@ -130,10 +151,22 @@ static void a_broken_off_round_is_read_as_it_was_written(void **state) {
     loop_pick picks[] = {{1, 1, 0}, {2, 1, 0}, {3, 1, 0}, {4, 1, 0}, {5, 1, 0}};
     loop_point point = {.labels = 3};
     char parts[] = "ttb.";
-    const loop_partial want = {true, 1,        parts, 4,          LOOP_SLOT_A,
-                               2,    verdicts, 0.125, 1.0 / 3000, 4.5};
+    size_t epochs[] = {12, 300000, 0, 0};
+    const loop_partial want = {.there = true,
+                               .round = 1,
+                               .parts = parts,
+                               .n_parts = 4,
+                               .asker = LOOP_SLOT_A,
+                               .n_judged = 2,
+                               .verdicts = verdicts,
+                               .best = 0.125,
+                               .train_seconds = 1.0 / 3000,
+                               .judge_seconds = 4.5,
+                               .epochs = epochs};
+    loop_theory known = loop_theory_unknown();
     const loop_state mine = {.points = &point,
                              .calibrations = &none,
+                             .theories = &known,
                              .picks = picks,
                              .ends = ends,
                              .n_points = 1,
@@ -157,6 +190,7 @@ static void a_broken_off_round_is_read_as_it_was_written(void **state) {
     assert_true(got->best == want.best && got->train_seconds == want.train_seconds &&
                 got->judge_seconds == want.judge_seconds);
     assert_memory_equal(got->verdicts, verdicts, sizeof verdicts);
+    assert_memory_equal(got->epochs, epochs, sizeof epochs);
     scant__arena_end(&arena);
     scant_ctx_destroy(ctx);
 }
@@ -198,6 +232,9 @@ static void a_damaged_broken_off_round_is_refused(void **state) {
         PARTIAL("1", ".", "", "\"asker\": true, \"best\": 0, \"seconds\": [1, 2]"),
         PARTIAL("1", "t", "[1, 1, 1, 1]", "\"calibration\": [], " REST),
         PARTIAL("1", "t", "[1, 1, 1, 1]", "\"calibration\": [3], " REST),
+        PARTIAL("1", "ta", "", "\"epochs\": [1], " REST),
+        PARTIAL("1", "ta", "", "\"epochs\": [1, -1], " REST),
+        PARTIAL("1", "ta", "", "\"epochs\": 3, " REST),
         "{\"round\": 1, \"models\": [], " REST "}",
     };
     scant_ctx *ctx = ctx_threads(1);

@@ -50,7 +50,7 @@ static results results_make(const fixture *f) {
         r.direction[i] = (float)(unit_at(9, i) - 0.5);
     for (size_t i = 0; i < f->n; i++)
         r.labels[i] = (int32_t)(unit_at(10, i) * (double)f->classes);
-    r.all = (scant_gradients){r.norms, r.products, r.sketches, r.sum};
+    r.all = (scant_gradients){r.norms, r.products, r.sketches, r.sum, NULL};
     r.opts = (scant_gradient_opts){
         .labels = r.labels, .direction = r.direction, .sketch = SKETCH, .seed = 11};
     for (size_t j = 0; j < f->parameters; j++) {
@@ -191,6 +191,46 @@ static void outputs_are_sketched_class_by_class(void **state) {
     }
 }
 
+/* Of all parameters, and of the last layer's: each class's gradient built by a pass of
+ * its own. */
+static void lengths_are_expected_over_all_classes(void **state) {
+    (void)state;
+    for (size_t m = 0; m < FEW_CASES; m++) {
+        fixture f = fixture_open(ctx, &model_cases[m]);
+        results r = results_make(&f);
+        const nn_net *shape = f.net->net;
+        const nn_node *last = &shape->nodes[shape->n_nodes - 1];
+        double *lengths = malloc(f.n * sizeof *lengths);
+        plain p = plain_open(&f);
+        r.all.lengths = lengths;
+        for (int part = 0; part <= (m % 2 == 0);
+             part++) { /* onehidden's is not trained */
+            size_t from = part ? shape->params[last->weight].offset : 0;
+            size_t count = f.parameters - from;
+            r.opts.last_layer = part;
+            /* beside all else: the passes do not disturb each other */
+            must(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all));
+            for (size_t i = 0; i < f.n; i += 2) {
+                double want = 0, sum = 0, square = 0;
+                for (size_t c = 0; c < f.classes; c++) {
+                    plain_loss(&f, &p, i, (int)c);
+                    const float *g = p.gradient + from;
+                    double chance = exp((double)p.logits[c]), s = dot_of(g, g, count);
+                    sum += chance;
+                    want += chance * sqrt(s);
+                    if ((int32_t)c == r.labels[i]) square = s;
+                }
+                assert_close(lengths[i], want / sum, want / sum, 1e-4, "length", i);
+                assert_close(r.norms[i], square, square, 1e-4, "norm", i);
+            }
+        }
+        plain_close(&p);
+        free(lengths);
+        results_free(&r);
+        fixture_close(&f);
+    }
+}
+
 static void rows_are_taken_in_their_order(void **state) {
     (void)state;
     fixture f = fixture_open(ctx, &model_cases[3]);
@@ -318,7 +358,8 @@ static void thread_counts_do_not_change_results(void **state) {
         scant_ctx *other = ctx_threads(k ? 3 : 1);
         fixture f = fixture_open(other, &model_cases[4]);
         results r = results_make(&f);
-        scant_gradients out = {norms[k], products[k], sketches[k], NULL};
+        scant_gradients out = {
+            .norms = norms[k], .products = products[k], .sketches = sketches[k]};
         assert_int_equal(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &out),
                          SCANT_OK);
         results_free(&r);
@@ -390,6 +431,8 @@ static void torture(const model_case *small) {
         scant_ctx *other = ctx_counting(&m);
         fixture f = fixture_open(other, small);
         results r = results_make(&f);
+        double lengths[3];
+        r.all.lengths = lengths;
         m.calls = 0;
         m.fail_at = at;
         scant_status s = scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all);
@@ -423,6 +466,7 @@ int main(void) {
         cmocka_unit_test(without_labels_the_predicted_class_is_taken),
         cmocka_unit_test(the_last_layer_alone_is_its_part_of_all),
         cmocka_unit_test(outputs_are_sketched_class_by_class),
+        cmocka_unit_test(lengths_are_expected_over_all_classes),
         cmocka_unit_test(rows_are_taken_in_their_order),
         cmocka_unit_test(gradients_are_slopes_of_the_loss),
         cmocka_unit_test(sketches_are_unbiased_and_as_close_as_promised),

@@ -12,6 +12,7 @@
 typedef struct given {
     size_t n, d, c, k, m;
     const double *features, *probs, *logits, *calibrated, *gradients, *samples;
+    const double *slopes, *lengths;
     const int64_t *labels;
     const int64_t *calibrate_on;
     size_t n_calibrate;
@@ -20,7 +21,7 @@ typedef struct given {
 
 typedef struct opened {
     scant_evidence evidence;
-    scant_array *array[8];
+    scant_array *array[10];
     size_t count;
 } opened;
 
@@ -37,7 +38,7 @@ static inline const scant_array *given_array(scant_ctx *ctx, opened *o, const ch
 static inline void given_open(scant_ctx *ctx, const given *g, opened *o) {
     *o = (opened){0};
     size_t nd[] = {g->n, g->d}, nc[] = {g->n, g->c}, nk[] = {g->n, g->k};
-    size_t mnc[] = {g->m, g->n, g->c};
+    size_t mnc[] = {g->m, g->n, g->c}, n2[] = {g->n, 2};
     scant_evidence *e = &o->evidence;
     e->features = given_array(ctx, o, "features", g->features, SCANT_F64, 2, nd);
     e->probs = given_array(ctx, o, "probs", g->probs, SCANT_F64, 2, nc);
@@ -45,6 +46,8 @@ static inline void given_open(scant_ctx *ctx, const given *g, opened *o) {
     e->calibrated = given_array(ctx, o, "calibrated", g->calibrated, SCANT_F64, 2, nc);
     e->gradients = given_array(ctx, o, "gradients", g->gradients, SCANT_F64, 2, nk);
     e->samples = given_array(ctx, o, "samples", g->samples, SCANT_F64, 3, mnc);
+    e->slopes = given_array(ctx, o, "slopes", g->slopes, SCANT_F64, 2, n2);
+    e->lengths = given_array(ctx, o, "lengths", g->lengths, SCANT_F64, 1, &g->n);
     e->labels = given_array(ctx, o, "labels", g->labels, SCANT_I64, 1, &g->n);
     e->calibrate_on = given_array(ctx, o, "calibrate_on", g->calibrate_on, SCANT_I64, 1,
                                   &g->n_calibrate);

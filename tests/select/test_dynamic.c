@@ -110,6 +110,60 @@ static void gamma_two_is_the_gain_in_speed(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+/* |g|^2 and <g, g_S> of gradients that only the test has pick as those do, whatever
+ * gamma is; so does what they say of the speed. */
+static void slopes_pick_as_the_gradients_they_are_of(void **state) {
+    (void)state;
+    static const char *const gammas[] = {"gamma=0", "gamma=1", "gamma=2", "gamma=inf"};
+    scant_ctx *ctx = ctx_threads(2);
+    pool *p = make(5);
+    double *slopes = calloc(2 * N, sizeof *slopes), labelled[K] = {0};
+    for (size_t i = 0; i < N; i++)
+        for (size_t k = 0; p->y[i] >= 0 && k < K; k++) labelled[k] += p->g[i * K + k];
+    for (size_t i = 0; i < N; i++)
+        for (size_t k = 0; k < K; k++) {
+            slopes[2 * i] += p->g[i * K + k] * p->g[i * K + k];
+            slopes[2 * i + 1] += p->g[i * K + k] * labelled[k];
+        }
+    given built = {.n = N, .k = K, .gradients = p->g, .labels = p->y};
+    given both = built; /* slopes are taken where there are some */
+    both.slopes = slopes;
+    for (size_t r = 0; r < 4; r++) {
+        scant_picks *want = given_select(ctx, "dynamic", &built, N, 0, gammas[r]);
+        scant_picks *got = given_select(ctx, "dynamic", &both, N, 0, gammas[r]);
+        assert_int_equal(got->count, want->count);
+        double size = fabs(want->items[0].score);
+        for (size_t i = 0; i < got->count; i++) {
+            assert_int_equal(got->items[i].index, want->items[i].index);
+            assert_true(fabs(got->items[i].score - want->items[i].score) < 1e-12 * size);
+        }
+        assert_true(fabs(figure_of(got, "speed") / speed(labelled) - 1) < 1e-12);
+        scant_picks_free(ctx, want);
+        scant_picks_free(ctx, got);
+    }
+    free(slopes);
+    free(p);
+    scant_ctx_destroy(ctx);
+}
+
+/* The same of egl and lengths: nothing else is asked for. */
+static void lengths_rank_by_themselves(void **state) {
+    (void)state;
+    static const double lengths[] = {0.5, 3, 2, 0, 3, 1};
+    static const int64_t labels[] = {-1, -1, 0, -1, -1, -1};
+    static const size_t want[] = {1, 4, 5, 0, 3};
+    scant_ctx *ctx = ctx_threads(2);
+    given g = {.n = 6, .lengths = lengths, .labels = labels};
+    scant_picks *got = given_select(ctx, "egl", &g, 6, 0, NULL);
+    assert_int_equal(got->count, 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(got->items[i].index, want[i]);
+        assert_true(got->items[i].score == lengths[want[i]]);
+    }
+    scant_picks_free(ctx, got);
+    scant_ctx_destroy(ctx);
+}
+
 /* The second half copies the first: a tie a row, which goes to the first. */
 static void copies_tie_wherever_they_stand(void **state) {
     (void)state;
@@ -186,6 +240,27 @@ static void wrong_calls_name_what_is_missing(void **state) {
     given bad = {.n = 8, .k = 1, .gradients = g};
     given_refused(ctx, "dynamic", &bad, 1, NULL, SCANT_EINPUT,
                   "gradients: row 3, column 0 is nan");
+    double slopes[16] = {0, -1, 2, 3, 4, NAN};
+    given not_finite = {.n = 8, .slopes = slopes};
+    given_refused(ctx, "dynamic", &not_finite, 1, NULL, SCANT_EINPUT,
+                  "slopes: row 2, column 1 is nan, expected a finite number");
+    slopes[4] = -4;
+    given_refused(
+        ctx, "dynamic", &not_finite, 1, NULL, SCANT_EINPUT,
+        "slopes: row 2, column 0 is -4, expected a finite number of at least 0");
+    g[3] = -INFINITY;
+    given lengths = {.n = 8, .lengths = g};
+    given_refused(ctx, "egl", &lengths, 1, NULL, SCANT_EINPUT,
+                  "lengths: row 3, column 0 is -inf");
+    const size_t shape[] = {4, 3};
+    scant_array *wide;
+    scant_picks *picks;
+    assert_int_equal(scant_array_wrap(ctx, "wide", slopes, SCANT_F64, 2, shape, &wide),
+                     SCANT_OK);
+    scant_evidence e = {.slopes = wide};
+    assert_int_equal(scant_select(ctx, "dynamic", &e, 1, NULL, &picks), SCANT_EINPUT);
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "wide: has 3 columns, expected 2"));
+    scant_array_close(wide);
     scant_ctx_destroy(ctx);
 }
 
@@ -193,6 +268,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fixture_has_the_specified_scores),
         cmocka_unit_test(gamma_two_is_the_gain_in_speed),
+        cmocka_unit_test(slopes_pick_as_the_gradients_they_are_of),
+        cmocka_unit_test(lengths_rank_by_themselves),
         cmocka_unit_test(copies_tie_wherever_they_stand),
         cmocka_unit_test(with_nothing_labelled_length_decides_and_inf_ties),
         cmocka_unit_test(sizes_of_features_do_not_change_the_order),

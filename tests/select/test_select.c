@@ -15,6 +15,7 @@ enum { N = 700, D = 12, C = 5, M = 6, K = 9 };
 
 typedef struct fixture {
     float h[N * D], p[N * C], q[N * C], g[N * K], samples[M * N * C];
+    double slopes[N * 2], lengths[N];
     int32_t labels[N];
     int64_t candidates[N];
     unsigned drop;     /* evidence that is not given: scant_evidence_kind bits */
@@ -25,7 +26,7 @@ typedef struct fixture {
 
 typedef struct inputs {
     scant_evidence evidence;
-    scant_array *array[8];
+    scant_array *array[10];
     size_t count;
 } inputs;
 
@@ -45,10 +46,14 @@ enum { SOME_PICKS = 100, MANY_PICKS = 300, NEXT_CAP = 90, NEXT_CLOSE = 99 };
 static fixture *make(void) {
     fixture *f = calloc(1, sizeof *f);
     f->features = f->h, f->d = D;
+    f->drop = SCANT_SLOPES | SCANT_LENGTHS;
     for (size_t i = 0; i < N; i++) {
         double sum = 0;
         for (size_t k = 0; k < D; k++) f->h[i * D + k] = (float)normal_at(1, i * D + k);
         for (size_t k = 0; k < K; k++) f->g[i * K + k] = (float)normal_at(3, i * K + k);
+        f->lengths[i] = unit_at(5, i);
+        f->slopes[2 * i] = unit_at(6, i);
+        f->slopes[2 * i + 1] = normal_at(7, i);
         for (size_t k = 0; k < C; k++) sum += unit_at(2, i * C + k);
         for (size_t k = 0; k < C; k++) {
             f->p[i * C + k] = (float)(unit_at(2, i * C + k) / sum);
@@ -100,6 +105,10 @@ static scant_status open_inputs(scant_ctx *ctx, const fixture *f, size_t candida
     if (s == SCANT_OK)
         s = wrap(ctx, in, "gradients", f->g, SCANT_F32, N, K, &e->gradients);
     if (s == SCANT_OK) s = wrap_samples(ctx, in, f->samples);
+    if (s == SCANT_OK && !(f->drop & SCANT_SLOPES))
+        s = wrap(ctx, in, "slopes", f->slopes, SCANT_F64, N, 2, &e->slopes);
+    if (s == SCANT_OK && !(f->drop & SCANT_LENGTHS))
+        s = wrap(ctx, in, "lengths", f->lengths, SCANT_F64, N, 0, &e->lengths);
     if (s == SCANT_OK)
         s = wrap(ctx, in, "labels", f->labels, SCANT_I32, N, 0, &e->labels);
     if (s == SCANT_OK && candidates)
@@ -132,10 +141,16 @@ static const struct {
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
+/* What stands in for all that a strategy lists. */
+static const called measured[] = {{"dynamic", SCANT_SLOPES, SCANT_LENGTHS, {0}},
+                                  {"egl", SCANT_LENGTHS, SCANT_SLOPES, {0}}};
+enum { MEASURED = sizeof measured / sizeof *measured };
+
 enum { MOST_CALLS = 100 };
 
 static size_t all_calls(called *out) {
     size_t n, count = 0;
+    for (; count < MEASURED; count++) out[count] = measured[count];
     const scant_strategy_info *const *all = scant_strategies(&n);
     for (size_t s = 0; s < n + VARIANTS; s++) {
         bool plain = s < n;
@@ -145,8 +160,9 @@ static size_t all_calls(called *out) {
         assert_true(count + 2 <= MOST_CALLS);
         unsigned needs = info->needs, or_needs = info->or_needs;
         if (!plain && variants[s - n].needs) needs = variants[s - n].needs;
-        out[count++] = (called){info->name, needs, or_needs, set};
-        if (or_needs) out[count++] = (called){info->name, or_needs, needs, set};
+        unsigned not = SCANT_SLOPES | SCANT_LENGTHS;
+        out[count++] = (called){info->name, needs, or_needs | not, set};
+        if (or_needs) out[count++] = (called){info->name, or_needs, needs | not, set};
     }
     return count;
 }

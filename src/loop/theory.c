@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the papers' theory says of every round: of the network that picks, the labelled
+ * set S and the batch Q that is picked with it.
+ *
+ *   K          the kernel of S: h+ . h+' of the last layer's inputs with a 1 appended
+ *              (loop.theory = last), or the whole network's empirical tangent kernel,
+ *              its mean over outputs (all)
+ *   lambda     K's smallest eigenvalue that is not 0 by structure: the r-th largest, r
+ *              being the rank of S's own rows (eigenvalues above 1e-10 of the largest;
+ *              of all layers above 1e-6, as products are in float there). Where rows are
+ *              independent that is the smallest. Convergence is as fast as it is large
+ *              (NPC, CRC).
+ *   dynamics   G(S) = |g_S|^2, g_S the sum of S's loss gradients at their labels: how
+ *              fast the loss falls (dynamicAL)
+ *   ratio      R(Q|S): the sum over Q of what each row adds to G alone, by what they
+ *              add together, Q at the classes that are predicted
+ *   alignment, bound, mmd   of K (linalg/theory.h); mmd between the initial set and S
+ *
+ * And the rate that S suggests. The papers' sufficient rate is O(lambda) with a constant
+ * that nobody knows; and lambda grows with the number of rows, which a mean over them
+ * takes back. So what is used is how lambda/n changes: the usual rate of the optimizer or
+ * method, times lambda/n of S under the weights that the round begins with, by that of
+ * the first labelled set under the weights that its round began with, between a tenth and
+ * ten times. Those are made again where a run is gone on with: they hang on seeds alone.
+ *
+ * Cost: a forward pass over S twice and over Q, eigenvalues of the smaller of n and d+;
+ * an n x n matrix and its factorization where n is at most MOST, which is what alignment,
+ * bound and mmd take. all: as scant_net_kernel() and scant_net_gradients() say.
+ *
+ * Of numbers to predict only the spectrum and the rate are known. Nothing here changes
+ * what is trained or picked, the rate apart where it is asked for.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "linalg/dense.h"
+#include "linalg/kron.h"
+#include "linalg/theory.h"
+#include "loop/loop.h"
+
+enum { MOST = 4000 }; /* rows of a kernel */
+#define WHOLE_TOLERANCE 1e-6
+
+static const char *const names[LOOP_FIGURES] = {
+    "lambda",    "largest", "rank", "dynamics", "ratio",
+    "alignment", "bound",   "mmd",  "epochs",   "lr_advice"};
+
+loop_theory loop_theory_unknown(void) {
+    loop_theory t;
+    for (size_t i = 0; i < LOOP_FIGURES; i++) t.figures[i] = (double)NAN;
+    return t;
+}
+
+static bool is_wanted(const loop_settings *set) {
+    return strcmp(set->theory, "none") != 0;
+}
+
+/* ---- what is looked at ------------------------------------------------------------- */
+
+/* Rows and what a network says of them, S before Q. */
+typedef struct view {
+    loop_run *run;
+    scant_net *net;
+    scant__arena arena;
+    size_t *rows, n, n_batch; /* S, Q */
+    float *features, *logits;
+    double *residuals; /* p - e_y */
+    int32_t *labels;   /* of S; of Q the predicted ones */
+    la_rows h, a;
+    la_work work;
+    double *kernel; /* (n, n); NULL: there is none */
+    loop_theory *out;
+} view;
+
+static scant_status view_open(view *v, loop_run *run, scant_net *net, const size_t *rows,
+                              size_t n) {
+    *v = (view){.run = run, .net = net, .n = n};
+    scant__arena_init(&v->arena, run->ctx);
+    v->rows = scant__arena_alloc(&v->arena, n + run->job->e->set.query, sizeof *v->rows);
+    if (!v->rows) return SCANT_ENOMEM;
+    memcpy(v->rows, rows, n * sizeof *rows);
+    return SCANT_OK;
+}
+
+static scant_status predict(view *v, bool classes) {
+    const loop_samples *s = &v->run->job->samples;
+    size_t all = v->n + v->n_batch, d = scant_net_features(v->net);
+    v->features = scant__arena_alloc(&v->arena, all, size_mul(d, sizeof *v->features));
+    if (!v->features) return SCANT_ENOMEM;
+    if (classes) {
+        v->logits =
+            scant__arena_alloc(&v->arena, all, size_mul(s->classes, sizeof *v->logits));
+        if (!v->logits) return SCANT_ENOMEM;
+    }
+    v->h = (la_rows){.n = all, .d = d, .type = LA_F32, .base = v->features};
+    return scant_net_predict(
+        v->net, s->train, v->rows, all,
+        &(scant_outputs){.features = v->features, .logits = v->logits});
+}
+
+/* ---- the kernel -------------------------------------------------------------------- */
+
+static la_view view_of(const view *v) {
+    return (la_view){.h = &v->h, .bias = 1, .m = v->n};
+}
+
+static scant_status take_room(view *v, size_t memory) {
+    return la_work_init(&v->work, &v->arena, memory);
+}
+
+/* Rows whose n x n matrices, three at once, take a quarter of the memory there may be. */
+static size_t most_rows(const scant_ctx *ctx) {
+    double fit = floor(sqrt((double)ctx->cap / 4 / (3 * sizeof(double))));
+    return size_min(MOST, (size_t)fit);
+}
+
+static scant_status make_kernel(view *v, bool whole) {
+    const loop_samples *s = &v->run->job->samples;
+    size_t n = v->n;
+    la_view h = view_of(v);
+    v->kernel = scant__arena_alloc(&v->arena, size_mul(n, n), sizeof *v->kernel);
+    if (!v->kernel) return SCANT_ENOMEM;
+    if (whole)
+        return scant_net_kernel(v->net, s->train, v->rows, n, s->train, v->rows, n, 0, 0,
+                                v->kernel);
+    TRY(take_room(v, la_kron_pairs_memory(&h, n, v->run->ctx->threads)));
+    return la_kron_pairs(&h, NULL, n, v->kernel, &v->work);
+}
+
+static scant_status eigenvalues(view *v, size_t n, const double *matrix,
+                                la_spectrum *out) {
+    double tolerance = v->features ? LA_RANK_TOLERANCE : WHOLE_TOLERANCE;
+    double *copy = scant__arena_alloc(&v->arena, size_mul(n, n), sizeof *copy);
+    double *values = scant__arena_alloc(&v->arena, n, sizeof *values);
+    double *room = scant__arena_alloc(&v->arena, la_eigh_room(n, false), sizeof *room);
+    if (!copy || !values || !room) return SCANT_ENOMEM;
+    memcpy(copy, matrix, n * n * sizeof *copy);
+    TRY(la_eigh_alone(v->run->ctx, n, copy, false, values, room));
+    la_spectrum_of(values, n, tolerance, out);
+    return SCANT_OK;
+}
+
+/* By the smaller of the two matrices that have the same eigenvalues above 0. False where
+ * both are too large. */
+static scant_status spectrum(view *v, la_spectrum *out, bool *known) {
+    la_view h = view_of(v);
+    size_t width = la_view_width(&h);
+    *known = false;
+    if (!v->kernel && v->n <= width && v->n <= most_rows(v->run->ctx))
+        TRY(make_kernel(v, false));
+    if (v->kernel && (v->n <= width || !v->features)) {
+        *known = true;
+        return eigenvalues(v, v->n, v->kernel, out);
+    }
+    if (width > most_rows(v->run->ctx)) return SCANT_OK;
+    double *gram = scant__arena_alloc(&v->arena, size_mul(width, width), sizeof *gram);
+    if (!gram) return SCANT_ENOMEM;
+    TRY(take_room(v, la_gram_memory(&h, v->run->ctx->threads)));
+    TRY(la_gram(&h, NULL, gram, &v->work));
+    *known = true;
+    return eigenvalues(v, width, gram, out);
+}
+
+/* ---- training dynamics ------------------------------------------------------------- */
+
+static double dot(const float *a, const float *b, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+double loop_theory_ratio(double norms, double products, double square, double product) {
+    double together = square + 2 * product;
+    if (!(fabs(together) >= 1e-12 * (norms + 1e-300))) return (double)NAN;
+    return (norms + 2 * products) / together;
+}
+
+static double sum_of(const double *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += x[i];
+    return sum;
+}
+
+/* p - e_y, in double; y of Q is the first of the largest. */
+static scant_status make_residuals(view *v) {
+    size_t classes = v->run->job->samples.classes, all = v->n + v->n_batch;
+    v->residuals =
+        scant__arena_alloc(&v->arena, all, size_mul(classes, sizeof *v->residuals));
+    if (!v->residuals) return SCANT_ENOMEM;
+    for (size_t i = 0; i < all; i++) {
+        const float *z = v->logits + i * classes;
+        double *a = v->residuals + i * classes, sum = 0;
+        size_t top = 0;
+        for (size_t c = 1; c < classes; c++)
+            if (z[c] > z[top]) top = c;
+        for (size_t c = 0; c < classes; c++)
+            sum += a[c] = exp((double)z[c] - (double)z[top]);
+        for (size_t c = 0; c < classes; c++) a[c] /= sum;
+        if (i >= v->n) v->labels[i] = (int32_t)top;
+        a[v->labels[i]] -= 1;
+    }
+    v->a = (la_rows){.n = all, .d = classes, .type = LA_F64, .base = v->residuals};
+    return SCANT_OK;
+}
+
+/* Of the last layer. */
+static scant_status last_dynamics(view *v) {
+    unsigned threads = v->run->ctx->threads;
+    size_t n = v->n, b = v->n_batch;
+    TRY(make_residuals(v));
+    la_view s = view_of(v), q;
+    s.a = &v->a;
+    q = s;
+    size_t size = size_mul(la_view_width(&s), v->a.d);
+    double *sum = scant__arena_zalloc(&v->arena, size, 2 * sizeof *sum);
+    double *each = scant__arena_alloc(&v->arena, b + 1, 2 * sizeof *each);
+    size_t *list = scant__arena_alloc(&v->arena, b + 1, sizeof *list);
+    if (!sum || !each || !list) return SCANT_ENOMEM;
+    double *both = sum + size;
+    for (size_t i = 0; i < b; i++) list[i] = n + i;
+    q.rows = list, q.m = b;
+    size_t memory = size_max(
+        la_kron_sum_memory(&s, threads),
+        size_max(la_kron_norms_memory(&q, threads), la_kron_dots_memory(&q, threads)));
+    TRY(take_room(v, size_max(memory, la_kron_sum_memory(&q, threads))));
+    TRY(la_kron_sum(&s, NULL, sum, &v->work));
+    double square = 0, product = 0, speed = 0;
+    for (size_t k = 0; k < size; k++) speed += sum[k] * sum[k];
+    v->out->figures[LOOP_DYNAMICS] = speed;
+    if (!b) return SCANT_OK;
+    TRY(la_kron_norms(&q, each, &v->work));
+    TRY(la_kron_dots(&q, sum, each + b, &v->work));
+    TRY(la_kron_sum(&q, NULL, both, &v->work));
+    for (size_t k = 0; k < size; k++) {
+        square += both[k] * both[k];
+        product += both[k] * sum[k];
+    }
+    v->out->figures[LOOP_RATIO] =
+        loop_theory_ratio(sum_of(each, b), sum_of(each + b, b), square, product);
+    return SCANT_OK;
+}
+
+/* Of all layers: what is left of gradients are their sums. */
+static scant_status whole_dynamics(view *v) {
+    const scant_data *train = v->run->job->samples.train;
+    size_t size = scant_net_parameters(v->net), b = v->n_batch;
+    float *sum = scant__arena_alloc(&v->arena, size, 2 * sizeof *sum);
+    double *each = scant__arena_alloc(&v->arena, b + 1, 2 * sizeof *each);
+    if (!sum || !each) return SCANT_ENOMEM;
+    float *both = sum + size;
+    TRY(scant_net_gradients(v->net, train, v->rows, v->n,
+                            &(scant_gradient_opts){.labels = v->labels},
+                            &(scant_gradients){.sum = sum}));
+    v->out->figures[LOOP_DYNAMICS] = dot(sum, sum, size);
+    if (!b) return SCANT_OK;
+    TRY(scant_net_gradients(
+        v->net, train, v->rows + v->n, b, &(scant_gradient_opts){.direction = sum},
+        &(scant_gradients){.norms = each, .products = each + b, .sum = both}));
+    v->out->figures[LOOP_RATIO] =
+        loop_theory_ratio(sum_of(each, b), sum_of(each + b, b), dot(both, both, size),
+                          dot(both, sum, size));
+    return SCANT_OK;
+}
+
+/* ---- a round's figures ------------------------------------------------------------- */
+
+/* Of K and the labels. The initial set is the first of S. */
+static scant_status kernel_figures(view *v) {
+    double *f = v->out->figures, jitter, bound;
+    size_t n = v->n, first = v->run->split.n_initial;
+    size_t *places = scant__arena_alloc(&v->arena, n, sizeof *places);
+    if (!places) return SCANT_ENOMEM;
+    for (size_t i = 0; i < n; i++) places[i] = i;
+    if (first >= 2) f[LOOP_MMD] = la_mmd(v->kernel, n, places, first, places, n);
+    f[LOOP_ALIGNMENT] = la_alignment(v->kernel, n, v->labels);
+    TRY(la_bound(v->run->ctx, v->kernel, n, v->labels, v->run->job->samples.classes,
+                 &jitter, &bound));
+    if (isfinite(bound)) f[LOOP_BOUND] = bound;
+    return SCANT_OK;
+}
+
+static scant_status measure(view *v) {
+    const loop_samples *s = &v->run->job->samples;
+    bool whole = strcmp(v->run->job->e->set.theory, "all") == 0, known;
+    double *f = v->out->figures;
+    la_spectrum k;
+    v->labels = scant__arena_alloc(&v->arena, v->n + v->n_batch, sizeof *v->labels);
+    if (!v->labels) return SCANT_ENOMEM;
+    for (size_t i = 0; i < v->n && !s->regression; i++)
+        v->labels[i] = scant_data_labels(s->train)[v->rows[i]];
+    if (!whole) TRY(predict(v, !s->regression));
+    if (whole || (!s->regression && v->n <= most_rows(v->run->ctx)))
+        TRY(make_kernel(v, whole));
+    TRY(spectrum(v, &k, &known));
+    if (known) {
+        f[LOOP_LAMBDA] = k.positive;
+        f[LOOP_LARGEST] = k.largest;
+        f[LOOP_RANK] = (double)k.rank;
+    }
+    if (s->regression) return SCANT_OK;
+    TRY(whole ? whole_dynamics(v) : last_dynamics(v));
+    return v->kernel ? kernel_figures(v) : SCANT_OK;
+}
+
+scant_status loop_theory_measure(loop_run *run, const loop_labelled *labelled,
+                                 const scant_picks *picks) {
+    scant_net *net = run->asker ? run->asker : run->net;
+    size_t epochs = run->state.partial.epochs[run->chosen * run->n_members];
+    view v;
+    run->theory = loop_theory_unknown();
+    if (!is_wanted(&run->job->e->set) || !labelled->n) return SCANT_OK;
+    enum loop_time before = loop_clock(run, LOOP_THEORY);
+    scant_status status = view_open(&v, run, net, labelled->rows, labelled->n);
+    for (size_t i = 0; status == SCANT_OK && picks && i < picks->count; i++)
+        v.rows[v.n + v.n_batch++] = run->split.pool[picks->items[i].index];
+    v.out = &run->theory;
+    if (status == SCANT_OK) status = measure(&v);
+    scant__arena_end(&v.arena);
+    if (epochs) run->theory.figures[LOOP_EPOCHS] = (double)epochs;
+    run->theory.figures[LOOP_LR_ADVICE] = run->lr_advice;
+    loop_clock(run, before);
+    return status;
+}
+
+scant_status loop_theory_check(loop_job *job, size_t n_pool) {
+    const loop_settings *set = &job->e->set;
+    size_t most = most_rows(job->ctx);
+    size_t labels = size_add(set->initial, size_mul(set->rounds, set->query));
+    if (strcmp(set->initial_how, "none") == 0) labels = size_mul(set->rounds, set->query);
+    labels = size_min(labels, n_pool);
+    if (strcmp(set->theory, "all") != 0 || labels <= most) return SCANT_OK;
+    return scant__fail(
+        job->ctx, SCANT_EUSAGE,
+        "loop.theory = all has a kernel of all labelled samples, and there "
+        "will be %zu: %s%zu at most; loop.theory = last takes any number",
+        labels, most < MOST ? "in the memory that is allowed, " : "", most);
+}
+
+/* ---- the rate ---------------------------------------------------------------------- */
+
+/* lambda / n, and 2 n / largest: below it gradient descent on the mean squared error is
+ * stable. NaN: not known. */
+static scant_status measure_start(loop_run *run, scant_net *net, const size_t *rows,
+                                  size_t n, double *out, double *stable) {
+    la_spectrum k;
+    bool known = false;
+    view v;
+    *out = *stable = (double)NAN;
+    scant_status status = view_open(&v, run, net, rows, n);
+    if (status == SCANT_OK) status = predict(&v, false);
+    if (status == SCANT_OK) status = spectrum(&v, &k, &known);
+    if (status == SCANT_OK && known && k.positive > 0) {
+        *out = k.positive / (double)n;
+        *stable = 2 * (double)n / k.largest;
+    }
+    scant__arena_end(&v.arena);
+    return status;
+}
+
+/* The same of a network that begins with a round's seed. */
+static scant_status measure_seed(loop_run *run, size_t round, const size_t *rows,
+                                 size_t n, double *out, double *stable) {
+    scant_net *net;
+    void (*log)(void *, scant_log_level, const char *) = run->ctx->opts.log;
+    run->ctx->opts.log = NULL; /* the one that is trained tells all there is */
+    scant_status status =
+        loop_net_make_one(run, loop_seed(run->seed, round, 0, LOOP_SEED_WEIGHTS), &net);
+    run->ctx->opts.log = log;
+    TRY(status);
+    status = measure_start(run, net, rows, n, out, stable);
+    scant_net_destroy(net);
+    return status;
+}
+
+/* Of the first labelled set; where networks are trained on, theirs is round 0's. */
+static scant_status measure_first(loop_run *run, const loop_labelled *labelled,
+                                  size_t first) {
+    size_t n = loop_state_labels(&run->state, first);
+    double unused;
+    if (run->lr_base > 0) return SCANT_OK;
+    return measure_seed(run, run->job->e->set.reinit ? first : 0, labelled->rows, n,
+                        &run->lr_base, &unused);
+}
+
+static scant_status advise(loop_run *run, const loop_labelled *labelled) {
+    const loop_settings *set = &run->job->e->set;
+    size_t first = run->split.n_initial ? 0 : 1;
+    double here;
+    if (run->net) /* to be trained on */
+        TRY(measure_start(run, scant_net_member(run->net, 0), labelled->rows, labelled->n,
+                          &here, &run->lr_stable));
+    else
+        TRY(measure_seed(run, run->round, labelled->rows, labelled->n, &here,
+                         &run->lr_stable));
+    if (run->round == first)
+        run->lr_base = here;
+    else
+        TRY(measure_first(run, labelled, first));
+    double ratio = here / run->lr_base;
+    if (isfinite(ratio)) run->lr_advice = set->usual_lr * fmin(fmax(ratio, 0.1), 10);
+    return SCANT_OK;
+}
+
+scant_status loop_theory_rate(loop_run *run, const loop_labelled *labelled) {
+    const loop_settings *set = &run->job->e->set;
+    run->lr = set->lr;
+    run->lr_advice = run->lr_stable = (double)NAN;
+    if (!labelled->n || (!set->lr_auto && !is_wanted(set))) return SCANT_OK;
+    enum loop_time before = loop_clock(run, LOOP_THEORY);
+    scant_status status = advise(run, labelled);
+    loop_clock(run, before);
+    if (status == SCANT_OK && set->lr_auto) {
+        if (isfinite(run->lr_advice))
+            run->lr = run->lr_advice;
+        else
+            scant__warn(run->ctx,
+                        "train.lr = auto: the kernel is too large for its eigenvalues; "
+                        "the usual rate is taken");
+    }
+    return status;
+}
+
+/* ---- files ------------------------------------------------------------------------- */
+
+bool loop_theory_read(const json_t *value, loop_theory *out) {
+    if (json_array_size(value) != LOOP_FIGURES) return false;
+    for (size_t i = 0; i < LOOP_FIGURES; i++) {
+        const json_t *number = json_array_get(value, i);
+        if (!json_is_number(number) && !json_is_null(number)) return false;
+        out->figures[i] =
+            json_is_number(number) ? json_number_value(number) : (double)NAN;
+    }
+    return true;
+}
+
+void loop_theory_log(const loop_theory *t, scant__text *text) {
+    for (size_t i = 0; i < LOOP_FIGURES; i++) {
+        if (!isfinite(t->figures[i])) continue;
+        scant__text_addf(text, ", \"%s\": ", names[i]);
+        scant__text_number(text, t->figures[i], 9);
+    }
+}
+
+void loop_theory_lines(loop_run *run, size_t round) {
+    const loop_settings *set = &run->job->e->set;
+    const loop_theory *t = &run->state.theories[round];
+    scant__text *text = &run->theories;
+    if (!is_wanted(set)) return;
+    loop_folder_name(run, round, text);
+    scant__text_addf(text, "%zu,%s", run->state.points[round].labels, set->theory);
+    for (size_t i = 0; i < LOOP_FIGURES; i++) {
+        scant__text_add(text, ",");
+        if (isfinite(t->figures[i])) scant__text_number(text, t->figures[i], 9);
+    }
+    scant__text_add(text, "\n");
+}
+
+const char loop_theory_header[] =
+    "strategy,seed,round,labels,layers,lambda,largest,rank,dynamics,ratio,alignment,"
+    "bound,mmd,epochs,lr_advice\n";
