@@ -7,9 +7,9 @@
  * Our side of the networks' benchmark, through the public interface alone: prints a JSON
  * object with the seconds of each step of training (batch 128, SGD with momentum), of
  * each run over all samples (delta: in turns, forward and backward for the gradients' sum
- * alone, then norms and products with that sum), or of each step of FixMatch (BATCH labelled samples and
- * seven times as many others, every pseudo-label counts; samples as they are, or with
- * their views), and what came out.
+ * alone, then norms and products with that sum), or of each step of FixMatch (BATCH
+ * labelled samples and seven times as many others, every pseudo-label counts; samples as
+ * they are, or with their views), and what came out.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,15 +77,13 @@ static void delta(scant_net *net, const scant_data *data, size_t runs) {
     for (size_t r = 0; r < runs + 1; r++) {
         last = now();
         need(scant_net_gradients(
-            net, data, NULL, n,
-            &(scant_gradient_opts){.labels = scant_data_labels(data)},
+            net, data, NULL, n, &(scant_gradient_opts){.labels = scant_data_labels(data)},
             &(scant_gradients){.sum = sum}));
         if (r && count < MOST) seconds[count++] = now() - last;
         last = now();
-        need(scant_net_gradients(net, data, NULL, n,
-                                 &(scant_gradient_opts){.direction = sum},
-                                 &(scant_gradients){.norms = norms,
-                                                   .products = norms + n}));
+        need(scant_net_gradients(
+            net, data, NULL, n, &(scant_gradient_opts){.direction = sum},
+            &(scant_gradients){.norms = norms, .products = norms + n}));
         if (r && count < MOST) seconds[count++] = now() - last;
     }
     for (size_t i = 0; i < n; i++) total += norms[i] + 2 * norms[n + i];
