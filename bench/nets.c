@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * bench-nets train MODEL IMAGES.npy LABELS.npy STEPS THREADS
- * bench-nets norms MODEL IMAGES.npy LABELS.npy RUNS THREADS
+ * bench-nets norms|delta MODEL IMAGES.npy LABELS.npy RUNS THREADS
  * bench-nets fixmatch|views MODEL IMAGES.npy LABELS.npy STEPS THREADS BATCH
  *
  * Our side of the networks' benchmark, through the public interface alone: prints a JSON
  * object with the seconds of each step of training (batch 128, SGD with momentum), of
- * each run over all samples, or of each step of FixMatch (BATCH labelled samples and
- * seven times as many others, every pseudo-label counts; samples as they are, or with
- * their views), and what came out.
+ * each run over all samples (delta: in turns, forward and backward for the gradients' sum
+ * alone, then norms and products with that sum), or of each step of FixMatch (BATCH
+ * labelled samples and seven times as many others, every pseudo-label counts; samples as
+ * they are, or with their views), and what came out.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,30 @@ static void train(scant_net *net, const scant_data *data, const char *how, size_
     print("loss", state.loss);
 }
 
+/* What dynamicAL asks of every sample of a pool, beside a pass that only trains. */
+static void delta(scant_net *net, const scant_data *data, size_t runs) {
+    size_t n = scant_data_count(data);
+    float *sum = malloc(scant_net_parameters(net) * sizeof *sum);
+    double *norms = malloc((n ? n : 1) * 2 * sizeof *norms), total = 0;
+    if (!sum || !norms) exit(1);
+    for (size_t r = 0; r < runs + 1; r++) {
+        last = now();
+        need(scant_net_gradients(
+            net, data, NULL, n, &(scant_gradient_opts){.labels = scant_data_labels(data)},
+            &(scant_gradients){.sum = sum}));
+        if (r && count < MOST) seconds[count++] = now() - last;
+        last = now();
+        need(scant_net_gradients(
+            net, data, NULL, n, &(scant_gradient_opts){.direction = sum},
+            &(scant_gradients){.norms = norms, .products = norms + n}));
+        if (r && count < MOST) seconds[count++] = now() - last;
+    }
+    for (size_t i = 0; i < n; i++) total += norms[i] + 2 * norms[n + i];
+    print("delta", total);
+    free(sum);
+    free(norms);
+}
+
 int main(int argc, char **argv) {
     size_t batch = argc == 8 ? strtoul(argv[7], NULL, 10) : 0;
     if (argc < 7 || argc > 8 || batch > 1024) return 2;
@@ -80,7 +105,9 @@ int main(int argc, char **argv) {
     scant_data_shape(data, net_opts.shape);
     need(scant_net_create(ctx, argv[2], &net_opts, &net));
     size_t n = scant_data_count(data);
-    if (strcmp(argv[1], "norms") != 0) {
+    if (strcmp(argv[1], "delta") == 0) {
+        delta(net, data, runs);
+    } else if (strcmp(argv[1], "norms") != 0) {
         train(net, data, argv[1], runs, batch);
     } else {
         double *norms = malloc((n ? n : 1) * sizeof *norms), sum = 0;

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from table import Row, faster
+from table import Row, at_most, faster
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BATCH = 128
@@ -136,5 +136,21 @@ def norms(bench):
     yield faster(row, 8)
 
 
+def delta(bench):
+    """What dynamicAL asks of all layers (norms, and products with the labelled rows' gradient)
+    against a pass forward and backward over the same images that only sums their gradients."""
+    count, runs = 20000, 3
+    args = ["cnn", *files(bench, MODELS["cnn"][0], count), str(runs), str(os.cpu_count())]
+    ours = run([program(bench), "delta", *args])
+    passes, seconds = ours["seconds"][::2], ours["seconds"][1::2]
+    row = Row(f"gradients' Delta cnn, all layers n={count}", seconds, min(passes), rival="a pass")
+    if not np.isfinite(ours["delta"]):
+        row.wrong = [f"the sum is {ours['delta']}"]
+    row.note = f"{count / statistics.median(seconds):.0f} samples/s"
+    longer = statistics.median(b / a for a, b in zip(passes, seconds))
+    yield at_most(row, longer, 2, "x")
+
+
 CASES = {**{f"train-{model}": training(model) for model in MODELS},
-         **{f"fixmatch-{model}": fixmatch(model) for model in FIXMATCH}, "gradient-norms": norms}
+         **{f"fixmatch-{model}": fixmatch(model) for model in FIXMATCH}, "gradient-norms": norms,
+         "gradient-delta": delta}

@@ -822,8 +822,8 @@ typedef struct scant_run_opts {
 
 /* Runs the experiment. State is on disk after every round: a call that was cancelled, or
  * killed, is gone on with by resume, and ends with the same curve.csv (times aside),
- * picks.csv and calibration.csv. The same experiment gives the same picks on the same
- * machine and number of threads a run, whatever jobs is.
+ * picks.csv, calibration.csv and theory.csv. The same experiment gives the same picks on
+ * the same machine and number of threads a run, whatever jobs is.
  *
  * A run whose training diverges, or whose strategy cannot use what it is given, ends
  * alone: its rounds so far stay, the other runs go on, and the call ends with the first

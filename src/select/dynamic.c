@@ -230,7 +230,8 @@ const scant_strategy select_strategy_dynamic = {
     .info = {.name = "dynamic",
              .summary = "rows that would make the training loss fall fastest",
              .use = "When the network is trained on from round to round; with gradients "
-                    "of the whole network if you have them.",
+                    "of the whole network if you have them ('scant run' has, exactly: "
+                    "dynamic.layers = all).",
              .paper = "Wang et al. 2022 (dynamicAL)",
              .score = "gain in the speed of the loss' fall: |g|^2 + gamma <g, sum of the "
                       "labelled rows' g>",

@@ -47,7 +47,8 @@ static const scant_option options[] = {
 const scant_strategy select_strategy_egl = {
     .info = {.name = "egl",
              .summary = "rows whose label is expected to move the last layer most",
-             .use = "Uncertainty weighted by how large the features are.",
+             .use = "Uncertainty weighted by how large the features are. 'scant run' has "
+                    "it of the whole network, too (egl.layers = all).",
              .paper = "Settles, Craven & Ray 2008",
              .score = "expected length of the last layer's gradient",
              .needs = SCANT_PROBS | SCANT_FEATURES,

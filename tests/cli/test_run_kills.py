@@ -131,6 +131,15 @@ class Kills(RunCase):
                          ["badge-0.asker-6.safetensors", "badge-0.json",
                           "badge-0.weights-6.safetensors"])
 
+    def test_whole_gradients_and_rates_that_follow_the_kernel(self):
+        self.kill_and_resume(first=1, train__epochs=100, loop__rounds=5, loop__initial=20,
+                             train__lr="auto", loop__theory="all", loop__strategies="dynamic,egl",
+                             **{"loop__dynamic.layers": "all", "loop__egl.layers": "all"})
+
+    def test_rates_of_weights_that_are_gone_on_with(self):
+        self.kill_and_resume(first=2, train__epochs=100, loop__rounds=5, train__reinit="no",
+                             train__lr="auto", loop__initial_how="none", loop__strategies="margin")
+
     def test_several_first_models_weighted_samples_and_validation(self):
         self.kill_and_resume(first=2, train__epochs=100, loop__rounds=5, loop__initial=20,
                              train__initial_models=4, train__use_weights="yes", train__patience=80,

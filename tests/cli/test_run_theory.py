@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""theory.csv and train.lr = auto, from outside. (The figures themselves: tests/loop/test_theory.c.)"""
+import json
+import os
+import unittest
+
+import numpy as np
+
+from runcase import MOONS, RunCase, sets
+
+HEADER = ["strategy", "seed", "round", "labels", "layers", "lambda", "largest", "rank", "dynamics",
+          "ratio", "alignment", "bound", "mmd", "epochs", "lr_advice"]
+FIGURES = HEADER[5:]
+
+
+class TheoryCase(RunCase):
+    def rounds(self, out):
+        with open(os.path.join(out, "log.jsonl")) as file:
+            return [event for event in map(json.loads, file) if event["event"] == "round"]
+
+    def known(self, row):
+        return {name for name in FIGURES if row[name]}
+
+
+class Theory(TheoryCase):
+    def test_a_row_a_round_with_what_is_known(self):
+        out = self.play("out", train__until=0.99, train__epochs=40)
+        rows, curve = self.rows(out, "theory.csv"), self.rows(out, "curve.csv")
+        self.assertEqual(list(rows[0]), HEADER)
+        self.assertEqual([[row[key] for key in HEADER[:4]] for row in rows],
+                         [[row[key] for key in HEADER[:4]] for row in curve])
+        for row, event in zip(rows, self.rounds(out)):
+            last = row["round"] == "3"
+            self.assertEqual(row["layers"], "last")
+            self.assertEqual(self.known(row), set(FIGURES) - ({"ratio"} if last else set()))
+            self.assertLessEqual(0, float(row["lambda"]))
+            self.assertLess(float(row["lambda"]), float(row["largest"]))
+            self.assertLessEqual(int(row["rank"]), min(17, int(row["labels"])))
+            self.assertIn(int(row["epochs"]), range(1, 41))
+            for name in self.known(row):  # the log has runs in this order, too
+                self.assertEqual(float(row[name]), event[name])
+            self.assertGreater(event["lr_stable"], 0)
+        # until the accuracy is reached, and no longer: not the same of all
+        self.assertGreater(len({row["epochs"] for row in rows}), 1)
+
+    def test_looking_changes_nothing(self):
+        none = self.play("none", loop__theory="none")
+        self.assertFalse(os.path.exists(os.path.join(none, "theory.csv")))
+        for theory in ("last", "all"):
+            out = self.play(theory, loop__theory=theory)
+            self.assertEqual(self.results(out), self.results(none))
+            self.assertEqual({row["layers"] for row in self.rows(out, "theory.csv")}, {theory})
+        self.assertNotIn("lambda", self.rounds(none)[0])
+
+    def test_nothing_labelled_yet(self):
+        out = self.play("out", loop__initial_how="none", train__lr="auto")
+        for row in self.rows(out, "theory.csv"):
+            if row["round"] == "0":
+                self.assertEqual((row["labels"], self.known(row)), ("0", set()))
+                continue
+            missing = {"mmd"} | ({"ratio"} if row["round"] == "3" else set())
+            self.assertEqual(self.known(row), set(FIGURES) - missing)
+            if row["round"] == "1":  # what later rounds are compared with
+                self.assertEqual(float(row["lr_advice"]), 0.01)
+
+    def test_numbers_to_predict(self):
+        rng = np.random.default_rng(3)
+        x = rng.normal(size=(200, 3)).astype("f4")
+        out = self.play("out", data__train=self.save("x", x), data__test_size=50, loop__rounds=1,
+                        data__train_labels=self.save("y", x.sum(axis=1)), data__task="regression",
+                        loop__strategies="random", loop__theory="all", train__lr="auto")
+        for row in self.rows(out, "theory.csv"):
+            self.assertEqual(self.known(row), {"lambda", "largest", "rank", "epochs", "lr_advice"})
+
+    def test_networks_that_say_several_things(self):
+        for bayes, more in (("ensemble", {"model__samples": 3}), ("dropout", {}), ("variational", {})):
+            for theory in ("last", "all"):
+                out = self.play(bayes + theory, model__bayes=bayes, loop__theory=theory, loop__seeds=0,
+                                loop__rounds=1, loop__strategies="dynamic,egl",
+                                **{"loop__dynamic.layers": theory, "loop__egl.layers": theory}, **more)
+                row = self.rows(out, "theory.csv")[0]
+                self.assertEqual(self.known(row), set(FIGURES), (bayes, theory))
+
+    def test_whole_networks_need_no_other_evidence_and_no_numbers(self):
+        x = np.random.default_rng(3).normal(size=(200, 3)).astype("f4")
+        for name in ("dynamic", "egl"):
+            self.fails(2, "run", *sets(MOONS, data__train=self.save("x", x), data__test_size=50,
+                                       data__train_labels=self.save("y", x.sum(axis=1)),
+                                       data__task="regression", loop__strategies=name,
+                                       **{f"loop__{name}.layers": "all"}),
+                       "--out", self.path("out"), says="class probabilities")
+
+    def test_too_many_labels_for_the_whole_kernel(self):
+        self.fails(2, "run", *sets(MOONS, loop__theory="all", loop__batch=300), "--memory", "16MB",
+                   "--out", self.path("out"), says=["loop.theory = all", "at most", "last"])
+        self.assertFalse(os.path.exists(self.path("out")))
+
+
+class Rate(TheoryCase):
+    def test_auto_is_printed_and_read_back(self):
+        printed = self.ok("run", *sets(MOONS, train__lr="auto"), "--print")
+        self.assertIn("lr = auto", printed)
+        with open(self.path("again.ini"), "w") as file:
+            file.write(printed)
+        self.assertEqual(self.ok("run", self.path("again.ini"), "--print"), printed)
+
+    def test_the_rate_is_the_advice_only_where_that_is_asked_for(self):
+        fixed = self.play("fixed", train__lr=0.02, loop__strategies="badge")
+        auto = self.play("auto", train__lr="auto", loop__strategies="badge")
+        none = self.play("none", train__lr="auto", loop__strategies="badge", loop__theory="none")
+        for event in self.rounds(fixed):
+            self.assertEqual(event["lr"], 0.02)
+        rates = []
+        for event in self.rounds(auto):
+            self.assertEqual(event["lr"], event["lr_advice"])
+            self.assertTrue(0.001 <= event["lr"] <= 0.1)
+            if event["round"] == 0:
+                self.assertEqual(event["lr"], 0.01)
+            rates.append(event["lr"])
+        self.assertGreater(len(set(rates)), 1)
+        self.assertEqual(self.results(none), self.results(auto))
+        self.assertEqual([event["lr"] for event in self.rounds(none)], rates)
+        self.assertNotEqual(self.results(fixed), self.results(auto))
+
+    def test_the_usual_rate_is_the_optimizers_or_the_methods(self):
+        for usual, more in ((0.001, {"train__optimizer": "adam"}),
+                            (0.03, {"train__method": "fixmatch", "train__steps": 4})):
+            out = self.play(f"usual{usual}", train__lr="auto", loop__rounds=0, **more)
+            self.assertEqual({row["lr_advice"] for row in self.rows(out, "theory.csv")}, {str(usual)})
+
+
+if __name__ == "__main__":
+    unittest.main()
