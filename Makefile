@@ -59,6 +59,7 @@ pictures: ## draws the pictures of docs/ again
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tools/pictures $(BUILD)
 	@$(PYTHON) tools/moons-figure $(BUILD)
+	@$(PYTHON) tools/bss-curves $(BUILD)
 
 bench: ## speed, side by side with NumPy and torch
 	@tools/deps build bench

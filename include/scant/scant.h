@@ -198,15 +198,16 @@ typedef struct scant_data_opts {
     /* the data's own labels are not looked at; all columns of CSV are numbers */
     int unlabelled;
     size_t side;   /* of a picture of a folder, in pixels; 0: 224 */
-    size_t count;  /* of moons and blobs; 0: 1000 */
-    uint64_t seed; /* of moons and blobs */
+    size_t count;  /* of moons, blobs, waves and heavy; 0: 1000 */
+    uint64_t seed; /* likewise */
 } scant_data_opts;
 
 /* Opens what spec names: an array (.npy, .npz:KEY: n x d, n x h x w or n x h x w x c, u1
  * or f4), IDX or CIFAR-10/100 records (plain, .gz or .xz) or a folder of such records, a
  * CSV file of numbers with a column of labels, a folder of class folders or of pictures
- * (PNG, JPEG), or one of the names fashion-mnist, moons, blobs. On SCANT_OK *out is new:
- * scant_data_close() ends it; else NULL. */
+ * (PNG, JPEG), or one of the names fashion-mnist, moons, blobs and, of numbers to
+ * predict, waves, heavy. On SCANT_OK *out is new: scant_data_close() ends it; else NULL.
+ */
 SCANT_API scant_status scant_data_open(scant_ctx *ctx, const char *spec,
                                        const scant_data_opts *opts, scant_data **out);
 SCANT_API void scant_data_close(scant_data *data); /* NULL is fine */

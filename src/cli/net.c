@@ -198,7 +198,10 @@ void net_evaluation_json(cli_text *text, const scant_evaluation *e,
 /* ---- flags that say nothing -------------------------------------------------------- */
 
 static bool is_drawn(const char *spec) {
-    return spec && (strcmp(spec, "moons") == 0 || strcmp(spec, "blobs") == 0);
+    static const char *const names[] = {"moons", "blobs", "waves", "heavy"};
+    for (size_t i = 0; spec && i < sizeof names / sizeof *names; i++)
+        if (strcmp(spec, names[i]) == 0) return true;
+    return false;
 }
 
 /* Pictures of a folder are the only samples that have names. */
@@ -217,7 +220,7 @@ int net_check_samples(const net_job *job, const net_samples *samples, const char
     if (samples->count && !is_drawn(samples->spec) && !is_drawn(other))
         return cli_usage(
             job->command,
-            "--count says how many moons or blobs to draw; --indices chooses "
+            "--count says how many moons, blobs and the like to draw; --indices chooses "
             "samples of %s",
             samples->spec);
     return CLI_DONE;

@@ -51,7 +51,7 @@ typedef struct net_means {
         "data", "SPEC", CLI_FILE, offsetof(type, field.spec), 0, 0, NET_SAMPLES,         \
         "FILE.npy or FILE.npz:KEY (n x d, n x h x w or n x h x w x c), IDX, CIFAR's "    \
         "records, CSV, a folder of these or of pictures, or fashion-mnist, moons, "      \
-        "blobs (required)"),                                                             \
+        "blobs, waves, heavy (required)"),                                               \
         NET_FLAG("labels", "FILE", CLI_ARRAY, offsetof(type, field.labels), 0, 0,        \
                  NET_SAMPLES, "their labels, where the data does not carry them"),       \
         NET_FLAG("no-labels", NULL, CLI_SWITCH, offsetof(type, field.unlabelled), 0, 0,  \
@@ -67,7 +67,7 @@ typedef struct net_means {
                  "or the trained network's)"),                                           \
         NET_FLAG("count", "N", CLI_NUMBER, offsetof(type, field.count), 1,               \
                  (size_t)1 << 40, NET_SAMPLES,                                           \
-                 "how many moons or blobs to draw (default 1000)")
+                 "how many moons, blobs, waves or heavy to draw (default 1000)")
 
 #define NET_MODEL_FLAGS(type, field)                                                     \
     NET_FLAG("width", "N", CLI_NUMBER, offsetof(type, field.width), 1, 1 << 20,          \

@@ -49,7 +49,9 @@ static const struct {
     scant__open_fn *open;
 } named[] = {{"fashion-mnist", open_fashion},
              {"moons", scant__data_open_moons},
-             {"blobs", scant__data_open_blobs}};
+             {"blobs", scant__data_open_blobs},
+             {"waves", scant__data_open_waves},
+             {"heavy", scant__data_open_heavy}};
 
 static scant_status find_folder(scant_ctx *ctx, const char *spec, scant__open_fn **open) {
     bool found;

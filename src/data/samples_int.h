@@ -46,6 +46,7 @@ scant__open_fn scant__data_open_batches;  /* a folder of them */
 scant__open_fn scant__data_open_pictures; /* a folder of other things */
 scant__open_fn scant__data_open_csv;
 scant__open_fn scant__data_open_moons, scant__data_open_blobs;
+scant__open_fn scant__data_open_waves, scant__data_open_heavy;
 
 /* Whether a folder has the files that make it MNIST's. */
 scant_status scant__is_mnist(scant_ctx *ctx, const char *folder, bool *out);

@@ -125,11 +125,16 @@ static void turn_ahead(la_barrier *b) {
           b->z + from * dim, dim);
 }
 
-static bool diagonalize(la_barrier *b) {
+static void add_recent(la_barrier *b) {
     size_t dim = b->basis->dim;
     la_tn_add(dim, dim, b->recent, b->raw, dim, b->raw, dim, b->b, dim);
-    memcpy(b->turn, b->b, dim * dim * sizeof *b->turn);
     b->recent = 0;
+}
+
+static bool diagonalize(la_barrier *b) {
+    size_t dim = b->basis->dim;
+    add_recent(b);
+    memcpy(b->turn, b->b, dim * dim * sizeof *b->turn);
     if (!la_eigh(dim, b->turn, true, b->lambda, b->room)) return false;
     b->spare = (b->lambda[0] - b->lower) / 2;
     turn_ahead(b);
@@ -144,7 +149,7 @@ void la_barrier_start(la_barrier *b, double gamma) {
     b->upper = 2 * (double)dim / gamma;
     b->lower = -b->upper;
     b->spare = b->upper / 2;
-    b->beta = 0;
+    b->beta = b->condition = 0;
     b->draws = b->proposals = b->distinct = b->recent = 0;
     b->next = LA_AHEAD;
     memset(b->weight, 0, b->basis->f.m * sizeof *b->weight);
@@ -225,8 +230,9 @@ bool la_barrier_draw(la_barrier *b, size_t *row) {
     for (;;) {
         if (b->next == LA_AHEAD) propose(b);
         const double *z = b->z + b->next * dim;
-        double q = q_turned(b, z);
-        double chance = q / (b->bound * squared(z, dim));
+        double q = q_turned(b, z), square = squared(z, dim);
+        double chance = q / (b->bound * square);
+        b->condition = fmax(b->condition, b->gamma / b->mid * square / q);
         bool keep = scant__rng_unit(&rng, b->proposals++) < chance;
         if (keep) take(b, q);
         *row = b->rows[b->next++];
@@ -262,6 +268,56 @@ scant_status la_barrier_run(la_barrier *b, double gamma) {
         double done = fmin(1, (b->upper - b->lower - from) / from);
         TRY(scant__tick(b->ctx, "drawing", (size_t)(done * STEPS), STEPS));
     }
+    return SCANT_OK;
+}
+
+/* ---- independent draws ------------------------------------------------------------- */
+
+typedef struct plain {
+    la_barrier *b;
+    size_t draws, distinct; /* at most */
+    bool done;
+} plain;
+
+/* Each with weight D / |v|^2; they are divided by the number of draws in the end. */
+static void take_plain(la_barrier *b) {
+    size_t dim = b->basis->dim, row = b->rows[b->next];
+    const double *v = b->v + b->next * dim;
+    double s = (double)dim / squared(v, dim), root = sqrt(s);
+    for (size_t i = 0; i < dim; i++) b->raw[b->recent * dim + i] = root * v[i];
+    if (++b->recent == b->most) add_recent(b);
+    b->draws++;
+    b->distinct += b->weight[row] == 0;
+    b->weight[row] += s;
+}
+
+static scant_status plain_block(void *arg, size_t block, unsigned worker,
+                                scant__fault *fault) {
+    plain *p = arg;
+    la_barrier *b = p->b;
+    (void)block, (void)worker, (void)fault;
+    for (size_t i = 0; i < AT_ONCE && !p->done; i++, b->next++, b->proposals++) {
+        if (b->next == LA_AHEAD) propose(b);
+        p->done = b->distinct == p->distinct && b->weight[b->rows[b->next]] == 0;
+        if (!p->done) take_plain(b);
+        p->done |= b->draws == p->draws;
+    }
+    return SCANT_OK;
+}
+
+scant_status la_barrier_run_plain(la_barrier *b, size_t draws, size_t distinct) {
+    const double any = 0.5; /* there are no barriers */
+    plain p = {.b = b, .draws = draws, .distinct = distinct};
+    assert(draws && distinct);
+    la_barrier_start(b, any);
+    while (!p.done) {
+        TRY(scant__parfor(b->ctx, NULL, 1, plain_block, &p));
+        TRY(scant__tick(b->ctx, "drawing", b->draws, draws));
+    }
+    b->mid = (double)b->draws;
+    for (size_t i = 0; i < b->basis->f.m; i++) b->weight[i] /= b->mid;
+    b->beta = 1;
+    b->condition = (double)b->basis->dim / b->mid;
     return SCANT_OK;
 }
 

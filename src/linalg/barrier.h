@@ -28,6 +28,15 @@
  *
  * B is diagonalized every O(D^(2/3)) draws; in between M is that diagonal and two
  * corrections of low rank (Woodbury). Cost: O(n width D) to measure, O(D^(7/3)) a draw.
+ *
+ * The plain law that this improves on is here, too: m independent draws by |v_i|^2, each
+ * with weight D / (m |v_i|^2), whose expected weighted sum is I.
+ *
+ * The condition number of a draw's law, over rows i, is K = sup |v_i|^2 / (n P(i)); what
+ * a fit loses hangs on it times the draw's coefficient, gamma / (phi mid): that product
+ * is (gamma / mid) sup |v_i|^2 / q_i, at most gamma^2 / (1 - gamma^2). Its largest value
+ * over the draws is kept, with the sup over the rows that were proposed: an estimate from
+ * below. Of m independent draws it is D / m.
  */
 #ifndef SCANT_LINALG_BARRIER_H
 #define SCANT_LINALG_BARRIER_H
@@ -46,6 +55,7 @@ typedef struct la_barrier {
     double gamma, mid, upper, lower; /* u, l */
     double phi, bound;               /* Tr M; c */
     double beta;
+    double condition; /* the largest coefficient times condition number of a draw */
     size_t draws, proposals, distinct;
     double *weight; /* n: summed over a row's draws */
     /* B as it was diagonalized: */
@@ -76,6 +86,9 @@ size_t la_barrier_memory(const la_view *f, size_t dim); /* f: the basis' */
 
 /* One whole process; the same seed proposes the same rows at any gamma. */
 scant_status la_barrier_run(la_barrier *b, double gamma);
+/* Independent draws by leverage, so many, or up to the one before that which would bring
+ * more than so many distinct rows. */
+scant_status la_barrier_run_plain(la_barrier *b, size_t draws, size_t distinct);
 /* The least and the largest eigenvalue of B/mid. */
 scant_status la_barrier_band(la_barrier *b, double *least, double *most);
 

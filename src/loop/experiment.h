@@ -41,7 +41,8 @@ typedef struct loop_settings {
     double usual_lr; /* of the optimizer or the method */
     double lr, momentum, weight_decay, clip, norm_momentum, ema, until;
     size_t batch, warmup, epochs, steps, patience, initial_models;
-    bool nesterov, decay_weights_only, reinit, warm, use_weights;
+    bool nesterov, decay_weights_only, reinit, warm;
+    const char *use_weights;
     loop_method methods[LOOP_METHODS];
     bool darp;
     const char *darp_target;
@@ -54,7 +55,8 @@ typedef struct loop_settings {
 
 typedef enum loop_kind {
     LOOP_TEXT = 1, /* const char * */
-    LOOP_CHOICE,   /* const char *: one of "a|b|c"; "" where that is the default */
+    LOOP_CHOICE,   /* const char *: one of "a|b|c"; "" where that is the default. One of
+                    * "yes|no|..." may be written as a switch's */
     LOOP_MODEL,    /* const char * */
     LOOP_COUNT,    /* size_t within [min, max] */
     LOOP_OWN,      /* likewise, or "own": SIZE_MAX */

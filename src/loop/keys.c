@@ -44,7 +44,7 @@
 static const loop_key keys[LOOP_KEYS] = {
     ROW("data", "train", "", "SPEC",
         "samples to choose from: .npy, IDX, CIFAR's records, CSV, a folder of pictures, "
-        "fashion-mnist, moons or blobs",
+        "fashion-mnist, moons, blobs, waves or heavy",
         LOOP_TEXT, train, 0, 0),
     ROW("data", "train_labels", "", "FILE",
         "their labels, where they have none with "
@@ -158,9 +158,10 @@ static const loop_key keys[LOOP_KEYS] = {
         "go on with all that the last round's training had: weights, their average, "
         "what the optimizer keeps, stored pseudo-labels (reinit is no then)",
         LOOP_SWITCH, warm, 0, 0),
-    ROW("train", "use_weights", "no", "yes|no",
-        "train with the weights that a strategy gives its picks", LOOP_SWITCH,
-        use_weights, 0, 0),
+    ROW("train", "use_weights", "no", "yes|no|draw",
+        "train with the weights that a strategy gives its picks: yes, as factors of the "
+        "loss; draw, samples come with a probability by their weight",
+        LOOP_CHOICE, use_weights, 0, 0),
     ROW("train", "initial_models", "1", "K",
         "train the initial network K times and go on with the one of median accuracy",
         LOOP_COUNT, initial_models, 1, 1000),
@@ -338,8 +339,11 @@ static scant_status parse_key(scant_experiment *e, size_t i) {
     void *at = (char *)&e->set + key->at;
     const char *text = e->texts[i];
     double value;
+    bool on;
     switch (key->kind) {
     case LOOP_CHOICE:
+        if (is_choice(key->info.choices, "yes") && loop_read_switch(text, &on))
+            text = e->texts[i] = on ? "yes" : "no";
         if (!is_choice(key->info.choices, text) && (*text || *key->info.value))
             return wrong_choice(e, i);
         break;

@@ -238,6 +238,7 @@ static scant_train_opts options(const loop_run *run, const loop_labelled *labell
         .rows = labelled->rows,
         .n_rows = labelled->n,
         .weights = labelled->weights,
+        .draw = strcmp(set->use_weights, "draw") == 0,
         .valid = patient ? run->job->samples.train : NULL,
         .valid_rows = patient ? run->split.valid : NULL,
         .n_valid_rows = patient ? run->split.n_valid : 0,

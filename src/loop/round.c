@@ -245,7 +245,8 @@ static scant_status list_labelled(loop_run *run, scant__arena *arena,
             weights[i] = sum > 0 ? (float)(s->picks[i].weight * size / sum) : 1;
         }
     }
-    *out = (loop_labelled){rows, run->job->e->set.use_weights ? weights : NULL, n};
+    bool use = strcmp(run->job->e->set.use_weights, "no") != 0;
+    *out = (loop_labelled){rows, use ? weights : NULL, n};
     return SCANT_OK;
 }
 

@@ -24,6 +24,11 @@
  * Draws are at most about 2B (or 2000): where few rows have most of the leverage, or B is
  * nearly n, fewer than B rows come out.
  *
+ * law = leverage draws independently by leverage instead, which is what the paper
+ * compares with: 2 D / epsilon draws, or as many as make B distinct rows. That stop leans
+ * on what was drawn, by about one draw; the weighted sum is unbiased with an epsilon
+ * alone.
+ *
  * Cost: three passes (poly: four), n d^2 / 2 + n d D multiply-adds, D^(7/3) a draw.
  * Memory: 16 bytes a row (24 where some are labelled) and a few d^2 doubles.
  */
@@ -36,6 +41,7 @@
 #include "select/strategy.h"
 
 enum { FEATURES, POLY, GRADIENTS }; /* the words of the option basis */
+enum { BSS, LEVERAGE };             /* and of law */
 enum { MOST_FUNCTIONS = 5000 };     /* of a polynomial basis */
 
 static const double SURE_GAMMA = 0.11; /* up to here the output is always good */
@@ -57,7 +63,8 @@ typedef struct bss {
     la_barrier barrier;
     /* of the best process so far that keeps to the batch: */
     la_topk best;
-    double t, low, high, beta; /* 1/gamma^2 - 1; the eigenvalue band */
+    double t, low, high; /* 2/epsilon; the eigenvalue band */
+    double beta, condition;
     size_t draws;
 } bss;
 
@@ -187,6 +194,10 @@ static scant_status build(bss *b) {
 
 static double t_of(double gamma) { return 1 / (gamma * gamma) - 1; }
 
+static bool by_leverage(const select_req *req) {
+    return select_option(req, "law") == LEVERAGE;
+}
+
 /* Keeps what was drawn if it is the fullest so far that the batch can hold. */
 static scant_status keep(bss *b) {
     const la_barrier *p = &b->barrier;
@@ -196,14 +207,19 @@ static scant_status keep(bss *b) {
     for (size_t i = 0; i < b->view.m; i++)
         if (p->weight[i] > 0)
             la_topk_offer(&b->best, p->weight[i], b->rows ? b->rows[i] : i);
-    b->t = t_of(p->gamma);
+    b->t = by_leverage(b->req) ? p->mid / (double)b->basis.dim : t_of(p->gamma);
     b->beta = p->beta;
+    b->condition = p->condition;
     b->draws = p->draws;
     return SCANT_OK;
 }
 
 static scant_status draw(bss *b, double t) {
-    TRY(la_barrier_run(&b->barrier, 1 / sqrt(1 + t)));
+    double draws = ceil(t * (double)b->basis.dim);
+    if (by_leverage(b->req))
+        TRY(la_barrier_run_plain(&b->barrier, (size_t)draws, SIZE_MAX));
+    else
+        TRY(la_barrier_run(&b->barrier, 1 / sqrt(1 + t)));
     return keep(b);
 }
 
@@ -229,6 +245,11 @@ static double secant(const aim *a) {
 static scant_status draw_for_batch(bss *b) {
     enum { CORRECTIONS = 3, RETREATS = 8 };
     double batch = (double)b->req->batch, d = (double)b->basis.dim, start, most, least;
+    if (by_leverage(b->req)) {
+        size_t draws = (size_t)fmax(2 * batch, FEW_DRAWS);
+        TRY(la_barrier_run_plain(&b->barrier, draws, b->req->batch));
+        return keep(b);
+    }
     start = batch / (DRAWS * d);
     most = fmax(2 * start, FEW_DRAWS / (DRAWS * d));
     least = LEAST_TD / d;
@@ -255,14 +276,16 @@ static scant_status draw_for_batch(bss *b) {
 }
 
 static scant_status draw_for_epsilon(bss *b, double epsilon) {
+    bool leverage = by_leverage(b->req);
     double gamma = fmin(SURE_GAMMA, sqrt(epsilon / (2 + epsilon)));
-    double draws = DRAWS * (double)b->basis.dim * t_of(gamma);
+    double t = leverage ? 2 / epsilon : t_of(gamma);
+    double draws = (leverage ? 1 : DRAWS) * (double)b->basis.dim * t;
     if (!(draws < MOST_DRAWS))
         return scant__fail(b->req->ctx, SCANT_EUSAGE,
                            "bss: epsilon = %g takes about %.3g draws, more than anybody "
                            "waits for: at most %.0g are made",
                            epsilon, draws, MOST_DRAWS);
-    TRY(draw(b, t_of(gamma)));
+    TRY(draw(b, t));
     if (b->best.count) return SCANT_OK;
     return scant__fail(b->req->ctx, SCANT_EUSAGE,
                        "bss: epsilon = %g takes %zu rows, more than the batch of %zu",
@@ -276,7 +299,7 @@ static void tell(bss *b) {
     select_req *req = b->req;
     bool good = b->low >= 0.75 && b->high <= 1.25 && b->beta <= 1.25;
     select_figure(req, "dim", (double)b->basis.dim);
-    select_figure(req, "gamma", 1 / sqrt(1 + b->t));
+    if (!by_leverage(req)) select_figure(req, "gamma", 1 / sqrt(1 + b->t));
     select_figure(req, "epsilon", 2 / b->t);
     select_figure(req, "draws", (double)b->draws);
     select_figure(req, "distinct", (double)b->best.count);
@@ -285,6 +308,7 @@ static void tell(bss *b) {
     select_figure(req, "sum_beta", b->beta);
     select_figure(req, "good", good);
     select_figure(req, "leverage", b->basis.largest);
+    select_figure(req, "condition", b->condition);
 }
 
 static scant_status bss_select(select_req *req) {
@@ -368,13 +392,19 @@ static const scant_option options[] = {
      .kind = SCANT_OPTION_SWITCH,
      .value = "1",
      .help = "the functions of features have a constant among them"},
+    {.key = "law",
+     .kind = SCANT_OPTION_CHOICE,
+     .value = "bss",
+     .choices = "bss|leverage",
+     .help = "leverage: rows are drawn independently, by their leverage alone, which "
+             "takes more of them for the same fit"},
 };
 
 static const scant_figure_info figures[] = {
     {"dim", "dimensions of the basis that rows were drawn by"},
     {"gamma", "how far the barriers are apart: if it is small, eigenvalues end between "
-              "about 1 - 2 gamma and 1 + 2 gamma"},
-    {"epsilon", "what a fit may lose by gamma, beyond the best possible; holds if good"},
+              "about 1 - 2 gamma and 1 + 2 gamma (law=leverage: none)"},
+    {"epsilon", "what a fit may lose, beyond the best possible; holds if good"},
     {"draws", "draws, a row that is drawn again counted again"},
     {"distinct", "rows that were drawn, each counted once"},
     {"lambda_min", "smallest eigenvalue of the weighted rows over the basis; 1 is ideal"},
@@ -383,7 +413,10 @@ static const scant_figure_info figures[] = {
     {"good",
      "1: eigenvalues are within 3/4 and 5/4 and sum_beta is at most 5/4, which is "
      "good in the paper's sense; 0: not so"},
-    {"leverage", "largest leverage of a row over the basis; the mean is dim"},
+    {"leverage", "largest leverage of a row over the basis, which is the condition "
+                 "number of uniform sampling; the mean is dim"},
+    {"condition", "largest coefficient of a draw times the condition number of its law: "
+                  "at most epsilon/2; of as many uniform draws, leverage/draws"},
 };
 
 const scant_strategy select_strategy_bss = {

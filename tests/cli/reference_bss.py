@@ -66,7 +66,7 @@ def columns(pool, bias=1, choice=None):
     return F if bias else F[:, 1:]
 
 
-def judge_bss(case, outcome, pool, batch, bias=1, basis=None, epsilon=None):
+def judge_bss(case, outcome, pool, batch, bias=1, basis=None, epsilon=None, law="bss"):
     """The weights stand for the basis as well as it says."""
     indices, weights, info = outcome.indices, outcome.weights, outcome.info
     case.assertEqual(len(set(indices)), len(indices), "a row picked twice")
@@ -89,12 +89,32 @@ def judge_bss(case, outcome, pool, batch, bias=1, basis=None, epsilon=None):
     band = np.linalg.eigvalsh(moments(V, [place[i] for i in indices], weights))
     case.assertAlmostEqual(info["lambda_min"], band[0], delta=STEPS * band[-1])
     case.assertAlmostEqual(info["lambda_max"], band[-1], delta=STEPS * band[-1])
+    case.assertEqual(bool(info["good"]), band[0] >= .75 and band[-1] <= 1.25 and
+                     info["sum_beta"] <= 1.25)
+    lengths = (V * V).sum(axis=1)
+    case.assertAlmostEqual(info["leverage"], lengths.max(), delta=STEPS * lengths.max())
+    if law == "leverage":
+        judge_leverage(case, outcome, [lengths[place[i]] for i in indices], dim)
+        return
     # What is proved of any run: the sum of the coefficients, and the band where gamma is small.
     gamma = info["gamma"]
+    case.assertLessEqual(info["condition"], gamma ** 2 / (1 - gamma ** 2) + STEPS)
+    case.assertAlmostEqual(info["epsilon"], 2 * gamma ** 2 / (1 - gamma ** 2), delta=STEPS)
     mid = 2 * dim * (1 - gamma ** 2) / gamma ** 2
     case.assertTrue(1 - STEPS <= info["sum_beta"] <= 1 + 2 / mid + STEPS)
     case.assertGreaterEqual(band[0], (1 - 2 * gamma) / (1 - gamma ** 2) - STEPS)
     case.assertLessEqual(band[-1], (1 + 2 * gamma) / (1 - gamma ** 2) +
                          2 / (mid * (1 - gamma)) + STEPS)
-    case.assertEqual(bool(info["good"]), band[0] >= .75 and band[-1] <= 1.25 and
-                     info["sum_beta"] <= 1.25)
+
+
+def judge_leverage(case, outcome, lengths, dim):
+    """A row's weight is D / (m |v|^2), as often as it was drawn: m draws in all."""
+    info, draws = outcome.info, outcome.info["draws"]
+    times = np.array(outcome.weights) * lengths * draws / dim
+    np.testing.assert_allclose(times, np.round(times), atol=1e-6)
+    case.assertTrue((np.round(times) >= 1).all())
+    case.assertEqual(np.round(times).sum(), draws)
+    case.assertNotIn("gamma", info)
+    case.assertEqual(info["sum_beta"], 1)
+    case.assertAlmostEqual(info["condition"], dim / draws, places=12)
+    case.assertAlmostEqual(info["epsilon"], 2 * dim / draws, places=12)

@@ -389,6 +389,27 @@ class Loop(RunCase):
         self.assertEqual(one[0][0], weighted[0][0])
         self.assertNotEqual(one[0][1]["loss"], weighted[0][1]["loss"])
 
+    def test_samples_may_be_drawn_by_weight(self):
+        fixed = {"data__train": "heavy", "data__task": "regression", "model__name": "onehidden",
+                 "model__activation": "swish", "loop__initial_how": "none", "loop__rounds": 1,
+                 "loop__batch": 40, "train__epochs": 200, "loop__strategies": "random,bss"}
+        ends = {}
+        for use in ("no", "yes", "draw"):
+            curve, picks = self.results(self.play(use, **fixed, train__use_weights=use))
+            self.assertEqual({row["round"] for row in picks}, {"1"})
+            ends[use] = {(row["strategy"], row["seed"]): row["error"] for row in curve
+                         if row["round"] == "1"}
+        for key in ends["no"]:
+            # random's weights are all 1: only drawing makes a difference
+            self.assertEqual(ends["no"][key] == ends["yes"][key], key[0] == "random")
+            self.assertNotEqual(ends["draw"][key], ends["yes"][key])
+        on = self.ok("run", "--set", "data.train=heavy", "--set", "train.use_weights=on", "--print")
+        self.assertIn("use_weights = yes", on)
+        self.fails(2, "run", "--set", "data.train=heavy", "--set", "train.use_weights=often",
+                   "--out", self.path("x"), says=["train.use_weights", "often", "yes|no|draw"])
+        self.fails(2, "run", *sets(MOONS, data__train="heavy"), "--out", self.path("x"),
+                   says=["heavy", "ask for regression"])
+
     def test_running_statistics_move_as_asked(self):
         small = dict(MOONS, **{"data.test_size": 20, "model.name": "wrn-28-2", "train.steps": 1,
                                "loop.initial": 4, "loop.rounds": 0, "loop.seeds": 0})

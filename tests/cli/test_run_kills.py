@@ -62,7 +62,8 @@ class Kills(RunCase):
 
     def assert_ended_as(self, whole, out):
         self.assertEqual(self.results(out), whole)
-        self.assertEqual(self.bins(out), self.bins(self.path("whole")))
+        if os.path.exists(self.path("whole/calibration.csv")):  # there are classes
+            self.assertEqual(self.bins(out), self.bins(self.path("whole")))
         self.assertEqual(self.rows(out, "theory.csv"), self.rows(self.path("whole"), "theory.csv"))
         with open(os.path.join(out, "log.jsonl")) as file:
             for line in file:
@@ -144,6 +145,11 @@ class Kills(RunCase):
         self.kill_and_resume(first=2, train__epochs=100, loop__rounds=5, loop__initial=20,
                              train__initial_models=4, train__use_weights="yes", train__patience=80,
                              data__validation=60, loop__strategies="bss,sparse-greedy")
+
+    def test_numbers_to_predict_from_samples_drawn_by_weight(self):
+        self.kill_and_resume(first=4, data__train="heavy", data__task="regression",
+                             model__name="onehidden", train__epochs=400, train__use_weights="draw",
+                             loop__rounds=4, loop__initial=20, loop__strategies="random,bss")
 
     def test_samples_without_labels_and_trainings_that_are_gone_on_with(self):
         self.kill_and_resume(first=3, train__method="fixmatch", train__darp="yes", train__batch=8,

@@ -229,5 +229,63 @@ class Law(StrategyCase):
         self.assertLess(np.mean(excess), .1)
 
 
+class Leverage(StrategyCase):
+    """law=leverage: independent draws. linalg/test_barrier.c has their law."""
+
+    def test_pools_of_every_kind(self):
+        for n, d, batch in ((200, 3, 40), (500, 8, 60), (50, 2, 50), (100, 30, 12), (12, 40, 9),
+                            (60, 1, 5), (1, 2, 1)):
+            H = noise(n, n, d, 2)[0]
+            for kind, features in (("normal", H), ("heavy", H ** 3), ("copies", np.repeat(H[:1], n, 0))):
+                arrays = {"features": features}
+                for seed in range(3):
+                    with self.subTest(n=n, d=d, batch=batch, kind=kind, seed=seed):
+                        self.judge("bss", batch, self.inputs(**arrays), **arrays, law="leverage",
+                                   seed=seed)
+
+    def test_the_batch_is_full(self):
+        args = self.inputs(features=noise(50, 5000, 4, 2)[0] ** 3)
+        for batch in (1, 2, 40, 300):
+            got = self.outcome("bss", batch, args, law="leverage")
+            self.assertEqual((len(got.indices), got.info["distinct"]), (batch, batch))
+
+    def test_an_epsilon_decides_how_many_draws(self):
+        arrays = {"features": noise(51, 3000, 3, 2)[0] ** 3}
+        for epsilon in (.9, .3, .02):
+            got = self.outcome("bss", 3000, self.inputs(**arrays), law="leverage", epsilon=epsilon)
+            self.assertEqual(got.info["draws"], math.ceil(2 * 4 / epsilon))
+        self.judge("bss", 3000, self.inputs(**arrays), **arrays, law="leverage", epsilon=.02)
+        self.fails(2, "select", "bss", "--batch", 50, *self.inputs(**arrays), "--opt", "epsilon=0.02",
+                   "--opt", "law=leverage", says=["epsilon = 0.02 takes", "more than the batch of 50"])
+        self.fails(2, "select", "bss", "--batch", 50, *self.inputs(**arrays), "--opt", "epsilon=1e-7",
+                   "--opt", "law=leverage", says="more than anybody waits for")
+
+    def test_the_weights_are_right_on_average(self):
+        H = noise(40, 60, 2, 2)[0] ** 3
+        V = orthonormal(columns(Pool(features=H)), 3)
+        runs = [self.outcome("bss", 60, self.inputs(features=H), epsilon=.3, law="leverage", seed=seed)
+                for seed in range(200)]
+        sums = np.array([moments(V, got.indices, got.weights) for got in runs])
+        spread = sums.std(axis=0) / math.sqrt(len(runs))
+        self.assertLess(spread.max(), .05)
+        self.assertTrue((np.abs(sums.mean(axis=0) - np.eye(3)) < 4 * spread).all())
+
+    def test_the_condition_of_uniform_sampling_is_told(self):
+        # Rows of equal leverage have the least there is, D: the corners of a square.
+        square = np.tile([[1., 1], [1, -1], [-1, 1], [-1, -1]], (25, 1))
+        got = self.outcome("bss", 20, self.inputs(features=square), bias=0)
+        self.assertAlmostEqual(got.info["leverage"], 2, places=9)
+        # One row of 100 has the second direction alone: K is 100, and one for the first.
+        lone = np.vstack([np.tile([[1., 0]], (99, 1)), [[0, 1]]])
+        for law in ("bss", "leverage"):
+            got = self.outcome("bss", 20, self.inputs(features=lone), bias=0, law=law)
+            self.assertAlmostEqual(got.info["leverage"], 100, places=9)
+            self.assertLess(got.info["condition"], 1)
+
+    def test_wrong_laws(self):
+        self.fails(2, "select", "bss", "--batch", 5, *self.inputs(features=noise(52, 20, 2, 2)[0]),
+                   "--opt", "law=uniform", says=["law", "bss", "leverage"])
+
+
 if __name__ == "__main__":
     unittest.main()

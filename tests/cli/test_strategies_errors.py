@@ -257,7 +257,7 @@ class Options(ErrorCase):
                  "sparse-greedy": ["alpha", "beta", "tau", "bias", "source", "terms"],
                  "sparse-iht": ["alpha", "beta", "iters", "tol", "keep", "prox", "bias", "source",
                                 "terms"],
-                 "acs-fw": ["projections", "inner", "bias"], "bss": ["epsilon", "basis", "bias"], "albl": []}
+                 "acs-fw": ["projections", "inner", "bias"], "bss": ["epsilon", "basis", "bias", "law"], "albl": []}
         for strategy, keys in known.items():
             with self.subTest(strategy):
                 self.refused(2, strategy, ["'nonsense'", *keys], "--opt", "nonsense=1",

@@ -207,11 +207,14 @@ static void labels_that_do_not_fit_are_refused(void **state) {
 
 /* ---- drawn ------------------------------------------------------------------------- */
 
-static void read_points(const scant_data *d, float (*out)[2]) {
+static void read_rows(const scant_data *d, float *out) {
     scant__fault fault;
     for (size_t i = 0; i < scant_data_count(d); i++)
-        assert_int_equal(scant__data_read(d, i, out[i], &fault), SCANT_OK);
+        assert_int_equal(scant__data_read(d, i, out + i * scant__data_width(d), &fault),
+                         SCANT_OK);
 }
+
+static void read_points(const scant_data *d, float (*out)[2]) { read_rows(d, out[0]); }
 
 static void moons_lie_on_two_half_circles(void **state) {
     static float p[2001][2];
@@ -268,20 +271,135 @@ static void blobs_are_three_round_clouds(void **state) {
     scant_data_close(d);
 }
 
-static void a_seed_decides_what_is_drawn_and_the_test_part_is_another_draw(void **state) {
-    static float a[1000][2], b[1000][2];
+/* A mean of n numbers of variance v is within so much of what is expected. */
+static void mean_is(double sum, double n, double want, double v) {
+    if (fabs(sum / n - want) > 4.5 * sqrt(v / n)) fail_msg("%g, not %g", sum / n, want);
+}
+
+/* Numbers to predict, less what the law says without its noise. */
+static void noise_is(const double *rest, size_t n, double deviation) {
+    double sum = 0, square = 0, v = deviation * deviation;
+    for (size_t i = 0; i < n; i++) sum += rest[i], square += rest[i] * rest[i];
+    mean_is(sum, (double)n, 0, v);
+    mean_is(square, (double)n, v, 2 * v * v); /* the normal law's fourth moment is 3 */
+}
+
+static void waves_are_a_smooth_function_of_a_square(void **state) {
+    enum { N = 20000 };
+    static float x[N][2];
+    static double rest[N];
+    const double pi = acos(-1), half = sqrt(.5);
+    double sum[2] = {0}, square[2] = {0}, both = 0, y2 = 0;
     (void)state;
-    for (int k = 0; k < 2; k++) {
-        const char *name = k ? "blobs" : "moons";
+    scant_data *d =
+        opened("waves", (scant_data_opts){.count = N, .seed = 7, .regression = 1});
+    has_shape(d, N, 2, 1, 1);
+    assert_int_equal(scant_data_classes(d), 0);
+    assert_null(scant_data_labels(d));
+    assert_true(scant_data_has_test(d));
+    read_points(d, x);
+    const float *y = scant_data_targets(d);
+    for (size_t i = 0; i < N; i++) {
+        double u[2];
+        for (size_t j = 0; j < 2; j++) {
+            u[j] = (double)x[i][j] / half;
+            assert_true(fabs(u[j]) <= 1 + 1e-6);
+            sum[j] += u[j], square[j] += u[j] * u[j];
+        }
+        both += u[0] * u[1];
+        rest[i] = (double)y[i] - sin(pi * u[0]) * cos(pi * u[1] / 2);
+        y2 += (double)y[i] * (double)y[i];
+    }
+    for (size_t j = 0; j < 2; j++) { /* moments of the uniform law */
+        mean_is(sum[j], N, 0, 1. / 3);
+        mean_is(square[j], N, 1. / 3, 1. / 5 - 1. / 9);
+    }
+    mean_is(both, N, 0, 1. / 9);
+    mean_is(y2, N, .25 + .0025, 9. / 64); /* of fourth moment 9/64, and less variance */
+    noise_is(rest, N, .05);
+    scant_data_close(d);
+}
+
+static void heavy_rows_have_the_tail_of_their_law(void **state) {
+    enum { N = 20000, D = 8 };
+    static float x[N][D];
+    static double rest[N];
+    static const double far[] = {.025, .04, .1, .3, .6, .95};
+    const double pi = acos(-1), a = .02;
+    double beyond[6] = {0}, on = 0, sum[D] = {0}, square[D][D] = {{0}}, centre = 0;
+    (void)state;
+    scant_data *d =
+        opened("heavy", (scant_data_opts){.count = N, .seed = 3, .regression = 1});
+    has_shape(d, N, D, 1, 1);
+    assert_int_equal(scant_data_classes(d), 0);
+    read_rows(d, x[0]);
+    const float *y = scant_data_targets(d);
+    for (size_t i = 0; i < N; i++) {
+        double length = 0;
+        for (size_t j = 0; j < D; j++) length += (double)x[i][j] * (double)x[i][j];
+        length = sqrt(length);
+        assert_true(length <= 1 + 1e-6 && length >= a - 1e-6);
+        for (size_t k = 0; k < 6; k++) beyond[k] += length > far[k];
+        on += length > 1 - 1e-6;
+        for (size_t j = 0; j < D; j++) {
+            sum[j] += (double)x[i][j] / length;
+            for (size_t k = 0; k < D; k++)
+                square[j][k] += (double)x[i][j] * (double)x[i][k] / length / length;
+        }
+        double f = sin(pi * (double)x[i][0]) + 2 * (double)x[i][1] * (double)x[i][2];
+        rest[i] = (double)y[i] - f;
+        centre += length < .04 ? f * f : 0;
+    }
+    for (size_t k = 0; k < 6; k++) mean_is(beyond[k], N, a / far[k], a / far[k]);
+    mean_is(on, N, a, a);
+    for (size_t j = 0; j < D; j++) { /* directions: E u u^T = I / D */
+        mean_is(sum[j], N, 0, 1. / D);
+        for (size_t k = 0; k < D; k++)
+            mean_is(square[j][k], N, j == k ? 1. / D : 0, 3. / (D * (D + 2)));
+    }
+    assert_true(centre / N < .001); /* where half of the rows are, there is little */
+    noise_is(rest, N, .02);
+    scant_data_close(d);
+}
+
+static void a_seed_decides_what_is_drawn_and_the_test_part_is_another_draw(void **state) {
+    static float a[9000], b[9000]; /* rows of up to 8, and numbers to predict */
+    static const char *const names[] = {"moons", "blobs", "waves", "heavy"};
+    (void)state;
+    for (int k = 0; k < 4; k++) {
         const scant_data_opts opts[] = {
             {0}, {.count = 1000}, {.test = 1}, {.seed = 1}, {.seed = 1, .test = 1}};
         for (size_t i = 0; i < 5; i++) {
-            scant_data *d = opened(name, opts[i]);
+            scant_data_opts o = opts[i];
+            o.regression = k >= 2;
+            scant_data *d = opened(names[k], o);
+            size_t n = 1000 * scant__data_width(d);
             assert_int_equal(scant_data_count(d), 1000);
-            read_points(d, i ? b : a);
-            if (i) assert_int_equal(memcmp(a, b, sizeof a) == 0, i == 1);
+            read_rows(d, i ? b : a);
+            if (k >= 2) memcpy((i ? b : a) + n, scant_data_targets(d), 1000 * sizeof *a);
+            if (i) assert_int_equal(memcmp(a, b, n * sizeof *a) == 0, i == 1);
+            if (i && k >= 2)
+                assert_int_equal(memcmp(a + n, b + n, 1000 * sizeof *a) == 0, i == 1);
             scant_data_close(d);
         }
+    }
+}
+
+/* So that a longer draw is the shorter one, and more. */
+static void more_rows_begin_with_the_same(void **state) {
+    static float a[80], b[800];
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        const char *name = k ? "heavy" : "waves";
+        scant_data *few = opened(name, (scant_data_opts){.count = 10, .regression = 1});
+        scant_data *many = opened(name, (scant_data_opts){.count = 100, .regression = 1});
+        size_t n = 10 * scant__data_width(few);
+        read_rows(few, a);
+        read_rows(many, b);
+        assert_memory_equal(a, b, n * sizeof *a);
+        assert_memory_equal(scant_data_targets(few), scant_data_targets(many), 40);
+        scant_data_close(few);
+        scant_data_close(many);
     }
 }
 
@@ -293,8 +411,25 @@ static void few_points_can_be_drawn(void **state) {
         assert_int_equal(scant_data_labels(d)[0] == 1, n == 1 || scant_data_labels(d)[0]);
         scant_data_close(d);
     }
+    for (size_t n = 1; n < 3; n++) {
+        scant_data *d = opened("heavy", (scant_data_opts){.count = n, .regression = 1});
+        has_shape(d, n, 8, 1, 1);
+        scant_data_close(d);
+    }
+    /* without what is to be predicted nothing need be said of it */
+    scant_data *d = opened("heavy", (scant_data_opts){.unlabelled = 1});
+    assert_null(scant_data_targets(d));
+    scant_data_close(d);
     refuses_as(SCANT_EUSAGE, "moons", (scant_data_opts){.regression = 1}, "moons",
                "has classes, not numbers");
+    refuses_as(SCANT_EUSAGE, "waves", (scant_data_opts){0}, "waves",
+               "has numbers to predict, not classes: ask for regression");
+    refuses_as(SCANT_EUSAGE, "heavy",
+               (scant_data_opts){.labels = "y.npy", .regression = 1}, "y.npy",
+               "heavy carries its own");
+    refuses_as(SCANT_ENOMEM, "heavy",
+               (scant_data_opts){.count = SIZE_MAX / 4, .regression = 1}, "",
+               "more than can be addressed");
     refuses_as(SCANT_EUSAGE, "blobs", (scant_data_opts){.labels = "y.npy"}, "y.npy",
                "blobs carries its own");
     refuses_as(SCANT_ENOMEM, "blobs", (scant_data_opts){.count = SIZE_MAX / 4}, "",
@@ -310,6 +445,7 @@ static void samples_survive_failing_memory(void **state) {
     assert_true(torture(x, (scant_data_opts){.labels = labels, .regression = 1}) >= 5);
     assert_true(torture("moons", (scant_data_opts){0}) >= 4);
     assert_true(torture("blobs", (scant_data_opts){0}) >= 3);
+    assert_true(torture("heavy", (scant_data_opts){.regression = 1}) >= 3);
 }
 
 int main(void) {
@@ -327,6 +463,9 @@ int main(void) {
         cmocka_unit_test(labels_that_do_not_fit_are_refused),
         cmocka_unit_test(moons_lie_on_two_half_circles),
         cmocka_unit_test(blobs_are_three_round_clouds),
+        cmocka_unit_test(waves_are_a_smooth_function_of_a_square),
+        cmocka_unit_test(heavy_rows_have_the_tail_of_their_law),
+        cmocka_unit_test(more_rows_begin_with_the_same),
         cmocka_unit_test(a_seed_decides_what_is_drawn_and_the_test_part_is_another_draw),
         cmocka_unit_test(few_points_can_be_drawn),
         cmocka_unit_test(samples_survive_failing_memory),

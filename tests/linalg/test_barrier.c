@@ -113,6 +113,17 @@ static void slow_take(trial *t, size_t row) {
     slow_state(t);
 }
 
+/* The largest |v|^2 / q of all rows: over what was proposed it is at most that. */
+static double slow_condition(const trial *t) {
+    double most = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        double square = 0;
+        for (size_t k = 0; k < t->d; k++) square += pow(t->v[i * t->d + k], 2);
+        most = fmax(most, square / slow_q(t, i));
+    }
+    return most * t->gamma / t->mid;
+}
+
 /* ---- the state ----------------------------------------------------------------------
  */
 
@@ -147,11 +158,13 @@ static void the_state_is_what_the_definition_says(void **state) {
         for (size_t k = 0; k < 4; k++) {
             trial *t = make(10 * g + k, 60, dims[k], 1);
             size_t row, distinct = 0;
+            double condition = 0, g2 = gammas[g] * gammas[g];
             la_barrier_start(&t->barrier, gammas[g]);
             slow_start(t, gammas[g]);
             near(t->barrier.mid, t->mid, NEAR * t->mid);
             check_state(t);
             while (!la_barrier_done(&t->barrier)) {
+                condition = fmax(condition, slow_condition(t));
                 assert_true(la_barrier_draw(&t->barrier, &row));
                 slow_take(t, row);
                 if (t->barrier.draws % 7 < 2 || t->barrier.draws < 9) check_state(t);
@@ -162,6 +175,11 @@ static void the_state_is_what_the_definition_says(void **state) {
                 distinct += t->weight[i] > 0;
             }
             assert_int_equal(t->barrier.distinct, distinct);
+            /* from below; in one dimension all rows have the same */
+            double least = dims[k] == 1 ? condition : 0.5 * condition;
+            assert_true(condition <= g2 / (1 - g2) * (1 + NEAR));
+            assert_true(t->barrier.condition <= condition * (1 + NEAR));
+            assert_true(t->barrier.condition >= least * (1 - NEAR));
             end(t);
         }
 }
@@ -304,19 +322,97 @@ static void later_draws_follow_the_exact_law(void **state) {
     check_late_law(23, 0.8);
 }
 
+/* ---- independent draws --------------------------------------------------------------
+ */
+
+/* The weighted sum of v v^T. */
+static void slow_sum(const trial *t, double *sum) {
+    size_t d = t->d;
+    memset(sum, 0, d * d * sizeof *sum);
+    for (size_t r = 0; r < t->n; r++)
+        for (size_t i = 0; i < d; i++)
+            for (size_t j = 0; j < d; j++)
+                sum[i * d + j] +=
+                    t->barrier.weight[r] * t->v[r * d + i] * t->v[r * d + j];
+}
+
+/* A row's weight tells how often it was drawn. */
+static void plain_draws_are_by_leverage_and_weigh_the_pool_on_average(void **state) {
+    (void)state;
+    enum { N = 40, D = 3, SEEDS = 4000, DRAWS = 7 };
+    trial *t = make(3, N, D, 1);
+    la_barrier *b = &t->barrier;
+    double counted[N] = {0}, law[N], mean[D * D] = {0}, square[D * D] = {0}, sum[D * D];
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        double all = 0, trace = 0;
+        b->seed = seed;
+        assert_int_equal(la_barrier_run_plain(b, DRAWS, SIZE_MAX), SCANT_OK);
+        assert_int_equal(b->draws, DRAWS);
+        near(b->beta, 1, 0);
+        near(b->condition, (double)D / DRAWS, 1e-15);
+        for (size_t i = 0; i < N; i++) {
+            double times = b->weight[i] * DRAWS * N * leverage(t, i);
+            near(times, round(times), 1e-9);
+            counted[i] += round(times);
+            all += round(times);
+        }
+        near(all, DRAWS, 0);
+        slow_sum(t, sum);
+        for (size_t i = 0; i < D * D; i++) {
+            mean[i] += sum[i] / SEEDS;
+            square[i] += sum[i] * sum[i] / SEEDS;
+            trace += i % (D + 1) ? 0 : sum[i];
+        }
+        near(trace, D, 1e-9); /* always, not on average */
+    }
+    for (size_t i = 0; i < N; i++) law[i] = leverage(t, i);
+    check_law(counted, law, N, SEEDS * DRAWS);
+    for (size_t i = 0; i < D * D; i++) {
+        double error = sqrt((square[i] - mean[i] * mean[i]) / SEEDS);
+        assert_true(error < 0.02); /* it would notice */
+        near(mean[i], i % (D + 1) ? 0 : 1, 4.5 * error);
+    }
+    end(t);
+}
+
+static void plain_draws_end_before_a_row_too_many(void **state) {
+    (void)state;
+    static const size_t dims[] = {1, 4, 12};
+    for (size_t k = 0; k < 3; k++) {
+        trial *t = make(70 + k, 60, dims[k], 1);
+        la_barrier *b = &t->barrier;
+        double sum[MOST_D * MOST_D], values[MOST_D], least, most;
+        size_t d = dims[k];
+        for (size_t distinct = 1; distinct < 30; distinct++) {
+            size_t found = 0, draws;
+            assert_int_equal(la_barrier_run_plain(b, 3000, distinct), SCANT_OK);
+            for (size_t i = 0; i < t->n; i++) found += b->weight[i] > 0;
+            assert_int_equal(found, b->distinct);
+            assert_true(found == distinct || b->draws == 3000);
+            assert_int_equal(la_barrier_band(b, &least, &most), SCANT_OK);
+            slow_sum(t, sum);
+            slow_eigenvalues(d, sum, values);
+            near(least, values[0], 1e-9 * values[d - 1]);
+            near(most, values[d - 1], 1e-9 * values[d - 1]);
+            /* one more would have been too many */
+            draws = b->draws;
+            assert_int_equal(la_barrier_run_plain(b, draws + 1, SIZE_MAX), SCANT_OK);
+            assert_true(b->distinct == distinct + 1 || draws == 3000);
+        }
+        end(t);
+    }
+}
+
 /* ---- what is promised ---------------------------------------------------------------
  */
 
 static void check_promise(trial *t, double gamma) {
     la_barrier *b = &t->barrier;
     size_t d = t->d;
-    double sum[MOST_D * MOST_D] = {0}, values[MOST_D], least, most, mid, square;
+    double sum[MOST_D * MOST_D], values[MOST_D], least, most, mid, square;
     assert_int_equal(la_barrier_run(b, gamma), SCANT_OK);
     assert_int_equal(la_barrier_band(b, &least, &most), SCANT_OK);
-    for (size_t r = 0; r < t->n; r++)
-        for (size_t i = 0; i < d; i++)
-            for (size_t j = 0; j < d; j++)
-                sum[i * d + j] += b->weight[r] * t->v[r * d + i] * t->v[r * d + j];
+    slow_sum(t, sum);
     slow_eigenvalues(d, sum, values);
     near(least, values[0], NEAR);
     near(most, values[d - 1], NEAR);
@@ -382,6 +478,9 @@ static void a_process_can_be_cancelled(void **state) {
     t->ctx->opts.cancel = at_the_third;
     assert_int_equal(la_barrier_run(&t->barrier, 0.01), SCANT_ECANCELLED);
     assert_true(t->barrier.draws < 100);
+    polled = 0;
+    assert_int_equal(la_barrier_run_plain(&t->barrier, 100000, 300), SCANT_ECANCELLED);
+    assert_true(t->barrier.draws < 100);
     end(t);
 }
 
@@ -409,6 +508,8 @@ int main(void) {
         ALONE(the_first_draw_is_by_leverage),
         ALONE(three_draws_follow_the_exact_law),
         ALONE(later_draws_follow_the_exact_law),
+        cmocka_unit_test(plain_draws_are_by_leverage_and_weigh_the_pool_on_average),
+        cmocka_unit_test(plain_draws_end_before_a_row_too_many),
         cmocka_unit_test(weighted_rows_are_nearly_orthonormal),
         cmocka_unit_test(a_large_gamma_draws_once),
         cmocka_unit_test(threads_change_no_bit),

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Samples drawn by weight, and samples whose loss is weighted: on average over draws a
+ * step is the same (theorem 4.2 of "Sample complexity of deep active learning").
+ */
+#include <math.h>
+
+#include "../data/support.h"
+
+#include "nn/network.h"
+
+enum { N = 20, WIDTH = 4, D = 8, FLOATS = WIDTH * D + WIDTH };
+
+typedef struct bed {
+    scant_ctx *ctx;
+    scant_data *data;
+    scant_net *net;
+    size_t rows[N];
+    float weights[N], start[FLOATS];
+} bed;
+
+static void begin(bed *b) {
+    const scant_ctx_opts opts = {.threads = 1};
+    const scant_net_opts net = {
+        .shape = {D, 1, 1}, .classes = 1, .width = WIDTH, .activation = "swish"};
+    const scant_data_opts data = {.count = N, .seed = 3, .regression = 1};
+    assert_int_equal(scant_ctx_create(&opts, &b->ctx), SCANT_OK);
+    assert_int_equal(scant_data_open(b->ctx, "heavy", &data, &b->data), SCANT_OK);
+    assert_int_equal(scant_net_create(b->ctx, "onehidden", &net, &b->net), SCANT_OK);
+    assert_int_equal(b->net->net->n_floats, FLOATS);
+    assert_int_equal(nn_weights_get(b->net->weights, b->start), SCANT_OK);
+    for (size_t i = 0; i < N; i++) {
+        b->rows[i] = i;
+        b->weights[i] = (float)(i % 5) * .5f; /* of mean 1 */
+    }
+}
+
+static void end(bed *b) {
+    scant_net_destroy(b->net);
+    scant_data_close(b->data);
+    scant_ctx_destroy(b->ctx);
+}
+
+/* What one step from the start moves the network's numbers by, at a rate of 1. */
+static void step(bed *b, bool draw, size_t batch, uint64_t seed, double *out) {
+    float moved[FLOATS];
+    scant_train_state state;
+    const scant_train_opts opts = {.rows = b->rows,
+                                   .n_rows = N,
+                                   .weights = b->weights,
+                                   .draw = draw,
+                                   .batch = batch,
+                                   .steps = 1,
+                                   .lr = 1,
+                                   .momentum = -1,
+                                   .seed = seed};
+    assert_int_equal(nn_weights_set(b->net->weights, b->start), SCANT_OK);
+    if (scant_net_train(b->net, b->data, &opts, &state) != SCANT_OK)
+        fail_msg("%s", scant_ctx_errmsg(b->ctx));
+    assert_int_equal(nn_weights_get(b->net->weights, moved), SCANT_OK);
+    for (size_t i = 0; i < FLOATS; i++) out[i] = (double)moved[i] - (double)b->start[i];
+}
+
+static void the_mean_step_of_drawn_samples_is_that_of_the_weighted_loss(void **state) {
+    (void)state;
+    enum { SEEDS = 4000 };
+    bed b;
+    double sum[FLOATS] = {0}, square[FLOATS] = {0}, want[FLOATS], got[FLOATS], far = 0;
+    begin(&b);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        step(&b, true, 5, seed, got);
+        for (size_t i = 0; i < FLOATS; i++)
+            sum[i] += got[i], square[i] += got[i] * got[i];
+    }
+    step(&b, false, N, 0, want);
+    for (size_t i = 0; i < FLOATS; i++) {
+        double mean = sum[i] / SEEDS;
+        double error = sqrt(fmax(0, square[i] / SEEDS - mean * mean) / SEEDS) + 1e-7;
+        if (fabs(mean - want[i]) > 4.5 * error) fail_msg("%g, not %g", mean, want[i]);
+        far = fmax(far, fabs(want[i]) / error);
+    }
+    assert_true(far > 20); /* steps of another length would not pass */
+    end(&b);
+}
+
+/* As if they were not there: whatever their numbers are, the step is the same. */
+static void samples_of_weight_0_are_never_drawn(void **state) {
+    (void)state;
+    bed b;
+    double a[FLOATS], c[FLOATS];
+    begin(&b);
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        for (size_t i = 0; i < N; i++) b.rows[i] = i;
+        step(&b, true, N, seed, a);
+        for (size_t i = 0; i < N; i += 5) b.rows[i] = (i + 7) % N;
+        step(&b, true, N, seed, c);
+        for (size_t i = 0; i < FLOATS; i++) assert_true(a[i] == c[i]);
+    }
+    end(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_mean_step_of_drawn_samples_is_that_of_the_weighted_loss),
+        cmocka_unit_test(samples_of_weight_0_are_never_drawn),
+    };
+    return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
+}
