@@ -203,8 +203,8 @@ void la_spectrum_of(const double *values, size_t n, double tolerance, la_spectru
         least = fmin(least, values[i]);
     }
     out->positive = out->rank ? least : 0;
-    out->part = out->rank ? top / least : INFINITY;
-    out->condition = out->rank == n && n ? top / out->smallest : INFINITY;
+    out->part = out->rank ? top / least : (double)INFINITY;
+    out->condition = out->rank == n && n ? top / out->smallest : (double)INFINITY;
     out->dimension = squares > 0 ? sum * sum / squares : 0;
 }
 
@@ -258,9 +258,9 @@ la_interval la_theorem1(double labelled, double alignment, double rate, double t
 la_interval la_theorem2(double labelled, double alignment, double largest,
                         double smallest, la_factors *factors) {
     double low = labelled > 0 ? labelled * labelled / alignment : 0;
-    double paper = smallest > 0 ? largest / smallest : INFINITY;
+    double paper = smallest > 0 ? largest / smallest : (double)INFINITY;
     /* (a + b)^2 / (4 a b) with a / b = paper, without overflow */
-    double sharp = isinf(paper) ? INFINITY : (paper + 2 + 1 / paper) / 4;
+    double sharp = isinf(paper) ? (double)INFINITY : (paper + 2 + 1 / paper) / 4;
     if (factors) *factors = (la_factors){paper, sharp};
     return (la_interval){low, labelled > 0 ? low * sharp : 0};
 }

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers worked out by hand, inverses by Gauss and Jordan, and both theorems on kernels
+ * of many spectra, singular ones among them.
+ */
+#include <math.h>
+
+#include "core/mem.h"
+#include "linalg/dense.h"
+#include "linalg/theory.h"
+#include "support.h"
+
+enum { MOST = 40, CLASSES = 4 };
+
+static void near(double got, double want, double scale, double tolerance) {
+    if (!(fabs(got - want) <= tolerance * scale))
+        fail_msg("%.17g, expected %.17g", got, want);
+}
+
+/* ---- kernels of many kinds ---- */
+
+typedef enum kind { NORMAL, STEEP, FLAT, TWICE, NARROW, CONSTANT, KINDS } kind;
+
+/* K = X X^T / d with columns of X scaled by the kind. TWICE: each row comes twice;
+ * NARROW: fewer columns than rows; CONSTANT: all rows are one. */
+static void make_kernel(kind what, uint64_t seed, size_t n, double *k) {
+    size_t d = what == NARROW ? 3 : 2 * n;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            size_t a = what == TWICE ? i / 2 : what == CONSTANT ? 0 : i;
+            size_t b = what == TWICE ? j / 2 : what == CONSTANT ? 0 : j;
+            double sum = 0;
+            for (size_t c = 0; c < d; c++) {
+                double scale = what == STEEP  ? pow(0.8, (double)c)
+                               : what == FLAT ? 1
+                                              : 1 / sqrt(1 + (double)c);
+                sum += scale * normal_at(seed, a * 1000 + c) * scale *
+                       normal_at(seed, b * 1000 + c);
+            }
+            k[i * n + j] = sum / (double)d;
+        }
+}
+
+/* -1 now and then where there may be rows without a class. */
+static void make_labels(uint64_t seed, size_t n, size_t classes, bool gaps,
+                        int32_t *out) {
+    for (size_t i = 0; i < n; i++) {
+        double u = unit_at(seed + 50, i);
+        out[i] =
+            gaps && u < 0.2 ? -1 : (int32_t)(unit_at(seed + 51, i) * (double)classes);
+    }
+}
+
+/* a^-1 by elimination with pivots. */
+static void invert(size_t n, const double *a, double *out) {
+    double m[MOST * MOST];
+    memcpy(m, a, n * n * sizeof *m);
+    for (size_t i = 0; i < n * n; i++) out[i] = i / n == i % n;
+    for (size_t c = 0; c < n; c++) {
+        size_t top = c;
+        for (size_t i = c; i < n; i++)
+            if (fabs(m[i * n + c]) > fabs(m[top * n + c])) top = i;
+        for (size_t j = 0; j < n; j++) {
+            double x = m[c * n + j], y = out[c * n + j];
+            m[c * n + j] = m[top * n + j], m[top * n + j] = x;
+            out[c * n + j] = out[top * n + j], out[top * n + j] = y;
+        }
+        double pivot = m[c * n + c];
+        for (size_t j = 0; j < n; j++) m[c * n + j] /= pivot, out[c * n + j] /= pivot;
+        for (size_t i = 0; i < n; i++) {
+            double factor = m[i * n + c];
+            for (size_t j = 0; i != c && j < n; j++) {
+                m[i * n + j] -= factor * m[c * n + j];
+                out[i * n + j] -= factor * out[c * n + j];
+            }
+        }
+    }
+}
+
+/* Tr(Y^T M Y) by Y itself. */
+static double trace_of(size_t n, const double *m, const int32_t *labels, size_t classes) {
+    double sum = 0;
+    for (size_t c = 0; c < classes; c++)
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++) {
+                double y = labels[i] == (int32_t)c, z = labels[j] == (int32_t)c;
+                sum += y * m[i * n + j] * z;
+            }
+    return sum;
+}
+
+/* ---- by hand ---- */
+
+static void small_cases_are_as_by_hand(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    /* A: pairs (0,0), (1,1), (2,2), (0,2), (2,0). */
+    const double k[] = {4, 1, 2, 1, 3, 0, 2, 0, 5};
+    const int32_t labels[] = {0, 1, 0}, gaps[] = {0, -1, -1};
+    near(la_alignment(k, 3, labels), 4 + 3 + 5 + 2 + 2, 1, 0);
+    near(la_alignment(k, 3, gaps), 4, 1, 0);
+    /* [[2, 1], [1, 2]]^-1 = [[2, -1], [-1, 2]] / 3 */
+    const double two[] = {2, 1, 1, 2};
+    const int32_t apart[] = {0, 1}, one[] = {0, 0};
+    double jitter, bound;
+    assert_int_equal(la_bound(ctx, two, 2, apart, 2, &jitter, &bound), SCANT_OK);
+    near(bound, sqrt(4.0 / 3), 1, 1e-15);
+    assert_true(jitter == 0);
+    assert_int_equal(la_bound(ctx, two, 2, one, 1, &jitter, &bound), SCANT_OK);
+    near(bound, sqrt(2.0 / 3), 1, 1e-15);
+    /* F - Y = (-0.5, 0.5), (0.25, -0.75): lengths 0.5 and 0.625, product -0.5. */
+    const float f[] = {0.5f, 0.5f, 0.25f, 0.25f};
+    near(la_training_dynamics(two, 2, apart, 2, f), 2 * 0.5 + 2 * 0.625 - 2 * 0.5, 1,
+         1e-15);
+    /* S0 = {0, 1}, S = {0, 1, 2}: 2*1/2 + 2*(1+2+0)/6 - 2*(1 + 2 + 1 + 0)/4. */
+    const size_t s0[] = {0, 1}, s[] = {0, 1, 2};
+    near(la_mmd_square(k, 3, s0, 2, s, 3), 1 + 1 - 2, 1, 1e-15);
+    /* S0 = {0, 2}, S = {1, 0, 2}: 2 + 1 - 2*(k00 + k02 + k21 + k22)/4. */
+    const size_t t0[] = {0, 2}, t[] = {1, 0, 2};
+    near(la_mmd_square(k, 3, t0, 2, t, 3), 2 + 1 - (4 + 2 + 0 + 5) / 2.0, 1, 1e-15);
+    near(la_mmd_square(k, 3, t, 3, t0, 2), 2 + 1 - (4 + 2 + 0 + 5) / 2.0, 1, 1e-15);
+    assert_true(la_mmd(k, 3, t0, 2, t, 3) == 0);
+    assert_true(la_mmd(k, 3, t0, 1, t, 3) == 0);
+    scant_ctx_destroy(ctx);
+}
+
+static void kendall_counts_ties_as_tau_b(void **state) {
+    (void)state;
+    const double up[] = {1, 2, 3, 4}, down[] = {9, 7, 5, 3}, flat[] = {2, 2, 2, 2};
+    const double some[] = {1, 1, 2, 3}, other[] = {1, 2, 2, 3}, mixed[] = {1, 3, 2, 4};
+    near(la_kendall(up, up, 4), 1, 1, 0);
+    near(la_kendall(up, down, 4), -1, 1, 0);
+    near(la_kendall(up, mixed, 4), (5 - 1) / 6.0, 1, 1e-15);
+    /* Of 6 pairs (0,1) ties on one side, (1,2) on the other; 4 agree. */
+    near(la_kendall(some, other, 4), 4 / sqrt(5.0 * 5.0), 1, 1e-15);
+    near(la_kendall(some, up, 4), 5 / sqrt(5.0 * 6.0), 1, 1e-15);
+    assert_true(isnan(la_kendall(up, flat, 4)));
+    assert_true(isnan(la_kendall(up, up, 1)));
+}
+
+static void a_spectrum_tells_rounding_from_values(void **state) {
+    (void)state;
+    const double values[] = {-1e-17, 3e-13, 0.5, 2};
+    la_spectrum s;
+    la_spectrum_of(values, 4, LA_RANK_TOLERANCE, &s);
+    assert_int_equal(s.rank, 2);
+    assert_true(s.largest == 2 && s.positive == 0.5 && s.smallest == -1e-17);
+    assert_true(isinf(s.condition) && s.part == 4);
+    near(s.dimension, 2.5 * 2.5 / 4.25, 1, 1e-10);
+    la_spectrum_of(values + 2, 2, LA_RANK_TOLERANCE, &s);
+    assert_true(s.rank == 2 && s.condition == 4);
+    const double nothing[] = {0, 0};
+    la_spectrum_of(nothing, 2, LA_RANK_TOLERANCE, &s);
+    assert_true(s.rank == 0 && s.largest == 0 && s.positive == 0 && isinf(s.condition));
+}
+
+/* Two directions of energy 1 and 3, of eigenvalues 1 and 0.5, at a rate of 1/2:
+ * E_t^2 = 0.25^t + 3 (9/16)^t. */
+static void the_course_of_the_loss_is_as_by_hand(void **state) {
+    (void)state;
+    const double values[] = {0.5, 1}, energy[] = {3, 1}, stuck[] = {0, 1};
+    near(la_residual(values, energy, 2, 0.5, 0), 4, 1, 1e-15);
+    near(la_residual(values, energy, 2, 0.5, 3), 1.0 / 64 + 3 * 729.0 / 4096, 1, 1e-15);
+    /* a tenth, 0.4: at t = 3 it is 0.549..., at 4 0.304... */
+    assert_true(la_steps(values, energy, 2, 0.5, 0.1) == 4);
+    assert_true(la_steps(values, energy, 2, 0.5, 1) == 0);
+    assert_true(isinf(la_steps(stuck, energy, 2, 0.5, 0.1)));
+    assert_true(isinf(la_steps(values, energy, 2, 5, 0.1))); /* diverges */
+    assert_true(la_steps(stuck, energy, 2, 1, 0.75) == 1);
+}
+
+/* ---- theorems ---- */
+
+static void check_bound(const double *k, size_t n, const int32_t *labels, size_t classes,
+                        double jitter, double bound) {
+    double shifted[MOST * MOST], inverse[MOST * MOST];
+    memcpy(shifted, k, n * n * sizeof *k);
+    for (size_t i = 0; i < n; i++) shifted[i * n + i] += jitter;
+    invert(n, shifted, inverse);
+    double want = sqrt(2 * trace_of(n, inverse, labels, classes) / (double)n);
+    near(bound, want, 1 + want, 1e-5); /* conditions reach 1e10 */
+}
+
+/* With t of the sizes at which both ends of theorem 1 bite, and where none does. */
+static void check_theorems(scant_ctx *ctx, const double *k, size_t n,
+                           const int32_t *labels, size_t classes) {
+    double vectors[MOST * MOST], values[MOST], energy[MOST], room[CLASSES];
+    double *work = malloc(la_eigh_room(n, true) * sizeof *work);
+    double labelled = 0, total = 0, jitter, bound, a = la_alignment(k, n, labels);
+    for (size_t i = 0; i < n; i++) labelled += labels[i] >= 0;
+    memcpy(vectors, k, n * n * sizeof *k);
+    assert_int_equal(la_eigh_alone(ctx, n, vectors, true, values, work), SCANT_OK);
+    la_energies(vectors, n, labels, classes, energy, room);
+    for (size_t i = 0; i < n; i++) total += energy[i];
+    near(total, labelled, 1 + labelled, 1e-12); /* eigenvectors are a basis */
+    near(a, trace_of(n, k, labels, classes), 1 + fabs(a), 1e-12);
+    double top = values[n - 1], slack = 1e-9 * (1 + labelled);
+    for (double t = 1; t < 1e6; t *= 3)
+        for (double part = 0.01; part < 1.5; part *= 10) {
+            double rate = part / top, e = la_residual(values, energy, n, rate, t);
+            if (rate * top > 1) continue;
+            la_interval ends = la_theorem1(labelled, a, rate, t);
+            assert_true(e >= ends.low - slack && e <= ends.high + slack);
+        }
+    assert_int_equal(la_bound(ctx, k, n, labels, classes, &jitter, &bound), SCANT_OK);
+    check_bound(k, n, labels, classes, jitter, bound);
+    la_factors factors;
+    la_interval ends = la_theorem2(labelled, a + jitter * labelled, top + jitter,
+                                   values[0] + jitter, &factors);
+    double half = bound * bound * (double)n / 2;
+    if (labelled > 0) {
+        assert_true(half >= ends.low * (1 - 1e-6) && half <= ends.high * (1 + 1e-6));
+        assert_true(factors.kantorovich <= factors.paper * (1 + 1e-12));
+    }
+    free(work);
+}
+
+static void both_theorems_hold_of_every_kernel(void **state) {
+    (void)state;
+    static const size_t sizes[] = {1, 2, 5, 12, MOST};
+    scant_ctx *ctx = ctx_threads(2);
+    double k[MOST * MOST];
+    int32_t labels[MOST];
+    for (kind what = 0; what < KINDS; what++)
+        for (size_t s = 0; s < 5; s++)
+            for (size_t classes = 1; classes <= CLASSES; classes += 3)
+                for (uint64_t seed = 0; seed < 4; seed++) {
+                    size_t n = sizes[s];
+                    make_kernel(what, seed, n, k);
+                    make_labels(seed, n, classes, seed == 3, labels);
+                    check_theorems(ctx, k, n, labels, classes);
+                }
+    scant_ctx_destroy(ctx);
+}
+
+static void jitter_is_the_least_that_does(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    double k[MOST * MOST], jitter, bound;
+    int32_t labels[MOST];
+    static const kind singular[] = {TWICE, NARROW, CONSTANT};
+    make_labels(1, MOST, 3, false, labels);
+    for (size_t s = 0; s < 3; s++) {
+        double trace = 0;
+        make_kernel(singular[s], 9, MOST, k);
+        for (size_t i = 0; i < MOST; i++) trace += k[i * (MOST + 1)];
+        assert_int_equal(la_bound(ctx, k, MOST, labels, 3, &jitter, &bound), SCANT_OK);
+        near(jitter, 1e-8 * trace / MOST, jitter, 1e-12); /* rounding is far below */
+        /* An eigenvalue of -1e-5 of the mean one needs a larger one. */
+        for (size_t i = 0; i < MOST; i++) k[i * (MOST + 1)] -= 1e-5 * trace / MOST;
+        assert_int_equal(la_bound(ctx, k, MOST, labels, 3, &jitter, &bound), SCANT_OK);
+        near(jitter, 1e-4 * trace / MOST, jitter, 1e-4);
+    }
+    memset(k, 0, sizeof k);
+    assert_int_equal(la_bound(ctx, k, MOST, labels, 3, &jitter, &bound), SCANT_OK);
+    assert_true(jitter == 0 && isinf(bound));
+    scant_ctx_destroy(ctx);
+}
+
+/* ---- sets ---- */
+
+static void sets_of_one_law_are_not_apart(void **state) {
+    (void)state;
+    enum { DRAWS = 4000, M = 5, COUNT = 9 };
+    static double k[MOST * MOST];
+    double mean = 0, square = 0, shared = 0, shared_square = 0;
+    make_kernel(NORMAL, 4, MOST, k);
+    for (size_t draw = 0; draw < DRAWS; draw++) {
+        size_t rows[MOST];
+        for (size_t i = 0; i < MOST; i++) rows[i] = i;
+        for (size_t i = 0; i < M + COUNT; i++) {
+            size_t j = i + (size_t)(unit_at(8, draw * 100 + i) * (double)(MOST - i));
+            size_t keep = rows[i];
+            rows[i] = rows[j], rows[j] = keep;
+        }
+        double d = la_mmd_square(k, MOST, rows, M, rows + M, COUNT);
+        mean += d / DRAWS, square += d * d / DRAWS;
+        d = la_mmd_square(k, MOST, rows, M, rows, COUNT); /* S starts with S0 */
+        shared += d / DRAWS, shared_square += d * d / DRAWS;
+        assert_true(la_mmd(k, MOST, rows, M, rows, M) == 0);
+    }
+    /* Five deviations of the mean of so many draws. */
+    assert_true(fabs(mean) < 5 * sqrt(square / DRAWS));
+    assert_true(fabs(shared) < 5 * sqrt(shared_square / DRAWS));
+    assert_true(square > 0 && shared_square > 0);
+}
+
+/* f has the labels' rows and a shift: G_MSE is then the shift's. */
+static void dynamics_are_those_of_what_is_left(void **state) {
+    (void)state;
+    enum { N = 12 };
+    double k[N * N], want = 0;
+    float f[N * CLASSES];
+    int32_t labels[N];
+    make_kernel(FLAT, 2, N, k);
+    make_labels(2, N, CLASSES, true, labels);
+    for (size_t i = 0; i < N; i++)
+        for (size_t c = 0; c < CLASSES; c++) {
+            float shift = (float)(unit_at(6, i * CLASSES + c));
+            f[i * CLASSES + c] = shift + (labels[i] == (int32_t)c ? 1.0f : 0.0f);
+        }
+    for (size_t i = 0; i < N * N; i++)
+        for (size_t c = 0; c < CLASSES; c++)
+            want +=
+                unit_at(6, i / N * CLASSES + c) * k[i] * unit_at(6, i % N * CLASSES + c);
+    near(la_training_dynamics(k, N, labels, CLASSES, f), want, fabs(want), 1e-5);
+}
+
+/* ---- the world ---- */
+
+static void what_is_no_kernel_is_refused(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    double odd[] = {1, 2, 2, 1}, far[] = {1e-30, 1, 1, 1e-30}, none[] = {1, 0, 0, NAN};
+    double jitter, bound;
+    const int32_t labels[] = {0, 1}, high[] = {0, 2}, low[] = {-2, 0};
+    assert_int_equal(la_bound(ctx, far, 2, labels, 2, &jitter, &bound), SCANT_EINPUT);
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "no kernel"));
+    assert_int_equal(la_bound(ctx, odd, 2, labels, 2, &jitter, &bound), SCANT_OK);
+    assert_true(jitter > 1); /* the least eigenvalue is -1 */
+    assert_int_equal(la_bound(ctx, none, 2, labels, 2, &jitter, &bound), SCANT_EINPUT);
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "row 1, column 1"));
+    assert_int_equal(la_bound(ctx, odd, 2, high, 2, &jitter, &bound), SCANT_EINPUT);
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "sample 1 has the label 2"));
+    assert_int_equal(la_bound(ctx, odd, 2, low, 2, &jitter, &bound), SCANT_EINPUT);
+    scant_ctx_destroy(ctx);
+}
+
+static void memory_that_fails_leaves_nothing(void **state) {
+    (void)state;
+    const double k[] = {2, 1, 1, 2};
+    const int32_t labels[] = {0, 1};
+    double jitter, bound;
+    for (size_t at = 0; at < 3; at++) {
+        memory m;
+        scant_ctx *ctx = ctx_counting(&m);
+        m.calls = 0, m.fail_at = at;
+        scant_status s = la_bound(ctx, k, 2, labels, 2, &jitter, &bound);
+        assert_int_equal(s, at < 2 ? SCANT_ENOMEM : SCANT_OK);
+        m.fail_at = SIZE_MAX;
+        scant_ctx_destroy(ctx);
+        assert_int_equal(m.live, 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_cases_are_as_by_hand),
+        cmocka_unit_test(kendall_counts_ties_as_tau_b),
+        cmocka_unit_test(a_spectrum_tells_rounding_from_values),
+        cmocka_unit_test(the_course_of_the_loss_is_as_by_hand),
+        cmocka_unit_test(both_theorems_hold_of_every_kernel),
+        cmocka_unit_test(jitter_is_the_least_that_does),
+        cmocka_unit_test(sets_of_one_law_are_not_apart),
+        cmocka_unit_test(dynamics_are_those_of_what_is_left),
+        cmocka_unit_test(what_is_no_kernel_is_refused),
+        cmocka_unit_test(memory_that_fails_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
