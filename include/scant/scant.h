@@ -337,6 +337,10 @@ SCANT_API scant_net *scant_net_member(scant_net *net, size_t i);
 SCANT_API scant_status scant_net_set_scaling(scant_net *net, const float *mean,
                                              const float *deviation);
 
+/* Sets the data's own (of at most 10,000 samples), where nothing was said and samples are
+ * pictures: what training does first, for networks that are looked at before. */
+SCANT_API scant_status scant_net_fit_scaling(scant_net *net, const scant_data *data);
+
 /* What a class is called, borrowed until names are set again; NULL: it has no name. */
 SCANT_API const char *scant_net_class_name(const scant_net *net, size_t label);
 /* names: scant_net_classes() of them, NULL for a class without one. Saved with the
