@@ -602,7 +602,13 @@ typedef struct scant_study_opts {
     const float *start; /* n x classes: what a network says before training (all 0) */
     double rate;        /* of descent (1 / largest) */
     double tolerance; /* eigenvalues up to this part of the largest count as 0 (1e-10) */
+    /* How far the kernel's numbers may be off, as a part of its mean diagonal entry:
+     * eigenvalues that n^2 such errors explain count as 0, too (0: they are exact). */
+    double noise;
 } scant_study_opts;
+
+/* That of scant_net_kernel(), whose products are taken in float. */
+#define SCANT_KERNEL_NOISE 5e-7
 
 /* Numbers that need labels are NaN where there are none. */
 typedef struct scant_study {
@@ -698,6 +704,38 @@ SCANT_API scant_status scant_kernel_agreement(scant_ctx *ctx, const double *k, s
                                               const scant_agreement_opts *opts,
                                               scant_agreement **out);
 SCANT_API void scant_agreement_free(scant_ctx *ctx, scant_agreement *agreement);
+
+/* A study of a network's kernel that is never formed: of the K x K matrix of sketched
+ * gradients, which has the same eigenvalues where it is not 0, up to the sketch's error.
+ * For samples by the ten thousand. */
+typedef struct scant_sketch_opts {
+    size_t numbers; /* of a sketch: K */
+    int last_layer; /* as of scant_net_kernel() */
+    int full;       /* likewise */
+    uint64_t seed;  /* of the sketch */
+    double rate;    /* as of a study */
+    double tolerance;
+} scant_sketch_opts;
+
+/* How far inner products are off, in the Frobenius norm, as a part of the kernel's own.
+ */
+typedef struct scant_sketch_error {
+    size_t samples;       /* spread evenly, whose kernel was computed exactly, too */
+    double error, second; /* there: of the sketch, and of an independent one */
+    double expected; /* sqrt(2 / K) Tr(K) / |K| there: above the mean square's root */
+} scant_sketch_error;
+
+/* rows NULL: all of data. What cannot be told of a kernel of rank K at most, where there
+ * are more samples than that, is NaN: the bound B, and theorem 2. The start is what the
+ * network says. K^2 numbers a row of the kernel are added up. */
+SCANT_API scant_status scant_study_sketch(scant_net *net, const scant_data *data,
+                                          const size_t *rows, size_t n,
+                                          const int32_t *labels,
+                                          const scant_sketch_opts *opts,
+                                          scant_study **out, scant_sketch_error *error);
+/* Bytes that it takes beside a pass of the network. */
+SCANT_API size_t scant_study_sketch_memory(const scant_net *net, size_t n,
+                                           const scant_sketch_opts *opts);
 
 /* Gradient descent on L = 1/2 |f - Y|^2 over all samples at once, in evaluation mode (the
  * running statistics stay), without momentum: what a kernel's predictions are of. */

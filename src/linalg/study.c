@@ -85,9 +85,15 @@ static void judge_descent(scant_study *s, size_t classes) {
     }
 }
 
-void la_study_judge(scant_study *s, size_t classes) {
+void la_study_judge(scant_study *s, size_t classes, double noise) {
     la_spectrum spectrum;
     if (!(s->tolerance > 0)) s->tolerance = LA_RANK_TOLERANCE;
+    la_spectrum_of(s->values, s->n_values, s->tolerance, &spectrum);
+    if (spectrum.largest > 0) { /* the norm of a matrix of n^2 errors: sqrt(n) of one */
+        double rows = (double)(s->samples * s->outputs);
+        double explained = noise * spectrum.trace / sqrt(rows) / spectrum.largest;
+        s->tolerance = fmin(0.5, fmax(s->tolerance, explained));
+    }
     la_spectrum_of(s->values, s->n_values, s->tolerance, &spectrum);
     s->trace = spectrum.trace;
     s->largest = spectrum.largest;
@@ -97,6 +103,10 @@ void la_study_judge(scant_study *s, size_t classes) {
     s->condition = spectrum.condition;
     s->positive_condition = spectrum.part;
     s->dimension = spectrum.dimension;
+    if (s->n_values < s->samples * s->outputs) { /* the others are 0 */
+        s->smallest = fmin(0, s->smallest);
+        s->condition = INFINITY;
+    }
     judge_descent(s, classes);
     if (!s->energy) {
         s->alignment = s->alignment_part = s->bound = s->jitter = NAN;
@@ -104,13 +114,17 @@ void la_study_judge(scant_study *s, size_t classes) {
         return;
     }
     double labelled = (double)s->labelled;
+    s->alignment_part = s->largest > 0 && labelled > 0
+                            ? s->alignment / (labelled * s->largest)
+                            : (double)NAN;
+    if (isnan(s->bound)) { /* of a sketch */
+        s->half_square = s->low = s->factor = s->sharp_factor = NAN;
+        return;
+    }
     la_factors factors;
     la_interval ends =
         la_theorem2(labelled, s->alignment + s->jitter * labelled, s->largest + s->jitter,
                     fmax(0, s->smallest) + s->jitter, &factors);
-    s->alignment_part = s->largest > 0 && labelled > 0
-                            ? s->alignment / (labelled * s->largest)
-                            : (double)NAN;
     s->half_square = (double)s->samples / 2 * s->bound * s->bound;
     s->low = ends.low;
     s->factor = factors.paper;
@@ -247,7 +261,7 @@ static double dynamics(const scant_study *s) {
 }
 
 static scant_status study(work *w, scant_study *s, const int32_t *labels, size_t classes,
-                          const float *start) {
+                          const float *start, double noise) {
     TRY(lay_out(w, s, labels, classes, start));
     scant__arena_init(&w->heavy, w->ctx);
     scant_status status = decompose(w, s);
@@ -259,7 +273,7 @@ static scant_status study(work *w, scant_study *s, const int32_t *labels, size_t
         TRY(la_bound(w->ctx, w->k, w->n, w->labels, w->classes, &s->jitter, &s->bound));
         s->bound *= sqrt((double)s->outputs); /* 2 / n is of samples */
     }
-    la_study_judge(s, classes);
+    la_study_judge(s, classes, noise);
     return SCANT_OK;
 }
 
@@ -276,10 +290,11 @@ scant_status scant_study_kernel(scant_ctx *ctx, const double *k, size_t samples,
         return scant__fail(ctx, SCANT_EUSAGE,
                            "labels are of %zu classes, and a sample has %zu outputs",
                            classes, outputs);
-    if (!(o.rate >= 0) || !isfinite(o.rate) || !(o.tolerance >= 0 && o.tolerance < 1))
+    if (!(o.rate >= 0) || !isfinite(o.rate) || !(o.tolerance >= 0 && o.tolerance < 1) ||
+        !(o.noise >= 0))
         return scant__fail(ctx, SCANT_EUSAGE,
-                           "the rate of a study must be positive and its tolerance "
-                           "below 1");
+                           "the rate of a study must be positive, its tolerance below "
+                           "1 and its noise no less than 0");
     TRY(check_matrix(ctx, k, w.n));
     if (labels) TRY(la_study_labels(ctx, labels, samples, classes, &labelled));
     bool start = o.start && labelled == samples;
@@ -291,7 +306,7 @@ scant_status scant_study_kernel(scant_ctx *ctx, const double *k, size_t samples,
     s->rate = o.rate;
     s->tolerance = o.tolerance;
     scant__arena_init(&w.arena, ctx);
-    scant_status status = study(&w, s, labels, classes, start ? o.start : NULL);
+    scant_status status = study(&w, s, labels, classes, start ? o.start : NULL, o.noise);
     scant__arena_end(&w.arena);
     if (status == SCANT_OK)
         *out = s;

@@ -19,8 +19,9 @@ typedef struct la_study_lists {
 scant_study *la_study_new(scant_ctx *ctx, size_t n, bool energy, bool start,
                           la_study_lists *lists);
 /* Fills in what follows from values (largest first), energies, rests, samples, labelled,
- * alignment, bound, jitter, rate and tolerance (0: the default). */
-void la_study_judge(scant_study *study, size_t classes);
+ * alignment, bound, jitter, rate and tolerance (0: the default). noise: of the kernel's
+ * numbers (scant_study_opts). */
+void la_study_judge(scant_study *study, size_t classes, double noise);
 /* Whether labels are -1 or below classes, and how many are not -1. */
 scant_status la_study_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
                              size_t classes, size_t *labelled);
