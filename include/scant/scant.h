@@ -1009,6 +1009,31 @@ SCANT_API scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *ev
 SCANT_API scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence,
                                        size_t picks, size_t *memory);
 
+/* What a page about a study shows; NULL and 0: not there. Borrowed. */
+typedef struct scant_study_view {
+    const char *title; /* what the kernel is of */
+    const scant_study *study;
+    const double *k; /* samples x samples, of one number a pair */
+    const int32_t *labels;
+    size_t classes;
+    const scant_sketch_error *sketch;
+    const scant_agreement *agreement;
+    /* Descent: steps + 1 measured losses and predicted ones, its rate, the factor that a
+     * step shrinks the loss by at most, by theorem; how far eigenvalues, and the kernel
+     * (spectral norm), moved. */
+    size_t steps;
+    const double *losses, *predicted;
+    double rate, factor, eigenvalues_moved, kernel_moved;
+    size_t against; /* samples that mmd is to */
+    double mmd;
+} scant_study_view;
+
+/* A page of HTML that needs nothing else: spectrum, kernel by classes, what is beside,
+ * and the numbers with their meaning. Below a megabyte, whatever the size of the kernel.
+ * *bytes is new: scant_bytes_free() ends it. */
+SCANT_API scant_status scant_study_page(scant_ctx *ctx, const scant_study_view *view,
+                                        void **bytes, size_t *size);
+
 /* ---- reports ----------------------------------------------------------------------- */
 
 /* Writes what is computed from the curve.csv, picks.csv and calibration.csv of a folder

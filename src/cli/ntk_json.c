@@ -198,7 +198,43 @@ int ntk_write(ntk_job *job) {
     return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
 }
 
+static void add_title(cli_text *title, const ntk_job *job) {
+    const char *slash = strrchr(job->args.samples.spec, '/');
+    const char *data = slash && slash[1] ? slash + 1 : job->args.samples.spec;
+    const char *network = job->args.from         ? job->args.from
+                          : job->args.model.name ? job->args.model.name
+                                                 : job->args.model.weights;
+    cli_text_addf(title, "The kernel of %s on %s", network, data);
+    cli_text_bytes(title, "", 1);
+}
+
 int ntk_write_page(ntk_job *job) {
-    (void)job;
-    return CLI_DONE;
+    cli_text title = {0};
+    void *bytes;
+    size_t size;
+    add_title(&title, job);
+    scant_study_view view = {
+        .title = title.data,
+        .study = job->study,
+        .k = job->reduced,
+        .labels = job->labels,
+        .classes = job->classes,
+        .sketch = job->args.sketch ? &job->sketch : NULL,
+        .agreement = job->agreed,
+        .steps = job->args.descend,
+        .losses = job->descent.losses,
+        .predicted = job->descent.predicted,
+        .rate = job->descent.rate,
+        .factor = 1 - job->descent.rate * job->descent.least,
+        .eigenvalues_moved = job->descent.moved,
+        .kernel_moved = job->descent.norm,
+        .against = job->n_against,
+        .mmd = job->mmd,
+    };
+    scant_status status = scant_study_page(job->net.ctx, &view, &bytes, &size);
+    if (status == SCANT_OK)
+        status = scant_file_write(job->net.ctx, job->args.page, bytes, size);
+    scant_bytes_free(job->net.ctx, bytes);
+    cli_text_end(&title);
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
 }
