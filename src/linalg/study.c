@@ -155,20 +155,20 @@ typedef struct work {
     size_t n;              /* rows */
     const int32_t *labels; /* of rows; NULL: none */
     size_t classes;        /* of those labels */
-    const float *left;     /* (n, classes): start - Y; NULL: not known */
+    const double *left;    /* (n, classes): start - Y; NULL: not known */
     scant__arena heavy;    /* of the eigenvectors, gone before the bound */
     double *vectors, *room;
     la_study_lists lists;
 } work;
 
 /* Column sums of Y - F in the direction of each eigenvector. */
-static void energies_of(const double *vectors, size_t n, const float *left,
+static void energies_of(const double *vectors, size_t n, const double *left,
                         size_t classes, double *energy, double *room) {
     for (size_t i = 0; i < n; i++) {
         memset(room, 0, classes * sizeof *room);
         for (size_t j = 0; j < n; j++)
             for (size_t c = 0; c < classes; c++)
-                room[c] += vectors[i * n + j] * (double)left[j * classes + c];
+                room[c] += vectors[i * n + j] * left[j * classes + c];
         energy[i] = 0;
         for (size_t c = 0; c < classes; c++) energy[i] += room[c] * room[c];
     }
@@ -236,7 +236,7 @@ static scant_status lay_out(work *w, const scant_study *s, const int32_t *labels
     size_t outputs = s->outputs;
     if (!labels) return SCANT_OK;
     int32_t *rows = scant__arena_alloc(&w->arena, w->n, sizeof *rows);
-    float *left =
+    double *left =
         scant__arena_alloc(&w->arena, size_mul(s->samples, classes), sizeof *left);
     if (!rows || !left) return SCANT_ENOMEM;
     for (size_t i = 0; i < w->n; i++) {
@@ -245,8 +245,7 @@ static scant_status lay_out(work *w, const scant_study *s, const int32_t *labels
         rows[i] = outputs == 1 ? label : own ? 0 : -1;
     }
     for (size_t i = 0; start && i < s->samples * classes; i++)
-        left[i] =
-            start[i] - (labels[i / classes] == (int32_t)(i % classes) ? 1.0f : 0.0f);
+        left[i] = (double)start[i] - (labels[i / classes] == (int32_t)(i % classes));
     w->labels = rows;
     w->left = left;
     w->classes = outputs == 1 ? classes : 1;
