@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define AT(field) offsetof(embed_args, field)
 
@@ -84,20 +83,9 @@ static const cli_example examples[] = {
 
 /* ---- the call ---------------------------------------------------------------------- */
 
-/* The first flag given that says how a network is made; NULL: none. */
-static const char *network_option(const net_model *model) {
-    return model->width        ? "width"
-           : model->depth      ? "depth"
-           : model->activation ? "activation"
-           : model->norm       ? "norm"
-           : model->stem       ? "stem"
-           : model->head       ? "head"
-           : model->prior > 0  ? "prior"
-           : model->hidden     ? "hidden"
-           : model->no_hidden  ? "no-hidden"
-           : model->mean       ? "mean"
-           : model->deviation  ? "deviation"
-                               : NULL;
+static net_call call_of(embed_job *job) {
+    embed_args *a = &job->args;
+    return (net_call){&a->samples, &job->given, &a->model, &a->means, a->from, a->part};
 }
 
 static bool writes(const embed_args *a) {
@@ -127,7 +115,7 @@ static int check_outputs(const embed_job *job) {
     return CLI_DONE;
 }
 
-static int check_call(const embed_job *job) {
+static int check_call(embed_job *job) {
     const embed_args *a = &job->args;
     const cli_command *command = job->net.command;
     if (!a->samples.spec)
@@ -135,34 +123,9 @@ static int check_call(const embed_job *job) {
     if (!a->from && !a->model.weights)
         return cli_usage(command, "which network? --from DIR of a training, or --weights "
                                   "FILE with --model NAME");
-    if (a->from && (a->model.weights || a->model.name))
-        return cli_usage(command, "--from names a network already: no --weights, no "
-                                  "--model");
-    if (a->from && network_option(&a->model))
-        return cli_usage(command,
-                         "--%s: the network that --from names is made already, and "
-                         "says itself what it is",
-                         network_option(&a->model));
-    int scaling = net_check_scaling(command, &a->model);
-    if (scaling != CLI_DONE) return scaling;
-    return check_outputs(job);
-}
-
-/* None of the outputs may be a file of the training that --from names. */
-static int check_training(const embed_job *job, const cli_path *outs, size_t n_outs) {
-    static const char *const names[] = {"weights.safetensors", "state.safetensors",
-                                        "train.json", "log.jsonl", "result.json"};
-    int status = CLI_DONE;
-    if (!job->args.from) return CLI_DONE;
-    for (size_t i = 0; i < CLI_COUNT_OF(names) && status == CLI_DONE; i++) {
-        cli_text path = {0};
-        cli_text_addf(&path, "%s/%s", job->args.from, names[i]);
-        cli_text_bytes(&path, "", 1);
-        status = cli_check_overwrites(job->net.command, outs, n_outs,
-                                      &(cli_path){"from", path.data}, 1);
-        cli_text_end(&path);
-    }
-    return status;
+    net_call call = call_of(job);
+    int status = net_check_from(command, &call);
+    return status == CLI_DONE ? check_outputs(job) : status;
 }
 
 static int check_files(const embed_job *job) {
@@ -182,7 +145,8 @@ static int check_files(const embed_job *job) {
         {"labelled", a->labelled},       {"calibrate-on", a->calibrate_on}};
     int status = cli_check_overwrites(job->net.command, outs, CLI_COUNT_OF(outs), ins,
                                       CLI_COUNT_OF(ins));
-    if (status == CLI_DONE) status = check_training(job, outs, CLI_COUNT_OF(outs));
+    if (status == CLI_DONE)
+        status = net_check_training(job->net.command, a->from, outs, CLI_COUNT_OF(outs));
     for (size_t i = 0; i < CLI_COUNT_OF(outs) && status == CLI_DONE; i++)
         if (outs[i].path) status = cli_check_file(outs[i].path);
     return status;
@@ -190,60 +154,15 @@ static int check_files(const embed_job *job) {
 
 /* ---- the network and the samples --------------------------------------------------- */
 
-static int open_data(embed_job *job) {
-    const embed_args *a = &job->args;
-    bool test = a->part && strcmp(a->part, "test") == 0;
-    int status = net_open_data(&job->net, &a->samples, &a->means, test, &job->data);
-    if (status != CLI_DONE) return status;
-    if (!test || scant_data_has_test(job->data))
-        return net_check_samples(&job->net, &job->given, NULL, job->data, NULL);
-    cli_error("%s has no part to test with", a->samples.spec);
-    return CLI_BAD_INPUT;
-}
-
-static int open_network(embed_job *job, const char *path, scant_net **out) {
-    const embed_args *a = &job->args;
-    scant_net_opts opts = net_options(&a->model, job->data, 0, a->means.seed);
-    opts.draw_seed = a->means.seed;
-    return net_open_weights(&job->net, &a->model, path, &opts, false, out);
-}
-
-/* A file of scant's own says what it takes, and pictures are brought to that size; of
- * another's the samples say what it is to take. */
-static int open_both(embed_job *job, const char *path) {
-    size_t shape[3];
-    int status;
-    if (job->args.model.name) {
-        status = open_data(job);
-        return status == CLI_DONE ? open_network(job, path, &job->network) : status;
-    }
-    status = open_network(job, path, &job->network);
-    if (status != CLI_DONE) return status;
-    scant_net_shape(job->network, shape);
-    if (!job->args.samples.side && shape[1] == shape[2] && shape[1] > 1)
-        job->args.samples.side = shape[1];
-    if (scant_net_classes(job->network) == 1) job->args.samples.regression = true;
-    return open_data(job);
-}
-
-/* The file of weights that a folder of a training has, or the file itself. */
-static char *weights_of(const char *path) {
-    cli_text text = {0};
-    struct stat info;
-    bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    cli_text_addf(&text, "%s%s", path, folder ? "/weights.safetensors" : "");
-    cli_text_bytes(&text, "", 1);
-    return text.data;
-}
-
 /* Further networks join the first. */
 static int open_members(embed_job *job) {
     const cli_files *members = &job->args.members;
+    net_call call = call_of(job);
     int status = CLI_DONE;
     for (size_t i = 0; i < members->count && status == CLI_DONE; i++) {
         scant_net *member = NULL;
-        char *path = weights_of(members->items[i]);
-        status = open_network(job, path, &member);
+        char *path = net_weights_of(members->items[i]);
+        status = net_open_network(&job->net, &call, path, job->data, &member);
         free(path);
         if (status != CLI_DONE) break;
         scant_status joined = scant_net_join(job->network, member);
@@ -256,12 +175,8 @@ static int open_members(embed_job *job) {
 
 static int open_all(embed_job *job) {
     const embed_args *a = &job->args;
-    cli_text path = {0};
-    cli_text_addf(&path, "%s%s", a->from ? a->from : a->model.weights,
-                  a->from ? "/weights.safetensors" : "");
-    cli_text_bytes(&path, "", 1);
-    int status = open_both(job, path.data);
-    cli_text_end(&path);
+    net_call call = call_of(job);
+    int status = net_open_both(&job->net, &call, &job->network, &job->data);
     if (status == CLI_DONE) status = open_members(job);
     if (status != CLI_DONE) return status;
     status = net_read_rows(&job->net, a->samples.indices, job->data, &job->rows, &job->n);
@@ -295,7 +210,9 @@ static int check_network(const embed_job *job) {
 static int read_labelled(embed_job *job) {
     size_t *rows, count;
     int status = net_read_rows(&job->net, job->args.labelled, job->data, &rows, &count);
-    if (status == CLI_DONE) status = embed_check_labels(job, rows, count);
+    if (status == CLI_DONE)
+        status =
+            net_check_labels(&job->args.samples, job->network, job->data, rows, count);
     job->labelled = cli_calloc(scant_data_count(job->data), sizeof *job->labelled);
     for (size_t i = 0; status == CLI_DONE && i < count; i++)
         job->labelled[rows[i]] = true;

@@ -69,9 +69,6 @@ void embed_run_end(embed_job *job);
 
 /* Numbers the data's classes as the network's, where both have names. */
 int embed_match(embed_job *job);
-/* Whether the labels of these samples, where they have one, are classes of the network.
- */
-int embed_check_labels(const embed_job *job, const size_t *rows, size_t count);
 /* The temperature that --temperature says, or that fits --calibrate-on. */
 int embed_fit(embed_job *job);
 /* --evaluate: judges the network by the samples and prints it. */

@@ -93,22 +93,6 @@ void embed_tell_classes(const embed_job *job) {
 
 /* ---- labels ------------------------------------------------------------------------ */
 
-int embed_check_labels(const embed_job *job, const size_t *rows, size_t count) {
-    const net_samples *samples = &job->args.samples;
-    const int32_t *labels = scant_data_labels(job->data);
-    size_t classes = scant_net_classes(job->network);
-    for (size_t i = 0; labels && i < count; i++) {
-        int32_t label = labels[rows[i]];
-        if (label < 0 || (size_t)label < classes) continue;
-        cli_error("%s: sample %zu has label %d, but the network has %zu classes (0 to "
-                  "%zu)",
-                  samples->labels ? samples->labels : samples->spec, rows[i], (int)label,
-                  classes, classes - 1);
-        return CLI_BAD_INPUT;
-    }
-    return CLI_DONE;
-}
-
 int embed_fit(embed_job *job) {
     const embed_args *a = &job->args;
     const int32_t *labels = scant_data_labels(job->data);
@@ -127,7 +111,9 @@ int embed_fit(embed_job *job) {
                       i, rows[i]);
             status = CLI_BAD_INPUT;
         }
-    if (status == CLI_DONE) status = embed_check_labels(job, rows, count);
+    if (status == CLI_DONE)
+        status =
+            net_check_labels(&job->args.samples, job->network, job->data, rows, count);
     if (status == CLI_DONE) {
         scant_status fitted =
             scant_net_evaluate(job->network, job->data, rows, count, &e);
@@ -206,7 +192,8 @@ int embed_judge(embed_job *job) {
                   job->args.samples.spec, job->n);
         return CLI_BAD_INPUT;
     }
-    int status = embed_check_labels(job, rows, count);
+    int status =
+        net_check_labels(&job->args.samples, job->network, job->data, rows, count);
     if (status == CLI_DONE) {
         scant_status judged =
             scales ? scant_net_evaluate_at(job->network, job->data, rows, count,

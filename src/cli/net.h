@@ -155,6 +155,37 @@ int net_open_weights(net_job *job, const net_model *model, const char *path,
 /* Sets them, where they are given. */
 int net_set_scaling(net_job *job, const net_model *model, scant_net *network);
 
+/* ---- a network that is there, and samples for it (net_open.c) ---- */
+
+/* What names them, of a command's own. */
+typedef struct net_call {
+    net_samples *samples;     /* side and regression follow the network */
+    const net_samples *given; /* as in the call */
+    const net_model *model;
+    const net_means *means;
+    const char *from, *part;
+} net_call;
+
+/* Whether --from says something against --weights, --model and the rest; CLI_USAGE. */
+int net_check_from(const cli_command *command, const net_call *call);
+/* Opens samples, and a network from a file or folder of weights for them (data NULL: they
+ * do not matter). */
+int net_open_part(net_job *job, const net_call *call, scant_data **out);
+int net_open_network(net_job *job, const net_call *call, const char *path,
+                     const scant_data *data, scant_net **out);
+/* The network that --from or --weights name, and the samples. */
+int net_open_both(net_job *job, const net_call *call, scant_net **network,
+                  scant_data **data);
+/* The file of weights that a folder of a training has, or the file itself; new. */
+char *net_weights_of(const char *path);
+/* Whether the labels of these samples (rows NULL: of all), where they have one, are
+ * classes of the network; CLI_BAD_INPUT. */
+int net_check_labels(const net_samples *samples, const scant_net *network,
+                     const scant_data *data, const size_t *rows, size_t count);
+/* That none of the outputs is a file of the training that --from names; CLI_USAGE. */
+int net_check_training(const cli_command *command, const char *from, const cli_path *outs,
+                       size_t n_outs);
+
 /* The names of a data's or a network's classes, n of them; NULL: none has a name. The
  * list is new, what it lists borrowed. */
 const char **net_data_names(const scant_data *data, size_t *n);

@@ -164,3 +164,8 @@ scant_status nn_feed_fit_scaling(scant_net *net, const scant_data *data,
     scant__arena_end(&arena);
     return s;
 }
+
+scant_status scant_net_fit_scaling(scant_net *net, const scant_data *data) {
+    TRY(nn_feed_check(net, data));
+    return nn_feed_fit_scaling(net, data, NULL, 0);
+}

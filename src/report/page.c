@@ -72,20 +72,9 @@ static void add_toggles(const page *p) {
 
 static void add_head(const page *p) {
     scant__text *out = p->out;
-    scant__text_add(out,
-                    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
-                    "<meta charset=\"utf-8\">\n"
-                    "<meta name=\"viewport\" content=\"width=device-width, "
-                    "initial-scale=1\">\n"
-                    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-                    "'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-                    "img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n<title>");
+    page_begin_head(out, true);
     add_title(p);
-    scant__text_add(out, "</title>\n<style>\n");
-    scant__text_add(out, report_chart_style);
-    scant__text_add(out, "\n");
-    for (size_t i = 0; report_page_style[i]; i++)
-        scant__text_add(out, report_page_style[i]);
+    page_add_style(out);
     add_toggles(p);
     scant__text_add(out, "\n</style>\n</head>\n<body>\n");
 }

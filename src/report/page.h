@@ -15,6 +15,10 @@ scant_status report_write_page(scant__text *out, report_results *results,
 /* Parts of it. (page_style.c, page_tables.c) */
 extern const char *const report_page_style[]; /* NULL ends it */
 extern const char report_page_script[];
+/* A page from its first byte to where its title is to come, and from there to within its
+ * style, which "</style>" ends. script: whether it will have one. */
+void page_begin_head(scant__text *out, bool script);
+void page_add_style(scant__text *out);
 
 /* The strategy with the best area under its curve: of equals the first. */
 size_t page_best_area(const report_view *view);

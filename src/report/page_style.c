@@ -154,3 +154,24 @@ const char report_page_script[] =
     "\n"
     " svg.addEventListener('pointerleave',hide);});\n"
     "})();\n";
+
+void page_begin_head(scant__text *out, bool script) {
+    scant__text_add(out,
+                    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+                    "<meta charset=\"utf-8\">\n"
+                    "<meta name=\"viewport\" content=\"width=device-width, "
+                    "initial-scale=1\">\n"
+                    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+                    "'none'; style-src 'unsafe-inline'; ");
+    if (script) scant__text_add(out, "script-src 'unsafe-inline'; ");
+    scant__text_add(out, "img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n"
+                         "<title>");
+}
+
+void page_add_style(scant__text *out) {
+    scant__text_add(out, "</title>\n<style>\n");
+    scant__text_add(out, report_chart_style);
+    scant__text_add(out, "\n");
+    for (size_t i = 0; report_page_style[i]; i++)
+        scant__text_add(out, report_page_style[i]);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant ntk`, what is written: one JSON object, a member a line, and the page. What is
+ * not known or infinite is null.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/ntk.h"
+
+static void add_number(cli_text *text, const char *key, double value) {
+    cli_text_addf(text, "\"%s\": ", key);
+    cli_json_number(text, value);
+}
+
+static void add_line(cli_text *text, const char *key, double value) {
+    cli_text_add(text, ",\n  ");
+    add_number(text, key, value);
+}
+
+static void add_list(cli_text *text, const char *key, const double *values, size_t n) {
+    cli_text_addf(text, "\"%s\": [", key);
+    for (size_t i = 0; i < n; i++) {
+        cli_text_add(text, i ? ", " : "");
+        cli_json_number(text, values[i]);
+    }
+    cli_text_add(text, "]");
+}
+
+static void add_kernel(cli_text *text, const ntk_job *job) {
+    const ntk_args *a = &job->args;
+    cli_text_addf(text, "{\n  \"version\": \"%s\",\n  \"data\": ", scant_version());
+    cli_json_string(text, a->samples.spec, strlen(a->samples.spec));
+    cli_text_addf(text, ",\n  \"seed\": %" PRIu64 ",\n  \"samples\": %zu,\n",
+                  a->means.seed, job->n);
+    cli_text_addf(text, "  \"labelled\": %zu,\n  \"classes\": %zu,\n",
+                  job->study->labelled, job->classes);
+    cli_text_addf(text, "  \"parameters\": %zu,\n  \"layers\": \"%s\",\n",
+                  scant_net_parameters(job->network), job->last_layer ? "last" : "all");
+    cli_text_addf(text, "  \"kernel\": \"%s\",\n  \"exact\": %s,\n  \"sketch\": ",
+                  a->full ? "full" : "reduced", a->sketch ? "false" : "true");
+    if (!a->sketch) {
+        cli_text_add(text, "null");
+    } else {
+        cli_text_addf(text, "{\"numbers\": %zu, \"judged_on\": %zu, ", a->sketch,
+                      job->sketch.samples);
+        add_number(text, "error", job->sketch.error);
+        cli_text_add(text, ", ");
+        add_number(text, "error_of_another", job->sketch.second);
+        cli_text_add(text, ", ");
+        add_number(text, "expected_at_most", job->sketch.expected);
+        cli_text_add(text, "}");
+    }
+    add_line(text, "seconds", job->seconds);
+}
+
+static void add_spectrum(cli_text *text, const scant_study *s) {
+    add_line(text, "largest", s->largest);
+    add_line(text, "smallest", s->smallest);
+    add_line(text, "smallest_positive", s->positive);
+    cli_text_addf(text, ",\n  \"rank\": %zu", s->rank);
+    add_line(text, "tolerance", s->tolerance);
+    add_line(text, "condition", s->condition);
+    add_line(text, "condition_positive", s->positive_condition);
+    add_line(text, "trace", s->trace);
+    add_line(text, "effective_dimension", s->dimension);
+}
+
+/* E_t^2 at a few t, as far as it takes to a hundredth. */
+static void add_theorem1(cli_text *text, const scant_study *s) {
+    static const double times[] = {1, 2, 5, 10, 20, 50, 100, 1000, 10000};
+    cli_text_add(text, ",\n  \"theorem1\": ");
+    if (!s->energy || !(s->largest > 0)) {
+        cli_text_add(text, "null");
+        return;
+    }
+    cli_text_add(text, "{");
+    add_number(text, "rate", s->rate);
+    cli_text_addf(text, ", \"applies\": %s, \"points\": [",
+                  s->rate * s->largest <= 1 + 1e-12 ? "true" : "false");
+    for (size_t i = 0; i < CLI_COUNT_OF(times); i++) {
+        scant_descent d = scant_study_descent(s, s->rate, times[i]);
+        cli_text_addf(text, "%s\n    {\"t\": %.0f, ", i ? "," : "", times[i]);
+        add_number(text, "left", d.left);
+        cli_text_add(text, ", ");
+        add_number(text, "low", d.low);
+        cli_text_add(text, ", ");
+        add_number(text, "high", d.high);
+        cli_text_add(text, "}");
+    }
+    cli_text_add(text, "\n  ]}");
+}
+
+static void add_theorem2(cli_text *text, const scant_study *s) {
+    cli_text_add(text, ",\n  \"theorem2\": ");
+    if (!s->energy || !isfinite(s->half_square)) {
+        cli_text_add(text, "null");
+        return;
+    }
+    const struct {
+        const char *key;
+        double value;
+    } rows[] = {
+        {"value", s->half_square},    {"low", s->low},
+        {"high", s->low * s->factor}, {"high_kantorovich", s->low * s->sharp_factor},
+        {"factor", s->factor},        {"factor_kantorovich", s->sharp_factor}};
+    for (size_t i = 0; i < CLI_COUNT_OF(rows); i++) {
+        cli_text_add(text, i ? ", " : "{");
+        add_number(text, rows[i].key, rows[i].value);
+    }
+    cli_text_add(text, "}");
+}
+
+static void add_training(cli_text *text, const scant_study *s) {
+    const struct {
+        const char *key;
+        double value;
+    } rows[] = {{"rate", s->rate},
+                {"stable_rate", s->stable_rate},
+                {"stable_rate_mean_loss", s->mean_rate},
+                {"sufficient_rate", s->sufficient_rate},
+                {"contraction", s->contraction},
+                {"steps_to_tenth", s->tenth},
+                {"steps_to_hundredth", s->hundredth},
+                {"loss_now", scant_study_loss(s, s->rate, 0)},
+                {"loss_steps_to_tenth", s->start_tenth},
+                {"loss_steps_to_hundredth", s->start_hundredth},
+                {"dynamics", s->dynamics}};
+    cli_text_add(text, ",\n  \"training\": {");
+    for (size_t i = 0; i < CLI_COUNT_OF(rows); i++) {
+        cli_text_add(text, i ? ",\n    " : "\n    ");
+        add_number(text, rows[i].key, rows[i].value);
+    }
+    cli_text_add(text, "\n  }");
+}
+
+static void add_measurements(cli_text *text, const ntk_job *job) {
+    if (job->args.against) {
+        cli_text_addf(text, ",\n  \"against\": %zu", job->n_against);
+        add_line(text, "mmd", job->mmd);
+    }
+    if (job->agreed) {
+        const scant_agreement *g = job->agreed;
+        cli_text_addf(text,
+                      ",\n  \"agreement\": {\"sets\": %zu, \"start\": %zu, \"draw\": "
+                      "%zu, ",
+                      g->sets, g->start, g->draw);
+        add_number(text, "tau", g->tau);
+        cli_text_add(text, ", ");
+        add_number(text, "p", g->p);
+        cli_text_add(text, ",\n    ");
+        add_list(text, "dynamics", g->dynamics, g->sets);
+        cli_text_add(text, ",\n    ");
+        add_list(text, "alignment", g->alignment, g->sets);
+        cli_text_add(text, "}");
+    }
+    if (job->descent.losses) {
+        size_t n = job->args.descend;
+        cli_text_addf(text, ",\n  \"descent\": {\"steps\": %zu, ", n);
+        add_number(text, "rate", job->descent.rate);
+        cli_text_add(text, ", ");
+        add_number(text, "smallest", job->descent.least);
+        cli_text_add(text, ", ");
+        add_number(text, "theorem_factor", 1 - job->descent.rate * job->descent.least);
+        cli_text_addf(text, ", \"steps_above\": %zu,\n    ", job->descent.above);
+        add_list(text, "losses", job->descent.losses, n + 1);
+        cli_text_add(text, ",\n    ");
+        add_list(text, "predicted", job->descent.predicted, n + 1);
+        cli_text_add(text, ",\n    ");
+        add_number(text, "eigenvalues_moved", job->descent.moved);
+        cli_text_add(text, ", ");
+        add_number(text, "kernel_moved", job->descent.norm);
+        cli_text_add(text, "}");
+    }
+}
+
+int ntk_write(ntk_job *job) {
+    const scant_study *s = job->study;
+    cli_text text = {0};
+    add_kernel(&text, job);
+    add_spectrum(&text, s);
+    add_line(&text, "alignment", s->alignment);
+    add_line(&text, "alignment_part", s->alignment_part);
+    add_line(&text, "bound", s->bound);
+    add_line(&text, "jitter", s->jitter);
+    add_theorem1(&text, s);
+    add_theorem2(&text, s);
+    add_training(&text, s);
+    add_measurements(&text, job);
+    cli_text_add(&text, ",\n  ");
+    add_list(&text, "eigenvalues", s->values, s->n_values);
+    cli_text_add(&text, "\n}\n");
+    if (!job->args.out) return cli_print(&text);
+    scant_status status =
+        scant_file_write(job->net.ctx, job->args.out, text.data, text.size);
+    cli_text_end(&text);
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}
+
+static void add_title(cli_text *title, const ntk_job *job) {
+    const char *slash = strrchr(job->args.samples.spec, '/');
+    const char *data = slash && slash[1] ? slash + 1 : job->args.samples.spec;
+    const char *network = job->args.from         ? job->args.from
+                          : job->args.model.name ? job->args.model.name
+                                                 : job->args.model.weights;
+    cli_text_addf(title, "The kernel of %s on %s", network, data);
+    cli_text_bytes(title, "", 1);
+}
+
+int ntk_write_page(ntk_job *job) {
+    cli_text title = {0};
+    void *bytes;
+    size_t size;
+    add_title(&title, job);
+    scant_study_view view = {
+        .title = title.data,
+        .study = job->study,
+        .k = job->reduced,
+        .labels = job->labels,
+        .classes = job->classes,
+        .sketch = job->args.sketch ? &job->sketch : NULL,
+        .agreement = job->agreed,
+        .steps = job->args.descend,
+        .losses = job->descent.losses,
+        .predicted = job->descent.predicted,
+        .rate = job->descent.rate,
+        .factor = 1 - job->descent.rate * job->descent.least,
+        .eigenvalues_moved = job->descent.moved,
+        .kernel_moved = job->descent.norm,
+        .against = job->n_against,
+        .mmd = job->mmd,
+    };
+    scant_status status = scant_study_page(job->net.ctx, &view, &bytes, &size);
+    if (status == SCANT_OK)
+        status = scant_file_write(job->net.ctx, job->args.page, bytes, size);
+    scant_bytes_free(job->net.ctx, bytes);
+    cli_text_end(&title);
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The study of a kernel matrix: one eigendecomposition, one Cholesky factorization, and
+ * what follows from them (linalg/theory.h). Memory beyond the matrix: 3 n^2 doubles while
+ * eigenvectors are found, n^2 without labels; then n^2 for the bound.
+ *
+ * A full kernel has a row for each sample and output, and Y is one vector there: rows of
+ * a sample's own class have the label 0, the others none.
+ */
+#include "linalg/study.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "linalg/dense.h"
+#include "linalg/theory.h"
+
+/* A study and what its lists lie in, as one block. */
+typedef struct owned {
+    scant_study study;
+    scant__arena arena;
+} owned;
+
+scant_study *la_study_new(scant_ctx *ctx, size_t n, bool energy, bool start,
+                          la_study_lists *lists) {
+    owned *o = scant__zalloc(ctx, 1, sizeof *o);
+    if (!o) return NULL;
+    scant_study *s = &o->study;
+    scant__arena_init(&o->arena, ctx);
+    *lists =
+        (la_study_lists){scant__arena_zalloc(&o->arena, n, sizeof(double)), NULL, NULL};
+    if (energy) lists->energy = scant__arena_zalloc(&o->arena, n, sizeof(double));
+    if (start) lists->start = scant__arena_zalloc(&o->arena, n, sizeof(double));
+    s->n_values = n;
+    s->values = lists->values;
+    s->energy = lists->energy;
+    s->start_energy = lists->start;
+    if (s->values && (!energy || s->energy) && (!start || s->start_energy)) return s;
+    scant_study_free(ctx, s);
+    return NULL;
+}
+
+void scant_study_free(scant_ctx *ctx, scant_study *study) {
+    owned *o = (owned *)(void *)study;
+    if (!o) return;
+    scant__arena_end(&o->arena);
+    scant__free(ctx, o);
+}
+
+/* ---- what follows from spectrum and energies ------------------------------------- */
+
+static double residual(const scant_study *s, const double *energy, double rest,
+                       double rate, double t) {
+    return la_residual(s->values, energy, s->n_values, rate, t) + rest;
+}
+
+static double steps(const scant_study *s, const double *energy, double rest, double rate,
+                    double part) {
+    double all = residual(s, energy, rest, rate, 0);
+    /* of E_t^2 without what stays: (part all - rest) / (all - rest) */
+    if (!(all > 0)) return 0;
+    if (!(part * all > rest)) return INFINITY;
+    return la_steps(s->values, energy, s->n_values, rate,
+                    (part * all - rest) / (all - rest));
+}
+
+static void judge_descent(scant_study *s, size_t classes) {
+    double top = s->largest;
+    if (!(s->rate > 0)) s->rate = top > 0 ? 1 / top : (double)NAN;
+    s->stable_rate = top > 0 ? 2 / top : (double)NAN;
+    s->mean_rate =
+        classes && top > 0 ? (double)(s->samples * classes) / top : (double)NAN;
+    s->sufficient_rate = top > 0 ? s->positive / top / top : (double)NAN;
+    s->contraction = top > 0
+                         ? fmax(fabs(1 - s->rate * s->positive), fabs(1 - s->rate * top))
+                         : (double)NAN;
+    s->tenth = s->hundredth = s->start_tenth = s->start_hundredth = NAN;
+    if (s->energy) {
+        s->tenth = steps(s, s->energy, s->rest, s->rate, 0.1);
+        s->hundredth = steps(s, s->energy, s->rest, s->rate, 0.01);
+    }
+    if (s->start_energy) {
+        s->start_tenth = steps(s, s->start_energy, s->start_rest, s->rate, 0.1);
+        s->start_hundredth = steps(s, s->start_energy, s->start_rest, s->rate, 0.01);
+    }
+}
+
+void la_study_judge(scant_study *s, size_t classes, double noise) {
+    la_spectrum spectrum;
+    if (!(s->tolerance > 0)) s->tolerance = LA_RANK_TOLERANCE;
+    la_spectrum_of(s->values, s->n_values, s->tolerance, &spectrum);
+    if (spectrum.largest > 0) { /* the norm of a matrix of n^2 errors: sqrt(n) of one */
+        double rows = (double)(s->samples * s->outputs);
+        double explained = noise * spectrum.trace / sqrt(rows) / spectrum.largest;
+        s->tolerance = fmin(0.5, fmax(s->tolerance, explained));
+    }
+    la_spectrum_of(s->values, s->n_values, s->tolerance, &spectrum);
+    s->trace = spectrum.trace;
+    s->largest = spectrum.largest;
+    s->smallest = spectrum.smallest;
+    s->positive = spectrum.positive;
+    s->rank = spectrum.rank;
+    s->condition = spectrum.condition;
+    s->positive_condition = spectrum.part;
+    s->dimension = spectrum.dimension;
+    if (s->n_values < s->samples * s->outputs) { /* the others are 0 */
+        s->smallest = fmin(0, s->smallest);
+        s->condition = INFINITY;
+    }
+    judge_descent(s, classes);
+    if (!s->energy) {
+        s->alignment = s->alignment_part = s->bound = s->jitter = NAN;
+        s->half_square = s->low = s->factor = s->sharp_factor = NAN;
+        return;
+    }
+    double labelled = (double)s->labelled;
+    s->alignment_part = s->largest > 0 && labelled > 0
+                            ? s->alignment / (labelled * s->largest)
+                            : (double)NAN;
+    if (isnan(s->bound)) { /* of a sketch */
+        s->half_square = s->low = s->factor = s->sharp_factor = NAN;
+        return;
+    }
+    la_factors factors;
+    la_interval ends =
+        la_theorem2(labelled, s->alignment + s->jitter * labelled, s->largest + s->jitter,
+                    fmax(0, s->smallest) + s->jitter, &factors);
+    s->half_square = (double)s->samples / 2 * s->bound * s->bound;
+    s->low = ends.low;
+    s->factor = factors.paper;
+    s->sharp_factor = factors.kantorovich;
+}
+
+scant_descent scant_study_descent(const scant_study *s, double rate, double t) {
+    scant_descent d = {NAN, NAN, NAN};
+    if (!s->energy) return d;
+    la_interval ends = la_theorem1((double)s->labelled, s->alignment, rate, t);
+    d.left = residual(s, s->energy, s->rest, rate, t);
+    d.low = fmax(0, ends.low);
+    d.high = ends.high;
+    return d;
+}
+
+double scant_study_loss(const scant_study *s, double rate, double t) {
+    if (!s->start_energy) return NAN;
+    return residual(s, s->start_energy, s->start_rest, rate, t) / 2;
+}
+
+/* ---- of a matrix ----------------------------------------------------------------- */
+
+typedef struct work {
+    scant_ctx *ctx;
+    scant__arena arena;
+    const double *k;
+    size_t n;              /* rows */
+    const int32_t *labels; /* of rows; NULL: none */
+    size_t classes;        /* of those labels */
+    const double *left;    /* (n, classes): start - Y; NULL: not known */
+    scant__arena heavy;    /* of the eigenvectors, gone before the bound */
+    double *vectors, *room;
+    la_study_lists lists;
+} work;
+
+/* Column sums of Y - F in the direction of each eigenvector. */
+static void energies_of(const double *vectors, size_t n, const double *left,
+                        size_t classes, double *energy, double *room) {
+    for (size_t i = 0; i < n; i++) {
+        memset(room, 0, classes * sizeof *room);
+        for (size_t j = 0; j < n; j++)
+            for (size_t c = 0; c < classes; c++)
+                room[c] += vectors[i * n + j] * left[j * classes + c];
+        energy[i] = 0;
+        for (size_t c = 0; c < classes; c++) energy[i] += room[c] * room[c];
+    }
+}
+
+static void turn(double *x, size_t n) {
+    for (size_t i = 0; i < n / 2; i++) {
+        double keep = x[i];
+        x[i] = x[n - 1 - i];
+        x[n - 1 - i] = keep;
+    }
+}
+
+static scant_status decompose(work *w, const scant_study *s) {
+    size_t n = w->n;
+    bool vectors = w->labels != NULL;
+    double *sums = scant__arena_alloc(&w->heavy, size_max(1, w->classes), sizeof *sums);
+    w->vectors = scant__arena_alloc(&w->heavy, size_mul(n, n), sizeof *w->vectors);
+    w->room = scant__arena_alloc(&w->heavy, la_eigh_room(n, vectors), sizeof *w->room);
+    if (!sums || !w->vectors || !w->room) return SCANT_ENOMEM;
+    memcpy(w->vectors, w->k, n * n * sizeof *w->vectors);
+    TRY(scant__tick(w->ctx, "eigenvalues", 0, 1));
+    TRY(la_eigh_alone(w->ctx, n, w->vectors, vectors, w->lists.values, w->room));
+    TRY(scant__tick(w->ctx, "eigenvalues", 1, 1));
+    if (s->energy) {
+        la_energies(w->vectors, n, w->labels, w->classes, w->lists.energy, sums);
+        turn(w->lists.energy, n);
+    }
+    if (s->start_energy) {
+        energies_of(w->vectors, n, w->left, w->classes, w->lists.start, sums);
+        turn(w->lists.start, n);
+    }
+    turn(w->lists.values, n);
+    return SCANT_OK;
+}
+
+static scant_status check_matrix(scant_ctx *ctx, const double *k, size_t n) {
+    TRY(la_eigh_fits(ctx, n));
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            if (!isfinite(k[i * n + j]))
+                return scant__fail(ctx, SCANT_EINPUT,
+                                   "row %zu, column %zu of the kernel is not finite", i,
+                                   j);
+    return SCANT_OK;
+}
+
+scant_status la_study_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
+                             size_t classes, size_t *labelled) {
+    *labelled = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (labels[i] < -1 || (labels[i] >= 0 && (size_t)labels[i] >= classes))
+            return scant__fail(ctx, SCANT_EINPUT,
+                               "sample %zu has the label %d, where -1 (none) to %zu were "
+                               "expected",
+                               i, (int)labels[i], classes - 1);
+        *labelled += labels[i] >= 0;
+    }
+    return SCANT_OK;
+}
+
+/* Labels and what is left to learn as the kernel's rows have them. */
+static scant_status lay_out(work *w, const scant_study *s, const int32_t *labels,
+                            size_t classes, const float *start) {
+    size_t outputs = s->outputs;
+    if (!labels) return SCANT_OK;
+    int32_t *rows = scant__arena_alloc(&w->arena, w->n, sizeof *rows);
+    double *left =
+        scant__arena_alloc(&w->arena, size_mul(s->samples, classes), sizeof *left);
+    if (!rows || !left) return SCANT_ENOMEM;
+    for (size_t i = 0; i < w->n; i++) {
+        int32_t label = labels[i / outputs];
+        bool own = label >= 0 && (size_t)label == i % outputs;
+        rows[i] = outputs == 1 ? label : own ? 0 : -1;
+    }
+    for (size_t i = 0; start && i < s->samples * classes; i++)
+        left[i] = (double)start[i] - (labels[i / classes] == (int32_t)(i % classes));
+    w->labels = rows;
+    w->left = left;
+    w->classes = outputs == 1 ? classes : 1;
+    return SCANT_OK;
+}
+
+/* Tr(R^T K R) in K's own directions. */
+static double dynamics(const scant_study *s) {
+    double sum = 0;
+    for (size_t i = 0; i < s->n_values; i++) sum += s->values[i] * s->start_energy[i];
+    return sum;
+}
+
+static scant_status study(work *w, scant_study *s, const int32_t *labels, size_t classes,
+                          const float *start, double noise) {
+    TRY(lay_out(w, s, labels, classes, start));
+    scant__arena_init(&w->heavy, w->ctx);
+    scant_status status = decompose(w, s);
+    scant__arena_end(&w->heavy);
+    if (status != SCANT_OK) return status;
+    s->dynamics = s->start_energy ? dynamics(s) : (double)NAN;
+    if (labels) {
+        s->alignment = la_alignment(w->k, w->n, w->labels);
+        TRY(la_bound(w->ctx, w->k, w->n, w->labels, w->classes, &s->jitter, &s->bound));
+        s->bound *= sqrt((double)s->outputs); /* 2 / n is of samples */
+    }
+    la_study_judge(s, classes, noise);
+    return SCANT_OK;
+}
+
+scant_status scant_study_kernel(scant_ctx *ctx, const double *k, size_t samples,
+                                const int32_t *labels, size_t classes,
+                                const scant_study_opts *opts, scant_study **out) {
+    scant_study_opts o = opts ? *opts : (scant_study_opts){0};
+    size_t outputs = o.outputs ? o.outputs : 1, labelled = 0;
+    work w = {.ctx = ctx, .k = k, .n = size_mul(samples, outputs)};
+    *out = NULL;
+    if (!samples)
+        return scant__fail(ctx, SCANT_EINPUT, "a kernel of no samples says nothing");
+    if (labels && (!classes || (outputs > 1 && outputs != classes)))
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "labels are of %zu classes, and a sample has %zu outputs",
+                           classes, outputs);
+    if (!(o.rate >= 0) || !isfinite(o.rate) || !(o.tolerance >= 0 && o.tolerance < 1) ||
+        !(o.noise >= 0))
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "the rate of a study must be positive, its tolerance below "
+                           "1 and its noise no less than 0");
+    TRY(check_matrix(ctx, k, w.n));
+    if (labels) TRY(la_study_labels(ctx, labels, samples, classes, &labelled));
+    bool start = o.start && labelled == samples;
+    scant_study *s = la_study_new(ctx, w.n, labels != NULL, start, &w.lists);
+    if (!s) return SCANT_ENOMEM;
+    s->samples = samples;
+    s->outputs = outputs;
+    s->labelled = labelled;
+    s->rate = o.rate;
+    s->tolerance = o.tolerance;
+    scant__arena_init(&w.arena, ctx);
+    scant_status status = study(&w, s, labels, classes, start ? o.start : NULL, o.noise);
+    scant__arena_end(&w.arena);
+    if (status == SCANT_OK)
+        *out = s;
+    else
+        scant_study_free(ctx, s);
+    return status;
+}
+
+size_t scant_study_memory(size_t samples, size_t classes, size_t outputs) {
+    size_t n = size_mul(samples, outputs ? outputs : 1), doubles = size_mul(4, n);
+    doubles = size_add(doubles, size_mul(size_add(classes, 1), samples));
+    doubles = size_add(doubles, size_mul(n, n));
+    doubles = size_add(doubles, la_eigh_room(n, classes != 0));
+    return size_add(size_mul(doubles, sizeof(double)), 16 << 10); /* of blocks' heads */
+}
+
+/* ---- sets of rows ---------------------------------------------------------------- */
+
+static scant_status check_rows(scant_ctx *ctx, const size_t *rows, size_t count,
+                               size_t n) {
+    for (size_t i = 0; i < count; i++)
+        if (rows[i] >= n)
+            return scant__fail(ctx, SCANT_EINPUT,
+                               "row %zu is asked for, and the kernel has %zu", rows[i],
+                               n);
+    return SCANT_OK;
+}
+
+/* order: rows, with those that the other set has, too, at its beginning: as often as both
+ * have them, by their numbers. own, other: how often each of n rows is in either; spare
+ * (n) is spoilt. */
+static void shared_first(const size_t *rows, size_t count, const size_t *own,
+                         const size_t *other, size_t n, size_t *spare, size_t *order) {
+    size_t at = 0;
+    for (size_t r = 0; r < n; r++) {
+        spare[r] = size_min(own[r], other[r]);
+        for (size_t i = 0; i < spare[r]; i++) order[at++] = r;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (spare[rows[i]])
+            spare[rows[i]]--;
+        else
+            order[at++] = rows[i];
+}
+
+scant_status scant_kernel_mmd(scant_ctx *ctx, const double *k, size_t n, const size_t *s0,
+                              size_t m, const size_t *s, size_t count, double *out) {
+    scant__arena arena;
+    *out = 0;
+    TRY(check_rows(ctx, s0, m, n));
+    TRY(check_rows(ctx, s, count, n));
+    scant__arena_init(&arena, ctx);
+    size_t *a = scant__arena_zalloc(&arena, size_max(1, n), sizeof *a);
+    size_t *b = scant__arena_zalloc(&arena, size_max(1, n), sizeof *b);
+    size_t *spare = scant__arena_alloc(&arena, size_max(1, n), sizeof *spare);
+    size_t *first = scant__arena_alloc(&arena, size_max(1, m), sizeof *first);
+    size_t *second = scant__arena_alloc(&arena, size_max(1, count), sizeof *second);
+    scant_status status = a && b && spare && first && second ? SCANT_OK : SCANT_ENOMEM;
+    if (status == SCANT_OK) {
+        for (size_t i = 0; i < m; i++) a[s0[i]]++;
+        for (size_t i = 0; i < count; i++) b[s[i]]++;
+        shared_first(s0, m, a, b, n, spare, first);
+        shared_first(s, count, b, a, n, spare, second);
+        *out = la_mmd(k, n, first, m, second, count);
+    }
+    scant__arena_end(&arena);
+    return status;
+}

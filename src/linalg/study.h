@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What those who make a study (scant.h) another way than from a matrix share with
+ * study.c: a spectrum and the labels' energies in its directions are all it takes.
+ */
+#ifndef SCANT_LINALG_STUDY_H
+#define SCANT_LINALG_STUDY_H
+
+#include <stdbool.h>
+
+#include "core/mem.h"
+
+/* A study's lists, to be filled in; the study's own. */
+typedef struct la_study_lists {
+    double *values, *energy, *start; /* NULL: not wanted */
+} la_study_lists;
+
+/* A study with lists of n numbers, all 0; NULL: no memory. scant_study_free() ends it. */
+scant_study *la_study_new(scant_ctx *ctx, size_t n, bool energy, bool start,
+                          la_study_lists *lists);
+/* Fills in what follows from values (largest first), energies, rests, samples, labelled,
+ * alignment, bound, jitter, rate and tolerance (0: the default). noise: of the kernel's
+ * numbers (scant_study_opts). */
+void la_study_judge(scant_study *study, size_t classes, double noise);
+/* Whether labels are -1 or below classes, and how many are not -1. */
+scant_status la_study_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
+                             size_t classes, size_t *labelled);
+
+#endif

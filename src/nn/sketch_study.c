@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The study of a kernel by its other side. With rows s of sketched gradients the kernel
+ * is S S^T, and S^T S (K, K) has the same eigenvalues above 0; its eigenvectors w give
+ * the kernel's as S w / sqrt(lambda), so labels' energies follow from S^T Y alone.
+ * Nothing of the size of n^2, or of n K, is kept: samples come in blocks.
+ *
+ * A full kernel has a row for each sample and output. The mean over outputs c is the
+ * kernel of gradients of all outputs one behind the other, divided by sqrt(C): such a
+ * long row's sketch is the sum of the outputs' sketches, each with its numbers moved to
+ * other places and with other signs, so that products between different outputs cancel in
+ * the mean.
+ *
+ * Error: a product's variance is at most 2 |x|^2 |y|^2 / K, so the mean of |K' - K|^2 is
+ * at most 2 Tr(K)^2 / K. What it is, is measured on a few samples, and again with another
+ * seed.
+ *
+ * Cost: a sketch of each output's gradient, and K^2 multiply-adds a row. Memory: 5 K^2
+ * doubles and a block of sketches.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/parfor.h"
+#include "core/rng.h"
+#include "linalg/dense.h"
+#include "linalg/products.h"
+#include "linalg/study.h"
+#include "nn/feed.h"
+#include "nn/persample.h"
+
+enum {
+    BLOCK_MOST = 512, /* samples at a time */
+    BLOCK_BYTES = 64 << 20,
+    JUDGED = 200 /* samples whose kernel is formed */
+};
+
+typedef struct work {
+    scant_net *net;
+    const scant_data *data;
+    const size_t *rows;            /* NULL: all */
+    size_t n, classes, k, columns; /* columns of Y: classes, or 1 of a full kernel */
+    const int32_t *labels;
+    const scant_sketch_opts *o;
+    scant__arena arena;
+    size_t block;
+    float *sketches; /* (block, classes, k) */
+    float *s;        /* rows of S: (block, k), or sketches themselves of a full kernel */
+    size_t *which;   /* rows of the block */
+    float *f;        /* outputs of the block */
+    uint32_t *moved; /* (classes, k): 2 * place + (sign is -1) */
+    double *gram, *part;     /* (k, k) */
+    double *to_y, *to_start; /* (k, columns): S^T Y, S^T (F - Y) */
+    double start_square;     /* |F - Y|^2 */
+} work;
+
+static size_t row_of(const work *w, size_t i) { return w->rows ? w->rows[i] : i; }
+
+/* A random order of places and signs for each output; the first output's stay. */
+static scant_status make_moves(work *w, uint64_t seed) {
+    scant__rng rng = {seed, SCANT__RNG_SKETCH};
+    const uint64_t beyond = (uint64_t)1 << 62; /* parameters are counted from 0 */
+    size_t *order = scant__arena_alloc(&w->arena, w->k, sizeof *order);
+    if (!order) return SCANT_ENOMEM;
+    for (size_t c = 0; c < w->classes; c++) {
+        scant__rng_shuffle(&rng, beyond + 2 * c * w->k, w->k, order);
+        for (size_t i = 0; i < w->k; i++) {
+            uint64_t bits = scant__rng_u64(&rng, beyond + (2 * c + 1) * w->k + i);
+            w->moved[c * w->k + i] = (uint32_t)(order[i] << 1 | (bits & 1));
+        }
+    }
+    return SCANT_OK;
+}
+
+/* Sketches of samples which[0..count-1], as rows of S. */
+static scant_status sketch(work *w, size_t count, uint64_t seed) {
+    scant_gradient_opts g = {
+        .last_layer = w->o->last_layer, .sketch = w->k, .outputs = 1, .seed = seed};
+    TRY(scant_net_gradients(w->net, w->data, w->which, count, &g,
+                            &(scant_gradients){.sketches = w->sketches}));
+    if (w->o->full) return SCANT_OK;
+    float by = (float)(1 / sqrt((double)w->classes));
+    memset(w->s, 0, count * w->k * sizeof *w->s);
+    for (size_t i = 0; i < count; i++)
+        for (size_t c = 0; c < w->classes; c++) {
+            const float *from = w->sketches + (i * w->classes + c) * w->k;
+            const uint32_t *moved = w->moved + c * w->k;
+            float *to = w->s + i * w->k;
+            for (size_t b = 0; b < w->k; b++)
+                to[moved[b] >> 1] += moved[b] & 1 ? -by * from[b] : by * from[b];
+        }
+    return SCANT_OK;
+}
+
+/* ---- sums over samples ----------------------------------------------------------- */
+
+/* Adds s times what column c of Y, and of F - Y, has at this row of the kernel. */
+static void add_row(work *w, const float *s, size_t c, double y, double start) {
+    for (size_t b = 0; b < w->k; b++) {
+        if (y != 0) w->to_y[b * w->columns + c] += y * (double)s[b];
+        w->to_start[b * w->columns + c] += start * (double)s[b];
+    }
+}
+
+static void add_labels(work *w, size_t first, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        for (size_t c = 0; c < w->classes; c++) {
+            double y = w->labels[first + i] == (int32_t)c;
+            double start = (double)w->f[i * w->classes + c] - y;
+            const float *s = w->s + (w->o->full ? i * w->classes + c : i) * w->k;
+            add_row(w, s, w->o->full ? 0 : c, y, start);
+            w->start_square += start * start;
+        }
+}
+
+static scant_status add_gram(work *w, size_t count, la_work *room) {
+    size_t m = w->o->full ? count * w->classes : count;
+    la_rows rows = {.n = m, .d = w->k, .type = LA_F32, .base = w->s};
+    la_view view = {.h = &rows, .m = m};
+    TRY(la_gram(&view, NULL, w->part, room));
+    for (size_t i = 0; i < w->k * w->k; i++) w->gram[i] += w->part[i];
+    return SCANT_OK;
+}
+
+static la_view widest(const work *w, la_rows *rows) {
+    *rows = (la_rows){
+        .n = w->block * (w->o->full ? w->classes : 1), .d = w->k, .type = LA_F32};
+    return (la_view){.h = rows, .m = rows->n};
+}
+
+static scant_status add_samples(work *w) {
+    la_work room = {.ctx = w->net->ctx};
+    la_rows rows;
+    la_view view = widest(w, &rows);
+    TRY(la_work_init(&room, &w->arena, la_gram_memory(&view, w->net->ctx->threads)));
+    for (size_t first = 0; first < w->n; first += w->block) {
+        size_t count = size_min(w->block, w->n - first);
+        TRY(scant__tick(w->net->ctx, "sketches", first, w->n));
+        for (size_t i = 0; i < count; i++) w->which[i] = row_of(w, first + i);
+        TRY(sketch(w, count, w->o->seed));
+        TRY(add_gram(w, count, &room));
+        if (!w->labels) continue;
+        TRY(scant_net_predict(w->net, w->data, w->which, count,
+                              &(scant_outputs){.logits = w->f}));
+        add_labels(w, first, count);
+    }
+    return scant__tick(w->net->ctx, "sketches", w->n, w->n);
+}
+
+/* ---- the error ------------------------------------------------------------------- */
+
+/* |S S^T - K| / |K| over count samples in `which`. */
+static scant_status measure(work *w, const double *k, size_t count, uint64_t seed,
+                            double *out) {
+    size_t m = w->o->full ? count * w->classes : count;
+    double off = 0, all = 0;
+    TRY(make_moves(w, seed));
+    TRY(sketch(w, count, seed));
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < m; j++) {
+            double dot = 0;
+            for (size_t b = 0; b < w->k; b++)
+                dot += (double)w->s[i * w->k + b] * (double)w->s[j * w->k + b];
+            off += (dot - k[i * m + j]) * (dot - k[i * m + j]);
+            all += k[i * m + j] * k[i * m + j];
+        }
+    *out = all > 0 ? sqrt(off / all) : 0;
+    return SCANT_OK;
+}
+
+static scant_status judge(work *w, scant_sketch_error *error) {
+    size_t most = size_max(1, JUDGED / (w->o->full ? w->classes : 1));
+    size_t count = size_min(size_min(most, w->block), w->n);
+    size_t m = w->o->full ? count * w->classes : count;
+    double *k = scant__arena_alloc(&w->arena, m * m, sizeof *k), trace = 0, all = 0;
+    if (!k) return SCANT_ENOMEM;
+    for (size_t i = 0; i < count; i++) w->which[i] = row_of(w, i * w->n / count);
+    TRY(scant_net_kernel(w->net, w->data, w->which, count, w->data, w->which, count,
+                         w->o->last_layer, w->o->full, k));
+    for (size_t i = 0; i < m; i++) trace += k[i * m + i];
+    for (size_t i = 0; i < m * m; i++) all += k[i] * k[i];
+    error->samples = count;
+    error->expected = all > 0 ? sqrt(2 / (double)w->k) * trace / sqrt(all) : 0;
+    TRY(measure(w, k, count, w->o->seed + 1, &error->second));
+    return measure(w, k, count, w->o->seed, &error->error); /* last: its moves stay */
+}
+
+/* ---- the study ------------------------------------------------------------------- */
+
+static double energy_of(const work *w, const double *vector, const double *to,
+                        double value) {
+    double sum = 0;
+    for (size_t c = 0; c < w->columns; c++) {
+        double dot = 0;
+        for (size_t b = 0; b < w->k; b++) dot += vector[b] * to[b * w->columns + c];
+        sum += dot * dot / value;
+    }
+    return sum;
+}
+
+/* Eigenvalues ascend in values; a study has the largest first, and no more of them than
+ * the kernel has rows. */
+static void fill(const work *w, const double *values, scant_study *s,
+                 la_study_lists *lists) {
+    double tolerance = s->tolerance > 0 ? s->tolerance : 1e-10;
+    double energy = 0, start = 0, floor = tolerance * fmax(0, values[w->k - 1]);
+    for (size_t i = 0; i < s->n_values; i++) {
+        size_t at = w->k - 1 - i;
+        const double *vector = w->gram + at * w->k;
+        lists->values[i] = values[at];
+        if (!w->labels || !(values[at] > floor)) continue;
+        lists->energy[i] = energy_of(w, vector, w->to_y, values[at]);
+        energy += lists->energy[i];
+        if (!lists->start) continue;
+        lists->start[i] = energy_of(w, vector, w->to_start, values[at]);
+        start += lists->start[i];
+    }
+    s->rest = fmax(0, (double)s->labelled - energy);
+    s->start_rest = lists->start ? fmax(0, w->start_square - start) : 0;
+    for (size_t i = 0; w->labels && i < w->k * w->columns; i++)
+        s->alignment += w->to_y[i] * w->to_y[i];
+}
+
+static scant_status finish(work *w, scant_study *s, la_study_lists *lists) {
+    double *values = scant__arena_alloc(&w->arena, w->k, sizeof *values);
+    double *room = scant__arena_alloc(&w->arena, la_eigh_room(w->k, true), sizeof *room);
+    if (!values || !room) return SCANT_ENOMEM;
+    TRY(scant__tick(w->net->ctx, "eigenvalues", 0, 1));
+    TRY(la_eigh_alone(w->net->ctx, w->k, w->gram, true, values, room));
+    TRY(scant__tick(w->net->ctx, "eigenvalues", 1, 1));
+    fill(w, values, s, lists);
+    s->bound = s->jitter = NAN;
+    la_study_judge(s, w->classes, 0); /* its sums are in double */
+    double sum = 0;
+    for (size_t i = 0; lists->start && i < s->n_values; i++)
+        sum += s->values[i] * s->start_energy[i];
+    s->dynamics = lists->start ? sum : (double)NAN;
+    return SCANT_OK;
+}
+
+static size_t block_of(const scant_net *net, size_t n, const scant_sketch_opts *o) {
+    size_t each = size_mul(size_mul(net->net->classes, o->numbers), 2 * sizeof(float));
+    return size_max(1,
+                    size_min(size_min(BLOCK_MOST, n), BLOCK_BYTES / size_max(1, each)));
+}
+
+static scant_status take_room(work *w) {
+    size_t k = w->k, c = w->classes;
+    scant__arena *a = &w->arena;
+    w->sketches =
+        scant__arena_alloc(a, size_mul(w->block, c), size_mul(k, sizeof(float)));
+    w->s = w->o->full ? w->sketches : scant__arena_alloc(a, w->block, k * sizeof *w->s);
+    w->which = scant__arena_alloc(a, w->block, sizeof *w->which);
+    w->f = scant__arena_alloc(a, w->block, c * sizeof *w->f);
+    w->moved = scant__arena_alloc(a, size_mul(c, k), sizeof *w->moved);
+    w->gram = scant__arena_zalloc(a, size_mul(k, k), sizeof *w->gram);
+    w->part = scant__arena_alloc(a, size_mul(k, k), sizeof *w->part);
+    w->to_y = scant__arena_zalloc(a, size_mul(k, w->columns), sizeof *w->to_y);
+    w->to_start = scant__arena_zalloc(a, size_mul(k, w->columns), sizeof *w->to_start);
+    bool fine = w->sketches && w->s && w->which && w->f && w->moved && w->gram &&
+                w->part && w->to_y && w->to_start;
+    return fine ? SCANT_OK : SCANT_ENOMEM;
+}
+
+size_t scant_study_sketch_memory(const scant_net *net, size_t n,
+                                 const scant_sketch_opts *o) {
+    size_t c = net->net->classes, k = o->numbers, block = block_of(net, n, o);
+    size_t floats = size_mul(size_mul(block, size_add(c, 1)), k);
+    size_t doubles = size_mul(size_mul(k, k), 2);
+    doubles = size_add(doubles, la_eigh_room(k, true));
+    doubles = size_add(doubles, size_mul(size_mul(k, c), 2));
+    return size_add(size_mul(doubles, sizeof(double)), size_mul(floats, sizeof(float)));
+}
+
+static scant_status run(work *w, scant_study *s, la_study_lists *lists,
+                        scant_sketch_error *error) {
+    TRY(take_room(w));
+    TRY(judge(w, error));
+    TRY(add_samples(w));
+    return finish(w, s, lists);
+}
+
+scant_status scant_study_sketch(scant_net *net, const scant_data *data,
+                                const size_t *rows, size_t n, const int32_t *labels,
+                                const scant_sketch_opts *opts, scant_study **out,
+                                scant_sketch_error *error) {
+    size_t classes = net->net->classes, labelled = 0;
+    scant_ctx *ctx = net->ctx;
+    *out = NULL;
+    TRY(nn_feed_check(net, data));
+    TRY(nn_feed_rows_check(ctx, data, rows, &n));
+    if (!n || !opts->numbers || opts->numbers > LA_EIGH_MOST)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "a sketch has 1 to %d numbers, and is of a sample or more",
+                           LA_EIGH_MOST);
+    if (labels) TRY(la_study_labels(ctx, labels, n, classes, &labelled));
+    work w = {.net = net,
+              .data = data,
+              .rows = rows,
+              .n = n,
+              .classes = classes,
+              .k = opts->numbers,
+              .columns = opts->full ? 1 : classes,
+              .labels = labels,
+              .o = opts,
+              .block = block_of(net, n, opts)};
+    size_t height = size_mul(n, opts->full ? classes : 1);
+    la_study_lists lists;
+    scant_study *s = la_study_new(ctx, size_min(w.k, height), labels != NULL,
+                                  labels && labelled == n, &lists);
+    if (!s) return SCANT_ENOMEM;
+    s->samples = n;
+    s->outputs = opts->full ? classes : 1;
+    s->labelled = labelled;
+    s->rate = opts->rate;
+    s->tolerance = opts->tolerance;
+    scant__arena_init(&w.arena, ctx);
+    scant_status status = run(&w, s, &lists, error);
+    scant__arena_end(&w.arena);
+    if (status == SCANT_OK)
+        *out = s;
+    else
+        scant_study_free(ctx, s);
+    return status;
+}

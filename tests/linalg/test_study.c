@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Studies of kernels: by hand, against descent that is carried out, and full kernels
+ * against reduced ones that they repeat.
+ */
+#include <math.h>
+#include <stdbool.h>
+
+#include "linalg/theory.h"
+#include "support.h"
+
+enum { N = 14, C = 3 };
+
+static scant_ctx *ctx;
+
+static int setup(void **state) {
+    (void)state;
+    ctx = ctx_threads(2);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    scant_ctx_destroy(ctx);
+    return 0;
+}
+
+static void near(double got, double want, double tolerance) {
+    if (!(fabs(got - want) <= tolerance * fmax(1, fabs(want))))
+        fail_msg("%.17g, expected %.17g", got, want);
+}
+
+static scant_study *study_of(const double *k, size_t n, const int32_t *labels,
+                             size_t classes, const scant_study_opts *opts) {
+    scant_study *s;
+    if (scant_study_kernel(ctx, k, n, labels, classes, opts, &s) != SCANT_OK)
+        fail_msg("%s", scant_ctx_errmsg(ctx));
+    return s;
+}
+
+/* X X^T of rows with `width` numbers. */
+static void make(double *k, size_t n, size_t width, uint64_t seed) {
+    for (size_t i = 0; i < n * n; i++) {
+        k[i] = 0;
+        for (size_t c = 0; c < width; c++)
+            k[i] += normal_at(seed, i / n * 100 + c) * normal_at(seed, i % n * 100 + c);
+    }
+}
+
+static void make_labels(int32_t *labels, size_t n, uint64_t seed) {
+    for (size_t i = 0; i < n; i++) labels[i] = (int32_t)(unit_at(seed, i) * C);
+}
+
+/* [[2, 1], [1, 2]] has 3 along (1, 1) and 1 along (1, -1), and either label has half of
+ * its length in each: energies are 1 and 1. */
+static void two_samples_are_as_by_hand(void **state) {
+    (void)state;
+    const double k[] = {2, 1, 1, 2};
+    const int32_t labels[] = {0, 1};
+    const float start[] = {1, 1, 0, 0}; /* start - Y: (0, 1), (0, -1) */
+    scant_study *s = study_of(k, 2, labels, 2, &(scant_study_opts){.start = start});
+    near(s->values[0], 3, 1e-14), near(s->values[1], 1, 1e-14);
+    near(s->energy[0], 1, 1e-14), near(s->energy[1], 1, 1e-14);
+    near(s->start_energy[0], 0, 1e-14), near(s->start_energy[1], 2, 1e-14);
+    near(s->alignment, 4, 1e-14), near(s->alignment_part, 4 / 6.0, 1e-14);
+    near(s->bound, sqrt(4 / 3.0), 1e-14), near(s->half_square, 4 / 3.0, 1e-14);
+    near(s->low, 1, 1e-14), near(s->factor, 3, 1e-14);
+    near(s->sharp_factor, 16 / 12.0, 1e-14); /* and the bound is met */
+    near(s->rate, 1 / 3.0, 1e-14), near(s->stable_rate, 2 / 3.0, 1e-14);
+    near(s->mean_rate, 4 / 3.0, 1e-14), near(s->sufficient_rate, 1 / 9.0, 1e-14);
+    near(s->contraction, 2 / 3.0, 1e-14), near(s->condition, 3, 1e-14);
+    near(s->dynamics, 2, 1e-14), near(s->dimension, 16 / 10.0, 1e-14);
+    assert_true(s->rank == 2 && s->jitter == 0 && s->labelled == 2);
+    scant_descent d = scant_study_descent(s, s->rate, 1);
+    near(d.left, 4 / 9.0, 1e-14), near(d.low, 0, 1e-14), near(d.high, 2 / 3.0, 1e-14);
+    near(scant_study_loss(s, s->rate, 0), 1, 1e-14);
+    near(scant_study_loss(s, s->rate, 2), pow(2 / 3.0, 4), 1e-14);
+    assert_true(s->tenth == 2); /* (4/9)^t <= 2/10 */
+    scant_study_free(ctx, s);
+}
+
+/* f <- f - rate K (f - Y), as often as it says. */
+static void the_loss_is_that_of_descent(void **state) {
+    (void)state;
+    double k[N * N], f[N * C], next[N * C];
+    float start[N * C];
+    int32_t labels[N];
+    make(k, N, 20, 1);
+    make_labels(labels, N, 2);
+    for (size_t i = 0; i < N * C; i++) {
+        start[i] = (float)normal_at(3, i);
+        f[i] = (double)start[i];
+    }
+    scant_study *s = study_of(k, N, labels, C, &(scant_study_opts){.start = start});
+    for (size_t t = 0; t < 30; t++) {
+        double loss = 0;
+        for (size_t i = 0; i < N * C; i++) {
+            double off = f[i] - (labels[i / C] == (int32_t)(i % C));
+            loss += off * off / 2;
+        }
+        near(scant_study_loss(s, s->rate, (double)t), loss, 1e-9);
+        for (size_t i = 0; i < N * C; i++) {
+            next[i] = f[i];
+            for (size_t j = 0; j < N; j++)
+                next[i] -= s->rate * k[i / C * N + j] *
+                           (f[j * C + i % C] - (labels[j] == (int32_t)(i % C)));
+        }
+        memcpy(f, next, sizeof f);
+    }
+    near(s->dynamics, la_training_dynamics(k, N, labels, C, start), 1e-9);
+    double first = scant_study_loss(s, s->rate, 0);
+    assert_true(isfinite(s->start_tenth));
+    assert_true(scant_study_loss(s, s->rate, s->start_tenth) <= first / 10);
+    assert_true(scant_study_loss(s, s->rate, s->start_tenth - 1) > first / 10);
+    scant_study_free(ctx, s);
+}
+
+/* Where outputs do not meet, a full kernel is the reduced one once for each output. */
+static void a_full_kernel_of_outputs_apart_says_the_same(void **state) {
+    (void)state;
+    enum { SIDE = N * C };
+    static double k[N * N], full[SIDE * SIDE];
+    float start[N * C];
+    int32_t labels[N];
+    make(k, N, 20, 5);
+    make_labels(labels, N, 6);
+    for (size_t i = 0; i < N * C; i++) start[i] = (float)normal_at(7, i);
+    for (size_t i = 0; i < SIDE; i++)
+        for (size_t j = 0; j < SIDE; j++)
+            full[i * SIDE + j] = i % C == j % C ? k[i / C * N + j / C] : 0;
+    scant_study *a = study_of(k, N, labels, C, &(scant_study_opts){.start = start});
+    scant_study *b =
+        study_of(full, N, labels, C, &(scant_study_opts){.outputs = C, .start = start});
+    assert_int_equal(b->n_values, SIDE);
+    assert_int_equal(b->rank, C * a->rank);
+    near(b->alignment, a->alignment, 1e-10), near(b->bound, a->bound, 1e-9);
+    near(b->largest, a->largest, 1e-12), near(b->smallest, a->smallest, 1e-9);
+    near(b->low, a->low, 1e-10), near(b->dynamics, a->dynamics, 1e-10);
+    near(b->trace, C * a->trace, 1e-12), near(b->mean_rate, a->mean_rate, 1e-12);
+    for (double t = 0; t < 100; t = 2 * t + 1) {
+        near(scant_study_descent(b, b->rate, t).left,
+             scant_study_descent(a, a->rate, t).left, 1e-9);
+        near(scant_study_loss(b, b->rate, t), scant_study_loss(a, a->rate, t), 1e-9);
+    }
+    assert_true(a->tenth == b->tenth && a->start_hundredth == b->start_hundredth);
+    scant_study_free(ctx, a), scant_study_free(ctx, b);
+}
+
+static void singular_kernels_are_told(void **state) {
+    (void)state;
+    double k[N * N];
+    int32_t labels[N];
+    make(k, N, 4, 8);
+    make_labels(labels, N, 9);
+    scant_study *s = study_of(k, N, labels, C, NULL);
+    assert_int_equal(s->rank, 4);
+    assert_true(isinf(s->condition) && isfinite(s->positive_condition));
+    assert_true(s->jitter > 0 && isfinite(s->bound));
+    assert_true(s->half_square >= s->low && s->half_square <= s->low * s->sharp_factor);
+    assert_true(isinf(s->hundredth)); /* ten directions are out of reach */
+    scant_study_free(ctx, s);
+    /* With errors of a millionth, eigenvalues of that size are none. */
+    double mean = 0;
+    for (size_t i = 0; i < N; i++) mean += k[i * (N + 1)] / N;
+    for (size_t i = 0; i < N; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double off = 1e-6 * mean * (2 * unit_at(10, i * N + j) - 1);
+            k[i * N + j] = k[j * N + i] = k[i * N + j] + off;
+        }
+    s = study_of(k, N, labels, C, NULL);
+    assert_true(s->rank > 4);
+    scant_study_free(ctx, s);
+    s = study_of(k, N, labels, C, &(scant_study_opts){.noise = 2e-6});
+    assert_int_equal(s->rank, 4);
+    scant_study_free(ctx, s);
+    memset(k, 0, sizeof k);
+    s = study_of(k, N, labels, C, NULL);
+    assert_true(s->rank == 0 && s->largest == 0 && isinf(s->bound) && isnan(s->rate));
+    scant_study_free(ctx, s);
+    const double one = 4;
+    s = study_of(&one, 1, labels, C, NULL);
+    assert_true(s->rank == 1 && s->alignment == 4 && s->condition == 1);
+    near(s->bound, sqrt(0.5), 1e-15);
+    scant_study_free(ctx, s);
+}
+
+static void without_labels_what_needs_them_is_absent(void **state) {
+    (void)state;
+    double k[N * N];
+    float start[N * C] = {0};
+    int32_t some[N] = {-1};
+    make(k, N, 20, 11);
+    scant_study *s = study_of(k, N, NULL, 0, NULL);
+    assert_true(isnan(s->alignment) && isnan(s->bound) && isnan(s->low));
+    assert_true(isnan(s->tenth) && !s->energy && s->rank == N && s->rate > 0);
+    assert_true(isnan(scant_study_descent(s, 1, 1).left));
+    assert_true(isnan(scant_study_loss(s, 1, 1)));
+    scant_study_free(ctx, s);
+    s = study_of(k, N, some, C, &(scant_study_opts){.start = start}); /* one has none */
+    assert_true(s->labelled == N - 1 && !s->start_energy && isnan(s->dynamics));
+    near(scant_study_descent(s, s->rate, 0).left, N - 1, 1e-12);
+    scant_study_free(ctx, s);
+}
+
+static void what_is_wrong_is_refused(void **state) {
+    (void)state;
+    double k[] = {1, 0, 0, NAN};
+    const int32_t labels[] = {0, 3};
+    scant_study *s;
+    double mmd;
+    const size_t rows[] = {0, 2}, fine[] = {0, 1};
+    assert_int_equal(scant_study_kernel(ctx, k, 2, NULL, 0, NULL, &s), SCANT_EINPUT);
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "row 1, column 1"));
+    assert_null(s);
+    k[3] = 1;
+    assert_int_equal(scant_study_kernel(ctx, k, 2, labels, 3, NULL, &s), SCANT_EINPUT);
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "sample 1 has the label 3"));
+    assert_int_equal(scant_study_kernel(ctx, k, 0, NULL, 0, NULL, &s), SCANT_EINPUT);
+    assert_int_equal(
+        scant_study_kernel(ctx, k, 2, NULL, 0, &(scant_study_opts){.rate = -1}, &s),
+        SCANT_EUSAGE);
+    assert_int_equal(
+        scant_study_kernel(ctx, k, 1, labels, 3, &(scant_study_opts){.outputs = 2}, &s),
+        SCANT_EUSAGE);
+    assert_int_equal(scant_kernel_mmd(ctx, k, 2, rows, 2, fine, 2, &mmd), SCANT_EINPUT);
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "row 2"));
+}
+
+static double distance(const double *k, const size_t *a, size_t n, const size_t *b,
+                       size_t m) {
+    double out;
+    assert_int_equal(scant_kernel_mmd(ctx, k, N, a, n, b, m, &out), SCANT_OK);
+    return out;
+}
+
+/* Which rows sets share is found out, in whatever order they come. */
+static void sets_are_compared_whatever_their_order(void **state) {
+    (void)state;
+    double k[N * N];
+    make(k, N, 5, 12);
+    const size_t a[] = {4, 9, 2, 7}, again[] = {7, 4, 2, 9}, more[] = {11, 7, 9, 0, 4, 2};
+    const size_t ordered[] = {2, 4, 7, 9, 11, 0}, s0[] = {2, 4, 7, 9};
+    const size_t twice[] = {3, 3, 5}, other[] = {5, 3, 8, 3};
+    const size_t twice_first[] = {3, 3, 5}, other_first[] = {3, 3, 5, 8};
+    assert_true(distance(k, a, 4, again, 4) == 0);
+    near(distance(k, a, 4, more, 6), la_mmd(k, N, s0, 4, ordered, 6), 1e-13);
+    near(distance(k, more, 6, a, 4), la_mmd(k, N, s0, 4, ordered, 6), 1e-13);
+    near(distance(k, twice, 3, other, 4), la_mmd(k, N, twice_first, 3, other_first, 4),
+         1e-13);
+}
+
+/* Of two rows to draw one, each set is one of two that can be worked out. */
+static void agreement_is_of_the_sets_it_says(void **state) {
+    (void)state;
+    double k[N * N], a[2], g[2];
+    float f[N * C];
+    int32_t labels[N];
+    make(k, N, 20, 13);
+    make_labels(labels, N, 14);
+    for (size_t i = 0; i < N * C; i++) f[i] = (float)normal_at(15, i);
+    enum { S = N - 2, SETS = 40 };
+    for (size_t which = 0; which < 2; which++) {
+        double part[(S + 1) * (S + 1)];
+        int32_t own[S + 1];
+        float out[(S + 1) * C];
+        for (size_t i = 0; i <= S; i++) {
+            size_t row = i < S ? i : S + which;
+            own[i] = labels[row];
+            memcpy(out + i * C, f + row * C, sizeof(float) * C);
+            for (size_t j = 0; j <= S; j++)
+                part[i * (S + 1) + j] = k[row * N + (j < S ? j : S + which)];
+        }
+        a[which] = la_alignment(part, S + 1, own);
+        g[which] = la_training_dynamics(part, S + 1, own, C, out);
+    }
+    scant_agreement *got, *one;
+    scant_agreement_opts opts = {.sets = SETS, .start = S, .draw = 1, .seed = 3};
+    assert_int_equal(scant_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
+                     SCANT_OK);
+    size_t seen[2] = {0};
+    for (size_t i = 0; i < SETS; i++) {
+        size_t which = fabs(got->alignment[i] - a[0]) > fabs(got->alignment[i] - a[1]);
+        near(got->alignment[i], a[which], 1e-12);
+        near(got->dynamics[i], g[which], 1e-9);
+        seen[which]++;
+    }
+    assert_true(seen[0] > 8 && seen[1] > 8); /* of 40 fair draws: once in 1e5 not so */
+    near(fabs(got->tau), 1, 1e-12);
+    assert_true((got->tau > 0) == ((a[1] > a[0]) == (g[1] > g[0])));
+    assert_true(got->p < 1e-6);
+    scant_ctx *alone = ctx_threads(1);
+    assert_int_equal(scant_kernel_agreement(alone, k, N, labels, C, f, &opts, &one),
+                     SCANT_OK);
+    assert_memory_equal(one->dynamics, got->dynamics, SETS * sizeof(double));
+    scant_agreement_free(alone, one);
+    scant_ctx_destroy(alone);
+    scant_agreement_free(ctx, got);
+    opts.draw = 3;
+    assert_int_equal(scant_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
+                     SCANT_EINPUT);
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "there are 14"));
+    labels[3] = -1, opts.draw = 1;
+    assert_int_equal(scant_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
+                     SCANT_EINPUT);
+}
+
+static scant_status all_calls(scant_ctx *c, const double *k, const int32_t *labels,
+                              const float *f) {
+    scant_study *s;
+    scant_agreement *g;
+    double mmd;
+    const size_t a[] = {0, 1, 2}, b[] = {1, 2, 3, 4};
+    scant_status status =
+        scant_study_kernel(c, k, N, labels, C, &(scant_study_opts){.start = f}, &s);
+    if (status != SCANT_OK) return status;
+    scant_study_free(c, s);
+    status = scant_kernel_mmd(c, k, N, a, 3, b, 4, &mmd);
+    if (status != SCANT_OK) return status;
+    scant_agreement_opts opts = {.sets = 4, .start = 5, .draw = 3};
+    status = scant_kernel_agreement(c, k, N, labels, C, f, &opts, &g);
+    if (status == SCANT_OK) scant_agreement_free(c, g);
+    return status;
+}
+
+static void memory_that_fails_leaves_nothing(void **state) {
+    (void)state;
+    double k[N * N];
+    float f[N * C] = {0};
+    int32_t labels[N];
+    bool done = false;
+    make(k, N, 20, 16);
+    make_labels(labels, N, 17);
+    for (size_t at = 0; !done; at++) {
+        memory m;
+        scant_ctx *c = ctx_counting(&m);
+        size_t before = scant_ctx_memory_peak(c);
+        m.calls = 0, m.fail_at = at;
+        scant_status s = all_calls(c, k, labels, f);
+        done = s == SCANT_OK;
+        assert_true(done ? at > 10 : s == SCANT_ENOMEM);
+        m.fail_at = SIZE_MAX;
+        assert_true(scant_ctx_memory_peak(c) - before <= scant_study_memory(N, C, 1));
+        scant_ctx_destroy(c);
+        assert_int_equal(m.live, 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_samples_are_as_by_hand),
+        cmocka_unit_test(the_loss_is_that_of_descent),
+        cmocka_unit_test(a_full_kernel_of_outputs_apart_says_the_same),
+        cmocka_unit_test(singular_kernels_are_told),
+        cmocka_unit_test(without_labels_what_needs_them_is_absent),
+        cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(sets_are_compared_whatever_their_order),
+        cmocka_unit_test(agreement_is_of_the_sets_it_says),
+        cmocka_unit_test(memory_that_fails_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
