@@ -85,6 +85,8 @@ static uint64_t fingerprint(const nn_trainer *t) {
     hash = mix_word(mix_word(hash, o->loss), o->augment);
     hash = scant__hash(hash, t->rows, t->n * sizeof *t->rows);
     if (t->labels) hash = scant__hash(hash, t->labels, t->n * sizeof *t->labels);
+    for (size_t i = 0; t->targets && i < t->n; i++)
+        hash = scant__hash(hash, &t->targets[t->rows[i]], sizeof *t->targets);
     if (o->weights) hash = scant__hash(hash, o->weights, t->n * sizeof *o->weights);
     if (!t->method) return hash;
     const uint64_t more[] = {t->method->n, t->method->batch, t->method->hash};

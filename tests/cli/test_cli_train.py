@@ -245,6 +245,26 @@ class Learning(Train):
         self.assertLess(done["test"]["loss"], 1e-3)
         self.assertIsNone(done["test"]["accuracy"])
         self.assertIsNone(done["accuracy"])
+        self.save("y", (x @ [3.0, -2.0]).astype("f4"))
+        self.fails(3, "train", "--resume", "--out", self.path("a"), "--epochs", 40,
+                   says="of another training: other samples")
+
+    def test_rows_that_bss_chose_teach_a_function(self):
+        heavy = ["--data", "heavy", "--count", 3000]
+        net = [*heavy, "--regression", "--model", "onehidden", "--width", 128, "--activation", "swish"]
+        self.ok("train", *net, "--steps", 1, "--lr", 1e-9, "--quiet", "--out", self.path("start"))
+        self.ok("embed", *heavy, "--from", self.path("start"), "--out", self.path("h.npy"))
+        self.assertEqual(np.load(self.path("h.npy")).shape, (3000, 128))
+        error = {}
+        for name, picked in (("random", ["random"]), ("bss", ["bss", "--opt", "basis=features"])):
+            self.ok("select", *picked, "--batch", 100, "--features", self.path("h.npy"), "--out",
+                    self.path("picks.csv"), "--quiet")
+            error[name] = self.train(name, *net, "--picks", self.path("picks.csv"), "--draw-by-weight",
+                                     "--steps", 3000, "--lr", 0.5, "--schedule", "cosine")["test"]["loss"]
+        self.assertLess(error["bss"], error["random"])
+        call = ("train", "--model", "linear", "--out", self.path("x"), "--data")
+        self.fails(2, *call, "heavy", says="ask for regression")
+        self.fails(2, *call, "moons", "--regression", says="has classes")
 
     def test_images_and_weights_to_start_from(self):
         images = np.zeros((60, 28, 28), np.uint8)

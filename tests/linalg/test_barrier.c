@@ -465,6 +465,13 @@ static void threads_change_no_bit(void **state) {
         assert_memory_equal(one->barrier.weight, more->barrier.weight, 600 * 8);
         end(more);
     }
+    assert_int_equal(la_barrier_run_plain(&one->barrier, 900, 300), SCANT_OK);
+    for (unsigned threads = 2; threads <= 4; threads++) {
+        trial *more = make(50, 600, 10, threads);
+        assert_int_equal(la_barrier_run_plain(&more->barrier, 900, 300), SCANT_OK);
+        assert_memory_equal(one->barrier.weight, more->barrier.weight, 600 * 8);
+        end(more);
+    }
     end(one);
 }
 
