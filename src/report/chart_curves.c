@@ -49,7 +49,7 @@ static void find_ranges(const frame *f, double x[2], double y[2]) {
 /* A number as it stands at the axis, and in words. */
 static void add_tick(const frame *f, double value) {
     if (f->scale == POWERS)
-        report_add_number(f->c.out, pow(10, value));
+        scant__text_number(f->c.out, pow(10, value), 2);
     else
         report_add_fixed(f->c.out, value, f->y.decimals);
     if (f->scale == PERCENT) scant__text_add(f->c.out, "%");
