@@ -1047,12 +1047,13 @@ SCANT_API scant_status scant_study_page(scant_ctx *ctx, const scant_study_view *
 
 /* ---- reports ----------------------------------------------------------------------- */
 
-/* Writes what is computed from the curve.csv, picks.csv and calibration.csv of a folder
- * of results (the last two where they are there): summary.csv, auc.csv, overlap.csv,
- * report.html and charts/. Of n folders, out is where the files go; it is made where it
- * is not there, and NULL is dirs[0] where n is 1. Another folder than those that are read
- * gets those tables, too, with the runs of all of them. Runs need not be finished. Each
- * file is written whole or not at all. SCANT_EINPUT where a file that is read is wrong.
+/* Writes what is computed from the curve.csv, picks.csv, calibration.csv and theory.csv
+ * of a folder of results (the last three where they are there): summary.csv, auc.csv,
+ * overlap.csv, report.html and charts/. Of n folders, out is where the files go; it is
+ * made where it is not there, and NULL is dirs[0] where n is 1. Another folder than those
+ * that are read gets those tables, too, with the runs of all of them. Runs need not be
+ * finished. Each file is written whole or not at all. SCANT_EINPUT where a file that is
+ * read is wrong.
  */
 SCANT_API scant_status scant_report(scant_ctx *ctx, const char *const *dirs, size_t n,
                                     const char *out);

@@ -64,7 +64,8 @@ const cli_command cli_cmd_report = {
     .summary = "tables and a page of what an experiment found",
     .about =
         "Computes summary.csv, auc.csv, overlap.csv, report.html and charts/ from the "
-        "curve.csv, picks.csv and calibration.csv of a folder of results, finished or "
+        "curve.csv, picks.csv, calibration.csv and theory.csv of a folder of results, "
+        "finished or "
         "not. Several "
         "folders are put together: runs of one strategy with different seeds are joined; "
         "where two folders have the same strategy with the same seed it is listed once a "

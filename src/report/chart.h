@@ -98,6 +98,7 @@ void report_chart_time(scant__text *out, const report_view *view, chart_form for
 void report_chart_overlap(scant__text *out, const report_view *view, chart_form form);
 void report_chart_balance(scant__text *out, const report_view *view, chart_form form);
 void report_chart_calibration(scant__text *out, const report_view *view, chart_form form);
+void report_chart_theory(scant__text *out, const report_view *view, chart_form form);
 
 /* Whether there is anything to show; the charts expect so. */
 bool report_has_curves(const report_view *view);
@@ -106,6 +107,7 @@ bool report_has_efficiency(const report_view *view);
 bool report_has_overlap(const report_view *view);
 bool report_has_balance(const report_view *view);
 bool report_has_calibration(const report_view *view);
+bool report_has_theory(const report_view *view);
 
 /* Overlap of two strategies where both have most labels; NaN: none. */
 double report_overlap_of(const report_view *view, size_t a, size_t b, uint64_t *labels);

@@ -25,17 +25,33 @@ static int sighting_order(const void *a, const void *b) {
     return (x->run > y->run) - (x->run < y->run);
 }
 
+/* Which value of a point; NaN: it has none. */
+typedef double (*value_of)(const report_results *r, const report_point *p);
+
+static double lambda_of(const report_results *r, const report_point *p) {
+    (void)r;
+    return p->lambda > 0 ? log10(p->lambda) : (double)NAN;
+}
+
+static double ratio_of(const report_results *r, const report_point *p) {
+    (void)r;
+    return fabs(p->ratio) <= 1e100 ? p->ratio
+                                   : (double)NAN; /* squares, too, are finite */
+}
+
 /* Where a run has a number of labels twice, the last counts. */
-static size_t collect(const report_results *r, const report_strategy *s, sighting *out) {
+static size_t collect(const report_results *r, const report_strategy *s, value_of value,
+                      sighting *out) {
     size_t n = 0;
     for (size_t i = 0; i < s->n_runs; i++) {
         const report_run *run = &s->runs[i];
         for (size_t k = 0; k < run->n_points; k++) {
             const report_point *p = &run->points[k];
             if (k + 1 < run->n_points && p[1].labels == p->labels) continue;
+            if (isnan(value(r, p))) continue;
             out[n] = (sighting){.labels = p->labels,
                                 .run = i,
-                                .value = report_value(r, p),
+                                .value = value(r, p),
                                 .first = !n || out[n - 1].run != i};
             if (!out[n].first) {
                 double labels = (double)(out[n].labels - out[n - 1].labels);
@@ -101,10 +117,10 @@ static scant_status measure_whole(report_results *r, size_t strategy,
     return SCANT_OK;
 }
 
-static scant_status measure_curve(report_results *r, size_t strategy, sighting *seen,
-                                  double *values, report_measures *m) {
-    report_curve *out = &m->curves[strategy];
-    size_t n = collect(r, &r->strategies[strategy], seen), levels = 0;
+/* A level for each number of labels; seen is left in order. */
+static scant_status level(report_results *r, sighting *seen, size_t n, double *values,
+                          report_curve *out) {
+    size_t levels = 0;
     qsort(seen, n, sizeof *seen, sighting_order);
     for (size_t i = 0; i < n; i++) levels += !i || seen[i].labels != seen[i - 1].labels;
     out->levels = scant__arena_alloc(&r->arena, levels + 1, sizeof *out->levels);
@@ -117,6 +133,18 @@ static scant_status measure_curve(report_results *r, size_t strategy, sighting *
                                                .std = stats_std(values, end - i),
                                                .runs = end - i};
     }
+    return SCANT_OK;
+}
+
+static scant_status measure_curve(report_results *r, size_t strategy, sighting *seen,
+                                  double *values, report_measures *m) {
+    static const value_of theories[REPORT_THEORIES] = {lambda_of, ratio_of};
+    const report_strategy *s = &r->strategies[strategy];
+    for (size_t i = 0; i < REPORT_THEORIES; i++)
+        TRY(level(r, seen, collect(r, s, theories[i], seen), values,
+                  &m->theory[i][strategy]));
+    size_t n = collect(r, s, report_value, seen);
+    TRY(level(r, seen, n, values, &m->curves[strategy]));
     return measure_whole(r, strategy, seen, n, values, m);
 }
 
@@ -424,6 +452,10 @@ scant_status report_measure_runs(report_results *r, report_measures *out) {
     out->curves = scant__arena_zalloc(arena, n, sizeof *out->curves);
     out->wholes = scant__arena_zalloc(arena, n, sizeof *out->wholes);
     out->ends = scant__arena_zalloc(arena, n, sizeof *out->ends);
+    for (size_t i = 0; i < REPORT_THEORIES; i++) {
+        out->theory[i] = scant__arena_zalloc(arena, n, sizeof *out->theory[i]);
+        if (!out->theory[i]) return SCANT_ENOMEM;
+    }
     out->area = scant__arena_zalloc(arena, r->n_runs + 1, sizeof *out->area);
     out->areas = scant__arena_zalloc(arena, n, sizeof *out->areas);
     out->train_seconds = scant__arena_zalloc(arena, n, sizeof *out->train_seconds);

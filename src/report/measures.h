@@ -50,6 +50,9 @@ typedef struct report_reliability {
     double count[REPORT_WHENS];        /* samples in them */
 } report_reliability;
 
+/* What is shown of theory.csv: log10 of lambda (so means are geometric), and R(Q|S). */
+enum { REPORT_LAMBDA, REPORT_RATIO, REPORT_THEORIES };
+
 typedef struct report_measures {
     report_curve *curves; /* a strategy each */
     /* The same over the labels that all its runs have come to, with a run's value between
@@ -71,6 +74,8 @@ typedef struct report_measures {
     /* where they are from: "the training data", or "random's picks" */
     const char *balance_of;
     report_reliability *reliability; /* a strategy each */
+    /* Likewise; without levels where nothing is known. */
+    report_curve *theory[REPORT_THEORIES];
 } report_measures;
 
 /* Everything is in the results' arena. The first fills in curves, areas and times alone.
@@ -104,5 +109,6 @@ void report_write_overlap(scant__text *out, const report_results *results,
 void report_write_curve(scant__text *out, const report_results *results);
 void report_write_picks(scant__text *out, const report_results *results);
 void report_write_calibration(scant__text *out, const report_results *results);
+void report_write_theory(scant__text *out, const report_results *results);
 
 #endif

@@ -268,6 +268,15 @@ static const section sections[] = {
      "There is no calibration.csv with bins of these runs (or there are more than 64 "
      "strategies).",
      report_chart_calibration, page_table_calibration, true},
+    {"theory", "Theory",
+     "Of the network that picks, means over seeds. \xce\xbb is the smallest eigenvalue "
+     "of the labelled samples' kernel that is not 0 by structure, its mean geometric: "
+     "the larger, the faster training converges. R compares what the samples of a batch "
+     "add to the speed of the loss' fall one by one with what they add together: at 1 "
+     "neither stands in the way of the others.",
+     report_has_theory,
+     "There is no theory.csv with eigenvalues of these runs (loop.theory).",
+     report_chart_theory, page_table_theory, false},
     {"time", "Time", "Seconds a run, mean over seeds.", report_has_curves, "",
      report_chart_time, page_table_time, false},
 };
@@ -472,6 +481,7 @@ static scant_status add_files(const page *p) {
     } files[] = {{"curve.csv", "a row a round of every run", false},
                  {"picks.csv", "what was picked, round by round", false},
                  {"calibration.csv", "confidence and accuracy, by bins", false},
+                 {"theory.csv", "what theory says of every round", false},
                  {"summary.csv", "means at every number of labels", true},
                  {"auc.csv", "areas under the curves", true},
                  {"overlap.csv", "overlaps at every number of labels", true},
@@ -509,8 +519,8 @@ scant_status report_write_page(scant__text *out, report_results *r,
     add_experiments(&p);
     TRY(add_files(&p));
     scant__text_addf(out,
-                     "</main>\n<footer>Made by scant %s from curve.csv, picks.csv and "
-                     "calibration.csv."
+                     "</main>\n<footer>Made by scant %s from curve.csv, picks.csv, "
+                     "calibration.csv and theory.csv."
                      "</footer>\n<div id=\"tip\" role=\"status\"></div>\n",
                      scant_version());
     page_add_data(out, view);

@@ -35,6 +35,7 @@ void page_table_time(scant__text *out, const report_view *view);
 void page_table_overlap(scant__text *out, const report_view *view);
 void page_table_balance(scant__text *out, const report_view *view);
 void page_table_calibration(scant__text *out, const report_view *view);
+void page_table_theory(scant__text *out, const report_view *view);
 void page_add_data(scant__text *out, const report_view *view); /* for the script */
 
 #endif

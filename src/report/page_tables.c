@@ -414,6 +414,36 @@ void page_table_calibration(scant__text *out, const report_view *view) {
     end(out);
 }
 
+/* A strategy's mean at the first or last number of labels that has one. */
+static void add_theory(scant__text *out, const report_curve *curve, bool last,
+                       bool power) {
+    if (!curve->n) {
+        scant__text_add(out, none);
+        return;
+    }
+    double mean = curve->levels[last ? curve->n - 1 : 0].mean;
+    scant__text_add(out, "<td>");
+    report_add_number(out, power ? pow(10, mean) : mean);
+    scant__text_add(out, "</td>");
+}
+
+void page_table_theory(scant__text *out, const report_view *view) {
+    begin(out, "Means over runs at the first and the last number of labels that have "
+               "them, those of \xce\xbb geometric.");
+    column(out, "\xce\xbb, first");
+    column(out, "\xce\xbb, last");
+    column(out, "R, first");
+    column(out, "R, last");
+    body(out);
+    for (size_t s = 0; s < view->r->n_strategies; s++) {
+        row(out, view, s, false);
+        for (size_t i = 0; i < 2 * REPORT_THEORIES; i++)
+            add_theory(out, &view->m->theory[i / 2][s], i % 2, i / 2 == REPORT_LAMBDA);
+        scant__text_add(out, "</tr>\n");
+    }
+    end(out);
+}
+
 void page_add_data(scant__text *out, const report_view *view) {
     scant__text_addf(out,
                      "<script type=\"application/json\" id=\"data\">{\"regression\":%s,"

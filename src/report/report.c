@@ -4,10 +4,10 @@
  * written whole or not at all, the page last.
  *
  * In place they join what is there. A folder that results are put together in gets
- * curve.csv and picks.csv as well (and calibration.csv, unless numbers are predicted),
- * and sources.txt, which tells it from a folder that an experiment wrote: that one is not
- * overwritten. A chart that these results do not make is removed where an earlier report
- * left it.
+ * curve.csv, picks.csv and theory.csv as well (and calibration.csv, unless numbers are
+ * predicted), and sources.txt, which tells it from a folder that an experiment wrote:
+ * that one is not overwritten. A chart that these results do not make is removed where an
+ * earlier report left it.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -87,6 +87,7 @@ static scant_status write_merged(reporting *w) {
     } files[] = {{"sources.txt", write_sources},
                  {"curve.csv", report_write_curve},
                  {"picks.csv", report_write_picks},
+                 {"theory.csv", report_write_theory},
                  {"calibration.csv", report_write_calibration}};
     size_t n = sizeof files / sizeof *files - w->results.regression;
     for (size_t i = 0; i < n; i++) {
@@ -139,6 +140,7 @@ static scant_status write_charts(reporting *w) {
         {"charts/overlap.svg", report_has_overlap, report_chart_overlap},
         {"charts/balance.svg", report_has_balance, report_chart_balance},
         {"charts/calibration.svg", report_has_calibration, report_chart_calibration},
+        {"charts/theory.svg", report_has_theory, report_chart_theory},
         {"charts/time.svg", report_has_curves, report_chart_time}};
     char *folder = report_path(&w->results.arena, w->out, "charts");
     if (!folder) return SCANT_ENOMEM;

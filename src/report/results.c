@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of curve.csv, picks.csv and calibration.csv, of one folder after the other. How
- * they become runs of strategies is in results_merge.c.
+ * Rows of curve.csv, picks.csv, calibration.csv and theory.csv, of one folder after the
+ * other. How they become runs of strategies is in results_merge.c.
  */
 #include "report/results.h"
 
@@ -38,6 +38,12 @@ typedef struct bin_row {
     double confidence, accuracy, temperature;
 } bin_row;
 
+typedef struct theory_row {
+    char strategy[REPORT_NAME];
+    uint64_t seed, round;
+    double lambda, ratio, epochs;
+} theory_row;
+
 typedef struct loading {
     scant_ctx *ctx;
     report_results *out;
@@ -50,6 +56,8 @@ typedef struct loading {
     curve_row curve;
     pick_row pick;
     bin_row bin;
+    theory_row theory;
+    size_t first_point, next_point; /* of the folder; after the one found last */
 } loading;
 
 enum { COLUMN_BEST = 8 };
@@ -92,6 +100,16 @@ static const report_column bin_columns[] = {
     {"accuracy", REPORT_FRACTION, false, offsetof(bin_row, accuracy)},
 };
 enum { BIN_COLUMNS = sizeof bin_columns / sizeof *bin_columns };
+
+static const report_column theory_columns[] = {
+    {"strategy", REPORT_WORD, false, offsetof(theory_row, strategy)},
+    {"seed", REPORT_SEED, false, offsetof(theory_row, seed)},
+    {"round", REPORT_COUNT, false, offsetof(theory_row, round)},
+    {"lambda", REPORT_AMOUNT, true, offsetof(theory_row, lambda)},
+    {"ratio", REPORT_NUMBER, true, offsetof(theory_row, ratio)},
+    {"epochs", REPORT_AMOUNT, true, offsetof(theory_row, epochs)},
+};
+enum { THEORY_COLUMNS = sizeof theory_columns / sizeof *theory_columns };
 
 /* ---- runs by name and seed --------------------------------------------------------- */
 
@@ -158,8 +176,9 @@ static scant_status take_point(void *self, size_t line) {
                                       raw->n_points + 1, sizeof *raw->points);
     raw->points = block;
     if (status != SCANT_OK) return status;
-    raw->points[raw->n_points++] =
-        (report_raw_point){.point = l->curve.point, .run = *slot - 1, .line = line};
+    report_raw_point *point = &raw->points[raw->n_points++];
+    *point = (report_raw_point){.point = l->curve.point, .run = *slot - 1, .line = line};
+    point->point.lambda = point->point.ratio = point->point.epochs = NAN;
     return SCANT_OK;
 }
 
@@ -242,6 +261,26 @@ static scant_status take_bin(void *self, size_t line) {
     return SCANT_OK;
 }
 
+/* Belongs to a point of the folder; most come in the order of those. */
+static scant_status take_theory(void *self, size_t line) {
+    loading *l = self;
+    const theory_row *row = &l->theory;
+    size_t name = find_name(l, row->strategy), n = l->raw.n_points - l->first_point;
+    const uint32_t *slot = name < l->names.count ? find_run(l, name, row->seed) : NULL;
+    (void)line;
+    for (size_t i = 0; slot && *slot && i < n; i++) {
+        size_t at = (l->next_point + i) % n;
+        report_raw_point *p = &l->raw.points[l->first_point + at];
+        if (p->run != *slot - 1 || p->point.round != row->round) continue;
+        p->point.lambda = row->lambda;
+        p->point.ratio = row->ratio;
+        p->point.epochs = row->epochs;
+        l->next_point = at + 1;
+        break;
+    }
+    return SCANT_OK;
+}
+
 /* ---- what counts ------------------------------------------------------------------- */
 
 /* The error of numbers to predict counts where it is told, else accuracy does; every row
@@ -272,7 +311,8 @@ static scant_status read_curve(loading *l, const void *bytes, size_t size) {
                           .row = &l->curve,
                           .take = take_point,
                           .self = l};
-    size_t first = l->raw.n_points;
+    size_t first = l->first_point = l->raw.n_points;
+    l->next_point = 0;
     TRY(report_table_read(l->ctx, l->file, bytes, size, &table));
     if (table.found >> COLUMN_BEST & 1) l->out->has_best = true;
     return choose_measure(l, first);
@@ -292,6 +332,15 @@ static scant_status read_bins(loading *l, const void *bytes, size_t size) {
                           .n_columns = BIN_COLUMNS,
                           .row = &l->bin,
                           .take = take_bin,
+                          .self = l};
+    return report_table_read(l->ctx, l->file, bytes, size, &table);
+}
+
+static scant_status read_theory(loading *l, const void *bytes, size_t size) {
+    report_table table = {.columns = theory_columns,
+                          .n_columns = THEORY_COLUMNS,
+                          .row = &l->theory,
+                          .take = take_theory,
                           .self = l};
     return report_table_read(l->ctx, l->file, bytes, size, &table);
 }
@@ -364,19 +413,23 @@ static scant_status label_folders(report_results *r) {
 }
 
 static scant_status read_folder(loading *l, report_folder *folder) {
-    char *curve = report_path(&l->out->arena, folder->path, "curve.csv");
-    char *picks = report_path(&l->out->arena, folder->path, "picks.csv");
-    char *bins = report_path(&l->out->arena, folder->path, "calibration.csv");
-    if (!curve || !picks || !bins) return SCANT_ENOMEM;
-    if (!report_file_exists(curve))
-        return scant__fail(l->ctx, SCANT_EINPUT,
-                           "%s: has no curve.csv, so it is no folder of results",
-                           folder->path);
-    TRY(read_file(l, folder->path, "curve.csv", read_curve));
-    if (report_file_exists(picks))
-        TRY(read_file(l, folder->path, "picks.csv", read_picks));
-    if (report_file_exists(bins))
-        TRY(read_file(l, folder->path, "calibration.csv", read_bins));
+    static const struct {
+        const char *name;
+        scant_status (*read)(loading *l, const void *bytes, size_t size);
+    } files[] = {{"curve.csv", read_curve},
+                 {"picks.csv", read_picks},
+                 {"calibration.csv", read_bins},
+                 {"theory.csv", read_theory}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *path = report_path(&l->out->arena, folder->path, files[i].name);
+        if (!path) return SCANT_ENOMEM;
+        if (report_file_exists(path))
+            TRY(read_file(l, folder->path, files[i].name, files[i].read));
+        else if (i == 0)
+            return scant__fail(l->ctx, SCANT_EINPUT,
+                               "%s: has no curve.csv, so it is no folder of results",
+                               folder->path);
+    }
     return report_folder_read(l->out, folder);
 }
 
@@ -459,6 +512,10 @@ scant_status report_results_parse(scant_ctx *ctx, const report_bytes *files,
     if (status == SCANT_OK && files->calibration) {
         l.file = "calibration.csv";
         status = read_bins(&l, files->calibration, files->calibration_size);
+    }
+    if (status == SCANT_OK && files->theory) {
+        l.file = "theory.csv";
+        status = read_theory(&l, files->theory, files->theory_size);
     }
     return end(&l, status);
 }

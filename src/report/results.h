@@ -22,7 +22,8 @@
 typedef struct report_point {
     uint64_t round, labels;
     double accuracy, loss, train_seconds, select_seconds;
-    double best, error; /* NaN: not told */
+    double best, error;           /* NaN: not told; likewise: */
+    double lambda, ratio, epochs; /* of theory.csv */
 } report_point;
 
 typedef struct report_pick {
@@ -114,6 +115,8 @@ typedef struct report_bytes {
     size_t picks_size;
     const void *calibration;
     size_t calibration_size;
+    const void *theory;
+    size_t theory_size;
 } report_bytes;
 scant_status report_results_parse(scant_ctx *ctx, const report_bytes *files,
                                   report_results *out);

@@ -4,6 +4,7 @@
  * the locale is.
  */
 #include <inttypes.h>
+#include <math.h>
 
 #include "report/measures.h"
 
@@ -76,6 +77,22 @@ void report_write_curve(scant__text *out, const report_results *r) {
                 (double[]){p->accuracy, p->loss, p->train_seconds, p->select_seconds}, 4);
             if (r->has_best) add_numbers(out, &p->best, 1);
             if (r->regression) add_numbers(out, &p->error, 1);
+            scant__text_add(out, "\n");
+        }
+}
+
+/* What is read of it. */
+void report_write_theory(scant__text *out, const report_results *r) {
+    scant__text_add(out, "strategy,seed,round,labels,lambda,ratio,epochs\n");
+    for (size_t i = 0; i < r->n_runs; i++)
+        for (size_t k = 0; k < r->runs[i].n_points; k++) {
+            const report_run *run = &r->runs[i];
+            const report_point *p = &run->points[k];
+            if (isnan(p->lambda) && isnan(p->ratio) && isnan(p->epochs)) continue;
+            scant__text_csv(out, r->strategies[run->strategy].name);
+            scant__text_addf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, run->seed,
+                             p->round, p->labels);
+            add_numbers(out, (double[]){p->lambda, p->ratio, p->epochs}, 3);
             scant__text_add(out, "\n");
         }
 }

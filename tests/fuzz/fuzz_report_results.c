@@ -52,6 +52,7 @@ static void draw(report_results *r, const report_measures *m) {
         if (report_has_overlap(&view)) report_chart_overlap(&text, &view, form);
         if (report_has_balance(&view)) report_chart_balance(&text, &view, form);
         if (report_has_calibration(&view)) report_chart_calibration(&text, &view, form);
+        if (report_has_theory(&view)) report_chart_theory(&text, &view, form);
     }
     scant__text_end(&text);
 }
@@ -59,20 +60,22 @@ static void draw(report_results *r, const report_measures *m) {
 /* Runs of a strategy, points, picks and bins are as many as before. */
 static void read_back(report_results *r) {
     scant_ctx *ctx = r->arena.ctx;
-    scant__text curve, picks, bins;
+    scant__text curve, picks, bins, theory;
     report_results again;
     scant__text_init(&curve, ctx);
     scant__text_init(&picks, ctx);
     scant__text_init(&bins, ctx);
+    scant__text_init(&theory, ctx);
     report_write_curve(&curve, r);
     report_write_picks(&picks, r);
     report_write_calibration(&bins, r);
-    if (!curve.failed && !picks.failed && !bins.failed) {
-        scant_status status =
-            report_results_parse(ctx,
-                                 &(report_bytes){curve.data, curve.size, picks.data,
-                                                 picks.size, bins.data, bins.size},
-                                 &again);
+    report_write_theory(&theory, r);
+    if (!curve.failed && !picks.failed && !bins.failed && !theory.failed) {
+        scant_status status = report_results_parse(
+            ctx,
+            &(report_bytes){curve.data, curve.size, picks.data, picks.size, bins.data,
+                            bins.size, theory.data, theory.size},
+            &again);
         if (status == SCANT_OK) {
             if (again.n_strategies != r->n_strategies || again.n_runs != r->n_runs ||
                 again.n_points != r->n_points || again.n_picks != r->n_picks ||
@@ -86,6 +89,7 @@ static void read_back(report_results *r) {
     scant__text_end(&curve);
     scant__text_end(&picks);
     scant__text_end(&bins);
+    scant__text_end(&theory);
 }
 
 /* Cuts the next file off: up to a form feed, or all that is left; NULL: there is none. */
@@ -106,6 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     files.curve = next_file(&data, &size, &files.curve_size);
     files.picks = next_file(&data, &size, &files.picks_size);
     files.calibration = next_file(&data, &size, &files.calibration_size);
+    files.theory = next_file(&data, &size, &files.theory_size);
     scant_status status = report_results_parse(ctx, &files, &r);
     if (status == SCANT_OK) {
         if (report_measure(&r, &m) == SCANT_OK) {

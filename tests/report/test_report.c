@@ -177,6 +177,51 @@ static void calibration_is_shown_before_and_after(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+#define THEORY "strategy,seed,round,labels,layers,lambda,largest,ratio,epochs\n"
+
+/* Two panels, a line in each for strategies that have figures; lambda's mean is the
+ * geometric one. What is of no run, or of no round, does not count. */
+static void theory_is_shown_by_its_means(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    const char *path = usual("theory");
+    put_text("theory/theory.csv", THEORY "badge,0,0,10,last,1,5,1.5,3\n"
+                                         "badge,1,0,10,last,0.01,5,0.5,3\n"
+                                         "badge,0,3,40,last,0.0001,5,,3\n"
+                                         "npc,0,1,20,last,,,,3\n"
+                                         "npc,1,0,10,last,2,5,,3\n"
+                                         "npc,1,9,99,last,1e-9,5,,3\n"
+                                         "npc,7,0,10,last,1e-9,5,7,3\n"
+                                         "another,0,0,10,last,1e-9,5,7,3\n");
+    assert_reports(ctx, path);
+    char *svg = text_of("theory/charts/theory.svg");
+    assert_int_equal(count(svg, "class=\"line\""), 3); /* two of lambda, one of R */
+    assert_int_equal(count(svg, "class=\"mark\""), 4);
+    assert_int_equal(count(svg, "badge: 10 labels, 0.1 \xc3\x97/\xc3\xb7 25.9"), 1);
+    assert_int_equal(count(svg, "badge: 40 labels, 0.0001 \xc3\x97/\xc3\xb7 1 (1 run)"),
+                     1);
+    assert_int_equal(count(svg, "badge: 10 labels, 1 \xc2\xb1 0.707107 (2 runs)"), 1);
+    assert_int_equal(count(svg, "npc: 10 labels, 2 "), 1);
+    assert_int_equal(count(svg, "<script"), 0);
+    free(svg);
+    char *page = text_of("theory/report.html");
+    const char *part = strstr(page, "<section id=\"theory\"");
+    assert_non_null(part);
+    assert_int_equal(count(part, "chart theory wide"), 1);
+    assert_int_equal(count(part, "chart theory narrow"), 1);
+    assert_non_null(strstr(part, "badge</th><td>0.1</td><td>0.0001</td><td>1</td>"
+                                 "<td>1</td></tr>"));
+    assert_int_equal(count(page, "<a href=\"theory.csv\">"), 1);
+    free(page);
+    remove(path_of("theory/theory.csv"));
+    assert_reports(ctx, path);
+    assert_null(text_of("theory/charts/theory.svg"));
+    page = text_of("theory/report.html");
+    assert_int_equal(count(page, "There is no theory.csv"), 1);
+    free(page);
+    scant_ctx_destroy(ctx);
+}
+
 /* Values lie where the axis says: 10 labels at its left end, 40 at its right. */
 static void points_lie_where_the_axes_say(void **state) {
     (void)state;
@@ -607,6 +652,7 @@ int main(void) {
         cmocka_unit_test(every_file_is_there_and_the_same_again),
         cmocka_unit_test(charts_have_a_place_for_every_number),
         cmocka_unit_test(calibration_is_shown_before_and_after),
+        cmocka_unit_test(theory_is_shown_by_its_means),
         cmocka_unit_test(points_lie_where_the_axes_say),
         cmocka_unit_test(little_is_enough),
         cmocka_unit_test(names_stay_text),
