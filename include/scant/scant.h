@@ -654,6 +654,8 @@ typedef struct scant_study {
                       * start */
 } scant_study;
 
+enum { SCANT_STUDY_ROWS = 30000 }; /* of a kernel, at most */
+
 /* k: samples * outputs squared, symmetric; read, not changed. labels: -1 is none; NULL:
  * there are none, and classes is of no matter. On SCANT_OK *out is new:
  * scant_study_free() ends it; else NULL. SCANT_EINPUT where k is not finite or a label

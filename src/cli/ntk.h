@@ -47,7 +47,6 @@ typedef struct ntk_job {
         double least;       /* the eigenvalue that the theorem is of */
         size_t above;       /* steps that shrank the loss by less than it says */
         double moved, norm; /* largest move of an eigenvalue; spectral norm of Kt - K0 */
-        double begin_norm;  /* of K0 */
     } descent;
     double seconds; /* that the kernel took */
 } ntk_job;
@@ -59,6 +58,8 @@ int ntk_check_memory(ntk_job *job);
 /* The kernel between the job's rows, full or reduced: count samples from rows on, count *
  * outputs squared. The one place that knows what kernel it is. */
 int ntk_matrix(ntk_job *job, size_t count, bool full, double *out);
+/* What --sketch and the rest say of a sketch. */
+scant_sketch_opts ntk_sketch_opts(const ntk_job *job);
 /* Kernel, study and what else is asked for. */
 int ntk_run(ntk_job *job);
 void ntk_run_end(ntk_job *job);

@@ -17,11 +17,12 @@ int ntk_matrix(ntk_job *job, size_t count, bool full, double *out) {
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-static scant_sketch_opts sketch_of(const ntk_job *job) {
+scant_sketch_opts ntk_sketch_opts(const ntk_job *job) {
     return (scant_sketch_opts){.numbers = job->args.sketch,
                                .last_layer = job->last_layer,
                                .full = job->args.full,
-                               .seed = job->args.means.seed};
+                               .seed = job->args.means.seed,
+                               .rate = job->args.rate};
 }
 
 /* Bytes for n samples and so many beside them; doubles, to be added up without end. */
@@ -30,7 +31,7 @@ static double bytes_for(const ntk_job *job, size_t n) {
     double side = (double)n * (double)job->outputs, all = (double)(job->all - job->n + n);
     double matrices = side * side, f = (double)n * (double)job->classes * 4;
     if (a->sketch) {
-        scant_sketch_opts o = sketch_of(job);
+        scant_sketch_opts o = ntk_sketch_opts(job);
         return (double)scant_study_sketch_memory(job->network, n, &o);
     }
     if (job->outputs > 1) matrices += (double)n * (double)n; /* its mean over outputs */
@@ -43,6 +44,14 @@ static double bytes_for(const ntk_job *job, size_t n) {
 int ntk_check_memory(ntk_job *job) {
     double cap = (double)scant_ctx_memory(job->net.ctx), need = bytes_for(job, job->n);
     const double mega = 1 << 20;
+    size_t most = SCANT_STUDY_ROWS / job->outputs;
+    if (!job->args.sketch && job->n > most) {
+        cli_error("a kernel has %d rows at most, so %zu samples%s, and here are %zu: "
+                  "--indices chooses some, and --sketch does without the matrix",
+                  SCANT_STUDY_ROWS, most,
+                  job->outputs > 1 ? " and all their outputs" : "", job->n);
+        return CLI_SYSTEM;
+    }
     if (need <= cap) return CLI_DONE;
     size_t low = 0, high = job->n; /* low fits, high does not */
     while (high - low > 1) {

@@ -70,11 +70,7 @@ static int study(ntk_job *job) {
 }
 
 static int sketch(ntk_job *job) {
-    scant_sketch_opts opts = {.numbers = job->args.sketch,
-                              .last_layer = job->last_layer,
-                              .full = job->args.full,
-                              .seed = job->args.means.seed,
-                              .rate = job->args.rate};
+    scant_sketch_opts opts = ntk_sketch_opts(job);
     return failed(job, scant_study_sketch(job->network, job->data, job->rows, job->n,
                                           job->labels, &opts, &job->study, &job->sketch));
 }

@@ -15,6 +15,8 @@
 #include "linalg/dense.h"
 #include "linalg/theory.h"
 
+_Static_assert((int)SCANT_STUDY_ROWS == (int)LA_EIGH_MOST, "what scant.h says");
+
 /* A study and what its lists lie in, as one block. */
 typedef struct owned {
     scant_study study;

@@ -24,13 +24,21 @@ typedef struct plot_opts {
     bool log;
 } plot_opts;
 
+/* "250", "0.25", "25 k", "2.5 M" */
+static void add_tick(scant__text *out, const chart_axis *axis, double value) {
+    if (axis->high >= 1e4)
+        chart_add_count(out, value);
+    else
+        report_add_fixed(out, value, axis->decimals);
+}
+
 static void draw_ticks(const plot *p) {
     double value;
     for (size_t i = 0; chart_tick(&p->x, i, &value); i++) {
         double x = chart_place(&p->x, value);
         chart_line(&p->c, "grid", x, p->y.from, x, p->y.to);
         chart_text(&p->c, x, p->y.from + 18, "middle", "soft small");
-        report_add_fixed(p->c.out, value, p->x.decimals);
+        add_tick(p->c.out, &p->x, value);
         scant__text_add(p->c.out, "</text>");
     }
     for (size_t i = 0; chart_tick(&p->y, i, &value); i++) {
@@ -40,7 +48,7 @@ static void draw_ticks(const plot *p) {
         if (p->log)
             report_add_number(p->c.out, pow(10, value));
         else
-            report_add_number(p->c.out, value);
+            add_tick(p->c.out, &p->y, value);
         scant__text_add(p->c.out, "</text>");
     }
     chart_line(&p->c, "axis", p->x.from, p->y.from, p->x.to, p->y.from);
@@ -90,7 +98,7 @@ static void draw_line(const plot *p, const char *colour, const char *dashes, dou
 /* A word in the line's own colour at the right edge of the chart, row rows down. */
 static void draw_key(const plot *p, const char *colour, const char *dashes, size_t row,
                      const char *words) {
-    double y = p->y.to + 10 + 20 * (double)row, x = p->x.to - 8;
+    double y = p->y.to + 40 + 20 * (double)row, x = p->x.to - 8; /* below the bound */
     scant__text_addf(p->c.out, "<g class=\"%s\">", colour);
     scant__text_add(p->c.out, "<path class=\"line\"");
     if (*dashes) scant__text_addf(p->c.out, " stroke-dasharray=\"%s\"", dashes);
@@ -252,12 +260,18 @@ static double cosine(const scant_study_view *v, size_t i, size_t j) {
     return scale > 0 ? v->k[i * n + j] / sqrt(scale) : 0;
 }
 
+/* A sample with itself is left out where there are other pairs. */
 static double block_mean(const scant_study_view *v, const size_t *order, size_t a,
                          size_t a_end, size_t b, size_t b_end) {
-    double sum = 0;
+    double sum = 0, count = 0;
+    bool alone = a_end - a == 1 && b_end - b == 1;
     for (size_t i = a; i < a_end; i++)
-        for (size_t j = b; j < b_end; j++) sum += cosine(v, order[i], order[j]);
-    return sum / (double)((a_end - a) * (b_end - b));
+        for (size_t j = b; j < b_end; j++) {
+            if (i == j && !alone) continue;
+            sum += cosine(v, order[i], order[j]);
+            count++;
+        }
+    return sum / count;
 }
 
 void kernel_heat_of(const scant_study_view *v, size_t *order, kernel_heat *h) {

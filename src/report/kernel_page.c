@@ -130,7 +130,9 @@ static scant_status add_heat(scant__text *out, const scant_study_view *v) {
                     "are sorted by class; lines part the classes. Dark blocks along the "
                     "diagonal: samples of a class teach the network the same thing. ");
     if (heat->cells < v->study->samples)
-        scant__text_addf(out, "Each square is a mean over about %zu samples a side.",
+        scant__text_addf(out,
+                         "Each square is a mean over about %zu samples a side, a sample "
+                         "with itself left out.",
                          v->study->samples / heat->cells);
     scant__text_add(out, "</p>\n");
     kernel_chart_heat(out, heat, CHART_WIDE);

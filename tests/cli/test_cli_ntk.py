@@ -281,6 +281,9 @@ class Ntk(Case):
         self.fails(4, *call, "--indices", self.save("rows", np.arange(fits + 1)),
                    says=f"{fits} samples fit")
         self.ok(*call, "--sketch", 256)
+        self.save("x", np.zeros((30001, 4), "f4"))
+        self.fails(4, *call, says=["30000 rows", "30001", "--sketch"])
+        self.fails(4, *call, "--full", says=["15000 samples"])
 
     def test_the_page_stands_alone(self):
         page, out = self.path("p.html"), self.path("s.json")

@@ -304,6 +304,31 @@ static void agreement_is_of_the_sets_it_says(void **state) {
                      SCANT_EINPUT);
 }
 
+static void thread_counts_do_not_change_a_bit(void **state) {
+    (void)state;
+    enum { MANY = 150 };
+    static double k[MANY * MANY];
+    int32_t labels[MANY];
+    scant_study *one = NULL;
+    make(k, MANY, 90, 18);
+    make_labels(labels, MANY, 19);
+    scant_ctx *alone = ctx_threads(1);
+    assert_int_equal(scant_study_kernel(alone, k, MANY, labels, C, NULL, &one), SCANT_OK);
+    for (unsigned threads = 2; threads < 5; threads++) {
+        scant_ctx *other = ctx_threads(threads);
+        scant_study *s;
+        assert_int_equal(scant_study_kernel(other, k, MANY, labels, C, NULL, &s),
+                         SCANT_OK);
+        assert_memory_equal(s->values, one->values, MANY * sizeof(double));
+        assert_memory_equal(s->energy, one->energy, MANY * sizeof(double));
+        assert_true(s->bound == one->bound && s->alignment == one->alignment);
+        scant_study_free(other, s);
+        scant_ctx_destroy(other);
+    }
+    scant_study_free(alone, one);
+    scant_ctx_destroy(alone);
+}
+
 static scant_status all_calls(scant_ctx *c, const double *k, const int32_t *labels,
                               const float *f) {
     scant_study *s;
@@ -355,6 +380,7 @@ int main(void) {
         cmocka_unit_test(what_is_wrong_is_refused),
         cmocka_unit_test(sets_are_compared_whatever_their_order),
         cmocka_unit_test(agreement_is_of_the_sets_it_says),
+        cmocka_unit_test(thread_counts_do_not_change_a_bit),
         cmocka_unit_test(memory_that_fails_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
