@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "linalg/ntk.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "linalg/dense.h"
+
+enum { TILE = LA_KERNEL_TILE };
+
+/* Of 1 - |cosine|: below it the cosine's own rounding would show in the angle. */
+static const double PARALLEL = 1e-3;
+
+/* ---- the recursion ----------------------------------------------------------------- */
+
+/* T_K of two unit rows, given 1 - cosine and 1 + cosine, whichever is smaller to all its
+ * digits. Only the first angle can be obtuse. */
+static double tangent(double less, double more, size_t depth) {
+    bool obtuse = more < less;
+    double cosine = obtuse ? more - 1 : 1 - less, sum = cosine;
+    for (size_t h = 0; h < depth; h++) {
+        double sine = sqrt(less * more);
+        double acute = 2 * asin(sqrt((obtuse ? more : less) / 2));
+        double rest = obtuse ? acute : M_PI - acute; /* pi - angle */
+        less = obtuse ? 1 - (sine + cosine * rest) / M_PI
+                      : less - (sine - cosine * acute) / M_PI;
+        less = fmin(fmax(less, 0), 1);
+        more = 2 - less, cosine = 1 - less, obtuse = false;
+        sum = cosine + sum * (rest / M_PI);
+    }
+    return sum;
+}
+
+/* ---- a tile ------------------------------------------------------------------------ */
+
+typedef struct side {
+    size_t count;
+    double *unit;   /* (count, width): rows of unit length; 0 stays 0 */
+    double *length; /* (count) */
+} side;
+
+typedef struct tile_room {
+    double *unit[2], *length[2];
+    double *cosines; /* (TILE, TILE) */
+    double *turned;  /* (width): a row backwards */
+    void *fetch;
+} tile_room;
+
+static size_t room_doubles(size_t width) {
+    return size_add(size_mul(2 * TILE + 1, width), 2 * TILE + TILE * TILE + 8);
+}
+
+static tile_room lay(void *room, size_t width) {
+    double *at = room;
+    tile_room r = {.unit = {at, at + TILE * width}};
+    at += 2 * TILE * width;
+    r.length[0] = at, r.length[1] = at + TILE;
+    r.cosines = at + 2 * TILE;
+    r.turned = r.cosines + TILE * TILE;
+    r.fetch = r.turned + (width + 7) / 8 * 8;
+    return r;
+}
+
+static side load(const la_view *view, size_t first, size_t count, tile_room *r,
+                 int which) {
+    size_t width = la_view_width(view);
+    side s = {count, r->unit[which], r->length[which]};
+    la_view_load(view, first, count, s.unit, NULL, r->fetch);
+    for (size_t i = 0; i < count; i++) {
+        double *row = s.unit + i * width, length = la_frobenius(row, width);
+        s.length[i] = length;
+        for (size_t k = 0; length > 0 && k < width; k++) row[k] /= length;
+    }
+    return s;
+}
+
+/* (1 - cosine) of nearly parallel unit rows; sign -1: of x and -y. */
+static double parallel(const double *x, const double *y, double sign, size_t width,
+                       tile_room *r) {
+    double square;
+    const void *one = x, *other = y;
+    if (sign < 0) {
+        for (size_t k = 0; k < width; k++) r->turned[k] = -y[k];
+        other = r->turned;
+    }
+    la_kernels_for(LA_F64)->sqdist(&one, 1, &other, 1, width, &square);
+    return square / 2;
+}
+
+static double value(const side *a, size_t i, const side *b, size_t j, double cosine,
+                    size_t width, size_t depth, tile_room *r) {
+    double scale = a->length[i] * b->length[j], less = 1 - cosine, more = 1 + cosine;
+    const double *x = a->unit + i * width, *y = b->unit + j * width;
+    if (!(scale > 0)) return 0;
+    if (less < PARALLEL)
+        less = parallel(x, y, 1, width, r), more = 2 - less;
+    else if (more < PARALLEL)
+        more = parallel(x, y, -1, width, r), less = 2 - more;
+    return scale * tangent(less, more, depth);
+}
+
+static void pointers(const side *s, size_t width, const void **out) {
+    for (size_t i = 0; i < s->count; i++) out[i] = s->unit + i * width;
+}
+
+/* same: both sides are the same rows, and one triangle is the other. */
+static void fill(const side *a, const side *b, bool same, size_t width, size_t depth,
+                 double *out, size_t apart, tile_room *r) {
+    const void *x[TILE], *y[TILE];
+    pointers(a, width, x);
+    pointers(b, width, y);
+    la_kernels_for(LA_F64)->dot(x, a->count, y, b->count, width, r->cosines);
+    for (size_t i = 0; i < a->count; i++)
+        for (size_t j = 0; j < (same ? i + 1 : b->count); j++) {
+            double cosine = r->cosines[i * b->count + j];
+            out[i * apart + j] = value(a, i, b, j, cosine, width, depth, r);
+            if (same) out[j * apart + i] = out[i * apart + j];
+        }
+}
+
+/* ---- kernels ----------------------------------------------------------------------- */
+
+static void ntk_values(const void *self, const size_t *rows, size_t m,
+                       const size_t *others, size_t k, double *out, size_t apart,
+                       void *room) {
+    const la_ntk *ntk = self;
+    la_view view = *ntk->rows;
+    size_t width = la_view_width(&view);
+    tile_room r = lay(room, width);
+    bool same = rows == others && m == k;
+    view.rows = rows, view.m = m;
+    side a = load(&view, 0, m, &r, 0), b = a;
+    view.rows = others, view.m = k;
+    if (!same) b = load(&view, 0, k, &r, 1);
+    fill(&a, &b, same, width, ntk->depth, out, apart, &r);
+}
+
+void la_ntk_between(const la_ntk *a, size_t first, size_t m, const la_ntk *b, size_t from,
+                    size_t k, double *out, size_t apart, void *room) {
+    size_t width = la_view_width(a->rows);
+    tile_room r = lay(room, width);
+    side x = load(a->rows, first, m, &r, 0), y = load(b->rows, from, k, &r, 1);
+    fill(&x, &y, false, width, a->depth, out, apart, &r);
+}
+
+size_t la_ntk_room(const la_ntk *a, const la_ntk *b) {
+    la_view x = *a->rows, y = *b->rows;
+    x.m = y.m = TILE;
+    size_t own = size_mul(room_doubles(la_view_width(&x)), sizeof(double));
+    return size_add(own, size_max(la_view_raw(&x), la_view_raw(&y)));
+}
+
+void la_kernel_of_ntk(const la_ntk *ntk, la_kernel *out) {
+    *out = (la_kernel){.n = ntk->rows->h->n,
+                       .values = ntk_values,
+                       .room_bytes = la_ntk_room(ntk, ntk),
+                       .self = ntk};
+}
