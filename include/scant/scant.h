@@ -638,6 +638,7 @@ typedef struct scant_option {
     int open; /* of a number: neither min nor max itself is allowed */
     const char *choices;
     const char *help;
+    const char *kernel_value; /* the default of a call with a kernel; NULL: value */
 } scant_option;
 
 /* What a strategy may tell of a call beside its picks; not every call tells all. */
@@ -659,6 +660,7 @@ typedef struct scant_strategy_info {
     size_t n_options;
     const scant_figure_info *figures;
     size_t n_figures;
+    int kernel; /* takes scant_select_opts.kernel */
 } scant_strategy_info;
 
 /* All strategies, in the order they are listed to people. Static. */
@@ -681,6 +683,11 @@ typedef struct scant_select_opts {
     const char *state;
     size_t state_size;
     const char *state_name; /* what messages call it; NULL: "the state" */
+    /* How rows of features are compared, by strategies that can do it otherwise than by
+     * inner products: "ntk:depth=K" is the tangent kernel of an infinitely wide network
+     * with K layers of rectifiers, K from 1 to 100 (scant_ntk_kernel()). NULL: by them.
+     */
+    const char *kernel;
 } scant_select_opts;
 
 typedef struct scant_pick {
@@ -704,6 +711,7 @@ typedef struct scant_picks {
     const scant_setting *settings;
     size_t n_info;
     const scant_figure *info; /* figures, of those that the strategy lists */
+    const char *kernel;       /* as it was given; NULL: none */
     const char *state;        /* JSON, for the next call; NULL: there is none */
     size_t state_size;
 } scant_picks;

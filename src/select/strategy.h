@@ -24,6 +24,8 @@ typedef struct select_req {
     size_t asked;    /* rows that the call asked for, and */
     size_t batch;    /* rows to pick: at least 1, at most pool.available */
     uint64_t seed;
+    const char *kernel; /* as it was given; NULL: none */
+    size_t depth;       /* of the kernel of an infinitely wide network; 0: no kernel */
     select_value *values;
     /* what the strategy fills in: */
     scant_pick *picks; /* room for batch */
