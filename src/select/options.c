@@ -157,6 +157,10 @@ double select_option_param(const select_req *req, const char *key) {
     return value_of(req, key)->param;
 }
 
+const char *select_option_text(const select_req *req, const char *key) {
+    return value_of(req, key)->text;
+}
+
 bool select_option_is_set(const select_req *req, const char *key) {
     return value_of(req, key)->text != NULL;
 }
