@@ -12,26 +12,6 @@ enum { TILE = LA_KERNEL_TILE };
 /* Of 1 - |cosine|: below it the cosine's own rounding would show in the angle. */
 static const double PARALLEL = 1e-3;
 
-/* ---- the recursion ----------------------------------------------------------------- */
-
-/* T_K of two unit rows, given 1 - cosine and 1 + cosine, whichever is smaller to all its
- * digits. Only the first angle can be obtuse. */
-static double tangent(double less, double more, size_t depth) {
-    bool obtuse = more < less;
-    double cosine = obtuse ? more - 1 : 1 - less, sum = cosine;
-    for (size_t h = 0; h < depth; h++) {
-        double sine = sqrt(less * more);
-        double acute = 2 * asin(sqrt((obtuse ? more : less) / 2));
-        double rest = obtuse ? acute : M_PI - acute; /* pi - angle */
-        less = obtuse ? 1 - (sine + cosine * rest) / M_PI
-                      : less - (sine - cosine * acute) / M_PI;
-        less = fmin(fmax(less, 0), 1);
-        more = 2 - less, cosine = 1 - less, obtuse = false;
-        sum = cosine + sum * (rest / M_PI);
-    }
-    return sum;
-}
-
 /* ---- a tile ------------------------------------------------------------------------ */
 
 typedef struct side {
@@ -42,13 +22,15 @@ typedef struct side {
 
 typedef struct tile_room {
     double *unit[2], *length[2];
-    double *cosines; /* (TILE, TILE) */
-    double *turned;  /* (width): a row backwards */
+    double *cosines, *part, *sum; /* (TILE, TILE) */
+    double *turned;               /* (width): a row backwards */
     void *fetch;
 } tile_room;
 
+enum { SQUARE = TILE * TILE };
+
 static size_t room_doubles(size_t width) {
-    return size_add(size_mul(2 * TILE + 1, width), 2 * TILE + TILE * TILE + 8);
+    return size_add(size_mul(2 * TILE + 1, width), 2 * TILE + 3 * SQUARE + 8);
 }
 
 static tile_room lay(void *room, size_t width) {
@@ -57,7 +39,8 @@ static tile_room lay(void *room, size_t width) {
     at += 2 * TILE * width;
     r.length[0] = at, r.length[1] = at + TILE;
     r.cosines = at + 2 * TILE;
-    r.turned = r.cosines + TILE * TILE;
+    r.part = r.cosines + SQUARE, r.sum = r.part + SQUARE;
+    r.turned = r.sum + SQUARE;
     r.fetch = r.turned + (width + 7) / 8 * 8;
     return r;
 }
@@ -88,16 +71,13 @@ static double parallel(const double *x, const double *y, double sign, size_t wid
     return square / 2;
 }
 
-static double value(const side *a, size_t i, const side *b, size_t j, double cosine,
-                    size_t width, size_t depth, tile_room *r) {
-    double scale = a->length[i] * b->length[j], less = 1 - cosine, more = 1 + cosine;
-    const double *x = a->unit + i * width, *y = b->unit + j * width;
-    if (!(scale > 0)) return 0;
-    if (less < PARALLEL)
-        less = parallel(x, y, 1, width, r), more = 2 - less;
-    else if (more < PARALLEL)
-        more = parallel(x, y, -1, width, r), less = 2 - more;
-    return scale * tangent(less, more, depth);
+/* What la_tangents() starts with, of a pair; the cosine may be above 1 by rounding. */
+static void start(const double *x, const double *y, double cosine, size_t width,
+                  tile_room *r, double *part, double *sum) {
+    bool obtuse = cosine < 0;
+    *part = 1 - fabs(cosine);
+    if (*part < PARALLEL) *part = parallel(x, y, obtuse ? -1 : 1, width, r);
+    *sum = obtuse ? *part - 1 : 1 - *part;
 }
 
 static void pointers(const side *s, size_t width, const void **out) {
@@ -108,13 +88,19 @@ static void pointers(const side *s, size_t width, const void **out) {
 static void fill(const side *a, const side *b, bool same, size_t width, size_t depth,
                  double *out, size_t apart, tile_room *r) {
     const void *x[TILE], *y[TILE];
+    size_t pairs = 0;
     pointers(a, width, x);
     pointers(b, width, y);
     la_kernels_for(LA_F64)->dot(x, a->count, y, b->count, width, r->cosines);
     for (size_t i = 0; i < a->count; i++)
+        for (size_t j = 0; j < (same ? i + 1 : b->count); j++, pairs++)
+            start(x[i], y[j], r->cosines[i * b->count + j], width, r, r->part + pairs,
+                  r->sum + pairs);
+    la_tangents(r->part, r->sum, pairs, depth);
+    pairs = 0;
+    for (size_t i = 0; i < a->count; i++)
         for (size_t j = 0; j < (same ? i + 1 : b->count); j++) {
-            double cosine = r->cosines[i * b->count + j];
-            out[i * apart + j] = value(a, i, b, j, cosine, width, depth, r);
+            out[i * apart + j] = a->length[i] * b->length[j] * r->sum[pairs++];
             if (same) out[j * apart + i] = out[i * apart + j];
         }
 }

@@ -17,7 +17,8 @@
  * is computed with, nor on which comes first: copies of a row tie to the bit.
  *
  * Cost: d multiply-adds a pair, twice that where rows are nearly parallel, and an arcus
- * sine and two roots a layer, which is most of it below some hundred columns.
+ * sine and two roots a layer, in vectors (linalg/kernels/ntk.c), about as much as 64
+ * columns.
  */
 #ifndef SCANT_LINALG_NTK_H
 #define SCANT_LINALG_NTK_H
