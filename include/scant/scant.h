@@ -822,6 +822,7 @@ typedef struct scant_option {
     int open; /* of a number: neither min nor max itself is allowed */
     const char *choices;
     const char *help;
+    const char *kernel_value; /* the default of a call with a kernel; NULL: value */
 } scant_option;
 
 /* What a strategy may tell of a call beside its picks; not every call tells all. */
@@ -843,6 +844,7 @@ typedef struct scant_strategy_info {
     size_t n_options;
     const scant_figure_info *figures;
     size_t n_figures;
+    int kernel; /* takes scant_select_opts.kernel */
 } scant_strategy_info;
 
 /* All strategies, in the order they are listed to people. Static. */
@@ -865,6 +867,11 @@ typedef struct scant_select_opts {
     const char *state;
     size_t state_size;
     const char *state_name; /* what messages call it; NULL: "the state" */
+    /* How rows of features are compared, by strategies that can do it otherwise than by
+     * inner products: "ntk:depth=K" is the tangent kernel of an infinitely wide network
+     * with K layers of rectifiers, K from 1 to 100 (scant_ntk_kernel()). NULL: by them.
+     */
+    const char *kernel;
 } scant_select_opts;
 
 typedef struct scant_pick {
@@ -888,6 +895,7 @@ typedef struct scant_picks {
     const scant_setting *settings;
     size_t n_info;
     const scant_figure *info; /* figures, of those that the strategy lists */
+    const char *kernel;       /* as it was given; NULL: none */
     const char *state;        /* JSON, for the next call; NULL: there is none */
     size_t state_size;
 } scant_picks;
@@ -925,6 +933,31 @@ typedef struct scant_plan {
 SCANT_API scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
                                          const scant_evidence *evidence, size_t batch,
                                          const scant_select_opts *opts, scant_plan *plan);
+
+/* ---- kernels ----------------------------------------------------------------------- */
+
+/* The tangent kernel of an infinitely wide network with `depth` layers of rectifiers (1
+ * to 100), fully connected and without biases, in closed form (Arora et al., 2019),
+ * between the rows of two arrays of features of the same width: out (n, m), the caller's.
+ * b NULL: a itself, and out is symmetric to the bit. A row with itself has (depth + 1)
+ * |x|^2. Right to some 1e-14 of (depth + 1) |x| |x'|; the same at any thread count. On
+ * failure out is unspecified. */
+SCANT_API scant_status scant_ntk_kernel(scant_ctx *ctx, const scant_array *a,
+                                        const scant_array *b, size_t depth, double *out);
+
+/* Regression with a kernel: alpha (n, c) = (K + ridge I)^-1 Y for K (n, n), symmetric, of
+ * which the lower triangle is read, and targets Y (n, c). Where that matrix is singular
+ * to rounding (a row twice, and no ridge) 1.5e-8 of its largest diagonal number, or ten
+ * times that, and so on, is added to its diagonal, too: *jitter (may be NULL) says what,
+ * 0 if nothing was. With neither, predictions at the rows themselves are the targets.
+ * targets may be alpha. Holds n^2 doubles meanwhile. On failure alpha is unspecified. */
+SCANT_API scant_status scant_kernel_fit(scant_ctx *ctx, const double *kernel, size_t n,
+                                        const double *targets, size_t c, double ridge,
+                                        double *alpha, double *jitter);
+/* out (m, c) = K alpha for K (m, n): new rows against those that alpha was fitted to. */
+SCANT_API scant_status scant_kernel_predict(scant_ctx *ctx, const double *kernel,
+                                            size_t m, size_t n, const double *alpha,
+                                            size_t c, double *out);
 
 /* ---- experiments ------------------------------------------------------------------- */
 

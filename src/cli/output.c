@@ -93,6 +93,10 @@ static void json_object(cli_text *text, const select_job *job) {
     cli_text_addf(text, ", \"seed\": \"%llu\"", (unsigned long long)job->args.seed);
     cli_text_addf(text, ", \"n\": %zu, \"requested\": %zu, \"batch\": %zu", picks->rows,
                   job->args.batch, picks->count);
+    if (picks->kernel) {
+        cli_text_add(text, ", \"kernel\": ");
+        cli_json_string(text, picks->kernel, strlen(picks->kernel));
+    }
     cli_text_addf(text, ", \"seconds\": %.6f, \"options\": {", job->seconds);
     for (size_t i = 0; i < picks->n_settings; i++) {
         const scant_setting *s = &picks->settings[i];

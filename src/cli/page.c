@@ -145,9 +145,12 @@ void cli_option_help(cli_text *text, const scant_option *option) {
     cli_text_addf(text, "%s (", option->help ? option->help : "");
     cli_option_range(text, option);
     if (option->value)
-        cli_text_addf(text, "; default %s)", option->value);
+        cli_text_addf(text, "; default %s", option->value);
     else
-        cli_text_addf(text, "; default: %s)", option->otherwise);
+        cli_text_addf(text, "; default: %s", option->otherwise);
+    if (option->kernel_value)
+        cli_text_addf(text, ", with --kernel %s", option->kernel_value);
+    cli_text_add(text, ")");
 }
 
 static void entry(cli_text *text, const char *name, const char *value) {
@@ -181,6 +184,8 @@ void cli_page_strategy(cli_text *text, const scant_strategy_info *info) {
     entry(text, "Use", info->use);
     evidence_entry(text, "Needs", info->needs, info->or_needs);
     evidence_entry(text, "Can use", info->uses & ~info->needs, 0);
+    if (info->kernel)
+        entry(text, "Kernel", "--kernel ntk:depth=K, instead of inner products");
     entry(text, "Score", info->score);
     entry(text, "Paper", info->paper);
     if (info->n_options) cli_text_add(text, "\nOptions (--opt KEY=VALUE)\n");

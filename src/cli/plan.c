@@ -78,7 +78,9 @@ static void add_options(cli_text *text, const select_job *job) {
     if (s->n_options == 0) return;
     label(text, "options");
     for (size_t i = 0; i < s->n_options; i++) {
-        const char *value = s->options[i].value;
+        const scant_option *o = &s->options[i];
+        const char *value =
+            job->args.kernel && o->kernel_value ? o->kernel_value : o->value;
         for (size_t j = 0; j < job->opts.n_settings; j++)
             if (strcmp(job->opts.settings[j].key, s->options[i].key) == 0)
                 value = job->opts.settings[j].value;
@@ -96,6 +98,10 @@ int select_print_plan(const select_job *job) {
     cli_text text = {0};
     label(&text, "strategy");
     cli_text_addf(&text, "%s\n", job->strategy->name);
+    if (job->args.kernel) {
+        label(&text, "kernel");
+        cli_text_addf(&text, "%s\n", job->args.kernel);
+    }
     add_options(&text, job);
     label(&text, "seed");
     cli_text_addf(&text, "%llu\n", (unsigned long long)job->args.seed);

@@ -57,6 +57,9 @@ static const cli_flag flags[] = {
     {"seed", "S", CLI_SEED, AT(seed), 0, 0, options_group,
      "decides every random choice: same inputs, seed and options, same output (default "
      "0)"},
+    {"kernel", "ntk:depth=K", CLI_WORD, AT(kernel), 0, 0, options_group,
+     "npc, crc and bss compare rows of --features by the tangent kernel of an infinitely "
+     "wide network with K layers of rectifiers (1 to 100) instead of by inner products"},
     {"opt", "KEY=VALUE", CLI_SETTING, AT(settings), 0, 0, options_group,
      "an option of the strategy, see 'scant strategies NAME'; may be given again"},
     {"threads", "T", CLI_NUMBER, AT(threads), 0, MOST_THREADS, options_group,
@@ -159,6 +162,7 @@ static int begin(select_job *job) {
         .seed = args->seed,
         .settings = args->settings.items,
         .n_settings = args->settings.count,
+        .kernel = args->kernel,
     };
     return cli_exit_of(status);
 }

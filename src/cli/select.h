@@ -29,6 +29,7 @@ typedef struct select_args {
     const char *temperature;      /* likewise; as it was written */
     const char *state;            /* likewise */
     const char *ids;
+    const char *kernel;
     size_t batch;
     uint64_t seed;
     size_t threads;

@@ -50,6 +50,10 @@ static void json_option(cli_text *text, const scant_option *option) {
         cli_text_add(text, "null");
         json_field(text, "otherwise", option->otherwise);
     }
+    if (option->kernel_value) {
+        cli_text_add(text, ", \"with_kernel\": ");
+        cli_json_setting(text, option->kind, option->kernel_value);
+    }
     cli_text_add(text, ", \"values\": ");
     cli_json_string(text, range.data, range.size);
     json_field(text, "help", option->help);
@@ -67,6 +71,7 @@ static void json_strategy(cli_text *text, const scant_strategy_info *info) {
     json_kinds(text, "uses", info->uses & ~info->needs);
     json_field(text, "score", info->score);
     json_field(text, "paper", info->paper);
+    cli_text_addf(text, ", \"kernel\": %s", info->kernel ? "true" : "false");
     cli_text_add(text, ", \"options\": [");
     for (size_t i = 0; i < info->n_options; i++) {
         if (i) cli_text_add(text, ", ");

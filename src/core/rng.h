@@ -41,7 +41,8 @@ typedef enum scant__purpose {
     SCANT__RNG_ASIDE,       /* what is dropped in a pass without gradient */
     SCANT__RNG_NOISE,       /* a variational layer's, in training */
     SCANT__RNG_POSTERIOR,   /* weights drawn from a posterior */
-    SCANT__RNG_MEMBER       /* seeds of an ensemble's members */
+    SCANT__RNG_MEMBER,      /* seeds of an ensemble's members */
+    SCANT__RNG_LANDMARKS    /* rows that a kernel is known by */
 } scant__purpose;
 
 typedef struct scant__rng {

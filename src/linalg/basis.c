@@ -86,73 +86,88 @@ static size_t products_memory(const la_view *f, unsigned threads) {
                       : la_gram_memory(f, threads);
 }
 
-/* The smaller of F^T F / n and F F^T / n, diagonalized: vectors by rows. */
-static scant_status diagonalize(const la_view *f, scant__arena *temporary,
-                                double **vectors, double **values) {
+typedef struct directions {
+    size_t side;
+    double *vectors, *values; /* (side, side), by rows; ascending */
+    double rows;              /* that the matrix is divided by */
+} directions;
+
+/* vectors hold the matrix. */
+static scant_status diagonalize(directions *d, scant__arena *temporary) {
+    size_t side = d->side;
+    d->values = scant__arena_alloc(temporary, side, sizeof(double));
+    double *room = scant__arena_alloc(temporary, la_eigh_room(side, true), sizeof *room);
+    if (!d->values || !room) return SCANT_ENOMEM;
+    for (size_t i = 0; i < side * side; i++) d->vectors[i] /= d->rows;
+    return la_eigh_alone(temporary->ctx, side, d->vectors, true, d->values, room);
+}
+
+static size_t diagonalize_memory(size_t side) {
+    return size_add(bytes(side, 1), bytes(la_eigh_room(side, true), 1));
+}
+
+/* The smaller of F^T F and F F^T. */
+static scant_status products(const la_view *f, scant__arena *temporary, directions *d) {
     scant_ctx *ctx = temporary->ctx;
-    size_t side = side_of(f);
     la_work work;
     TRY(la_basis_fits(ctx, la_view_width(f), f->m));
-    *vectors = scant__arena_alloc(temporary, size_mul(side, side), sizeof(double));
-    *values = scant__arena_alloc(temporary, side, sizeof(double));
-    double *room = scant__arena_alloc(temporary, la_eigh_room(side, true), sizeof *room);
-    if (!*vectors || !*values || !room) return SCANT_ENOMEM;
+    *d = (directions){.side = side_of(f), .rows = (double)f->m};
+    d->vectors =
+        scant__arena_alloc(temporary, size_mul(d->side, d->side), sizeof(double));
+    if (!d->vectors) return SCANT_ENOMEM;
     TRY(la_work_init(&work, temporary, products_memory(f, ctx->threads)));
     work.phase = "finding directions";
-    if (is_wide(f))
-        TRY(la_kron_pairs(f, f->rows, f->m, *vectors, &work));
-    else
-        TRY(la_gram(f, NULL, *vectors, &work));
-    for (size_t i = 0; i < side * side; i++) (*vectors)[i] /= (double)f->m;
-    return la_eigh_alone(ctx, side, *vectors, true, *values, room);
+    if (is_wide(f)) return la_kron_pairs(f, f->rows, f->m, d->vectors, &work);
+    return la_gram(f, NULL, d->vectors, &work);
 }
 
 /* out (side, dim): the leading vectors as columns, each times 1/sqrt(lambda), or
- * sqrt(n). */
-static void lead(const la_basis *basis, const double *vectors, const double *values,
-                 size_t side, double n, double *out) {
+ * where they are V, sqrt(n). */
+static void lead(const la_basis *basis, const directions *d, bool itself, double *out) {
     for (size_t k = 0; k < basis->dim; k++) {
-        size_t at = side - 1 - k;
-        double scale = n > 0 ? sqrt(n) : 1 / sqrt(values[at]);
-        for (size_t i = 0; i < side; i++)
-            out[i * basis->dim + k] = vectors[at * side + i] * scale;
+        size_t at = d->side - 1 - k;
+        double scale = itself ? sqrt(d->rows) : 1 / sqrt(d->values[at]);
+        for (size_t i = 0; i < d->side; i++)
+            out[i * basis->dim + k] = d->vectors[at * d->side + i] * scale;
     }
 }
 
-static scant_status build(la_basis *basis, scant__arena *arena, scant__arena *temporary,
-                          const la_view *f, size_t most) {
-    size_t side = side_of(f);
-    double *vectors = NULL, *values = NULL;
-    TRY(diagonalize(f, temporary, &vectors, &values));
-    double top = values[side - 1];
-    *basis = (la_basis){.f = *f};
-    while (basis->rank < side && values[side - 1 - basis->rank] > LEAST * top &&
-           values[side - 1 - basis->rank] > 0)
+/* itself: the vectors are V's columns, which is kept; else they are F's directions. */
+static scant_status build(la_basis *basis, scant__arena *arena, const la_view *f,
+                          const directions *d, bool itself, size_t most) {
+    size_t side = d->side, n = (size_t)d->rows;
+    double top = d->values[side - 1];
+    *basis = (la_basis){0};
+    if (!itself) basis->f = *f;
+    while (basis->rank < side && d->values[side - 1 - basis->rank] > LEAST * top &&
+           d->values[side - 1 - basis->rank] > 0)
         basis->rank++;
     basis->dim = size_min(basis->rank, most);
     if (basis->dim == 0) return SCANT_OK;
-    bool wide = is_wide(f);
     size_t dim = basis->dim;
     double *matrix = scant__arena_alloc(arena, size_mul(side, dim), sizeof *matrix);
-    basis->sums = scant__arena_alloc(arena, f->m, sizeof *basis->sums);
+    basis->sums = scant__arena_alloc(arena, n, sizeof *basis->sums);
     if (!matrix || !basis->sums) return SCANT_ENOMEM;
-    lead(basis, vectors, values, side, wide ? (double)f->m : 0, matrix);
+    lead(basis, d, itself, matrix);
     basis->p = matrix;
-    if (!wide) return SCANT_OK;
+    if (!itself) return SCANT_OK;
     double *same = scant__arena_zalloc(arena, size_mul(dim, dim), sizeof *same);
     if (!same) return SCANT_ENOMEM;
     for (size_t k = 0; k < dim; k++) same[k * dim + k] = 1;
     basis->p = same;
-    basis->kept = (la_rows){.n = f->m, .d = dim, .type = LA_F64, .base = matrix};
-    basis->f = (la_view){.h = &basis->kept, .m = f->m};
+    basis->kept = (la_rows){.n = n, .d = dim, .type = LA_F64, .base = matrix};
+    basis->f = (la_view){.h = &basis->kept, .m = n};
     return SCANT_OK;
 }
 
 scant_status la_basis_build(la_basis *basis, scant__arena *arena, const la_view *f,
                             size_t most) {
     scant__arena temporary;
+    directions d;
     scant__arena_init(&temporary, arena->ctx);
-    scant_status s = build(basis, arena, &temporary, f, most);
+    scant_status s = products(f, &temporary, &d);
+    if (s == SCANT_OK) s = diagonalize(&d, &temporary);
+    if (s == SCANT_OK) s = build(basis, arena, f, &d, is_wide(f), most);
     scant__arena_end(&temporary); /* the largest by far */
     if (s == SCANT_OK && basis->dim) s = measure_rows(basis, &temporary);
     scant__arena_end(&temporary);
@@ -161,8 +176,8 @@ scant_status la_basis_build(la_basis *basis, scant__arena *arena, const la_view 
 
 size_t la_basis_memory_kept(const la_view *f, size_t most) {
     size_t dim = size_min(most, side_of(f)), kept = bytes(side_of(f), dim);
-    kept = size_add(kept, bytes(f->m, 1));
-    return is_wide(f) ? size_add(kept, bytes(dim, dim)) : kept;
+    if (is_wide(f)) return la_basis_of_gram_memory_kept(f->m, most);
+    return size_add(kept, bytes(f->m, 1));
 }
 
 scant_status la_basis_fits(scant_ctx *ctx, size_t width, size_t rows) {
@@ -175,11 +190,39 @@ scant_status la_basis_fits(scant_ctx *ctx, size_t width, size_t rows) {
 
 size_t la_basis_memory(const la_view *f, size_t most, unsigned threads) {
     size_t side = side_of(f), dim = size_min(most, side);
-    size_t found = size_add(bytes(side, side), bytes(side, 1));
-    found = size_add(found, bytes(la_eigh_room(side, true), 1));
+    size_t found = size_add(bytes(side, side), diagonalize_memory(side));
     found = size_add(found, products_memory(f, threads));
     la_rows kept = {.n = f->m, .d = dim, .type = LA_F64};
     la_view v = is_wide(f) ? (la_view){.h = &kept, .m = f->m} : *f;
     size_t measured = measure_memory(&v, dim, threads);
     return size_add(la_basis_memory_kept(f, most), size_max(found, measured));
+}
+
+/* ---- of a kernel ------------------------------------------------------------------- */
+
+scant_status la_basis_of_gram(la_basis *basis, scant__arena *arena, double *gram,
+                              size_t n, size_t most) {
+    scant__arena temporary;
+    directions d = {.side = n, .vectors = gram, .rows = (double)n};
+    TRY(la_eigh_fits(arena->ctx, n));
+    scant__arena_init(&temporary, arena->ctx);
+    scant_status s = diagonalize(&d, &temporary);
+    if (s == SCANT_OK) s = build(basis, arena, NULL, &d, true, most);
+    scant__arena_end(&temporary);
+    if (s == SCANT_OK && basis->dim) s = measure_rows(basis, &temporary);
+    scant__arena_end(&temporary);
+    return s;
+}
+
+size_t la_basis_of_gram_memory_kept(size_t n, size_t most) {
+    size_t dim = size_min(most, n), kept = size_add(bytes(n, dim), bytes(n, 1));
+    return size_add(kept, bytes(dim, dim));
+}
+
+size_t la_basis_of_gram_memory(size_t n, size_t most, unsigned threads) {
+    size_t dim = size_min(most, n);
+    la_rows kept = {.n = n, .d = dim, .type = LA_F64};
+    la_view v = {.h = &kept, .m = n};
+    return size_add(la_basis_of_gram_memory_kept(n, most),
+                    size_max(diagonalize_memory(n), measure_memory(&v, dim, threads)));
 }

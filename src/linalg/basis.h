@@ -35,6 +35,12 @@ typedef struct la_basis {
  * outlive it. */
 scant_status la_basis_build(la_basis *basis, scant__arena *arena, const la_view *f,
                             size_t most);
+/* The same of a kernel's feature space over n rows, given the kernel's values between
+ * them (n, n), which are spoilt; only their lower triangle is read. V is kept. */
+scant_status la_basis_of_gram(la_basis *basis, scant__arena *arena, double *gram,
+                              size_t n, size_t most);
+size_t la_basis_of_gram_memory(size_t n, size_t most, unsigned threads); /* likewise */
+size_t la_basis_of_gram_memory_kept(size_t n, size_t most);
 /* Fails where the smaller side is more than eigenvectors can be had of. */
 scant_status la_basis_fits(scant_ctx *ctx, size_t width, size_t rows);
 /* What that allocates at once, at most; and what of it stays. */

@@ -48,6 +48,10 @@ void la_joint_bits(const double *j, size_t rows, size_t m, const double *panel,
     PICK(la_joint_bits_f64_avx2, la_joint_bits_f64_base)(j, rows, m, panel, sum);
 }
 
+void la_tangents(const double *part, double *sum, size_t n, size_t depth) {
+    PICK(la_tangents_f64_avx2, la_tangents_f64_base)(part, sum, n, depth);
+}
+
 double la_grid(double most) { return 1.5 * ldexp(1, ilogb(most) + 2); }
 
 size_t la_argmax(const double *x, size_t n) {

@@ -84,6 +84,9 @@ double la_grid(double most);
 enum { LA_PANEL = 12 };
 void la_joint_bits(const double *j, size_t rows, size_t m, const double *panel,
                    double *sum);
+/* T_depth of linalg/ntk.h for n pairs of rows: sum holds their cosines and becomes it;
+ * part holds 1 - cosine, or 1 + cosine where that is negative. depth > 0. */
+void la_tangents(const double *part, double *sum, size_t n, size_t depth);
 /* First index of the largest; n > 0, no NaN. */
 size_t la_argmax(const double *x, size_t n);
 
@@ -113,6 +116,7 @@ size_t la_argmax(const double *x, size_t n);
     void la_kron_add_##type##_##isa(const void *const *, size_t, size_t, const double *, \
                                     size_t, const double *, double, double *, size_t);   \
     void la_softmax_##type##_##isa(double *, size_t, size_t);                            \
+    void la_tangents_##type##_##isa(const double *, double *, size_t, size_t);           \
     size_t la_argmax_##type##_##isa(const double *, size_t);
 LA_KERNEL_SET(f32, base)
 LA_KERNEL_SET(f64, base)

@@ -63,6 +63,12 @@ typedef struct la_kernel {
 /* K(x, x') = h+ . h+'. Valid while h is. */
 void la_kernel_of_features(const la_view *h, la_kernel *out);
 
+/* out (n, n) = the kernel's values between the rows of a list: the lower triangle, and
+ * here and there more. What it takes meanwhile is left in room. */
+scant_status la_kernel_gram(const la_kernel *kernel, const size_t *rows, size_t n,
+                            double *out, scant__arena *room);
+size_t la_kernel_gram_memory(const la_kernel *kernel, unsigned threads);
+
 /* ---- the task ---------------------------------------------------------------------- */
 
 typedef struct la_lambda_task {

@@ -49,8 +49,8 @@ static scant_status gram_rows(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-static scant_status gram(const la_kernel *kernel, const size_t *rows, size_t n,
-                         double *out, scant__arena *room) {
+scant_status la_kernel_gram(const la_kernel *kernel, const size_t *rows, size_t n,
+                            double *out, scant__arena *room) {
     gram_job job = {.kernel = kernel, .rows = rows, .n = n, .out = out};
     job.room_size = room_size(kernel);
     job.rooms = scant__arena_alloc(room, room->ctx->threads, job.room_size);
@@ -60,7 +60,7 @@ static scant_status gram(const la_kernel *kernel, const size_t *rows, size_t n,
     return scant__parfor(room->ctx, NULL, blocks, gram_rows, &job);
 }
 
-static size_t gram_memory(const la_kernel *kernel, unsigned threads) {
+size_t la_kernel_gram_memory(const la_kernel *kernel, unsigned threads) {
     return scant__alloc_cost(size_mul(threads, room_size(kernel)));
 }
 
@@ -122,7 +122,7 @@ scant_status lambda_independent(const la_kernel *kernel, scant_ctx *ctx, size_t 
     s.l = matrix(&room, s.n, s.n);
     s.places = scant__arena_alloc(&room, s.n, sizeof *s.places);
     scant_status status = s.k && s.l && s.places ? SCANT_OK : SCANT_ENOMEM;
-    if (status == SCANT_OK) status = gram(kernel, rows, s.n, s.k, &room);
+    if (status == SCANT_OK) status = la_kernel_gram(kernel, rows, s.n, s.k, &room);
     if (status == SCANT_OK) status = scant__parfor(ctx, NULL, 1, sieve_block, &s);
     if (status == SCANT_OK) *count = s.kept;
     scant__arena_end(&room);
@@ -134,7 +134,7 @@ size_t lambda_independent_memory(const la_kernel *kernel, size_t count,
     enum { SPARE = 2048 };
     size_t all = size_mul(2, cost(count, size_add(count, 1)));
     all = size_add(all, size_add(cost(count, 1), SPARE));
-    return size_add(all, gram_memory(kernel, threads));
+    return size_add(all, la_kernel_gram_memory(kernel, threads));
 }
 
 /* ---- the base ---------------------------------------------------------------------- */
@@ -175,8 +175,8 @@ size_t lambda_base_memory(const la_lambda_task *t, const lambda_shape *s,
                             scant__alloc_cost(lambda_fetch_bytes(t->kernel)));
     size_t all =
         size_add(size_add(kept, squares), size_add(rooms, cost(raw, size_add(size, 1))));
-    return size_add(
-        all, size_add(gram_memory(t->kernel, threads), work_memory(t, s, threads)));
+    return size_add(all, size_add(la_kernel_gram_memory(t->kernel, threads),
+                                  work_memory(t, s, threads)));
 }
 
 /* turn (raw, size) = the transpose of rows (size, raw) */
@@ -312,7 +312,7 @@ scant_status lambda_base(la_lambda *e, scant__arena *arena, scant__arena *room) 
     if (s->way != LAMBDA_SCHUR) {
         TRY(dual_base(e, &job, &work));
     } else if (s->size) {
-        TRY(gram(e->task.kernel, e->task.base, s->size, job.k, room));
+        TRY(la_kernel_gram(e->task.kernel, e->task.base, s->size, job.k, room));
         TRY(scant__parfor(e->ctx, NULL, 1, schur_block, &job));
     }
     return s->keep ? keep_open(e, arena, &work) : SCANT_OK;

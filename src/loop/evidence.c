@@ -20,6 +20,8 @@
  *  - npc.kernel = all, crc.layers = all: features whose inner products are estimates of
  *    the whole network's tangent kernel, summed over classes: sketches of the outputs'
  *    Jacobians. The kernel has the biases in it, so the strategy appends none.
+ *  - npc.kernel = ntk:depth=K, crc.layers likewise: the samples themselves, scaled as the
+ *    network sees them, for a kernel that needs no network.
  */
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +29,7 @@
 #include "core/number.h"
 #include "core/rng.h"
 #include "loop/loop.h"
+#include "nn/feed.h"
 #include "nn/loss.h"
 #include "nn/readout.h"
 
@@ -44,10 +47,11 @@ static bool is_kernel(const loop_arm *arm) { return arm->whole && !measures(arm)
 
 static scant_status inputs(scant_ctx *ctx, const loop_arm *arm, unsigned given,
                            unsigned *used, unsigned *missing) {
-    return scant_select_inputs(
-        ctx, arm->info->name,
-        &(scant_select_opts){.settings = arm->settings, .n_settings = arm->n_settings},
-        given, used, missing);
+    return scant_select_inputs(ctx, arm->info->name,
+                               &(scant_select_opts){.settings = arm->settings,
+                                                    .n_settings = arm->n_settings,
+                                                    .kernel = arm->kernel},
+                               given, used, missing);
 }
 
 static scant_status lacks_samples(scant_ctx *ctx, const loop_arm *arm,
@@ -224,7 +228,7 @@ static scant_status mark_labels(readout *r) {
 
 static scant_status predict(readout *r) {
     const loop_samples *s = &r->run->job->samples;
-    bool kernel = is_kernel(r->run->arm);
+    bool kernel = is_kernel(r->run->arm) || r->run->arm->kernel;
     if (r->used & SCANT_FEATURES && !kernel) {
         r->feature_width = scant_net_features(r->net);
         r->features =
@@ -316,6 +320,15 @@ static scant_status measure_lengths(readout *r) {
                                r->n, NULL, &(scant_gradients){.lengths = r->lengths});
 }
 
+static scant_status read_samples(readout *r) {
+    const scant_data *data = r->run->job->samples.train;
+    r->feature_width = scant__data_width(data);
+    r->features =
+        scant__arena_alloc(&r->arena, r->n, size_mul(r->feature_width, sizeof(float)));
+    if (!r->features) return SCANT_ENOMEM;
+    return nn_feed_rows(r->net, data, r->run->split.pool, r->n, r->features);
+}
+
 static scant_status sketch_kernel(readout *r) {
     const loop_samples *s = &r->run->job->samples;
     size_t sketch = size_max(SKETCH / s->classes, LEAST_SKETCH);
@@ -373,6 +386,7 @@ static scant_status gather(readout *r) {
     if (r->used & SCANT_SLOPES) TRY(measure_slopes(r));
     if (r->used & SCANT_LENGTHS) TRY(measure_lengths(r));
     if (r->used & SCANT_FEATURES && is_kernel(r->run->arm)) TRY(sketch_kernel(r));
+    if (r->run->arm->kernel) TRY(read_samples(r));
     if (r->used & SCANT_CALIBRATED) TRY(calibrate(r));
     if (r->used & SCANT_SAMPLES) TRY(draw_samples(r));
     bool probs = r->used & (SCANT_PROBS | SCANT_CALIBRATED);
@@ -412,6 +426,7 @@ static scant_status pick(readout *r, size_t batch, scant_picks **out) {
                                   loop_seed(run->seed, run->round, 0, LOOP_SEED_PICKS),
                               .settings = settings,
                               .n_settings = run->arm->n_settings,
+                              .kernel = run->arm->kernel,
                               .state = run->state.memory,
                               .state_size = run->state.memory_size};
     return scant_select(run->ctx, run->arm->info->name, &r->evidence, batch, &opts, out);

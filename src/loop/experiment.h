@@ -96,6 +96,8 @@ typedef struct loop_arm {
     const scant_setting *settings; /* its own options, given or preset */
     size_t n_settings;
     bool whole; /* gradients of the whole network, not of the last layer */
+    /* of an infinitely wide network, on the samples themselves; NULL: none */
+    const char *kernel;
 } loop_arm;
 
 struct scant_experiment {

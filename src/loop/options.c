@@ -10,12 +10,30 @@
 #include "loop/experiment.h"
 
 /* Options that are no strategy's but say what evidence it gets. */
-static const struct {
+typedef struct layers_of {
     const char *strategy, *key;
-} layered[] = {
-    {"dynamic", "layers"}, {"egl", "layers"}, {"crc", "layers"}, {"npc", "kernel"}};
+    bool kernel; /* or a kernel that needs no network */
+} layers_of;
+static const layers_of layered[] = {{"dynamic", "layers", false},
+                                    {"egl", "layers", false},
+                                    {"crc", "layers", true},
+                                    {"npc", "kernel", true}};
 enum { LAYERED = sizeof layered / sizeof *layered };
-static const char layers[] = "last|all";
+
+static const layers_of *layers_named(const char *strategy) {
+    for (size_t i = 0; i < LAYERED; i++)
+        if (!strcmp(layered[i].strategy, strategy)) return &layered[i];
+    return NULL;
+}
+
+static bool is_kernel(const char *value) {
+    return strcmp(value, "last") != 0 && strcmp(value, "all") != 0;
+}
+
+static const layers_of *layers_find(const char *strategy, const char *key) {
+    const layers_of *l = layers_named(strategy);
+    return l && !strcmp(l->key, key) ? l : NULL;
+}
 
 /* What the sparse-approximation paper reports its figures with: a table of its own for
  * each data set, NAME, and of that the one strategy's part, NAME-iht and NAME-greedy. Two
@@ -53,9 +71,8 @@ static const char *strategy_name(const void *names, size_t i) {
 static const char *option_name(const void *names, size_t i) {
     const scant_strategy_info *info = names;
     if (i < info->n_options) return info->options[i].key;
-    for (size_t k = 0; k < LAYERED; k++)
-        if (strcmp(layered[k].strategy, info->name) == 0) return layered[k].key;
-    return "";
+    const layers_of *l = layers_named(info->name);
+    return l ? l->key : "";
 }
 
 static const char *preset_name(const void *names, size_t i) {
@@ -71,31 +88,33 @@ static scant_status unknown_strategy(scant_experiment *e, const char *origin,
                       scant__nearest(word, list, count, strategy_name));
 }
 
-static bool is_layered(const char *strategy, const char *key) {
-    for (size_t i = 0; i < LAYERED; i++)
-        if (!strcmp(layered[i].strategy, strategy) && !strcmp(layered[i].key, key))
-            return true;
-    return false;
-}
-
 static size_t count_options(const scant_strategy_info *info) {
-    size_t n = info->n_options;
-    for (size_t i = 0; i < LAYERED; i++) n += !strcmp(layered[i].strategy, info->name);
-    return n;
+    return info->n_options + (layers_named(info->name) != NULL);
 }
 
 /* ---- one option -------------------------------------------------------------------- */
+
+static scant_status check_layers(scant_experiment *e, const layers_of *l,
+                                 const char *value, const char *origin) {
+    unsigned used, missing;
+    const scant_select_opts opts = {.kernel = value};
+    scant_status status = SCANT_EUSAGE;
+    if (!is_kernel(value)) return SCANT_OK;
+    if (l->kernel)
+        status = scant_select_inputs(e->ctx, l->strategy, &opts, ~0u, &used, &missing);
+    if (status != SCANT_EUSAGE) return status;
+    return loop_wrong(e, origin, "loop.%s.%s is '%s', expected one of last|all%s",
+                      l->strategy, l->key, value,
+                      l->kernel ? "|ntk:depth=K, K from 1 to 100" : "");
+}
 
 static scant_status check_value(scant_experiment *e, const char *strategy,
                                 const char *key, const char *value, const char *origin) {
     unsigned used, missing;
     const scant_setting setting = {key, value};
     const scant_select_opts opts = {.settings = &setting, .n_settings = 1};
-    if (is_layered(strategy, key)) {
-        if (!strcmp(value, "last") || !strcmp(value, "all")) return SCANT_OK;
-        return loop_wrong(e, origin, "loop.%s.%s is '%s', expected one of %s", strategy,
-                          key, value, layers);
-    }
+    const layers_of *found = layers_find(strategy, key);
+    if (found) return check_layers(e, found, value, origin);
     scant_status status =
         scant_select_inputs(e->ctx, strategy, &opts, ~0u, &used, &missing);
     if (status != SCANT_EUSAGE) return status;
@@ -122,7 +141,7 @@ scant_status loop_check_option(scant_experiment *e, const char *name, const char
     }
     const char *key = dot + 1;
     size_t count = count_options(info);
-    bool known = is_layered(info->name, key);
+    bool known = layers_find(info->name, key) != NULL;
     for (size_t i = 0; i < info->n_options; i++)
         known = known || strcmp(info->options[i].key, key) == 0;
     if (!known && !count)
@@ -287,16 +306,17 @@ static scant_status fill_source(scant_experiment *e, const scant_strategy_info *
 }
 
 static scant_status fill_options(scant_experiment *e, const scant_strategy_info *info) {
+    const layers_of *l = layers_named(info->name);
+    const loop_option *given = l ? find_option(e, info->name, l->key) : NULL;
+    bool layers = l && !given, kernel = given && is_kernel(given->value);
     TRY(fill_source(e, info));
-    for (size_t i = 0; i < info->n_options; i++)
-        if (info->options[i].value && !find_option(e, info->name, info->options[i].key))
-            TRY(loop_option_set(e, info->name, info->options[i].key,
-                                info->options[i].value, NULL));
-    for (size_t i = 0; i < LAYERED; i++)
-        if (!strcmp(layered[i].strategy, info->name) &&
-            !find_option(e, info->name, layered[i].key))
-            TRY(loop_option_set(e, info->name, layered[i].key, "last", NULL));
-    return SCANT_OK;
+    for (size_t i = 0; i < info->n_options; i++) {
+        const scant_option *o = &info->options[i];
+        const char *value = kernel && o->kernel_value ? o->kernel_value : o->value;
+        if (value && !find_option(e, info->name, o->key))
+            TRY(loop_option_set(e, info->name, o->key, value, NULL));
+    }
+    return layers ? loop_option_set(e, info->name, l->key, "last", NULL) : SCANT_OK;
 }
 
 /* Its settings, all at once: they may contradict each other. */
@@ -308,16 +328,19 @@ static scant_status settle_arm(scant_experiment *e, loop_arm *arm) {
     for (size_t i = 0; i < e->n_options; i++) {
         const loop_option *o = &e->options[i];
         if (strcmp(o->strategy, arm->info->name) != 0) continue;
-        if (is_layered(o->strategy, o->key))
-            arm->whole = strcmp(o->value, "all") == 0;
-        else
+        if (!layers_find(o->strategy, o->key)) {
             settings[arm->n_settings++] = (scant_setting){o->key, o->value};
+            continue;
+        }
+        arm->whole = strcmp(o->value, "all") == 0;
+        arm->kernel = is_kernel(o->value) ? o->value : NULL;
     }
     arm->settings = settings;
-    return scant_select_inputs(
-        e->ctx, arm->info->name,
-        &(scant_select_opts){.settings = settings, .n_settings = arm->n_settings}, ~0u,
-        &used, &missing);
+    return scant_select_inputs(e->ctx, arm->info->name,
+                               &(scant_select_opts){.settings = settings,
+                                                    .n_settings = arm->n_settings,
+                                                    .kernel = arm->kernel},
+                               ~0u, &used, &missing);
 }
 
 scant_status loop_resolve(scant_experiment *e) {

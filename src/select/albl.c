@@ -242,7 +242,7 @@ static void albl_plan(const select_req *req, scant_plan *plan) {
 
 static scant_status play(select_req *req, const bandit *b) {
     select_req call = call_of(req, b->arm);
-    TRY(select_options_resolve(req->arena, call.strategy, NULL, 0, &call.values));
+    TRY(select_options_resolve(req->arena, call.strategy, NULL, 0, false, &call.values));
     scant_plan base = {
         .rows = req->pool.n, .batch = req->batch, .memory = req->ctx->used};
     call.plan = plan_of(&call, b->arm, &base);

@@ -7,10 +7,11 @@
  * process; a row drawn twice is one label, its weights added.
  *
  * The space is spanned by the features and 1, by their monomials up to a degree (the
- * paper's own choice; features are scaled into the unit ball first), or by gradients, and
- * made orthonormal under the uniform law of the rows that may be picked
- * (linalg/basis.h), where the paper has it nearly so. More than B/2 dimensions are more
- * than B rows can serve: the leading B/2 principal directions are kept, with a warning.
+ * paper's own choice; features are scaled into the unit ball first), by gradients, or by
+ * the functions of a kernel (select/kernel_basis.h), and made orthonormal under the
+ * uniform law of the rows that may be picked (linalg/basis.h), where the paper has it
+ * nearly so. More than B/2 dimensions are more than B rows can serve: the leading B/2
+ * principal directions are kept, with a warning.
  *
  * The paper leaves the process's constants open. Its epsilon gives gamma = min(0.11,
  * sqrt(epsilon / (2 + epsilon))): then each beta_j K_j is at most epsilon/2, and the
@@ -30,13 +31,16 @@
  * alone.
  *
  * Cost: three passes (poly: four), n d^2 / 2 + n d D multiply-adds, D^(7/3) a draw.
- * Memory: 16 bytes a row (24 where some are labelled) and a few d^2 doubles.
+ * Memory: 16 bytes a row (24 where some are labelled) and a few d^2 doubles. With a
+ * kernel: its n^2 values and the eigenvectors of that matrix, in 32 n^2 bytes, up to 4096
+ * rows; of more, 1024 values a row, n 1024^2 multiply-adds, 4 kB a row.
  */
 #include <math.h>
 
 #include "linalg/barrier.h"
 #include "linalg/kron.h"
 #include "linalg/topk.h"
+#include "select/kernel_basis.h"
 #include "select/monomials.h"
 #include "select/strategy.h"
 
@@ -59,6 +63,7 @@ typedef struct bss {
     select_monomials monomials;
     size_t *rows; /* that may be picked; NULL: all */
     la_view view;
+    select_kernel_basis kernel; /* where the call has one */
     la_basis basis;
     la_barrier barrier;
     /* of the best process so far that keeps to the batch: */
@@ -70,10 +75,14 @@ typedef struct bss {
 
 static scant_status bss_way(select_req *req, unsigned given, unsigned *needs) {
     if (!select_option_is_set(req, "basis")) {
-        bool other = !(given & SCANT_FEATURES) && given & SCANT_GRADIENTS;
+        bool other = !(given & SCANT_FEATURES) && given & SCANT_GRADIENTS && !req->depth;
         TRY(select_option_settle(req, "basis", other ? "gradients" : "features"));
     }
     bool gradients = select_option(req, "basis") == GRADIENTS;
+    if (req->depth && select_option(req, "basis") != FEATURES)
+        return scant__fail(req->ctx, SCANT_EUSAGE,
+                           "bss: a kernel is its own basis, of features; basis is '%s'",
+                           select_option_text(req, "basis"));
     *needs = gradients ? SCANT_GRADIENTS : SCANT_FEATURES;
     return SCANT_OK;
 }
@@ -136,13 +145,14 @@ static scant_status bss_check(const select_req *req) {
             "more than %d: take a smaller degree, or fewer features",
             degree_of(req), req->pool.d, count == SIZE_MAX ? "more than " : "", count,
             MOST_FUNCTIONS);
+    if (req->depth) return SCANT_OK;
     if (!is_poly(req)) count = req->pool.gradients ? pool_of(req).d : req->pool.d + bias;
     return la_basis_fits(req->ctx, count, req->pool.available);
 }
 
 static void warn_if_wide(const bss *b) {
     size_t functions = la_view_width(&b->view), n = b->view.m;
-    if (functions > n)
+    if (functions > n && !b->req->depth)
         scant__warn(b->req->ctx,
                     "bss: a basis of %zu functions is larger than the pool of %zu row%s: "
                     "only what can be told apart there is kept of it",
@@ -160,7 +170,7 @@ static scant_status serve(bss *b) {
     bias = select_features_constant(&b->features, bias);
     if (poly) b->features.type = LA_F64;
     select_feature_rows(&b->features, &b->h);
-    if (pool->available < pool->n) {
+    if (pool->available < pool->n || req->depth) {
         b->rows = scant__arena_alloc(req->arena, pool->available, sizeof *b->rows);
         if (!b->rows) return SCANT_ENOMEM;
         select_pool_list_available(pool, b->rows);
@@ -174,7 +184,11 @@ static scant_status serve(bss *b) {
 static scant_status build(bss *b) {
     select_req *req = b->req;
     size_t most = most_dimensions(req->batch);
-    TRY(la_basis_build(&b->basis, req->arena, &b->view, most));
+    if (req->depth)
+        TRY(select_kernel_basis_build(&b->kernel, req, &b->view, b->rows, b->view.m, most,
+                                      &b->basis));
+    else
+        TRY(la_basis_build(&b->basis, req->arena, &b->view, most));
     if (b->basis.dim == 0)
         return scant__fail(req->ctx, SCANT_EINPUT,
                            "%s: every row that may be picked is 0: there is no basis to "
@@ -309,6 +323,9 @@ static void tell(bss *b) {
     select_figure(req, "good", good);
     select_figure(req, "leverage", b->basis.largest);
     select_figure(req, "condition", b->condition);
+    if (!b->kernel.landmarks) return;
+    select_figure(req, "landmarks", (double)b->kernel.landmarks);
+    select_figure(req, "explained", b->kernel.near.explained);
 }
 
 static scant_status bss_select(select_req *req) {
@@ -350,7 +367,7 @@ static size_t plan_memory(const select_req *req, size_t batch, size_t monomials)
     if (constant) view.bias = select_option(req, "bias");
     size_t dim = size_min(most_dimensions(batch), size_min(la_view_width(&view), n));
     size_t kept = sizeof(bss) + SPARE + batch * sizeof(la_scored);
-    if (n < pool.n) kept += n * sizeof(size_t);
+    if (n < pool.n || req->depth) kept += n * sizeof(size_t);
     if (poly) kept += select_monomials_memory(monomials);
     size_t reading = select_features_memory(&pool, threads);
     size_t scaling =
@@ -358,6 +375,11 @@ static size_t plan_memory(const select_req *req, size_t batch, size_t monomials)
     size_t building = la_basis_memory(&view, dim, threads);
     size_t drawing =
         size_add(la_basis_memory_kept(&view, dim), la_barrier_memory(&view, dim));
+    if (req->depth) {
+        dim = size_min(most_dimensions(batch), n);
+        building = select_kernel_basis_memory(req, &view, n, dim);
+        drawing = select_kernel_basis_memory_kept(n, dim);
+    }
     size_t most = size_max(size_max(reading, scaling), size_max(building, drawing));
     return size_add(kept, most);
 }
@@ -391,7 +413,9 @@ static const scant_option options[] = {
     {.key = "bias",
      .kind = SCANT_OPTION_SWITCH,
      .value = "1",
-     .help = "the functions of features have a constant among them"},
+     .kernel_value = "0",
+     .help = "the functions of features have a constant among them; with a kernel, it is "
+             "of features with a 1 appended"},
     {.key = "law",
      .kind = SCANT_OPTION_CHOICE,
      .value = "bss",
@@ -417,6 +441,8 @@ static const scant_figure_info figures[] = {
                  "number of uniform sampling; the mean is dim"},
     {"condition", "largest coefficient of a draw times the condition number of its law: "
                   "at most epsilon/2; of as many uniform draws, leverage/draws"},
+    {"landmarks", "rows that a kernel is known by; absent where it is by all"},
+    {"explained", "the part of the kernel's trace that landmarks explain, 0 to 1"},
 };
 
 const scant_strategy select_strategy_bss = {
@@ -431,7 +457,8 @@ const scant_strategy select_strategy_bss = {
              .options = options,
              .n_options = sizeof options / sizeof *options,
              .figures = figures,
-             .n_figures = sizeof figures / sizeof *figures},
+             .n_figures = sizeof figures / sizeof *figures,
+             .kernel = 1},
     .way = bss_way,
     .check = bss_check,
     .plan = bss_plan,

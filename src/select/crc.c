@@ -156,7 +156,7 @@ static const scant_option options[] = {
      .min = 1,
      .max = 1e9,
      .help = "rows a group; lowered to a divisor of the batch"},
-    SELECT_OPTION_BIAS("1"),
+    SELECT_LAMBDA_BIAS,
     SELECT_OPTION_NORMALISE,
 };
 
@@ -178,7 +178,8 @@ const scant_strategy select_strategy_crc = {
              .options = options,
              .n_options = sizeof options / sizeof *options,
              .figures = figures,
-             .n_figures = sizeof figures / sizeof *figures},
+             .n_figures = sizeof figures / sizeof *figures,
+             .kernel = 1},
     .check = select_lambda_check,
     .plan = crc_plan,
     .select = crc_select,

@@ -14,7 +14,7 @@ static const char FINDING_RANK[] = "finding the rank";
 /* n rows span n dimensions at most: they are turned into that many numbers, with the same
  * inner products, so that nothing has the size of d. */
 static bool is_wide(const select_req *req) {
-    return req->pool.n < req->pool.d + (select_option(req, "bias") > 0);
+    return !req->depth && req->pool.n < req->pool.d + (select_option(req, "bias") > 0);
 }
 
 static size_t turn_memory(const la_view *view, unsigned threads) {
@@ -72,12 +72,22 @@ scant_status select_lambda_check(const select_req *req) {
     return is_wide(req) ? la_eigh_fits(req->ctx, req->pool.n) : SCANT_OK;
 }
 
+static void make_kernel(const select_req *req, const la_view *view, la_ntk *ntk,
+                        la_kernel *out) {
+    *ntk = (la_ntk){view, req->depth};
+    if (req->depth)
+        la_kernel_of_ntk(ntk, out);
+    else
+        la_kernel_of_features(view, out);
+}
+
 /* ---- the plan ---------------------------------------------------------------------- */
 
 /* Features as they take most room: through a copy, in double. */
 typedef struct widest {
     la_rows rows;
     la_view view;
+    la_ntk ntk;
     la_kernel kernel;
 } widest;
 
@@ -86,7 +96,7 @@ static void widest_make(const select_req *req, bool turned, widest *w) {
     size_t n = req->pool.n, d = turned ? n : req->pool.d;
     w->rows = (la_rows){.n = n, .d = d, .type = LA_F64};
     w->view = (la_view){.h = &w->rows, .bias = bias, .m = req->pool.n};
-    la_kernel_of_features(&w->view, &w->kernel);
+    make_kernel(req, &w->view, &w->ntk, &w->kernel);
 }
 
 /* Of the turned rows, and of turning them. */
@@ -111,7 +121,7 @@ void select_lambda_plan(const select_req *req, size_t b, size_t sets, size_t wan
     size_t turning, rows = wide_memory(req, &turning);
     widest_make(req, is_wide(req), &w);
     task.kernel = &w.kernel;
-    size_t width = la_view_width(&w.view);
+    size_t width = req->depth ? 0 : la_view_width(&w.view);
     size_t basis = size_mul(size_mul(width, width + 1), sizeof(double));
     size_t settle = la_lambda_settle_memory(&task, threads);
     size_t engine = size_add(la_lambda_memory(&task, threads), basis);
@@ -123,7 +133,7 @@ void select_lambda_plan(const select_req *req, size_t b, size_t sets, size_t wan
     plan->memory = size_add(plan->memory, size_add(most, SPARE));
     plan->block_rows = pool->n < LA_BLOCK ? pool->n : LA_BLOCK;
     plan->blocks = (pool->n + plan->block_rows - 1) / plan->block_rows;
-    plan->passes = 3; /* the check, the rank, the sets */
+    plan->passes = req->depth ? 2 : 3; /* the check, the rank, the sets */
 }
 
 size_t select_lambda_another(const select_req *req, size_t more, size_t open) {
@@ -145,7 +155,7 @@ scant_status select_lambda_start(select_req *req, const size_t *open, size_t b,
     *s = (select_lambda){0};
     TRY(select_features_scan(req->arena, &req->pool, unit, &s->features));
     TRY(start_rows(req, select_features_constant(&s->features, bias), s));
-    la_kernel_of_features(&s->view, &s->kernel);
+    make_kernel(req, &s->view, &s->ntk, &s->kernel);
     s->base = scant__arena_alloc(req->arena, req->pool.labelled + 1, sizeof *s->base);
     if (!s->base) return SCANT_ENOMEM;
     select_pool_list_labelled(&req->pool, s->base);
@@ -165,7 +175,7 @@ void select_lambda_figures(select_req *req, const select_lambda *s, double best,
         scant__warn(req->ctx, "%s: lambda is 0 for every %s, so that none is better",
                     req->strategy->info.name, what);
     double cap = la_lambda_cap(s->engine);
-    select_figure(req, "rank", (double)s->span.rank);
+    if (!req->depth) select_figure(req, "rank", (double)s->span.rank);
     select_figure(req, "evaluated", (double)la_lambda_evaluated(s->engine));
     if (isfinite(cap)) select_figure(req, "cap", select_lambda_value(s, cap));
 }

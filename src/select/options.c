@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/number.h"
+#include "linalg/ntk.h"
 
 /* Which word of "a|b|c:K" text is; -1: none. */
 static int choice_of(const scant_option *o, const char *text, double *param) {
@@ -76,7 +77,7 @@ static scant_status unknown(scant_ctx *ctx, const scant_strategy_info *info,
 
 scant_status select_options_resolve(scant__arena *arena, const scant_strategy *strategy,
                                     const scant_setting *settings, size_t n_settings,
-                                    select_value **out) {
+                                    bool kernel, select_value **out) {
     const scant_strategy_info *info = &strategy->info;
     select_value *values =
         scant__arena_zalloc(arena, info->n_options + 1, sizeof *values);
@@ -93,15 +94,52 @@ scant_status select_options_resolve(scant__arena *arena, const scant_strategy *s
     }
     for (size_t k = 0; k < info->n_options; k++) {
         const scant_option *o = &info->options[k];
+        const char *otherwise = kernel && o->kernel_value ? o->kernel_value : o->value;
         values[k].number = -1;
-        if (!values[k].text && !o->value) continue; /* the call decides */
-        if (!values[k].text) values[k].text = scant__arena_strdup(arena, o->value);
+        if (!values[k].text && !otherwise) continue; /* the call decides */
+        if (!values[k].text) values[k].text = scant__arena_strdup(arena, otherwise);
         if (!values[k].text) return SCANT_ENOMEM;
         TRY(parse(arena->ctx, info->name, o, &values[k]));
     }
     *out = values;
     return SCANT_OK;
 }
+
+/* ---- kernels ----------------------------------------------------------------------- */
+
+/* "npc, crc, bss" */
+static const char *takers(char *out, size_t size) {
+    size_t count, used = 0;
+    const scant_strategy_info *const *all = scant_strategies(&count);
+    out[0] = 0;
+    for (size_t i = 0; i < count && used < size; i++)
+        if (all[i]->kernel)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "",
+                                     all[i]->name);
+    return out;
+}
+
+scant_status select_kernel_parse(scant_ctx *ctx, const scant_strategy *strategy,
+                                 const char *text, size_t *depth) {
+    static const char start[] = "ntk:depth=";
+    char names[128];
+    double number;
+    if (!strategy->info.kernel)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s takes no kernel; these do: %s",
+                           strategy->info.name, takers(names, sizeof names));
+    size_t length = strlen(start);
+    bool known = strncmp(text, start, length) == 0 &&
+                 scant__number_parse(text + length, &number) && floor(number) == number &&
+                 number >= 1 && number <= LA_NTK_DEPTH;
+    if (!known)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "the kernel is '%s', expected ntk:depth=K, K from 1 to %d",
+                           text, LA_NTK_DEPTH);
+    *depth = (size_t)number;
+    return SCANT_OK;
+}
+
+/* ---- a call's values --------------------------------------------------------------- */
 
 static select_value *value_of(const select_req *req, const char *key) {
     const scant_strategy_info *info = &req->strategy->info;
@@ -117,6 +155,10 @@ double select_option(const select_req *req, const char *key) {
 
 double select_option_param(const select_req *req, const char *key) {
     return value_of(req, key)->param;
+}
+
+const char *select_option_text(const select_req *req, const char *key) {
+    return value_of(req, key)->text;
 }
 
 bool select_option_is_set(const select_req *req, const char *key) {

@@ -41,10 +41,13 @@ static scant_status begin(scant__arena *arena, const char *name,
                         .arena = arena,
                         .strategy = strategy,
                         .seed = o.seed,
+                        .kernel = o.kernel,
                         .state = o.state,
                         .state_size = o.state_size,
                         .state_name = o.state_name ? o.state_name : "the state"};
-    TRY(select_options_resolve(arena, strategy, o.settings, o.n_settings, &req->values));
+    if (o.kernel) TRY(select_kernel_parse(arena->ctx, strategy, o.kernel, &req->depth));
+    TRY(select_options_resolve(arena, strategy, o.settings, o.n_settings, o.kernel,
+                               &req->values));
     return find_way(req, given);
 }
 
@@ -184,6 +187,10 @@ static scant_status box_fill(const select_req *req, picks_box *box) {
                                .settings = settings,
                                .n_info = req->n_info,
                                .info = figures};
+    if (req->kernel) {
+        box->picks.kernel = scant__arena_strdup(arena, req->kernel);
+        if (!box->picks.kernel) return SCANT_ENOMEM;
+    }
     if (!req->next_state) return SCANT_OK;
     char *state = scant__arena_alloc(arena, req->next_state_size + 1, 1);
     if (!state) return SCANT_ENOMEM;

@@ -24,6 +24,8 @@ typedef struct select_req {
     size_t asked;    /* rows that the call asked for, and */
     size_t batch;    /* rows to pick: at least 1, at most pool.available */
     uint64_t seed;
+    const char *kernel; /* as it was given; NULL: none */
+    size_t depth;       /* of the kernel of an infinitely wide network; 0: no kernel */
     select_value *values;
     /* what the strategy fills in: */
     scant_pick *picks; /* room for batch */
@@ -68,6 +70,7 @@ typedef struct scant_strategy {
 /* The value of a strategy's own option; and the K of a choice "word:K". */
 double select_option(const select_req *req, const char *key);
 double select_option_param(const select_req *req, const char *key);
+const char *select_option_text(const select_req *req, const char *key); /* as written */
 /* Whether an option without a default was given, or settled. */
 bool select_option_is_set(const select_req *req, const char *key);
 /* Gives an option that has no default its value, as one would write it. */

@@ -65,7 +65,11 @@ class Keys(Case):
                           ("train.method=fixmach", "supervised"), ("loop.seeds=1,1", "twice"),
                           ("loop.seeds=a", "whole numbers"), ("loop.strategies=bagde", "badge"),
                           ("loop.strategies=badge,badge", "twice"), ("model.name=lenet6", "lenet5"),
-                          ("loop.dynamic.layers=some", "last|all"), ("train.reinit=maybe", "yes|no"),
+                          ("loop.dynamic.layers=some", "expected one of last|all\n"),
+                          ("loop.dynamic.layers=ntk:depth=2", "expected one of last|all\n"),
+                          ("loop.npc.kernel=ntk:depth=0", "last|all|ntk:depth=K, K from 1 to 100"),
+                          ("loop.crc.layers=ntk", "last|all|ntk:depth=K"),
+                          ("train.reinit=maybe", "yes|no"),
                           ("loop.npc.candidates=0", "candidates"), ("train.patience=3", "validation"),
                           ("loop.initial=0", "initial_how"), ("loop.preset=nonsense", "the nearest is"),
                           ("nodot=3", "section.key")):
@@ -429,6 +433,18 @@ class Loop(RunCase):
                                        "loop.crc.layers=all", "--set", "loop.npc.kernel=all",
                                        loop__strategies="dynamic,crc,npc", loop__seeds=0))
         self.assertNotEqual(last[1], whole[1])
+
+    def test_a_kernel_needs_no_network(self):
+        # Another network, trained otherwise, has no say; what a layer of it says differs.
+        flags = {"loop__strategies": "crc,npc", "loop__seeds": 0}
+        kernel = ("--set", "loop.crc.layers=ntk:depth=2", "--set", "loop.npc.kernel=ntk:depth=2")
+        picks = [self.results(self.play(f"kernel{width}", *kernel, model__width=width,
+                                        train__epochs=width, **flags))[1] for width in (4, 9)]
+        self.assertEqual(*picks)
+        last = [self.results(self.play(f"last{width}", model__width=width, train__epochs=width,
+                                       **flags))[1] for width in (4, 9)]
+        self.assertNotEqual(*last)
+        self.assertNotEqual(picks[0], last[0])
 
 
 class Outliving(RunCase):

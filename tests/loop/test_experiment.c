@@ -39,6 +39,30 @@ static void check_round_trip(scant_ctx *ctx, const char *text) {
     scant_experiment_close(again);
 }
 
+/* Samples go into a kernel as they are, unless a constant is asked for. */
+static void a_kernel_has_a_default_of_its_own(void **state) {
+    static const struct {
+        const char *text, *says;
+    } all[] = {
+        {"[loop]\nstrategies=npc\n", "npc.bias = 1\n"},
+        {"[loop]\nstrategies=npc\nnpc.kernel=all\n", "npc.bias = 1\n"},
+        {"[loop]\nstrategies=npc\nnpc.kernel=ntk:depth=3\n", "npc.bias = 0\n"},
+        {"[loop]\nstrategies=crc\ncrc.layers=ntk:depth=3\n", "crc.bias = 0\n"},
+        {"[loop]\nstrategies=crc\ncrc.layers=ntk:depth=3\ncrc.bias=1\n",
+         "crc.bias = 1\n"},
+    };
+    scant_ctx *ctx = ctx_threads(1);
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        scant_experiment *e = open_text(ctx, all[i].text);
+        char *printed = print(e);
+        assert_non_null(strstr(printed, all[i].says));
+        free(printed);
+        scant_experiment_close(e);
+    }
+    scant_ctx_destroy(ctx);
+}
+
 static void what_is_printed_is_read_as_the_same(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     char text[4096];
@@ -46,6 +70,7 @@ static void what_is_printed_is_read_as_the_same(void **state) {
     check_round_trip(ctx, "");
     check_round_trip(ctx,
                      "[loop]\nstrategies=npc,crc,dynamic,sparse-iht\nnpc.kernel=all\n");
+    check_round_trip(ctx, "[loop]\nstrategies=npc,crc\nnpc.kernel=ntk:depth=3\n");
     /* values of any length, of bytes that a file might take for something else */
     static const char *const parts[] = {"ab",  "a=b", "=", "[x]",    "a b",
                                         "x;y", "#a",  ",", "k = v ", "\xC3\xA9"};
@@ -195,6 +220,7 @@ static void every_key_has_a_default_that_is_taken(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_printed_is_read_as_the_same),
+        cmocka_unit_test(a_kernel_has_a_default_of_its_own),
         cmocka_unit_test(values_mean_what_they_say),
         cmocka_unit_test(values_that_no_file_can_hold_are_refused),
         cmocka_unit_test(values_that_cannot_be_broken_are_refused),

@@ -13,14 +13,20 @@
 
 enum { N = 700, D = 12, C = 5, M = 6, K = 9 };
 
+/* What a call has beside its evidence. */
+typedef struct extra {
+    scant_setting option; /* key NULL: none */
+    const char *kernel;   /* NULL: none */
+} extra;
+
 typedef struct fixture {
     float h[N * D], p[N * C], q[N * C], g[N * K], samples[M * N * C];
     double slopes[N * 2], lengths[N];
     int32_t labels[N];
     int64_t candidates[N];
-    unsigned drop;     /* evidence that is not given: scant_evidence_kind bits */
-    scant_setting set; /* an option; key NULL: none */
-    float *features;   /* (N, d): h, or what a test has instead */
+    unsigned drop; /* evidence that is not given: scant_evidence_kind bits */
+    extra set;
+    float *features; /* (N, d): h, or what a test has instead */
     size_t d;
 } fixture;
 
@@ -127,17 +133,21 @@ static scant_status open_inputs(scant_ctx *ctx, const fixture *f, size_t candida
 typedef struct called {
     const char *name;
     unsigned uses, drop;
-    scant_setting set;
+    extra set;
 } called;
 
-/* Options that make another strategy of one. */
+/* What makes another strategy of one. */
 static const struct {
     const char *strategy;
-    scant_setting set;
+    extra set;
     unsigned needs; /* 0: what is listed, in either way */
 } variants[] = {
-    {"sparse-greedy", {"terms", "variance"}, 0},
-    {"acs-fw", {"inner", "fisher"}, SCANT_SAMPLES | SCANT_FEATURES},
+    {"sparse-greedy", {{"terms", "variance"}, NULL}, 0},
+    {"acs-fw", {{"inner", "fisher"}, NULL}, SCANT_SAMPLES | SCANT_FEATURES},
+    {"npc", {{NULL, NULL}, "ntk:depth=2"}, 0},
+    {"npc", {{"refine", "3"}, "ntk:depth=1"}, 0},
+    {"crc", {{NULL, NULL}, "ntk:depth=1"}, 0},
+    {"bss", {{NULL, NULL}, "ntk:depth=2"}, SCANT_FEATURES},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -156,25 +166,29 @@ static size_t all_calls(called *out) {
         bool plain = s < n;
         const scant_strategy_info *info =
             plain ? all[s] : scant_strategy_find(variants[s - n].strategy);
-        scant_setting set = plain ? (scant_setting){0} : variants[s - n].set;
+        extra set = plain ? (extra){0} : variants[s - n].set;
         assert_true(count + 2 <= MOST_CALLS);
         unsigned needs = info->needs, or_needs = info->or_needs;
         if (!plain && variants[s - n].needs) needs = variants[s - n].needs;
         unsigned not = SCANT_SLOPES | SCANT_LENGTHS;
         out[count++] = (called){info->name, needs, or_needs | not, set};
-        if (or_needs) out[count++] = (called){info->name, or_needs, needs | not, set};
+        if (or_needs && !set.kernel) /* that is of features */
+            out[count++] = (called){info->name, or_needs, needs | not, set};
     }
     return count;
 }
 
 /* Variants are dear where the batch is large, and a small one says as much of them. */
 enum { FEW_PICKS = 10 };
+static bool is_variant(const extra *set) { return set->option.key || set->kernel; }
 static bool too_many(const called *c, size_t batch) {
-    return c->set.key && batch > FEW_PICKS;
+    return is_variant(&c->set) && batch > FEW_PICKS;
 }
 
 static scant_select_opts opts_of(const fixture *f) {
-    return (scant_select_opts){.settings = &f->set, .n_settings = f->set.key != NULL};
+    return (scant_select_opts){.settings = &f->set.option,
+                               .n_settings = f->set.option.key != NULL,
+                               .kernel = f->set.kernel};
 }
 
 /* Everything of one selection, as one call that may fail at any step. */
@@ -184,7 +198,7 @@ static scant_status whole_call(scant_ctx *ctx, const fixture *f, const char *str
     scant_status s = open_inputs(ctx, f, candidates, &in);
     if (s != SCANT_OK) return s;
     scant_select_opts opts = opts_of(f);
-    if (f->set.key && batch > FEW_PICKS) batch = FEW_PICKS;
+    if (is_variant(&f->set) && batch > FEW_PICKS) batch = FEW_PICKS;
     s = scant_select(ctx, strategy, &in.evidence, batch, &opts, out);
     close_inputs(&in);
     return s;
@@ -502,6 +516,84 @@ static void wrong_calls_are_refused_with_a_reason(void **state) {
     free(f);
 }
 
+static void a_kernel_is_refused_with_a_reason(void **state) {
+    (void)state;
+    static const struct {
+        const char *strategy, *kernel;
+        scant_setting set;
+        const char *says;
+    } wrong[] = {
+        {"badge", "ntk:depth=2", {0}, "badge takes no kernel; these do: npc, crc, bss"},
+        {"albl", "ntk:depth=2", {0}, "albl takes no kernel"},
+        {"npc",
+         "ntk:depth=0",
+         {0},
+         "'ntk:depth=0', expected ntk:depth=K, K from 1 to 100"},
+        {"npc", "ntk:depth=101", {0}, "K from 1 to 100"},
+        {"npc", "ntk:depth=1.5", {0}, "K from 1 to 100"},
+        {"npc", "ntk:depth=", {0}, "expected ntk:depth=K"},
+        {"npc", "ntk:depth=inf", {0}, "expected ntk:depth=K"},
+        {"npc", "ntk:depth=2 ", {0}, "expected ntk:depth=K"},
+        {"npc", "ntk:depth=nan", {0}, "expected ntk:depth=K"},
+        {"crc", "ntk:width=3", {0}, "expected ntk:depth=K"},
+        {"crc", "ntk", {0}, "expected ntk:depth=K"},
+        {"bss", "foo", {0}, "the kernel is 'foo'"},
+        {"bss", "", {0}, "the kernel is ''"},
+        {"bss", "ntk:depth=2", {"basis", "poly:2"}, "basis is 'poly:2'"},
+        {"bss", "ntk:depth=2", {"basis", "gradients"}, "basis is 'gradients'"},
+        {"npc", "ntk:depth=2", {"bias", "2"}, "expected 0 or 1"},
+    };
+    fixture *f = make();
+    scant_ctx *ctx = ctx_threads(1);
+    inputs in;
+    assert_int_equal(open_inputs(ctx, f, 0, &in), SCANT_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        scant_select_opts opts = {.settings = &wrong[i].set,
+                                  .n_settings = wrong[i].set.key != NULL,
+                                  .kernel = wrong[i].kernel};
+        scant_picks *picks = (void *)ctx;
+        unsigned used, missing;
+        assert_int_equal(
+            scant_select(ctx, wrong[i].strategy, &in.evidence, 5, &opts, &picks),
+            SCANT_EUSAGE);
+        assert_null(picks);
+        if (!strstr(scant_ctx_errmsg(ctx), wrong[i].says))
+            fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), wrong[i].says);
+        assert_int_equal(
+            scant_select_inputs(ctx, wrong[i].strategy, &opts, ~0u, &used, &missing),
+            SCANT_EUSAGE);
+    }
+    close_inputs(&in);
+    scant_ctx_destroy(ctx);
+    free(f);
+}
+
+/* A kernel reads features as they are, unless a 1 is asked for; without one, all is as it
+ * was. */
+static void the_bias_that_was_used_is_told(void **state) {
+    (void)state;
+    static const char *const names[] = {"npc", "crc", "bss"};
+    fixture *f = make();
+    scant_ctx *ctx = ctx_threads(1);
+    for (size_t s = 0; s < 3; s++)
+        for (int k = 0; k < 3; k++) {
+            scant_picks *picks;
+            f->set = (extra){.kernel = k ? "ntk:depth=3" : NULL};
+            if (k == 2) f->set.option = (scant_setting){"bias", "1"};
+            assert_int_equal(whole_call(ctx, f, names[s], 10, 0, &picks), SCANT_OK);
+            size_t at = 0;
+            while (strcmp(picks->settings[at].key, "bias") != 0) at++;
+            assert_string_equal(picks->settings[at].value, k == 1 ? "0" : "1");
+            if (k)
+                assert_string_equal(picks->kernel, "ntk:depth=3");
+            else
+                assert_null(picks->kernel);
+            scant_picks_free(ctx, picks);
+        }
+    scant_ctx_destroy(ctx);
+    free(f);
+}
+
 typedef struct damage {
     const char *says;
     float *at, value;
@@ -663,6 +755,8 @@ int main(void) {
         cmocka_unit_test(a_tight_cap_gives_the_same_picks_or_the_number),
         cmocka_unit_test(features_of_extreme_size_keep_to_the_cap),
         cmocka_unit_test(wrong_calls_are_refused_with_a_reason),
+        cmocka_unit_test(a_kernel_is_refused_with_a_reason),
+        cmocka_unit_test(the_bias_that_was_used_is_told),
         cmocka_unit_test(wrong_numbers_are_named_by_row_and_value),
         cmocka_unit_test(the_locale_is_no_matter),
         cmocka_unit_test(a_cancelled_call_ends_and_leaves_nothing),

@@ -126,7 +126,7 @@ static void open_problem(opened *o, scant_ctx *ctx, const pool *p, size_t batch,
     const scant_strategy_info *info = &o->req.strategy->info;
     o->req.used = p->m ? info->or_needs : info->needs;
     assert_int_equal(select_options_resolve(&o->arena, o->req.strategy, o->set.all,
-                                            o->set.count, &o->req.values),
+                                            o->set.count, false, &o->req.values),
                      SCANT_OK);
     assert_int_equal(
         select_pool_open(ctx, &o->c.e, o->req.used, "sparse-greedy", &o->req.pool),

@@ -286,14 +286,6 @@ void KERNEL(rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out) {
     }
 }
 
-INLINE D4 sqrt_d(D4 x) {
-#ifdef __AVX2__
-    return (D4)_mm256_sqrt_pd((__m256d)x);
-#else
-    return (D4){sqrt(x[0]), sqrt(x[1]), sqrt(x[2]), sqrt(x[3])};
-#endif
-}
-
 INLINE D4 load_some(const T *p, size_t count) {
     return count >= 4 ? load_d(p) : load_rest(p, count);
 }

@@ -8,6 +8,7 @@
 #ifndef SCANT_LINALG_VEC_H
 #define SCANT_LINALG_VEC_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -94,6 +95,14 @@ INLINE D4 fma_d(D4 a, D4 b, D4 c) {
     return (D4)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 #else
     return a * b + c;
+#endif
+}
+
+INLINE D4 sqrt_d(D4 x) {
+#ifdef __AVX2__
+    return (D4)_mm256_sqrt_pd((__m256d)x);
+#else
+    return (D4){sqrt(x[0]), sqrt(x[1]), sqrt(x[2]), sqrt(x[3])};
 #endif
 }
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tangent kernel of an infinitely wide fully connected network with K hidden layers
+ * of rectifiers, in closed form (Arora et al. 2019, "On exact computation with an
+ * infinitely wide neural net"; Cho & Saul 2009): no biases, c_sigma = 2. With
+ *
+ *     kappa0(r) = (pi - acos r) / pi
+ *     kappa1(r) = (sqrt(1 - r^2) + r (pi - acos r)) / pi
+ *
+ * and r_0 the cosine of x and x': r_h = kappa1(r_h-1), T_0 = r_0, T_h = r_h + T_h-1
+ * kappa0(r_h-1), and the kernel is |x| |x'| T_K. So it is (K + 1) |x|^2 for x = x', and 0
+ * where a row is.
+ *
+ * acos loses half of the digits near 1 and -1. Layers hand on 1 - r, not r, and that is
+ * had from differences of unit rows (sums, near -1) where a product would not do: values
+ * are right to some 1e-14 of |x| |x'| (K + 1). A pair's value does not depend on what it
+ * is computed with, nor on which comes first: copies of a row tie to the bit.
+ *
+ * Cost: d multiply-adds a pair, twice that where rows are nearly parallel, and an arcus
+ * sine and two roots a layer, in vectors (linalg/kernels/ntk.c), about as much as 64
+ * columns.
+ */
+#ifndef SCANT_LINALG_NTK_H
+#define SCANT_LINALG_NTK_H
+
+#include "linalg/lambda.h"
+
+enum { LA_NTK_DEPTH = 100 }; /* hidden layers at most; beyond, all rows look alike */
+
+typedef struct la_ntk {
+    const la_view *rows; /* H+: its list is not used */
+    size_t depth;        /* K, from 1 */
+} la_ntk;
+
+/* Valid while ntk is. */
+void la_kernel_of_ntk(const la_ntk *ntk, la_kernel *out);
+
+/* out (m, k) = the kernel between rows `first` on of one and `from` on of another matrix
+ * of the same width and depth; at most LA_KERNEL_TILE of either. Rows of out are `apart`
+ * numbers apart. room: la_ntk_room() bytes, aligned to 64. */
+void la_ntk_between(const la_ntk *a, size_t first, size_t m, const la_ntk *b, size_t from,
+                    size_t k, double *out, size_t apart, void *room);
+size_t la_ntk_room(const la_ntk *a, const la_ntk *b);
+
+#endif

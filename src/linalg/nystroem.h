@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of numbers whose inner products are a kernel's, nearly: what a kernel is by m of
+ * its rows, the landmarks (Nystroem's way; Williams & Seeger 2001). With W = U S U^T the
+ * kernel between landmarks, row x becomes k(x, landmarks) U S^(-1/2), over the
+ * eigenvalues above 1e-10 of the largest. Landmarks themselves have their inner products
+ * exactly.
+ *
+ * Landmarks are drawn uniformly, without replacement. Rows are kept as float: their
+ * rounding is far below what is left out, and a basis is made of the numbers as they are.
+ *
+ * Cost: n m values of the kernel and n m^2 multiply-adds, eigenvectors of m rows. The
+ * same to the bit at any thread count. Memory: 4 n m bytes and some m x m matrices.
+ */
+#ifndef SCANT_LINALG_NYSTROEM_H
+#define SCANT_LINALG_NYSTROEM_H
+
+#include <stdint.h>
+
+#include "linalg/lambda.h"
+
+typedef struct la_nystroem {
+    la_rows rows;     /* (n, rank), in the arena; rank 0: all landmarks are 0 */
+    double explained; /* the part of the kernel's trace over the rows that they have */
+} la_nystroem;
+
+/* Of the n rows that are listed; 0 < landmarks <= n. */
+scant_status la_nystroem_build(la_nystroem *out, scant__arena *arena,
+                               const la_kernel *kernel, const size_t *rows, size_t n,
+                               size_t landmarks, uint64_t seed);
+/* What that allocates at once, at most; and what of it stays. */
+size_t la_nystroem_memory(const la_kernel *kernel, size_t n, size_t landmarks,
+                          unsigned threads);
+size_t la_nystroem_memory_kept(size_t n, size_t landmarks);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "select/kernel_basis.h"
+
+#include "linalg/barrier.h"
+#include "linalg/ntk.h"
+
+enum { SPARE = 256 }; /* what an arena and the allocator add to a block */
+
+static bool is_whole(size_t n) { return n <= SELECT_KERNEL_WHOLE; }
+
+static size_t gram_bytes(size_t n) {
+    return size_add(size_mul(size_mul(n, n), sizeof(double)), SPARE);
+}
+
+static scant_status build_whole(select_req *req, const la_kernel *kernel,
+                                const size_t *rows, size_t n, size_t most,
+                                la_basis *basis) {
+    scant__arena gram, room;
+    scant__arena_init(&gram, req->ctx);
+    scant__arena_init(&room, req->ctx);
+    double *k = scant__arena_alloc(&gram, size_mul(n, n), sizeof *k);
+    scant_status s = k ? la_kernel_gram(kernel, rows, n, k, &room) : SCANT_ENOMEM;
+    scant__arena_end(&room);
+    if (s == SCANT_OK) s = la_basis_of_gram(basis, req->arena, k, n, most);
+    scant__arena_end(&gram);
+    return s;
+}
+
+static scant_status build_near(select_kernel_basis *k, select_req *req,
+                               const la_kernel *kernel, const size_t *rows, size_t n,
+                               size_t most, la_basis *basis) {
+    k->landmarks = SELECT_KERNEL_LANDMARKS;
+    TRY(la_nystroem_build(&k->near, req->arena, kernel, rows, n, k->landmarks,
+                          req->seed));
+    if (k->near.rows.d == 0)
+        return scant__fail(
+            req->ctx, SCANT_EINPUT,
+            "%s: the %zu landmarks that a kernel over %zu rows is known by "
+            "are all rows of zeros: leave such rows out (--candidates)",
+            scant_array_name(req->pool.features), k->landmarks, n);
+    scant__warn(req->ctx,
+                "%s: a kernel over %zu rows is known by %zu landmarks, drawn at random, "
+                "which explain %.4g%% of it",
+                req->strategy->info.name, n, k->landmarks, 100 * k->near.explained);
+    k->view = (la_view){.h = &k->near.rows, .m = n};
+    return la_basis_build(basis, req->arena, &k->view, most);
+}
+
+scant_status select_kernel_basis_build(select_kernel_basis *k, select_req *req,
+                                       const la_view *features, const size_t *rows,
+                                       size_t n, size_t most, la_basis *basis) {
+    la_ntk ntk = {features, req->depth};
+    la_kernel kernel;
+    *k = (select_kernel_basis){0};
+    la_kernel_of_ntk(&ntk, &kernel);
+    if (is_whole(n)) return build_whole(req, &kernel, rows, n, most, basis);
+    return build_near(k, req, &kernel, rows, n, most, basis);
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+size_t select_kernel_basis_memory_kept(size_t n, size_t most) {
+    size_t m = SELECT_KERNEL_LANDMARKS;
+    la_rows rows = {.n = n, .d = is_whole(n) ? size_min(most, n) : m, .type = LA_F64};
+    la_view view = {.h = &rows, .m = n};
+    size_t drawing = la_barrier_memory(&view, size_min(most, rows.d));
+    if (is_whole(n)) return size_add(la_basis_of_gram_memory_kept(n, most), drawing);
+    size_t kept =
+        size_add(la_nystroem_memory_kept(n, m), la_basis_memory_kept(&view, most));
+    return size_add(kept, drawing);
+}
+
+size_t select_kernel_basis_memory(const select_req *req, const la_view *features,
+                                  size_t n, size_t most) {
+    unsigned threads = req->ctx->threads;
+    la_ntk ntk = {features, req->depth};
+    la_kernel kernel;
+    la_kernel_of_ntk(&ntk, &kernel);
+    if (is_whole(n)) {
+        size_t then = size_max(la_kernel_gram_memory(&kernel, threads),
+                               la_basis_of_gram_memory(n, most, threads));
+        return size_add(gram_bytes(n), then);
+    }
+    size_t m = SELECT_KERNEL_LANDMARKS;
+    la_rows rows = {.n = n, .d = m, .type = LA_F32};
+    la_view view = {.h = &rows, .m = n};
+    size_t then =
+        size_add(la_nystroem_memory_kept(n, m), la_basis_memory(&view, most, threads));
+    return size_max(la_nystroem_memory(&kernel, n, m, threads), then);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernels as calls of their own: the closed-form tangent kernel between rows of features
+ * (linalg/ntk.h), and regression with any kernel, which is what an infinitely wide
+ * network that is trained to the end predicts (Arora et al. 2019).
+ *
+ * Cost: n m values; n^3 / 6 multiply-adds to fit, n c a row to predict. Memory: a fit
+ * holds n^2 doubles; the rest, little. The same to the bit at any thread count: the
+ * factorization is on one.
+ */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "linalg/dense.h"
+#include "linalg/ntk.h"
+#include "select/evidence.h"
+
+/* ---- values ------------------------------------------------------------------------ */
+
+typedef struct operand {
+    select_pool pool;
+    select_features features;
+    la_rows rows;
+    la_view view;
+    la_ntk ntk;
+} operand;
+
+typedef struct between {
+    operand a, b;
+    bool same; /* b is a: one triangle is the other */
+    double *out, unscale;
+    unsigned char *rooms;
+    size_t room;
+} between;
+
+static scant_status read_side(scant__arena *arena, const scant_array *features,
+                              size_t depth, operand *s) {
+    const scant_evidence e = {.features = features};
+    TRY(select_pool_open(arena->ctx, &e, SCANT_FEATURES, "the kernel", &s->pool));
+    TRY(select_features_scan(arena, &s->pool, false, &s->features));
+    select_feature_rows(&s->features, &s->rows);
+    s->view = (la_view){.h = &s->rows, .m = s->rows.n};
+    s->ntk = (la_ntk){&s->view, depth};
+    return SCANT_OK;
+}
+
+static scant_status too_large(const between *k, size_t i, size_t j, scant__fault *fault) {
+    return scant__fault_set(fault, SCANT_EINPUT,
+                            "%s row %zu and %s row %zu are so long that their kernel "
+                            "overflows",
+                            scant_array_name(k->a.pool.features), i,
+                            scant_array_name(k->b.pool.features), j);
+}
+
+static scant_status value_rows(void *arg, size_t block, unsigned worker,
+                               scant__fault *fault) {
+    const between *k = arg;
+    size_t m = k->b.rows.n, first = block * LA_KERNEL_TILE;
+    size_t count = size_min(LA_KERNEL_TILE, k->a.rows.n - first);
+    void *room = k->rooms + worker * k->room;
+    size_t end = k->same ? first + count : m;
+    for (size_t from = 0; from < end; from += LA_KERNEL_TILE)
+        la_ntk_between(&k->a.ntk, first, count, &k->b.ntk, from,
+                       size_min(LA_KERNEL_TILE, end - from), k->out + first * m + from, m,
+                       room);
+    for (size_t i = first; i < first + count; i++)
+        for (size_t j = 0; j < end; j++) {
+            double *value = &k->out[i * m + j];
+            *value *= k->unscale;
+            if (!isfinite(*value)) return too_large(k, i, j, fault);
+            if (k->same && j < first) k->out[j * m + i] = *value;
+        }
+    return SCANT_OK;
+}
+
+static scant_status all_values(scant__arena *arena, between *k) {
+    scant_ctx *ctx = arena->ctx;
+    k->unscale = 1 / k->a.features.scale / k->b.features.scale;
+    k->room = size_add(la_ntk_room(&k->a.ntk, &k->b.ntk), 63) / 64 * 64;
+    k->rooms = scant__arena_alloc(arena, ctx->threads, k->room);
+    if (!k->rooms) return SCANT_ENOMEM;
+    size_t blocks = (k->a.rows.n + LA_KERNEL_TILE - 1) / LA_KERNEL_TILE;
+    return scant__parfor(ctx, "comparing rows", blocks, value_rows, k);
+}
+
+static scant_status check_between(scant_ctx *ctx, const between *k, size_t depth) {
+    if (depth < 1 || depth > LA_NTK_DEPTH)
+        return scant__fail(ctx, SCANT_EUSAGE, "the depth is %zu, expected 1 to %d", depth,
+                           LA_NTK_DEPTH);
+    if (k->a.rows.d == k->b.rows.d) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT, "%s has %zu columns, but %s has %zu",
+                       scant_array_name(k->b.pool.features), k->b.rows.d,
+                       scant_array_name(k->a.pool.features), k->a.rows.d);
+}
+
+scant_status scant_ntk_kernel(scant_ctx *ctx, const scant_array *a, const scant_array *b,
+                              size_t depth, double *out) {
+    scant__arena arena;
+    between k = {.same = !b || a == b, .out = out};
+    scant__arena_init(&arena, ctx);
+    scant_status s = read_side(&arena, a, depth, &k.a);
+    if (s == SCANT_OK) s = read_side(&arena, b ? b : a, depth, &k.b);
+    if (s == SCANT_OK) s = check_between(ctx, &k, depth);
+    if (s == SCANT_OK) s = all_values(&arena, &k);
+    scant__arena_end(&arena);
+    return s;
+}
+
+/* ---- fitting ----------------------------------------------------------------------- */
+
+typedef struct fit {
+    const double *kernel;
+    size_t n, c;
+    double shift, least; /* added to the diagonal; squares of pivots are above */
+    double *factor;      /* (n, n) */
+    double *alpha;       /* (n, c): the targets, then the solution */
+    bool definite;
+} fit;
+
+static scant_status factorize(void *arg, size_t block, unsigned worker,
+                              scant__fault *fault) {
+    fit *f = arg;
+    size_t n = f->n;
+    (void)block, (void)worker, (void)fault;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(f->factor + i * n, f->kernel + i * n, (i + 1) * sizeof(double));
+        f->factor[i * n + i] += f->shift;
+    }
+    f->definite = la_cholesky(n, f->factor, n);
+    for (size_t i = 0; f->definite && i < n; i++) {
+        double pivot = f->factor[i * n + i];
+        f->definite = pivot * pivot > f->least;
+    }
+    if (!f->definite) return SCANT_OK;
+    la_solve_lower(n, f->c, f->factor, n, f->alpha, f->c);
+    la_solve_lower_t(n, f->c, f->factor, n, f->alpha, f->c);
+    return SCANT_OK;
+}
+
+/* The largest number of the diagonal; all numbers that are read are finite. */
+static scant_status check_fit(scant_ctx *ctx, const fit *f, const double *targets,
+                              double *top) {
+    *top = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        for (size_t j = 0; j <= i; j++)
+            if (!isfinite(f->kernel[i * f->n + j]))
+                return scant__fail(ctx, SCANT_EINPUT,
+                                   "the kernel: row %zu, column %zu is %g", i, j,
+                                   f->kernel[i * f->n + j]);
+        for (size_t j = 0; j < f->c; j++)
+            if (!isfinite(targets[i * f->c + j]))
+                return scant__fail(ctx, SCANT_EINPUT,
+                                   "the targets: row %zu, column %zu is %g", i, j,
+                                   targets[i * f->c + j]);
+        *top = fmax(*top, f->kernel[i * (f->n + 1)]);
+    }
+    TRY(la_fits(ctx, f->n));
+    return la_fits(ctx, f->c);
+}
+
+/* Without jitter; then with half of the digits of the largest, where what it changes and
+ * what rounding does to such large solutions are about the same; then with more. */
+static scant_status solve(scant_ctx *ctx, fit *f, double ridge, double top,
+                          double *jitter) {
+    double size = top + ridge > 0 ? top + ridge : 1;
+    f->least = (double)f->n * DBL_EPSILON * size;
+    for (*jitter = 0; *jitter <= 1e-3 * size;
+         *jitter = *jitter > 0 ? 10 * *jitter : sqrt(DBL_EPSILON) * size) {
+        f->shift = ridge + *jitter;
+        TRY(scant__parfor(ctx, NULL, 1, factorize, f));
+        if (f->definite) return SCANT_OK;
+    }
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "the kernel is none: a matrix of inner products has no negative "
+                       "eigenvalue, and this one has, beyond rounding");
+}
+
+scant_status scant_kernel_fit(scant_ctx *ctx, const double *kernel, size_t n,
+                              const double *targets, size_t c, double ridge,
+                              double *alpha, double *jitter) {
+    fit f = {.kernel = kernel, .n = n, .c = c, .alpha = alpha};
+    double top, added = 0;
+    if (jitter) *jitter = 0;
+    if (!(ridge >= 0) || !isfinite(ridge))
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "the ridge is %g, expected a number of at least 0", ridge);
+    TRY(check_fit(ctx, &f, targets, &top));
+    if (!n || !c) return SCANT_OK;
+    f.factor = scant__alloc(ctx, size_mul(n, n), sizeof *f.factor);
+    if (!f.factor) return SCANT_ENOMEM;
+    memmove(alpha, targets, n * c * sizeof *alpha);
+    scant_status s = solve(ctx, &f, ridge, top, &added);
+    scant__free(ctx, f.factor);
+    if (s == SCANT_OK && jitter) *jitter = added;
+    return s;
+}
+
+/* ---- predicting -------------------------------------------------------------------- */
+
+typedef struct prediction {
+    const double *kernel, *alpha;
+    size_t m, n, c;
+    double *out;
+} prediction;
+
+static scant_status predict_rows(void *arg, size_t block, unsigned worker,
+                                 scant__fault *fault) {
+    const prediction *p = arg;
+    size_t first = block * LA_BLOCK, count = size_min(LA_BLOCK, p->m - first);
+    (void)worker, (void)fault;
+    la_nn(count, p->c, p->n, p->kernel + first * p->n, p->n, p->alpha, p->c,
+          p->out + first * p->c, p->c);
+    return SCANT_OK;
+}
+
+scant_status scant_kernel_predict(scant_ctx *ctx, const double *kernel, size_t m,
+                                  size_t n, const double *alpha, size_t c, double *out) {
+    prediction p = {kernel, alpha, m, n, c, out};
+    TRY(la_fits(ctx, n));
+    TRY(la_fits(ctx, c));
+    if (!m || !c) return SCANT_OK;
+    return scant__parfor(ctx, NULL, (m + LA_BLOCK - 1) / LA_BLOCK, predict_rows, &p);
+}
