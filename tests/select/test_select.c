@@ -152,8 +152,9 @@ static const struct {
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 /* What stands in for all that a strategy lists. */
-static const called measured[] = {{"dynamic", SCANT_SLOPES, SCANT_LENGTHS, {0}},
-                                  {"egl", SCANT_LENGTHS, SCANT_SLOPES, {0}}};
+static const called measured[] = {
+    {"dynamic", SCANT_SLOPES, SCANT_LENGTHS, {{NULL, NULL}, NULL}},
+    {"egl", SCANT_LENGTHS, SCANT_SLOPES, {{NULL, NULL}, NULL}}};
 enum { MEASURED = sizeof measured / sizeof *measured };
 
 enum { MOST_CALLS = 100 };
