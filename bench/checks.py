@@ -147,16 +147,20 @@ def dynamic(H, P, labels, gamma=2):
             (norms + gamma * abs(dots)).max())
 
 
-def best_batch(H, labels, indices, scores, batches, lambdas):
-    """Is it the candidate with the largest lambda? The rival has found all of them."""
+def best_batch(H, labels, indices, scores, batches, lambdas, kernel=None, blur=1e-10):
+    """Is it the candidate with the largest lambda? The rival has found all of them. blur: what
+    the contract grants, or what the rival's own kernel is known to."""
     wrong = distinct(indices, len(batches[0]))
     if (labels[indices] >= 0).any():
         wrong.append("a labelled row picked")
-    K = np.hstack([H, np.ones((len(H), 1))])
-    A = K[np.append(np.flatnonzero(labels >= 0), indices)]
-    gram = A.T @ A if len(A) > K.shape[1] else A @ A.T
+    whole = np.append(np.flatnonzero(labels >= 0), indices)
+    if kernel is None:
+        A = np.hstack([H, np.ones((len(H), 1))])[whole]
+        gram = A.T @ A if len(A) > A.shape[1] else A @ A.T
+    else:
+        gram = kernel(H[whole].astype(float))
     values = np.linalg.eigvalsh(gram)
-    error = 1e-10 * values[-1]  # what the contract grants
+    error = blur * values[-1]
     if abs(scores - values[0]).max() > error:
         wrong.append(f"lambda {scores[0]}, float64 has {values[0]}")
     winner = int(lambdas.argmax())

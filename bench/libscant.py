@@ -30,7 +30,8 @@ class Setting(ctypes.Structure):
 
 class SelectOpts(ctypes.Structure):
     _fields_ = [("seed", c_uint64), ("settings", POINTER(Setting)), ("n_settings", c_size_t),
-                ("state", c_char_p), ("state_size", c_size_t), ("state_name", c_char_p)]
+                ("state", c_char_p), ("state_size", c_size_t), ("state_name", c_char_p),
+                ("kernel", c_char_p)]
 
 
 class Pick(ctypes.Structure):
@@ -46,7 +47,7 @@ class Picks(ctypes.Structure):
                 ("items", POINTER(Pick)),
                 ("n_settings", c_size_t), ("settings", POINTER(Setting)),
                 ("n_info", c_size_t), ("info", POINTER(Figure)),
-                ("state", c_char_p), ("state_size", c_size_t)]
+                ("state", c_char_p), ("state_size", c_size_t), ("kernel", c_char_p)]
 
 
 # Picks best first; settings and info as the strategy reports them, by name.
@@ -89,13 +90,15 @@ class Scant:
                                              byref(handle)))
         return handle
 
-    def select(self, strategy, batch, seed=0, settings=None, temperature=0, **arrays):
+    def select(self, strategy, batch, seed=0, settings=None, temperature=0, kernel=None,
+               **arrays):
         """What is Chosen. settings are the strategy's own options; arrays are named as the
         flags are."""
         evidence, handles = Evidence(temperature=temperature), []
         picks = POINTER(Picks)()
         pairs = [(key.encode(), str(value).encode()) for key, value in (settings or {}).items()]
-        opts = SelectOpts(seed, (Setting * len(pairs))(*pairs), len(pairs))
+        opts = SelectOpts(seed, (Setting * len(pairs))(*pairs), len(pairs),
+                          kernel=kernel.encode() if kernel else None)
         try:
             for name, array in arrays.items():
                 handles.append(self.wrap(name, array))

@@ -115,6 +115,26 @@ def npc(bench):
         yield from rows
 
 
+def npc_kernel(bench):
+    """The same with the kernel of an infinitely wide network, whose diagonal an arcus cosine
+    knows to half of its digits."""
+    count, n, d, known, batch, depth = bench.size(1000), 10000, 128, 50, 20, 3
+    H, _ = pools.noise(n, d, 2)
+    Y = pools.labels(n, known, 10)
+    labelled = np.flatnonzero(Y >= 0)
+    batches = draws.npc_batches(np.flatnonzero(Y < 0), batch, count)
+    title = f"npc ntk:depth={depth} n={n} d={d} |L|={known} b={batch} candidates={count}"
+    ours, chosen = bench.ours(title, lambda: bench.scant.select(
+        "npc", batch, settings={"candidates": count}, kernel=f"ntk:depth={depth}", features=H,
+        labels=Y))
+    theirs, lambdas = bench.theirs(title, lambda: rivals.tangent_lambdas(
+        H, labelled, batches, depth))
+    row = Row(title, ours, theirs, note="each kernel matrix beside the labelled rows'")
+    row.wrong = checks.best_batch(H, Y, chosen.indices, chosen.scores, batches, lambdas,
+                                  lambda X: rivals.tangent(X, X, depth), 1e-7)
+    yield faster(row, 4)
+
+
 def crc(bench):
     """Asked for every row, ours tells all groups and their order; the rival judges them."""
     n, d, known, batch, group = bench.size(10000), 128, 50, 100, 10
@@ -265,6 +285,6 @@ def acquisition(bench):
             yield faster(row, 10) if n == rows and strategy != "entropy" else speedup(row)
 
 
-CASES = {"dynamic": dynamic, "npc": npc, "crc": crc, "sparse-greedy": sparse_greedy,
+CASES = {"dynamic": dynamic, "npc": npc, "npc-kernel": npc_kernel, "crc": crc, "sparse-greedy": sparse_greedy,
          "sparse-iht": sparse_iht, "bss": bss, "bald": bald, "batchbald": batchbald,
          "acs-fw": acs_fw, "acquisition": acquisition}

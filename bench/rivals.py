@@ -118,6 +118,31 @@ def dual_lambdas(H, labelled, batches):
     return np.array(lambdas)
 
 
+def tangent(X, Y, depth):
+    """The kernel of an infinitely wide network with depth layers of rectifiers between rows, as
+    the paper's recursion says it."""
+    lengths = np.outer(np.linalg.norm(X, axis=1), np.linalg.norm(Y, axis=1))
+    cosine = np.clip(X @ Y.T / lengths, -1, 1)
+    theta = cosine
+    for _ in range(depth):
+        angle = np.arccos(cosine)
+        cosine = np.clip((np.sin(angle) + (np.pi - angle) * cosine) / np.pi, -1, 1)
+        theta = cosine + theta * (1 - angle / np.pi)
+    return theta * lengths
+
+
+def tangent_lambdas(H, labelled, batches, depth):
+    """The kernel of the labelled rows once, of each batch anew, and eigenvalues."""
+    H = H.astype(float)
+    known = tangent(H[labelled], H[labelled], depth)
+    lambdas = []
+    for rows in batches:
+        beside = tangent(H[rows], H[labelled], depth)
+        whole = np.block([[known, beside.T], [beside, tangent(H[rows], H[rows], depth)]])
+        lambdas.append(np.linalg.eigvalsh(whole)[0])
+    return np.array(lambdas)
+
+
 # ---- sparse approximation ---------------------------------------------------------------
 
 

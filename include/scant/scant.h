@@ -895,9 +895,9 @@ typedef struct scant_picks {
     const scant_setting *settings;
     size_t n_info;
     const scant_figure *info; /* figures, of those that the strategy lists */
-    const char *kernel;       /* as it was given; NULL: none */
     const char *state;        /* JSON, for the next call; NULL: there is none */
     size_t state_size;
+    const char *kernel; /* as it was given; NULL: none */
 } scant_picks;
 
 /* Which evidence a call would read, of what is given, and what it lacks: bits of

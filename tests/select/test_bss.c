@@ -660,8 +660,72 @@ static void wrong_options_are_refused(void **state) {
     free(x);
 }
 
+/* ---- kernels -------------------------------------------------------------------------
+ */
+
+static scant_status kernel_call(scant_ctx *ctx, const double *x, size_t n, size_t batch,
+                                scant_plan *plan, scant_picks **picks) {
+    scant_array *features;
+    assert_int_equal(
+        scant_array_wrap(ctx, "x", x, SCANT_F64, 2, (size_t[]){n, 3}, &features),
+        SCANT_OK);
+    scant_evidence e = {.features = features};
+    scant_select_opts o = {.seed = 5, .kernel = "ntk:depth=2"};
+    scant_status s = scant_select_plan(ctx, "bss", &e, batch, &o, plan);
+    if (s == SCANT_OK) s = scant_select(ctx, "bss", &e, batch, &o, picks);
+    scant_array_close(features);
+    return s;
+}
+
+/* By eigenvectors of all rows and by landmarks: within the plan, and the same on any
+ * number of threads. */
+static void a_kernel_keeps_to_its_plan(void **state) {
+    (void)state;
+    static const size_t sizes[][2] = {
+        {1, 1}, {5, 5}, {900, 400}, {4200, 30}, {4200, 900}};
+    double *x = malloc(4200 * 3 * sizeof *x);
+    for (size_t i = 0; i < 4200 * 3; i++) x[i] = normal_at(77, i);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        scant_pick *first = NULL;
+        for (unsigned threads = 1; threads <= 3; threads += 2) {
+            scant_ctx *ctx = ctx_threads(threads);
+            scant_plan plan;
+            scant_picks *picks;
+            assert_int_equal(kernel_call(ctx, x, sizes[s][0], sizes[s][1], &plan, &picks),
+                             SCANT_OK);
+            assert_true(scant_ctx_memory_peak(ctx) <= plan.memory);
+            assert_true(picks->count >= 1 && picks->count <= sizes[s][1]);
+            size_t bytes = picks->count * sizeof *first;
+            if (threads == 1) {
+                first = malloc(bytes);
+                memcpy(first, picks->items, bytes);
+            }
+            assert_memory_equal(picks->items, first, bytes);
+            scant_picks_free(ctx, picks);
+            scant_ctx_destroy(ctx);
+        }
+        free(first);
+    }
+    /* too little: the plan says what would do, and it does */
+    scant_ctx *ctx;
+    scant_plan plan;
+    scant_picks *picks = NULL;
+    size_t cap = 1 << 20;
+    for (int turn = 0; turn < 2; turn++, cap = plan.memory) {
+        assert_int_equal(
+            scant_ctx_create(&(scant_ctx_opts){.threads = 2, .memory = cap}, &ctx),
+            SCANT_OK);
+        scant_status status = kernel_call(ctx, x, 4200, 30, &plan, &picks);
+        assert_int_equal(status, turn ? SCANT_OK : SCANT_ENOMEM);
+        scant_picks_free(ctx, picks);
+        scant_ctx_destroy(ctx);
+    }
+    free(x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_keeps_to_its_plan),
         cmocka_unit_test(an_epsilon_gives_good_output_in_every_run),
         cmocka_unit_test(weights_sum_to_the_basis),
         cmocka_unit_test(what_is_in_the_span_is_found_exactly),
