@@ -17,8 +17,8 @@
  * is computed with, nor on which comes first: copies of a row tie to the bit.
  *
  * Cost: d multiply-adds a pair, twice that where rows are nearly parallel, and an arcus
- * sine and two roots a layer, in vectors (linalg/kernels/ntk.c), about as much as 64
- * columns.
+ * sine and two roots a layer, in vectors (linalg/kernels/ntk.c), as much as some 20
+ * columns: 2 ns a pair and layer, 0.1 ns a pair and column, 15 ns a pair, on one core.
  */
 #ifndef SCANT_LINALG_NTK_H
 #define SCANT_LINALG_NTK_H
