@@ -48,10 +48,12 @@ static void find_ranges(const frame *f, double x[2], double y[2]) {
 
 /* A number as it stands at the axis, and in words. */
 static void add_tick(const frame *f, double value) {
-    if (f->scale == POWERS)
-        scant__text_number(f->c.out, pow(10, value), 2);
-    else
+    if (f->scale == POWERS) { /* two digits that count, and 250 rather than 2.5e+02 */
+        double unit = pow(10, floor(value) - 1);
+        scant__text_number(f->c.out, round(pow(10, value) / unit) * unit, 6);
+    } else {
         report_add_fixed(f->c.out, value, f->y.decimals);
+    }
     if (f->scale == PERCENT) scant__text_add(f->c.out, "%");
 }
 
