@@ -680,7 +680,8 @@ SCANT_API double scant_study_loss(const scant_study *study, double rate, double 
 
 /* How far apart two sets of rows of a kernel (n, n) are, as distributions: sqrt(max(0,
  * MMD^2)) by the unbiased statistic. Rows that are in both sets are not compared with
- * themselves; a set with itself is 0. Sets of fewer than two rows: 0. */
+ * themselves; a set with itself is 0. Of sets of fewer than two rows it is not known:
+ * NaN. */
 SCANT_API scant_status scant_kernel_mmd(scant_ctx *ctx, const double *k, size_t n,
                                         const size_t *s0, size_t m, const size_t *s,
                                         size_t count, double *out);

@@ -76,8 +76,9 @@ static void add_keys(cli_text *text) {
     cli_text_pad(text, 2);
     cli_text_wrap(text, 2,
                   "and a strategy's own options in [loop], as npc.candidates = 500; "
-                  "dynamic.layers, egl.layers, crc.layers and npc.kernel are last or "
-                  "all: gradients of the last layer or of the whole network");
+                  "dynamic.layers, egl.layers, crc.layers, npc.kernel and bss.kernel are "
+                  "last or all: gradients of the last layer or of the whole network; the "
+                  "last three also ntk:depth=K, an infinitely wide network's kernel");
 }
 
 void cli_page_command(cli_text *text, const cli_command *command) {

@@ -51,19 +51,24 @@ void scant_study_free(scant_ctx *ctx, scant_study *study) {
 
 /* ---- what follows from spectrum and energies ------------------------------------- */
 
+/* What no step reaches: rest, and what lies where eigenvalues count as 0, the last. */
+static double stays(const scant_study *s, const double *energy, double rest) {
+    for (size_t i = s->rank; i < s->n_values; i++) rest += energy[i];
+    return rest;
+}
+
 static double residual(const scant_study *s, const double *energy, double rest,
                        double rate, double t) {
-    return la_residual(s->values, energy, s->n_values, rate, t) + rest;
+    return la_residual(s->values, energy, s->rank, rate, t) + stays(s, energy, rest);
 }
 
 static double steps(const scant_study *s, const double *energy, double rest, double rate,
                     double part) {
-    double all = residual(s, energy, rest, rate, 0);
-    /* of E_t^2 without what stays: (part all - rest) / (all - rest) */
+    double all = residual(s, energy, rest, rate, 0), left = stays(s, energy, rest);
+    /* of E_t^2 without what stays: (part all - left) / (all - left) */
     if (!(all > 0)) return 0;
-    if (!(part * all > rest)) return INFINITY;
-    return la_steps(s->values, energy, s->n_values, rate,
-                    (part * all - rest) / (all - rest));
+    if (!(part * all > left)) return INFINITY;
+    return la_steps(s->values, energy, s->rank, rate, (part * all - left) / (all - left));
 }
 
 static void judge_descent(scant_study *s, size_t classes) {
@@ -87,7 +92,7 @@ static void judge_descent(scant_study *s, size_t classes) {
     }
 }
 
-void la_study_judge(scant_study *s, size_t classes, double noise) {
+static void judge_spectrum(scant_study *s, double noise) {
     la_spectrum spectrum;
     if (!(s->tolerance > 0)) s->tolerance = LA_RANK_TOLERANCE;
     la_spectrum_of(s->values, s->n_values, s->tolerance, &spectrum);
@@ -109,6 +114,10 @@ void la_study_judge(scant_study *s, size_t classes, double noise) {
         s->smallest = fmin(0, s->smallest);
         s->condition = INFINITY;
     }
+}
+
+void la_study_judge(scant_study *s, size_t classes, double noise) {
+    judge_spectrum(s, noise);
     judge_descent(s, classes);
     if (!s->energy) {
         s->alignment = s->alignment_part = s->bound = s->jitter = NAN;
@@ -126,7 +135,7 @@ void la_study_judge(scant_study *s, size_t classes, double noise) {
     la_factors factors;
     la_interval ends =
         la_theorem2(labelled, s->alignment + s->jitter * labelled, s->largest + s->jitter,
-                    fmax(0, s->smallest) + s->jitter, &factors);
+                    fmax(0, s->smallest + s->jitter), &factors);
     s->half_square = (double)s->samples / 2 * s->bound * s->bound;
     s->low = ends.low;
     s->factor = factors.paper;
@@ -270,8 +279,11 @@ static scant_status study(work *w, scant_study *s, const int32_t *labels, size_t
     if (status != SCANT_OK) return status;
     s->dynamics = s->start_energy ? dynamics(s) : (double)NAN;
     if (labels) {
+        judge_spectrum(s, noise);
+        double zero = s->rank < w->n ? s->tolerance * s->largest : 0;
         s->alignment = la_alignment(w->k, w->n, w->labels);
-        TRY(la_bound(w->ctx, w->k, w->n, w->labels, w->classes, &s->jitter, &s->bound));
+        TRY(la_bound(w->ctx, w->k, w->n, w->labels, w->classes, zero, &s->jitter,
+                     &s->bound));
         s->bound *= sqrt((double)s->outputs); /* 2 / n is of samples */
     }
     la_study_judge(s, classes, noise);
@@ -356,9 +368,10 @@ static void shared_first(const size_t *rows, size_t count, const size_t *own,
 scant_status scant_kernel_mmd(scant_ctx *ctx, const double *k, size_t n, const size_t *s0,
                               size_t m, const size_t *s, size_t count, double *out) {
     scant__arena arena;
-    *out = 0;
+    *out = (double)NAN;
     TRY(check_rows(ctx, s0, m, n));
     TRY(check_rows(ctx, s, count, n));
+    if (m < 2 || count < 2) return SCANT_OK;
     scant__arena_init(&arena, ctx);
     size_t *a = scant__arena_zalloc(&arena, size_max(1, n), sizeof *a);
     size_t *b = scant__arena_zalloc(&arena, size_max(1, n), sizeof *b);

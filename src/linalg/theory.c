@@ -32,6 +32,7 @@ typedef struct bound_call {
     size_t n, classes;
     const int32_t *labels;
     double unit;             /* of jitter; 0: none can help */
+    double zero;             /* the least there must be of it; 0: none need be */
     double *factor, *solved; /* (n, n), (n, classes) */
     double jitter, bound;
 } bound_call;
@@ -56,6 +57,8 @@ static scant_status bound_block(void *arg, size_t block, unsigned worker,
     double sum = 0, jitter = 0, next = c->unit;
     int power = 0;
     (void)block, (void)worker;
+    while (jitter < c->zero && c->unit > 0 && power++ <= POWERS)
+        jitter = next, next *= 10;
     while (!factorize(c, jitter)) {
         if (!(c->unit > 0)) { /* K = 0, if it is a kernel */
             c->jitter = 0, c->bound = INFINITY;
@@ -103,8 +106,8 @@ static scant_status check_kernel(scant_ctx *ctx, const double *k, size_t n,
 }
 
 scant_status la_bound(scant_ctx *ctx, const double *k, size_t n, const int32_t *labels,
-                      size_t classes, double *jitter, double *bound) {
-    bound_call c = {.k = k, .n = n, .classes = classes, .labels = labels};
+                      size_t classes, double zero, double *jitter, double *bound) {
+    bound_call c = {.k = k, .n = n, .classes = classes, .labels = labels, .zero = zero};
     scant__arena arena;
     *jitter = *bound = 0;
     if (!n || !classes) return SCANT_OK;

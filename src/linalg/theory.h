@@ -25,11 +25,13 @@
 double la_alignment(const double *k, size_t n, const int32_t *labels);
 /* B = sqrt(2 Tr(Y^T (K + *jitter I)^-1 Y) / n) by Cholesky. *jitter: 0 where K is
  * positive definite as it is, else the least of 1e-8 Tr(K)/n times powers of ten that
- * makes it so. k (n,n) is read, not changed. Room is taken from ctx: n (n + classes)
- * doubles. A pivot below 1e-12 of the largest diagonal entry is rounding, and K not
- * definite. K = 0 has no bound: infinity. SCANT_EINPUT where K is no kernel. */
+ * makes it so and is no less than `zero`: what eigenvalues of a K that is known to be
+ * singular (rank < n) count as 0 up to; 0: nobody knows of any. k (n,n) is read, not
+ * changed. Room is taken from ctx: n (n + classes) doubles. A pivot below 1e-12 of the
+ * largest diagonal entry is rounding, and K not definite. K = 0 has no bound: infinity.
+ * SCANT_EINPUT where K is no kernel. */
 scant_status la_bound(scant_ctx *ctx, const double *k, size_t n, const int32_t *labels,
-                      size_t classes, double *jitter, double *bound);
+                      size_t classes, double zero, double *jitter, double *bound);
 size_t la_bound_memory(size_t n, size_t classes); /* bytes */
 /* sqrt(max(0, MMD^2)) between S0 (m rows) and S (count rows), by the unbiased statistic:
  * pairs (i, i) of the cross term are left out, so S that starts with S0's rows does not

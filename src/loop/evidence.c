@@ -17,11 +17,11 @@
  *  - samples: what every draw of the network, or every member, says of every row. They
  *    may be more than fits in memory, so they go through a file, which has lost its name
  *    by the time that it is read: nothing is left of it however the run ends.
- *  - npc.kernel = all, crc.layers = all: features whose inner products are estimates of
- *    the whole network's tangent kernel, summed over classes: sketches of the outputs'
- *    Jacobians. The kernel has the biases in it, so the strategy appends none.
- *  - npc.kernel = ntk:depth=K, crc.layers likewise: the samples themselves, scaled as the
- *    network sees them, for a kernel that needs no network.
+ *  - npc.kernel = all, bss.kernel, crc.layers likewise: features whose inner products are
+ * estimates of the whole network's tangent kernel, summed over classes: sketches of the
+ * outputs' Jacobians. The kernel has the biases in it, so the strategy appends none.
+ *  - npc.kernel = ntk:depth=K, bss.kernel, crc.layers likewise: the samples themselves,
+ * scaled as the network sees them, for a kernel that needs no network.
  */
 #include <string.h>
 #include <unistd.h>

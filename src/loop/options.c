@@ -17,7 +17,8 @@ typedef struct layers_of {
 static const layers_of layered[] = {{"dynamic", "layers", false},
                                     {"egl", "layers", false},
                                     {"crc", "layers", true},
-                                    {"npc", "kernel", true}};
+                                    {"npc", "kernel", true},
+                                    {"bss", "kernel", true}};
 enum { LAYERED = sizeof layered / sizeof *layered };
 
 static const layers_of *layers_named(const char *strategy) {

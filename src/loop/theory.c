@@ -24,9 +24,10 @@
  * the first labelled set under the weights that its round began with, between a tenth and
  * ten times. Those are made again where a run is gone on with: they hang on seeds alone.
  *
- * Cost: a forward pass over S twice and over Q, eigenvalues of the smaller of n and d+;
- * an n x n matrix and its factorization where n is at most MOST, which is what alignment,
- * bound and mmd take. all: as scant_net_kernel() and scant_net_gradients() say.
+ * Cost: a forward pass over S twice and over Q, eigenvalues of the smaller of n and d+
+ * (twice) where that is at most MOST_UNASKED; an n x n matrix and its factorization where
+ * n is at most MOST, which is what alignment, bound and mmd take. all: as
+ * scant_net_kernel() and scant_net_gradients() say.
  *
  * Of numbers to predict only the spectrum and the rate are known. Nothing here changes
  * what is trained or picked, the rate apart where it is asked for.
@@ -40,7 +41,8 @@
 #include "linalg/theory.h"
 #include "loop/loop.h"
 
-enum { MOST = 4000 }; /* rows of a kernel */
+/* Rows of a kernel; and those of a matrix whose eigenvalues every round can wait for. */
+enum { MOST = 4000, MOST_UNASKED = 1500 };
 #define WHOLE_TOLERANCE 1e-6
 
 static const char *const names[LOOP_FIGURES] = {
@@ -129,16 +131,19 @@ static scant_status make_kernel(view *v, bool whole) {
     return la_kron_pairs(&h, NULL, n, v->kernel, &v->work);
 }
 
+static double tolerance_of(const view *v) {
+    return v->features ? LA_RANK_TOLERANCE : WHOLE_TOLERANCE;
+}
+
 static scant_status eigenvalues(view *v, size_t n, const double *matrix,
                                 la_spectrum *out) {
-    double tolerance = v->features ? LA_RANK_TOLERANCE : WHOLE_TOLERANCE;
     double *copy = scant__arena_alloc(&v->arena, size_mul(n, n), sizeof *copy);
     double *values = scant__arena_alloc(&v->arena, n, sizeof *values);
     double *room = scant__arena_alloc(&v->arena, la_eigh_room(n, false), sizeof *room);
     if (!copy || !values || !room) return SCANT_ENOMEM;
     memcpy(copy, matrix, n * n * sizeof *copy);
     TRY(la_eigh_alone(v->run->ctx, n, copy, false, values, room));
-    la_spectrum_of(values, n, tolerance, out);
+    la_spectrum_of(values, n, tolerance_of(v), out);
     return SCANT_OK;
 }
 
@@ -146,15 +151,17 @@ static scant_status eigenvalues(view *v, size_t n, const double *matrix,
  * both are too large. */
 static scant_status spectrum(view *v, la_spectrum *out, bool *known) {
     la_view h = view_of(v);
-    size_t width = la_view_width(&h);
+    size_t width = la_view_width(&h), most = most_rows(v->run->ctx);
     *known = false;
-    if (!v->kernel && v->n <= width && v->n <= most_rows(v->run->ctx))
-        TRY(make_kernel(v, false));
+    if (v->features) {
+        most = size_min(most, MOST_UNASKED);
+        if (size_min(v->n, width) > most) return SCANT_OK;
+    }
+    if (!v->kernel && v->n <= width) TRY(make_kernel(v, false));
     if (v->kernel && (v->n <= width || !v->features)) {
         *known = true;
         return eigenvalues(v, v->n, v->kernel, out);
     }
-    if (width > most_rows(v->run->ctx)) return SCANT_OK;
     double *gram = scant__arena_alloc(&v->arena, size_mul(width, width), sizeof *gram);
     if (!gram) return SCANT_ENOMEM;
     TRY(take_room(v, la_gram_memory(&h, v->run->ctx->threads)));
@@ -267,7 +274,7 @@ static scant_status whole_dynamics(view *v) {
 /* ---- a round's figures ------------------------------------------------------------- */
 
 /* Of K and the labels. The initial set is the first of S. */
-static scant_status kernel_figures(view *v) {
+static scant_status kernel_figures(view *v, double zero) {
     double *f = v->out->figures, jitter, bound;
     size_t n = v->n, first = v->run->split.n_initial;
     size_t *places = scant__arena_alloc(&v->arena, n, sizeof *places);
@@ -275,7 +282,7 @@ static scant_status kernel_figures(view *v) {
     for (size_t i = 0; i < n; i++) places[i] = i;
     if (first >= 2) f[LOOP_MMD] = la_mmd(v->kernel, n, places, first, places, n);
     f[LOOP_ALIGNMENT] = la_alignment(v->kernel, n, v->labels);
-    TRY(la_bound(v->run->ctx, v->kernel, n, v->labels, v->run->job->samples.classes,
+    TRY(la_bound(v->run->ctx, v->kernel, n, v->labels, v->run->job->samples.classes, zero,
                  &jitter, &bound));
     if (isfinite(bound)) f[LOOP_BOUND] = bound;
     return SCANT_OK;
@@ -284,7 +291,7 @@ static scant_status kernel_figures(view *v) {
 static scant_status measure(view *v) {
     const loop_samples *s = &v->run->job->samples;
     bool whole = strcmp(v->run->job->e->set.theory, "all") == 0, known;
-    double *f = v->out->figures;
+    double *f = v->out->figures, zero = 0;
     la_spectrum k;
     v->labels = scant__arena_alloc(&v->arena, v->n + v->n_batch, sizeof *v->labels);
     if (!v->labels) return SCANT_ENOMEM;
@@ -298,10 +305,11 @@ static scant_status measure(view *v) {
         f[LOOP_LAMBDA] = k.positive;
         f[LOOP_LARGEST] = k.largest;
         f[LOOP_RANK] = (double)k.rank;
+        if (k.rank < v->n) zero = tolerance_of(v) * k.largest;
     }
     if (s->regression) return SCANT_OK;
     TRY(whole ? whole_dynamics(v) : last_dynamics(v));
-    return v->kernel ? kernel_figures(v) : SCANT_OK;
+    return v->kernel ? kernel_figures(v, zero) : SCANT_OK;
 }
 
 scant_status loop_theory_measure(loop_run *run, const loop_labelled *labelled,
@@ -340,8 +348,8 @@ scant_status loop_theory_check(loop_job *job, size_t n_pool) {
 
 /* ---- the rate ---------------------------------------------------------------------- */
 
-/* lambda / n, and 2 n / largest: below it gradient descent on the mean squared error is
- * stable. NaN: not known. */
+/* lambda / n, and n C / largest: below it gradient descent on the mean squared error,
+ * over n samples and C outputs, is stable. NaN: not known. */
 static scant_status measure_start(loop_run *run, scant_net *net, const size_t *rows,
                                   size_t n, double *out, double *stable) {
     la_spectrum k;
@@ -353,7 +361,7 @@ static scant_status measure_start(loop_run *run, scant_net *net, const size_t *r
     if (status == SCANT_OK) status = spectrum(&v, &k, &known);
     if (status == SCANT_OK && known && k.positive > 0) {
         *out = k.positive / (double)n;
-        *stable = 2 * (double)n / k.largest;
+        *stable = (double)n * (double)run->job->samples.classes / k.largest;
     }
     scant__arena_end(&v.arena);
     return status;

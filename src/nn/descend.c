@@ -199,11 +199,14 @@ static scant_status descend(work *w, const scant_net_descent_opts *o, double *lo
     }
     for (size_t i = 0; i <= o->steps; i++) {
         TRY(scant__tick(ctx, "descent", i, o->steps));
-        TRY(loss_pass(w, i < o->steps, &losses[i]));
-        if (!isfinite(losses[i]))
+        scant_status status = loss_pass(w, i < o->steps, &losses[i]);
+        bool diverged = i && status == SCANT_EINPUT; /* outputs that are not finite */
+        if (diverged || (status == SCANT_OK && !isfinite(losses[i])))
             return scant__fail(ctx, SCANT_EINPUT,
-                               "the loss after %zu steps of rate %g is not finite", i,
-                               *rate);
+                               "the loss after %zu steps of rate %g is not finite: a "
+                               "smaller rate is stable",
+                               i, *rate);
+        TRY(status);
         if (i < o->steps) move(w, -*rate);
     }
     return SCANT_OK;

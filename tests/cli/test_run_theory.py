@@ -43,6 +43,18 @@ class Theory(TheoryCase):
         # until the accuracy is reached, and no longer: not the same of all
         self.assertGreater(len({row["epochs"] for row in rows}), 1)
 
+    def test_the_stable_rate_is_where_descent_begins_to_diverge(self):
+        for name, more in (("numbers", {"data__train": "waves", "data__task": "regression"}),
+                           ("classes", {"train__loss": "mse"})):
+            sets = {"model__name": "linear", "model__width": 0, "loop__strategies": "random", "loop__seeds": 0,
+                    "loop__initial": 60, "loop__rounds": 0, "train__momentum": 0,
+                    "train__batch": 60, "train__epochs": 60, **more}
+            stable = self.rounds(self.play(name, **sets, train__lr=1e-6))[0]["lr_stable"]
+            losses = [self.rounds(self.play(f"{name}{part}", **sets, train__lr=part * stable))[0]
+                      ["train_loss"] for part in (0.9, 1.1)]
+            self.assertLess(losses[0], 1)
+            self.assertGreater(losses[1], 1000)
+
     def test_looking_changes_nothing(self):
         none = self.play("none", loop__theory="none")
         self.assertFalse(os.path.exists(os.path.join(none, "theory.csv")))

@@ -184,6 +184,30 @@ static void singular_kernels_are_told(void **state) {
     scant_study_free(ctx, s);
 }
 
+/* Eigenvalues that count as 0 are neither learnt nor inverted: of four directions with an
+ * energy of 1 each, two stay; the jitter is the first power of ten of 1e-8 Tr(K)/n that
+ * is above 1e-6 of the largest. */
+static void what_counts_as_0_is_not_used(void **state) {
+    (void)state;
+    const double k[] = {4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1e-9, 0, 0, 0, 0, -1e-9};
+    const int32_t labels[] = {0, 1, 2, 3};
+    const double jitter = 1.25e-5; /* 1.25e-8 times a thousand */
+    scant_study *s = study_of(k, 4, labels, 4, &(scant_study_opts){.tolerance = 1e-6});
+    assert_int_equal(s->rank, 2);
+    near(scant_study_descent(s, 0.25, 1000).left, 2, 1e-12);
+    assert_true(isinf(s->hundredth));
+    near(s->jitter / jitter, 1, 1e-12);
+    double square =
+        1 / (4 + jitter) + 1 / (1 + jitter) + 1 / (1e-9 + jitter) + 1 / (-1e-9 + jitter);
+    near(s->half_square / square, 1, 1e-12);
+    near(s->factor / ((4 + jitter) / (-1e-9 + jitter)), 1, 1e-12);
+    assert_true(s->half_square <= s->low * s->sharp_factor * (1 + 1e-12));
+    scant_study_free(ctx, s);
+    s = study_of(k, 4, labels, 4, &(scant_study_opts){.tolerance = 1e-9});
+    assert_int_equal(s->rank, 2); /* -1e-9 is none, and 1e-9 is 2.5e-10 of the largest */
+    scant_study_free(ctx, s);
+}
+
 static void without_labels_what_needs_them_is_absent(void **state) {
     (void)state;
     double k[N * N];
@@ -244,6 +268,7 @@ static void sets_are_compared_whatever_their_order(void **state) {
     const size_t twice_first[] = {3, 3, 5}, other_first[] = {3, 3, 5, 8};
     assert_true(distance(k, a, 4, again, 4) == 0);
     near(distance(k, a, 4, more, 6), la_mmd(k, N, s0, 4, ordered, 6), 1e-13);
+    assert_true(isnan(distance(k, a, 1, more, 6))); /* one row has no spread */
     near(distance(k, more, 6, a, 4), la_mmd(k, N, s0, 4, ordered, 6), 1e-13);
     near(distance(k, twice, 3, other, 4), la_mmd(k, N, twice_first, 3, other_first, 4),
          1e-13);
@@ -376,6 +401,7 @@ int main(void) {
         cmocka_unit_test(the_loss_is_that_of_descent),
         cmocka_unit_test(a_full_kernel_of_outputs_apart_says_the_same),
         cmocka_unit_test(singular_kernels_are_told),
+        cmocka_unit_test(what_counts_as_0_is_not_used),
         cmocka_unit_test(without_labels_what_needs_them_is_absent),
         cmocka_unit_test(what_is_wrong_is_refused),
         cmocka_unit_test(sets_are_compared_whatever_their_order),

@@ -103,10 +103,10 @@ static void small_cases_are_as_by_hand(void **state) {
     const double two[] = {2, 1, 1, 2};
     const int32_t apart[] = {0, 1}, one[] = {0, 0};
     double jitter, bound;
-    assert_int_equal(la_bound(ctx, two, 2, apart, 2, &jitter, &bound), SCANT_OK);
+    assert_int_equal(la_bound(ctx, two, 2, apart, 2, 0, &jitter, &bound), SCANT_OK);
     near(bound, sqrt(4.0 / 3), 1, 1e-15);
     assert_true(jitter == 0);
-    assert_int_equal(la_bound(ctx, two, 2, one, 1, &jitter, &bound), SCANT_OK);
+    assert_int_equal(la_bound(ctx, two, 2, one, 1, 0, &jitter, &bound), SCANT_OK);
     near(bound, sqrt(2.0 / 3), 1, 1e-15);
     /* F - Y = (-0.5, 0.5), (0.25, -0.75): lengths 0.5 and 0.625, product -0.5. */
     const float f[] = {0.5f, 0.5f, 0.25f, 0.25f};
@@ -202,7 +202,7 @@ static void check_theorems(scant_ctx *ctx, const double *k, size_t n,
             la_interval ends = la_theorem1(labelled, a, rate, t);
             assert_true(e >= ends.low - slack && e <= ends.high + slack);
         }
-    assert_int_equal(la_bound(ctx, k, n, labels, classes, &jitter, &bound), SCANT_OK);
+    assert_int_equal(la_bound(ctx, k, n, labels, classes, 0, &jitter, &bound), SCANT_OK);
     check_bound(k, n, labels, classes, jitter, bound);
     la_factors factors;
     la_interval ends = la_theorem2(labelled, a + jitter * labelled, top + jitter,
@@ -244,15 +244,15 @@ static void jitter_is_the_least_that_does(void **state) {
         double trace = 0;
         make_kernel(singular[s], 9, MOST, k);
         for (size_t i = 0; i < MOST; i++) trace += k[i * (MOST + 1)];
-        assert_int_equal(la_bound(ctx, k, MOST, labels, 3, &jitter, &bound), SCANT_OK);
+        assert_int_equal(la_bound(ctx, k, MOST, labels, 3, 0, &jitter, &bound), SCANT_OK);
         near(jitter, 1e-8 * trace / MOST, jitter, 1e-12); /* rounding is far below */
         /* An eigenvalue of -1e-5 of the mean one needs a larger one. */
         for (size_t i = 0; i < MOST; i++) k[i * (MOST + 1)] -= 1e-5 * trace / MOST;
-        assert_int_equal(la_bound(ctx, k, MOST, labels, 3, &jitter, &bound), SCANT_OK);
+        assert_int_equal(la_bound(ctx, k, MOST, labels, 3, 0, &jitter, &bound), SCANT_OK);
         near(jitter, 1e-4 * trace / MOST, jitter, 1e-4);
     }
     memset(k, 0, sizeof k);
-    assert_int_equal(la_bound(ctx, k, MOST, labels, 3, &jitter, &bound), SCANT_OK);
+    assert_int_equal(la_bound(ctx, k, MOST, labels, 3, 0, &jitter, &bound), SCANT_OK);
     assert_true(jitter == 0 && isinf(bound));
     scant_ctx_destroy(ctx);
 }
@@ -314,15 +314,15 @@ static void what_is_no_kernel_is_refused(void **state) {
     double odd[] = {1, 2, 2, 1}, far[] = {1e-30, 1, 1, 1e-30}, none[] = {1, 0, 0, NAN};
     double jitter, bound;
     const int32_t labels[] = {0, 1}, high[] = {0, 2}, low[] = {-2, 0};
-    assert_int_equal(la_bound(ctx, far, 2, labels, 2, &jitter, &bound), SCANT_EINPUT);
+    assert_int_equal(la_bound(ctx, far, 2, labels, 2, 0, &jitter, &bound), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "no kernel"));
-    assert_int_equal(la_bound(ctx, odd, 2, labels, 2, &jitter, &bound), SCANT_OK);
+    assert_int_equal(la_bound(ctx, odd, 2, labels, 2, 0, &jitter, &bound), SCANT_OK);
     assert_true(jitter > 1); /* the least eigenvalue is -1 */
-    assert_int_equal(la_bound(ctx, none, 2, labels, 2, &jitter, &bound), SCANT_EINPUT);
+    assert_int_equal(la_bound(ctx, none, 2, labels, 2, 0, &jitter, &bound), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "row 1, column 1"));
-    assert_int_equal(la_bound(ctx, odd, 2, high, 2, &jitter, &bound), SCANT_EINPUT);
+    assert_int_equal(la_bound(ctx, odd, 2, high, 2, 0, &jitter, &bound), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "sample 1 has the label 2"));
-    assert_int_equal(la_bound(ctx, odd, 2, low, 2, &jitter, &bound), SCANT_EINPUT);
+    assert_int_equal(la_bound(ctx, odd, 2, low, 2, 0, &jitter, &bound), SCANT_EINPUT);
     scant_ctx_destroy(ctx);
 }
 
@@ -335,7 +335,7 @@ static void memory_that_fails_leaves_nothing(void **state) {
         memory m;
         scant_ctx *ctx = ctx_counting(&m);
         m.calls = 0, m.fail_at = at;
-        scant_status s = la_bound(ctx, k, 2, labels, 2, &jitter, &bound);
+        scant_status s = la_bound(ctx, k, 2, labels, 2, 0, &jitter, &bound);
         assert_int_equal(s, at < 2 ? SCANT_ENOMEM : SCANT_OK);
         m.fail_at = SIZE_MAX;
         scant_ctx_destroy(ctx);
