@@ -945,6 +945,12 @@ SCANT_API scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
 SCANT_API scant_status scant_ntk_kernel(scant_ctx *ctx, const scant_array *a,
                                         const scant_array *b, size_t depth, double *out);
 
+/* The depth of a kernel as people write it, "ntk:depth=K"; SCANT_EUSAGE where text is
+ * none.
+ */
+SCANT_API scant_status scant_kernel_parse(scant_ctx *ctx, const char *text,
+                                          size_t *depth);
+
 /* Regression with a kernel: alpha (n, c) = (K + ridge I)^-1 Y for K (n, n), symmetric, of
  * which the lower triangle is read, and targets Y (n, c). Where that matrix is singular
  * to rounding (a row twice, and no ridge) 1.5e-8 of its largest diagonal number, or ten

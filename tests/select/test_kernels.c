@@ -38,6 +38,31 @@ static void ntk(const double *a, size_t n, const double *b, size_t m, size_t d,
     scant_array_close(y);
 }
 
+/* ---- names ---- */
+
+static void names_say_a_depth(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"",
+                                        "ntk",
+                                        "ntk:depth=",
+                                        "ntk:depth=0",
+                                        "ntk:depth=101",
+                                        "ntk:depth=2.5",
+                                        "ntk:depth=x",
+                                        "ntk:depth=3 ",
+                                        "rbf:depth=3"};
+    size_t depth = 0;
+    assert_int_equal(scant_kernel_parse(ctx, "ntk:depth=1", &depth), SCANT_OK);
+    assert_int_equal(depth, 1);
+    assert_int_equal(scant_kernel_parse(ctx, "ntk:depth=100", &depth), SCANT_OK);
+    assert_int_equal(depth, 100);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(scant_kernel_parse(ctx, wrong[i], &depth), SCANT_EUSAGE);
+        assert_non_null(strstr(scant_ctx_errmsg(ctx), "expected ntk:depth=K"));
+        assert_non_null(strstr(scant_ctx_errmsg(ctx), wrong[i]));
+    }
+}
+
 /* ---- values ---- */
 
 static void values_by_hand(void **state) {
@@ -278,6 +303,7 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_say_a_depth),
         cmocka_unit_test(values_by_hand),
         cmocka_unit_test(one_array_is_two_of_the_same),
         cmocka_unit_test(thread_counts_and_types_change_no_bit),
