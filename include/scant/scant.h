@@ -1061,6 +1061,15 @@ SCANT_API scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *ev
 SCANT_API scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence,
                                        size_t picks, size_t *memory);
 
+/* What regression with a kernel is worth, on the samples it was fitted to and on others.
+ */
+typedef struct scant_regression {
+    double ridge, jitter; /* added to the kernel's diagonal; jitter: as it was singular */
+    double train_accuracy, train_error; /* mean square over samples and outputs */
+    size_t tests;
+    double test_accuracy, test_error; /* accuracies of numbers to predict are NaN */
+} scant_regression;
+
 /* What a page about a study shows; NULL and 0: not there. Borrowed. */
 typedef struct scant_study_view {
     const char *title; /* what the kernel is of */
@@ -1078,6 +1087,7 @@ typedef struct scant_study_view {
     double rate, factor, eigenvalues_moved, kernel_moved;
     size_t against; /* samples that mmd is to */
     double mmd;
+    const scant_regression *regression;
 } scant_study_view;
 
 /* A page of HTML that needs nothing else: spectrum, kernel by classes, what is beside,

@@ -166,6 +166,8 @@ typedef struct net_call {
     const char *from, *part;
 } net_call;
 
+/* The first flag given that says how a network is made; NULL: none. */
+const char *net_option_of(const net_model *model);
 /* Whether --from says something against --weights, --model and the rest; CLI_USAGE. */
 int net_check_from(const cli_command *command, const net_call *call);
 /* Opens samples, and a network from a file or folder of weights for them (data NULL: they
