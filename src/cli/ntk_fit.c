@@ -61,15 +61,24 @@ static int predict(ntk_job *job, const double *k, size_t count, const double *al
     return CLI_DONE;
 }
 
+/* A network's kernel is known in float precision. Where its least eigenvalues are no more
+ * than noise, so much is added to all of them: a fit would make the most of noise. */
+static double noise_of(const ntk_job *job) {
+    const scant_study *s = job->study;
+    return !job->depth && s->rank < s->n_values ? s->tolerance * s->largest : 0;
+}
+
 static int fit(ntk_job *job, double *alpha) {
     size_t classes = job->classes;
+    double ridge = job->args.ridge, noise = fmax(0, noise_of(job) - ridge);
     for (size_t i = 0; i < job->n; i++)
         for (size_t c = 0; c < classes; c++)
             alpha[i * classes + c] = target(job->data, job->rows[i], c) -
                                      (job->f ? (double)job->f[i * classes + c] : 0);
     scant_status status = scant_kernel_fit(job->net.ctx, job->k, job->n * job->outputs,
-                                           alpha, classes / job->outputs, job->args.ridge,
+                                           alpha, classes / job->outputs, ridge + noise,
                                            alpha, &job->fitted.jitter);
+    job->fitted.jitter += noise;
     return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
 }
 

@@ -4,6 +4,7 @@
  * over features. These are what goes into the last layer of the network that is named;
  * where none is, into that of a `linear` one: the samples as a network sees them.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,18 +98,17 @@ scant_sketch_opts ntk_sketch_opts(const ntk_job *job) {
 }
 
 size_t ntk_block(const ntk_job *job, size_t n) {
-    size_t rows = n / 4 > 64 ? n / 4 : 64; /* little beside the kernel itself */
+    size_t rows = n > 64 ? n : 64; /* a block's kernel is no larger than that of the n */
     return rows < job->test.n ? rows : job->test.n;
 }
 
-/* Regression's own, the factor aside: solution and predictions, and a block of others
- * with what the network says of them. */
+/* Regression's own: solution, predictions, what is left of the study, and a block of
+ * others with what the network says of them. The factor was let go before. */
 static double bytes_to_fit(const ntk_job *job, size_t n) {
     double block = (double)ntk_block(job, n), outputs = (double)job->outputs;
-    double width = (double)width_of(job);
-    return 16 * (double)n * (double)job->classes +
-           block * (8 * outputs * (double)n * outputs + 4 * width +
-                    12 * (double)job->classes);
+    double side = (double)n * outputs, classes = (double)job->classes;
+    return 16 * (double)n * classes + 64 * side +
+           block * (8 * outputs * side + 4 * (double)width_of(job) + 12 * classes);
 }
 
 /* Bytes for n samples and so many beside them; doubles, to be added up without end. */
@@ -126,8 +126,8 @@ static double bytes_for(const ntk_job *job, size_t n) {
     double study =
         (double)scant_study_memory(n, job->labels ? job->classes : 0, job->outputs);
     double features = 4 * all * (double)width_of(job);
-    /* a fit's factor is no larger than what a study has let go by then */
-    return 8 * matrices + f + study + features + (a->fit ? bytes_to_fit(job, n) : 0);
+    /* one after the other; a fit's factor is no larger than what a study holds */
+    return 8 * matrices + f + features + fmax(study, a->fit ? bytes_to_fit(job, n) : 0);
 }
 
 static const char *instead(const ntk_job *job) {
