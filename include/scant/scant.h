@@ -945,6 +945,10 @@ SCANT_API scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
 SCANT_API scant_status scant_ntk_kernel(scant_ctx *ctx, const scant_array *a,
                                         const scant_array *b, size_t depth, double *out);
 
+/* Bytes that it takes at most, beside what is the caller's, for rows of floats or doubles
+ * of that width: a room for each thread, and a megabyte. */
+SCANT_API size_t scant_ntk_memory(const scant_ctx *ctx, size_t width);
+
 /* The depth of a kernel as people write it, "ntk:depth=K"; SCANT_EUSAGE where text is
  * none.
  */

@@ -102,12 +102,16 @@ size_t ntk_block(const ntk_job *job, size_t n) {
     return rows < job->test.n ? rows : job->test.n;
 }
 
+static double bytes_of_rooms(const ntk_job *job) {
+    return job->depth ? (double)scant_ntk_memory(job->net.ctx, width_of(job)) : 0;
+}
+
 /* Regression's own: solution, predictions, what is left of the study, and a block of
  * others with what the network says of them. The factor was let go before. */
 static double bytes_to_fit(const ntk_job *job, size_t n) {
     double block = (double)ntk_block(job, n), outputs = (double)job->outputs;
     double side = (double)n * outputs, classes = (double)job->classes;
-    return 16 * (double)n * classes + 64 * side +
+    return 16 * (double)n * classes + 64 * side + bytes_of_rooms(job) +
            block * (8 * outputs * side + 4 * (double)width_of(job) + 12 * classes);
 }
 
@@ -127,7 +131,8 @@ static double bytes_for(const ntk_job *job, size_t n) {
         (double)scant_study_memory(n, job->labels ? job->classes : 0, job->outputs);
     double features = 4 * all * (double)width_of(job);
     /* one after the other; a fit's factor is no larger than what a study holds */
-    return 8 * matrices + f + features + fmax(study, a->fit ? bytes_to_fit(job, n) : 0);
+    double most = fmax(study, a->fit ? bytes_to_fit(job, n) : 0);
+    return 8 * matrices + f + features + fmax(most, bytes_of_rooms(job));
 }
 
 static const char *instead(const ntk_job *job) {
@@ -158,6 +163,11 @@ int ntk_check_memory(ntk_job *job) {
         cli_error("a sketch of %zu numbers takes %.0f MB, and --memory allows %.0f: take "
                   "fewer numbers",
                   job->args.sketch, need / mega, cap / mega);
+    else if (!low)
+        cli_error("the kernel of one sample%s takes %.0f MB already, and --memory allows "
+                  "%.0f: allow more%s",
+                  all, bytes_for(job, 1) / mega, cap / mega,
+                  job->depth ? ", or fewer --threads" : "");
     else
         cli_error("the kernel of %zu samples%s takes %.0f MB, and --memory allows %.0f: "
                   "%zu samples fit (--indices chooses them)%s",

@@ -349,6 +349,11 @@ class Wrong(Closed):
         self.ok(*call, "--indices", self.save("rows", np.arange(fits)))
         self.fails(4, *call, "--indices", self.save("rows", np.arange(fits + 1)),
                    says=f"{fits} samples fit")
+        # rows so wide that what threads hold of them is most of it
+        call = ["ntk", "--data", self.save("wide", np.ones((3, 30000), "f4")), "--kernel",
+                "ntk:depth=1", "--memory", "50M", "--threads"]
+        self.fails(4, *call, 2, says=["one sample", "--memory", "--threads"])
+        self.ok(*call, 1)
 
 
 if __name__ == "__main__":
