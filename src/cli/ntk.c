@@ -86,7 +86,7 @@ static const cli_example examples[] = {
      "scant ntk --data fashion-mnist --indices first2000.npy --model cnn --agreement 150 "
      "--start 500 --draw 250"},
     {"What would an infinitely wide network learn from 200 labels?",
-     "scant ntk --data moons --count 200 --kernel ntk:depth=2 --fit"},
+     "scant ntk --data moons --count 200 --kernel ntk:depth=2 --bias --fit"},
 };
 
 /* ---- the call ---------------------------------------------------------------------- */
