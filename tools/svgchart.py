@@ -3,10 +3,12 @@
 bands, points. Plain SVG on white, the same bytes for the same numbers."""
 import html
 import math
+import typing
 
 # after Okabe and Ito, dark enough on white
 COLOURS = ("#0060a0", "#c05000", "#007a55", "#a03878", "#6b5500", "#2f2f2f", "#5a86c5")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 360, 270, 62, 14, 34, 44
+LEGEND, LEGEND_STEP = 26, 110  # below panels: its height, and how far its names are apart
 
 
 def ticks(low, high, log):
@@ -28,21 +30,38 @@ def number(value, log):
     return f"{value:.6g}"
 
 
-class Panel:
-    """One chart. Series are (name, x, y), maybe with low and high of a band."""
+class Series(typing.NamedTuple):
+    kind: str
+    name: str
+    x: list
+    y: list
+    low: typing.Optional[list] = None  # of a band, with high
+    high: typing.Optional[list] = None
+    dashes: str = ""
+    dots: bool = True
 
-    def __init__(self, title, x_name, y_name, log_x=False, log_y=False):
+
+class Panel:
+    """One chart. A range (low, high) is an axis' ends, where what is beyond is drawn; without, it
+    follows from the numbers. x_ticks: where the axis has them, instead of round numbers."""
+
+    def __init__(self, title, x_name, y_name, log_x=False, log_y=False, x_range=None, y_range=None,
+                 x_ticks=None):
         self.title, self.x_name, self.y_name = title, x_name, y_name
         self.log_x, self.log_y = log_x, log_y
+        self.x_range, self.y_range, self.x_ticks = x_range, y_range, x_ticks
         self.series = []
 
-    def line(self, name, x, y, low=None, high=None, dashes=""):
-        self.series.append(("line", name, list(x), list(y), low, high, dashes))
+    def line(self, name, x, y, low=None, high=None, dashes="", dots=True):
+        """A dot a number, where there are few and dots are wanted."""
+        self.series.append(Series("line", name, list(x), list(y), low, high, dashes, dots))
 
     def points(self, name, x, y):
-        self.series.append(("points", name, list(x), list(y), None, None, ""))
+        self.series.append(Series("points", name, list(x), list(y)))
 
-    def range_of(self, log, columns):
+    def range_of(self, log, columns, given):
+        if given:
+            return tuple(math.log10(v) for v in given) if log else given
         values = [v for column in columns for v in column
                   if v is not None and math.isfinite(v) and (not log or v > 0)]
         if log:
@@ -54,24 +73,35 @@ class Panel:
         return low - space, high + space
 
     def place(self, value, axis):
-        low, high, begin, end, log = axis
-        if value is None or not math.isfinite(value) or (log and value <= 0):
+        low, high, begin, end, log, given = axis
+        if value is None or not math.isfinite(value) or (log and value <= 0 and not given):
             return None
-        value = math.log10(value) if log else value
+        if log:
+            value = math.log10(value) if value > 0 else low
+        if given:
+            value = min(max(value, low), high)
         return begin + (value - low) / (high - low) * (end - begin)
 
     def axes(self):
-        x = self.range_of(self.log_x, [s[2] for s in self.series])
-        y = self.range_of(self.log_y, [c for s in self.series for c in (s[3], s[4], s[5]) if c])
-        return ((*x, LEFT, WIDTH - RIGHT, self.log_x), (*y, HEIGHT - BOTTOM, TOP, self.log_y))
+        x = self.range_of(self.log_x, [s.x for s in self.series], self.x_range)
+        y = self.range_of(self.log_y, [c for s in self.series for c in (s.y, s.low, s.high) if c],
+                          self.y_range)
+        return ((*x, LEFT, WIDTH - RIGHT, self.log_x, self.x_range),
+                (*y, HEIGHT - BOTTOM, TOP, self.log_y, self.y_range))
+
+    def x_marks(self, x):
+        """Places of ticks and what they are called."""
+        if self.x_ticks:
+            return [(self.place(value, x), number(value, False)) for value in self.x_ticks]
+        return [(x[2] + (value - x[0]) / (x[1] - x[0]) * (x[3] - x[2]), number(value, x[4]))
+                for value in ticks(x[0], x[1], x[4])]
 
     def draw_axes(self, x, y):
         out = [f'<text class="t" x="{LEFT}" y="18">{html.escape(self.title)}</text>']
-        for value in ticks(x[0], x[1], x[4]):
-            at = x[2] + (value - x[0]) / (x[1] - x[0]) * (x[3] - x[2])
+        for at, name in self.x_marks(x):
             out.append(f'<path class="g" d="M{at:.1f} {TOP}V{HEIGHT - BOTTOM}"/><text '
                        f'text-anchor="middle" x="{at:.1f}" y="{HEIGHT - BOTTOM + 15}">'
-                       f'{number(value, x[4])}</text>')
+                       f'{name}</text>')
         for value in ticks(y[0], y[1], y[4]):
             at = y[2] + (value - y[0]) / (y[1] - y[0]) * (y[3] - y[2])
             out.append(f'<path class="g" d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}"/><text '
@@ -85,51 +115,71 @@ class Panel:
         return out
 
     def draw_series(self, i, series, x, y):
-        kind, _, across, up, low, high, dashes = series
         colour = COLOURS[i % len(COLOURS)]
-        spots = [(self.place(a, x), self.place(b, y)) for a, b in zip(across, up)]
+        spots = [(self.place(a, x), self.place(b, y), a, b) for a, b in zip(series.x, series.y)]
         spots = [s for s in spots if None not in s]
         out = []
-        if low:
-            edge = [(self.place(a, x), self.place(b, y)) for a, b in zip(across, high)]
-            edge += [(self.place(a, x), self.place(b, y)) for a, b in zip(across, low)][::-1]
+        if series.low:
+            edge = [(self.place(a, x), self.place(b, y)) for a, b in zip(series.x, series.high)]
+            edge += [(self.place(a, x), self.place(b, y)) for a, b in zip(series.x, series.low)][::-1]
             edge = [s for s in edge if None not in s]
             if edge:
                 path = "L".join(f"{a:.1f} {b:.1f}" for a, b in edge)
                 out.append(f'<path fill="{colour}" opacity=".15" d="M{path}z"/>')
-        if kind == "line" and spots:
-            path = "L".join(f"{a:.1f} {b:.1f}" for a, b in spots)
-            dash = f' stroke-dasharray="{dashes}"' if dashes else ""
-            out.append(f'<path fill="none" stroke="{colour}" stroke-width="1.8"{dash} d="M{path}"/>')
-        if kind == "points" or len(spots) <= 20:
-            size = 2.4 if kind == "points" else 2.8
-            out += [f'<circle fill="{colour}" cx="{a:.1f}" cy="{b:.1f}" r="{size}"/>' for a, b in spots]
+        if series.kind == "line" and spots:
+            path = "L".join(f"{a:.1f} {b:.1f}" for a, b, _, _ in spots)
+            out.append(f'<path {stroke(colour, series.dashes)} d="M{path}"/>')
+        if series.kind == "points":
+            out += [f'<circle fill="{colour}" cx="{a:.1f}" cy="{b:.1f}" r="2.4"/>'
+                    for a, b, _, _ in spots]
+        elif series.dots and len(spots) <= 20:
+            out += [f'<circle fill="{colour}" cx="{a:.1f}" cy="{b:.1f}" r="2.8"><title>'
+                    f'{html.escape(series.name)}: {across:.6g}, {up:.4g}</title></circle>'
+                    for a, b, across, up in spots]
         return out
 
-    def draw(self):
+    def named(self):
+        """The series that have a name, with their colours."""
+        return [(COLOURS[i % len(COLOURS)], s) for i, s in enumerate(self.series) if s.name]
+
+    def draw(self, legend=True):
         x, y = self.axes()
         out = self.draw_axes(x, y)
         for i, series in enumerate(self.series):
             out += self.draw_series(i, series, x, y)
-        names = [(i, s[1]) for i, s in enumerate(self.series) if s[1]]
-        for row, (i, name) in enumerate(names):
+        for row, (colour, series) in enumerate(self.named() if legend else []):
             at = TOP + 12 + 14 * row
-            out.append(f'<rect fill="{COLOURS[i % len(COLOURS)]}" x="{WIDTH - RIGHT - 96}" y="{at - 7}" '
+            out.append(f'<rect fill="{colour}" x="{WIDTH - RIGHT - 96}" y="{at - 7}" '
                        f'width="12" height="4"/><text x="{WIDTH - RIGHT - 80}" y="{at}">'
-                       f'{html.escape(name)}</text>')
+                       f'{html.escape(series.name)}</text>')
         return "\n".join(out)
+
+
+def stroke(colour, dashes):
+    dash = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return f'fill="none" stroke="{colour}" stroke-width="1.8"{dash}'
+
+
+def draw_legend(panel):
+    """The names of a panel's series in a row, for all panels that have the same."""
+    return "\n".join(f'<path {stroke(colour, series.dashes)} d="M{LEFT + i * LEGEND_STEP} 8h24"/>'
+                     f'<text x="{LEFT + i * LEGEND_STEP + 30}" y="12">{html.escape(series.name)}</text>'
+                     for i, (colour, series) in enumerate(panel.named()))
 
 
 STYLE = ("text { font: 11px sans-serif; fill: #222 } .t { font-size: 13px; font-weight: 600 } "
          ".g { stroke: #ddd; fill: none }")
 
 
-def write(path, title, panels):
-    """panels, side by side, as a file."""
-    body = "\n".join(f'<g transform="translate({i * WIDTH} 0)">\n{panel.draw()}\n</g>'
-                     for i, panel in enumerate(panels))
+def write(path, title, panels, below=False):
+    """panels, side by side, as a file. below: one legend for all of them, under them."""
+    groups = [(i * WIDTH, 0, panel.draw(legend=not below)) for i, panel in enumerate(panels)]
+    if below:
+        groups.append((0, HEIGHT, draw_legend(panels[0])))
+    width, height = len(panels) * WIDTH, HEIGHT + below * LEGEND
+    body = "\n".join(f'<g transform="translate({x} {y})">\n{group}\n</g>' for x, y, group in groups)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {len(panels) * WIDTH} {HEIGHT}" '
-                   f'width="{len(panels) * WIDTH}" height="{HEIGHT}">\n<title>{html.escape(title)}</title>\n'
+        file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+                   f'width="{width}" height="{height}">\n<title>{html.escape(title)}</title>\n'
                    f'<style>{STYLE}</style>\n<rect width="100%" height="100%" fill="#fff"/>\n'
                    f'{body}\n</svg>\n')

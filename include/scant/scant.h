@@ -946,6 +946,16 @@ SCANT_API scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
 SCANT_API scant_status scant_ntk_kernel(scant_ctx *ctx, const scant_array *a,
                                         const scant_array *b, size_t depth, double *out);
 
+/* Bytes that it takes at most, beside what is the caller's, for rows of floats or doubles
+ * of that width: a room for each thread, and a megabyte. */
+SCANT_API size_t scant_ntk_memory(const scant_ctx *ctx, size_t width);
+
+/* The depth of a kernel as people write it, "ntk:depth=K"; SCANT_EUSAGE where text is
+ * none.
+ */
+SCANT_API scant_status scant_kernel_parse(scant_ctx *ctx, const char *text,
+                                          size_t *depth);
+
 /* Regression with a kernel: alpha (n, c) = (K + ridge I)^-1 Y for K (n, n), symmetric, of
  * which the lower triangle is read, and targets Y (n, c). Where that matrix is singular
  * to rounding (a row twice, and no ridge) 1.5e-8 of its largest diagonal number, or ten
@@ -1056,6 +1066,15 @@ SCANT_API scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *ev
 SCANT_API scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence,
                                        size_t picks, size_t *memory);
 
+/* What regression with a kernel is worth, on the samples it was fitted to and on others.
+ */
+typedef struct scant_regression {
+    double ridge, jitter; /* added to the kernel's diagonal; jitter: as it was singular */
+    double train_accuracy, train_error; /* mean square over samples and outputs */
+    size_t tests;
+    double test_accuracy, test_error; /* accuracies of numbers to predict are NaN */
+} scant_regression;
+
 /* What a page about a study shows; NULL and 0: not there. Borrowed. */
 typedef struct scant_study_view {
     const char *title; /* what the kernel is of */
@@ -1073,6 +1092,7 @@ typedef struct scant_study_view {
     double rate, factor, eigenvalues_moved, kernel_moved;
     size_t against; /* samples that mmd is to */
     double mmd;
+    const scant_regression *regression;
 } scant_study_view;
 
 /* A page of HTML that needs nothing else: spectrum, kernel by classes, what is beside,

@@ -166,6 +166,8 @@ typedef struct net_call {
     const char *from, *part;
 } net_call;
 
+/* The first flag given that says how a network is made; NULL: none. */
+const char *net_option_of(const net_model *model);
 /* Whether --from says something against --weights, --model and the rest; CLI_USAGE. */
 int net_check_from(const cli_command *command, const net_call *call);
 /* Opens samples, and a network from a file or folder of weights for them (data NULL: they
@@ -185,6 +187,23 @@ int net_check_labels(const net_samples *samples, const scant_net *network,
 /* That none of the outputs is a file of the training that --from names; CLI_USAGE. */
 int net_check_training(const cli_command *command, const char *from, const cli_path *outs,
                        size_t n_outs);
+
+/* ---- samples to judge by (net_test.c) ---- */
+
+typedef struct net_test {
+    const char *spec,
+        *labels;      /* as in the call; NULL: the data's own part to test with */
+    scant_data *data; /* NULL: there is none */
+    size_t *rows, n;  /* those that have a label */
+} net_test;
+
+/* Opens them beside data, whose numbers of classes they get; what has no label at all is
+ * an error. The caller ends data and rows, on failure, too. */
+int net_open_test(net_job *job, const net_samples *samples, const net_means *means,
+                  const scant_data *data, net_test *test);
+/* Whether the network takes them and their labels are some of so many classes;
+ * CLI_BAD_INPUT. */
+int net_check_test(const net_test *test, const scant_net *network, size_t classes);
 
 /* The names of a data's or a network's classes, n of them; NULL: none has a name. The
  * list is new, what it lists borrowed. */

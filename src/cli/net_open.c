@@ -8,8 +8,7 @@
 
 #include "cli/net.h"
 
-/* The first flag given that says how a network is made; NULL: none. */
-static const char *network_option(const net_model *model) {
+const char *net_option_of(const net_model *model) {
     return model->width        ? "width"
            : model->depth      ? "depth"
            : model->activation ? "activation"
@@ -29,11 +28,11 @@ int net_check_from(const cli_command *command, const net_call *call) {
     if (call->from && (model->weights || model->name))
         return cli_usage(command, "--from names a network already: no --weights, no "
                                   "--model");
-    if (call->from && network_option(model))
+    if (call->from && net_option_of(model))
         return cli_usage(command,
                          "--%s: the network that --from names is made already, and "
                          "says itself what it is",
-                         network_option(model));
+                         net_option_of(model));
     return net_check_scaling(command, model);
 }
 

@@ -19,6 +19,20 @@ static void add_line(cli_text *text, const char *key, double value) {
     add_number(text, key, value);
 }
 
+typedef struct member {
+    const char *key;
+    double value;
+} member;
+
+/* Without braces. */
+static void add_members(cli_text *text, const member *members, size_t n,
+                        const char *between) {
+    for (size_t i = 0; i < n; i++) {
+        cli_text_add(text, i ? between : "");
+        add_number(text, members[i].key, members[i].value);
+    }
+}
+
 static void add_list(cli_text *text, const char *key, const double *values, size_t n) {
     cli_text_addf(text, "\"%s\": [", key);
     for (size_t i = 0; i < n; i++) {
@@ -26,6 +40,33 @@ static void add_list(cli_text *text, const char *key, const double *values, size
         cli_json_number(text, values[i]);
     }
     cli_text_add(text, "]");
+}
+
+/* What the call names it by; NULL: it names none. */
+static const char *network_name(const ntk_job *job) {
+    const ntk_args *a = &job->args;
+    return a->from ? a->from : a->model.name ? a->model.name : a->model.weights;
+}
+
+static void add_network(cli_text *text, const ntk_job *job) {
+    const char *name = network_name(job);
+    cli_text_add(text, "  \"network\": ");
+    if (name) {
+        cli_json_string(text, name, strlen(name));
+        cli_text_addf(text, ",\n  \"parameters\": %zu,\n",
+                      scant_net_parameters(job->network));
+    } else {
+        cli_text_add(text, "null,\n  \"parameters\": null,\n");
+    }
+    if (job->depth)
+        cli_text_addf(text,
+                      "  \"layers\": null,\n  \"kernel\": \"ntk:depth=%zu\",\n"
+                      "  \"bias\": %s",
+                      job->depth, job->args.bias ? "true" : "false");
+    else
+        cli_text_addf(text, "  \"layers\": \"%s\",\n  \"kernel\": \"%s\"",
+                      job->last_layer ? "last" : "all",
+                      job->args.full ? "full" : "reduced");
 }
 
 static void add_kernel(cli_text *text, const ntk_job *job) {
@@ -36,10 +77,9 @@ static void add_kernel(cli_text *text, const ntk_job *job) {
                   a->means.seed, job->n);
     cli_text_addf(text, "  \"labelled\": %zu,\n  \"classes\": %zu,\n",
                   job->study->labelled, job->classes);
-    cli_text_addf(text, "  \"parameters\": %zu,\n  \"layers\": \"%s\",\n",
-                  scant_net_parameters(job->network), job->last_layer ? "last" : "all");
-    cli_text_addf(text, "  \"kernel\": \"%s\",\n  \"exact\": %s,\n  \"sketch\": ",
-                  a->full ? "full" : "reduced", a->sketch ? "false" : "true");
+    add_network(text, job);
+    cli_text_addf(text,
+                  ",\n  \"exact\": %s,\n  \"sketch\": ", a->sketch ? "false" : "true");
     if (!a->sketch) {
         cli_text_add(text, "null");
     } else {
@@ -98,40 +138,29 @@ static void add_theorem2(cli_text *text, const scant_study *s) {
         cli_text_add(text, "null");
         return;
     }
-    const struct {
-        const char *key;
-        double value;
-    } rows[] = {
+    const member rows[] = {
         {"value", s->half_square},    {"low", s->low},
         {"high", s->low * s->factor}, {"high_kantorovich", s->low * s->sharp_factor},
         {"factor", s->factor},        {"factor_kantorovich", s->sharp_factor}};
-    for (size_t i = 0; i < CLI_COUNT_OF(rows); i++) {
-        cli_text_add(text, i ? ", " : "{");
-        add_number(text, rows[i].key, rows[i].value);
-    }
+    cli_text_add(text, "{");
+    add_members(text, rows, CLI_COUNT_OF(rows), ", ");
     cli_text_add(text, "}");
 }
 
 static void add_training(cli_text *text, const scant_study *s) {
-    const struct {
-        const char *key;
-        double value;
-    } rows[] = {{"rate", s->rate},
-                {"stable_rate", s->stable_rate},
-                {"stable_rate_mean_loss", s->mean_rate},
-                {"sufficient_rate", s->sufficient_rate},
-                {"contraction", s->contraction},
-                {"steps_to_tenth", s->tenth},
-                {"steps_to_hundredth", s->hundredth},
-                {"loss_now", scant_study_loss(s, s->rate, 0)},
-                {"loss_steps_to_tenth", s->start_tenth},
-                {"loss_steps_to_hundredth", s->start_hundredth},
-                {"dynamics", s->dynamics}};
-    cli_text_add(text, ",\n  \"training\": {");
-    for (size_t i = 0; i < CLI_COUNT_OF(rows); i++) {
-        cli_text_add(text, i ? ",\n    " : "\n    ");
-        add_number(text, rows[i].key, rows[i].value);
-    }
+    const member rows[] = {{"rate", s->rate},
+                           {"stable_rate", s->stable_rate},
+                           {"stable_rate_mean_loss", s->mean_rate},
+                           {"sufficient_rate", s->sufficient_rate},
+                           {"contraction", s->contraction},
+                           {"steps_to_tenth", s->tenth},
+                           {"steps_to_hundredth", s->hundredth},
+                           {"loss_now", scant_study_loss(s, s->rate, 0)},
+                           {"loss_steps_to_tenth", s->start_tenth},
+                           {"loss_steps_to_hundredth", s->start_hundredth},
+                           {"dynamics", s->dynamics}};
+    cli_text_add(text, ",\n  \"training\": {\n    ");
+    add_members(text, rows, CLI_COUNT_OF(rows), ",\n    ");
     cli_text_add(text, "\n  }");
 }
 
@@ -175,6 +204,24 @@ static void add_measurements(cli_text *text, const ntk_job *job) {
     }
 }
 
+static void add_regression(cli_text *text, const ntk_job *job) {
+    const scant_regression *r = &job->fitted;
+    if (!job->args.fit) return;
+    const member rows[] = {
+        {"ridge", r->ridge},
+        {"jitter", r->jitter},
+        {"train_accuracy", r->train_accuracy},
+        {"train_error", r->train_error},
+        {"test_samples", (double)r->tests},
+        {"test_accuracy", r->test_accuracy},
+        {"test_error", r->test_error},
+    };
+    cli_text_addf(text, ",\n  \"regression\": {\"start\": \"%s\", ",
+                  job->network ? "network" : "zero");
+    add_members(text, rows, CLI_COUNT_OF(rows), ", ");
+    cli_text_add(text, "}");
+}
+
 int ntk_write(ntk_job *job) {
     const scant_study *s = job->study;
     cli_text text = {0};
@@ -188,6 +235,7 @@ int ntk_write(ntk_job *job) {
     add_theorem2(&text, s);
     add_training(&text, s);
     add_measurements(&text, job);
+    add_regression(&text, job);
     cli_text_add(&text, ",\n  ");
     add_list(&text, "eigenvalues", s->values, s->n_values);
     cli_text_add(&text, "\n}\n");
@@ -201,10 +249,12 @@ int ntk_write(ntk_job *job) {
 static void add_title(cli_text *title, const ntk_job *job) {
     const char *slash = strrchr(job->args.samples.spec, '/');
     const char *data = slash && slash[1] ? slash + 1 : job->args.samples.spec;
-    const char *network = job->args.from         ? job->args.from
-                          : job->args.model.name ? job->args.model.name
-                                                 : job->args.model.weights;
-    cli_text_addf(title, "The kernel of %s on %s", network, data);
+    const char *network = network_name(job);
+    cli_text_add(title, "The kernel ");
+    if (job->depth) cli_text_addf(title, "ntk:depth=%zu ", job->depth);
+    if (network)
+        cli_text_addf(title, "of %s%s ", job->depth ? "the features of " : "", network);
+    cli_text_addf(title, "on %s", data);
     cli_text_bytes(title, "", 1);
 }
 
@@ -230,6 +280,7 @@ int ntk_write_page(ntk_job *job) {
         .kernel_moved = job->descent.norm,
         .against = job->n_against,
         .mmd = job->mmd,
+        .regression = job->args.fit ? &job->fitted : NULL,
     };
     scant_status status = scant_study_page(job->net.ctx, &view, &bytes, &size);
     if (status == SCANT_OK)

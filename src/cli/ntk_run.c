@@ -54,7 +54,7 @@ static int make_kernel(ntk_job *job) {
 }
 
 static int read_outputs(ntk_job *job) {
-    if (!job->labels) return CLI_DONE;
+    if (!job->network || (!job->labels && !job->args.fit)) return CLI_DONE;
     job->f = cli_calloc(job->n * job->classes, sizeof *job->f);
     return failed(job, scant_net_predict(job->network, job->data, job->rows, job->n,
                                          &(scant_outputs){.logits = job->f}));
@@ -62,9 +62,9 @@ static int read_outputs(ntk_job *job) {
 
 static int study(ntk_job *job) {
     scant_study_opts opts = {.outputs = job->outputs,
-                             .start = job->f,
+                             .start = job->labels ? job->f : NULL,
                              .rate = job->args.rate,
-                             .noise = SCANT_KERNEL_NOISE};
+                             .noise = job->depth ? 0 : SCANT_KERNEL_NOISE};
     return failed(job, scant_study_kernel(job->net.ctx, job->k, job->n, job->labels,
                                           job->classes, &opts, &job->study));
 }
@@ -165,6 +165,7 @@ int ntk_run(ntk_job *job) {
     if (status == CLI_DONE) status = study(job);
     if (status == CLI_DONE && a->against) status = compare_sets(job);
     if (status == CLI_DONE && a->agreement) status = agree(job);
+    if (status == CLI_DONE && a->fit) status = ntk_fit(job);
     if (status == CLI_DONE && a->descend) status = descend(job);
     return status;
 }
@@ -174,6 +175,7 @@ void ntk_run_end(ntk_job *job) {
     if (job->reduced != job->k) free(job->reduced);
     free(job->k);
     free(job->f);
+    free(job->features);
     free(job->descent.losses);
     free(job->descent.predicted);
     if (!job->net.ctx) return;

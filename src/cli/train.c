@@ -234,29 +234,12 @@ static int make_network(train_job *job) {
 
 /* Before the training, not after it. */
 static int check_test(const train_job *job) {
-    const train_args *a = &job->args;
-    const int32_t *labels = job->test ? scant_data_labels(job->test) : NULL;
-    size_t shape[3], wanted[3], classes = scant_net_classes(job->network);
+    const net_test test = {.labels = job->args.test_labels,
+                           .data = job->test,
+                           .rows = job->test_rows,
+                           .n = job->n_test};
     if (!job->test) return CLI_DONE;
-    scant_data_shape(job->test, shape);
-    scant_net_shape(job->network, wanted);
-    if (memcmp(shape, wanted, sizeof shape) != 0) {
-        cli_error("%s: samples of %zux%zux%zu (channels, height, width), the network "
-                  "takes %zux%zux%zu",
-                  scant_data_name(job->test), shape[0], shape[1], shape[2], wanted[0],
-                  wanted[1], wanted[2]);
-        return CLI_BAD_INPUT;
-    }
-    for (size_t i = 0; labels && i < job->n_test; i++) {
-        size_t row = job->test_rows[i];
-        if ((size_t)labels[row] < classes) continue;
-        cli_error("%s: sample %zu has label %d, but the samples to train on have %zu "
-                  "classes (0 to %zu)",
-                  a->test_labels ? a->test_labels : scant_data_name(job->test), row,
-                  (int)labels[row], classes, classes - 1);
-        return CLI_BAD_INPUT;
-    }
-    return CLI_DONE;
+    return net_check_test(&test, job->network, scant_net_classes(job->network));
 }
 
 static void progress(void *user, const char *phase, double fraction) {

@@ -13,16 +13,6 @@ static bool usable(const scant_data *data, size_t row) {
     return !labels || labels[row] >= 0;
 }
 
-/* All rows that have a label; *n becomes their number. The answer is new. */
-static size_t *labelled_rows(const scant_data *data, size_t *n) {
-    size_t all = scant_data_count(data);
-    size_t *rows = cli_calloc(all, sizeof *rows);
-    *n = 0;
-    for (size_t i = 0; i < all; i++)
-        if (usable(data, i)) rows[(*n)++] = i;
-    return rows;
-}
-
 /* A sample to train on moves to another place, with its weight. */
 static void keep_row(train_job *job, size_t to, size_t from) {
     job->rows[to] = job->rows[from];
@@ -84,33 +74,14 @@ static int hold_out(train_job *job) {
     return CLI_DONE;
 }
 
-/* The classes of the test set have the numbers of those to train on. */
-static int match_test(train_job *job) {
-    size_t n;
-    const char **names = net_data_names(job->data, &n);
-    scant_status status = names ? scant_data_renumber(job->test, names, n) : SCANT_OK;
-    free(names);
-    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
-}
-
 static int open_test(train_job *job) {
     const train_args *a = &job->args;
-    net_samples samples = a->samples;
-    bool own = !a->test && scant_data_has_test(job->data);
-    if (!a->test && !own) return CLI_DONE;
-    if (a->test) {
-        samples.spec = a->test;
-        samples.labels = a->test_labels;
-    }
-    int status = net_open_data(&job->net, &samples, &a->means, true, &job->test);
-    if (status == CLI_DONE) status = match_test(job);
-    if (status != CLI_DONE) return status;
-    if (scant_data_labels(job->test) || scant_data_targets(job->test)) {
-        job->test_rows = labelled_rows(job->test, &job->n_test);
-        if (job->n_test) return CLI_DONE;
-    }
-    cli_error("%s has no labels to judge by: give --test-labels FILE", samples.spec);
-    return CLI_BAD_INPUT;
+    net_test test = {.spec = a->test, .labels = a->test_labels};
+    int status = net_open_test(&job->net, &a->samples, &a->means, job->data, &test);
+    job->test = test.data;
+    job->test_rows = test.rows;
+    job->n_test = test.n;
+    return status;
 }
 
 /* A network that has seen one class only always answers with it. */

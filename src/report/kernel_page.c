@@ -196,6 +196,26 @@ static void add_descent(scant__text *out, const scant_study_view *v) {
     scant__text_add(out, " in the spectral norm, bounds that.</p>\n");
 }
 
+/* An accuracy of numbers to predict is none, and has no row. */
+static void add_regression(scant__text *out, const scant_regression *r) {
+    const row rows[] = {
+        {"accuracy on its own samples", r->train_accuracy, "of those it was fitted to"},
+        {"mean squared error there", r->train_error, "over samples and outputs"},
+        {"other samples", (double)r->tests, "that it was not fitted to"},
+        {"accuracy on them", r->test_accuracy, "what the fit is worth"},
+        {"mean squared error there", r->test_error, "over samples and outputs"},
+        {"ridge", r->ridge, "added to the kernel's diagonal: 0 meets every label"},
+        {"jitter", r->jitter, "added, too, where the kernel has no inverse"},
+    };
+    scant__text_add(out,
+                    "<section id=\"regression\"><div class=\"head\"><h2>Regression</h2>"
+                    "</div>\n<p class=\"note\">The labels fitted with the kernel: where "
+                    "training ends if it goes on for ever and the kernel stays.</p>\n"
+                    "<div class=\"scroll\" tabindex=\"0\"><table><tbody>\n");
+    add_rows(out, rows, sizeof rows / sizeof *rows);
+    scant__text_add(out, "</tbody></table></div></section>\n");
+}
+
 static scant_status add_page(scant__text *out, const scant_study_view *v) {
     const scant_study *s = v->study;
     page_begin_head(out, false);
@@ -222,6 +242,7 @@ static scant_status add_page(scant__text *out, const scant_study_view *v) {
     if (v->k) TRY(add_heat(out, v));
     if (v->losses) add_descent(out, v);
     if (v->agreement) add_agreement(out, v);
+    if (v->regression) add_regression(out, v->regression);
     add_numbers(out, v);
     scant__text_addf(out,
                      "</main>\n<footer>Made by scant %s.</footer>\n</body>\n</html>\n",

@@ -12,9 +12,27 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/number.h"
 #include "linalg/dense.h"
 #include "linalg/ntk.h"
 #include "select/evidence.h"
+
+/* ---- names ------------------------------------------------------------------------- */
+
+scant_status scant_kernel_parse(scant_ctx *ctx, const char *text, size_t *depth) {
+    static const char start[] = "ntk:depth=";
+    size_t length = strlen(start);
+    double number;
+    bool known = strncmp(text, start, length) == 0 &&
+                 scant__number_parse(text + length, &number) && floor(number) == number &&
+                 number >= 1 && number <= LA_NTK_DEPTH;
+    if (!known)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "the kernel is '%s', expected ntk:depth=K, K from 1 to %d",
+                           text, LA_NTK_DEPTH);
+    *depth = (size_t)number;
+    return SCANT_OK;
+}
 
 /* ---- values ------------------------------------------------------------------------ */
 
@@ -74,10 +92,25 @@ static scant_status value_rows(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
+/* A thread's, in whole lines of the cache. */
+static size_t room_of(const la_ntk *a, const la_ntk *b) {
+    return size_mul(size_add(la_ntk_room(a, b), 63) / 64, 64);
+}
+
+/* Rows that must be fetched take the most. Before, they are checked: norms of a quarter
+ * megabyte a thread, and extremes of at most 65,536 blocks. */
+size_t scant_ntk_memory(const scant_ctx *ctx, size_t width) {
+    enum { CHECK = (1 << 18) + 64, SPARE = (1 << 20) + 4096 };
+    const la_rows rows = {.d = width, .type = LA_F64};
+    const la_view view = {.h = &rows};
+    const la_ntk ntk = {&view, 1};
+    return size_add(size_mul(ctx->threads, size_max(room_of(&ntk, &ntk), CHECK)), SPARE);
+}
+
 static scant_status all_values(scant__arena *arena, between *k) {
     scant_ctx *ctx = arena->ctx;
     k->unscale = 1 / k->a.features.scale / k->b.features.scale;
-    k->room = size_add(la_ntk_room(&k->a.ntk, &k->b.ntk), 63) / 64 * 64;
+    k->room = room_of(&k->a.ntk, &k->b.ntk);
     k->rooms = scant__arena_alloc(arena, ctx->threads, k->room);
     if (!k->rooms) return SCANT_ENOMEM;
     size_t blocks = (k->a.rows.n + LA_KERNEL_TILE - 1) / LA_KERNEL_TILE;

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/number.h"
-#include "linalg/ntk.h"
 
 /* Which word of "a|b|c:K" text is; -1: none. */
 static int choice_of(const scant_option *o, const char *text, double *param) {
@@ -121,22 +120,11 @@ static const char *takers(char *out, size_t size) {
 
 scant_status select_kernel_parse(scant_ctx *ctx, const scant_strategy *strategy,
                                  const char *text, size_t *depth) {
-    static const char start[] = "ntk:depth=";
     char names[128];
-    double number;
     if (!strategy->info.kernel)
         return scant__fail(ctx, SCANT_EUSAGE, "%s takes no kernel; these do: %s",
                            strategy->info.name, takers(names, sizeof names));
-    size_t length = strlen(start);
-    bool known = strncmp(text, start, length) == 0 &&
-                 scant__number_parse(text + length, &number) && floor(number) == number &&
-                 number >= 1 && number <= LA_NTK_DEPTH;
-    if (!known)
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "the kernel is '%s', expected ntk:depth=K, K from 1 to %d",
-                           text, LA_NTK_DEPTH);
-    *depth = (size_t)number;
-    return SCANT_OK;
+    return scant_kernel_parse(ctx, text, depth);
 }
 
 /* ---- a call's values --------------------------------------------------------------- */

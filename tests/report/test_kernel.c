@@ -28,6 +28,12 @@ static scant_status page(scant_ctx *ctx, const char *title, void **bytes, size_t
                                        said[STEPS + 1] = {5, 2, 1, 0.5, NAN};
     static const double a[] = {1, 2, 3}, g[] = {2, 2.5, 7};
     scant_agreement agreement = {3, 5, 5, 1, 0.3, g, a};
+    scant_regression numbers = {.ridge = 0.5,
+                                .train_accuracy = NAN,
+                                .train_error = 0.0625,
+                                .tests = 789,
+                                .test_accuracy = NAN,
+                                .test_error = 0.3125};
     scant_study *study;
     *bytes = NULL;
     TRY(scant_study_kernel(ctx, k, N, labels, C, NULL, &study));
@@ -41,7 +47,8 @@ static scant_status page(scant_ctx *ctx, const char *title, void **bytes, size_t
                           .losses = losses,
                           .predicted = said,
                           .rate = 0.1,
-                          .factor = 0.9};
+                          .factor = 0.9,
+                          .regression = &numbers};
     scant_status s = scant_study_page(ctx, &v, bytes, size);
     scant_study_free(ctx, study);
     return s;
@@ -59,6 +66,10 @@ static void names_are_no_markup(void **state) {
     assert_non_null(strstr(bytes, "&lt;b&gt;&amp;"));
     assert_non_null(strstr(bytes, "The kernel is singular"));
     assert_null(strstr(bytes, "nan"));
+    assert_non_null(strstr(bytes, "<h2>Regression</h2>"));
+    assert_non_null(strstr(bytes, "789"));
+    assert_non_null(strstr(bytes, "0.3125"));
+    assert_null(strstr(bytes, "accuracy on")); /* numbers have none */
     scant_bytes_free(ctx, bytes);
     scant_ctx_destroy(ctx);
 }

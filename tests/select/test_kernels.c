@@ -38,6 +38,31 @@ static void ntk(const double *a, size_t n, const double *b, size_t m, size_t d,
     scant_array_close(y);
 }
 
+/* ---- names ---- */
+
+static void names_say_a_depth(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"",
+                                        "ntk",
+                                        "ntk:depth=",
+                                        "ntk:depth=0",
+                                        "ntk:depth=101",
+                                        "ntk:depth=2.5",
+                                        "ntk:depth=x",
+                                        "ntk:depth=3 ",
+                                        "rbf:depth=3"};
+    size_t depth = 0;
+    assert_int_equal(scant_kernel_parse(ctx, "ntk:depth=1", &depth), SCANT_OK);
+    assert_int_equal(depth, 1);
+    assert_int_equal(scant_kernel_parse(ctx, "ntk:depth=100", &depth), SCANT_OK);
+    assert_int_equal(depth, 100);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(scant_kernel_parse(ctx, wrong[i], &depth), SCANT_EUSAGE);
+        assert_non_null(strstr(scant_ctx_errmsg(ctx), "expected ntk:depth=K"));
+        assert_non_null(strstr(scant_ctx_errmsg(ctx), wrong[i]));
+    }
+}
+
 /* ---- values ---- */
 
 static void values_by_hand(void **state) {
@@ -276,8 +301,30 @@ static void every_allocation_may_fail(void **state) {
     scant_ctx_destroy(c);
 }
 
+/* Rows as they lie, and rows so long that they are scaled. */
+static void memory_is_as_planned(void **state) {
+    (void)state;
+    enum { N = 100, D = 3000 };
+    static float h[N * D];
+    static double k[N * N];
+    for (size_t d = 1; d <= D; d *= 3)
+        for (unsigned threads = 1; threads < 4; threads += 2)
+            for (int large = 0; large < 2; large++) {
+                scant_ctx *c = ctx_threads(threads);
+                for (size_t i = 0; i < N * d; i++)
+                    h[i] = (float)normal_at(13, i) * (large ? 1e30F : 1);
+                scant_array *x = rows_of(c, "h", h, SCANT_F32, N, d);
+                assert_int_equal(scant_ntk_kernel(c, x, NULL, 2, k), SCANT_OK);
+                size_t said = scant_ntk_memory(c, d), peak = scant_ctx_memory_peak(c);
+                assert_true(peak <= said && said < 2 * peak + (3 << 20));
+                scant_array_close(x);
+                scant_ctx_destroy(c);
+            }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_say_a_depth),
         cmocka_unit_test(values_by_hand),
         cmocka_unit_test(one_array_is_two_of_the_same),
         cmocka_unit_test(thread_counts_and_types_change_no_bit),
@@ -290,6 +337,7 @@ int main(void) {
         cmocka_unit_test(wrong_fits_are_refused_with_a_reason),
         cmocka_unit_test(it_learns_two_moons),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(memory_is_as_planned),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -15,6 +15,7 @@ import numpy as np
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("SCANT_BUILD", os.path.join(ROOT, "build"))
 TOOL = os.path.join(ROOT, "tools", "bss-curves")
+sys.path.insert(0, os.path.join(ROOT, "tools"))
 
 
 def load():
@@ -100,6 +101,47 @@ class Figure(unittest.TestCase):
         panels = root.findall(svg + "g")
         self.assertEqual([len(panel.findall(svg + "circle")) for panel in panels],
                          [3 * len(curves.BUDGETS)] * 2 + [0])
+        self.assertEqual([text.text for text in panels[2].findall(svg + "text")],
+                         [*curves.LAWS, "D / labels"])
+
+
+class Chart(unittest.TestCase):
+    svg = "{http://www.w3.org/2000/svg}"
+
+    def draw(self, **more):
+        """The panels of a chart with x from 1 to 100 and y from 0.1 to 10, and its legend."""
+        panel = curves.svgchart.Panel("t", "x", "y", log_x=True, log_y=True, x_range=(1, 100),
+                                      y_range=(0.1, 10), x_ticks=(1, 10, 40))
+        panel.line("a < b", (1, 10, 100), (10, 1, 0), (1, -1, 0), (99, 2, 1))
+        panel.line("guide", (1, 100), (1, 1), dashes="3 4", dots=False)
+        with tempfile.TemporaryDirectory() as folder:
+            curves.svgchart.write(os.path.join(folder, "c.svg"), "c", [panel], **more)
+            return xml.etree.ElementTree.parse(os.path.join(folder, "c.svg")).getroot().findall(
+                self.svg + "g")
+
+    def test_numbers_stand_where_they_belong_and_what_is_beyond_at_the_ends(self):
+        chart = curves.svgchart
+        left, right, top, bottom = (chart.LEFT, chart.WIDTH - chart.RIGHT, chart.TOP,
+                                    chart.HEIGHT - chart.BOTTOM)
+        panel = self.draw(below=True)[0]
+        dots = [(float(dot.get("cx")), float(dot.get("cy"))) for dot in panel.findall(self.svg + "circle")]
+        middle = (left + right) / 2, (top + bottom) / 2
+        self.assertEqual(dots, [(left, top), middle, (right, bottom)])
+        band = next(path.get("d") for path in panel.findall(self.svg + "path") if path.get("opacity"))
+        numbers = [float(word) for word in re.findall(r"[\d.]+", band)]
+        self.assertEqual(numbers[:2] + numbers[-2:], [left, top, left, middle[1]])
+        self.assertEqual(numbers[8:10], [middle[0], bottom])  # -1 has no logarithm
+        names = [text.text for text in panel.findall(self.svg + "text")]
+        self.assertEqual(names[1:4], ["1", "10", "40"])
+
+    def test_a_legend_is_in_the_panels_or_below(self):
+        panel, legend = self.draw(below=True)
+        self.assertNotIn("a < b", [text.text for text in panel.findall(self.svg + "text")])
+        self.assertEqual([text.text for text in legend.findall(self.svg + "text")], ["a < b", "guide"])
+        self.assertEqual([path.get("stroke-dasharray") for path in legend.findall(self.svg + "path")],
+                         [None, "3 4"])
+        panel, = self.draw()
+        self.assertIn("a < b", [text.text for text in panel.findall(self.svg + "text")])
 
 
 if __name__ == "__main__":
