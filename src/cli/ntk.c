@@ -35,8 +35,7 @@ static const cli_flag flags[] = {
      "network is named, over the samples themselves"},
     {"bias", NULL, CLI_SWITCH, AT(bias), 0, 0, NTK_KERNEL,
      "of --kernel: a 1 after each row of features, which gives that network's first "
-     "layer "
-     "biases; without, its outputs double where a row does"},
+     "layer biases; without, its outputs double where a row does"},
     {"layers", "all|last", CLI_CHOICE, AT(layers), 0, 0, NTK_KERNEL,
      "by whose parameters (default all)"},
     {"full", NULL, CLI_SWITCH, AT(full), 0, 0, NTK_KERNEL,
@@ -404,11 +403,9 @@ const cli_command cli_cmd_ntk = {
         "of the outputs' gradients) and what theory reads from it: its spectrum, how "
         "well it is aligned with the labels, bounds of the error after training and of "
         "its course, rates of learning that are stable, and how many steps the loss "
-        "takes "
-        "to fall. With --descend and --agreement, the theory is measured beside. "
-        "--kernel "
-        "takes the kernel of an infinitely wide network instead; --fit predicts with "
-        "either.\n\n"
+        "takes to fall. With --descend and --agreement, the theory is measured beside. "
+        "--kernel takes the kernel of an infinitely wide network instead; --fit predicts "
+        "with either.\n\n"
         "The numbers are JSON; docs/kernels.md says what each of them means. What needs "
         "labels is null where samples have none.",
     .operand = CLI_NOTHING,
