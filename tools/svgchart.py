@@ -43,13 +43,15 @@ class Series(typing.NamedTuple):
 
 class Panel:
     """One chart. A range (low, high) is an axis' ends, where what is beyond is drawn; without, it
-    follows from the numbers. x_ticks: where the axis has them, instead of round numbers."""
+    follows from the numbers. x_ticks: where the axis has them, instead of round numbers.
+    legend_low: at the bottom, where lines rise."""
 
     def __init__(self, title, x_name, y_name, log_x=False, log_y=False, x_range=None, y_range=None,
-                 x_ticks=None):
+                 x_ticks=None, legend_low=False):
         self.title, self.x_name, self.y_name = title, x_name, y_name
         self.log_x, self.log_y = log_x, log_y
         self.x_range, self.y_range, self.x_ticks = x_range, y_range, x_ticks
+        self.legend_low = legend_low
         self.series = []
 
     def line(self, name, x, y, low=None, high=None, dashes="", dots=True):
@@ -114,8 +116,7 @@ class Panel:
                    f'rotate(-90)">{html.escape(self.y_name)}</text>')
         return out
 
-    def draw_series(self, i, series, x, y):
-        colour = COLOURS[i % len(COLOURS)]
+    def draw_series(self, colour, series, x, y):
         spots = [(self.place(a, x), self.place(b, y), a, b) for a, b in zip(series.x, series.y)]
         spots = [s for s in spots if None not in s]
         out = []
@@ -138,21 +139,34 @@ class Panel:
                     for a, b, across, up in spots]
         return out
 
+    def coloured(self):
+        """All series with their colours. A line without a name is of the one before it."""
+        out, at = [], -1
+        for series in self.series:
+            at += bool(series.name or at < 0)
+            out.append((COLOURS[at % len(COLOURS)], series))
+        return out
+
     def named(self):
-        """The series that have a name, with their colours."""
-        return [(COLOURS[i % len(COLOURS)], s) for i, s in enumerate(self.series) if s.name]
+        return [(colour, series) for colour, series in self.coloured() if series.name]
 
     def draw(self, legend=True):
         x, y = self.axes()
         out = self.draw_axes(x, y)
-        for i, series in enumerate(self.series):
-            out += self.draw_series(i, series, x, y)
-        for row, (colour, series) in enumerate(self.named() if legend else []):
-            at = TOP + 12 + 14 * row
-            out.append(f'<rect fill="{colour}" x="{WIDTH - RIGHT - 96}" y="{at - 7}" '
-                       f'width="12" height="4"/><text x="{WIDTH - RIGHT - 80}" y="{at}">'
-                       f'{html.escape(series.name)}</text>')
-        return "\n".join(out)
+        for colour, series in self.coloured():
+            out += self.draw_series(colour, series, x, y)
+        return "\n".join(out + (self.draw_legend() if legend else []))
+
+    def draw_legend(self):
+        """In the corner on the right, as wide as the longest name."""
+        named, out = self.named(), []
+        left = WIDTH - RIGHT - 22 - max([74] + [6 * len(series.name) for _, series in named])
+        top = HEIGHT - BOTTOM - 14 * len(named) if self.legend_low else TOP
+        for row, (colour, series) in enumerate(named):
+            at = top + 12 + 14 * row
+            out.append(f'<rect fill="{colour}" x="{left}" y="{at - 7}" width="12" height="4"/>'
+                       f'<text x="{left + 16}" y="{at}">{html.escape(series.name)}</text>')
+        return out
 
 
 def stroke(colour, dashes):
