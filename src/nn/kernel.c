@@ -27,11 +27,12 @@
 #include "nn/persample.h"
 
 enum {
-    PIECE = 4096,     /* numbers of a product in float */
-    TILE_ROWS = 256,  /* of a tile of products, samples times classes */
-    TILE_LEAST = 8,   /* samples of a tile, if there are so many: less is slow */
-    TILES_ACROSS = 8, /* of a block, if it has so many samples: work for all threads */
-    SHARE_MOST = 2048 /* megabytes that blocks take */
+    PIECE = 4096,      /* numbers of a product in float */
+    TILE_ROWS = 256,   /* of a tile of products, samples times classes */
+    TILE_LEAST = 8,    /* samples of a tile, if there are so many: less is slow */
+    TILES_ACROSS = 8,  /* of a block, if it has so many samples: work for all threads */
+    SHARE_MOST = 2048, /* megabytes that blocks take */
+    BLOCKS_FEW = 8     /* more of them, and most time goes into traces made again */
 };
 
 /* A block of samples with its traces. Layer after layer: x (samples, x of the layer), d
@@ -318,10 +319,24 @@ static bool same_samples(const side *a, const side *b) {
     return true;
 }
 
+/* Each block's traces are made again for every other one. */
+static void warn_of_blocks(const work *w, size_t samples) {
+    size_t blocks = (samples + w->block - 1) / w->block;
+    scant_ctx *ctx = w->t.net->ctx;
+    if (blocks <= BLOCKS_FEW || nn_share(ctx, SIZE_MAX) >= (size_t)SHARE_MOST << 20)
+        return;
+    scant__warn(ctx,
+                "memory is short: the kernel of %zu samples is worked on %zu at a time, "
+                "and gradients of each are computed up to %zu times; with more memory it "
+                "would be faster",
+                samples, w->block, blocks);
+}
+
 static scant_status run(work *w, side *a, side *b) {
     scant_ctx *ctx = w->t.net->ctx;
     bool half = w->half = same_samples(a, b);
     TRY(take_room(w, a, b));
+    warn_of_blocks(w, size_max(a->n, b->n));
     size_t down = (a->n + w->block - 1) / w->block, done = 0;
     size_t across = (b->n + w->block - 1) / w->block;
     size_t pairs = half ? down * (down + 1) / 2 : size_mul(down, across);
