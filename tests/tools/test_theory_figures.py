@@ -74,10 +74,19 @@ class TheoryFigures(unittest.TestCase):
         self.assertIn("a < b", text)
         self.assertNotIn("nan", xml.etree.ElementTree.tostring(drawing, encoding="unicode"))
 
-    def test_every_figure_is_explained(self):
+    def test_every_figure_is_explained_and_shown(self):
+        with open(os.path.join(ROOT, "docs", "results.md"), encoding="utf-8") as file:
+            page = file.read()
         for name in self.tool.FIGURES:
             self.assertIn(f"    {name} ", self.tool.__doc__)
-        self.assertEqual(len(self.tool.FIGURES), 7)
+            self.assertIn(f"tools/theory-figures {name}", page)
+            self.assertIn(f"](pictures/{name}.svg)", page)
+            picture = os.path.join(ROOT, "docs", "pictures", name + ".svg")
+            self.assertLess(os.path.getsize(picture), 64 << 10)
+            xml.etree.ElementTree.parse(picture)
+        pictures = {name[:-4] for name in os.listdir(os.path.join(ROOT, "docs", "pictures"))
+                    if name.startswith(("dynamical-", "crc-", "npc-"))}
+        self.assertEqual(pictures, set(self.tool.FIGURES))
 
 
 if __name__ == "__main__":
