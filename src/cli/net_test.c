@@ -32,10 +32,8 @@ int net_open_test(net_job *job, const net_samples *samples, const net_means *mea
                   const scant_data *data, net_test *test) {
     net_samples own = *samples;
     if (!test->spec && !scant_data_has_test(data)) return CLI_DONE;
-    if (test->spec) {
-        own.spec = test->spec;
-        own.labels = test->labels;
-    }
+    own.labels = test->labels; /* --labels are of the samples to learn from */
+    if (test->spec) own.spec = test->spec;
     int status = net_open_data(job, &own, means, true, &test->data);
     if (status == CLI_DONE) status = match_classes(job, data, test->data);
     if (status != CLI_DONE) return status;

@@ -139,7 +139,8 @@ static int check_fit(const ntk_job *job) {
                                           : "ridge");
     if (a->test_labels && !a->test)
         return cli_usage(command, "--test-labels are those of --test, which is missing");
-    if (a->fit && !a->test && a->part && strcmp(a->part, "test") == 0)
+    bool same = !a->test || (a->samples.spec && strcmp(a->test, a->samples.spec) == 0);
+    if (a->fit && same && a->part && strcmp(a->part, "test") == 0)
         return cli_usage(command, "--part test fits the samples that it would be judged "
                                   "by: --test names others");
     return CLI_DONE;
@@ -285,6 +286,22 @@ static int list_rows(ntk_job *job) {
     return status;
 }
 
+/* Of draws the kernel says nothing: it is of the network without them. */
+static int check_draws(const ntk_job *job) {
+    const ntk_args *a = &job->args;
+    const char *flag = a->descend     ? "descend"
+                       : a->agreement ? "agreement"
+                       : a->fit       ? "fit"
+                                      : NULL;
+    if (job->depth || !job->network || scant_net_draws(job->network) == 1 || !flag)
+        return CLI_DONE;
+    return cli_usage(
+        job->net.command,
+        "--%s goes by what a network says, and this one says %zu things of a "
+        "sample (--bayes), while its kernel is of the weights' means",
+        flag, scant_net_draws(job->network));
+}
+
 static int read_labels(ntk_job *job) {
     const int32_t *labels = scant_data_labels(job->data);
     const ntk_args *a = &job->args;
@@ -350,7 +367,8 @@ static int open_all(ntk_job *job) {
     if (!job->reader) job->reader = job->network;
     job->outputs = a->full ? job->classes : 1;
     job->last_layer = a->layers && strcmp(a->layers, "last") == 0;
-    status = read_labels(job);
+    status = check_draws(job);
+    if (status == CLI_DONE) status = read_labels(job);
     return status == CLI_DONE ? open_test(job) : status;
 }
 

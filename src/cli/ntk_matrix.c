@@ -118,14 +118,16 @@ static double bytes_to_fit(const ntk_job *job, size_t n) {
 /* Bytes for n samples and so many beside them; doubles, to be added up without end. */
 static double bytes_for(const ntk_job *job, size_t n) {
     const ntk_args *a = &job->args;
-    double side = (double)n * (double)job->outputs, all = (double)(job->all - job->n + n);
+    /* of other samples than the n all of --against may be others */
+    size_t beside = n == job->n ? job->all - job->n : job->n_against;
+    double side = (double)n * (double)job->outputs, all = (double)(n + beside);
     double matrices = side * side, f = (double)n * (double)job->classes * 4;
     if (a->sketch) {
         scant_sketch_opts o = ntk_sketch_opts(job);
         return (double)scant_study_sketch_memory(job->network, n, &o);
     }
     if (job->outputs > 1) matrices += (double)n * (double)n; /* its mean over outputs */
-    if (job->all > job->n) matrices += all * all;
+    if (beside) matrices += all * all;
     if (a->descend) matrices += side * side; /* the kernel in the end */
     double study =
         (double)scant_study_memory(n, job->labels ? job->classes : 0, job->outputs);
@@ -135,8 +137,11 @@ static double bytes_for(const ntk_job *job, size_t n) {
     return 8 * matrices + f + features + fmax(most, bytes_of_rooms(job));
 }
 
+/* What else can be done; not where something is asked for that needs the matrix. */
 static const char *instead(const ntk_job *job) {
-    return job->depth ? "" : ", or --sketch does without the matrix";
+    const ntk_args *a = &job->args;
+    bool needed = a->kernel_out || a->agreement || a->descend || a->against || a->fit;
+    return job->depth || needed ? "" : ", or --sketch does without the matrix";
 }
 
 int ntk_check_memory(ntk_job *job) {

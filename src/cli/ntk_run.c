@@ -53,8 +53,10 @@ static int make_kernel(ntk_job *job) {
     return status;
 }
 
+/* What draws or members say on average is not what a network's own kernel is of. */
 static int read_outputs(ntk_job *job) {
     if (!job->network || (!job->labels && !job->args.fit)) return CLI_DONE;
+    if (!job->depth && scant_net_draws(job->network) > 1) return CLI_DONE;
     job->f = cli_calloc(job->n * job->classes, sizeof *job->f);
     return failed(job, scant_net_predict(job->network, job->data, job->rows, job->n,
                                          &(scant_outputs){.logits = job->f}));

@@ -41,7 +41,8 @@
 #include "linalg/theory.h"
 #include "loop/loop.h"
 
-/* Rows of a kernel; and those of a matrix whose eigenvalues every round can wait for. */
+/* Rows of a kernel; and those of a matrix whose eigenvalues every round can wait for,
+ * unless the rate hangs on them. */
 enum { MOST = 4000, MOST_UNASKED = 1500 };
 #define WHOLE_TOLERANCE 1e-6
 
@@ -154,7 +155,7 @@ static scant_status spectrum(view *v, la_spectrum *out, bool *known) {
     size_t width = la_view_width(&h), most = most_rows(v->run->ctx);
     *known = false;
     if (v->features) {
-        most = size_min(most, MOST_UNASKED);
+        if (!v->run->job->e->set.lr_auto) most = size_min(most, MOST_UNASKED);
         if (size_min(v->n, width) > most) return SCANT_OK;
     }
     if (!v->kernel && v->n <= width) TRY(make_kernel(v, false));

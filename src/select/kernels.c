@@ -199,7 +199,7 @@ static scant_status solve(scant_ctx *ctx, fit *f, double ridge, double top,
     double size = top + ridge > 0 ? top + ridge : 1;
     f->least = (double)f->n * DBL_EPSILON * size;
     for (*jitter = 0; *jitter <= 1e-3 * size;
-         *jitter = *jitter > 0 ? 10 * *jitter : sqrt(DBL_EPSILON) * size) {
+         *jitter = *jitter > 0 ? 10 * *jitter : fmax(sqrt(DBL_EPSILON) * size, DBL_MIN)) {
         f->shift = ridge + *jitter;
         TRY(scant__parfor(ctx, NULL, 1, factorize, f));
         if (f->definite) return SCANT_OK;

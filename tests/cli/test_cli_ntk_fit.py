@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import re
+import struct
 import unittest
 
 import numpy as np
@@ -145,6 +146,23 @@ class Fit(Closed):
         k, t = self.closed()
         self.judge(fitted, t @ np.linalg.solve(k, hot[:self.N]), hot[self.N:])
         self.assertGreater(fitted["test_accuracy"], 0.5)
+
+    def test_labels_of_the_samples_are_not_the_test_parts(self):
+        rng, folder = np.random.default_rng(5), self.path("idx")
+        os.mkdir(folder)
+        for part in ("train", "t10k"):
+            y = rng.integers(0, 2, 50).astype("u1")
+            x = np.where(y, 200, 20)[:, None] + rng.integers(0, 30, (50, 9))
+            for name, code, array in (("images-idx3", 3, x.reshape(50, 3, 3)), ("labels-idx1", 1, y)):
+                with open(os.path.join(folder, f"{part}-{name}-ubyte"), "wb") as file:
+                    file.write(struct.pack(f">I{array.ndim}I", 0x800 + code, *array.shape))
+                    file.write(array.astype("u1").tobytes())
+            if part == "train":
+                labels = self.save("same", y.astype("i8"))
+        call = ["ntk", "--data", folder, "--kernel", "ntk:depth=2", "--bias", "--fit"]
+        for more in ([], ["--labels", labels]):
+            s, _ = self.study(*call, *more)
+            self.assertEqual(s["regression"]["test_accuracy"], 1)
 
     def test_a_ridge(self):
         s, _ = self.study(*self.call, *self.test, "--fit", "--ridge", 2.5)
@@ -320,6 +338,11 @@ class Wrong(Closed):
                    says="--fit needs the kernel matrix")
         self.fails(2, "ntk", "--data", "moons", "--part", "test", "--kernel", "ntk:depth=2", "--fit",
                    says=["--part test", "--test"])
+        self.fails(2, "ntk", "--data", "moons", "--part", "test", "--kernel", "ntk:depth=2", "--fit",
+                   "--test", "moons", says=["--part test", "--test"])
+        for flag in (["--fit"], ["--descend", 2], ["--agreement", 2, "--start", 5, "--draw", 5]):
+            self.fails(2, "ntk", "--data", "moons", "--count", 20, "--model", "mlp", "--bayes",
+                       "dropout", *flag, says=[flag[0], "100 things"])
         self.fails(3, *self.call, "--fit", says=["no part to test with", "--test SPEC"])
         self.fails(3, *self.call, "--fit", *self.test[:2], says=["no labels", "--test-labels"])
         self.fails(2, *self.call, "--fit", *self.test, "--out", self.test[1], says="--out")
@@ -349,6 +372,12 @@ class Wrong(Closed):
         self.ok(*call, "--indices", self.save("rows", np.arange(fits)))
         self.fails(4, *call, "--indices", self.save("rows", np.arange(fits + 1)),
                    says=f"{fits} samples fit")
+        # what is compared with may be none of the samples that are left
+        call = ["ntk", "--data", self.path("big.npy"), "--kernel", "ntk:depth=1", "--memory", "24M",
+                "--threads", 2, "--against", self.save("last", np.arange(2900, 3000))]
+        said = self.fails(4, *call, says="3000 samples")
+        fits = int(re.search(r"(\d+) samples fit", said).group(1))
+        self.ok(*call, "--indices", self.save("rows", np.arange(fits)))
         # rows so wide that what threads hold of them is most of it
         call = ["ntk", "--data", self.save("wide", np.ones((3, 30000), "f4")), "--kernel",
                 "ntk:depth=1", "--memory", "50M", "--threads"]
