@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/mem.h"
 #include "core/parfor.h"
 #include "core/rng.h"
-#include "linalg/study.h"
 #include "linalg/theory.h"
 
 typedef struct owned {
@@ -86,7 +86,7 @@ static scant_status check(scant_ctx *ctx, size_t n, const int32_t *labels, size_
                            "%zu samples to start with and %zu more in a set are asked "
                            "for, but there are %zu",
                            o->start, o->draw, n);
-    TRY(la_study_labels(ctx, labels, n, classes, &labelled));
+    TRY(la_check_labels(ctx, labels, n, classes, &labelled));
     if (labelled < n)
         return scant__fail(ctx, SCANT_EINPUT,
                            "%zu of %zu samples have no label, and all need one",

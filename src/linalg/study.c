@@ -216,31 +216,6 @@ static scant_status decompose(work *w, const scant_study *s) {
     return SCANT_OK;
 }
 
-static scant_status check_matrix(scant_ctx *ctx, const double *k, size_t n) {
-    TRY(la_eigh_fits(ctx, n));
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++)
-            if (!isfinite(k[i * n + j]))
-                return scant__fail(ctx, SCANT_EINPUT,
-                                   "row %zu, column %zu of the kernel is not finite", i,
-                                   j);
-    return SCANT_OK;
-}
-
-scant_status la_study_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
-                             size_t classes, size_t *labelled) {
-    *labelled = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (labels[i] < -1 || (labels[i] >= 0 && (size_t)labels[i] >= classes))
-            return scant__fail(ctx, SCANT_EINPUT,
-                               "sample %zu has the label %d, where -1 (none) to %zu were "
-                               "expected",
-                               i, (int)labels[i], classes - 1);
-        *labelled += labels[i] >= 0;
-    }
-    return SCANT_OK;
-}
-
 /* Labels and what is left to learn as the kernel's rows have them. */
 static scant_status lay_out(work *w, const scant_study *s, const int32_t *labels,
                             size_t classes, const float *start) {
@@ -308,8 +283,9 @@ scant_status scant_study_kernel(scant_ctx *ctx, const double *k, size_t samples,
         return scant__fail(ctx, SCANT_EUSAGE,
                            "the rate of a study must be positive, its tolerance below "
                            "1 and its noise no less than 0");
-    TRY(check_matrix(ctx, k, w.n));
-    if (labels) TRY(la_study_labels(ctx, labels, samples, classes, &labelled));
+    TRY(la_eigh_fits(ctx, w.n));
+    TRY(la_check_kernel(ctx, k, w.n));
+    if (labels) TRY(la_check_labels(ctx, labels, samples, classes, &labelled));
     bool start = o.start && labelled == samples;
     scant_study *s = la_study_new(ctx, w.n, labels != NULL, start, &w.lists);
     if (!s) return SCANT_ENOMEM;

@@ -22,8 +22,5 @@ scant_study *la_study_new(scant_ctx *ctx, size_t n, bool energy, bool start,
  * alignment, bound, jitter, rate and tolerance (0: the default). noise: of the kernel's
  * numbers (scant_study_opts). */
 void la_study_judge(scant_study *study, size_t classes, double noise);
-/* Whether labels are -1 or below classes, and how many are not -1. */
-scant_status la_study_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
-                             size_t classes, size_t *labelled);
 
 #endif

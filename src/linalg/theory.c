@@ -12,6 +12,32 @@
 #include "linalg/dense.h"
 #include "linalg/products.h"
 
+/* ---- what comes in --------------------------------------------------------------- */
+
+scant_status la_check_kernel(scant_ctx *ctx, const double *k, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            if (!isfinite(k[i * n + j]))
+                return scant__fail(ctx, SCANT_EINPUT,
+                                   "row %zu, column %zu of the kernel is not finite", i,
+                                   j);
+    return SCANT_OK;
+}
+
+scant_status la_check_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
+                             size_t classes, size_t *labelled) {
+    *labelled = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (labels[i] < -1 || (labels[i] >= 0 && (size_t)labels[i] >= classes))
+            return scant__fail(ctx, SCANT_EINPUT,
+                               "sample %zu has the label %d, where -1 (none) to %zu were "
+                               "expected",
+                               i, (int)labels[i], classes - 1);
+        *labelled += labels[i] >= 0;
+    }
+    return SCANT_OK;
+}
+
 double la_alignment(const double *k, size_t n, const int32_t *labels) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -87,31 +113,17 @@ size_t la_bound_memory(size_t n, size_t classes) {
                     scant__alloc_cost(size_mul(size_mul(n, classes), sizeof(double))));
 }
 
-static scant_status check_kernel(scant_ctx *ctx, const double *k, size_t n,
-                                 const int32_t *labels, size_t classes) {
-    TRY(la_fits(ctx, n));
-    TRY(la_fits(ctx, classes));
-    for (size_t i = 0; i < n * n; i++)
-        if (!isfinite(k[i]))
-            return scant__fail(ctx, SCANT_EINPUT,
-                               "row %zu, column %zu of the kernel is not finite", i / n,
-                               i % n);
-    for (size_t i = 0; i < n; i++)
-        if (labels[i] < -1 || (labels[i] >= 0 && (size_t)labels[i] >= classes))
-            return scant__fail(ctx, SCANT_EINPUT,
-                               "sample %zu has the label %d, where -1 (none) to %zu were "
-                               "expected",
-                               i, (int)labels[i], classes - 1);
-    return SCANT_OK;
-}
-
 scant_status la_bound(scant_ctx *ctx, const double *k, size_t n, const int32_t *labels,
                       size_t classes, double zero, double *jitter, double *bound) {
     bound_call c = {.k = k, .n = n, .classes = classes, .labels = labels, .zero = zero};
     scant__arena arena;
+    size_t labelled;
     *jitter = *bound = 0;
     if (!n || !classes) return SCANT_OK;
-    TRY(check_kernel(ctx, k, n, labels, classes));
+    TRY(la_fits(ctx, n));
+    TRY(la_fits(ctx, classes));
+    TRY(la_check_kernel(ctx, k, n));
+    TRY(la_check_labels(ctx, labels, n, classes, &labelled));
     for (size_t i = 0; i < n; i++) c.unit += k[i * n + i];
     c.unit *= 1e-8 / (double)n;
     scant__arena_init(&arena, ctx);

@@ -20,6 +20,12 @@
 
 #define LA_RANK_TOLERANCE 1e-10
 
+/* What comes in: whether all numbers of K are finite; whether labels are -1 or below
+ * classes, and how many are not -1. */
+scant_status la_check_kernel(scant_ctx *ctx, const double *k, size_t n);
+scant_status la_check_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
+                             size_t classes, size_t *labelled);
+
 /* A(X, Y) = Tr(Y^T K Y): the sum of K_ij over pairs of one class. label -1: no class
  * (that row of Y is 0). n^2 additions. */
 double la_alignment(const double *k, size_t n, const int32_t *labels);

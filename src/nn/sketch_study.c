@@ -26,6 +26,7 @@
 #include "linalg/dense.h"
 #include "linalg/products.h"
 #include "linalg/study.h"
+#include "linalg/theory.h"
 #include "nn/feed.h"
 #include "nn/persample.h"
 
@@ -293,7 +294,7 @@ scant_status scant_study_sketch(scant_net *net, const scant_data *data,
         return scant__fail(ctx, SCANT_EUSAGE,
                            "a sketch has 1 to %d numbers, and is of a sample or more",
                            LA_EIGH_MOST);
-    if (labels) TRY(la_study_labels(ctx, labels, n, classes, &labelled));
+    if (labels) TRY(la_check_labels(ctx, labels, n, classes, &labelled));
     work w = {.net = net,
               .data = data,
               .rows = rows,
