@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A project's pictures as samples that networks read, and rows of features from its
+ * files.
+ */
+#ifndef SCANT_STORE_SAMPLES_H
+#define SCANT_STORE_SAMPLES_H
+
+#include "store/store.h"
+
+/* All items as samples, item i is sample i; pictures of files are brought to side x side.
+ * A project of features has none: SCANT_EUSAGE. *out is new: scant_data_close(). */
+scant_status store_samples(scant_project *project, size_t side, scant_data **out);
+/* Features of items first .. first + count - 1 of a project of features, as its files
+ * have them: out (count, width). */
+scant_status store_features_width(scant_project *project, size_t *width);
+scant_status store_features_read(scant_project *project, size_t first, size_t count,
+                                 float *out);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A project's database as the layers above see it: what a model learns from, what may be
+ * picked, what was picked and trained. Questions and answers, no networks.
+ *
+ * Every call is a transaction of its own: it is done, and on the disk, or it is not. A
+ * handle serves one thread at a time; other handles, of this process or another, may be
+ * at work on the same project. A writer waits for another for at most WAIT_SECONDS, then
+ * the call fails with SCANT_EIO and changes nothing.
+ */
+#ifndef SCANT_STORE_STORE_H
+#define SCANT_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/mem.h"
+
+enum { STORE_WAIT_SECONDS = 30 };
+
+scant_ctx *store_ctx(const scant_project *project);
+const char *store_dir(const scant_project *project); /* borrowed */
+uint64_t store_seed(const scant_project *project);
+/* "DIR/name", new: scant__free(); NULL with the error text set. */
+char *store_path(scant_project *project, const char *name);
+/* Settings as numbers; they were checked when they were set. */
+double store_number(scant_project *project, const char *key);
+/* The number of items; cheap. */
+scant_status store_items(scant_project *project, size_t *n);
+scant_status store_classes(scant_project *project, size_t *n);
+
+/* ---- sources ---- */
+
+typedef enum store_kind {
+    STORE_FILES = 1, /* pictures in files below a folder: an item has its own path */
+    STORE_ARRAY,     /* pictures as scant_data_open() takes them: items are its rows */
+    STORE_FEATURES   /* rows of numbers */
+} store_kind;
+
+typedef struct store_source {
+    size_t number; /* from 1 */
+    store_kind kind;
+    const char *path;    /* absolute, or a name that scant_data_open() knows */
+    size_t first, count; /* items first .. first + count - 1, in the order of rows */
+} store_source;
+
+/* In order of their items. An item's row of an array or of features is item - first where
+ * no manifest says else: store_rows(). */
+scant_status store_sources(scant_project *project,
+                           scant_status (*fn)(void *user, const store_source *source),
+                           void *user);
+/* rows (count): of an array or of features, which row each item of a source is. */
+scant_status store_rows(scant_project *project, const store_source *source, size_t *rows);
+/* The backbone's name and its weights' path, as the project was made with; NULL: none.
+ * Borrowed until close. */
+const char *store_backbone(scant_project *project, const char **weights);
+
+/* ---- what models learn from, and are judged by ---- */
+
+/* Items with a label that people agree on, in the order in which they got it; no copies,
+ * none that is withheld. Arrays are of the arena. *entry: the last of the history that
+ * was looked at. */
+scant_status store_training(scant_project *project, scant__arena *arena, size_t **items,
+                            int32_t **labels, size_t *n, int64_t *entry);
+/* Withheld items in the audit order, with their label or -1. */
+scant_status store_audit(scant_project *project, scant__arena *arena, size_t **items,
+                         int32_t **labels, size_t *n);
+/* Items that may be picked, ascending: no standing answer, no label, no copy, not
+ * withheld, nor in a group of which one is. */
+scant_status store_candidates(scant_project *project, scant__arena *arena,
+                              int64_t **items, size_t *n);
+
+/* ---- models ---- */
+
+typedef struct store_model {
+    size_t number; /* set by store_model_add() */
+    int64_t at;    /* likewise */
+    int64_t entry; /* the last of the history that it has seen */
+    uint64_t seed;
+    size_t labels, classes, items; /* learned from; known; predicted */
+    const char *file;              /* below the project's folder */
+    double seconds;
+    double agreement; /* NaN: not known; so below */
+    double over_random, over_random_low, over_random_high;
+    size_t over_random_labels;
+} store_model;
+
+/* verdicts: what the model says of each of n withheld items. */
+scant_status store_model_add(scant_project *project, const store_model *model,
+                             const size_t *items, const int32_t *verdicts, size_t n,
+                             size_t *number);
+/* The last one; *there is false where there is none. file is of the arena. */
+scant_status store_model_last(scant_project *project, scant__arena *arena, bool *there,
+                              store_model *out);
+scant_status store_models(scant_project *project,
+                          scant_status (*fn)(void *user, const store_model *model),
+                          void *user);
+/* What a model said of withheld items that have a label now: n pairs in the audit order,
+ * of the arena. */
+scant_status store_verdicts(scant_project *project, size_t model, scant__arena *arena,
+                            size_t **items, int32_t **verdicts, int32_t **labels,
+                            size_t *n);
+/* Takes what is known of a model's verdicts anew (of items that came later). */
+scant_status store_verdicts_set(scant_project *project, size_t model, const size_t *items,
+                                const int32_t *verdicts, size_t n);
+
+/* ---- rounds ---- */
+
+typedef struct store_round {
+    size_t number; /* set by store_round_add() */
+    int64_t at;    /* likewise */
+    const char *strategy;
+    uint64_t seed;
+    size_t model; /* 0: none */
+    size_t batch; /* the first so many picks are the batch, the rest to fall back on */
+    const char *options; /* JSON */
+} store_round;
+
+scant_status store_round_add(scant_project *project, const store_round *round,
+                             const scant_pick *picks, size_t n, size_t *number);
+
+#endif
