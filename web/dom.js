@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elements by their ids, and new ones. What is shown goes in as text, never as markup: ids,
+// texts and names of classes are other people's words.
+
+export const by = (id) => document.getElementById(id);
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** make('p', {class: 'soft', onclick: f}, 'words', element…) */
+export const make = (tag, attributes = {}, ...children) =>
+  fill(document.createElement(tag), attributes, children);
+
+/** The same of SVG. */
+export const draw = (tag, attributes = {}, ...children) =>
+  fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+
+/** A key as it is printed on keyboards. */
+export const cap = (key) => make('kbd', {}, KEY_NAMES[key] ?? key.toUpperCase());
+
+const KEY_NAMES = { ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓', Escape: 'Esc', ' ': 'Space' };
+
+/** Calls f at most once in so many milliseconds, the last time included. */
+export function seldom(milliseconds, f) {
+  let timer = null, last = 0;
+  return () => {
+    if (timer) return;
+    timer = setTimeout(() => {
+      timer = null;
+      last = Date.now();
+      f();
+    }, Math.max(0, last + milliseconds - Date.now()));
+  };
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a person may ask about an item: what the model says of it, and why it is asked about.
+// Only when they ask, as it would sway them.
+import { cap, make } from './dom.js';
+import { swatch } from './colours.js';
+import { percent } from './words.js';
+import { Refused } from './api.js';
+
+export class Insight {
+  constructor(box, app) {
+    this.box = box;
+    this.app = app;
+    this.asked = null; // what is shown: prediction, why
+  }
+
+  close() {
+    this.asked = null;
+    this.box.hidden = true;
+    this.box.replaceChildren();
+  }
+
+  /** Shows it, or closes it where it is shown already. */
+  async ask(what, item) {
+    if (this.asked === what || !item) {
+      this.close();
+      return;
+    }
+    this.asked = what;
+    this.box.hidden = false;
+    this.box.replaceChildren(make('p', { class: 'soft' }, 'One moment…'));
+    let parts;
+    try {
+      const reply = await this.app.api.get(`/api/items/${item.item}/${what}`);
+      parts = what === 'prediction' ? this.prediction(reply) : this.why(reply);
+    } catch (error) {
+      parts = [make('p', {}, error instanceof Refused && error.status === 404
+        ? 'There is no model yet. The first is trained once there are labels of two classes.' : error.message)];
+    }
+    if (this.asked !== what) return;
+    const title = what === 'prediction' ? 'What the model says' : 'Why this item?';
+    this.box.replaceChildren(make('div', { class: 'row' }, make('h2', {}, title),
+      make('button', { type: 'button', class: 'quiet', onclick: () => this.close(), 'aria-label': `Close: ${title}` }, cap('Escape'))),
+    ...parts);
+    this.box.scrollIntoView({ block: 'nearest' });
+  }
+
+  name(label) {
+    return this.app.project.classes[label]?.name ?? `class ${label}`;
+  }
+
+  prediction({ model, classes }) {
+    const rows = classes.map(({ label, p }) => {
+      const bar = make('span', { class: 'bar' }, make('span', {}));
+      bar.firstChild.style.width = `${100 * p}%`;
+      return make('li', {}, swatch(label), make('span', { class: 'name' }, this.name(label)), bar, make('b', {}, percent(p)));
+    });
+    return [make('ol', { class: 'guesses' }, ...rows), make('p', { class: 'soft' }, `Model ${model}. It may well be wrong: say what you see.`)];
+  }
+
+  why(why) {
+    const words = [];
+    if (why.class_1 >= 0 && why.p_1 !== null)
+      words.push(make('p', {}, `The model wavers between ${this.name(why.class_1)} (${percent(why.p_1)})` +
+        (why.p_2 !== null && why.class_2 >= 0 ? ` and ${this.name(why.class_2)} (${percent(why.p_2)}).` : '.')));
+    if (why.surer !== null) words.push(make('p', {}, `It is surer of ${percent(why.surer)} of all items.`));
+    if (why.newer !== null)
+      words.push(make('p', {}, why.newer < 0.5
+        ? `It is new: only ${percent(why.newer)} of the items without a label are farther from anything labelled.`
+        : `It is like others: ${percent(why.newer)} of the items without a label are farther from anything labelled.`));
+    if (!words.length) words.push(make('p', {}, 'It was drawn at random, as there is no model yet.'));
+    if (why.neighbours.length) {
+      words.push(make('p', {}, 'The nearest that have a label:'));
+      words.push(make('ul', { class: 'near' }, ...why.neighbours.map((n) => make('li', {},
+        n.picture ? make('img', { src: `${n.picture}?size=96`, alt: n.id, title: n.id }) : make('span', { class: 'clip', title: n.id }, n.text ?? n.id),
+        make('span', { class: 'name' }, n.label === null || n.label < 0 ? 'no label' : this.name(n.label))))));
+    }
+    return words;
+  }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which key does what. Classes have 1 to 9 and 0, and the first letter of their name where no
+// other class begins with it and no command has it; those after the tenth a letter of their
+// name that is free, or any. A person may choose others: what had the key gets the one that
+// becomes free.
+import { kept } from './kept.js';
+
+export const COMMANDS = [
+  { name: 'undo', keys: ['z'], words: 'Take back the last answer' },
+  { name: 'skip', keys: ['s'], words: 'Skip: not now, not by me' },
+  { name: 'unsure', keys: ['u'], words: 'Unsure: I looked, and cannot tell' },
+  { name: 'back', keys: ['ArrowLeft', 'b'], words: 'Back through my answers' },
+  { name: 'forward', keys: ['ArrowRight'], words: 'Forward again' },
+  { name: 'grid', keys: ['g'], words: 'Look-alikes in a grid, and back' },
+  { name: 'prediction', keys: ['p'], words: 'What the model says' },
+  { name: 'why', keys: ['w'], words: 'Why this item is asked about' },
+  { name: 'larger', keys: ['+', '='], words: 'Larger' },
+  { name: 'smaller', keys: ['-'], words: 'Smaller' },
+  { name: 'help', keys: ['?'], words: 'All keys' },
+];
+const DIGITS = '1234567890';
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
+const FIXED = ['Escape', 'Enter', 'Tab', ' ', 'ArrowUp', 'ArrowDown', 'Dead'];
+
+const letters = (name) => [...name.toLowerCase()].filter((c) => /\p{L}/u.test(c));
+
+export class Keys {
+  constructor(project) {
+    this.place = `scant.keys/${project}`;
+    this.chosen = kept.get(this.place) ?? {}; // "command undo", "class cat" -> key
+    this.classes = [];
+    this.assign();
+  }
+
+  setClasses(classes) {
+    this.classes = classes;
+    this.assign();
+  }
+
+  assign() {
+    this.of = new Map(); // "command undo" -> its keys
+    this.means = new Map(); // key -> "command undo"
+    const give = (what, key) => {
+      if (!key || this.means.has(key)) return;
+      this.means.set(key, what);
+      this.of.set(what, [...(this.of.get(what) ?? []), key]);
+    };
+    const names = [...COMMANDS.map((command) => `command ${command.name}`), ...this.classes.map((c) => `class ${c.name}`)];
+    for (const what of names) give(what, this.chosen[what]);
+    for (const command of COMMANDS)
+      if (!this.chosen[`command ${command.name}`])
+        for (const key of command.keys) give(`command ${command.name}`, key);
+    this.classes.slice(0, DIGITS.length).forEach((c, i) => {
+      if (!this.chosen[`class ${c.name}`]) give(`class ${c.name}`, DIGITS[i]);
+    });
+    const firsts = this.classes.map((c) => letters(c.name)[0]);
+    this.classes.forEach((c, i) => {
+      if (!this.chosen[`class ${c.name}`] && firsts.filter((first) => first === firsts[i]).length === 1)
+        give(`class ${c.name}`, firsts[i]);
+    });
+    for (const c of this.classes) {
+      if (this.of.has(`class ${c.name}`)) continue;
+      give(`class ${c.name}`, [...letters(c.name), ...LETTERS].find((key) => !this.means.has(key)));
+    }
+  }
+
+  forCommand(name) {
+    return this.of.get(`command ${name}`) ?? [];
+  }
+
+  forClass(label) {
+    return this.of.get(`class ${this.classes[label]?.name}`) ?? [];
+  }
+
+  /** What a person means who pressed a key: {command}, {label} or null. */
+  find(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return null;
+    let what = this.means.get(plain(event.key));
+    // On some keyboards digits are written with Shift; the key itself will do.
+    const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code ?? '');
+    if (!what && digit) what = this.means.get(digit[1]);
+    if (!what) return null;
+    if (what.startsWith('command ')) return { command: what.slice(8) };
+    const found = this.classes.find((c) => `class ${c.name}` === what);
+    return found ? { label: found.label } : null;
+  }
+
+  /** what: "command undo" or "class cat". Returns why not, or ''. */
+  choose(what, pressed) {
+    const key = plain(pressed);
+    if (FIXED.includes(key) || (key.length > 1 && !key.startsWith('Arrow'))) return 'That key cannot be used.';
+    const owner = this.means.get(key), old = this.of.get(what)?.[0];
+    if (owner === what) return '';
+    if (owner && old) this.chosen[owner] = old;
+    else if (owner) delete this.chosen[owner];
+    this.chosen[what] = key;
+    kept.set(this.place, this.chosen);
+    this.assign();
+    return '';
+  }
+
+  reset() {
+    this.chosen = {};
+    kept.drop(this.place);
+    this.assign();
+  }
+}
+
+const plain = (key) => (key.length === 1 ? key.toLowerCase() : key);
+
+/** Whether a key that was pressed is meant for a field. */
+export function typing(event) {
+  return event.target instanceof Element && event.target.closest('input, textarea, select') !== null;
+}

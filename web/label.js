@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One item after the other: one key says what it is and goes on. Back shows what one said of
+// earlier ones, and another key changes it.
+import { by, cap, make } from './dom.js';
+import { ClassButtons } from './classes.js';
+import { Insight } from './insight.js';
+import { Stage } from './stage.js';
+import { Watch } from './tally.js';
+
+const COMMANDS = [
+  ['unsure', 'Unsure'], ['skip', 'Skip'], ['undo', 'Undo'], ['back', 'Back'], ['forward', 'Forward'],
+  ['grid', 'Look-alikes'], ['prediction', 'Prediction'], ['why', 'Why this?'], ['class', 'Add a class…'],
+];
+
+export class LabelView {
+  constructor(app) {
+    this.app = app;
+    this.back = -1; // which of one's own answers is shown; -1: none, but the next item
+    this.shown = null;
+    this.stage = new Stage(by('stage'));
+    this.insight = new Insight(by('insight'), app);
+    this.buttons = new ClassButtons(by('classes'), app, (label) => this.choose(label));
+    this.watch = new Watch();
+    this.drawCommands();
+    by('larger').addEventListener('click', () => this.stage.zoom(1));
+    by('smaller').addEventListener('click', () => this.stage.zoom(-1));
+    app.queue.addEventListener('change', () => {
+      if (this.isOpen && this.back < 0) this.update();
+    });
+  }
+
+  drawCommands() {
+    by('commands').replaceChildren(...COMMANDS.map(([name, words]) => make('button',
+      { type: 'button', id: `do-${name}`, onclick: () => this.app.command(name) },
+      make('span', {}, words), this.app.keys.forCommand(name).slice(0, 1).map(cap)[0])));
+  }
+
+  /** Keys or classes are others. */
+  redraw() {
+    this.buttons.draw();
+    this.drawCommands();
+  }
+
+  open() {
+    this.isOpen = true;
+    this.back = -1;
+    this.shown = null;
+    this.update();
+  }
+
+  close() {
+    this.isOpen = false;
+    this.insight.close();
+  }
+
+  get item() {
+    return this.back < 0 ? this.app.queue.front : this.record;
+  }
+
+  update() {
+    const item = this.item, { queue } = this.app;
+    if (item === this.shown && item) return;
+    this.shown = item;
+    this.insight.close();
+    const empty = { asking: 'One moment…', empty: 'Nothing is left to label for now. New items come up here by themselves.' };
+    this.stage.show(item, empty[queue.state] ?? `No items came: ${queue.trouble}`);
+    this.watch.restart();
+    by('item-id').textContent = item ? item.id : '';
+    by('item-id').title = item ? item.id : '';
+    by('said').textContent = this.back < 0 ? '' : `You said: ${this.words(item)}. Another answer changes it.`;
+    by('label').classList.toggle('back', this.back >= 0);
+    this.buttons.mark(this.back >= 0 && item.kind === 'label' ? item.label : null);
+    this.buttons.enable(Boolean(item));
+    for (const name of ['unsure', 'skip', 'grid', 'prediction', 'why']) by(`do-${name}`).disabled = !item;
+    by('do-forward').disabled = this.back < 0;
+    by('larger').disabled = by('smaller').disabled = !item?.picture;
+  }
+
+  words({ kind, label }) {
+    return kind === 'label' ? this.app.project.classes[label]?.name ?? `class ${label}` : kind === 'skip' ? 'skipped' : 'unsure';
+  }
+
+  choose(label) {
+    if (this.answer('label', label)) this.buttons.flash(label);
+  }
+
+  /** Whether it was taken. */
+  answer(kind, label) {
+    const item = this.item;
+    if (!item) return false;
+    if (kind === 'label' && this.stage.state !== 'shown') {
+      this.app.notice(this.stage.state === 'loading' ? 'The picture is still loading.' : 'Its picture cannot be seen: skip it.');
+      return false;
+    }
+    const said = this.words({ kind, label });
+    if (this.back >= 0) {
+      this.app.desk.change(item, kind, label, this.watch.milliseconds);
+      this.app.notice(`Changed to: ${said}`);
+      this.step(-1);
+    } else {
+      this.last({ ...item, kind, label });
+      this.app.desk.answer([item], kind, label, this.watch.milliseconds);
+      this.app.announce(`${said}. Next item.`);
+    }
+    return true;
+  }
+
+  last(record) {
+    by('last').textContent = record ? `Before: ${this.words(record)}` : '';
+  }
+
+  /** Through one's own answers: 1 is further back. */
+  async step(by) {
+    const wanted = this.back + by;
+    if (wanted < -1) return;
+    if (wanted >= 0) {
+      const record = await this.app.history.at(wanted).catch((error) => {
+        this.app.notice(error.message);
+        return undefined;
+      });
+      if (record === null) this.app.notice('This is the first of your answers.');
+      if (!record) return;
+      this.record = record;
+    }
+    this.back = wanted;
+    this.shown = null;
+    this.update();
+  }
+
+  async undo() {
+    const items = await this.app.desk.undo();
+    if (!items.length) return;
+    this.back = -1;
+    this.last(null);
+    this.app.notice(items.length === 1 ? 'Taken back.' : `${items.length} answers taken back.`);
+    this.update();
+  }
+
+  command(name) {
+    switch (name) {
+    case 'skip':
+    case 'unsure': this.answer(name); break;
+    case 'undo': this.undo(); break;
+    case 'back': this.step(1); break;
+    case 'forward': this.step(-1); break;
+    case 'prediction':
+    case 'why': this.insight.ask(name, this.item); break;
+    case 'larger': this.stage.zoom(1); break;
+    case 'smaller': this.stage.zoom(-1); break;
+    case 'grid': this.app.go('grid'); break;
+    }
+  }
+
+  escape() {
+    if (this.insight.asked) {
+      this.insight.close();
+    } else if (this.back >= 0) {
+      this.back = -1;
+      this.shown = null;
+      this.update();
+    }
+  }
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The page: signs a person in, then shows one of its views (label, grid, dashboard), hands
+// keys to it, and says how answers and training stand.
+import { by, make } from './dom.js';
+import { Api, SignedOut } from './api.js';
+import { Dashboard } from './dashboard.js';
+import { Desk } from './desk.js';
+import { GridView } from './grid.js';
+import { History } from './history.js';
+import { kept, tab } from './kept.js';
+import { Keys, typing } from './keys.js';
+import { KeySettings } from './settings.js';
+import { LabelView } from './label.js';
+import { Live } from './live.js';
+import { Outbox } from './outbox.js';
+import { Queue } from './queue.js';
+import { SignIn } from './signin.js';
+import { Tally } from './tally.js';
+import { count, grouped, percent, seconds } from './words.js';
+
+const LOOK = 60000; // milliseconds: for classes that others have added
+
+class App {
+  constructor() {
+    this.api = new Api();
+    this.signIn = new SignIn(this.api);
+    this.api.addEventListener('signedout', ({ detail }) => this.signedOut(detail));
+  }
+
+  /** From opening the page to the first item. */
+  async start() {
+    let session;
+    try {
+      session = await this.api.resume();
+    } catch (error) {
+      if (error instanceof SignedOut) return; // the form is shown
+      by('starting').textContent = `${error.message} Trying again…`;
+      setTimeout(() => this.start(), 3000);
+      return;
+    }
+    this.enter(session);
+  }
+
+  async signedOut(session) {
+    document.body.dataset.view = 'signin';
+    const now = await this.signIn.ask(session);
+    if (!this.project) {
+      this.enter(now);
+    } else if (now.person.name !== this.person.name) {
+      location.reload(); // answers that are kept here are the other person's
+    } else {
+      this.route();
+      this.outbox.hurry();
+      this.queue.refill();
+      this.live.start();
+    }
+  }
+
+  enter({ person, project }) {
+    this.person = person;
+    this.project = project;
+    this.keys = new Keys(project.name);
+    this.keys.setClasses(project.classes);
+    this.outbox = new Outbox(this.api, project.name, person.name);
+    this.queue = new Queue(this.api, this.outbox);
+    this.history = new History(this.api);
+    this.tally = new Tally();
+    this.desk = new Desk(this.api, this.outbox, this.queue, this.history, this.tally);
+    this.live = new Live(this.api);
+    this.keySettings = new KeySettings(this);
+    this.views = { label: new LabelView(this), grid: new GridView(this), dashboard: new Dashboard(this) };
+    document.title = `${project.name} – scant`;
+    by('project').textContent = project.name;
+    by('person').textContent = person.name;
+    this.listen();
+    this.route();
+    this.queue.start();
+    this.outbox.send();
+    this.live.start();
+    this.showProgress();
+  }
+
+  listen() {
+    window.addEventListener('hashchange', () => this.route());
+    document.addEventListener('keydown', (event) => this.key(event));
+    this.desk.addEventListener('notice', ({ detail }) => this.notice(detail));
+    this.outbox.addEventListener('state', ({ detail }) => this.showState(detail));
+    this.outbox.addEventListener('confirmed', ({ detail }) => this.showLabels(detail.labels));
+    this.queue.addEventListener('change', () => this.showProgress());
+    this.queue.addEventListener('left', () => this.showProgress());
+    this.live.addEventListener('status', ({ detail }) => {
+      this.showWorker(detail.worker, detail.labels);
+      if (this.outbox.state === 'offline') this.outbox.hurry();
+      if (this.queue.state !== 'some') this.queue.refill();
+    });
+    by('help').addEventListener('click', () => this.keySettings.show());
+    by('person').addEventListener('click', () => this.leave());
+    by('class-form').addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.keepClass();
+    });
+    document.querySelectorAll('[data-close]').forEach((button) => button.addEventListener('click', () => button.closest('dialog').close()));
+    // Another tab signed in as somebody else: tabs share the session.
+    window.addEventListener('storage', (event) => {
+      if (event.key === 'scant.name' && kept.get('scant.name') !== this.person.name) location.reload();
+    });
+    setInterval(() => this.look(), LOOK);
+  }
+
+  // ---- views ----
+
+  go(view) {
+    location.hash = `#/${view}`;
+  }
+
+  route() {
+    const name = location.hash.slice(2), view = name in this.views ? name : 'label';
+    if (document.body.dataset.view === view) return;
+    this.views[this.view]?.close();
+    this.view = view;
+    document.body.dataset.view = view;
+    document.querySelectorAll('nav a').forEach((link) => {
+      if (link.hash === `#/${view}`) link.setAttribute('aria-current', 'page');
+      else link.removeAttribute('aria-current');
+    });
+    window.scrollTo(0, 0);
+    this.views[view].open();
+  }
+
+  redraw() {
+    for (const view of Object.values(this.views)) view.redraw();
+  }
+
+  // ---- keys ----
+
+  key(event) {
+    if (document.querySelector('dialog[open]') || typing(event) || document.body.dataset.view === 'signin') return;
+    const view = this.views[this.view];
+    if (event.key === 'Escape') {
+      view.escape();
+      return;
+    }
+    if (!event.ctrlKey && !event.altKey && !event.metaKey && view.key?.(event)) {
+      event.preventDefault();
+      return;
+    }
+    const meant = this.keys.find(event);
+    if (!meant || (this.view === 'dashboard' && meant.command !== 'help')) return;
+    event.preventDefault();
+    if (event.repeat && meant.command !== 'larger' && meant.command !== 'smaller') return; // a finger that stays is one answer
+    if ('label' in meant) view.choose(meant.label);
+    else this.command(meant.command);
+  }
+
+  command(name) {
+    if (name === 'help') this.keySettings.show();
+    else if (name === 'class') this.addClass();
+    else this.views[this.view].command?.(name);
+  }
+
+  // ---- what is said ----
+
+  /** Seen for a while, and read out. */
+  notice(words) {
+    const box = by('notice');
+    box.textContent = words;
+    box.classList.add('seen');
+    clearTimeout(this.noticing);
+    this.noticing = setTimeout(() => box.classList.remove('seen'), Math.max(3000, 70 * words.length));
+  }
+
+  /** Read out alone. */
+  announce(words) {
+    by('announce').textContent = words;
+  }
+
+  showState({ state, waiting, trouble }) {
+    const words = {
+      saved: 'All saved',
+      saving: 'Saving…',
+      offline: `${trouble || 'Not connected'} – ${count(waiting, 'answer')} kept here`,
+    };
+    by('state').dataset.state = state;
+    by('state').textContent = words[state];
+    this.showProgress();
+  }
+
+  showLabels(labels) {
+    this.labels = labels;
+    this.showProgress();
+  }
+
+  showProgress() {
+    const { tally, queue } = this;
+    const parts = [[grouped(tally.labels), 'labelled now']];
+    if (this.labels !== undefined) parts.push([grouped(this.labels), 'in all']);
+    if (tally.seconds !== null) parts.push([seconds(tally.seconds), 'an item']);
+    if (queue.left?.picks > 0) parts.push([grouped(queue.left.picks), 'left in this round']);
+    by('progress').replaceChildren(...parts.map(([n, words]) => make('li', {}, make('b', {}, n), ` ${words}`)));
+  }
+
+  /** Worker: what it does, or how many labels until it trains. */
+  showWorker(worker, labels) {
+    if (labels !== undefined) this.showLabels(labels);
+    const doing = { preparing: 'Looking at the items', training: 'Training', picking: 'Picking what to ask next' }[worker.doing];
+    const batch = this.project.batch || 1, after = worker.next_after;
+    const part = doing ? worker.fraction ?? 0 : typeof after === 'number' ? 1 - Math.min(after, batch) / batch : 0;
+    let words = 'Resting';
+    if (worker.error) words = `The last training failed: ${worker.error}`;
+    else if (doing) words = worker.phase ? `${doing}: ${worker.phase}` : doing;
+    else if (after > 0) words = `Next training after ${count(after, 'more label')}`;
+    by('worker').textContent = words;
+    by('worker').classList.toggle('trouble', Boolean(worker.error));
+    by('until').classList.toggle('busy', Boolean(doing));
+    by('until').firstElementChild.style.width = percent(part).replace(' ', '');
+    by('until').setAttribute('aria-valuenow', Math.round(100 * part));
+  }
+
+  // ---- classes and people ----
+
+  addClass() {
+    by('class-name').value = '';
+    by('class-trouble').textContent = '';
+    by('class').showModal();
+  }
+
+  async keepClass() {
+    try {
+      const { classes } = await this.api.post('/api/classes', { name: by('class-name').value.trim() });
+      by('class').close();
+      this.setClasses(classes);
+    } catch (error) {
+      by('class-trouble').textContent = error.message;
+    }
+  }
+
+  setClasses(classes) {
+    this.project.classes = classes;
+    this.keys.setClasses(classes);
+    this.redraw();
+  }
+
+  async look() {
+    const session = await this.api.session().catch(() => null);
+    if (!session?.project) return;
+    const known = JSON.stringify(this.project.classes);
+    this.project = session.project;
+    if (JSON.stringify(session.project.classes) !== known) this.setClasses(session.project.classes);
+  }
+
+  /** Somebody else sits down. */
+  leave() {
+    if (this.outbox.state !== 'saved') {
+      this.notice('Some answers are not saved yet. One moment.');
+      return;
+    }
+    kept.drop('scant.name');
+    tab.drop('scant.tally');
+    tab.drop('scant.token');
+    location.hash = '';
+    location.reload();
+  }
+}
+
+new App().start();

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pool in two dimensions: what is alike lies together. Labelled items in their classes'
+// colours and shapes, the others grey, the last picks ringed. The pointer, or the arrow keys,
+// show which item a point is.
+import { by, make } from './dom.js';
+import { colour, onScheme, shape, swatch } from './colours.js';
+
+const NEAR = 14; // pixels from a point that still mean it
+const MOST = 3000;
+
+export class PoolMap {
+  constructor(app) {
+    this.app = app;
+    this.points = []; // {item, x, y, label, picked, predicted}
+    this.canvas = by('map');
+    this.at = null;
+    this.pinned = false;
+    new ResizeObserver(() => this.draw()).observe(this.canvas);
+    onScheme(() => this.draw());
+    by('map-by').addEventListener('change', () => this.draw());
+    this.canvas.addEventListener('pointermove', (event) => { if (!this.pinned) this.point(event); });
+    this.canvas.addEventListener('click', (event) => {
+      this.point(event);
+      this.pinned = this.at !== null;
+    });
+    this.canvas.addEventListener('keydown', (event) => this.key(event));
+  }
+
+  async load() {
+    const reply = await this.app.api.get(`/api/map?most=${MOST}`).catch((error) => error);
+    this.points = (reply.points ?? []).map(([item, x, y, label, picked, predicted]) => ({ item, x, y, label, picked, predicted }));
+    by('map-empty').textContent = this.points.length ? '' : reply instanceof Error ? reply.message : 'There is no map before the first model.';
+    by('map-box').hidden = !this.points.length;
+    this.at = this.points.find((p) => p.item === this.at?.item) ?? null;
+    this.draw();
+    this.legend();
+  }
+
+  class(point) {
+    return by('map-by').value === 'predicted' ? point.predicted : point.label;
+  }
+
+  place(point) {
+    const pad = 14, w = this.canvas.clientWidth - 2 * pad, h = this.canvas.clientHeight - 2 * pad;
+    return [pad + w * (point.x + 1) / 2, pad + h * (1 - point.y) / 2];
+  }
+
+  draw() {
+    const { canvas } = this, ratio = window.devicePixelRatio || 1;
+    if (!canvas.clientWidth) return;
+    canvas.width = canvas.clientWidth * ratio;
+    canvas.height = canvas.clientHeight * ratio;
+    const ink = canvas.getContext('2d'), style = getComputedStyle(canvas);
+    ink.scale(ratio, ratio);
+    const groups = new Map(); // one path a class: thousands of points at once
+    for (const point of this.points) {
+      const label = this.class(point);
+      if (!groups.has(label)) groups.set(label, new Path2D());
+      shape(groups.get(label), Math.max(0, label), ...this.place(point), label < 0 ? 2.2 : 4);
+    }
+    for (const [label, path] of [...groups].sort((a, b) => a[0] - b[0])) {
+      ink.fillStyle = label < 0 ? style.getPropertyValue('--rest') : colour(label);
+      ink.fill(path);
+    }
+    ink.strokeStyle = style.color;
+    ink.lineWidth = 1.5;
+    for (const point of this.points.filter((p) => p.picked)) this.ring(ink, point, 6.5);
+    ink.lineWidth = 3;
+    if (this.at) this.ring(ink, this.at, 9);
+  }
+
+  ring(ink, point, r) {
+    ink.beginPath();
+    ink.arc(...this.place(point), r, 0, 2 * Math.PI);
+    ink.stroke();
+  }
+
+  legend() {
+    const { classes } = this.app.project;
+    by('map-legend').replaceChildren(...classes.slice(0, 32).map(({ label, name }) => make('li', {}, swatch(label), name)));
+  }
+
+  point(event) {
+    const box = this.canvas.getBoundingClientRect();
+    let best = null, least = NEAR ** 2;
+    for (const point of this.points) {
+      const [x, y] = this.place(point);
+      const far = (x - event.clientX + box.left) ** 2 + (y - event.clientY + box.top) ** 2;
+      if (far <= least) [best, least] = [point, far];
+    }
+    this.show(best);
+  }
+
+  /** The arrow keys go to the nearest point on that side. */
+  key(event) {
+    const sides = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    const side = sides[event.key];
+    if (!side || !this.points.length) return;
+    event.preventDefault();
+    const [x0, y0] = this.at ? this.place(this.at) : [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2];
+    let best = null, least = Infinity;
+    for (const point of this.points) {
+      const [x, y] = this.place(point), along = (x - x0) * side[0] + (y - y0) * side[1];
+      const across = Math.abs((x - x0) * side[1]) + Math.abs((y - y0) * side[0]);
+      if (along > 0.5 && along + 2 * across < least) [best, least] = [point, along + 2 * across];
+    }
+    if (best) this.show(best);
+  }
+
+  async show(point) {
+    if (point === this.at) return;
+    this.at = point;
+    this.draw();
+    const box = by('map-item');
+    if (!point) {
+      box.replaceChildren(make('p', { class: 'soft' }, 'Point at the map to see an item.'));
+      return;
+    }
+    const item = await this.app.api.get(`/api/items/${point.item}`).catch(() => null);
+    if (this.at !== point || !item) return;
+    const name = (label) => this.app.project.classes[label]?.name ?? `class ${label}`;
+    box.replaceChildren(
+      item.picture ? make('img', { src: `${item.picture}?size=256`, alt: `Item ${item.id}` }) : make('p', { class: 'clip' }, item.text ?? ''),
+      make('p', { class: 'id' }, item.id),
+      make('p', {}, item.disputed ? 'People differ on it.' : item.label === null ? 'No label yet.' : `Label: ${name(item.label)}`),
+      point.predicted >= 0 ? make('p', { class: 'soft' }, `The model says: ${name(point.predicted)}`) : null);
+    const image = box.querySelector('img');
+    image?.addEventListener('load', () => image.classList.toggle('pixels', image.naturalWidth <= 128));
+  }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The items that are this person's to answer: the one in front of them, and a few ahead whose
+// pictures are loaded, so that the next is there at once. Leases are renewed every minute and
+// given back when the page is left.
+//
+// Events: "change" (what is in front may be another), "left" (what the round has left).
+
+const AHEAD = 3;
+const MOST = 50;          // items the server gives at once
+const RENEW = 60000;      // milliseconds
+const ASK_AGAIN = 10000;  // where there was nothing
+
+export class Queue extends EventTarget {
+  constructor(api, outbox) {
+    super();
+    this.api = api;
+    this.outbox = outbox;
+    this.items = [];
+    this.held = new Map(); // item -> lease, of those shown in a grid
+    this.answered = new Set();
+    this.left = null;
+    this.state = 'asking'; // asking, some, empty, failed
+    this.trouble = '';
+    setInterval(() => this.renew(), RENEW);
+    window.addEventListener('pagehide', () => this.leave());
+    window.addEventListener('pageshow', (event) => {
+      if (event.persisted) this.start();
+    });
+  }
+
+  get front() {
+    return this.items[0] ?? null;
+  }
+
+  start() {
+    this.items = [];
+    this.held.clear();
+    this.refill();
+  }
+
+  /** The item was answered: it is nobody's to show. */
+  done(item) {
+    this.items = this.items.filter((other) => other.item !== item);
+    this.held.delete(item);
+    this.answered.add(item);
+    this.refill();
+  }
+
+  /** Comes next, before the others: it was answered and that was taken back. */
+  restore(item) {
+    this.answered.delete(item.item);
+    this.items = [item, ...this.items.filter((other) => other.item !== item.item)];
+    this.preload(item);
+    this.state = 'some';
+    this.changed();
+  }
+
+  /** The one in front comes later. */
+  postpone() {
+    if (this.items.length > 1) this.items.push(this.items.shift());
+    this.changed();
+  }
+
+  /** Shown in a grid, beside what is here. */
+  hold(items) {
+    for (const item of items)
+      if (!this.items.some((other) => other.item === item.item)) this.held.set(item.item, item.lease);
+  }
+
+  /** Those of a grid that were not answered go to whoever asks. */
+  async release(items) {
+    const leases = items.filter((item) => this.held.delete(item.item)).map((item) => item.lease);
+    if (leases.length) await this.api.post('/api/release', { leases }).catch(() => {}); // they run out anyway
+  }
+
+  async refill() {
+    const missing = AHEAD + 1 - this.items.length;
+    if (this.busy || missing <= 0) return;
+    this.busy = true;
+    clearTimeout(this.timer);
+    // The server counts what is leased to us already, and what we have answered but it has
+    // not heard of yet.
+    const waiting = this.outbox.pending.map((entry) => entry.answer.item);
+    this.answered = new Set(waiting);
+    try {
+      const reply = await this.api.post('/api/next', {
+        count: Math.min(MOST, this.items.length + this.held.size + waiting.length + missing),
+      });
+      this.take(reply);
+    } catch (error) {
+      this.trouble = error.message;
+      if (!this.items.length) this.state = 'failed';
+      this.timer = setTimeout(() => this.refill(), ASK_AGAIN / 4);
+    } finally {
+      this.busy = false;
+    }
+    this.changed();
+  }
+
+  take(reply) {
+    const here = new Set([...this.items.map((item) => item.item), ...this.held.keys(), ...this.answered]);
+    const fresh = reply.items.filter((item) => !here.has(item.item));
+    fresh.forEach((item) => this.preload(item));
+    this.items.push(...fresh);
+    this.left = reply.left ?? null;
+    this.state = this.items.length ? 'some' : 'empty';
+    if (this.items.length <= AHEAD)
+      this.timer = setTimeout(() => this.refill(), fresh.length ? 0 : ASK_AGAIN);
+    this.dispatchEvent(new Event('left'));
+  }
+
+  preload(item) {
+    if (!item.picture) return;
+    item.image = new Image();
+    item.image.src = item.picture + '?size=1024';
+  }
+
+  async renew() {
+    const leases = [...this.items.map((item) => item.lease), ...this.held.values()];
+    if (!leases.length) return;
+    const reply = await this.api.post('/api/renew', { leases }).catch(() => null);
+    if (!reply || reply.kept >= leases.length) return;
+    this.items.splice(1); // some were lost, as the computer slept: what is still ours comes again
+    this.refill();
+  }
+
+  leave() {
+    const leases = [...this.items.map((item) => item.lease), ...this.held.values()];
+    if (leases.length) this.api.parting('/api/release', { leases });
+  }
+
+  changed() {
+    this.dispatchEvent(new Event('change'));
+  }
+}

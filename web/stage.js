@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One item, large: its picture as big as there is room (small ones with their pixels as they
+// are), its text, or where it has neither a notice with its id. A picture can be zoomed, and
+// moved by scrolling or dragging.
+import { make } from './dom.js';
+
+const ZOOMS = [1, 1.5, 2, 3, 4, 6, 8];
+const SMALL = 128;   // pixels: below, each is shown as a square
+const ENLARGE = 3;   // times, at most, where it is not small
+
+export class Stage {
+  constructor(box) {
+    this.box = box;
+    this.item = null;
+    this.level = 0;
+    new ResizeObserver(() => this.fit()).observe(box);
+    this.drag();
+  }
+
+  /** loading, shown or broken: what cannot be seen is not to be labelled. */
+  get state() {
+    return this.box.dataset.state;
+  }
+
+  show(item, why) {
+    this.item = item;
+    this.level = 0;
+    this.image = null;
+    if (!item) this.notice(why ?? '');
+    else if (item.picture) this.picture(item);
+    else if (item.text !== null && item.text !== undefined) this.put(make('div', { class: 'text', tabindex: 0 }, item.text), 'shown');
+    else this.put(make('p', { class: 'empty' }, 'This item has neither a picture nor a text.', make('br'), make('b', {}, item.id)), 'shown');
+  }
+
+  notice(...words) {
+    this.put(make('p', { class: 'empty' }, ...words), 'none');
+  }
+
+  put(element, state) {
+    this.box.replaceChildren(element);
+    this.box.dataset.state = state;
+  }
+
+  picture(item) {
+    const image = item.image ?? new Image();
+    this.image = image;
+    image.alt = `Item ${item.id}`;
+    image.draggable = false;
+    if (!image.src) image.src = item.picture + '?size=1024';
+    const settle = () => {
+      if (this.image !== image) return;
+      if (image.naturalWidth) {
+        this.put(image, 'shown');
+        this.fit();
+      } else {
+        this.broken(item);
+      }
+    };
+    if (image.complete) {
+      settle();
+      return;
+    }
+    this.put(make('p', { class: 'empty' }, 'Loading the picture…'), 'loading');
+    image.addEventListener('load', settle, { once: true });
+    image.addEventListener('error', settle, { once: true });
+  }
+
+  broken(item) {
+    const again = () => {
+      item.image = null;
+      this.show(item);
+    };
+    this.put(make('div', { class: 'empty' },
+      make('p', {}, 'The picture of ', make('b', {}, item.id), ' cannot be loaded.'),
+      make('p', {}, 'Skip it, or ', make('button', { type: 'button', onclick: again }, 'try again')),
+      item.text ? make('p', { class: 'text' }, item.text) : null), 'broken');
+  }
+
+  fit() {
+    const { image, box } = this;
+    if (!image?.naturalWidth || !box.clientWidth) return;
+    const small = Math.max(image.naturalWidth, image.naturalHeight) <= SMALL;
+    let scale = Math.min(box.clientWidth / image.naturalWidth, box.clientHeight / image.naturalHeight);
+    if (!small) scale = Math.min(scale, ENLARGE);
+    else if (scale > 1) scale = Math.floor(scale);
+    scale *= ZOOMS[this.level];
+    image.classList.toggle('pixels', small);
+    image.style.width = `${image.naturalWidth * scale}px`;
+    image.style.height = `${image.naturalHeight * scale}px`;
+    box.classList.toggle('zoomed', this.level > 0);
+  }
+
+  /** One step larger (1) or smaller (-1), about the middle of what is seen. */
+  zoom(step) {
+    const { box } = this;
+    const x = (box.scrollLeft + box.clientWidth / 2) / box.scrollWidth;
+    const y = (box.scrollTop + box.clientHeight / 2) / box.scrollHeight;
+    this.level = Math.min(ZOOMS.length - 1, Math.max(0, this.level + step));
+    this.fit();
+    box.scrollLeft = x * box.scrollWidth - box.clientWidth / 2;
+    box.scrollTop = y * box.scrollHeight - box.clientHeight / 2;
+  }
+
+  drag() {
+    const { box } = this;
+    box.addEventListener('pointerdown', (event) => {
+      if (!this.level || event.pointerType !== 'mouse' || event.button) return;
+      const from = { x: event.clientX + box.scrollLeft, y: event.clientY + box.scrollTop };
+      const move = (at) => {
+        box.scrollLeft = from.x - at.clientX;
+        box.scrollTop = from.y - at.clientY;
+      };
+      box.setPointerCapture(event.pointerId);
+      box.addEventListener('pointermove', move);
+      box.addEventListener('lostpointercapture', () => box.removeEventListener('pointermove', move), { once: true });
+    });
+  }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers as people read them.
+
+const known = (x) => typeof x === 'number' && Number.isFinite(x);
+
+/** 0.814 -> "81 %"; digits after the point where the person should see small changes. */
+export const percent = (x, digits = 0) => (known(x) ? (100 * x).toFixed(digits) + ' %' : '–');
+
+export const fixed = (x, digits) => (known(x) ? x.toFixed(digits) : '–');
+
+export const count = (n, one, many = one + 's') => `${grouped(n)} ${n === 1 ? one : many}`;
+
+/** 12345 -> "12 345", with a space that is not broken. */
+export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
+
+export const seconds = (s) => (known(s) ? (s < 10 ? s.toFixed(1) : Math.round(s)) + ' s' : '–');
+
+export function ago(at, now = Date.now()) {
+  const s = Math.max(0, (now - at) / 1000);
+  if (s < 60) return 'now';
+  if (s < 3600) return `${Math.round(s / 60)} min ago`;
+  if (s < 86400) return `${Math.round(s / 3600)} h ago`;
+  return new Date(at).toLocaleDateString();
+}
+
+export function median(numbers) {
+  if (!numbers.length) return null;
+  const sorted = [...numbers].sort((a, b) => a - b), middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
