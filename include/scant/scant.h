@@ -1353,7 +1353,8 @@ typedef struct scant_project_query_opts {
 } scant_project_query_opts;
 
 /* Picks items to label next, by the last model, and keeps them as a round. *out is new:
- * scant_picks_free() ends it; its rows are items. *round may be NULL. */
+ * scant_picks_free() ends it; its rows are items. *round may be NULL. Where no item is
+ * left to pick that is no failure: *out is NULL, and there is no round (0). */
 SCANT_API scant_status scant_project_query(scant_project *project,
                                            const scant_project_query_opts *opts,
                                            scant_picks **out, size_t *round);
