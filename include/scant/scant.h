@@ -1353,10 +1353,17 @@ typedef struct scant_project_query_opts {
 } scant_project_query_opts;
 
 /* Picks items to label next, by the last model, and keeps them as a round. *out is new:
- * scant_picks_free() ends it; its rows are items. *round may be NULL. */
+ * scant_picks_free() ends it; its rows are items. *round may be NULL. Where no item is
+ * left to pick that is no failure: *out is NULL, and there is no round (0). */
 SCANT_API scant_status scant_project_query(scant_project *project,
                                            const scant_project_query_opts *opts,
                                            scant_picks **out, size_t *round);
+/* Withheld items that belong among `batch` to be labelled, where they are not handed out
+ * by scant_project_next(): the next of the audit order that have no label, as many as
+ * bring the audited part of all labels to one in audit_every; at most half of the batch.
+ * items: the caller's array of batch. */
+SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
+                                           size_t *items, size_t *n);
 
 /* What the last model says of all items: n x classes probabilities, float32. *out is a
  * new array, mapped from cache/, and made anew where it is not there:

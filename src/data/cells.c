@@ -48,6 +48,7 @@ static bool pass_separator(scant__cells *t, scant__cell *out) {
 static scant_status next_quoted(scant__cells *t, scant__cell *out) {
     const char *from = ++t->at;
     size_t length = 0;
+    out->quoted = true;
     for (bool copied = false;;) {
         const char *quote = memchr(t->at, '"', (size_t)(t->end - t->at));
         if (!quote)

@@ -17,6 +17,7 @@ typedef struct scant__cell {
     size_t length;
     size_t line; /* where it begins */
     bool last;   /* of its row */
+    bool quoted; /* it stood in quotes: blanks at its ends are its own */
 } scant__cell;
 
 typedef struct scant__cells {

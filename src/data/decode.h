@@ -28,10 +28,18 @@ typedef struct scant__decode {
     scant_status (*begin)(void *self, size_t width, size_t height, int orientation);
     void (*row)(void *self, const unsigned char *rgb);
     void *self;
+    /* JPEG may come smaller, at 1/2, 1/4 or 1/8 of its size, as long as its longer side
+     * is no less than this; 0: at its full size. */
+    size_t least;
 } scant__decode;
 
 /* By content. SCANT_EINPUT for what is neither. */
 scant_status scant__decode_picture(const scant__decode *job);
+
+/* The same of the picture as it is to be seen: turned as EXIF says, so that begin gets
+ * the sides that it has then, and orientation 1. One that must be turned is held whole.
+ */
+scant_status scant__decode_upright(const scant__decode *job);
 
 scant_status scant__decode_png(const scant__decode *job);
 scant_status scant__decode_jpeg(const scant__decode *job);

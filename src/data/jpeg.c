@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JPEG by libjpeg, at full size with the slow and exact transform: what PIL does.
+ * JPEG by libjpeg with the slow and exact transform, at full size where nothing else is
+ * asked for: what PIL does.
  *
  * libjpeg takes its memory from the system. What that will be is told by the header, and
  * is counted before decoding starts: some rows, and of a progressive picture all
@@ -119,11 +120,22 @@ static void cmyk_to_rgb(const unsigned char *in, size_t width, unsigned char *ou
         }
 }
 
+/* The smallest of the sizes that cost less that is no smaller than asked for. */
+static void choose_size(reader *r) {
+    size_t longer = size_max(r->jpeg.image_width, r->jpeg.image_height);
+    unsigned part = 1;
+    while (r->job->least && part < 8 && longer / (2 * part) >= r->job->least) part *= 2;
+    r->jpeg.scale_num = 1;
+    r->jpeg.scale_denom = part;
+    jpeg_calc_output_dimensions(&r->jpeg);
+}
+
 static scant_status prepare(reader *r) {
     const scant__decode *job = r->job;
-    size_t width = r->jpeg.image_width, height = r->jpeg.image_height;
-    TRY(scant__decode_check(job, width, height));
+    TRY(scant__decode_check(job, r->jpeg.image_width, r->jpeg.image_height));
     TRY(choose_colours(r));
+    choose_size(r);
+    size_t width = r->jpeg.output_width, height = r->jpeg.output_height;
     size_t needed = memory_needed(&r->jpeg);
     if (!scant__charge(job->ctx, needed, job->fault)) return SCANT_ENOMEM;
     r->charged = needed;
@@ -149,7 +161,7 @@ static void read_all(reader *r) {
     while (r->jpeg.output_scanline < r->jpeg.output_height) {
         JSAMPROW rows[] = {r->row};
         jpeg_read_scanlines(&r->jpeg, rows, 1);
-        if (r->rgb) cmyk_to_rgb(r->row, r->jpeg.image_width, r->rgb);
+        if (r->rgb) cmyk_to_rgb(r->row, r->jpeg.output_width, r->rgb);
         job->row(job->self, r->rgb ? r->rgb : r->row);
     }
     jpeg_finish_decompress(&r->jpeg);

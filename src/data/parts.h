@@ -24,7 +24,8 @@ scant_status scant__data_some(scant_ctx *ctx, scant_data *data, const size_t *ro
 
 /* A sample as a file: of pictures in files JPEG (PNG where that is what it is and it is
  * small), the whole picture, upright, its longer side at most `most` pixels; of others
- * PNG, their pixels as they are. *type: static. *bytes: scant__free(). */
+ * PNG, their pixels as they are where they are no more than that. *type: static. *bytes:
+ * scant__free(). */
 scant_status scant__data_picture(const scant_data *data, size_t row, size_t most,
                                  void **bytes, size_t *size, const char **type);
 

@@ -5,8 +5,9 @@
  *
  * So that results are PIL's to the bit: weights are computed in double, divided by their
  * sum, and rounded to 22 bits behind the point; sums start at one half and are shifted.
- * Only what the middle needs is computed: side columns of each row, and side rows.
- * Cost: height * side * taps + side^2 * taps multiplications, memory for taps rows.
+ * Only what is kept is computed: its columns of each row, and its rows.
+ * Cost: rows * columns kept * taps + pixels kept * taps multiplications, memory for taps
+ * rows.
  */
 #include "data/resize.h"
 
@@ -31,6 +32,22 @@ static size_t resized(size_t length, size_t shorter, size_t side) {
     size_t target = (side * 16 + 7) / 14; /* of the shorter: side * 8 / 7, rounded */
     if (length == shorter) return target;
     return (size_t)((double)(target * length) / (double)shorter);
+}
+
+scant__fit scant__fit_middle(size_t width, size_t height, size_t side) {
+    size_t shorter = size_min(width, height);
+    size_t wide = resized(width, shorter, side), high = resized(height, shorter, side);
+    return (scant__fit){wide, high, crop_at(wide, side), crop_at(high, side), side, side};
+}
+
+scant__fit scant__fit_whole(size_t width, size_t height, size_t most) {
+    size_t longer = size_max(width, height);
+    if (longer > most) {
+        double scale = (double)most / (double)longer;
+        width = size_max((size_t)lround((double)width * scale), 1);
+        height = size_max((size_t)lround((double)height * scale), 1);
+    }
+    return (scant__fit){width, height, 0, 0, width, height};
 }
 
 /* ---- weights ----------------------------------------------------------------------- */
@@ -81,42 +98,47 @@ static void *take(unsigned char **at, size_t count, size_t size) {
     return room;
 }
 
-static void fill_taps(scant__taps *taps, size_t in, size_t out, size_t side) {
-    size_t skip = crop_at(out, side);
-    for (size_t i = 0; i < side; i++) weigh(taps, i, skip + i, in, out);
+static void fill_taps(scant__taps *taps, size_t in, size_t out, size_t skip,
+                      size_t results) {
+    for (size_t i = 0; i < results; i++) weigh(taps, i, skip + i, in, out);
+}
+
+static size_t taps_bytes(const scant__taps *taps, size_t results) {
+    return size_mul(results,
+                    size_add(2 * sizeof(size_t), size_mul(taps->most, sizeof(int32_t))));
+}
+
+static void take_taps(scant__taps *taps, size_t results, unsigned char **at) {
+    taps->first = take(at, results, sizeof(size_t));
+    taps->count = take(at, results, sizeof(size_t));
+    taps->weight = take(at, results * taps->most, sizeof(int32_t));
 }
 
 scant_status scant__resize_begin(scant__resize *r, scant_ctx *ctx, size_t width,
-                                 size_t height, size_t side, const float unit[256],
-                                 float *out, scant__fault *fault) {
-    size_t shorter = size_min(width, height);
-    size_t wide = resized(width, shorter, side), high = resized(height, shorter, side);
+                                 size_t height, const scant__fit *fit,
+                                 scant__resize_fn *emit, void *self,
+                                 scant__fault *fault) {
     *r = (scant__resize){.ctx = ctx,
-                         .width = width,
-                         .height = height,
-                         .side = side,
-                         .across.most = most_taps(width, wide),
-                         .down.most = most_taps(height, high),
-                         .unit = unit,
-                         .out = out};
-    size_t taps = r->across.most + r->down.most;
-    size_t bytes = size_mul(side, 4 * sizeof(size_t));
-    bytes = size_add(bytes, size_mul(side, size_mul(taps, sizeof(int32_t))));
-    bytes = size_add(bytes, size_mul(side, size_mul(r->down.most, 3)));
-    bytes = size_add(bytes, size_mul(side, 3 * sizeof(int32_t)));
-    r->block = scant__worker_alloc(ctx, size_add(bytes, 64), 1, fault);
+                         .width = fit->width,
+                         .height = fit->height,
+                         .across.most = most_taps(width, fit->wide),
+                         .down.most = most_taps(height, fit->high),
+                         .emit = emit,
+                         .self = self};
+    size_t bytes =
+        size_add(taps_bytes(&r->across, r->width), taps_bytes(&r->down, r->height));
+    bytes = size_add(bytes, size_mul(r->width, size_mul(r->down.most, 3)));
+    bytes = size_add(bytes, size_mul(r->width, 3 * (sizeof(int32_t) + 1)));
+    r->block = scant__worker_alloc(ctx, size_add(bytes, 72), 1, fault);
     if (!r->block) return SCANT_ENOMEM;
     unsigned char *at = r->block;
-    scant__taps *const both[] = {&r->across, &r->down};
-    for (size_t i = 0; i < 2; i++) {
-        both[i]->first = take(&at, side, sizeof(size_t));
-        both[i]->count = take(&at, side, sizeof(size_t));
-        both[i]->weight = take(&at, side * both[i]->most, sizeof(int32_t));
-    }
-    r->sum = take(&at, 3 * side, sizeof(int32_t));
-    r->ring = take(&at, r->down.most * side, 3);
-    fill_taps(&r->across, width, wide, side);
-    fill_taps(&r->down, height, high, side);
+    take_taps(&r->across, r->width, &at);
+    take_taps(&r->down, r->height, &at);
+    r->sum = take(&at, 3 * r->width, sizeof(int32_t));
+    r->ring = take(&at, r->down.most * r->width, 3);
+    r->line = take(&at, r->width, 3);
+    fill_taps(&r->across, width, fit->wide, fit->left, r->width);
+    fill_taps(&r->down, height, fit->high, fit->top, r->height);
     return SCANT_OK;
 }
 
@@ -124,7 +146,7 @@ void scant__resize_end(scant__resize *r) { scant__free(r->ctx, r->block); }
 
 static void pass_across(const scant__resize *r, const unsigned char *rgb,
                         unsigned char *out) {
-    for (size_t x = 0; x < r->side; x++, out += 3) {
+    for (size_t x = 0; x < r->width; x++, out += 3) {
         const int32_t *weight = r->across.weight + x * r->across.most;
         const unsigned char *in = rgb + 3 * r->across.first[x];
         int32_t red = HALF, green = HALF, blue = HALF;
@@ -141,22 +163,21 @@ static void pass_across(const scant__resize *r, const unsigned char *rgb,
 
 static void pass_down(const scant__resize *r, size_t y) {
     const int32_t *weight = r->down.weight + y * r->down.most;
-    size_t side = r->side, n = 3 * side, first = r->down.first[y];
-    float *out = r->out + y * side;
+    size_t n = 3 * r->width, first = r->down.first[y];
     for (size_t i = 0; i < n; i++) r->sum[i] = HALF;
     for (size_t k = 0; k < r->down.count[y]; k++) {
         const unsigned char *in = r->ring + (first + k) % r->down.most * n;
         for (size_t i = 0; i < n; i++) r->sum[i] += weight[k] * in[i];
     }
-    for (size_t c = 0; c < 3; c++, out += side * side)
-        for (size_t x = 0; x < side; x++) out[x] = r->unit[clip(r->sum[3 * x + c])];
+    for (size_t i = 0; i < n; i++) r->line[i] = clip(r->sum[i]);
+    r->emit(r->self, y, r->line);
 }
 
 void scant__resize_row(scant__resize *r, const unsigned char *rgb) {
     size_t y = r->seen++;
-    if (y < r->down.first[0] || r->done == r->side) return; /* above or below */
-    pass_across(r, rgb, r->ring + y % r->down.most * 3 * r->side);
-    for (; r->done < r->side; r->done++) {
+    if (y < r->down.first[0] || r->done == r->height) return; /* above or below */
+    pass_across(r, rgb, r->ring + y % r->down.most * 3 * r->width);
+    for (; r->done < r->height; r->done++) {
         if (r->down.first[r->done] + r->down.count[r->done] > y + 1) break;
         pass_down(r, r->done);
     }

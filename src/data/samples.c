@@ -153,16 +153,22 @@ static scant_status fill(scant_data *data, const char *spec,
     return scant__data_label(data, opts->labels, opts->regression);
 }
 
+scant_data *scant__data_create(scant_ctx *ctx, const char *name) {
+    size_t length = strlen(name) + 1;
+    scant_data *data = scant__zalloc(ctx, sizeof *data + length, 1);
+    if (!data) return NULL;
+    data->ctx = ctx;
+    data->name = memcpy(data + 1, name, length);
+    for (size_t i = 0; i < 256; i++) data->unit[i] = (float)i / 255;
+    return data;
+}
+
 scant_status scant_data_open(scant_ctx *ctx, const char *spec,
                              const scant_data_opts *opts, scant_data **out) {
     const scant_data_opts none = {0};
-    size_t length = strlen(spec) + 1;
     *out = NULL;
-    scant_data *data = scant__zalloc(ctx, sizeof *data + length, 1);
+    scant_data *data = scant__data_create(ctx, spec);
     if (!data) return SCANT_ENOMEM;
-    data->ctx = ctx;
-    data->name = memcpy(data + 1, spec, length);
-    for (size_t i = 0; i < 256; i++) data->unit[i] = (float)i / 255;
     scant_status status = fill(data, spec, opts ? opts : &none);
     if (status == SCANT_OK)
         *out = data;
@@ -190,7 +196,8 @@ const float *scant_data_targets(const scant_data *data) { return data->targets; 
 size_t scant_data_classes(const scant_data *data) { return data->classes; }
 bool scant__data_pictures(const scant_data *data) { return data->pictures; }
 bool scant__data_bytes(const scant_data *data) {
-    return !data->numbers && (!data->array || data->array->dtype == SCANT_U8);
+    return !data->numeric && !data->numbers &&
+           (!data->array || data->array->dtype == SCANT_U8);
 }
 int scant_data_has_test(const scant_data *data) { return data->parts; }
 
@@ -203,6 +210,8 @@ const char *scant_data_class_name(const scant_data *data, size_t label) {
 }
 
 const char *scant_data_sample_name(const scant_data *data, size_t sample) {
+    if (sample >= data->count) return NULL;
+    while (data->part) data = data->part(data, &sample);
     return scant__names_name(&data->sample_names, sample);
 }
 

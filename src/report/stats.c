@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Student's t by the regularised incomplete beta function, whose continued fraction is
- * evaluated by Lentz's way; quantiles by halving an interval, as they are asked for a few
- * times only.
+ * Student's t by the regularised incomplete beta function (core/beta.h); quantiles by
+ * halving an interval, as they are asked for a few times only.
  */
 #include "report/stats.h"
 
@@ -11,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "core/beta.h"
 #include "core/rng.h"
 
 enum { DRAWS = 99999 };
@@ -34,51 +34,12 @@ double stats_std(const double *x, size_t n) {
 
 /* ---- Student's t ------------------------------------------------------------------- */
 
-/* The continued fraction of the incomplete beta function. */
-static double beta_fraction(double a, double b, double x) {
-    const double tiny = 1e-300;
-    double c = 1, d = 1 - (a + b) * x / (a + 1);
-    d = 1 / (fabs(d) < tiny ? tiny : d);
-    double f = d;
-    for (int m = 1; m < 10000; m++) {
-        double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-        double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-        double before = f;
-        for (int k = 0; k < 2; k++) {
-            double term = k ? odd : even;
-            d = 1 + term * d;
-            c = 1 + term / c;
-            d = 1 / (fabs(d) < tiny ? tiny : d);
-            c = fabs(c) < tiny ? tiny : c;
-            f *= c * d;
-        }
-        if (fabs(f - before) <= 1e-16 * fabs(f)) break;
-    }
-    return f;
-}
-
-/* lgamma() would leave the sign in a global. */
-static double log_gamma(double x) {
-    int sign;
-    return lgamma_r(x, &sign);
-}
-
-/* I_x(a, b). y = 1 - x is given apart, as x may be close to 1. */
-static double beta_share(double a, double b, double x, double y) {
-    if (x <= 0) return 0;
-    if (y <= 0) return 1;
-    double front =
-        exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log(y));
-    if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
-    return 1 - front * beta_fraction(b, a, y) / b;
-}
-
 double stats_t_two_sided(double t, double freedom) {
     if (isnan(t)) return NAN;
     if (isinf(t)) return 0;
     double whole = freedom + t * t;
     if (isinf(whole)) return 0;
-    return beta_share(freedom / 2, 0.5, freedom / whole, t * t / whole);
+    return scant__beta_share(freedom / 2, 0.5, freedom / whole, t * t / whole);
 }
 
 double stats_t_quantile(double level, double freedom) {

@@ -53,6 +53,16 @@ class CheckLayers(unittest.TestCase):
         self.caught("cli/a.c", '#include "core/ctx.h"\n', 1, "scant/scant.h")
         self.caught("serve/a.c", '#include "cli/ui.h"\n', 1)
 
+    def test_the_program_sees_the_servers_door_alone(self):
+        self.fine("cli/a.c", '#include "serve/serve.h"\n')
+        self.caught("cli/a.c", '#include "serve/routes.h"\n', 1, "scant/scant.h")
+        self.caught("loop/a.c", '#include "serve/serve.h"\n', 1, "below serve")
+
+    def test_threads_of_posix_are_of_two_layers(self):
+        self.fine("serve/a.c", "#include <pthread.h>\n")
+        self.fine("core/a.c", "#include <pthread.h>\n")
+        self.caught("cli/a.c", "#include <pthread.h>\n", 1, "core and serve")
+
     def test_libraries_stay_in_their_place(self):
         for header, home, other in (("cblas.h", "linalg", "select"), ("lapacke.h", "linalg", "select"),
                                     ("dnnl.h", "nn", "ssl"), ("sqlite3.h", "store", "loop"),

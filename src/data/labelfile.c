@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CSV has a header with id and label, and maybe annotator and time. A JSON object, of a
+ * list or a line of JSONL, is one of:
+ *
+ * - a row with the same keys. The label may be Label Studio's {"choices": ["cat"]};
+ *   label, choice, choices, class and sentiment (what its templates call it) are looked
+ *   for in this order, and created_at is a time, too. In its JSON-MIN (there is an
+ *   annotation_id) id is Label Studio's own number of a task: the item is then ref, else
+ *   an id that is a text, else image, else text;
+ * - a row with the key answers, a list of {label, annotator, time}, as our own export
+ *   writes it: these count, and not the label beside them;
+ * - a task of Label Studio's: annotations (or completions) is a list. The item is
+ * data.id, else data.ref, else data.image, else data.text. Of an annotation the first
+ * result with choices counts; one that was cancelled is passed over.
+ *
+ * An annotator is a text or a number, or an object with email, username or id.
+ */
+#include "data/labelfile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "data/fields.h"
+#include "data/looks.h"
+#include "data/moment.h"
+
+enum { ID, LABEL, ANNOTATOR, TIME, FIELDS };
+static const char *const names[FIELDS] = {"id", "label", "annotator", "time"};
+
+enum { SHOWN = 80, NUMBER = 24 };
+
+typedef scant_status label_fn(void *user, const scant__label_line *line);
+
+typedef struct reader {
+    scant_ctx *ctx;
+    scant__fields fields;
+    label_fn *fn;
+    void *user;
+    size_t labels; /* that were found */
+    size_t objects;
+    char id[NUMBER], label[NUMBER], person[NUMBER]; /* of those that are numbers */
+} reader;
+
+/* ---- what is wrong ----------------------------------------------------------------- */
+
+/* "line 3", or of a list "task 3". */
+static size_t where(const reader *r, const char **word) {
+    bool list = r->fields.json && r->fields.objects.list;
+    *word = list ? "task" : "line";
+    return list ? r->fields.objects.count : r->fields.line;
+}
+
+static scant_status wrong(const reader *r, const char *value, const char *what) {
+    char text[SHOWN];
+    const char *word;
+    size_t number = where(r, &word);
+    return scant__fail(
+        r->ctx, SCANT_EINPUT, "%s: %s %zu: '%s' %s", r->fields.name, word, number,
+        scant__printable((const unsigned char *)value, strlen(value), text, sizeof text),
+        what);
+}
+
+static scant_status wrong_row(const reader *r, const char *what) {
+    const char *word;
+    size_t number = where(r, &word);
+    return scant__fail(r->ctx, SCANT_EINPUT, "%s: %s %zu %s", r->fields.name, word,
+                       number, what);
+}
+
+/* ---- a label ----------------------------------------------------------------------- */
+
+static const char no_time[] =
+    "is no time: ISO 8601 (2026-11-17T20:05:09Z) or milliseconds since 1970 are expected";
+
+static scant_status give(reader *r, const char *id, const char *label, const char *person,
+                         int64_t at) {
+    const char *word;
+    scant__label_line line = {
+        .line = where(r, &word), .id = id, .label = label, .person = person, .at = at};
+    if (!label) return SCANT_OK;
+    if (!id) return wrong_row(r, "has a label and no id");
+    r->labels++;
+    return r->fn(r->user, &line);
+}
+
+static scant_status read_cells(reader *r) {
+    const char *values[FIELDS];
+    int64_t at = -1;
+    for (size_t i = 0; i < FIELDS; i++) TRY(scant__fields_get(&r->fields, i, &values[i]));
+    if (values[LABEL] && values[TIME] && !scant__moment_parse(values[TIME], &at))
+        return wrong(r, values[TIME], no_time);
+    return give(r, values[ID], values[LABEL], values[ANNOTATOR], at);
+}
+
+/* ---- values of JSON ---------------------------------------------------------------- */
+
+/* A text that is not empty, or a whole number, whose text goes to room; else NULL. */
+static const char *plain(const json_t *value, char room[NUMBER]) {
+    if (json_is_integer(value)) {
+        snprintf(room, NUMBER, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        return room;
+    }
+    return json_string_length(value) ? json_string_value(value) : NULL;
+}
+
+static bool is_nothing(const json_t *value) {
+    return !value || json_is_null(value) ||
+           (json_is_string(value) && !json_string_length(value));
+}
+
+static scant_status get_time(const reader *r, const json_t *value, int64_t *out) {
+    char room[NUMBER];
+    *out = -1;
+    if (is_nothing(value)) return SCANT_OK;
+    const char *text = plain(value, room);
+    if (text && scant__moment_parse(text, out)) return SCANT_OK;
+    return wrong(r, text ? text : "time", no_time);
+}
+
+static scant_status get_person(reader *r, const json_t *value, const char **out) {
+    static const char *const keys[] = {"email", "username", "id"};
+    *out = NULL;
+    if (is_nothing(value)) return SCANT_OK;
+    for (size_t i = 0; i < 3 && !*out && json_is_object(value); i++)
+        *out = plain(json_object_get(value, keys[i]), r->person);
+    if (!*out) *out = plain(value, r->person);
+    if (*out) return SCANT_OK;
+    return wrong(r, "annotator",
+                 "is neither a text, nor a number, nor an object with email, username or "
+                 "id");
+}
+
+/* A class: a text, a number, a list of one of them, or {"choices": such a list}. */
+static scant_status get_label(reader *r, const json_t *value, const char **out) {
+    if (json_is_object(value)) value = json_object_get(value, "choices");
+    *out = NULL;
+    if (is_nothing(value)) return SCANT_OK;
+    if (json_is_array(value)) {
+        if (!json_array_size(value)) return SCANT_OK;
+        if (json_array_size(value) > 1)
+            return wrong_row(r,
+                             "has several choices at once where one class is expected");
+        value = json_array_get(value, 0);
+    }
+    *out = plain(value, r->label);
+    return *out ? SCANT_OK : wrong(r, "label", "is neither a text nor a whole number");
+}
+
+static scant_status give_object(reader *r, const char *id, const json_t *label,
+                                const json_t *person, const json_t *time) {
+    const char *label_text, *person_text;
+    int64_t at;
+    TRY(get_label(r, label, &label_text));
+    if (!label_text) return SCANT_OK;
+    TRY(get_person(r, person, &person_text));
+    TRY(get_time(r, time, &at));
+    return give(r, id, label_text, person_text, at);
+}
+
+/* The first of n keys that has something to say. */
+static const json_t *first_of(const json_t *object, const char *const *keys, size_t n) {
+    const json_t *value = NULL;
+    for (size_t i = 0; i < n && is_nothing(value); i++)
+        value = json_object_get(object, keys[i]);
+    return value;
+}
+
+/* ---- objects ----------------------------------------------------------------------- */
+
+static const char *task_id(reader *r, const json_t *data) {
+    static const char *const keys[] = {"id", "ref", "image", "text"};
+    return plain(first_of(data, keys, 4), r->id);
+}
+
+static const char *row_id(reader *r, const json_t *row) {
+    static const char *const keys[] = {"image", "text"};
+    const json_t *id = json_object_get(row, "id"), *ref = json_object_get(row, "ref");
+    if (!json_object_get(row, "annotation_id")) return plain(id, r->id);
+    if (!is_nothing(ref)) return plain(ref, r->id);
+    if (json_is_string(id)) return plain(id, r->id);
+    return plain(first_of(row, keys, 2), r->id);
+}
+
+static scant_status read_annotation(reader *r, const char *id, const json_t *annotation) {
+    const json_t *results = json_object_get(annotation, "result"), *choices = NULL;
+    if (!json_is_object(annotation))
+        return wrong_row(r, "has an annotation of no object");
+    if (json_is_true(json_object_get(annotation, "was_cancelled"))) return SCANT_OK;
+    for (size_t i = 0; i < json_array_size(results) && !choices; i++) {
+        const json_t *value = json_object_get(json_array_get(results, i), "value");
+        choices = json_object_get(value, "choices");
+    }
+    return give_object(r, id, choices, json_object_get(annotation, "completed_by"),
+                       json_object_get(annotation, "created_at"));
+}
+
+static scant_status read_task(reader *r, const json_t *task, const json_t *annotations) {
+    const char *id = task_id(r, json_object_get(task, "data"));
+    for (size_t i = 0; i < json_array_size(annotations); i++)
+        TRY(read_annotation(r, id, json_array_get(annotations, i)));
+    return SCANT_OK;
+}
+
+static scant_status read_answers(reader *r, const json_t *row, const json_t *answers) {
+    const char *id = row_id(r, row);
+    for (size_t i = 0; i < json_array_size(answers); i++) {
+        const json_t *answer = json_array_get(answers, i);
+        if (!json_is_object(answer)) return wrong_row(r, "has an answer of no object");
+        TRY(give_object(r, id, json_object_get(answer, "label"),
+                        json_object_get(answer, "annotator"),
+                        json_object_get(answer, "time")));
+    }
+    return SCANT_OK;
+}
+
+static scant_status read_object(reader *r) {
+    static const char *const labels[] = {"label", "choice", "choices", "class",
+                                         "sentiment"};
+    static const char *const times[] = {"time", "created_at"};
+    const json_t *o = r->fields.object;
+    const json_t *annotations = json_object_get(o, "annotations");
+    const json_t *answers = json_object_get(o, "answers");
+    if (!annotations) annotations = json_object_get(o, "completions");
+    r->objects++;
+    if (json_is_array(annotations)) return read_task(r, o, annotations);
+    if (json_is_array(answers)) return read_answers(r, o, answers);
+    return give_object(r, row_id(r, o), first_of(o, labels, 5),
+                       json_object_get(o, "annotator"), first_of(o, times, 2));
+}
+
+/* ---- the whole --------------------------------------------------------------------- */
+
+static scant_status check_columns(const reader *r) {
+    for (size_t i = ID; i <= LABEL; i++)
+        if (!scant__fields_has(&r->fields, i))
+            return scant__fail(r->ctx, SCANT_EINPUT,
+                               "%s: line %zu, its header, has no column '%s': id and "
+                               "label are expected, and maybe annotator and time",
+                               r->fields.name, r->fields.line, names[i]);
+    return SCANT_OK;
+}
+
+static scant_status read_all(reader *r) {
+    bool there;
+    TRY(check_columns(r));
+    for (;;) {
+        TRY(scant__fields_next(&r->fields, &there));
+        if (!there) break;
+        TRY(r->fields.json ? read_object(r) : read_cells(r));
+    }
+    if (!r->labels)
+        scant__warn(r->ctx, "%s: has no labels%s", r->fields.name,
+                    r->objects ? ": neither annotations with choices nor the keys id and "
+                                 "label were found"
+                               : "");
+    return SCANT_OK;
+}
+
+scant_status scant__labelfile_read(scant_ctx *ctx, const char *path, label_fn *fn,
+                                   void *user) {
+    reader r = {.ctx = ctx, .fn = fn, .user = user};
+    scant_status status = scant__fields_open(&r.fields, ctx, path, names, FIELDS);
+    if (status == SCANT_OK) status = read_all(&r);
+    scant__fields_end(&r.fields);
+    return status;
+}

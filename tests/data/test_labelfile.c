@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rows.h"
+
+#include "data/labelfile.h"
+#include "data/moment.h"
+
+static scant_status on_label(void *user, const scant__label_line *line) {
+    (void)user;
+    tell("%zu:%s,%s,%s", line->line, line->id, line->label, or_dash(line->person));
+    if (line->at >= 0) tell(",%lld", (long long)line->at);
+    tell(";");
+    return SCANT_OK;
+}
+
+static scant_status read_rows(const char *path) {
+    return scant__labelfile_read(ctx, path, on_label, NULL);
+}
+
+/* ---- times ------------------------------------------------------------------------- */
+
+static void is_moment(const char *text, int64_t want) {
+    int64_t at = -7;
+    if (!scant__moment_parse(text, &at) || at != want)
+        fail_msg("%s is %lld, not %lld", text, (long long)at, (long long)want);
+}
+
+/* `date -u -d TEXT +%s%3N` gives these. */
+static void times_are_what_the_calendar_says(void **state) {
+    (void)state;
+    is_moment("1970-01-01T00:00:00Z", 0);
+    is_moment("2000-02-29T23:59:59.999Z", 951868799999);
+    is_moment("2026-11-17T20:05:09.250Z", 1794945909250);
+    is_moment("2026-11-17 20:05:09.2509999", 1794945909250);
+    is_moment("2026-11-17T21:05:09,25+01:00", 1794945909250);
+    is_moment("2026-11-17T15:35:09.25-0430", 1794945909250);
+    is_moment("2026-11-17T21:05:09.25+01", 1794945909250);
+    is_moment("2026-11-17T20:05", 1794945900000);
+    is_moment("2026-11-17", 1794873600000);
+    is_moment("2100-03-01", 4107542400000); /* 2100 is no leap year */
+    is_moment("9999-12-31T23:59:59.999Z", 253402300799999);
+    is_moment("0", 0);
+    is_moment("1794945909250", 1794945909250);
+}
+
+static void other_times_are_refused(void **state) {
+    static const char *const bad[] = {"",
+                                      "today",
+                                      "2026-13-01",
+                                      "2026-00-01",
+                                      "2026-02-29",
+                                      "2100-02-29",
+                                      "2026-11-17T24:00",
+                                      "2026-11-17T20:60",
+                                      "1969-12-31",
+                                      "2026-11-17T20:05:09.Z",
+                                      "2026-11-17T20",
+                                      "-5",
+                                      "1e9",
+                                      "2026-11-17T20:05:09Zx",
+                                      "2026-11-17T20:05:09+1",
+                                      "999999999999999",
+                                      "10000-01-01",
+                                      "9999999999999999999999",
+                                      "2026-11-17X20:05",
+                                      "17.11.2026"};
+    int64_t at;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (scant__moment_parse(bad[i], &at)) fail_msg("%s is taken", bad[i]);
+}
+
+static void times_read_back_as_they_were_written(void **state) {
+    char text[SCANT__MOMENT];
+    int64_t last = INT64_C(253402300799999);
+    (void)state;
+    assert_string_equal(scant__moment_format(0, text), "1970-01-01T00:00:00.000Z");
+    assert_string_equal(scant__moment_format(last, text), "9999-12-31T23:59:59.999Z");
+    for (int64_t day = 0; day < 200 * 366; day++) /* every day of two centuries */
+        is_moment(scant__moment_format(day * 86400000 + day % 86400000, text),
+                  day * 86400000 + day % 86400000);
+    for (uint64_t i = 0; i < 1000; i++) {
+        int64_t at = (int64_t)(unit_at(3, i) * (double)last);
+        is_moment(scant__moment_format(at, text), at);
+    }
+}
+
+/* ---- CSV and JSONL ----------------------------------------------------------------- */
+
+static void tables_of_labels_are_read(void **state) {
+    (void)state;
+    tells("id,label\na,cat\nb,dog\n", "2:a,cat,-;3:b,dog,-;");
+    tells("\xef\xbb\xbftime,extra,Annotator,label,id\r\n"
+          "1970-01-01T00:00:01Z,x,ann,cat,\"a,\"\"1\"\"\"\r\n5000,,,dog,b\r\n\r\n",
+          "2:a,\"1\",cat,ann,1000;3:b,dog,-,5000;");
+    assert_string_equal(warned, "");
+}
+
+static void rows_without_a_label_are_passed_over(void **state) {
+    (void)state;
+    tells("id,label,time\na,,never\nb,cat,\n", "3:b,cat,-;");
+    tells("{\"id\": \"a\"}\n{\"id\": \"b\", \"label\": null}\n{\"id\": \"c\", \"label\": "
+          "\"x\"}",
+          "3:c,x,-;");
+    tells("id,label\na,\n", "");
+    assert_non_null(strstr(warned, "has no labels"));
+}
+
+static void lines_of_json_are_read(void **state) {
+    (void)state;
+    tells("{\"id\": \"a\", \"label\": \"cat\", \"annotator\": \"ann\", \"time\": 7}\n"
+          "{\"label\": 3, \"id\": 12, \"time\": \"1970-01-01T00:00:00.009Z\"}\n",
+          "1:a,cat,ann,7;2:12,3,-,9;");
+    /* several answers of an item */
+    tells("{\"id\": \"a\", \"label\": null, \"answers\": [{\"label\": \"cat\", "
+          "\"annotator\": \"ann\", \"time\": 1}, {\"label\": \"dog\", \"annotator\": "
+          "\"bob\", \"time\": 2}]}\n{\"id\": \"b\", \"label\": \"cat\", \"answers\": "
+          "[]}\n{\"id\": \"c\", \"label\": \"dog\", \"answers\": 1}",
+          "1:a,cat,ann,1;1:a,dog,bob,2;3:c,dog,-;");
+}
+
+static void bad_lines_are_named(void **state) {
+    (void)state;
+    refused("id,class\na,b\n", "line 1, its header, has no column 'label'");
+    refused("name,label\na,b\n", "line 1, its header, has no column 'id'");
+    refused("id,label\na,cat\n,dog\n", "line 3 has a label and no id");
+    refused("id,label,time\na,cat,now\n", "line 2: 'now' is no time: ISO 8601");
+    refused("id,label\na\n", "line 2 has 1 cell");
+    refused("{\"label\": \"x\"}", "line 1 has a label and no id");
+    refused("{\"id\": 1, \"label\": 1.5}", "line 1: 'label' is neither");
+    refused("{\"id\": 1, \"label\": true}", "line 1: 'label' is neither");
+    refused("{\"id\": 1, \"label\": \"x\", \"time\": -4}", "line 1: '-4' is no time");
+    refused("{\"id\": 1, \"label\": \"x\", \"time\": 1.5}", "line 1: 'time' is no time");
+    refused("{\"id\": 1, \"label\": \"x\", \"annotator\": []}", "line 1: 'annotator' is");
+    refused("{\"id\": 1, \"answers\": [3]}", "line 1 has an answer of no object");
+    refused("[{\"id\": 1, \"label\": 2},\n\n{\"label\": 3}]",
+            "task 2 has a label and no id");
+    refused("", "is empty");
+}
+
+/* ---- Label Studio ------------------------------------------------------------------ */
+
+#define RESULT(choice)                                                                   \
+    "\"result\": [{\"from_name\": \"x\", \"type\": \"choices\", \"value\": "             \
+    "{\"choices\": "                                                                     \
+    "[\"" choice "\"]}}]"
+
+static void tasks_of_label_studio_are_read(void **state) {
+    (void)state;
+    tells("[{\"id\": 901, \"data\": {\"id\": \"a\", \"image\": \"/x/a.jpg\"}, "
+          "\"annotations\": [{\"id\": 1, \"completed_by\": 5, \"created_at\": "
+          "\"2026-11-17T20:05:09.250000Z\", \"lead_time\": 2.5, " RESULT(
+              "cat") "}, "
+                     "{\"completed_by\": {\"id\": 9, \"email\": \"bob@x.org\"}, " RESULT(
+                         "dog") "}]},\n"
+                                "{\"data\": {\"image\": \"b.jpg\"}, \"annotations\": "
+                                "[{\"completed_by\": "
+                                "\"ann\", " RESULT(
+                                    "cat") "}], \"predictions\": [{" RESULT("dog") "}]}]",
+          "1:a,cat,5,1794945909250;1:a,dog,bob@x.org;2:b.jpg,cat,ann;");
+}
+
+static void the_id_of_a_task_is_id_ref_image_or_text(void **state) {
+    (void)state;
+    tells(
+        "[{\"data\": {\"text\": \"t\", \"ref\": \"r\", \"image\": \"i\"}, "
+        "\"annotations\": [{" RESULT(
+            "x") "}]},"
+                 "{\"data\": {\"text\": \"t\", \"image\": \"i\"}, \"annotations\": "
+                 "[{" RESULT(
+                     "x") "}]},"
+                          "{\"data\": {\"text\": \"t\"}, \"annotations\": [{" RESULT(
+                              "x") "}]},"
+                                   "{\"data\": {\"id\": 7, \"ref\": \"r\"}, "
+                                   "\"annotations\": [{" RESULT(
+                                       "x") "}]},"
+                                            "{\"data\": {\"id\": \"\", \"ref\": \"r\"}, "
+                                            "\"annotations\": [{" RESULT("x") "}]}]",
+        "1:r,x,-;2:i,x,-;3:t,x,-;4:7,x,-;5:r,x,-;");
+    refused("[{\"data\": {}, \"annotations\": [{" RESULT("x") "}]}]",
+            "task 1 has a label and no id");
+}
+
+static void what_was_cancelled_or_has_no_choice_is_passed_over(void **state) {
+    (void)state;
+    tells("[{\"data\": {\"id\": \"a\"}, \"annotations\": [{\"was_cancelled\": "
+          "true, " RESULT(
+              "x") "}, {\"was_cancelled\": false, \"result\": []}, {\"result\": "
+                   "[{\"value\": {\"text\": [\"a note\"]}}, {\"value\": {\"choices\": "
+                   "[\"y\"]}}]}]}, {\"data\": {\"id\": \"b\"}, \"annotations\": []}]",
+          "1:a,y,-;");
+    refused("[{\"data\": {\"id\": \"a\"}, \"annotations\": [{\"result\": [{\"value\": "
+            "{\"choices\": [\"x\", \"y\"]}}]}]}]",
+            "task 1 has several choices at once");
+    refused("[{\"data\": {\"id\": \"a\"}, \"annotations\": [1]}]",
+            "task 1 has an annotation of no object");
+}
+
+static void json_min_is_read(void **state) {
+    (void)state;
+    tells("[{\"id\": 3, \"ref\": \"a\", \"image\": \"/x/a.jpg\", \"choice\": \"cat\", "
+          "\"annotator\": 1, \"annotation_id\": 9, \"created_at\": "
+          "\"1970-01-01T00:00:00.5Z\", \"lead_time\": 1.5},"
+          "{\"id\": 4, \"text\": \"hello\", \"sentiment\": \"good\", \"annotation_id\": "
+          "10},"
+          "{\"id\": \"u\", \"image\": \"i\", \"label\": {\"choices\": [\"x\"]}, "
+          "\"annotation_id\": 11},"
+          "{\"id\": 8, \"label\": \"x\"}]",
+          "1:a,cat,1,500;2:hello,good,-;3:u,x,-;4:8,x,-;");
+    tells("[{\"id\": 1, \"toppings\": \"x\", \"annotation_id\": 2}]", "");
+    assert_non_null(strstr(warned, "has no labels: neither"));
+}
+
+static void files_of_labels_survive_failing_memory(void **state) {
+    (void)state;
+    survives("id,x,label\n\"a\"\"b\",1,cat\nc,2,dog\n");
+    survives("[{\"data\": {\"id\": \"a\"}, \"annotations\": [{" RESULT("x") "}]}]");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_are_what_the_calendar_says),
+        cmocka_unit_test(other_times_are_refused),
+        cmocka_unit_test(times_read_back_as_they_were_written),
+        cmocka_unit_test(tables_of_labels_are_read),
+        cmocka_unit_test(rows_without_a_label_are_passed_over),
+        cmocka_unit_test(lines_of_json_are_read),
+        cmocka_unit_test(bad_lines_are_named),
+        cmocka_unit_test(tasks_of_label_studio_are_read),
+        cmocka_unit_test(the_id_of_a_task_is_id_ref_image_or_text),
+        cmocka_unit_test(what_was_cancelled_or_has_no_choice_is_passed_over),
+        cmocka_unit_test(json_min_is_read),
+        cmocka_unit_test(files_of_labels_survive_failing_memory),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
