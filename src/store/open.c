@@ -40,6 +40,12 @@ char *store_path(scant_project *project, const char *name) {
     return scant__path_join(project->ctx, project->dir, name);
 }
 
+void **store_attached(scant_project *project, store_slot slot,
+                      void (*detach)(void *attached)) {
+    project->detach[slot] = detach;
+    return &project->attached[slot];
+}
+
 const char *store_backbone(scant_project *project, const char **weights) {
     *weights = project->weights;
     return project->backbone;
@@ -202,7 +208,8 @@ scant_status scant_project_open(scant_ctx *ctx, const char *dir, scant_project *
 void scant_project_close(scant_project *project) {
     if (!project) return;
     scant_ctx *ctx = project->ctx;
-    if (project->detach) project->detach(project->attached);
+    for (size_t i = 0; i < STORE_SLOTS; i++)
+        if (project->attached[i]) project->detach[i](project->attached[i]);
     for (size_t i = 0; i < STORE_STATEMENTS; i++)
         sqlite3_finalize(project->kept[i].statement);
     sqlite3_close_v2(project->db);

@@ -51,9 +51,9 @@ struct scant_project {
     scant__names unknown_ids; /* of the last import */
     const char **unknown_list;
 
-    /* What a layer above keeps with the handle; ended by detach() before all else. */
-    void *attached;
-    void (*detach)(void *attached);
+    /* store_attached(): ended by detach() before all else. */
+    void *attached[STORE_SLOTS];
+    void (*detach[STORE_SLOTS])(void *attached);
 };
 
 int64_t store_now(const scant_project *project); /* milliseconds since 1970 */
