@@ -1370,8 +1370,9 @@ SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
  * scant_array_close() ends it. *model: which. SCANT_EUSAGE where there is no model. */
 SCANT_API scant_status scant_project_predict(scant_project *project, scant_array **out,
                                              size_t *model);
-/* Items' features, likewise: those of cache/, or of the last model; NULL: there are none
- * yet. */
+/* Items' features, likewise: their own, or those of the last model; NULL: there are none
+ * yet. Fewer rows than items: a backbone has not seen the others, which
+ * scant_project_prepare() would show it. */
 SCANT_API scant_status scant_project_features(scant_project *project, scant_array **out);
 
 /* Where a model stands on the audited items: an unbiased sample of the pool that it has
@@ -1402,6 +1403,11 @@ typedef struct scant_round_point {
 SCANT_API scant_status scant_project_rounds(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_round_point *point), void *user);
+/* The last round's picks, best first, those to fall back on not among them. items: the
+ * caller's array of `room`; *n: how many there are, of which so many as fit are set; 0:
+ * there is no round. */
+SCANT_API scant_status scant_project_picked(scant_project *project, size_t room,
+                                            size_t *items, size_t *n);
 
 /* The honest meter (docs/projects.md): how good the last model is, and whether to go on.
  */
@@ -1475,9 +1481,10 @@ SCANT_API scant_status scant_project_events(scant_project *project, int64_t afte
 SCANT_API scant_status scant_project_event(scant_project *project, const char *kind,
                                            const char *json);
 
-/* At most one program holds each of a project's locks ("serve", "train") at a time, until
- * it lets go or ends, however that comes. who (a sentence: "process 12 on host, serving
- * http://127.0.0.1:8080") is told to those that come too late: SCANT_EUSAGE. */
+/* At most one program holds each of a project's locks ("serve", "train" and "cache",
+ * which whoever fills it holds) at a time, until it lets go or ends, however that comes.
+ * who (a sentence: "process 12 on host, serving http://127.0.0.1:8080") is told to those
+ * that come too late: SCANT_EUSAGE. */
 typedef struct scant_hold scant_hold;
 SCANT_API scant_status scant_project_hold(scant_project *project, const char *lock,
                                           const char *who, scant_hold **out);

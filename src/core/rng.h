@@ -42,7 +42,10 @@ typedef enum scant__purpose {
     SCANT__RNG_NOISE,       /* a variational layer's, in training */
     SCANT__RNG_POSTERIOR,   /* weights drawn from a posterior */
     SCANT__RNG_MEMBER,      /* seeds of an ensemble's members */
-    SCANT__RNG_LANDMARKS    /* rows that a kernel is known by */
+    SCANT__RNG_LANDMARKS,   /* rows that a kernel is known by */
+    SCANT__RNG_AUDIT,       /* a project's items, in the order they are audited in */
+    SCANT__RNG_FILL,        /* and in the order they are asked about for want of better */
+    SCANT__RNG_TURN         /* which of some items is an audited one */
 } scant__purpose;
 
 typedef struct scant__rng {

@@ -191,7 +191,8 @@ static scant_status read_annotation(reader *r, const char *id, const json_t *ann
         const json_t *value = json_object_get(json_array_get(results, i), "value");
         choices = json_object_get(value, "choices");
     }
-    return give_object(r, id, choices, json_object_get(annotation, "completed_by"),
+    static const char *const people[] = {"annotator", "completed_by"};
+    return give_object(r, id, choices, first_of(annotation, people, 2),
                        json_object_get(annotation, "created_at"));
 }
 

@@ -25,6 +25,13 @@ static bool read_row_number(const char *text, size_t *out) {
     return true;
 }
 
+/* Whether a path has a part "..": it could lead anywhere. */
+static bool goes_up(const char *path) {
+    for (const char *at = path; (at = strstr(at, "..")) != NULL; at += 2)
+        if ((at == path || at[-1] == '/') && (!at[2] || at[2] == '/')) return true;
+    return false;
+}
+
 static scant_status read_row(scant__fields *f, scant__manifest_row *row) {
     const char *values[FIELDS];
     for (size_t i = 0; i < FIELDS; i++) TRY(scant__fields_get(f, i, &values[i]));
@@ -38,6 +45,10 @@ static scant_status read_row(scant__fields *f, scant__manifest_row *row) {
     if (values[ROW] && !read_row_number(values[ROW], &row->row))
         return scant__fields_wrong(f, values[ROW],
                                    "is no row: a whole number from 0 on is expected");
+    if (row->path && goes_up(row->path))
+        return scant__fields_wrong(f, row->path,
+                                   "goes up: paths stay below their folder, or start "
+                                   "with '/'");
     if (row->id || row->path || row->text || row->has_row) return SCANT_OK;
     return scant__fail(f->ctx, SCANT_EINPUT,
                        "%s: line %zu names no item: id, path, row and text are all empty",

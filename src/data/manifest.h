@@ -3,7 +3,7 @@
  * Manifests: a table that names items. CSV (RFC 4180, with a header; .gz and .xz, too) or
  * JSONL (an object a line), told apart by their content. Columns, in any order: id; path,
  * row (a whole number from 0 on) or text; label; group. Others are told of once, in a
- * warning, and passed over; split and cost among them.
+ * warning, and passed over; split and cost among them. A path has no part "..".
  */
 #ifndef SCANT_DATA_MANIFEST_H
 #define SCANT_DATA_MANIFEST_H

@@ -31,7 +31,12 @@ scant_status store_classes(scant_project *project, size_t *n);
 
 /* What a layer above keeps with the handle, a slot each: NULL at first. Where it is not,
  * detach is called with it before the project is closed. */
-typedef enum store_slot { STORE_LOOP, STORE_MAP, STORE_SLOTS } store_slot;
+typedef enum store_slot {
+    STORE_LOOP,
+    STORE_MAP,
+    STORE_OPENED, /* of this layer: the source that was read last */
+    STORE_SLOTS
+} store_slot;
 void **store_attached(scant_project *project, store_slot slot,
                       void (*detach)(void *attached));
 

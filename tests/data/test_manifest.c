@@ -25,6 +25,11 @@ static void columns_may_come_in_any_order(void **state) {
     assert_string_equal(warned, "");
 }
 
+static void paths_with_dots_in_names_are_fine(void **state) {
+    (void)state;
+    tells("path\na..b/..c/d..\n/x/...\n", "2:-,a..b/..c/d..,-,-,-;3:-,/x/...,-,-,-;");
+}
+
 static void quotes_marks_and_line_ends_do_no_harm(void **state) {
     (void)state;
     tells("\xef\xbb\xbfid,text\r\n\"a,1\",\"say \"\"hi\"\"\nand go\"\r\nb,c\r\n\r\n\n",
@@ -74,6 +79,9 @@ static void bad_lines_are_named(void **state) {
     refused("id,row\na,1.5\n", "line 2: '1.5' is no row");
     refused("id,row\na,99999999999999999999\n", "is no row");
     refused("id,label\n,cat\n", "line 2 names no item");
+    refused("id,path\na,../x.png\n", "line 2: '../x.png' goes up");
+    refused("id,path\na,x/..\n", "line 2: 'x/..' goes up");
+    refused("path\n/x/../y\n", "goes up");
     refused_bytes("id\na\0b\n", 7, "has a zero byte");
     assert_string_equal(told, "");
 }
@@ -135,6 +143,7 @@ static void manifests_survive_failing_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_may_come_in_any_order),
+        cmocka_unit_test(paths_with_dots_in_names_are_fine),
         cmocka_unit_test(quotes_marks_and_line_ends_do_no_harm),
         cmocka_unit_test(lines_of_json_say_the_same),
         cmocka_unit_test(packed_files_are_unpacked),

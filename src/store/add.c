@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Items come into a project: with their ids, as copies of others where they are, in their
+ * places of the audit order and of the queue, with the labels that a manifest has.
+ *
+ * Time is proportional to what is new (and, where a folder is looked through again, to
+ * what it lists): a copy is found by an index of prints.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/near.h"
+#include "store/content.h"
+
+typedef struct putting {
+    scant_project *project;
+    store_batch *batch;
+    size_t first, source; /* item and source numbers */
+    store_content other;  /* a source of earlier items that was looked at */
+    bool new_classes;
+} putting;
+
+/* ---- copies ------------------------------------------------------------------------ */
+
+/* The content that earlier items are of: the batch's own, or another's. */
+static scant_status content_of(putting *p, int64_t kind, const char *path,
+                               store_content **out) {
+    const store_content *own = &p->batch->content;
+    *out = &p->batch->content;
+    if (path && (int64_t)own->kind == kind && strcmp(own->path, path) == 0)
+        return SCANT_OK;
+    *out = &p->other;
+    if (p->other.ctx && path && (int64_t)p->other.kind == kind &&
+        strcmp(p->other.path, path) == 0)
+        return SCANT_OK;
+    store_content_close(&p->other);
+    return store_content_open(p->project->ctx, (store_kind)kind, path ? path : "",
+                              &p->other);
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static scant_status compare(putting *p, sqlite3_stmt *s, const store_new *item,
+                            bool *same) {
+    store_content *content;
+    *same = false;
+    if (!same_text(store_string(s, 3), store_batch_string(p->batch, item->text)))
+        return SCANT_OK;
+    if (content_of(p, sqlite3_column_int64(s, 4), store_string(s, 5), &content) !=
+        SCANT_OK)
+        return SCANT_OK; /* its source is gone: nothing is known to be the same */
+    return store_content_same(content, store_count(s, 1), store_string(s, 2),
+                              &p->batch->content, item->row,
+                              store_batch_string(p->batch, item->path), same);
+}
+
+/* *original: an earlier item of the same content; -1: there is none. */
+static scant_status find_original(putting *p, const store_new *item, int64_t *original) {
+    sqlite3_stmt *s;
+    bool row, same = false;
+    *original = -1;
+    TRY(store_ask(p->project,
+                  "SELECT item, row, items.path, text, kind, sources.path"
+                  " FROM items JOIN sources USING (source)"
+                  " WHERE print = ?1 AND copy_of IS NULL ORDER BY item",
+                  STORE_VALUES(store_int(item->print)), &s));
+    for (;;) {
+        TRY(store_row(p->project, s, &row));
+        if (!row) return SCANT_OK;
+        scant_status status = compare(p, s, item, &same);
+        if (status == SCANT_OK && same) *original = sqlite3_column_int64(s, 0);
+        if (status == SCANT_OK && !same) continue;
+        store_end(s);
+        return status;
+    }
+}
+
+/* ---- items ------------------------------------------------------------------------- */
+
+static scant_status id_twice(putting *p, const store_new *item, const char *id,
+                             size_t other) {
+    scant_ctx *ctx = p->project->ctx;
+    if (other >= p->first && item->line)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: line %zu: the id '%s' is that of line "
+                           "%zu, too",
+                           p->batch->manifest, item->line, id,
+                           p->batch->items[other - p->first].line);
+    if (item->line)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: line %zu: the id '%s' is in the project already",
+                           p->batch->manifest, item->line, id);
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "%s: the id '%s' is in the project already: a manifest can give "
+                       "others",
+                       p->batch->content.path, id);
+}
+
+static scant_status put_item(putting *p, size_t i) {
+    const store_batch *b = p->batch;
+    const store_new *item = &b->items[i];
+    size_t number = p->first + i, other;
+    int64_t original;
+    bool there;
+    char own[32];
+    const char *id = store_batch_string(b, item->id);
+    snprintf(own, sizeof own, "%zu", number);
+    if (!id) id = own;
+    TRY(store_item_find(p->project, id, &there, &other));
+    if (there) return id_twice(p, item, id, other);
+    TRY(find_original(p, item, &original));
+    store_value none = store_text(NULL);
+    return store_do(
+        p->project,
+        "INSERT INTO items (item, id, source, row, path, text, grp, copy_of, print,"
+        " audit, withheld) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0)",
+        STORE_VALUES(store_size(number), store_text(id), store_size(p->source),
+                     item->row == SIZE_MAX ? none : store_size(item->row),
+                     store_text(store_batch_string(b, item->path)),
+                     store_text(store_batch_string(b, item->text)),
+                     store_text(store_batch_string(b, item->group)),
+                     original < 0 ? none : store_int(original), store_int(item->print),
+                     store_int((int64_t)store_audit_key(p->project->seed, number))));
+}
+
+/* ---- labels ------------------------------------------------------------------------ */
+
+static const char *class_name(const void *project, size_t i) {
+    return ((scant_project *const *)project)[0]->classes[i];
+}
+
+static scant_status no_class(putting *p, const store_new *item, const char *name) {
+    scant_project *project = p->project;
+    size_t n;
+    TRY(store_classes(project, &n));
+    if (n) scant_project_class(project, n - 1); /* knows all names then */
+    const char *near = scant__nearest(name, &project, project->n_classes, class_name);
+    return scant__fail(project->ctx, SCANT_EINPUT,
+                       "%s: line %zu: '%s' is no class; the nearest is '%s'",
+                       p->batch->manifest, item->line, name, near ? near : "");
+}
+
+static scant_status put_label(putting *p, size_t i, size_t person) {
+    const store_new *item = &p->batch->items[i];
+    const char *name = store_batch_string(p->batch, item->label);
+    bool there;
+    size_t label;
+    if (!name) return SCANT_OK;
+    TRY(store_class_find(p->project, name, &there, &label));
+    if (!there && !p->new_classes) return no_class(p, item, name);
+    if (!there) TRY(store_class_put(p->project, name, &label));
+    return store_import_put(p->project, p->first + i, person, label, -1, NULL);
+}
+
+static scant_status put_labels(putting *p) {
+    size_t person = 0;
+    for (size_t i = 0; i < p->batch->n; i++) {
+        if (p->batch->items[i].label == SIZE_MAX) continue;
+        if (!person) TRY(store_person_put(p->project, "manifest", &person));
+        TRY(put_label(p, i, person));
+    }
+    return SCANT_OK;
+}
+
+/* ---- a batch ----------------------------------------------------------------------- */
+
+static scant_status put_all(putting *p) {
+    const store_batch *b = p->batch;
+    TRY(store_items(p->project, &p->first));
+    TRY(store_do(p->project,
+                 "INSERT INTO sources (kind, path, manifest, first, count)"
+                 " VALUES (?1, ?2, ?3, ?4, ?5)",
+                 STORE_VALUES(store_int(b->content.kind), store_text(b->content.path),
+                              store_text(b->manifest), store_size(p->first),
+                              store_size(b->n))));
+    p->source = (size_t)sqlite3_last_insert_rowid(p->project->db);
+    for (size_t i = 0; i < b->n; i++) {
+        if (i % 1024 == 0) TRY(scant__tick(p->project->ctx, "storing items", i, b->n));
+        TRY(put_item(p, i));
+    }
+    TRY(store_audit_extend(p->project, p->first));
+    return put_labels(p);
+}
+
+scant_status store_batch_put(scant_project *project, store_batch *batch,
+                             bool new_classes) {
+    putting p = {.project = project, .batch = batch, .new_classes = new_classes};
+    scant_status status = put_all(&p);
+    store_content_close(&p.other);
+    return status;
+}
+
+/* ---- scant_project_add() ----------------------------------------------------------- */
+
+typedef struct adding {
+    store_batch *batches;
+    size_t n, added;
+} adding;
+
+static scant_status add_event(scant_project *project, const adding *a) {
+    char json[64];
+    snprintf(json, sizeof json, "{\"items\": %zu}", a->added);
+    return store_event_add(project, "added", json);
+}
+
+static scant_status put_batches(scant_project *project, void *arg) {
+    adding *a = arg;
+    a->added = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        if (!a->batches[i].n) continue;
+        TRY(store_batch_put(project, &a->batches[i], false));
+        a->added += a->batches[i].n;
+    }
+    return a->added ? add_event(project, a) : SCANT_OK;
+}
+
+/* What is new must be of the kind that is there. */
+static scant_status check_kind(scant_project *project, const store_batch *batch) {
+    static const char *const names[] = {"", "pictures in files", "pictures in an array",
+                                        "rows of features"};
+    sqlite3_stmt *s;
+    store_content first;
+    bool row;
+    TRY(store_ask(project, "SELECT kind, path FROM sources ORDER BY source LIMIT 1",
+                  STORE_NONE, &s));
+    TRY(store_row(project, s, &row));
+    if (!row) return SCANT_OK;
+    int64_t kind = sqlite3_column_int64(s, 0);
+    scant_status status = SCANT_OK;
+    if (kind != (int64_t)batch->content.kind)
+        status =
+            scant__fail(project->ctx, SCANT_EUSAGE, "%s: is %s where the project has %s",
+                        batch->content.path, names[batch->content.kind],
+                        names[kind >= 1 && kind <= 3 ? kind : 0]);
+    else if (batch->content.width && store_string(s, 1))
+        status = store_content_open(project->ctx, (store_kind)kind, store_string(s, 1),
+                                    &first);
+    else
+        first = (store_content){0};
+    if (status == SCANT_OK && first.ctx && first.width != batch->content.width)
+        status = scant__fail(project->ctx, SCANT_EINPUT,
+                             "%s: has %zu numbers a row where the project's items have "
+                             "%zu",
+                             batch->content.path, batch->content.width, first.width);
+    if (status == SCANT_OK || first.ctx) store_content_close(&first);
+    store_end(s);
+    return status;
+}
+
+static scant_status gather_source(scant_project *project, const scant_source *source,
+                                  scant__arena *arena, adding *out) {
+    out->batches = scant__arena_zalloc(arena, 1, sizeof *out->batches);
+    if (!out->batches) return SCANT_ENOMEM;
+    TRY(store_batch_read(project->ctx, project, source, &out->batches[0]));
+    out->n = 1;
+    TRY(check_kind(project, &out->batches[0]));
+    return store_batch_look(&out->batches[0]);
+}
+
+/* Folders that were taken as a whole. */
+static scant_status gather_folders(scant_project *project, scant__arena *arena,
+                                   adding *out) {
+    sqlite3_stmt *rows;
+    bool row = true;
+    int64_t n;
+    TRY(store_one(project,
+                  "SELECT count(DISTINCT path) FROM sources"
+                  " WHERE kind = 1 AND manifest IS NULL",
+                  STORE_NONE, 0, &n));
+    if (n <= 0)
+        return scant__fail(project->ctx, SCANT_EUSAGE,
+                           "the project has no folder to look through for new pictures");
+    out->batches = scant__arena_zalloc(arena, (size_t)n, sizeof *out->batches);
+    if (!out->batches) return SCANT_ENOMEM;
+    TRY(store_open_rows(project,
+                        "SELECT path FROM sources WHERE kind = 1 AND manifest IS NULL"
+                        " GROUP BY path ORDER BY min(source)",
+                        STORE_NONE, &rows));
+    scant_status status = SCANT_OK;
+    while (status == SCANT_OK && row && out->n < (size_t)n) {
+        status = store_row(project, rows, &row);
+        if (status != SCANT_OK || !row) break;
+        const char *path = store_string(rows, 0);
+        status = store_batch_folder(project, path ? path : "", &out->batches[out->n]);
+        if (status == SCANT_OK) status = store_batch_look(&out->batches[out->n++]);
+    }
+    store_close_rows(rows);
+    return status;
+}
+
+scant_status scant_project_add(scant_project *project, const scant_source *source,
+                               size_t *added) {
+    adding a = {0};
+    scant__arena arena;
+    scant__arena_init(&arena, project->ctx);
+    scant_status status = source ? gather_source(project, source, &arena, &a)
+                                 : gather_folders(project, &arena, &a);
+    if (status == SCANT_OK) status = store_write(project, put_batches, &a);
+    for (size_t i = 0; i < a.n; i++) store_batch_end(&a.batches[i]);
+    scant__arena_end(&arena);
+    if (status == SCANT_OK && added) *added = a.added;
+    return status;
+}

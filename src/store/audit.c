@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The audit order: a random number for each item, by the project's seed and the item's
+ * number; items ascend by it. What is withheld is what comes first of it (no copies). An
+ * item that comes later takes its place in the order, and is withheld where that is
+ * before the last one that is: the withheld stay a fair sample of all.
+ *
+ * An item whose group has one that is withheld (withheld = 2) is neither picked nor
+ * learned from: a model would know the one by the other.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/rng.h"
+#include "store/store_int.h"
+
+uint64_t store_audit_key(uint64_t seed, size_t item) {
+    return scant__rng_u64(&(scant__rng){seed, SCANT__RNG_AUDIT}, item) >> 1;
+}
+
+uint64_t store_fill_key(uint64_t seed, size_t item) {
+    return scant__rng_u64(&(scant__rng){seed, SCANT__RNG_FILL}, item) >> 1;
+}
+
+/* ---- how many ---------------------------------------------------------------------- */
+
+enum { LEAST = 10, SHARE = 5, USUAL = 1000 };
+
+static size_t how_many(scant_project *project, size_t n) {
+    if (store_number(project, "audit_every") < 1) return 0;
+    const char *most = scant_project_get(project, "audit_most");
+    if (most && *most != 'a')
+        return size_min((size_t)store_number(project, "audit_most"), n);
+    return n < LEAST ? 0 : size_min(USUAL, n / SHARE);
+}
+
+static int by_key(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The largest key that is withheld; -1: none is. */
+static scant_status find_limit(scant_project *project, int64_t *limit) {
+    sqlite3_stmt *s;
+    size_t n, count = 0;
+    bool row = true;
+    TRY(store_items(project, &n));
+    *limit = -1;
+    uint64_t *keys = scant__alloc(project->ctx, n, sizeof *keys);
+    if (!keys) return SCANT_ENOMEM;
+    scant_status status = store_ask(
+        project, "SELECT audit FROM items WHERE copy_of IS NULL", STORE_NONE, &s);
+    while (status == SCANT_OK && row && count < n) {
+        status = store_row(project, s, &row);
+        if (status == SCANT_OK && row)
+            keys[count++] = (uint64_t)sqlite3_column_int64(s, 0);
+    }
+    if (status == SCANT_OK && row) store_end(s);
+    size_t withheld = how_many(project, count);
+    if (status == SCANT_OK && withheld) {
+        qsort(keys, count, sizeof *keys, by_key);
+        *limit = (int64_t)keys[withheld - 1];
+    }
+    scant__free(project->ctx, keys);
+    return status;
+}
+
+/* ---- applying it ------------------------------------------------------------------- */
+
+/* Of items from first on, by the limit; those beside one follow. */
+static const char mark_sql[] =
+    "UPDATE items SET withheld = 1"
+    " WHERE item >= ?1 AND copy_of IS NULL AND audit <= ?2 AND withheld <> 1";
+static const char unmark_sql[] =
+    "UPDATE items SET withheld = 0 WHERE item >= ?1 AND withheld <> 0"
+    " AND (copy_of IS NOT NULL OR audit > ?2)";
+/* In groups of items from first on; a copy stands for its original. */
+static const char beside_sql[] =
+    "UPDATE items SET withheld = 2 WHERE withheld = 0 AND grp IN"
+    " (SELECT i.grp FROM items i JOIN items o ON o.item = coalesce(i.copy_of, i.item)"
+    "  WHERE o.withheld = 1 AND i.grp IN"
+    "   (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL))";
+
+/* Every item from first on, and all of their groups, gets its place in the queue. */
+static scant_status requeue(scant_project *project, size_t first) {
+    sqlite3_stmt *rows;
+    bool row = true;
+    scant_status status = SCANT_OK;
+    TRY(store_do(project, "DELETE FROM queue WHERE item >= ?1 AND kind <> 4",
+                 STORE_VALUES(store_size(first))));
+    TRY(store_do(project,
+                 "DELETE FROM queue WHERE kind <> 4"
+                 " AND item IN (SELECT item FROM items WHERE withheld = 2)",
+                 STORE_NONE));
+    TRY(store_open_rows(project,
+                        "SELECT item, withheld, coalesce(skips, 0) FROM items"
+                        " LEFT JOIN states USING (item)"
+                        " WHERE item >= ?1 AND copy_of IS NULL AND withheld < 2"
+                        " AND coalesce(answers + unsures, 0) = 0",
+                        STORE_VALUES(store_size(first)), &rows));
+    while (status == SCANT_OK && row) {
+        status = store_row(project, rows, &row);
+        if (status != SCANT_OK || !row) break;
+        size_t item = store_count(rows, 0);
+        bool audit = sqlite3_column_int64(rows, 1) == 1;
+        int64_t kind = (audit ? STORE_QUEUE_AUDIT : STORE_QUEUE_FRESH) +
+                       (sqlite3_column_int64(rows, 2) > 0);
+        uint64_t key = audit ? store_audit_key(project->seed, item)
+                             : store_fill_key(project->seed, item);
+        status = store_do(
+            project,
+            "INSERT INTO queue (item, kind, asked, key)"
+            " VALUES (?1, ?2, 0, ?3)",
+            STORE_VALUES(store_size(item), store_int(kind), store_int((int64_t)key)));
+    }
+    store_close_rows(rows);
+    return status;
+}
+
+static scant_status apply(scant_project *project, size_t first, int64_t limit) {
+    store_value from = store_size(first);
+    TRY(store_do(project, unmark_sql, STORE_VALUES(from, store_int(limit))));
+    if (limit >= 0) {
+        TRY(store_do(project, mark_sql, STORE_VALUES(from, store_int(limit))));
+        TRY(store_do(project, beside_sql, STORE_VALUES(from)));
+    }
+    return requeue(project, first);
+}
+
+static scant_status set_limit(scant_project *project, int64_t limit) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)limit);
+    return store_meta_set(project, "audit_limit", text);
+}
+
+scant_status store_audit_apply(scant_project *project) {
+    int64_t limit;
+    TRY(find_limit(project, &limit));
+    TRY(set_limit(project, limit));
+    TRY(store_do(project, "UPDATE items SET withheld = 0 WHERE withheld = 2",
+                 STORE_NONE));
+    TRY(apply(project, 0, limit));
+    TRY(store_do(project, "UPDATE rounds SET start = 0", STORE_NONE));
+    return store_tally_recount(project);
+}
+
+scant_status store_audit_extend(scant_project *project, size_t first) {
+    int64_t limit;
+    TRY(store_meta_number(project, "audit_limit", -1, &limit));
+    if (limit < 0) return store_audit_apply(project); /* there were too few before */
+    TRY(apply(project, first, limit));
+    return store_tally_recount(project);
+}
+
+scant_status store_audit_front(scant_project *project, int64_t *key) {
+    return store_one(project, "SELECT min(key) FROM queue WHERE kind = ?1 AND asked = 0",
+                     STORE_VALUES(store_int(STORE_QUEUE_AUDIT)), INT64_MAX, key);
+}

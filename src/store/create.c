@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A new project, whole or not at all: it is made in a folder beside its place (or, where
+ * there is an empty folder already, within that), brought to the disk, and then moved.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* renameat2 */
+#endif
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/near.h"
+#include "data/file.h"
+#include "data/folder.h"
+#include "store/content.h"
+
+typedef struct creating {
+    scant_ctx *ctx;
+    const char *dir;
+    const scant_project_opts *opts;
+    store_batch batch;
+    char *weights; /* absolute */
+    bool inside;   /* dir is there, and empty */
+    char temp[PATH_MAX];
+} creating;
+
+/* ---- what is asked for ------------------------------------------------------------- */
+
+static scant_status check_classes(scant_ctx *ctx, const scant_project_opts *o) {
+    scant__names names = {0};
+    scant_status status = SCANT_OK;
+    for (size_t i = 0; status == SCANT_OK && i < o->n_classes; i++) {
+        status = store_class_check(ctx, o->classes[i]);
+        if (status == SCANT_OK)
+            status = scant__names_add(ctx, &names, o->classes[i], strlen(o->classes[i]));
+    }
+    scant__names_sort(&names);
+    for (size_t i = 1; status == SCANT_OK && i < names.count; i++)
+        if (strcmp(scant__names_get(&names, i - 1), scant__names_get(&names, i)) == 0)
+            status = scant__fail(ctx, SCANT_EUSAGE, "there are two classes '%s'",
+                                 scant__names_get(&names, i));
+    scant__names_end(ctx, &names);
+    return status;
+}
+
+static const char *model_name(const void *list, size_t i) {
+    return ((const scant_model_info *const *)list)[i]->name;
+}
+
+static scant_status check_backbone(creating *c) {
+    const scant_project_opts *o = c->opts;
+    char real[PATH_MAX], why[SCANT__ERRNO_TEXT];
+    size_t count, i = 0;
+    if (!o->backbone && !o->weights) return SCANT_OK;
+    if (!o->backbone || !o->weights)
+        return scant__fail(c->ctx, SCANT_EUSAGE,
+                           o->backbone ? "a backbone needs its weights: without them its "
+                                         "features mean nothing"
+                                       : "weights need the name of their backbone");
+    if (o->source.features)
+        return scant__fail(c->ctx, SCANT_EUSAGE,
+                           "a backbone reads pictures, and features are given");
+    const scant_model_info *const *models = scant_models(&count);
+    while (i < count && strcmp(models[i]->name, o->backbone) != 0) i++;
+    if (i == count)
+        return scant__fail(c->ctx, SCANT_EUSAGE, "'%s' is no model; the nearest is '%s'",
+                           o->backbone,
+                           scant__nearest(o->backbone, models, count, model_name));
+    if (!realpath(o->weights, real))
+        return scant__fail(c->ctx, SCANT_EINPUT, "%s: cannot be read: %s", o->weights,
+                           scant__errno_text(errno, why));
+    c->weights = store_strdup(c->ctx, real);
+    return c->weights ? SCANT_OK : SCANT_ENOMEM;
+}
+
+static scant_status check(creating *c) {
+    TRY(check_classes(c->ctx, c->opts));
+    for (size_t i = 0; i < c->opts->n_settings; i++)
+        TRY(store_setting_check(c->ctx, c->opts->settings[i].key,
+                                c->opts->settings[i].value));
+    return check_backbone(c);
+}
+
+/* ---- folders ----------------------------------------------------------------------- */
+
+static scant_status cannot(creating *c, const char *path, const char *what) {
+    char why[SCANT__ERRNO_TEXT];
+    return scant__fail(c->ctx, SCANT_EIO, "%s: %s: %s", path, what,
+                       scant__errno_text(errno, why));
+}
+
+static bool is_empty(const char *path) {
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    bool empty = true;
+    if (!folder) return false;
+    while (empty && (entry = readdir(folder)))
+        empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+    closedir(folder);
+    return empty;
+}
+
+static scant_status make_parent(creating *c, const char *path) {
+    char parent[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) return SCANT_OK;
+    memcpy(parent, path, (size_t)(slash - path));
+    parent[slash - path] = 0;
+    return scant__folder_make(c->ctx, parent);
+}
+
+/* Where the project is made: c->temp, a new folder. */
+static scant_status make_temp(creating *c) {
+    struct stat st;
+    char place[PATH_MAX];
+    size_t length = strlen(c->dir);
+    while (length > 1 && c->dir[length - 1] == '/') length--;
+    if (!length || length + 32 > sizeof place)
+        return scant__fail(c->ctx, SCANT_EUSAGE, "'%s' is no path of a folder", c->dir);
+    memcpy(place, c->dir, length);
+    place[length] = 0;
+    if (stat(place, &st) == 0) {
+        if (!S_ISDIR(st.st_mode))
+            return scant__fail(c->ctx, SCANT_EUSAGE,
+                               "%s: is there already, and is no folder", c->dir);
+        if (!is_empty(place))
+            return scant__fail(c->ctx, SCANT_EUSAGE,
+                               "%s: is there already, and is not empty", c->dir);
+        c->inside = true;
+    } else {
+        TRY(make_parent(c, place));
+    }
+    snprintf(c->temp, sizeof c->temp, "%.*s%s", PATH_MAX - 32, place,
+             c->inside ? "/.new-XXXXXX" : ".new-XXXXXX");
+    if (!mkdtemp(c->temp)) {
+        scant_status status = cannot(c, c->temp, "the folder cannot be made");
+        c->temp[0] = 0;
+        return status;
+    }
+    return chmod(c->temp, 0755) == 0 ? SCANT_OK : cannot(c, c->temp, "cannot be set up");
+}
+
+static void remove_temp(const creating *c) {
+    static const char *const files[] = {"project.db", "project.db-wal", "project.db-shm",
+                                        "project.db-journal"};
+    char path[PATH_MAX + 32];
+    if (!c->temp[0]) return;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", c->temp, files[i]);
+        unlink(path);
+    }
+    rmdir(c->temp);
+}
+
+/* Onto the disk: a file, or what a folder lists. */
+static scant_status sync_path(creating *c, const char *path) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC), code;
+    if (fd < 0) return cannot(c, path, "cannot be brought to the disk");
+    while ((code = fsync(fd)) != 0 && errno == EINTR) {
+    }
+    scant_status status = SCANT_OK;
+    if (code != 0 && errno != EINVAL && errno != ENOSYS && errno != ENOTSUP)
+        status = cannot(c, path, "cannot be brought to the disk");
+    close(fd);
+    return status;
+}
+
+/* rename() that replaces nothing; where the system has no such thing, nearly so. */
+static int move(const char *from, const char *to) {
+    struct stat st;
+    int code = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+    if (code == 0 || (errno != EINVAL && errno != ENOSYS)) return code;
+    if (stat(to, &st) == 0) {
+        errno = EEXIST;
+        return -1;
+    }
+    return rename(from, to);
+}
+
+static scant_status settle(creating *c) {
+    char from[PATH_MAX + 32], to[PATH_MAX + 32];
+    snprintf(from, sizeof from, "%s/project.db", c->temp);
+    TRY(sync_path(c, from));
+    TRY(sync_path(c, c->temp));
+    if (c->inside) {
+        snprintf(to, sizeof to, "%s/project.db", c->dir);
+        if (move(from, to) != 0) return cannot(c, to, "cannot be moved to its place");
+        remove_temp(c);
+        c->temp[0] = 0;
+        return sync_path(c, c->dir);
+    }
+    if (move(c->temp, c->dir) != 0)
+        return cannot(c, c->dir, "cannot be moved to its place");
+    snprintf(to, sizeof to, "%s", c->temp);
+    c->temp[0] = 0;
+    char *slash = strrchr(to, '/');
+    if (slash) slash[slash == to] = 0;
+    return sync_path(c, slash ? to : ".");
+}
+
+/* ---- its content ------------------------------------------------------------------- */
+
+static scant_status put_facts(scant_project *project, const creating *c) {
+    char text[32];
+    const store_batch *b = &c->batch;
+    const char *kind = b->content.kind != STORE_FEATURES ? "pictures"
+                       : b->texts                        ? "texts"
+                                                         : "features";
+    snprintf(text, sizeof text, "%lld", (long long)c->opts->seed);
+    TRY(store_meta_set(project, "seed", text));
+    snprintf(text, sizeof text, "%lld", (long long)store_now(project));
+    TRY(store_meta_set(project, "created", text));
+    TRY(store_meta_set(project, "kind", kind));
+    TRY(store_meta_set(project, "scant", scant_version()));
+    if (c->opts->backbone) {
+        TRY(store_meta_set(project, "backbone", c->opts->backbone));
+        TRY(store_meta_set(project, "weights", c->weights));
+    }
+    return store_facts_read(project);
+}
+
+static scant_status put_event(scant_project *project, const creating *c) {
+    scant__text text;
+    char *json;
+    size_t size;
+    scant__text_init(&text, project->ctx);
+    scant__text_addf(&text, "{\"items\": %zu, \"source\": ", c->batch.n);
+    scant__text_json(&text, c->batch.content.path);
+    scant__text_addf(&text, ", \"seed\": %llu}", (unsigned long long)c->opts->seed);
+    TRY(scant__text_take(&text, &json, &size));
+    scant_status status = store_event_add(project, "created", json);
+    scant__free(project->ctx, json);
+    return status;
+}
+
+static scant_status fill(scant_project *project, void *arg) {
+    creating *c = arg;
+    const scant_project_opts *o = c->opts;
+    size_t label;
+    TRY(put_facts(project, c));
+    for (size_t i = 0; i < o->n_classes; i++)
+        TRY(store_class_put(project, o->classes[i], &label));
+    for (size_t i = 0; i < o->n_settings; i++)
+        TRY(store_setting_put(project, o->settings[i].key, o->settings[i].value));
+    TRY(store_batch_put(project, &c->batch, !o->n_classes));
+    return put_event(project, c);
+}
+
+static scant_status write_database(creating *c, scant_project *project) {
+    char text[64];
+    /* Nobody sees it before it is whole and synced, so it need not be safe meanwhile. */
+    TRY(store_script(project, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;"
+                              "PRAGMA locking_mode = EXCLUSIVE;"));
+    snprintf(text, sizeof text, "PRAGMA application_id = %d", STORE_APPLICATION);
+    TRY(store_script(project, text));
+    TRY(store_migrate(project, store_steps, store_version));
+    TRY(store_write(project, fill, c));
+    return store_script(project,
+                        "PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL;"
+                        "PRAGMA wal_checkpoint(TRUNCATE);");
+}
+
+static scant_status build(creating *c) {
+    scant_project *project;
+    TRY(check(c));
+    TRY(store_batch_read(c->ctx, NULL, &c->opts->source, &c->batch));
+    TRY(store_batch_look(&c->batch));
+    TRY(make_temp(c));
+    TRY(store_handle_open(c->ctx, c->temp, true, &project));
+    scant_status status = write_database(c, project);
+    scant_project_close(project);
+    return status == SCANT_OK ? settle(c) : status;
+}
+
+scant_status scant_project_create(scant_ctx *ctx, const char *dir,
+                                  const scant_project_opts *opts, scant_project **out) {
+    creating c = {.ctx = ctx, .dir = dir, .opts = opts};
+    *out = NULL;
+    scant_status status = build(&c);
+    if (status != SCANT_OK) remove_temp(&c);
+    store_batch_end(&c.batch);
+    scant__free(ctx, c.weights);
+    return status == SCANT_OK ? scant_project_open(ctx, dir, out) : status;
+}

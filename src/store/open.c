@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The handle: opening, what it knows of itself, closing.
+ *
+ * Opening reads a few rows, whatever the number of items. The file is trusted no more
+ * than any other input: schemas run no functions but SQLite's harmless ones, and what is
+ * read is looked at before it is used as a number of something.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "data/file.h"
+#include "data/folder.h"
+#include "store/store_int.h"
+
+/* ---- small things ------------------------------------------------------------------ */
+
+int64_t store_now(const scant_project *project) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + project->shift;
+}
+
+char *store_strdup(scant_ctx *ctx, const char *text) {
+    size_t size = strlen(text) + 1;
+    char *copy = scant__alloc(ctx, size, 1);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+scant_ctx *store_ctx(const scant_project *project) { return project->ctx; }
+const char *store_dir(const scant_project *project) { return project->dir; }
+uint64_t store_seed(const scant_project *project) { return project->seed; }
+
+char *store_path(scant_project *project, const char *name) {
+    return scant__path_join(project->ctx, project->dir, name);
+}
+
+void **store_attached(scant_project *project, store_slot slot,
+                      void (*detach)(void *attached)) {
+    project->detach[slot] = detach;
+    return &project->attached[slot];
+}
+
+const char *store_backbone(scant_project *project, const char **weights) {
+    *weights = project->weights;
+    return project->backbone;
+}
+
+scant_status store_items(scant_project *project, size_t *n) {
+    int64_t last;
+    TRY(store_one(project, "SELECT max(item) FROM items", STORE_NONE, -1, &last));
+    if (last < -1 || last >= INT64_MAX / 2)
+        return store_damaged(project, "an item's number");
+    *n = (size_t)(last + 1);
+    return SCANT_OK;
+}
+
+scant_status store_classes(scant_project *project, size_t *n) {
+    int64_t last;
+    TRY(store_one(project, "SELECT max(class) FROM classes", STORE_NONE, -1, &last));
+    if (last < -1 || last >= INT32_MAX) return store_damaged(project, "a class's number");
+    *n = (size_t)(last + 1);
+    return SCANT_OK;
+}
+
+/* ---- meta -------------------------------------------------------------------------- */
+
+scant_status store_meta_set(scant_project *project, const char *key, const char *value) {
+    return store_do(project,
+                    "INSERT INTO meta (key, value) VALUES (?1, ?2)"
+                    " ON CONFLICT (key) DO UPDATE SET value = ?2",
+                    STORE_VALUES(store_text(key), store_text(value)));
+}
+
+scant_status store_meta_number(scant_project *project, const char *key, int64_t otherwise,
+                               int64_t *out) {
+    return store_one(project, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?1",
+                     STORE_VALUES(store_text(key)), otherwise, out);
+}
+
+/* *out is new; NULL where there is no such key. */
+static scant_status meta_text(scant_project *project, const char *key, char **out) {
+    sqlite3_stmt *statement;
+    bool row;
+    *out = NULL;
+    TRY(store_ask(project, "SELECT value FROM meta WHERE key = ?1",
+                  STORE_VALUES(store_text(key)), &statement));
+    TRY(store_row(project, statement, &row));
+    if (!row) return SCANT_OK;
+    const char *text = store_string(statement, 0);
+    *out = store_strdup(project->ctx, text ? text : "");
+    store_end(statement);
+    return *out ? SCANT_OK : SCANT_ENOMEM;
+}
+
+scant_status store_facts_read(scant_project *project) {
+    int64_t seed;
+    TRY(store_meta_number(project, "seed", 0, &seed));
+    TRY(store_meta_number(project, "created", 0, &project->created));
+    project->seed = (uint64_t)seed;
+    TRY(meta_text(project, "kind", &project->kind));
+    if (!project->kind) return store_damaged(project, "meta does not say its kind");
+    TRY(meta_text(project, "backbone", &project->backbone));
+    return meta_text(project, "weights", &project->weights);
+}
+
+/* ---- the database ------------------------------------------------------------------ */
+
+/* Waits a little for another writer: SQLite's own way waits up to a tenth of a second
+ * between looks, which fifty people at once would notice. */
+static int wait_for_others(void *arg, int looks) {
+    const long least = 200000, most = 4000000; /* nanoseconds */
+    long nap = least * (1 + looks);
+    (void)arg;
+    if (looks >= STORE_WAIT_SECONDS * 250) return 0; /* the first naps hardly count */
+    nanosleep(&(struct timespec){.tv_nsec = nap < most ? nap : most}, NULL);
+    return 1;
+}
+
+static scant_status configure(scant_project *project) {
+    sqlite3_busy_handler(project->db, wait_for_others, NULL);
+    sqlite3_extended_result_codes(project->db, 1);
+    sqlite3_db_config(project->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(project->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(project->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
+    return store_script(project,
+                        "PRAGMA cell_size_check = ON; PRAGMA cache_size = -16384;"
+                        "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;");
+}
+
+static scant_status no_project(scant_ctx *ctx, const char *dir, const char *file) {
+    struct stat st;
+    char why[SCANT__ERRNO_TEXT];
+    if (stat(dir, &st) != 0)
+        return scant__fail(ctx, SCANT_EINPUT, "%s: is no project: %s", dir,
+                           scant__errno_text(errno, why));
+    if (!S_ISDIR(st.st_mode))
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: is no project, which is a folder with project.db", dir);
+    if (stat(file, &st) != 0 && errno == ENOENT)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: is no project: there is no project.db in it", dir);
+    if (!S_ISREG(st.st_mode))
+        return scant__fail(ctx, SCANT_EINPUT, "%s: is no file", file);
+    return SCANT_OK;
+}
+
+static scant_status open_database(scant_project *project, const char *dir, bool create) {
+    char real[PATH_MAX];
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+    if (create) flags |= SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE;
+    project->dir = store_strdup(project->ctx, realpath(dir, real) ? real : dir);
+    if (!project->dir) return SCANT_ENOMEM;
+    project->file = store_path(project, "project.db");
+    if (!project->file) return SCANT_ENOMEM;
+    if (!create) TRY(no_project(project->ctx, dir, project->file));
+    int code = sqlite3_open_v2(project->file, &project->db, flags, NULL);
+    if (!project->db) code = SQLITE_NOMEM;
+    if (code != SQLITE_OK)
+        return scant__fail(project->ctx, code == SQLITE_NOMEM ? SCANT_ENOMEM : SCANT_EIO,
+                           "%s: cannot be opened: %s", project->file,
+                           project->db ? sqlite3_errmsg(project->db) : "out of memory");
+    return configure(project);
+}
+
+scant_status store_handle_open(scant_ctx *ctx, const char *dir, bool create,
+                               scant_project **out) {
+    *out = NULL;
+    scant_project *project = scant__zalloc(ctx, 1, sizeof *project);
+    if (!project) return SCANT_ENOMEM;
+    project->ctx = ctx;
+    scant__text_init(&project->lines, ctx);
+    scant_status status = open_database(project, dir, create);
+    if (status == SCANT_OK)
+        *out = project;
+    else
+        scant_project_close(project);
+    return status;
+}
+
+/* That it is a project's, before anything is written to it. */
+static scant_status check_file(scant_project *project) {
+    int64_t application;
+    TRY(store_one(project, "PRAGMA application_id", STORE_NONE, 0, &application));
+    if (application != STORE_APPLICATION)
+        return scant__fail(project->ctx, SCANT_EINPUT,
+                           "%s: is no database of a project, but of another program",
+                           project->file);
+    TRY(store_migrate(project, store_steps, store_version));
+    TRY(store_script(project, "PRAGMA journal_mode = WAL")); /* as it was made with */
+    return store_facts_read(project);
+}
+
+scant_status scant_project_open(scant_ctx *ctx, const char *dir, scant_project **out) {
+    TRY(store_handle_open(ctx, dir, false, out));
+    scant_status status = check_file(*out);
+    if (status == SCANT_OK) return SCANT_OK;
+    scant_project_close(*out);
+    *out = NULL;
+    return status;
+}
+
+void scant_project_close(scant_project *project) {
+    if (!project) return;
+    scant_ctx *ctx = project->ctx;
+    for (size_t i = 0; i < STORE_SLOTS; i++)
+        if (project->attached[i]) project->detach[i](project->attached[i]);
+    for (size_t i = 0; i < STORE_STATEMENTS; i++)
+        sqlite3_finalize(project->kept[i].statement);
+    sqlite3_close_v2(project->db);
+    for (size_t i = 0; i < STORE_KEYS; i++) scant__free(ctx, project->values[i]);
+    for (size_t i = 0; i < project->n_classes; i++) scant__free(ctx, project->classes[i]);
+    scant__free(ctx, project->classes);
+    scant__free(ctx, project->person);
+    scant__text_end(&project->lines);
+    scant__names_end(ctx, &project->unknown_ids);
+    scant__free(ctx, (void *)project->unknown_list);
+    scant__free(ctx, project->kind);
+    scant__free(ctx, project->backbone);
+    scant__free(ctx, project->weights);
+    scant__free(ctx, project->dir);
+    scant__free(ctx, project->file);
+    scant__free(ctx, project);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * People, classes and ids: what has a name and a number.
+ */
+#include <string.h>
+
+#include "data/names.h"
+#include "store/store_int.h"
+
+/* Bytes of the character of UTF-8 that text begins with; 0: it is none. */
+static size_t character(const unsigned char *text) {
+    static const unsigned char most[] = {0, 0x7f, 0xdf, 0xef, 0xf4};
+    size_t n = text[0] < 0x80   ? 1
+               : text[0] < 0xc2 ? 0
+               : text[0] < 0xe0 ? 2
+               : text[0] < 0xf0 ? 3
+                                : 4;
+    if (!n || text[0] > most[n]) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((text[i] & 0xc0) != 0x80) return 0;
+    if (text[0] == 0xe0 && text[1] < 0xa0) return 0;
+    if (text[0] == 0xed && text[1] > 0x9f) return 0;
+    if (text[0] == 0xf0 && text[1] < 0x90) return 0;
+    return text[0] == 0xf4 && text[1] > 0x8f ? 0 : n;
+}
+
+static scant_status check_text(scant_ctx *ctx, const char *what, size_t most,
+                               const char *name) {
+    const unsigned char *at = (const unsigned char *)name;
+    size_t step;
+    if (!*at) return scant__fail(ctx, SCANT_EUSAGE, "%s is empty", what);
+    if (strlen(name) > most)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s has %zu bytes, and %zu are the most",
+                           what, strlen(name), most);
+    for (; *at; at += step) {
+        step = character(at);
+        if (!step) return scant__fail(ctx, SCANT_EUSAGE, "%s is not UTF-8", what);
+        if (*at < 32 || *at == 127 || (*at == 0xc2 && at[1] < 0xa0))
+            return scant__fail(ctx, SCANT_EUSAGE,
+                               "%s has a control character, which it must not", what);
+    }
+    return SCANT_OK;
+}
+
+/* ---- people ------------------------------------------------------------------------ */
+
+scant_status store_person_check(scant_ctx *ctx, const char *name) {
+    return check_text(ctx, "a person's name", STORE_PERSON, name);
+}
+
+static scant_status find_person(scant_project *project, const char *name,
+                                int64_t *person) {
+    return store_one(project, "SELECT person FROM people WHERE name = ?1",
+                     STORE_VALUES(store_text(name)), 0, person);
+}
+
+scant_status store_person_put(scant_project *project, const char *name, size_t *person) {
+    int64_t number;
+    TRY(store_person_check(project->ctx, name));
+    TRY(find_person(project, name, &number));
+    if (!number) {
+        TRY(store_do(project, "INSERT INTO people (name) VALUES (?1)",
+                     STORE_VALUES(store_text(name))));
+        number = sqlite3_last_insert_rowid(project->db);
+    }
+    *person = (size_t)number;
+    return SCANT_OK;
+}
+
+typedef struct naming {
+    const char *name;
+    size_t number;
+} naming;
+
+static scant_status put_person(scant_project *project, void *arg) {
+    naming *n = arg;
+    return store_person_put(project, n->name, &n->number);
+}
+
+scant_status scant_project_person(scant_project *project, const char *name,
+                                  size_t *person) {
+    naming n = {name, 0};
+    int64_t known;
+    TRY(store_person_check(project->ctx, name));
+    TRY(find_person(project, name, &known)); /* nobody waits for the usual case */
+    if (known)
+        n.number = (size_t)known;
+    else
+        TRY(store_write(project, put_person, &n));
+    *person = n.number;
+    return SCANT_OK;
+}
+
+const char *scant_project_person_name(scant_project *project, size_t person) {
+    sqlite3_stmt *statement;
+    bool row;
+    scant__free(project->ctx, project->person);
+    project->person = NULL;
+    if (person > INT64_MAX ||
+        store_ask(project, "SELECT name FROM people WHERE person = ?1",
+                  STORE_VALUES(store_size(person)), &statement) != SCANT_OK ||
+        store_row(project, statement, &row) != SCANT_OK || !row)
+        return NULL;
+    const char *name = store_string(statement, 0);
+    if (name) project->person = store_strdup(project->ctx, name);
+    store_end(statement);
+    return project->person;
+}
+
+/* ---- classes ----------------------------------------------------------------------- */
+
+scant_status store_class_check(scant_ctx *ctx, const char *name) {
+    return check_text(ctx, "a class's name", STORE_CLASS, name);
+}
+
+scant_status store_class_find(scant_project *project, const char *name, bool *there,
+                              size_t *label) {
+    int64_t number;
+    TRY(store_one(project, "SELECT class FROM classes WHERE name = ?1",
+                  STORE_VALUES(store_text(name)), -1, &number));
+    *there = number >= 0;
+    *label = *there ? (size_t)number : 0;
+    return SCANT_OK;
+}
+
+scant_status store_class_put(scant_project *project, const char *name, size_t *label) {
+    bool there;
+    TRY(store_class_check(project->ctx, name));
+    TRY(store_class_find(project, name, &there, label));
+    if (there)
+        return scant__fail(project->ctx, SCANT_EUSAGE, "there is a class '%s' already",
+                           name);
+    TRY(store_classes(project, label));
+    return store_do(project, "INSERT INTO classes (class, name) VALUES (?1, ?2)",
+                    STORE_VALUES(store_size(*label), store_text(name)));
+}
+
+static scant_status put_class(scant_project *project, void *arg) {
+    naming *n = arg;
+    scant__text text;
+    char *json;
+    size_t size;
+    TRY(store_class_put(project, n->name, &n->number));
+    scant__text_init(&text, project->ctx);
+    scant__text_addf(&text, "{\"label\": %zu, \"name\": ", n->number);
+    scant__text_json(&text, n->name);
+    scant__text_add(&text, "}");
+    TRY(scant__text_take(&text, &json, &size));
+    scant_status status = store_event_add(project, "class", json);
+    scant__free(project->ctx, json);
+    return status;
+}
+
+scant_status scant_project_class_add(scant_project *project, const char *name,
+                                     size_t *label) {
+    naming n = {name, 0};
+    TRY(store_write(project, put_class, &n));
+    if (label) *label = n.number;
+    return SCANT_OK;
+}
+
+/* Classes are only ever added: what is known stays right. */
+static scant_status read_classes(scant_project *project) {
+    sqlite3_stmt *statement;
+    bool row;
+    TRY(store_ask(project, "SELECT name FROM classes WHERE class >= ?1 ORDER BY class",
+                  STORE_VALUES(store_size(project->n_classes)), &statement));
+    for (;;) {
+        TRY(store_row(project, statement, &row));
+        if (!row) return SCANT_OK;
+        const char *name = store_string(statement, 0);
+        void *block = project->classes;
+        scant_status status =
+            scant__grow(project->ctx, &block, &project->class_room,
+                        project->n_classes + 1, sizeof *project->classes);
+        project->classes = block;
+        char *copy =
+            status == SCANT_OK ? store_strdup(project->ctx, name ? name : "") : NULL;
+        if (!copy) {
+            store_end(statement);
+            return SCANT_ENOMEM;
+        }
+        project->classes[project->n_classes++] = copy;
+    }
+}
+
+const char *scant_project_class(scant_project *project, size_t label) {
+    if (label >= project->n_classes && read_classes(project) != SCANT_OK) return NULL;
+    return label < project->n_classes ? project->classes[label] : NULL;
+}
+
+/* ---- ids --------------------------------------------------------------------------- */
+
+scant_status store_item_find(scant_project *project, const char *id, bool *there,
+                             size_t *item) {
+    int64_t number;
+    TRY(store_one(project, "SELECT item FROM items WHERE id = ?1",
+                  STORE_VALUES(store_text(id)), -1, &number));
+    *there = number >= 0;
+    *item = *there ? (size_t)number : 0;
+    return SCANT_OK;
+}
+
+scant_status scant_project_find(scant_project *project, const char *id, size_t *item) {
+    bool there;
+    TRY(store_item_find(project, id, &there, item));
+    if (there) return SCANT_OK;
+    return scant__fail(project->ctx, SCANT_EINPUT, "there is no item '%s'", id);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What follows from the history: which answers stand, what an item's label is, whether it
+ * is to be handed out, and counts of all that. It is kept in tables of its own and
+ * changed in the transaction that changes the history, so that nothing needs to be
+ * counted when somebody asks. Work per answer: that item's answers.
+ *
+ * An item's label is what most of those who gave one say; where two are said equally
+ * often there is none, and the item is disputed.
+ */
+#include <string.h>
+
+#include "store/store_int.h"
+
+typedef struct state {
+    bool there;
+    int64_t label; /* -1: none */
+    size_t answers, skips, unsures;
+    bool disputed;
+    int64_t since, last; /* entries: that it has its label from; the last that stands */
+} state;
+
+/* ---- tallies ----------------------------------------------------------------------- */
+
+scant_status store_tally(scant_project *project, const char *name, int64_t more) {
+    if (!more) return SCANT_OK;
+    return store_do(project,
+                    "INSERT INTO tally (name, n) VALUES (?1, ?2)"
+                    " ON CONFLICT (name) DO UPDATE SET n = n + ?2",
+                    STORE_VALUES(store_text(name), store_int(more)));
+}
+
+static const struct {
+    const char *name;
+    const char *sql; /* how many there are */
+} tallies[] = {
+    {"copies", "SELECT count(*) FROM items WHERE copy_of IS NOT NULL"},
+    {"withheld", "SELECT count(*) FROM items WHERE withheld = 1"},
+    {"labelled", "SELECT count(*) FROM states WHERE label >= 0"},
+    {"training", "SELECT count(*) FROM states JOIN items USING (item)"
+                 " WHERE label >= 0 AND withheld = 0"},
+    {"disputed", "SELECT count(*) FROM states WHERE disputed = 1"},
+    {"skipped", "SELECT count(*) FROM states WHERE label < 0 AND skips > 0"},
+    {"unsure", "SELECT count(*) FROM states WHERE label < 0 AND unsures > 0"},
+    {"audits", "SELECT count(*) FROM answers WHERE role = 2"},
+    {"asked", "SELECT count(*) FROM answers WHERE role IN (1, 2, 4, 5)"},
+};
+
+scant_status store_tally_recount(scant_project *project) {
+    for (size_t i = 0; i < sizeof tallies / sizeof *tallies; i++) {
+        int64_t n;
+        TRY(store_one(project, tallies[i].sql, STORE_NONE, 0, &n));
+        TRY(store_do(project,
+                     "INSERT INTO tally (name, n) VALUES (?1, ?2)"
+                     " ON CONFLICT (name) DO UPDATE SET n = ?2",
+                     STORE_VALUES(store_text(tallies[i].name), store_int(n))));
+    }
+    return SCANT_OK;
+}
+
+static scant_status tally_change(scant_project *project, const state *old,
+                                 const state *now, bool learned) {
+    int64_t labelled = (now->label >= 0) - (old->label >= 0);
+    TRY(store_tally(project, "labelled", labelled));
+    if (learned) TRY(store_tally(project, "training", labelled));
+    TRY(store_tally(project, "disputed", now->disputed - old->disputed));
+    TRY(store_tally(project, "skipped",
+                    (now->label < 0 && now->skips) - (old->label < 0 && old->skips)));
+    return store_tally(project, "unsure",
+                       (now->label < 0 && now->unsures) -
+                           (old->label < 0 && old->unsures));
+}
+
+/* ---- the label --------------------------------------------------------------------- */
+
+static scant_status read_state(scant_project *project, size_t item, state *out) {
+    sqlite3_stmt *s;
+    *out = (state){.label = -1};
+    TRY(store_ask(project,
+                  "SELECT label, answers, skips, unsures, disputed, since, last"
+                  " FROM states WHERE item = ?1",
+                  STORE_VALUES(store_size(item)), &s));
+    TRY(store_row(project, s, &out->there));
+    if (!out->there) return SCANT_OK;
+    out->label = sqlite3_column_int64(s, 0);
+    out->answers = store_count(s, 1);
+    out->skips = store_count(s, 2);
+    out->unsures = store_count(s, 3);
+    out->disputed = sqlite3_column_int64(s, 4) != 0;
+    out->since = sqlite3_column_int64(s, 5);
+    out->last = sqlite3_column_int64(s, 6);
+    store_end(s);
+    return SCANT_OK;
+}
+
+/* What most say. */
+static scant_status plurality(scant_project *project, size_t item, state *out) {
+    sqlite3_stmt *s;
+    bool row;
+    TRY(store_ask(project,
+                  "SELECT class, count(*) FROM answers WHERE item = ?1 AND kind = 1"
+                  " GROUP BY class ORDER BY 2 DESC, 1 LIMIT 2",
+                  STORE_VALUES(store_size(item)), &s));
+    TRY(store_row(project, s, &row));
+    if (!row) return SCANT_OK;
+    int64_t label = sqlite3_column_int64(s, 0), votes = sqlite3_column_int64(s, 1);
+    TRY(store_row(project, s, &row));
+    out->disputed = row && sqlite3_column_int64(s, 1) == votes;
+    out->label = out->disputed ? -1 : label;
+    if (row) store_end(s);
+    return SCANT_OK;
+}
+
+/* *opinions: answers that are no skips; *own: of those, not from a file. */
+static scant_status count_answers(scant_project *project, size_t item, state *out,
+                                  size_t *own) {
+    sqlite3_stmt *s;
+    bool row;
+    *out = (state){.label = -1};
+    *own = 0;
+    TRY(store_ask(project,
+                  "SELECT count(*), sum(kind = 1), sum(kind = 2), sum(kind = 3),"
+                  " max(entry), sum(kind <> 2 AND role <> 6)"
+                  " FROM answers WHERE item = ?1",
+                  STORE_VALUES(store_size(item)), &s));
+    TRY(store_row(project, s, &row));
+    if (!row) return SCANT_OK;
+    out->there = store_count(s, 0) > 0;
+    out->answers = store_count(s, 1);
+    out->skips = store_count(s, 2);
+    out->unsures = store_count(s, 3);
+    out->last = sqlite3_column_int64(s, 4);
+    *own = store_count(s, 5);
+    store_end(s);
+    return out->answers ? plurality(project, item, out) : SCANT_OK;
+}
+
+static scant_status write_state(scant_project *project, size_t item, const state *now) {
+    if (!now->there)
+        return store_do(project, "DELETE FROM states WHERE item = ?1",
+                        STORE_VALUES(store_size(item)));
+    return store_do(project,
+                    "INSERT OR REPLACE INTO states"
+                    " (item, label, answers, skips, unsures, disputed, since, last)"
+                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                    STORE_VALUES(store_size(item), store_int(now->label),
+                                 store_size(now->answers), store_size(now->skips),
+                                 store_size(now->unsures), store_int(now->disputed),
+                                 store_int(now->since), store_int(now->last)));
+}
+
+/* ---- the queue --------------------------------------------------------------------- */
+
+typedef struct place {
+    int64_t kind; /* -1: not in the queue */
+    int64_t asked, key;
+} place;
+
+static scant_status write_place(scant_project *project, size_t item, const place *now) {
+    if (now->kind < 0)
+        return store_do(project, "DELETE FROM queue WHERE item = ?1",
+                        STORE_VALUES(store_size(item)));
+    return store_do(project,
+                    "INSERT OR REPLACE INTO queue (item, kind, asked, key)"
+                    " VALUES (?1, ?2, ?3, ?4)",
+                    STORE_VALUES(store_size(item), store_int(now->kind),
+                                 store_int(now->asked), store_int(now->key)));
+}
+
+static scant_status find_place(scant_project *project, size_t item, int64_t withheld,
+                               const state *now, size_t own, place *out) {
+    size_t opinions = now->answers + now->unsures;
+    *out = (place){.kind = -1};
+    if (!opinions) {
+        bool audit = withheld == 1;
+        if (withheld == 2) return SCANT_OK;
+        out->kind = audit ? STORE_QUEUE_AUDIT : STORE_QUEUE_FRESH;
+        if (now->skips) out->kind++;
+        out->key = (int64_t)(audit ? store_audit_key(project->seed, item)
+                                   : store_fill_key(project->seed, item));
+        return SCANT_OK;
+    }
+    if (!own || (double)opinions >= store_number(project, "overlap")) return SCANT_OK;
+    out->kind = STORE_QUEUE_OPINION;
+    out->key = now->last;
+    return store_one(project,
+                     "SELECT person FROM answers WHERE item = ?1 AND kind <> 2"
+                     " ORDER BY entry LIMIT 1",
+                     STORE_VALUES(store_size(item)), 0, &out->asked);
+}
+
+static bool to_pick(int64_t kind) {
+    return kind == STORE_QUEUE_FRESH || kind == STORE_QUEUE_SKIPPED;
+}
+
+static scant_status move_in_queue(scant_project *project, size_t item, const place *now) {
+    int64_t kind;
+    TRY(store_one(project, "SELECT kind FROM queue WHERE item = ?1",
+                  STORE_VALUES(store_size(item)), -1, &kind));
+    if (kind < 0 && now->kind < 0) return SCANT_OK;
+    TRY(write_place(project, item, now));
+    if (to_pick(kind) || !to_pick(now->kind)) return SCANT_OK;
+    /* It is back among what may be handed out: the last ranking is to be looked through
+     * from its start again. */
+    return store_do(project,
+                    "UPDATE rounds SET start = 0"
+                    " WHERE round = (SELECT max(round) FROM rounds) AND start > 0",
+                    STORE_NONE);
+}
+
+scant_status store_refresh(scant_project *project, size_t item, int64_t entry) {
+    state old, now;
+    place at;
+    size_t own;
+    int64_t withheld;
+    TRY(store_one(project, "SELECT withheld FROM items WHERE item = ?1",
+                  STORE_VALUES(store_size(item)), 0, &withheld));
+    TRY(read_state(project, item, &old));
+    TRY(count_answers(project, item, &now, &own));
+    if (now.label >= 0) now.since = now.label == old.label ? old.since : entry;
+    TRY(write_state(project, item, &now));
+    TRY(find_place(project, item, withheld, &now, own, &at));
+    TRY(move_in_queue(project, item, &at));
+    return tally_change(project, &old, &now, withheld == 0);
+}
+
+/* ---- the history ------------------------------------------------------------------- */
+
+static scant_status tally_role(scant_project *project, int64_t role, int64_t more) {
+    if (role == SCANT_ROLE_OVERLAP || role == SCANT_ROLE_IMPORT) return SCANT_OK;
+    if (role == SCANT_ROLE_AUDIT) TRY(store_tally(project, "audits", more));
+    return store_tally(project, "asked", more);
+}
+
+/* The person's answer to the item is the new entry, or none. */
+static scant_status replace_answer(scant_project *project, const store_entry *e,
+                                   int64_t number) {
+    int64_t role;
+    store_value item = store_size(e->item), person = store_size(e->person);
+    TRY(store_one(project, "SELECT role FROM answers WHERE item = ?1 AND person = ?2",
+                  STORE_VALUES(item, person), 0, &role));
+    if (role) TRY(tally_role(project, role, -1));
+    if (e->kind == SCANT_ANSWER_UNDO)
+        return store_do(project, "DELETE FROM answers WHERE item = ?1 AND person = ?2",
+                        STORE_VALUES(item, person));
+    TRY(tally_role(project, (int64_t)e->role, 1));
+    store_value class =
+        e->kind == SCANT_ANSWER_LABEL ? store_size(e->label) : store_text(NULL);
+    return store_do(project,
+                    "INSERT OR REPLACE INTO answers"
+                    " (item, person, entry, kind, class, role)"
+                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    STORE_VALUES(item, person, store_int(number), store_int(e->kind),
+                                 class, store_int(e->role)));
+}
+
+scant_status store_entry_add(scant_project *project, const store_entry *e,
+                             int64_t *number) {
+    store_value none = store_text(NULL);
+    TRY(store_do(
+        project,
+        "INSERT INTO labels (item, person, kind, class, at, spent, role, round, model,"
+        " undoes, once) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        STORE_VALUES(store_size(e->item), store_size(e->person), store_int(e->kind),
+                     e->kind == SCANT_ANSWER_LABEL ? store_size(e->label) : none,
+                     store_int(e->at >= 0 ? e->at : store_now(project)),
+                     e->spent >= 0 ? store_int(e->spent) : none, store_int(e->role),
+                     store_some(e->round), store_some(e->model),
+                     e->undoes ? store_int(e->undoes) : none, store_text(e->once))));
+    *number = sqlite3_last_insert_rowid(project->db);
+    TRY(replace_answer(project, e, *number));
+    return store_refresh(project, e->item, *number);
+}
+
+scant_status store_original(scant_project *project, size_t item, size_t *original) {
+    int64_t number = -1;
+    if (item <= INT64_MAX)
+        TRY(store_one(project,
+                      "SELECT coalesce(copy_of, item) FROM items WHERE item = ?1",
+                      STORE_VALUES(store_size(item)), -1, &number));
+    if (number < 0)
+        return scant__fail(project->ctx, SCANT_EUSAGE, "there is no item %zu", item);
+    *original = (size_t)number;
+    return SCANT_OK;
+}
+
+scant_status store_import_put(scant_project *project, size_t item, size_t person,
+                              size_t label, int64_t at, bool *repeated) {
+    store_entry entry = {.person = person,
+                         .kind = SCANT_ANSWER_LABEL,
+                         .label = label,
+                         .at = at,
+                         .spent = -1,
+                         .role = SCANT_ROLE_IMPORT};
+    int64_t said, number;
+    TRY(store_original(project, item, &entry.item));
+    TRY(store_one(project, "SELECT class FROM answers WHERE item = ?1 AND person = ?2",
+                  STORE_VALUES(store_size(entry.item), store_size(person)), -1, &said));
+    if (repeated) *repeated = said == (int64_t)label;
+    if (said == (int64_t)label) return SCANT_OK;
+    return store_entry_add(project, &entry, &number);
+}

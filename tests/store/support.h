@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the tests of projects share: a folder of their own with projects of made-up
+ * features in it, and the database looked at from outside.
+ */
+#ifndef SCANT_TESTS_STORE_SUPPORT_H
+#define SCANT_TESTS_STORE_SUPPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../support.h"
+
+#include "store/store_int.h"
+
+static char dir[256];
+static memory mem;
+static scant_ctx *ctx;
+
+/* In memory where there is such a place: thousands of transactions wait for the disk. */
+static inline int make_dir(void **state) {
+    const char *const places[] = {getenv("TMPDIR"), "/dev/shm", "/tmp"};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        if (!places[i]) continue;
+        snprintf(dir, sizeof dir, "%s/scant-test-XXXXXX", places[i]);
+        if (!mkdtemp(dir)) continue;
+        ctx = ctx_counting(&mem);
+        return 0;
+    }
+    return -1;
+}
+
+static inline int remove_dir(void **state) {
+    char command[300];
+    (void)state;
+    scant_ctx_destroy(ctx);
+    assert_int_equal(mem.live, 0);
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    return system(command);
+}
+
+static inline const char *path_of(const char *name) {
+    static char paths[16][512];
+    static int next;
+    char *path = paths[next++ % 16];
+    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
+    return path;
+}
+
+static inline const char *put(const char *name, const void *bytes, size_t size) {
+    const char *path = path_of(name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    if (size) assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+static inline const char *put_text(const char *name, const char *text) {
+    return put(name, text, strlen(text));
+}
+
+#define OK(call)                                                                         \
+    do {                                                                                 \
+        if ((call) != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));                   \
+    } while (0)
+
+/* That a call is refused with a status and a sentence that has words in it. */
+#define REFUSED(call, status, words)                                                     \
+    do {                                                                                 \
+        assert_int_equal(call, status);                                                  \
+        if (!strstr(scant_ctx_errmsg(ctx), words))                                       \
+            fail_msg("\"%s\" does not say \"%s\"", scant_ctx_errmsg(ctx), words);        \
+    } while (0)
+
+/* n rows of d numbers; row i of two equal seeds is the same. */
+static inline const char *put_features(const char *name, size_t n, size_t d,
+                                       uint64_t seed) {
+    const char *path = path_of(name);
+    float *rows = malloc(n * d * sizeof *rows);
+    scant_array *array;
+    void *bytes;
+    size_t size;
+    assert_non_null(rows);
+    for (size_t i = 0; i < n * d; i++) rows[i] = (float)unit_at(seed, i);
+    OK(scant_array_wrap(ctx, name, rows, SCANT_F32, 2, (size_t[]){n, d}, &array));
+    OK(scant_array_encode(ctx, array, &bytes, &size));
+    OK(scant_file_write(ctx, path, bytes, size));
+    scant_bytes_free(ctx, bytes);
+    scant_array_close(array);
+    free(rows);
+    return path;
+}
+
+static const char *const abc[] = {"a", "b", "c"};
+
+/* A project of n rows, of classes a, b and c; settings: up to four pairs, then NULL. */
+static inline scant_project *make_project(const char *name, size_t n,
+                                          const scant_setting *settings,
+                                          size_t n_settings) {
+    scant_project *project;
+    char file[64];
+    snprintf(file, sizeof file, "%s.npy", name);
+    scant_project_opts opts = {.source = {.features = put_features(file, n, 3, 7)},
+                               .classes = abc,
+                               .n_classes = 3,
+                               .seed = 5,
+                               .settings = settings,
+                               .n_settings = n_settings};
+    OK(scant_project_create(ctx, path_of(name), &opts, &project));
+    return project;
+}
+
+/* A number that the database has, by a statement of the test's. */
+static inline int64_t ask(scant_project *project, const char *sql) {
+    sqlite3_stmt *s;
+    if (sqlite3_prepare_v2(project->db, sql, -1, &s, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(project->db));
+    int64_t value = sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : -999;
+    sqlite3_finalize(s);
+    return value;
+}
+
+static inline scant_project_info info_of(scant_project *project) {
+    scant_project_info info;
+    OK(scant_project_info_get(project, &info));
+    return info;
+}
+
+#endif
