@@ -212,6 +212,36 @@ test('keys are ignored in fields, shown by ?, and can be chosen', async () => {
   await done(page);
 });
 
+test('classes have digits, then letters of their own; what has a key that is chosen gets the other', async () => {
+  const page = await signIn('ann');
+  const keys = await page.evaluate(async () => {
+    const { Keys } = await import('/keys.js');
+    const of = (names, ...choices) => {
+      const keys = new Keys('of a test');
+      keys.setClasses(names.map((name, label) => ({ label, name })));
+      for (const [what, key] of choices) keys.choose(what, key);
+      const found = names.map((_, label) => keys.forClass(label).join(''));
+      keys.reset();
+      return found;
+    };
+    const many = Array.from({ length: 30 }, (_, i) => `class ${i}`);
+    return {
+      few: of(['cat', 'dog', 'cow', 'Zebra', 'éclair']),
+      many: of(many),
+      swapped: of(['cat', 'dog'], ['class cat', '2']),
+      taken: of(['cat', 'dog'], ['class cat', 'S'], ['class dog', 'Enter']),
+    };
+  });
+  assert.deepStrictEqual(keys.few, ['1', '2d', '3', '4', '5é']); // z takes back
+  assert.deepStrictEqual(keys.many.slice(0, 10), [...'1234567890']);
+  const letters = keys.many.filter((key) => /^[a-z]$/.test(key));
+  assert.strictEqual(new Set(letters).size, letters.length);
+  assert.ok(letters.length === 19 && !letters.some((key) => 'zsubgpw'.includes(key)), letters.join());
+  assert.deepStrictEqual(keys.swapped, ['2', '1']);
+  assert.deepStrictEqual(keys.taken, ['s', '2d']);
+  await done(page);
+});
+
 test('a key that is held down answers once', async () => {
   const page = await signIn('ann');
   const item = await id(page);
@@ -285,6 +315,33 @@ test('an answer that the server refuses is told, and labelling goes on', async (
   await saved(page);
   await page.unroute('**/api/answers');
   assertStored(await label(page, 1), 'ann');
+  await done(page);
+});
+
+test('leases are renewed every minute, and given back when the page is left', async () => {
+  const page = await open();
+  await page.clock.install();
+  await page.reload();
+  await page.getByLabel('Your name').fill('ann');
+  await page.keyboard.press('Enter');
+  const item = await shown(page);
+  const [renewal] = await Promise.all([page.waitForResponse('**/api/renew'), page.clock.fastForward(61000)]);
+  assert.deepStrictEqual(await renewal.json(), { kept: renewal.request().postDataJSON().leases.length });
+  await page.goto('about:blank');
+  page.faults = page.faults.filter((fault) => fault !== 'asks for about:blank');
+  const other = await signIn('ben');
+  assert.strictEqual(await id(other), item, 'it comes to whoever asks next');
+  await done(other);
+  await done(page);
+});
+
+test('where events do not come through the page asks for the state', async () => {
+  const page = await open();
+  page.mayFail = true;
+  await page.route('**/api/events', (route) => route.fulfill({ status: 503, json: { error: 'too many' } }));
+  await page.getByLabel('Your name').fill('ann');
+  await Promise.all([page.waitForResponse('**/api/status'), page.keyboard.press('Enter')]);
+  await page.locator('#progress', { hasText: 'in all' }).waitFor();
   await done(page);
 });
 
