@@ -63,8 +63,8 @@ scant_status store_sources(scant_project *project,
                            void *user);
 /* rows (count): of an array or of features, which row each item of a source is. */
 scant_status store_rows(scant_project *project, const store_source *source, size_t *rows);
-/* The backbone's name and its weights' path, as the project was made with; NULL: none.
- * Borrowed until close. */
+/* The backbone's name and its weights' path (may be NULL: not asked for), as the project
+ * was made with; NULL: none. Borrowed until close. */
 const char *store_backbone(scant_project *project, const char **weights);
 
 /* ---- what models learn from, and are judged by ---- */
