@@ -1125,7 +1125,8 @@ typedef struct scant_project_info {
     size_t disputed; /* have answers that differ */
     size_t skipped, unsure; /* have such an answer and no label */
     size_t withheld;        /* kept apart for the audit */
-    size_t audited;         /* of those, have a label */
+    size_t audited; /* of those, have a label, as have all before them in the audit order
+                     * that nobody passed over: a fair sample */
     size_t rounds, models;  /* how many */
     size_t picked, waiting; /* of the last round; of these, have no answer yet */
     size_t untrained;       /* labels to learn from since the last model */
@@ -1266,8 +1267,9 @@ SCANT_API scant_status scant_project_answer(scant_project *project, size_t perso
                                             const scant_answer *answers, size_t n,
                                             scant_receipt *receipts);
 /* Takes back a person's last entry that stands, as a new entry; the item is leased to
- * them again. *entry: the one that is taken back. SCANT_EUSAGE where there is none. once:
- * as above. */
+ * them again (key 0: it is not, as somebody else has it or no more answers are needed).
+ * What that entry had replaced does not stand again. *entry: the one that is taken back.
+ * SCANT_EUSAGE where there is none. once: as above. */
 SCANT_API scant_status scant_project_undo(scant_project *project, size_t person,
                                           const char *once, int64_t *entry,
                                           scant_lease *lease);
@@ -1284,7 +1286,7 @@ typedef struct scant_entry {
     scant_role role;
     size_t round, model; /* that the item was proposed by; 0: none */
     int64_t undoes;      /* of an undo: which entry; else 0 */
-    int stands;          /* neither taken back nor replaced */
+    int stands;          /* an answer that is neither taken back nor replaced */
 } scant_entry;
 
 /* Calls fn for the entries after `after`, oldest first, of a person (SIZE_MAX: all);

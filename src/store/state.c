@@ -221,6 +221,9 @@ scant_status store_refresh(scant_project *project, size_t item, int64_t entry) {
     TRY(write_state(project, item, &now));
     TRY(find_place(project, item, withheld, &now, own, &at));
     TRY(move_in_queue(project, item, &at));
+    if (at.kind < 0) /* nobody need answer it any more */
+        TRY(store_do(project, "DELETE FROM leases WHERE item = ?1",
+                     STORE_VALUES(store_size(item))));
     return tally_change(project, &old, &now, withheld == 0);
 }
 

@@ -242,8 +242,16 @@ scant_status store_audit_front(scant_project *project, int64_t *key);
 
 /* ---- leases.c: within store_write() ---- */
 
+enum { STORE_LEASES_KEPT = 7 * 24 * 3600 * 1000 }; /* milliseconds after they ran out */
+
+/* The item is the person's; whoever had it before has it no more. */
 scant_status store_lease_give(scant_project *project, size_t person, size_t item,
                               scant_role role, size_t round, size_t model,
                               scant_lease *out);
+/* Whose the item is now; 0: nobody's. */
+scant_status store_lease_holder(scant_project *project, size_t item, size_t *person);
+int64_t store_lease_until(scant_project *project); /* of one that is given now */
+/* SCANT_EUSAGE where there is no such person. */
+scant_status store_person_known(scant_project *project, size_t person);
 
 #endif
