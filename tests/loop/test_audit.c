@@ -95,7 +95,7 @@ static void play(lab *l, const float *x, const int32_t *truth, size_t n, tally *
 }
 
 static const scant_setting cheap[] = {
-    {"audit_every", "4"}, {"epochs", "30"}, {"audit_most", "100"}};
+    {"audit_every", "4"}, {"epochs", "150"}, {"audit_most", "100"}};
 
 static void tell(const char *what, const tally *t) {
     double n = (double)t->runs;
