@@ -4,12 +4,11 @@
 // again, is taken up by itself with the name and token given before, and the request repeated.
 import { kept, tab } from './kept.js';
 
-/** The server said no: status and its sentence; items: whom it concerns. */
+/** The server said no: status and its sentence. */
 export class Refused extends Error {
   constructor(status, body) {
     super(body?.error ?? `The server answered with ${status}.`);
     this.status = status;
-    this.items = body?.items ?? [];
   }
   /** It may say yes later to the very same. */
   get passing() {

@@ -181,6 +181,8 @@ class App {
       saving: 'Saving…',
       offline: `${trouble || 'Not connected'} – ${count(waiting, 'answer')} kept here`,
     };
+    // Read out where it matters: "saving" and "saved" with every answer would be a nuisance.
+    if ((state === 'offline') !== (by('state').dataset.state === 'offline')) this.announce(words[state]);
     by('state').dataset.state = state;
     by('state').textContent = words[state];
     this.showProgress();

@@ -8,6 +8,7 @@ import { make } from './dom.js';
 const ZOOMS = [1, 1.5, 2, 3, 4, 6, 8];
 const SMALL = 128;   // pixels: below, each is shown as a square
 const ENLARGE = 3;   // times, at most, where it is not small
+const RETRIES = 4;   // of a picture that does not come, after 1, 2, 4 and 8 seconds
 
 export class Stage {
   constructor(box) {
@@ -61,19 +62,22 @@ export class Stage {
       settle();
       return;
     }
-    this.put(make('p', { class: 'empty' }, 'Loading the picture…'), 'loading');
+    if (!item.failures) this.put(make('p', { class: 'empty' }, 'Loading the picture…'), 'loading');
     image.addEventListener('load', settle, { once: true });
     image.addEventListener('error', settle, { once: true });
   }
 
   broken(item) {
     const again = () => {
+      if (this.item !== item) return;
       item.image = null;
       this.show(item);
     };
+    item.failures = (item.failures ?? 0) + 1;
+    if (item.failures <= RETRIES) setTimeout(again, 500 * 2 ** item.failures);
     this.put(make('div', { class: 'empty' },
       make('p', {}, 'The picture of ', make('b', {}, item.id), ' cannot be loaded.'),
-      make('p', {}, 'Skip it, or ', make('button', { type: 'button', onclick: again }, 'try again')),
+      make('p', {}, 'Skip it, or ', make('button', { type: 'button', onclick: again }, 'try again'), '.'),
       item.text ? make('p', { class: 'text' }, item.text) : null), 'broken');
   }
 
