@@ -84,6 +84,9 @@ class App {
   listen() {
     window.addEventListener('hashchange', () => this.route());
     document.addEventListener('keydown', (event) => this.key(event));
+    this.api.addEventListener('resumed', ({ detail }) => {
+      if (detail.project.name !== this.project.name) location.reload(); // another project's server
+    });
     this.desk.addEventListener('notice', ({ detail }) => this.notice(detail));
     this.outbox.addEventListener('state', ({ detail }) => this.showState(detail));
     this.outbox.addEventListener('confirmed', ({ detail }) => this.showLabels(detail.labels));
