@@ -1463,7 +1463,8 @@ SCANT_API scant_status scant_project_map(scant_project *project, size_t most,
                                          size_t *items, float *xy, size_t *n);
 
 /* All items, or their labels, for other programs: "csv", "jsonl", "label-studio"
- * (labelled items, as its import reads them), "npy" (n int64: the class, else -1).
+ * (what has answers or a prediction, as its import reads it), "npy" (n int64: the class,
+ * else -1).
  * Complete: withheld items and copies, too; ids, annotator, time, and of what has no
  * label what the last model says and how sure it is. *bytes is new: scant_bytes_free()
  * ends it. */

@@ -186,7 +186,7 @@ typedef struct cli_command {
 
 extern const cli_command cli_cmd_select, cli_cmd_strategies, cli_cmd_models,
     cli_cmd_train, cli_cmd_embed, cli_cmd_ntk, cli_cmd_run, cli_cmd_report,
-    cli_cmd_compare, cli_cmd_help, cli_cmd_man, cli_cmd_completion;
+    cli_cmd_compare, cli_cmd_serve, cli_cmd_help, cli_cmd_man, cli_cmd_completion;
 
 const cli_command *const *cli_commands(size_t *count);
 const cli_command *cli_command_find(const char *name);
