@@ -82,11 +82,12 @@ static scant_status judge(lines *l, line *at) {
     return status;
 }
 
-/* The last round that was picked before the model was there. */
+/* The last round that an earlier model has picked, or none: it was answered before this
+ * one was there. */
 static scant_status note_round(void *user, const scant_round_point *round) {
     lines *l = user;
     for (size_t i = 0; i < l->n; i++)
-        if (round->at <= l->all[i].point.at) l->all[i].point.round = round->round;
+        if (round->model < l->all[i].point.model) l->all[i].point.round = round->round;
     return SCANT_OK;
 }
 

@@ -167,7 +167,7 @@ static void find_answers(exporting *x, const scant_item *item) {
         else
             high = middle;
     }
-    x->answers = x->given + low;
+    x->answers = x->n ? x->given + low : NULL;
     x->n_answers = 0;
     x->last = NULL;
     for (size_t i = low; i < x->n && x->given[i].item == item->copy_of; i++) {

@@ -14,7 +14,8 @@ scant_status scant_project_picked(scant_project *project, size_t room, size_t *i
     TRY(store_open_rows(project,
                         "SELECT item FROM picks"
                         " WHERE round = (SELECT max(round) FROM rounds) ORDER BY place"
-                        " LIMIT (SELECT batch FROM rounds ORDER BY round DESC LIMIT 1)",
+                        " LIMIT coalesce((SELECT batch FROM rounds"
+                        "  ORDER BY round DESC LIMIT 1), 0)",
                         STORE_NONE, &rows));
     scant_status status = SCANT_OK;
     while (status == SCANT_OK && row) {
