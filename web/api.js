@@ -101,13 +101,18 @@ export class Api extends EventTarget {
     return this.resuming;
   }
 
+  resumed(session) {
+    this.dispatchEvent(new CustomEvent('resumed', { detail: session }));
+    return session;
+  }
+
   async resumeOnce() {
     const name = kept.get('scant.name'), token = tab.get('scant.token');
     const session = await this.session();
-    if (session.person && session.person.name === name) return session;
+    if (session.person && session.person.name === name) return this.resumed(session);
     if (name && (!session.needs_token || token)) {
       try {
-        return await this.signIn(name, token);
+        return this.resumed(await this.signIn(name, token));
       } catch (error) {
         if (!(error instanceof Refused) || error.passing) throw error;
       }

@@ -4,6 +4,7 @@
 // Only when they ask, as it would sway them.
 import { cap, make } from './dom.js';
 import { swatch } from './colours.js';
+import { address } from './picture.js';
 import { percent } from './words.js';
 import { Refused } from './api.js';
 
@@ -72,7 +73,7 @@ export class Insight {
     if (why.neighbours.length) {
       words.push(make('p', {}, 'The nearest that have a label:'));
       words.push(make('ul', { class: 'near' }, ...why.neighbours.map((n) => make('li', {},
-        n.picture ? make('img', { src: `${n.picture}?size=96`, alt: n.id, title: n.id }) : make('span', { class: 'clip', title: n.id }, n.text ?? n.id),
+        n.picture ? make('img', { src: address(n, 96), alt: n.id, title: n.id }) : make('span', { class: 'clip', title: n.id }, n.text ?? n.id),
         make('span', { class: 'name' }, n.label === null ? 'no label' : this.name(n.label))))));
     }
     return words;

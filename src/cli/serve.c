@@ -144,7 +144,8 @@ const cli_command cli_cmd_serve = {
         "network that is not yours, use ssh as in the example.\n\n"
         "The address is printed to standard output once it can be opened. The interface "
         "behind the page is described by /api/openapi.json.",
-    .operand = CLI_PATH,
+    .operand = CLI_PROJECT,
+    .project = true,
     .flags = flags,
     .n_flags = CLI_COUNT_OF(flags),
     .examples = examples,

@@ -289,6 +289,7 @@ void handle_map(seat *here, request *r) {
     }
     if (status == SCANT_OK)
         status = scant_project_map(here->project, r->args.count, m.items, m.xy, &m.n);
+    if (status == SCANT_EUSAGE) status = SCANT_OK; /* no features yet: an empty map */
     if (status == SCANT_OK)
         status = scant_project_labels(here->project, m.labels, m.n_items);
     if (status == SCANT_OK) status = map_predict(here, &m, &model);

@@ -98,6 +98,7 @@ static scant_status answered(scant_project *project, size_t person, size_t item,
 static scant_status check_others(scant_project *project, size_t person, size_t item) {
     size_t holder;
     int64_t others;
+    double overlap;
     TRY(store_lease_holder(project, item, &holder));
     if (holder && holder != person)
         return scant__fail(project->ctx, SCANT_EUSAGE,
@@ -106,7 +107,8 @@ static scant_status check_others(scant_project *project, size_t person, size_t i
                   "SELECT count(*) FROM answers"
                   " WHERE item = ?1 AND person <> ?2 AND kind <> 2",
                   STORE_VALUES(store_size(item), store_size(person)), 0, &others));
-    if ((double)others >= store_number(project, "overlap"))
+    TRY(store_setting(project, "overlap", &overlap, NULL));
+    if ((double)others >= overlap)
         return scant__fail(project->ctx, SCANT_EUSAGE,
                            "item %zu: somebody else has answered it meanwhile", item);
     return SCANT_OK;

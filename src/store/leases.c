@@ -6,8 +6,11 @@
  */
 #include "store/store_int.h"
 
-int64_t store_lease_until(scant_project *project) {
-    return store_now(project) + (int64_t)(60000 * store_number(project, "lease_minutes"));
+scant_status store_lease_until(scant_project *project, int64_t *until) {
+    double minutes;
+    TRY(store_setting(project, "lease_minutes", &minutes, NULL));
+    *until = store_now(project) + (int64_t)(60000 * minutes);
+    return SCANT_OK;
 }
 
 scant_status store_person_known(scant_project *project, size_t person) {
@@ -31,8 +34,8 @@ scant_status store_lease_holder(scant_project *project, size_t item, size_t *per
 scant_status store_lease_give(scant_project *project, size_t person, size_t item,
                               scant_role role, size_t round, size_t model,
                               scant_lease *out) {
-    *out = (scant_lease){
-        .item = item, .role = role, .round = round, .until = store_lease_until(project)};
+    *out = (scant_lease){.item = item, .role = role, .round = round};
+    TRY(store_lease_until(project, &out->until));
     while (!out->key) sqlite3_randomness(sizeof out->key, &out->key);
     TRY(store_do(project, "UPDATE leases SET live = 0 WHERE item = ?1 AND live = 1",
                  STORE_VALUES(store_size(item))));
@@ -66,8 +69,9 @@ static scant_status change_keys(scant_project *project, changing *c, const char 
 
 static scant_status renew(scant_project *project, void *arg) {
     changing *c = arg;
-    int64_t until = store_lease_until(project);
+    int64_t until;
     c->changed = 0;
+    TRY(store_lease_until(project, &until));
     TRY(store_person_known(project, c->person));
     if (c->keys)
         return change_keys(project, c,

@@ -153,7 +153,8 @@ static scant_status hand_out(scant_project *project, handing *h) {
 static scant_status hand_own(scant_project *project, handing *h) {
     sqlite3_stmt *s;
     bool row;
-    int64_t until = store_lease_until(project);
+    int64_t until;
+    TRY(store_lease_until(project, &until));
     TRY(store_ask(
         project,
         "SELECT item, key, role, round FROM leases"
@@ -196,7 +197,9 @@ static scant_status count_asked(scant_project *project, handing *h) {
         h->audits = (size_t)audits + store_count(s, 1);
         store_end(s);
     }
-    h->every = (size_t)store_number(project, "audit_every");
+    double every;
+    TRY(store_setting(project, "audit_every", &every, NULL));
+    h->every = (size_t)every;
     return SCANT_OK;
 }
 
@@ -259,7 +262,8 @@ static scant_status own_lease(scant_project *project, size_t person, size_t item
                               scant_lease *out) {
     sqlite3_stmt *s;
     bool row;
-    *out = (scant_lease){.item = item, .until = store_lease_until(project)};
+    *out = (scant_lease){.item = item};
+    TRY(store_lease_until(project, &out->until));
     TRY(store_ask(project,
                   "SELECT key, role, round FROM leases"
                   " WHERE item = ?1 AND person = ?2 AND live = 1",

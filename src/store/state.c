@@ -170,6 +170,7 @@ static scant_status write_place(scant_project *project, size_t item, const place
 static scant_status find_place(scant_project *project, size_t item, int64_t withheld,
                                const state *now, size_t own, place *out) {
     size_t opinions = now->answers + now->unsures;
+    double overlap;
     *out = (place){.kind = -1};
     if (!opinions) {
         bool audit = withheld == 1;
@@ -180,7 +181,8 @@ static scant_status find_place(scant_project *project, size_t item, int64_t with
                                    : store_fill_key(project->seed, item));
         return SCANT_OK;
     }
-    if (!own || (double)opinions >= store_number(project, "overlap")) return SCANT_OK;
+    TRY(store_setting(project, "overlap", &overlap, NULL));
+    if (!own || (double)opinions >= overlap) return SCANT_OK;
     out->kind = STORE_QUEUE_OPINION;
     out->key = now->last;
     return store_one(project,

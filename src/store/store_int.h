@@ -168,10 +168,13 @@ scant_status store_event_add(scant_project *project, const char *kind, const cha
 
 /* ---- settings.c ---- */
 
-/* Checks a value; *out (new, scant__free()) is it as it is stored. No transaction. */
+/* SCANT_EUSAGE where there is no such key, or it must not be that. */
 scant_status store_setting_check(scant_ctx *ctx, const char *key, const char *value);
 scant_status store_setting_put(scant_project *project, const char *key,
                                const char *value);
+/* store_number() that can fail. automatic (may be NULL): it is "auto". */
+scant_status store_setting(scant_project *project, const char *key, double *number,
+                           bool *automatic);
 
 /* ---- people.c, within a transaction ---- */
 
@@ -250,7 +253,8 @@ scant_status store_lease_give(scant_project *project, size_t person, size_t item
                               scant_lease *out);
 /* Whose the item is now; 0: nobody's. */
 scant_status store_lease_holder(scant_project *project, size_t item, size_t *person);
-int64_t store_lease_until(scant_project *project); /* of one that is given now */
+/* The end of a lease that is given now. */
+scant_status store_lease_until(scant_project *project, int64_t *until);
 /* SCANT_EUSAGE where there is no such person. */
 scant_status store_person_known(scant_project *project, size_t person);
 
