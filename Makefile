@@ -30,6 +30,8 @@ all: ## the program and the libraries, in build/ (the default)
 
 tests:
 	@tools/deps build test
+	@tools/deps browser || echo "the tests of pages will be skipped" >&2
+	@tests/browser/run --install
 	@cmake --preset release -B $(BUILD) -DSCANT_TESTS=ON
 	@$(call compile,$(BUILD))
 	@ln -sfn $(BUILD)/compile_commands.json compile_commands.json
@@ -37,10 +39,7 @@ tests:
 test: tests ## installs what the tests need, builds and runs all of them
 	$(CTEST) --test-dir $(BUILD)
 
-browser-test: ## report.html in the distribution's Chromium, driven by npm's playwright-core
-	@tools/deps build test browser
-	@$(MAKE) --no-print-directory tests
-	@tests/browser/run --install
+browser-test: tests ## the pages alone, in the distribution's Chromium, driven by npm's playwright-core
 	$(CTEST) --test-dir $(BUILD) -L browser
 
 demo: ## active learning played out on Fashion-MNIST, and a report of it

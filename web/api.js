@@ -4,12 +4,11 @@
 // again, is taken up by itself with the name and token given before, and the request repeated.
 import { kept, tab } from './kept.js';
 
-/** The server said no: status and its sentence; items: whom it concerns. */
+/** The server said no: status and its sentence. */
 export class Refused extends Error {
   constructor(status, body) {
     super(body?.error ?? `The server answered with ${status}.`);
     this.status = status;
-    this.items = body?.items ?? [];
   }
   /** It may say yes later to the very same. */
   get passing() {
@@ -102,13 +101,18 @@ export class Api extends EventTarget {
     return this.resuming;
   }
 
+  resumed(session) {
+    this.dispatchEvent(new CustomEvent('resumed', { detail: session }));
+    return session;
+  }
+
   async resumeOnce() {
     const name = kept.get('scant.name'), token = tab.get('scant.token');
     const session = await this.session();
-    if (session.person && session.person.name === name) return session;
+    if (session.person && session.person.name === name) return this.resumed(session);
     if (name && (!session.needs_token || token)) {
       try {
-        return await this.signIn(name, token);
+        return this.resumed(await this.signIn(name, token));
       } catch (error) {
         if (!(error instanceof Refused) || error.passing) throw error;
       }

@@ -20,7 +20,7 @@ const MARGIN = { top: 16, right: 56, bottom: 44, left: 52 };
  * first. */
 export function learningCurve(models, width, height = 280) {
   const left = MARGIN.left, right = width - MARGIN.right, top = MARGIN.top, bottom = height - MARGIN.bottom;
-  const most = Math.max(10, ...models.map((m) => m.labels)), least = Math.min(...models.map((m) => m.labels));
+  const most = Math.ceil(1.08 * Math.max(10, ...models.map((m) => m.labels))), least = Math.min(...models.map((m) => m.labels));
   const from = models.length > 1 && least > most / 3 ? Math.floor(least * 0.9) : 0;
   const floor = Math.max(0, Math.floor(Math.min(...models.map((m) => m.low)) * 10 - 0.01) / 10);
   const x = (labels) => left + (right - left) * (labels - from) / (most - from);

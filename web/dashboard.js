@@ -31,6 +31,7 @@ export class Dashboard {
 
   open() {
     this.isOpen = true;
+    this.settings.touched = false;
     this.load();
     this.map.load();
   }

@@ -5,6 +5,7 @@
 // selected; the others are given back, but the item it began with, which comes up alone later.
 import { by, cap, make } from './dom.js';
 import { ClassButtons } from './classes.js';
+import { address, crisp } from './picture.js';
 import { Watch } from './tally.js';
 import { count } from './words.js';
 
@@ -176,8 +177,8 @@ export class GridView {
     this.app.go('label');
   }
   picture(item) {
-    const image = make('img', { src: `${item.picture}?size=256`, alt: '', draggable: 'false' });
-    image.addEventListener('load', () => image.classList.toggle('pixels', image.naturalWidth <= 128));
+    const image = make('img', { src: address(item, 256), alt: '', draggable: 'false' });
+    image.addEventListener('load', () => crisp(image));
     image.addEventListener('error', () => { // what cannot be seen is not to be answered for
       image.replaceWith(make('span', { class: 'clip' }, `${item.id} cannot be loaded`));
       this.selected.delete(item.item);

@@ -4,6 +4,7 @@
 // Only when they ask, as it would sway them.
 import { cap, make } from './dom.js';
 import { swatch } from './colours.js';
+import { address } from './picture.js';
 import { percent } from './words.js';
 import { Refused } from './api.js';
 
@@ -60,9 +61,9 @@ export class Insight {
 
   why(why) {
     const words = [];
-    if (why.class_1 >= 0 && why.p_1 !== null)
+    if (why.class_1 !== null && why.p_1 !== null)
       words.push(make('p', {}, `The model wavers between ${this.name(why.class_1)} (${percent(why.p_1)})` +
-        (why.p_2 !== null && why.class_2 >= 0 ? ` and ${this.name(why.class_2)} (${percent(why.p_2)}).` : '.')));
+        (why.class_2 !== null && why.p_2 !== null ? ` and ${this.name(why.class_2)} (${percent(why.p_2)}).` : '.')));
     if (why.surer !== null) words.push(make('p', {}, `It is surer of ${percent(why.surer)} of all items.`));
     if (why.newer !== null)
       words.push(make('p', {}, why.newer < 0.5
@@ -72,8 +73,8 @@ export class Insight {
     if (why.neighbours.length) {
       words.push(make('p', {}, 'The nearest that have a label:'));
       words.push(make('ul', { class: 'near' }, ...why.neighbours.map((n) => make('li', {},
-        n.picture ? make('img', { src: `${n.picture}?size=96`, alt: n.id, title: n.id }) : make('span', { class: 'clip', title: n.id }, n.text ?? n.id),
-        make('span', { class: 'name' }, n.label === null || n.label < 0 ? 'no label' : this.name(n.label))))));
+        n.picture ? make('img', { src: address(n, 96), alt: n.id, title: n.id }) : make('span', { class: 'clip', title: n.id }, n.text ?? n.id),
+        make('span', { class: 'name' }, n.label === null ? 'no label' : this.name(n.label))))));
     }
     return words;
   }

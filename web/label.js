@@ -111,8 +111,8 @@ export class LabelView {
   }
 
   /** Through one's own answers: 1 is further back. */
-  async step(by) {
-    const wanted = this.back + by;
+  async step(way) {
+    const wanted = this.back + way;
     if (wanted < -1) return;
     if (wanted >= 0) {
       const record = await this.app.history.at(wanted).catch((error) => {

@@ -84,6 +84,9 @@ class App {
   listen() {
     window.addEventListener('hashchange', () => this.route());
     document.addEventListener('keydown', (event) => this.key(event));
+    this.api.addEventListener('resumed', ({ detail }) => {
+      if (detail.project.name !== this.project.name) location.reload(); // another project's server
+    });
     this.desk.addEventListener('notice', ({ detail }) => this.notice(detail));
     this.outbox.addEventListener('state', ({ detail }) => this.showState(detail));
     this.outbox.addEventListener('confirmed', ({ detail }) => this.showLabels(detail.labels));
@@ -181,6 +184,8 @@ class App {
       saving: 'Saving…',
       offline: `${trouble || 'Not connected'} – ${count(waiting, 'answer')} kept here`,
     };
+    // Read out where it matters: "saving" and "saved" with every answer would be a nuisance.
+    if ((state === 'offline') !== (by('state').dataset.state === 'offline')) this.announce(words[state]);
     by('state').dataset.state = state;
     by('state').textContent = words[state];
     this.showProgress();
@@ -208,7 +213,7 @@ class App {
     const part = doing ? worker.fraction ?? 0 : typeof after === 'number' ? 1 - Math.min(after, batch) / batch : 0;
     let words = 'Resting';
     if (worker.error) words = `The last training failed: ${worker.error}`;
-    else if (doing) words = worker.phase ? `${doing}: ${worker.phase}` : doing;
+    else if (doing) words = [doing, worker.phase === worker.doing ? '' : worker.phase, part > 0 ? percent(part) : ''].filter(Boolean).join(' · ');
     else if (after > 0) words = `Next training after ${count(after, 'more label')}`;
     by('worker').textContent = words;
     by('worker').classList.toggle('trouble', Boolean(worker.error));

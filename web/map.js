@@ -5,6 +5,7 @@
 // show which item a point is.
 import { by, make } from './dom.js';
 import { colour, onScheme, shape, swatch } from './colours.js';
+import { address, crisp } from './picture.js';
 
 const NEAR = 14; // pixels from a point that still mean it
 const MOST = 3000;
@@ -121,11 +122,11 @@ export class PoolMap {
     if (this.at !== point || !item) return;
     const name = (label) => this.app.project.classes[label]?.name ?? `class ${label}`;
     box.replaceChildren(
-      item.picture ? make('img', { src: `${item.picture}?size=256`, alt: `Item ${item.id}` }) : make('p', { class: 'clip' }, item.text ?? ''),
+      item.picture ? make('img', { src: address(item, 256), alt: `Item ${item.id}` }) : make('p', { class: 'clip' }, item.text ?? ''),
       make('p', { class: 'id' }, item.id),
       make('p', {}, item.disputed ? 'People differ on it.' : item.label === null ? 'No label yet.' : `Label: ${name(item.label)}`),
       point.predicted >= 0 ? make('p', { class: 'soft' }, `The model says: ${name(point.predicted)}`) : null);
     const image = box.querySelector('img');
-    image?.addEventListener('load', () => image.classList.toggle('pixels', image.naturalWidth <= 128));
+    image?.addEventListener('load', () => crisp(image));
   }
 }

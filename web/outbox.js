@@ -25,7 +25,7 @@ export class Outbox extends EventTarget {
     this.prefix = `scant.answer/${project}/${person}/`;
     this.flying = null; // the answers of the request that is under way
     this.failures = 0;
-    this.most = MOST;
+    if (!this.pending.length) this.most = MOST;
     this.order = 0;
     this.state = 'saved';
     this.trouble = '';
@@ -93,26 +93,24 @@ export class Outbox extends EventTarget {
   }
 
   arrived(answers, reply) {
-    this.failures = 0;
-    this.most = MOST;
-    this.trouble = '';
     for (const answer of answers) kept.drop(this.prefix + answer.once);
+    this.failures = 0;
+    this.trouble = '';
+    if (!this.pending.length) this.most = MOST;
     this.dispatchEvent(new CustomEvent('confirmed', { detail: { answers, ...reply } }));
   }
 
   /** Whether to go on at once. */
   failed(answers, error) {
     if (error instanceof Refused && !error.passing) {
-      // One that can never be stored must not keep the others from it: those that the server
-      // names are given up, or else the first, sent alone.
-      let bad = answers.filter((answer) => error.items.includes(answer.item));
-      if (!bad.length && answers.length > 1) {
+      // One that can never be stored must not keep the others from it: each goes alone, and
+      // what is refused alone is given up.
+      if (answers.length > 1) {
         this.most = 1;
         return true;
       }
-      if (!bad.length) bad = answers;
-      for (const answer of bad) kept.drop(this.prefix + answer.once);
-      this.dispatchEvent(new CustomEvent('refused', { detail: { answers: bad, message: error.message } }));
+      kept.drop(this.prefix + answers[0].once);
+      this.dispatchEvent(new CustomEvent('refused', { detail: { answers, message: error.message } }));
       return true;
     }
     this.trouble = error instanceof Refused ? error.message : '';

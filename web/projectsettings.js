@@ -11,6 +11,8 @@ const FIELDS = [
   { key: 'strategy', words: 'Strategy', help: 'How items are picked.', list: STRATEGIES },
   { key: 'audit_every', words: 'Audit: one in', help: 'Of so many items one is drawn at random, to measure by.', type: 'number', min: 0, step: 1 },
   { key: 'overlap', words: 'Second opinions', help: 'How many people are asked about an item.', type: 'number', min: 1, step: 1 },
+  { key: 'lease_minutes', words: 'Minutes to answer', help: 'After so long without a sign, another person may have the item.', type: 'number', min: 0.1, step: 'any' },
+  { key: 'auto_train', words: 'Train by itself', help: 'Whenever a round is labelled.', list: ['yes', 'no'] },
   { key: 'stop_width', words: 'Stop: width of the interval', help: 'Narrow enough from here on: 0.1 is ten points.', type: 'number', min: 0, step: 'any' },
   { key: 'stop_gain', words: 'Stop: gain by ten labels', help: 'Less than this is little.', type: 'number', min: 0, step: 'any' },
   { key: 'stop_labels', words: 'Stop: labels looked back', help: 'How many labels the gain is taken over.', type: 'number', min: 1, step: 1 },
@@ -58,6 +60,7 @@ export class ProjectSettings {
       const { settings } = await this.app.api.post('/api/settings', changed);
       this.touched = false;
       this.show(settings);
+      this.app.look();
       this.app.notice('Settings are kept.');
     } catch (error) {
       this.app.notice(error.message);

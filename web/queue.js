@@ -5,6 +5,7 @@
 // given back when the page is left.
 //
 // Events: "change" (what is in front may be another), "left" (what the round has left).
+import { address } from './picture.js';
 
 const AHEAD = 3;
 const MOST = 50;          // items the server gives at once
@@ -87,7 +88,7 @@ export class Queue extends EventTarget {
       const reply = await this.api.post('/api/next', {
         count: Math.min(MOST, this.items.length + this.held.size + waiting.length + missing),
       });
-      this.take(reply);
+      this.take(reply, new Set(waiting));
     } catch (error) {
       this.trouble = error.message;
       if (!this.items.length) this.state = 'failed';
@@ -98,22 +99,25 @@ export class Queue extends EventTarget {
     this.changed();
   }
 
-  take(reply) {
+  /** waiting: items that the server did not know we had answered. */
+  take(reply, waiting) {
     const here = new Set([...this.items.map((item) => item.item), ...this.held.keys(), ...this.answered]);
     const fresh = reply.items.filter((item) => !here.has(item.item));
     fresh.forEach((item) => this.preload(item));
     this.items.push(...fresh);
     this.left = reply.left ?? null;
     this.state = this.items.length ? 'some' : 'empty';
-    if (this.items.length <= AHEAD)
-      this.timer = setTimeout(() => this.refill(), fresh.length ? 0 : ASK_AGAIN);
+    if (this.items.length <= AHEAD) {
+      const outrun = reply.items.some((item) => this.answered.has(item.item) && !waiting.has(item.item));
+      this.timer = setTimeout(() => this.refill(), fresh.length || outrun ? 0 : ASK_AGAIN);
+    }
     this.dispatchEvent(new Event('left'));
   }
 
   preload(item) {
     if (!item.picture) return;
     item.image = new Image();
-    item.image.src = item.picture + '?size=1024';
+    item.image.src = address(item, 1024);
   }
 
   async renew() {

@@ -4,10 +4,11 @@
 // are), its text, or where it has neither a notice with its id. A picture can be zoomed, and
 // moved by scrolling or dragging.
 import { make } from './dom.js';
+import { address, crisp } from './picture.js';
 
 const ZOOMS = [1, 1.5, 2, 3, 4, 6, 8];
-const SMALL = 128;   // pixels: below, each is shown as a square
 const ENLARGE = 3;   // times, at most, where it is not small
+const RETRIES = 4;   // of a picture that does not come, after 1, 2, 4 and 8 seconds
 
 export class Stage {
   constructor(box) {
@@ -47,7 +48,7 @@ export class Stage {
     this.image = image;
     image.alt = `Item ${item.id}`;
     image.draggable = false;
-    if (!image.src) image.src = item.picture + '?size=1024';
+    if (!image.src) image.src = address(item, 1024);
     const settle = () => {
       if (this.image !== image) return;
       if (image.naturalWidth) {
@@ -61,31 +62,33 @@ export class Stage {
       settle();
       return;
     }
-    this.put(make('p', { class: 'empty' }, 'Loading the picture…'), 'loading');
+    if (!item.failures) this.put(make('p', { class: 'empty' }, 'Loading the picture…'), 'loading');
     image.addEventListener('load', settle, { once: true });
     image.addEventListener('error', settle, { once: true });
   }
 
   broken(item) {
     const again = () => {
+      if (this.item !== item) return;
       item.image = null;
       this.show(item);
     };
+    item.failures = (item.failures ?? 0) + 1;
+    if (item.failures <= RETRIES) setTimeout(again, 500 * 2 ** item.failures);
     this.put(make('div', { class: 'empty' },
       make('p', {}, 'The picture of ', make('b', {}, item.id), ' cannot be loaded.'),
-      make('p', {}, 'Skip it, or ', make('button', { type: 'button', onclick: again }, 'try again')),
+      make('p', {}, 'Skip it, or ', make('button', { type: 'button', onclick: again }, 'try again'), '.'),
       item.text ? make('p', { class: 'text' }, item.text) : null), 'broken');
   }
 
   fit() {
     const { image, box } = this;
     if (!image?.naturalWidth || !box.clientWidth) return;
-    const small = Math.max(image.naturalWidth, image.naturalHeight) <= SMALL;
+    const small = crisp(image);
     let scale = Math.min(box.clientWidth / image.naturalWidth, box.clientHeight / image.naturalHeight);
     if (!small) scale = Math.min(scale, ENLARGE);
     else if (scale > 1) scale = Math.floor(scale);
     scale *= ZOOMS[this.level];
-    image.classList.toggle('pixels', small);
     image.style.width = `${image.naturalWidth * scale}px`;
     image.style.height = `${image.naturalHeight * scale}px`;
     box.classList.toggle('zoomed', this.level > 0);

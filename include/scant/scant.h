@@ -1125,7 +1125,8 @@ typedef struct scant_project_info {
     size_t disputed; /* have answers that differ */
     size_t skipped, unsure; /* have such an answer and no label */
     size_t withheld;        /* kept apart for the audit */
-    size_t audited;         /* of those, have a label */
+    size_t audited; /* of those, have a label, as have all before them in the audit order
+                     * that nobody passed over: a fair sample */
     size_t rounds, models;  /* how many */
     size_t picked, waiting; /* of the last round; of these, have no answer yet */
     size_t untrained;       /* labels to learn from since the last model */
@@ -1266,8 +1267,9 @@ SCANT_API scant_status scant_project_answer(scant_project *project, size_t perso
                                             const scant_answer *answers, size_t n,
                                             scant_receipt *receipts);
 /* Takes back a person's last entry that stands, as a new entry; the item is leased to
- * them again. *entry: the one that is taken back. SCANT_EUSAGE where there is none. once:
- * as above. */
+ * them again (key 0: it is not, as somebody else has it or no more answers are needed).
+ * What that entry had replaced does not stand again. *entry: the one that is taken back.
+ * SCANT_EUSAGE where there is none. once: as above. */
 SCANT_API scant_status scant_project_undo(scant_project *project, size_t person,
                                           const char *once, int64_t *entry,
                                           scant_lease *lease);
@@ -1284,7 +1286,7 @@ typedef struct scant_entry {
     scant_role role;
     size_t round, model; /* that the item was proposed by; 0: none */
     int64_t undoes;      /* of an undo: which entry; else 0 */
-    int stands;          /* neither taken back nor replaced */
+    int stands;          /* an answer that is neither taken back nor replaced */
 } scant_entry;
 
 /* Calls fn for the entries after `after`, oldest first, of a person (SIZE_MAX: all);
@@ -1370,8 +1372,9 @@ SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
  * scant_array_close() ends it. *model: which. SCANT_EUSAGE where there is no model. */
 SCANT_API scant_status scant_project_predict(scant_project *project, scant_array **out,
                                              size_t *model);
-/* Items' features, likewise: those of cache/, or of the last model; NULL: there are none
- * yet. */
+/* Items' features, likewise: their own, or those of the last model; NULL: there are none
+ * yet. Fewer rows than items: a backbone has not seen the others, which
+ * scant_project_prepare() would show it. */
 SCANT_API scant_status scant_project_features(scant_project *project, scant_array **out);
 
 /* Where a model stands on the audited items: an unbiased sample of the pool that it has
@@ -1402,6 +1405,11 @@ typedef struct scant_round_point {
 SCANT_API scant_status scant_project_rounds(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_round_point *point), void *user);
+/* The last round's picks, best first, those to fall back on not among them. items: the
+ * caller's array of `room`; *n: how many there are, of which so many as fit are set; 0:
+ * there is no round. */
+SCANT_API scant_status scant_project_picked(scant_project *project, size_t room,
+                                            size_t *items, size_t *n);
 
 /* The honest meter (docs/projects.md): how good the last model is, and whether to go on.
  */
@@ -1455,7 +1463,8 @@ SCANT_API scant_status scant_project_map(scant_project *project, size_t most,
                                          size_t *items, float *xy, size_t *n);
 
 /* All items, or their labels, for other programs: "csv", "jsonl", "label-studio"
- * (labelled items, as its import reads them), "npy" (n int64: the class, else -1).
+ * (what has answers or a prediction, as its import reads it), "npy" (n int64: the class,
+ * else -1).
  * Complete: withheld items and copies, too; ids, annotator, time, and of what has no
  * label what the last model says and how sure it is. *bytes is new: scant_bytes_free()
  * ends it. */
@@ -1475,9 +1484,10 @@ SCANT_API scant_status scant_project_events(scant_project *project, int64_t afte
 SCANT_API scant_status scant_project_event(scant_project *project, const char *kind,
                                            const char *json);
 
-/* At most one program holds each of a project's locks ("serve", "train") at a time, until
- * it lets go or ends, however that comes. who (a sentence: "process 12 on host, serving
- * http://127.0.0.1:8080") is told to those that come too late: SCANT_EUSAGE. */
+/* At most one program holds each of a project's locks ("serve", "train" and "cache",
+ * which whoever fills it holds) at a time, until it lets go or ends, however that comes.
+ * who (a sentence: "process 12 on host, serving http://127.0.0.1:8080") is told to those
+ * that come too late: SCANT_EUSAGE. */
 typedef struct scant_hold scant_hold;
 SCANT_API scant_status scant_project_hold(scant_project *project, const char *lock,
                                           const char *who, scant_hold **out);

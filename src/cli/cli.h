@@ -32,6 +32,7 @@ enum {
     CLI_USAGE = 2,
     CLI_BAD_INPUT = 3,
     CLI_SYSTEM = 4, /* no memory, or no place to write */
+    CLI_STOP = 10,  /* done, and there is no need to go on */
     CLI_INTERRUPTED = 130
 };
 
@@ -71,6 +72,9 @@ void cli_text_end(cli_text *text);
 /* The next character of a string of size >= 1 bytes; returns how many it takes. What is
  * not UTF-8 comes out as U+FFFD. */
 size_t cli_utf8(const char *bytes, size_t size, uint32_t *code);
+
+/* A field of CSV, in quotes where it needs them. (csv.c) */
+void cli_csv_field(cli_text *text, const char *bytes, size_t size);
 
 /* JSON (json.c). Numbers as short as reads back the same; NaN and infinities as null. */
 void cli_json_string(cli_text *text, const char *bytes, size_t size);
@@ -112,6 +116,7 @@ typedef enum cli_kind {
     CLI_CHOICE,     /* const char *: one of the words of arg, "a|b|c" */
     CLI_WORD,       /* const char *: for the command to read */
     CLI_MODEL,      /* const char *: the name of a model */
+    CLI_PICKER,     /* const char *: the name of a strategy */
     CLI_NUMBER,     /* size_t within [min, max] */
     CLI_AMOUNT,     /* double within [min, max] */
     CLI_POSITIVE,   /* double above 0, at most max where that is not 0 */
@@ -162,7 +167,9 @@ typedef enum cli_operand {
     CLI_TOPIC, /* a command or a strategy */
     CLI_PATH,  /* a file */
     CLI_SHELL,
-    CLI_FOLDERS /* any number of them */
+    CLI_FOLDERS,         /* any number of them */
+    CLI_PROJECT,         /* a folder */
+    CLI_PROJECT_SETTINGS /* a folder, and KEY=VALUE any number of times */
 } cli_operand;
 
 typedef struct cli_example {
@@ -175,7 +182,8 @@ typedef struct cli_command {
     const char *summary;  /* one line */
     const char *about;    /* paragraphs */
     cli_operand operand;
-    bool hidden; /* for builds, not for people */
+    bool hidden;  /* for builds, not for people */
+    bool project; /* works on a project */
     const cli_flag *flags;
     size_t n_flags;
     const cli_example *examples;
@@ -186,7 +194,9 @@ typedef struct cli_command {
 
 extern const cli_command cli_cmd_select, cli_cmd_strategies, cli_cmd_models,
     cli_cmd_train, cli_cmd_embed, cli_cmd_ntk, cli_cmd_run, cli_cmd_report,
-    cli_cmd_compare, cli_cmd_help, cli_cmd_man, cli_cmd_completion;
+    cli_cmd_compare, cli_cmd_new, cli_cmd_add, cli_cmd_serve, cli_cmd_status,
+    cli_cmd_query, cli_cmd_label, cli_cmd_predict, cli_cmd_export, cli_cmd_log,
+    cli_cmd_set, cli_cmd_help, cli_cmd_man, cli_cmd_completion;
 
 const cli_command *const *cli_commands(size_t *count);
 const cli_command *cli_command_find(const char *name);
@@ -195,7 +205,8 @@ const cli_flag *cli_common_flags(size_t *count);
 
 typedef struct cli_parsed {
     const char *operand;         /* the first, or NULL */
-    const char *const *operands; /* all of them; only CLI_FOLDERS can be several */
+    const char *const *operands; /* all of them; of CLI_FOLDERS and CLI_PROJECT_SETTINGS
+                                  * several */
     size_t n_operands;
     bool help;
 } cli_parsed;
@@ -235,6 +246,9 @@ char *cli_suggest(const char *word, const char *before, const void *names, size_
 /* Says that there is no such strategy or model; returns CLI_USAGE. */
 int cli_unknown_strategy(const cli_command *command, const char *word);
 int cli_unknown_model(const cli_command *command, const char *word);
+/* That the keys are options of a strategy; CLI_USAGE after a message. */
+int cli_check_options(const cli_command *command, const scant_strategy_info *strategy,
+                      const cli_settings *settings);
 const scant_model_info *cli_model_find(const char *name); /* or NULL */
 
 /* What people read (page.c). */

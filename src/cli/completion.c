@@ -102,24 +102,57 @@ static void add_options(cli_text *text) {
     cli_text_add(text, "        esac\n");
 }
 
-/* Keys of an experiment, and words after KEY=. */
+/* Words after a KEY=, where there are some. */
+static void add_key(cli_text *text, const char *section, const char *key,
+                    const char *choices) {
+    if (!choices || !strchr(choices, '|')) return;
+    cli_text_addf(text, "        %s%s%s) ", section, *section ? "." : "", key);
+    reply(text, choices);
+    cli_text_add(text, " ;;\n");
+}
+
+/* All keys, where there is none yet. */
+static void end_keys(cli_text *text, cli_text *all) {
+    cli_text_bytes(all, "", 1);
+    cli_text_add(text,
+                 "        '')\n            compopt -o nospace 2>/dev/null\n            ");
+    reply(text, all->data);
+    cli_text_add(text, "\n            ;;\n        esac\n");
+    cli_text_end(all);
+}
+
 static void add_experiment_keys(cli_text *text) {
     const scant_experiment_key *key;
     cli_text all = {0};
     cli_text_add(text, "        case $key in\n");
     for (size_t i = 0; (key = scant_experiment_key_at(i)); i++) {
         cli_text_addf(&all, "%s.%s= ", key->section, key->key);
-        if (!strchr(key->choices, '|')) continue;
-        cli_text_addf(text, "        %s.%s) ", key->section, key->key);
-        reply(text, key->choices);
-        cli_text_add(text, " ;;\n");
+        add_key(text, key->section, key->key, key->choices);
     }
-    cli_text_bytes(&all, "", 1);
-    cli_text_add(text,
-                 "        '')\n            compopt -o nospace 2>/dev/null\n            ");
-    reply(text, all.data);
-    cli_text_add(text, "\n            ;;\n        esac\n");
-    cli_text_end(&all);
+    end_keys(text, &all);
+}
+
+/* "a|b" of "a, b"; nothing where that has more than single words, as "auto, 8 to 64". */
+static void add_words_of(cli_text *text, const char *choices) {
+    for (const char *c = choices; *c; c++)
+        if (*c == ' ' && (c == choices || c[-1] != ',')) return;
+    for (const char *c = choices; *c; c++)
+        if (*c != ' ') cli_text_bytes(text, *c == ',' ? "|" : c, 1);
+}
+
+static void add_project_keys(cli_text *text) {
+    const scant_project_key *key;
+    cli_text all = {0};
+    cli_text_add(text, "        case $key in\n");
+    for (size_t i = 0; (key = scant_project_key_at(i)); i++) {
+        cli_text words = {0};
+        add_words_of(&words, key->choices);
+        cli_text_bytes(&words, "", 1);
+        cli_text_addf(&all, "%s= ", key->key);
+        add_key(text, "", key->key, words.data);
+        cli_text_end(&words);
+    }
+    end_keys(text, &all);
 }
 
 static bool takes_file(const cli_flag *flag) {
@@ -163,10 +196,20 @@ static void add_values(cli_text *text, const cli_command *command) {
             reply(text, models.data);
             cli_text_add(text, "\n");
             cli_text_end(&models);
-        } else if (flag->kind == CLI_SETTING && command->operand == CLI_STRATEGY) {
-            add_options(text);
-        } else if (flag->kind == CLI_SETTING) {
+        } else if (flag->kind == CLI_PICKER) {
+            cli_text strategies = {0};
+            add_strategies(&strategies);
+            cli_text_bytes(&strategies, "", 1);
+            cli_text_add(text, "        ");
+            reply(text, strategies.data);
+            cli_text_add(text, "\n");
+            cli_text_end(&strategies);
+        } else if (flag->kind == CLI_SETTING && command == &cli_cmd_run) {
             add_experiment_keys(text);
+        } else if (flag->kind == CLI_SETTING && command == &cli_cmd_new) {
+            add_project_keys(text);
+        } else if (flag->kind == CLI_SETTING) {
+            add_options(text);
         }
         cli_text_add(text, "        return ;;\n");
     }
@@ -188,12 +231,19 @@ static void add_words(cli_text *text, const cli_command *command) {
         add_strategies(&operands);
     if (command->operand == CLI_MODEL_NAME) add_models(&operands);
     cli_text_bytes(&operands, "", 1);
-    cli_text_addf(text,
-                  "    %s)\n        if [[ $cur == -* || $strategy ]]; then\n            ",
-                  command->name);
+    bool project = command->operand == CLI_PROJECT || /* a strategy may come before it */
+                   command->operand == CLI_PROJECT_SETTINGS;
+    cli_text_addf(text, "    %s)\n        if [[ $cur == -*%s ]]; then\n            ",
+                  command->name, project ? "" : " || $strategy");
     reply(text, flags.data);
-    cli_text_add(text, "\n        else\n            ");
-    if (command->operand == CLI_FOLDERS)
+    if (command->operand == CLI_PROJECT_SETTINGS) {
+        cli_text_add(text, "\n        elif ((COMP_CWORD > 2)); then\n");
+        add_project_keys(text);
+        cli_text_add(text, "        else\n            ");
+    } else {
+        cli_text_add(text, "\n        else\n            ");
+    }
+    if (command->operand == CLI_FOLDERS || project)
         cli_text_add(text, "compopt -o filenames 2>/dev/null\n            "
                            "mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")");
     else if (command->operand == CLI_PATH)

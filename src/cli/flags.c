@@ -124,6 +124,10 @@ int cli_store(const cli_command *command, const cli_flag *flag, const char *valu
         if (!cli_model_find(value)) return cli_unknown_model(command, value);
         *(const char **)at = value;
         return CLI_DONE;
+    case CLI_PICKER:
+        if (!scant_strategy_find(value)) return cli_unknown_strategy(command, value);
+        *(const char **)at = value;
+        return CLI_DONE;
     case CLI_POSITIVE:
     case CLI_FRACTION:
     case CLI_AMOUNT:
@@ -175,7 +179,8 @@ static int parse_flag(const cli_command *command, int argc, char **argv, int *i,
 
 int cli_parse_seen(const cli_command *command, int argc, char **argv, void *values,
                    cli_parsed *parsed, bool *seen) {
-    bool flags_over = false, many = command->operand == CLI_FOLDERS;
+    bool flags_over = false, many = command->operand == CLI_FOLDERS ||
+                                    command->operand == CLI_PROJECT_SETTINGS;
     int status = CLI_DONE;
     *parsed = (cli_parsed){.operands = (const char *const *)argv};
     for (int i = 0; i < argc && status == CLI_DONE; i++) {
@@ -230,6 +235,7 @@ void cli_flag_json(cli_text *text, const cli_flag *flag, const void *values) {
     case CLI_CHOICE:
     case CLI_WORD:
     case CLI_MODEL:
+    case CLI_PICKER:
         word = *(const char *const *)at;
         if (!word) break;
         cli_json_string(text, word, strlen(word));

@@ -15,7 +15,10 @@
 static const cli_command *const commands[] = {
     &cli_cmd_select,  &cli_cmd_strategies, &cli_cmd_models, &cli_cmd_train,
     &cli_cmd_embed,   &cli_cmd_ntk,        &cli_cmd_run,    &cli_cmd_report,
-    &cli_cmd_compare, &cli_cmd_help,       &cli_cmd_man,    &cli_cmd_completion,
+    &cli_cmd_compare, &cli_cmd_new,        &cli_cmd_add,    &cli_cmd_serve,
+    &cli_cmd_status,  &cli_cmd_query,      &cli_cmd_label,  &cli_cmd_predict,
+    &cli_cmd_export,  &cli_cmd_log,        &cli_cmd_set,    &cli_cmd_help,
+    &cli_cmd_man,     &cli_cmd_completion,
 };
 
 const cli_command *const *cli_commands(size_t *count) {
@@ -35,6 +38,8 @@ static const cli_exit_row exits[] = {
     {CLI_USAGE, "the call is wrong"},
     {CLI_BAD_INPUT, "an input is wrong; the message names file, row and value"},
     {CLI_SYSTEM, "out of memory, or the output cannot be written"},
+    {CLI_STOP,
+     "done, and more labels would bring little (the stop rule), or none are left"},
     {CLI_INTERRUPTED, "interrupted with Ctrl-C"},
 };
 

@@ -29,23 +29,6 @@ static select_format format_of(const select_args *args) {
     return ends_with(args->out, ".npy") ? FORMAT_NPY : FORMAT_CSV;
 }
 
-/* RFC 4180, and quotes where a reader might trim blanks. */
-static void csv_field(cli_text *text, const char *bytes, size_t size) {
-    bool quote = size > 0 && (strchr(" \t", bytes[0]) || strchr(" \t", bytes[size - 1]));
-    for (size_t i = 0; i < size && !quote; i++)
-        quote = bytes[i] && strchr(",\"\r\n", bytes[i]);
-    if (!quote) {
-        cli_text_bytes(text, bytes, size);
-        return;
-    }
-    cli_text_add(text, "\"");
-    for (size_t i = 0; i < size; i++) {
-        if (bytes[i] == '"') cli_text_add(text, "\"");
-        cli_text_bytes(text, bytes + i, 1);
-    }
-    cli_text_add(text, "\"");
-}
-
 static void csv_table(cli_text *text, const select_job *job) {
     cli_text_add(text,
                  job->ids ? "rank,index,id,weight,score\n" : "rank,index,weight,score\n");
@@ -55,7 +38,7 @@ static void csv_table(cli_text *text, const select_job *job) {
         if (job->ids) {
             size_t size;
             const char *id = scant_ids_get(job->ids, pick->index, &size);
-            csv_field(text, id, size);
+            cli_csv_field(text, id, size);
             cli_text_add(text, ",");
         }
         cli_text_addf(text, "%.9g,%.9g\n", pick->weight, pick->score);

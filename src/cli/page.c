@@ -19,17 +19,24 @@ static void add_examples(cli_text *text, const cli_command *command) {
     }
 }
 
-void cli_page_program(cli_text *text) {
+static void add_commands(cli_text *text, bool project) {
     size_t count;
     const cli_command *const *list = cli_commands(&count);
-    cli_text_add(text, "scant: which of your unlabelled samples are worth labelling?\n\n"
-                       "Usage: scant COMMAND ...\n\nCommands\n");
     for (size_t i = 0; i < count; i++) {
-        if (list[i]->hidden) continue;
+        if (list[i]->hidden || list[i]->project != project) continue;
         cli_text_addf(text, "  %s", list[i]->name);
         cli_text_pad(text, 15);
         cli_text_wrap(text, 15, list[i]->summary);
     }
+}
+
+void cli_page_program(cli_text *text) {
+    size_t count;
+    cli_text_add(text, "scant: which of your unlabelled samples are worth labelling?\n\n"
+                       "Usage: scant COMMAND ...\n\nCommands\n");
+    add_commands(text, false);
+    cli_text_add(text, "\nProjects, for people who label\n");
+    add_commands(text, true);
     cli_text_add(text,
                  "\n'scant COMMAND --help' explains a command; 'scant completion bash' "
                  "prints a\ncompletion script; 'scant --version' tells the version.\n");
@@ -81,6 +88,22 @@ static void add_keys(cli_text *text) {
                   "last three also ntk:depth=K, an infinitely wide network's kernel");
 }
 
+static void add_settings(cli_text *text) {
+    const scant_project_key *key;
+    cli_text_add(text, "\nSettings of a project (key = default)\n");
+    for (size_t i = 0; (key = scant_project_key_at(i)); i++) {
+        size_t line = text->size;
+        cli_text_addf(text, "  %s = %s", key->key, key->value);
+        if (text->size - line >= HELP_COLUMN) cli_text_add(text, "\n"); /* too long */
+        cli_text_pad(text, HELP_COLUMN);
+        cli_text help = {0};
+        cli_text_addf(&help, "%s (%s)", key->help, key->choices);
+        cli_text_bytes(&help, "", 1);
+        cli_text_wrap(text, HELP_COLUMN, help.data);
+        cli_text_end(&help);
+    }
+}
+
 void cli_page_command(cli_text *text, const cli_command *command) {
     size_t count;
     cli_text_addf(text, "Usage: scant %s%s%s\n\n", command->name,
@@ -97,6 +120,7 @@ void cli_page_command(cli_text *text, const cli_command *command) {
     }
     add_flags(text, command->flags, command->n_flags);
     if (command == &cli_cmd_run) add_keys(text);
+    if (command == &cli_cmd_new || command == &cli_cmd_set) add_settings(text);
     const cli_flag *common = cli_common_flags(&count);
     add_flags(text, common, count);
     add_examples(text, command);

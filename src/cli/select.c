@@ -96,33 +96,6 @@ static const cli_example examples[] = {
 
 /* ---- the call ---------------------------------------------------------------------- */
 
-static const char *option_key(const void *names, size_t i) {
-    return ((const scant_option *)names)[i].key;
-}
-
-/* Keys are checked here, as the nearest one can be named; values by the library. */
-static int check_settings(const select_job *job) {
-    const scant_strategy_info *s = job->strategy;
-    for (size_t i = 0; i < job->args.settings.count; i++) {
-        const char *key = job->args.settings.items[i].key;
-        size_t at = 0;
-        while (at < s->n_options && strcmp(s->options[at].key, key) != 0) at++;
-        if (at < s->n_options) continue;
-        if (s->n_options == 0)
-            return cli_usage(job->command, "%s has no options, so no '%s'", s->name, key);
-        cli_text known = {0};
-        for (size_t j = 0; j < s->n_options; j++)
-            cli_text_addf(&known, "%s%s", j ? ", " : "", s->options[j].key);
-        char *hint = cli_suggest(key, "", s->options, s->n_options, option_key);
-        cli_usage(job->command, "%s has no option '%s'%s; it has: %.*s", s->name, key,
-                  hint, (int)known.size, known.data);
-        free(hint);
-        cli_text_end(&known);
-        return CLI_USAGE;
-    }
-    return CLI_DONE;
-}
-
 static int check_call(select_job *job, const char *strategy) {
     if (!strategy)
         return cli_usage(job->command, "which strategy? ('scant strategies' lists them)");
@@ -130,7 +103,7 @@ static int check_call(select_job *job, const char *strategy) {
     if (!job->strategy) return cli_unknown_strategy(job->command, strategy);
     if (job->args.batch == 0)
         return cli_usage(job->command, "--batch is missing: how many rows to pick");
-    return check_settings(job);
+    return cli_check_options(job->command, job->strategy, &job->args.settings);
 }
 
 /* ---- the work ---------------------------------------------------------------------- */

@@ -63,3 +63,35 @@ const scant_model_info *cli_model_find(const char *name) {
         if (strcmp(list[i]->name, name) == 0) return list[i];
     return NULL;
 }
+
+static const char *option_key(const void *names, size_t i) {
+    return ((const scant_option *)names)[i].key;
+}
+
+static int unknown_option(const cli_command *command, const scant_strategy_info *s,
+                          const char *key) {
+    if (s->n_options == 0)
+        return cli_usage(command, "%s has no options, so no '%s'", s->name, key);
+    cli_text known = {0};
+    for (size_t j = 0; j < s->n_options; j++)
+        cli_text_addf(&known, "%s%s", j ? ", " : "", s->options[j].key);
+    char *hint = cli_suggest(key, "", s->options, s->n_options, option_key);
+    cli_usage(command, "%s has no option '%s'%s; it has: %.*s", s->name, key, hint,
+              (int)known.size, known.data);
+    free(hint);
+    cli_text_end(&known);
+    return CLI_USAGE;
+}
+
+/* Keys are checked here, as the nearest one can be named; values by the library. */
+int cli_check_options(const cli_command *command, const scant_strategy_info *strategy,
+                      const cli_settings *settings) {
+    for (size_t i = 0; i < settings->count; i++) {
+        const char *key = settings->items[i].key;
+        size_t at = 0;
+        while (at < strategy->n_options && strcmp(strategy->options[at].key, key) != 0)
+            at++;
+        if (at == strategy->n_options) return unknown_option(command, strategy, key);
+    }
+    return CLI_DONE;
+}

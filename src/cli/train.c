@@ -148,6 +148,7 @@ static const cli_example examples[] = {
      "--optimizer adam --epochs 5 --out run; scant embed --data fashion-mnist --from run "
      "--samples-out s.npy; scant select bald --batch 100 --samples s.npy"},
     {"On with it, after Ctrl-C or a power cut:", "scant train --resume --out run"},
+    {"A model of what people have labelled so far:", "scant train birds"},
 };
 
 /* ---- the call ---------------------------------------------------------------------- */
@@ -405,6 +406,11 @@ static int run(const cli_command *command, int argc, char **argv) {
         free(job.seen);
         return cli_print_page(command);
     }
+    if (status == CLI_DONE && parsed.operand) {
+        status = train_project(command, &job.args, job.seen, parsed.operand);
+        free(job.seen);
+        return status;
+    }
     if (status == CLI_DONE && !job.args.out)
         status = cli_usage(command, "--out is missing: a folder for the training");
     if (status == CLI_DONE) status = train_look(&job);
@@ -430,7 +436,7 @@ static int run(const cli_command *command, int argc, char **argv) {
 
 const cli_command cli_cmd_train = {
     .name = "train",
-    .synopsis = "--data SPEC --model NAME --out DIR [options]",
+    .synopsis = "--data SPEC --model NAME --out DIR [options] | PROJECT",
     .summary = "train a network, on labelled samples and with others that have none",
     .about =
         "Trains a network and keeps it in DIR. Where there are samples to test with, "
@@ -439,8 +445,13 @@ const cli_command cli_cmd_train = {
         "short; on a terminal it is rewritten in place.\n\n"
         "The same flags, seed and number of threads give the same weights, to the bit. "
         "Ctrl-C saves and stops (a second one quits at once); --resume goes on to the "
-        "weights that an unbroken training would have given.",
-    .operand = CLI_NOTHING,
+        "weights that an unbroken training would have given.\n\n"
+        "With the folder of a project ('scant new') instead, trains a model on its "
+        "labels "
+        "and prints its accuracy on the audited items, with a 95% interval; --seed, "
+        "--threads, --memory, --quiet, --progress and --format are the flags then. Exit "
+        "status 10 where the stop rule holds: more labels would bring little.",
+    .operand = CLI_PROJECT,
     .flags = flags,
     .n_flags = CLI_COUNT_OF(flags),
     .examples = examples,

@@ -3,7 +3,7 @@
  * `scant train` in its parts: the call and the work (train.c), the folder that it fills
  * (train_dir.c), its samples (train_samples.c) and their weights (train_weights.c),
  * learning from samples without labels (train_method.c), what people see of it
- * (train_report.c).
+ * (train_report.c). A project's is another matter (train_project.c).
  */
 #ifndef SCANT_CLI_TRAIN_H
 #define SCANT_CLI_TRAIN_H
@@ -118,5 +118,11 @@ const char *train_stop_name(scant_stop stop); /* "epochs" */
 /* The live line; told: where there is no terminal, it is printed now. */
 void train_show(train_job *job, const scant_train_state *state, bool told);
 int train_print_result(train_job *job); /* and keeps it in DIR */
+
+/* ---- of a project (train_project.c) ---- */
+
+/* seen: which flags were given; those of other trainings are refused. */
+int train_project(const cli_command *command, const train_args *args, const bool *seen,
+                  const char *dir);
 
 #endif

@@ -62,6 +62,12 @@ char *scant__path_join(scant_ctx *ctx, const char *folder, const char *name) {
     return path;
 }
 
+bool scant__path_goes_up(const char *path) {
+    for (const char *at = path; (at = strstr(at, "..")) != NULL; at += 2)
+        if ((at == path || at[-1] == '/') && (!at[2] || at[2] == '/')) return true;
+    return false;
+}
+
 static bool ends_with(const char *name, size_t length, const char *ending) {
     size_t size = strlen(ending);
     return length >= size && strncasecmp(name + length - size, ending, size) == 0;

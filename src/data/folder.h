@@ -16,6 +16,9 @@ scant_status scant__folder_list(scant_ctx *ctx, const char *path, scant__names *
 /* "folder/name", new; NULL with the error text set. */
 char *scant__path_join(scant_ctx *ctx, const char *folder, const char *name);
 
+/* Whether a part of a path is "..": it could lead anywhere. */
+bool scant__path_goes_up(const char *path);
+
 /* Whether name ends with ending, capital letters or not. */
 bool scant__ends_with(const char *name, const char *ending);
 /* The same, where .gz or .xz may follow. */

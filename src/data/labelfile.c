@@ -11,8 +11,9 @@
  * - a row with the key answers, a list of {label, annotator, time}, as our own export
  *   writes it: these count, and not the label beside them;
  * - a task of Label Studio's: annotations (or completions) is a list. The item is
- * data.id, else data.ref, else data.image, else data.text. Of an annotation the first
- * result with choices counts; one that was cancelled is passed over.
+ *   data.id, else data.ref, else data.image, else data.text. Of an annotation the first
+ *   result with choices counts; one that was cancelled is passed over. Who gave it is
+ *   annotator (as we write it), else completed_by.
  *
  * An annotator is a text or a number, or an object with email, username or id.
  */
@@ -183,6 +184,7 @@ static const char *row_id(reader *r, const json_t *row) {
 }
 
 static scant_status read_annotation(reader *r, const char *id, const json_t *annotation) {
+    static const char *const people[] = {"annotator", "completed_by"};
     const json_t *results = json_object_get(annotation, "result"), *choices = NULL;
     if (!json_is_object(annotation))
         return wrong_row(r, "has an annotation of no object");
@@ -191,7 +193,6 @@ static scant_status read_annotation(reader *r, const char *id, const json_t *ann
         const json_t *value = json_object_get(json_array_get(results, i), "value");
         choices = json_object_get(value, "choices");
     }
-    static const char *const people[] = {"annotator", "completed_by"};
     return give_object(r, id, choices, first_of(annotation, people, 2),
                        json_object_get(annotation, "created_at"));
 }

@@ -11,6 +11,7 @@
 #include "core/mem.h"
 #include "core/text.h"
 #include "data/fields.h"
+#include "data/folder.h"
 
 enum { ID, PATH, ROW, TEXT, LABEL, GROUP, FIELDS };
 static const char *const names[FIELDS] = {"id", "path", "row", "text", "label", "group"};
@@ -23,13 +24,6 @@ static bool read_row_number(const char *text, size_t *out) {
             return false;
     }
     return true;
-}
-
-/* Whether a path has a part "..": it could lead anywhere. */
-static bool goes_up(const char *path) {
-    for (const char *at = path; (at = strstr(at, "..")) != NULL; at += 2)
-        if ((at == path || at[-1] == '/') && (!at[2] || at[2] == '/')) return true;
-    return false;
 }
 
 static scant_status read_row(scant__fields *f, scant__manifest_row *row) {
@@ -45,7 +39,7 @@ static scant_status read_row(scant__fields *f, scant__manifest_row *row) {
     if (values[ROW] && !read_row_number(values[ROW], &row->row))
         return scant__fields_wrong(f, values[ROW],
                                    "is no row: a whole number from 0 on is expected");
-    if (row->path && goes_up(row->path))
+    if (row->path && scant__path_goes_up(row->path))
         return scant__fields_wrong(f, row->path,
                                    "goes up: paths stay below their folder, or start "
                                    "with '/'");

@@ -26,12 +26,18 @@ uint64_t store_fill_key(uint64_t seed, size_t item) {
 
 enum { LEAST = 10, SHARE = 5, USUAL = 1000 };
 
-static size_t how_many(scant_project *project, size_t n) {
-    if (store_number(project, "audit_every") < 1) return 0;
-    const char *most = scant_project_get(project, "audit_most");
-    if (most && *most != 'a')
-        return size_min((size_t)store_number(project, "audit_most"), n);
-    return n < LEAST ? 0 : size_min(USUAL, n / SHARE);
+static scant_status how_many(scant_project *project, size_t n, size_t *out) {
+    double every, most;
+    bool automatic;
+    *out = 0;
+    TRY(store_setting(project, "audit_every", &every, NULL));
+    TRY(store_setting(project, "audit_most", &most, &automatic));
+    if (every < 1) return SCANT_OK;
+    if (!automatic)
+        *out = size_min((size_t)most, n);
+    else if (n >= LEAST)
+        *out = size_min(USUAL, n / SHARE);
+    return SCANT_OK;
 }
 
 static int by_key(const void *a, const void *b) {
@@ -56,7 +62,8 @@ static scant_status find_limit(scant_project *project, int64_t *limit) {
             keys[count++] = (uint64_t)sqlite3_column_int64(s, 0);
     }
     if (status == SCANT_OK && row) store_end(s);
-    size_t withheld = how_many(project, count);
+    size_t withheld = 0;
+    if (status == SCANT_OK) status = how_many(project, count, &withheld);
     if (status == SCANT_OK && withheld) {
         qsort(keys, count, sizeof *keys, by_key);
         *limit = (int64_t)keys[withheld - 1];

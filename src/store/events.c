@@ -119,9 +119,10 @@ scant_status scant_project_hold(scant_project *project, const char *lock, const 
                                 scant_hold **out) {
     char name[32] = {0};
     *out = NULL;
-    if (strcmp(lock, "serve") != 0 && strcmp(lock, "train") != 0)
+    if (strcmp(lock, "serve") != 0 && strcmp(lock, "train") != 0 &&
+        strcmp(lock, "cache") != 0)
         return scant__fail(project->ctx, SCANT_EUSAGE,
-                           "there is no lock '%s': it is serve or train", lock);
+                           "there is no lock '%s': it is serve, train or cache", lock);
     memcpy(name, lock, 5);
     memcpy(name + 5, ".lock", 6);
     char *path = store_path(project, name);

@@ -47,7 +47,7 @@ void **store_attached(scant_project *project, store_slot slot,
 }
 
 const char *store_backbone(scant_project *project, const char **weights) {
-    *weights = project->weights;
+    if (weights) *weights = project->weights;
     return project->backbone;
 }
 

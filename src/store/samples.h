@@ -17,4 +17,11 @@ scant_status store_features_width(scant_project *project, size_t *width);
 scant_status store_features_read(scant_project *project, size_t first, size_t count,
                                  float *out);
 
+/* ---- within the store ---- */
+
+/* An array of pictures as scant_data_open() takes it, which stays open with the handle
+ * until another source is read. Borrowed. */
+scant_status store_open_pictures(scant_project *project, const char *path,
+                                 const scant_data **out);
+
 #endif

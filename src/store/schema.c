@@ -84,7 +84,7 @@ static const char step_1_derived[] =
     "CREATE INDEX queue_order ON queue (kind, asked, key);"
     "CREATE TABLE tally (name TEXT PRIMARY KEY, n INTEGER NOT NULL)"
     "  STRICT, WITHOUT ROWID;"
-    "CREATE TABLE leases (key INTEGER PRIMARY KEY,"
+    "CREATE TABLE leases (lease INTEGER PRIMARY KEY, key INTEGER NOT NULL UNIQUE,"
     "  item INTEGER NOT NULL REFERENCES items, person INTEGER NOT NULL REFERENCES people,"
     "  until INTEGER NOT NULL, role INTEGER NOT NULL, round INTEGER, model INTEGER,"
     "  live INTEGER NOT NULL) STRICT;"

@@ -332,10 +332,32 @@ const char *scant_project_get(scant_project *project, const char *key) {
     return look_up(project, k, &value) == SCANT_OK ? value : default_of(project, k);
 }
 
-double store_number(scant_project *project, const char *key) {
-    const char *value = scant_project_get(project, key);
+static double number_of(const char *value) {
     double number;
-    if (!value) return 0;
     if (strcmp(value, "yes") == 0) return 1;
     return scant__number_parse(value, &number) ? number : 0;
+}
+
+scant_status store_setting(scant_project *project, const char *key, double *number,
+                           bool *automatic) {
+    const key_info *k = find_key(key);
+    sqlite3_stmt *statement;
+    bool row;
+    *number = 0;
+    if (automatic) *automatic = false;
+    if (!k) return SCANT_OK;
+    TRY(store_ask(project, "SELECT value FROM settings WHERE key = ?1",
+                  STORE_VALUES(store_text(key)), &statement));
+    TRY(store_row(project, statement, &row));
+    const char *value = row ? store_string(statement, 0) : NULL;
+    if (!value || check_value(project->ctx, k, value) != SCANT_OK) value = k->key.value;
+    *number = number_of(value);
+    if (automatic) *automatic = strcmp(value, "auto") == 0;
+    if (row) store_end(statement);
+    return SCANT_OK;
+}
+
+double store_number(scant_project *project, const char *key) {
+    double number;
+    return store_setting(project, key, &number, NULL) == SCANT_OK ? number : 0;
 }

@@ -170,6 +170,7 @@ static scant_status write_place(scant_project *project, size_t item, const place
 static scant_status find_place(scant_project *project, size_t item, int64_t withheld,
                                const state *now, size_t own, place *out) {
     size_t opinions = now->answers + now->unsures;
+    double overlap;
     *out = (place){.kind = -1};
     if (!opinions) {
         bool audit = withheld == 1;
@@ -180,7 +181,8 @@ static scant_status find_place(scant_project *project, size_t item, int64_t with
                                    : store_fill_key(project->seed, item));
         return SCANT_OK;
     }
-    if (!own || (double)opinions >= store_number(project, "overlap")) return SCANT_OK;
+    TRY(store_setting(project, "overlap", &overlap, NULL));
+    if (!own || (double)opinions >= overlap) return SCANT_OK;
     out->kind = STORE_QUEUE_OPINION;
     out->key = now->last;
     return store_one(project,
@@ -221,6 +223,9 @@ scant_status store_refresh(scant_project *project, size_t item, int64_t entry) {
     TRY(write_state(project, item, &now));
     TRY(find_place(project, item, withheld, &now, own, &at));
     TRY(move_in_queue(project, item, &at));
+    if (at.kind < 0) /* nobody need answer it any more */
+        TRY(store_do(project, "DELETE FROM leases WHERE item = ?1",
+                     STORE_VALUES(store_size(item))));
     return tally_change(project, &old, &now, withheld == 0);
 }
 

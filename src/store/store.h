@@ -23,7 +23,8 @@ const char *store_dir(const scant_project *project); /* borrowed */
 uint64_t store_seed(const scant_project *project);
 /* "DIR/name", new: scant__free(); NULL with the error text set. */
 char *store_path(scant_project *project, const char *name);
-/* Settings as numbers; they were checked when they were set. */
+/* Settings as numbers; they were checked when they were set. "auto", "no" and words are
+ * 0, "yes" is 1. */
 double store_number(scant_project *project, const char *key);
 /* The number of items; cheap. */
 scant_status store_items(scant_project *project, size_t *n);
@@ -62,18 +63,20 @@ scant_status store_sources(scant_project *project,
                            void *user);
 /* rows (count): of an array or of features, which row each item of a source is. */
 scant_status store_rows(scant_project *project, const store_source *source, size_t *rows);
-/* The backbone's name and its weights' path, as the project was made with; NULL: none.
- * Borrowed until close. */
+/* The backbone's name and its weights' path (may be NULL: not asked for), as the project
+ * was made with; NULL: none. Borrowed until close. */
 const char *store_backbone(scant_project *project, const char **weights);
 
 /* ---- what models learn from, and are judged by ---- */
 
 /* Items with a label that people agree on, in the order in which they got it; no copies,
- * none that is withheld. Arrays are of the arena. *entry: the last of the history that
- * was looked at. */
+ * none that is withheld, nor in a group of which one is. Arrays are of the arena. *entry:
+ * the last of the history that was looked at. */
 scant_status store_training(scant_project *project, scant__arena *arena, size_t **items,
                             int32_t **labels, size_t *n, int64_t *entry);
-/* Withheld items in the audit order, with their label or -1. */
+/* Withheld items in the audit order, with their label or -1. A label that came (from a
+ * file, say, or from whoever was quicker) before all earlier items of the order were
+ * answered or passed over does not count yet: those with one are always a fair sample. */
 scant_status store_audit(scant_project *project, scant__arena *arena, size_t **items,
                          int32_t **labels, size_t *n);
 /* Items that may be picked, ascending: no standing answer, no label, no copy, not
@@ -106,8 +109,8 @@ scant_status store_model_last(scant_project *project, scant__arena *arena, bool 
 scant_status store_models(scant_project *project,
                           scant_status (*fn)(void *user, const store_model *model),
                           void *user);
-/* What a model said of withheld items that have a label now: n pairs in the audit order,
- * of the arena. */
+/* What a model said of withheld items that have a label now (as store_audit() counts
+ * them): n pairs in the audit order, of the arena. */
 scant_status store_verdicts(scant_project *project, size_t model, scant__arena *arena,
                             size_t **items, int32_t **verdicts, int32_t **labels,
                             size_t *n);

@@ -168,10 +168,13 @@ scant_status store_event_add(scant_project *project, const char *kind, const cha
 
 /* ---- settings.c ---- */
 
-/* Checks a value; *out (new, scant__free()) is it as it is stored. No transaction. */
+/* SCANT_EUSAGE where there is no such key, or it must not be that. */
 scant_status store_setting_check(scant_ctx *ctx, const char *key, const char *value);
 scant_status store_setting_put(scant_project *project, const char *key,
                                const char *value);
+/* store_number() that can fail. automatic (may be NULL): it is "auto". */
+scant_status store_setting(scant_project *project, const char *key, double *number,
+                           bool *automatic);
 
 /* ---- people.c, within a transaction ---- */
 
@@ -242,8 +245,17 @@ scant_status store_audit_front(scant_project *project, int64_t *key);
 
 /* ---- leases.c: within store_write() ---- */
 
+enum { STORE_LEASES_KEPT = 7 * 24 * 3600 * 1000 }; /* milliseconds after they ran out */
+
+/* The item is the person's; whoever had it before has it no more. */
 scant_status store_lease_give(scant_project *project, size_t person, size_t item,
                               scant_role role, size_t round, size_t model,
                               scant_lease *out);
+/* Whose the item is now; 0: nobody's. */
+scant_status store_lease_holder(scant_project *project, size_t item, size_t *person);
+/* The end of a lease that is given now. */
+scant_status store_lease_until(scant_project *project, int64_t *until);
+/* SCANT_EUSAGE where there is no such person. */
+scant_status store_person_known(scant_project *project, size_t person);
 
 #endif

@@ -10,7 +10,7 @@ const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { chromium } = require('playwright-core');
+const { launch, overflow, unreadable } = require('./sight.js');
 
 const CURVE = 'strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n';
 const PICKS = 'strategy,seed,round,rank,index,weight,score,label\n';
@@ -43,10 +43,7 @@ function results(name, strategies, seeds, rounds, cut) {
 
 before(async () => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'scant-browser-'));
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM,
-    args: process.getuid() === 0 ? ['--no-sandbox'] : [],
-  });
+  browser = await launch();
 });
 after(async () => {
   if (browser) await browser.close();
@@ -70,40 +67,6 @@ async function open(url, options) {
 async function done(page) {
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
-}
-
-const overflow = () => document.documentElement.scrollWidth - window.innerWidth;
-
-// Words whose contrast with what is behind them is below 4.5, and those that are tiny.
-function unreadable() {
-  const parse = (c) => c.match(/[\d.]+/g).map(Number);
-  const light = (c) => {
-    const [r, g, b] = c.map((v) => {
-      v /= 255;
-      return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const behind = (e) => {
-    for (; e; e = e.parentElement) {
-      const c = parse(getComputedStyle(e).backgroundColor);
-      if (c.length < 4 || c[3] > 0) return c;
-    }
-    return [255, 255, 255];
-  };
-  const bad = [];
-  document.querySelectorAll('h1,h2,h3,p,a,th,td,span,label,summary,svg text').forEach((e) => {
-    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
-    if (!own || !e.checkVisibility() || e.closest('.cell')) return;
-    const style = getComputedStyle(e), svg = e.tagName === 'text';
-    const a = light(parse(svg ? style.fill : style.color)), b = light(behind(svg ? e.closest('section') : e));
-    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    const scale = svg ? e.getScreenCTM().d || Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b) : 1;
-    const size = parseFloat(style.fontSize) * Math.abs(svg && !e.closest('[transform]') ? scale : 1);
-    if (contrast < 4.5) bad.push(e.textContent.trim() + ': contrast ' + contrast.toFixed(2));
-    if (size < 8.5) bad.push(e.textContent.trim() + ': ' + size.toFixed(1) + ' pixels');
-  });
-  return bad;
 }
 
 for (const width of [1280, 700, 400])

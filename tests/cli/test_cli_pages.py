@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages from tables: strategies, the manual page, completion."""
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -68,7 +69,8 @@ class Strategies(Case):
 
 class Help(Case):
     def test_lines_are_short_and_every_flag_has_its_own(self):
-        for command in ("select", "models", "train", "embed"):
+        for command in ("select", "models", "train", "embed", "new", "add", "status", "query", "label",
+                        "predict", "export", "log", "set"):
             text = self.ok(command, "--help")
             for line in text.split("\nExamples")[0].splitlines():
                 self.assertLessEqual(len(line), 80, line)
@@ -87,7 +89,8 @@ class Manual(Case):
 
     def test_it_has_every_flag_strategy_and_status(self):
         text = self.ok("man").replace("\\-", "-").replace("\\&", "")
-        for command in ("select", "models", "train", "embed"):
+        for command in ("select", "models", "train", "embed", "new", "add", "status", "query", "label",
+                        "predict", "export", "log", "set"):
             part = text.split(f".Ss scant {command}\n")[1].split("\n.S")[0]
             for flag in re.findall(r"(?m)^  (--[a-z-]+)", self.ok(command, "--help")):
                 if flag != "--help":
@@ -162,6 +165,20 @@ class Completion(Case):
         self.assertEqual(self.complete("select", "badge", "--opt", "bias=1"), ["1"])
         self.assertEqual(self.complete("select", "badge", "--opt=bias="), ["0", "1"])
         self.assertEqual(self.complete("select", "random", "--opt", ""), [])
+
+    def test_projects(self):
+        os.mkdir(self.path("birds"))
+        self.assertEqual(self.complete("status", "bi"), ["birds"])
+        self.assertEqual(self.complete("train", "bi"), ["birds"])
+        self.assertEqual(self.complete("query", "birds", "--strategy", "bad"), ["badge"])
+        self.assertEqual(self.complete("query", "birds", "--strategy", "badge", "--opt", "b"),
+                         ["bias="])
+        self.assertEqual(self.complete("new", "--set", "stop_w"), ["stop_width="])
+        self.assertEqual(self.complete("new", "--set", "auto_train="), ["yes", "no"])
+        self.assertEqual(self.complete("set", "bi"), ["birds"])
+        self.assertEqual(self.complete("set", "birds", "stop_w"), ["stop_width="])
+        self.assertEqual(self.complete("set", "birds", "auto_train=n"), ["no"])
+        self.assertEqual(self.complete("set", "birds", "model="), [])
 
     def test_words_of_options(self):
         for one in json.loads(self.ok("strategies", "--format", "json")):

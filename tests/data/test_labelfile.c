@@ -139,60 +139,60 @@ static void bad_lines_are_named(void **state) {
 
 /* ---- Label Studio ------------------------------------------------------------------ */
 
-#define RESULT(choice)                                                                   \
-    "\"result\": [{\"from_name\": \"x\", \"type\": \"choices\", \"value\": "             \
-    "{\"choices\": "                                                                     \
-    "[\"" choice "\"]}}]"
+/* An annotation, with other keys before its one choice. */
+#define GIVES(keys, choice)                                                              \
+    "{" keys "\"result\": [{\"from_name\": \"x\", \"type\": \"choices\", \"value\": "    \
+    "{\"choices\": [\"" choice "\"]}}]}"
+#define TASK(data, annotations)                                                          \
+    "{\"data\": {" data "}, \"annotations\": [" annotations "]}"
+
+static const char by_number[] = GIVES("\"completed_by\": 5, \"created_at\": "
+                                      "\"2026-11-17T20:05:09.250000Z\", ",
+                                      "cat");
+static const char by_mail[] =
+    GIVES("\"completed_by\": {\"id\": 9, \"email\": \"bob@x.org\"}, ", "dog");
+static const char by_name[] =
+    GIVES("\"completed_by\": 3, \"annotator\": \"ann\", ", "cat");
+static const char prediction[] = GIVES("", "dog");
 
 static void tasks_of_label_studio_are_read(void **state) {
+    char text[2048];
     (void)state;
-    tells("[{\"id\": 901, \"data\": {\"id\": \"a\", \"image\": \"/x/a.jpg\"}, "
-          "\"annotations\": [{\"id\": 1, \"completed_by\": 5, \"created_at\": "
-          "\"2026-11-17T20:05:09.250000Z\", \"lead_time\": 2.5, " RESULT(
-              "cat") "}, "
-                     "{\"completed_by\": {\"id\": 9, \"email\": \"bob@x.org\"}, " RESULT(
-                         "dog") "}]},\n"
-                                "{\"data\": {\"image\": \"b.jpg\"}, \"annotations\": "
-                                "[{\"completed_by\": "
-                                "\"ann\", " RESULT(
-                                    "cat") "}], \"predictions\": [{" RESULT("dog") "}]}]",
-          "1:a,cat,5,1794945909250;1:a,dog,bob@x.org;2:b.jpg,cat,ann;");
+    snprintf(text, sizeof text,
+             "[{\"id\": 901, \"data\": {\"id\": \"a\", \"image\": \"/x/a.jpg\"}, "
+             "\"annotations\": [%s, %s]},\n{\"data\": {\"image\": \"b.jpg\"}, "
+             "\"annotations\": [%s], \"predictions\": [%s]}]",
+             by_number, by_mail, by_name, prediction);
+    tells(text, "1:a,cat,5,1794945909250;1:a,dog,bob@x.org;2:b.jpg,cat,ann;");
 }
 
 static void the_id_of_a_task_is_id_ref_image_or_text(void **state) {
     (void)state;
-    tells(
-        "[{\"data\": {\"text\": \"t\", \"ref\": \"r\", \"image\": \"i\"}, "
-        "\"annotations\": [{" RESULT(
-            "x") "}]},"
-                 "{\"data\": {\"text\": \"t\", \"image\": \"i\"}, \"annotations\": "
-                 "[{" RESULT(
-                     "x") "}]},"
-                          "{\"data\": {\"text\": \"t\"}, \"annotations\": [{" RESULT(
-                              "x") "}]},"
-                                   "{\"data\": {\"id\": 7, \"ref\": \"r\"}, "
-                                   "\"annotations\": [{" RESULT(
-                                       "x") "}]},"
-                                            "{\"data\": {\"id\": \"\", \"ref\": \"r\"}, "
-                                            "\"annotations\": [{" RESULT("x") "}]}]",
-        "1:r,x,-;2:i,x,-;3:t,x,-;4:7,x,-;5:r,x,-;");
-    refused("[{\"data\": {}, \"annotations\": [{" RESULT("x") "}]}]",
-            "task 1 has a label and no id");
+#define X GIVES("", "x")
+    tells("[" TASK("\"text\": \"t\", \"ref\": \"r\", \"image\": \"i\"", X) "]",
+          "1:r,x,-;");
+    tells("[" TASK("\"text\": \"t\", \"image\": \"i\"", X) "]", "1:i,x,-;");
+    tells("[" TASK("\"text\": \"t\"", X) "]", "1:t,x,-;");
+    tells("[" TASK("\"id\": 7, \"ref\": \"r\"", X) "]", "1:7,x,-;");
+    tells("[" TASK("\"id\": \"\", \"ref\": \"r\"", X) "]", "1:r,x,-;");
+    refused("[" TASK("\"video\": \"v\"", X) "]", "task 1 has a label and no id");
 }
 
 static void what_was_cancelled_or_has_no_choice_is_passed_over(void **state) {
     (void)state;
-    tells("[{\"data\": {\"id\": \"a\"}, \"annotations\": [{\"was_cancelled\": "
-          "true, " RESULT(
-              "x") "}, {\"was_cancelled\": false, \"result\": []}, {\"result\": "
-                   "[{\"value\": {\"text\": [\"a note\"]}}, {\"value\": {\"choices\": "
-                   "[\"y\"]}}]}]}, {\"data\": {\"id\": \"b\"}, \"annotations\": []}]",
+    tells("[" TASK("\"id\": \"a\"", GIVES("\"was_cancelled\": true, ", "x")) "]", "");
+    tells("[" TASK("\"id\": \"a\"", GIVES("\"was_cancelled\": false, ", "x")) "]",
+          "1:a,x,-;");
+    tells("[" TASK("\"id\": \"a\"", "{\"result\": []}") "]", "");
+    tells("[" TASK("\"id\": \"a\"",
+                   "{\"result\": [{\"value\": {\"text\": [\"a note\"]}}, "
+                   "{\"value\": {\"choices\": [\"y\"]}}]}") "]",
           "1:a,y,-;");
-    refused("[{\"data\": {\"id\": \"a\"}, \"annotations\": [{\"result\": [{\"value\": "
-            "{\"choices\": [\"x\", \"y\"]}}]}]}]",
+    tells("[" TASK("\"id\": \"b\"", "") "]", "");
+    refused("[" TASK("\"id\": \"a\"",
+                     "{\"result\": [{\"value\": {\"choices\": [\"x\", \"y\"]}}]}") "]",
             "task 1 has several choices at once");
-    refused("[{\"data\": {\"id\": \"a\"}, \"annotations\": [1]}]",
-            "task 1 has an annotation of no object");
+    refused("[" TASK("\"id\": \"a\"", "1") "]", "task 1 has an annotation of no object");
 }
 
 static void json_min_is_read(void **state) {
@@ -213,7 +213,7 @@ static void json_min_is_read(void **state) {
 static void files_of_labels_survive_failing_memory(void **state) {
     (void)state;
     survives("id,x,label\n\"a\"\"b\",1,cat\nc,2,dog\n");
-    survives("[{\"data\": {\"id\": \"a\"}, \"annotations\": [{" RESULT("x") "}]}]");
+    survives("[" TASK("\"id\": \"a\"", X) "]");
 }
 
 int main(void) {

@@ -1,12 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as the one picture of a folder.
+ * Any bytes as the one picture of a folder, as a sample and as what a browser is shown.
  */
 #include "fuzz_data_samples.h"
+
+#include "core/mem.h"
+#include "data/parts.h"
+
+static void show(size_t most) {
+    scant_ctx *ctx = fuzz_ctx();
+    scant_data *data;
+    void *bytes;
+    size_t size;
+    const char *type;
+    if (scant_data_open(ctx, fuzz_folder, NULL, &data) != SCANT_OK) abort();
+    scant_status status = scant__data_picture(data, 0, most, &bytes, &size, &type);
+    if (status == SCANT_OK && (!bytes || !size)) abort();
+    if (status != SCANT_OK) check_failure(ctx, status, bytes);
+    scant__free(ctx, bytes);
+    scant_data_close(data);
+    if (ctx->used) abort();
+    scant_ctx_destroy(ctx);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memfile f = fuzz_put("a.png", data, size);
     fuzz_samples(fuzz_folder, &(scant_data_opts){.side = 8});
+    show(8);
+    show(256);
     fuzz_take_away(&f);
     return 0;
 }

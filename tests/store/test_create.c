@@ -1,29 +1,485 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Projects are made whole or not at all, of what they are made of.
+ * Projects are made whole or not at all, of what they are made of; and grow.
  */
-#include "support.h"
+#include "people.h"
+
+#include <dirent.h>
+
+static size_t entries_of(const char *path) {
+    DIR *folder = opendir(path);
+    size_t n = 0;
+    assert_non_null(folder);
+    for (const struct dirent *e; (e = readdir(folder));)
+        n += e->d_name[0] != '.' || e->d_name[1] == 'n';
+    closedir(folder);
+    return n;
+}
 
 static void a_project_is_made_and_opened(void **state) {
     scant_project *project;
-    size_t n;
     (void)state;
     scant_project_close(make_project("one", 50, NULL, 0));
     OK(scant_project_open(ctx, path_of("one"), &project));
-    OK(store_items(project, &n));
-    assert_int_equal(n, 50);
+    scant_project_info info = info_of(project);
+    assert_int_equal(info.items, 50);
+    assert_int_equal(info.classes, 3);
+    assert_int_equal(info.withheld, 10);
+    assert_int_equal(info.copies, 0);
+    assert_string_equal(info.kind, "features");
+    assert_string_equal(info.dir, path_of("one"));
+    assert_true(info.created > 0);
     assert_string_equal(scant_project_class(project, 2), "c");
     assert_null(scant_project_class(project, 3));
     assert_string_equal(scant_project_get(project, "name"), "one");
-    assert_string_equal(scant_project_get(project, "strategy"), "badge");
-    assert_int_equal(ask(project, "SELECT count(*) FROM items WHERE withheld = 1"), 10);
-    assert_int_equal(ask(project, "SELECT count(*) FROM queue"), 50);
+    assert_string_equal(item_of(project, 7).id, "7");
+    assert_int_equal(store_seed(project), 5);
+    assert_counted(project);
     scant_project_close(project);
+}
+
+/* ---- what is refused --------------------------------------------------------------- */
+
+static void refuse(const scant_project_opts *opts, scant_status status,
+                   const char *words) {
+    scant_project *project = (scant_project *)1;
+    size_t before = entries_of(dir);
+    REFUSED(scant_project_create(ctx, path_of("refused"), opts, &project), status, words);
+    assert_null(project);
+    assert_int_equal(entries_of(dir), before); /* nothing is left behind */
+}
+
+static void what_is_wrong_is_refused_and_leaves_nothing(void **state) {
+    const char *rows = put_features("r.npy", 4, 2, 1);
+    static const char *const twice[] = {"a", "b", "a"}, *const empty[] = {"a", ""};
+    (void)state;
+    mkdir(path_of("nopics"), 0777);
+    put_text("nopics/readme.txt", "no picture");
+    scant_project_opts o = {
+        .source = {.features = rows}, .classes = twice, .n_classes = 3};
+    refuse(&o, SCANT_EUSAGE, "two classes 'a'");
+    o.classes = empty, o.n_classes = 2;
+    refuse(&o, SCANT_EUSAGE, "a class's name is empty");
+    o.classes = abc, o.n_classes = 3;
+    o.source = (scant_source){0};
+    refuse(&o, SCANT_EUSAGE, "nothing says where items come from");
+    o.source = (scant_source){.features = rows, .images = dir};
+    refuse(&o, SCANT_EUSAGE, "not both");
+    o.source = (scant_source){.images = path_of("nopics")};
+    refuse(&o, SCANT_EINPUT, "nopics");
+    o.source = (scant_source){.features = path_of("none.npy")};
+    refuse(&o, SCANT_EINPUT, "none.npy");
+    o.source = (scant_source){.features = rows};
+    o.backbone = "resnet18";
+    refuse(&o, SCANT_EUSAGE, "needs its weights");
+    o.weights = rows;
+    refuse(&o, SCANT_EUSAGE, "features are given");
+    o.backbone = o.weights = NULL;
+    o.settings = (scant_setting[]){{"bach", "3"}}, o.n_settings = 1;
+    refuse(&o, SCANT_EUSAGE, "no setting 'bach'; the nearest is 'batch'");
+    o.settings = (scant_setting[]){{"batch", "many"}};
+    refuse(&o, SCANT_EUSAGE, "batch is to be 'many'");
+    o.settings = (scant_setting[]){{"strategy", "bagde"}};
+    refuse(&o, SCANT_EUSAGE, "the nearest is 'badge'");
+}
+
+static void manifests_that_are_wrong_are_refused_with_their_line(void **state) {
+    scant_project_opts o = {.source = {.features = put_features("m.npy", 4, 2, 1),
+                                       .manifest = path_of("m.csv")},
+                            .classes = abc,
+                            .n_classes = 3};
+    (void)state;
+    put_text("m.csv", "id,row\nx,0\ny,1\nx,2\n");
+    refuse(&o, SCANT_EINPUT, "line 4: the id 'x' is that of line 2, too");
+    put_text("m.csv", "id,row\nx,0\ny,4\n");
+    refuse(&o, SCANT_EINPUT, "line 3: row 4 is none of");
+    put_text("m.csv", "id\nx\ny\n");
+    refuse(&o, SCANT_EINPUT, "has 2 lines where");
+    put_text("m.csv", "id,row\nx,\ny,1\nz,2\nw,3\n");
+    refuse(&o, SCANT_EINPUT, "line 3: has a row, and others have not");
+    put_text("m.csv", "id,row,label\nx,0,a\ny,1,bee\n");
+    refuse(&o, SCANT_EINPUT, "line 3: 'bee' is no class; the nearest is 'b'");
+    put_text("m.csv", "id,path\nx,no.png\n");
+    o.source.features = NULL;
+    refuse(&o, SCANT_EINPUT, "no.png: cannot be read");
+    put_text("m.csv", "id,text\nx,hello\n");
+    refuse(&o, SCANT_EINPUT, "line 2: has a text and no path");
+}
+
+static void a_folder_that_is_there_must_be_empty(void **state) {
+    scant_project_opts o = {.source = {.features = put_features("f.npy", 4, 2, 1)},
+                            .classes = abc,
+                            .n_classes = 3};
+    scant_project *project;
+    (void)state;
+    mkdir(path_of("full"), 0777);
+    put_text("full/mine", "precious");
+    REFUSED(scant_project_create(ctx, path_of("full"), &o, &project), SCANT_EUSAGE,
+            "is not empty");
+    REFUSED(scant_project_create(ctx, path_of("full/mine"), &o, &project), SCANT_EUSAGE,
+            "is no folder");
+    mkdir(path_of("empty"), 0777);
+    o.source.manifest = put_text("bad.csv", "id\nx\n");
+    assert_int_equal(scant_project_create(ctx, path_of("empty"), &o, &project),
+                     SCANT_EINPUT);
+    assert_int_equal(entries_of(path_of("empty")), 0);
+    o.source.manifest = NULL;
+    OK(scant_project_create(ctx, path_of("empty"), &o, &project));
+    scant_project_close(project);
+    assert_int_equal(entries_of(path_of("empty")), 1);
+    OK(scant_project_create(ctx, path_of("new/deep/down/"), &o, &project));
+    assert_string_equal(scant_project_get(project, "name"), "down");
+    scant_project_close(project);
+    REFUSED(scant_project_create(ctx, path_of("empty"), &o, &project), SCANT_EUSAGE,
+            "is not empty");
+}
+
+/* ---- what items are ---------------------------------------------------------------- */
+
+static void a_manifest_names_labels_and_groups_items(void **state) {
+    scant_project *project;
+    scant_project_opts o = {
+        .source = {.features = put_features("t.npy", 5, 2, 1),
+                   .manifest =
+                       put_text("t.csv", "id,row,text,label,group\n"
+                                         "p,3,three,b,g\nq,1,one,,g\n,0,zero,,\n")},
+        .classes = abc,
+        .n_classes = 3};
+    (void)state;
+    OK(scant_project_create(ctx, path_of("texts"), &o, &project));
+    scant_project_info info = info_of(project);
+    assert_string_equal(info.kind, "texts");
+    assert_int_equal(info.items, 3);
+    assert_int_equal(info.labelled, 1);
+    scant_item item = item_of(project, 0);
+    assert_string_equal(item.id, "p");
+    assert_string_equal(item.text, "three");
+    assert_string_equal(item.group, "g");
+    assert_string_equal(item.person, "manifest");
+    assert_int_equal(item.label, 1);
+    assert_string_equal(item_of(project, 2).id, "0");
+    assert_null(item_of(project, 2).group);
+    assert_int_equal(ask(project, "SELECT row FROM items WHERE id = 'q'"), 1);
+    size_t found;
+    OK(scant_project_find(project, "q", &found));
+    assert_int_equal(found, 1);
+    REFUSED(scant_project_find(project, "nobody", &found), SCANT_EINPUT,
+            "no item 'nobody'");
+    scant_project_close(project);
+    o.n_classes = 0; /* they are what the manifest says */
+    OK(scant_project_create(ctx, path_of("texts2"), &o, &project));
+    assert_string_equal(scant_project_class(project, 0), "b");
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+static void pictures_are_items_by_their_paths_and_copies_are_known(void **state) {
+    scant_project *project;
+    size_t added;
+    int64_t labels[5];
+    scant_project_opts o = {
+        .source = {.images = path_of("pics")}, .classes = abc, .n_classes = 3};
+    static char large[2][200000];
+    (void)state;
+    mkdir(path_of("pics"), 0777);
+    mkdir(path_of("pics/deep"), 0777);
+    put_text("pics/b.png", "picture b");
+    put_text("pics/deep/a.jpg", "picture a");
+    put_text("pics/deep/b2.png", "picture b"); /* nobody looks into them here */
+    memset(large, 'x', sizeof large);
+    large[1][100000] = 'y'; /* only its middle differs */
+    put("pics/l1.png", large[0], sizeof large[0]);
+    put("pics/l2.png", large[1], sizeof large[1]);
+    OK(scant_project_create(ctx, path_of("pp"), &o, &project));
+    scant_project_info info = info_of(project);
+    assert_string_equal(info.kind, "pictures");
+    assert_int_equal(info.items, 5);
+    assert_int_equal(info.copies, 1);
+    assert_string_equal(item_of(project, 0).path, "b.png");
+    assert_int_equal(item_of(project, 2).copy_of, 0);
+    assert_int_equal(item_of(project, 4).copy_of, 4);
+    /* a copy is never handed out, and has its original's label */
+    size_t ann = person(project, "ann"), n;
+    scant_lease leases[9];
+    OK(scant_project_next(project, ann, 9, leases, &n));
+    assert_int_equal(n, 4);
+    for (size_t i = 0; i < n; i++)
+        OK(say(project, ann, &leases[i], SCANT_ANSWER_LABEL, leases[i].item % 3));
+    assert_int_equal(item_of(project, 2).label, 0);
+    assert_int_equal(info_of(project).labelled, 4);
+    OK(scant_project_labels(project, labels, 5));
+    assert_int_equal(labels[2], 0);
+    assert_int_equal(labels[4], 1);
+    /* looked through again, for what is new */
+    OK(scant_project_add(project, NULL, &added));
+    assert_int_equal(added, 0);
+    put_text("pics/c.png", "picture c");
+    put_text("pics/c2.png", "picture a");
+    OK(scant_project_add(project, &(scant_source){.images = path_of("pics")}, &added));
+    assert_int_equal(added, 2);
+    assert_string_equal(item_of(project, 5).id, "c.png");
+    assert_int_equal(item_of(project, 6).copy_of, 1);
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+static void rows_are_added_and_known_again(void **state) {
+    scant_project *project = make_project("grow", 30, NULL, 0);
+    size_t added;
+    (void)state;
+    OK(scant_project_add(project,
+                         &(scant_source){.features = put_features("more.npy", 20, 3, 8)},
+                         &added));
+    assert_int_equal(added, 20);
+    assert_string_equal(item_of(project, 40).id, "40");
+    /* the same file, grown */
+    OK(scant_project_add(project,
+                         &(scant_source){.features = put_features("more.npy", 25, 3, 8)},
+                         &added));
+    assert_int_equal(added, 5);
+    assert_int_equal(info_of(project).items, 55);
+    assert_int_equal(info_of(project).copies, 0);
+    /* another file with the first rows of the first one */
+    OK(scant_project_add(project,
+                         &(scant_source){.features = put_features("same.npy", 10, 3, 7)},
+                         &added));
+    assert_int_equal(info_of(project).copies, 10);
+    assert_int_equal(item_of(project, 58).copy_of, 3);
+    assert_counted(project);
+    REFUSED(scant_project_add(
+                project, &(scant_source){.features = put_features("wide.npy", 9, 4, 1)},
+                NULL),
+            SCANT_EINPUT, "has 4 numbers a row");
+    REFUSED(scant_project_add(
+                project,
+                &(scant_source){.features = put_features("two.npy", 2, 3, 9),
+                                .manifest = put_text("ids.csv", "id\nnew\n7\n")},
+                NULL),
+            SCANT_EINPUT, "line 3: the id '7' is in the project already");
+    REFUSED(scant_project_add(project, NULL, NULL), SCANT_EUSAGE, "no folder to look");
+    assert_int_equal(info_of(project).items, 65);
+    scant_project_close(project);
+}
+
+static void a_group_with_a_withheld_item_is_no_candidate(void **state) {
+    char manifest[2000] = "id,row,group\n";
+    scant_project *project;
+    scant__arena arena;
+    int64_t *candidates;
+    size_t n, added;
+    (void)state;
+    for (size_t i = 0; i < 40; i++)
+        snprintf(manifest + strlen(manifest), 40, "i%zu,%zu,g%zu\n", i, i, i / 4);
+    scant_project_opts o = {.source = {.features = put_features("gg.npy", 40, 2, 1),
+                                       .manifest = put_text("gg.csv", manifest)},
+                            .classes = abc,
+                            .n_classes = 3,
+                            .settings = (scant_setting[]){{"audit_most", "3"}},
+                            .n_settings = 1};
+    OK(scant_project_create(ctx, path_of("groups"), &o, &project));
+    scant__arena_init(&arena, ctx);
+    OK(store_candidates(project, &arena, &candidates, &n));
+    assert_int_equal(info_of(project).withheld, 3);
+    assert_int_equal(n, 40 - 4 * ask(project, "SELECT count(DISTINCT grp) FROM items"
+                                              " WHERE withheld = 1"));
+    for (size_t i = 0; i < n; i++) {
+        char sql[200];
+        snprintf(sql, sizeof sql,
+                 "SELECT count(*) FROM items WHERE withheld = 1 AND grp = 'g%lld'",
+                 (long long)candidates[i] / 4);
+        assert_int_equal(ask(project, sql), 0);
+    }
+    /* what comes later may bring a group under the audit, too */
+    snprintf(manifest, sizeof manifest, "id,row,group\n");
+    for (size_t i = 0; i < 40; i++)
+        snprintf(manifest + strlen(manifest), 40, "j%zu,%zu,g%zu\n", i, i, i / 4);
+    OK(scant_project_add(project,
+                         &(scant_source){.features = put_features("g2.npy", 40, 2, 2),
+                                         .manifest = put_text("g2.csv", manifest)},
+                         &added));
+    OK(store_candidates(project, &arena, &candidates, &n));
+    int64_t groups = ask(project, "SELECT count(DISTINCT grp) FROM items"
+                                  " WHERE withheld = 1");
+    assert_int_equal(n, 80 - 8 * groups);
+    assert_counted(project);
+    scant__arena_end(&arena);
+    scant_project_close(project);
+}
+
+/* ---- names and settings ------------------------------------------------------------ */
+
+static void names_are_checked(void **state) {
+    scant_project *project = make_project("names", 5, NULL, 0);
+    size_t number;
+    char longest[102];
+    (void)state;
+    REFUSED(scant_project_person(project, "", &number), SCANT_EUSAGE, "is empty");
+    REFUSED(scant_project_person(project, "a\nb", &number), SCANT_EUSAGE, "control");
+    REFUSED(scant_project_person(project, "a\x7f", &number), SCANT_EUSAGE, "control");
+    REFUSED(scant_project_person(project, "\xc2\x85", &number), SCANT_EUSAGE, "control");
+    REFUSED(scant_project_person(project, "\xff", &number), SCANT_EUSAGE, "not UTF-8");
+    REFUSED(scant_project_person(project, "\xc0\xaf", &number), SCANT_EUSAGE,
+            "not UTF-8");
+    REFUSED(scant_project_person(project, "\xed\xa0\x80", &number), SCANT_EUSAGE,
+            "not UTF-8");
+    REFUSED(scant_project_person(project, "\xf4\x90\x80\x80", &number), SCANT_EUSAGE,
+            "not UTF-8");
+    REFUSED(scant_project_person(project, "\xe2\x82", &number), SCANT_EUSAGE,
+            "not UTF-8");
+    memset(longest, 'x', sizeof longest);
+    longest[101] = 0;
+    REFUSED(scant_project_person(project, longest, &number), SCANT_EUSAGE, "101 bytes");
+    longest[100] = 0;
+    OK(scant_project_person(project, longest, &number));
+    size_t z = person(project, "Zo\xc3\xab \xf0\x9f\x98\x80");
+    assert_int_equal(z, person(project, "Zo\xc3\xab \xf0\x9f\x98\x80"));
+    assert_string_equal(scant_project_person_name(project, z),
+                        "Zo\xc3\xab \xf0\x9f\x98\x80");
+    assert_null(scant_project_person_name(project, 99));
+    assert_null(scant_project_person_name(project, SIZE_MAX));
+    OK(scant_project_class_add(project, "d", &number));
+    assert_int_equal(number, 3);
+    assert_string_equal(scant_project_class(project, 3), "d");
+    REFUSED(scant_project_class_add(project, "b", NULL), SCANT_EUSAGE,
+            "class 'b' already");
+    scant_project_close(project);
+}
+
+static scant_status count_event(void *user, const scant_event *event) {
+    char *all = user;
+    strcat(all, event->kind);
+    strcat(all, event->text);
+    return SCANT_OK;
+}
+
+static void settings_are_kept_and_told(void **state) {
+    scant_project *project = make_project("settings", 5, NULL, 0), *other;
+    char all[1000] = "";
+    (void)state;
+    OK(scant_project_open(ctx, path_of("settings"), &other));
+    for (size_t i = 0; scant_project_key_at(i); i++) { /* every default may be set */
+        const scant_project_key *key = scant_project_key_at(i);
+        assert_non_null(key->help);
+        if (*key->value)
+            assert_string_equal(scant_project_get(other, key->key), key->value);
+        OK(scant_project_set(project, key->key, key->value));
+    }
+    OK(scant_project_set(project, "batch", "7"));
+    assert_string_equal(scant_project_get(other, "batch"), "7");
+    assert_true(store_number(other, "batch") == 7);
+    assert_true(store_number(other, "auto_train") == 1);
+    assert_true(store_number(other, "audit_most") == 0);
+    assert_null(scant_project_get(other, "bach"));
+    static const char *const wrong[][2] = {
+        {"batch", "0"},      {"batch", "1.5"},    {"overlap", "-1"},  {"lr", "0"},
+        {"epochs", "nan"},   {"auto_train", "y"}, {"bayes", "maybe"}, {"method", "x"},
+        {"model", "resnet"}, {"stop_width", "2"}, {"name", "a\tb"},   {"batch", ""}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(scant_project_set(project, wrong[i][0], wrong[i][1]),
+                         SCANT_EUSAGE);
+    OK(scant_project_events(project, 0, count_event, all));
+    assert_non_null(strstr(all, "set{\"key\": \"batch\", \"value\": \"7\"}"));
+    assert_non_null(strstr(all, "created{\"items\": 5"));
+    scant_project_close(other);
+    scant_project_close(project);
+}
+
+/* ---- locks ------------------------------------------------------------------------- */
+
+static void a_lock_is_held_by_one_and_says_by_whom(void **state) {
+    scant_project *project = make_project("locks", 5, NULL, 0), *other;
+    scant_hold *hold, *second;
+    (void)state;
+    OK(scant_project_open(ctx, path_of("locks"), &other));
+    OK(scant_project_hold(project, "serve", "process 1 on here", &hold));
+    REFUSED(scant_project_hold(other, "serve", "me", &second), SCANT_EUSAGE,
+            "process 1 on here");
+    assert_null(second);
+    OK(scant_project_hold(other, "train", "me", &second));
+    scant_project_unhold(second);
+    scant_project_unhold(hold);
+    OK(scant_project_hold(other, "serve", "me", &second));
+    scant_project_unhold(second);
+    REFUSED(scant_project_hold(other, "../x", "me", &second), SCANT_EUSAGE, "no lock");
+    scant_project_unhold(NULL);
+    scant_project_close(other);
+    scant_project_close(project);
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static scant_status use(const char *name, const scant_project_opts *o) {
+    scant_project *project;
+    scant_lease leases[3];
+    scant_item item;
+    int64_t labels[12], entry;
+    size_t who, n;
+    scant_status status = scant_project_create(ctx, path_of(name), o, &project);
+    if (status != SCANT_OK) return status;
+    status = scant_project_person(project, "ann", &who);
+    if (status == SCANT_OK) status = scant_project_next(project, who, 3, leases, &n);
+    for (size_t i = 0; status == SCANT_OK && i < n; i++)
+        status = say(project, who, &leases[i], SCANT_ANSWER_LABEL, i);
+    if (status == SCANT_OK)
+        status = scant_project_undo(project, who, NULL, &entry, leases);
+    if (status == SCANT_OK) status = scant_project_item(project, 3, &item);
+    if (status == SCANT_OK) status = scant_project_labels(project, labels, 12);
+    if (status == SCANT_OK) status = scant_project_class_add(project, "d", NULL);
+    if (status == SCANT_OK) status = scant_project_set(project, "audit_every", "3");
+    if (status == SCANT_OK && !scant_project_class(project, 3)) status = SCANT_ENOMEM;
+    if (status == SCANT_OK)
+        status = scant_project_add(
+            project, &(scant_source){.features = path_of("mem2.npy")}, NULL);
+    scant_project_close(project);
+    return status;
+}
+
+static void memory_failing_at_any_step_is_told_and_nothing_leaks(void **state) {
+    scant_project_opts o = {
+        .source = {.features = put_features("mem.npy", 12, 2, 1),
+                   .manifest =
+                       put_text("mem.csv", "id,row,label\na,0,a\nb,1,\nc,2,b\nd,3,"
+                                           "\ne,4,\nf,5,\ng,6,\nh,7,\ni,8,\nj,9,\n"
+                                           "k,10,\nl,11,\n")},
+        .classes = abc,
+        .n_classes = 3};
+    scant_status status;
+    (void)state;
+    put_features("mem2.npy", 3, 2, 4);
+    bool failed = true; /* whether a call got nothing */
+    for (size_t step = 0; failed; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "mem%zu", step);
+        o.source.features = path_of("mem.npy"); /* paths do not stay for long */
+        o.source.manifest = path_of("mem.csv");
+        size_t live = mem.live;
+        mem.fail_at = mem.calls + step;
+        status = use(name, &o);
+        failed = mem.calls > mem.fail_at;
+        mem.fail_at = SIZE_MAX;
+        if (failed) assert_int_equal(status, SCANT_ENOMEM);
+        if (status != SCANT_OK && status != SCANT_ENOMEM)
+            fail_msg("step %zu: %s", step, scant_ctx_errmsg(ctx));
+        assert_int_equal(mem.live, live);
+        assert_true(step < 5000);
+        if (!failed) print_message("%zu allocations failed in turn\n", step);
+    }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_project_is_made_and_opened),
+        cmocka_unit_test(what_is_wrong_is_refused_and_leaves_nothing),
+        cmocka_unit_test(manifests_that_are_wrong_are_refused_with_their_line),
+        cmocka_unit_test(a_folder_that_is_there_must_be_empty),
+        cmocka_unit_test(a_manifest_names_labels_and_groups_items),
+        cmocka_unit_test(pictures_are_items_by_their_paths_and_copies_are_known),
+        cmocka_unit_test(rows_are_added_and_known_again),
+        cmocka_unit_test(a_group_with_a_withheld_item_is_no_candidate),
+        cmocka_unit_test(names_are_checked),
+        cmocka_unit_test(settings_are_kept_and_told),
+        cmocka_unit_test(a_lock_is_held_by_one_and_says_by_whom),
+        cmocka_unit_test(memory_failing_at_any_step_is_told_and_nothing_leaks),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

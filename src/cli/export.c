@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant export`: labels and a model to take home.
+ */
+#include <string.h>
+
+#include "cli/project.h"
+
+typedef struct export_args {
+    const char *format, *out, *model;
+    net_means means;
+} export_args;
+
+#define AT(field) offsetof(export_args, field)
+
+static const cli_flag flags[] = {
+    {"format", "csv|jsonl|label-studio|npy", CLI_CHOICE, AT(format), 0, 0, NET_OUTPUT,
+     "default: what --out ends in (.csv, .jsonl, .json, .npy), else CSV"},
+    {"out", "FILE", CLI_FILE, AT(out), 0, 0, NET_OUTPUT,
+     "default - (standard output); whole or not at all"},
+    {"model", "FILE", CLI_FILE, AT(model), 0, 0, NET_OUTPUT,
+     "the last model's weights as safetensors; alone, or beside the labels of --out"},
+    PROJECT_MEANS_FLAGS(export_args, means),
+};
+
+static const cli_example examples[] = {
+    {"Every item, its label or what the model says, who, when:",
+     "scant export birds --out birds.csv"},
+    {"For Label Studio, and the model:",
+     "scant export birds --out tasks.json --model birds.safetensors"},
+    {"For NumPy, in the order of the items:", "scant export birds --out labels.npy"},
+};
+
+static const project_format formats[] = {
+    {"csv", ".csv"}, {"jsonl", ".jsonl"}, {"label-studio", ".json"}, {"npy", ".npy"}};
+
+static int export_labels(project_job *job, const export_args *args) {
+    const char *format =
+        project_format_of(formats, CLI_COUNT_OF(formats), args->format, args->out);
+    void *bytes = NULL;
+    size_t size = 0;
+    scant_status made = scant_project_export(job->project, format, &bytes, &size);
+    if (made != SCANT_OK) return project_failed(job, made);
+    int status = project_write(job, args->out, bytes, size);
+    scant_bytes_free(job->net.ctx, bytes);
+    return status;
+}
+
+static scant_status keep_file(void *user, const scant_model_point *point) {
+    cli_text *path = user;
+    path->size = 0;
+    cli_text_add(path, point->file);
+    cli_text_bytes(path, "", 1);
+    return SCANT_OK;
+}
+
+static int export_model(project_job *job, const char *out) {
+    cli_text file = {0}, path = {0}, bytes = {0};
+    int status = CLI_DONE;
+    scant_status got = scant_project_models(job->project, keep_file, &file);
+    if (got != SCANT_OK) {
+        status = project_failed(job, got);
+    } else if (!file.size) {
+        status = cli_usage(job->net.command,
+                           "there is no model yet: 'scant train %s' makes one", job->dir);
+    } else {
+        cli_text_addf(&path, "%s/%s", job->dir, file.data);
+        cli_text_bytes(&path, "", 1);
+        status = cli_read_file(path.data, SIZE_MAX / 4, &bytes);
+        if (status == CLI_DONE) status = project_write(job, out, bytes.data, bytes.size);
+    }
+    cli_text_end(&file);
+    cli_text_end(&path);
+    cli_text_end(&bytes);
+    return status;
+}
+
+static int check_call(const cli_command *command, const char *dir,
+                      const export_args *args, bool labels) {
+    int status = CLI_DONE;
+    if (args->model && strcmp(args->model, "-") == 0 && labels &&
+        project_to_stdout(args->out))
+        return cli_usage(command, "labels and the model cannot both go to standard "
+                                  "output");
+    if (labels) status = project_check_out(command, dir, "out", args->out);
+    if (status == CLI_DONE && args->model)
+        status = project_check_out(command, dir, "model", args->model);
+    if (status != CLI_DONE || !labels || !args->model) return status;
+    const cli_path outs[] = {{"out", args->out}, {"model", args->model}};
+    return cli_check_overwrites(command, outs, CLI_COUNT_OF(outs), NULL, 0);
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    export_args args = {0};
+    project_job job = {0};
+    cli_parsed parsed;
+    bool over;
+    int status = project_parse(command, argc, argv, &args, &parsed, &over);
+    if (status != CLI_DONE || over) return status;
+    bool labels = args.out || args.format || !args.model;
+    status = check_call(command, parsed.operand, &args, labels);
+    if (status == CLI_DONE)
+        status = project_open(&job, command, parsed.operand, &args.means);
+    if (status == CLI_DONE && labels) status = export_labels(&job, &args);
+    if (status == CLI_DONE && args.model) status = export_model(&job, args.model);
+    project_end(&job);
+    return status;
+}
+
+const cli_command cli_cmd_export = {
+    .name = "export",
+    .synopsis = "DIR [--out FILE] [--format FORMAT] [--model FILE]",
+    .summary = "take labels, and the model, out of a project",
+    .about =
+        "Writes all items: their ids, label, who gave it and when, and of those without "
+        "a label what the last model says and how sure it is. csv and jsonl have a line "
+        "an item; label-studio has the labelled items, as its import reads them; npy has "
+        "an int64 an item, the class or -1. --model takes the last model home.",
+    .operand = CLI_PROJECT,
+    .project = true,
+    .flags = flags,
+    .n_flags = CLI_COUNT_OF(flags),
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};

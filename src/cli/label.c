@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant label`: labels that people gave elsewhere, into a project.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/project.h"
+
+typedef struct label_args {
+    const char *import;
+    bool partial, add_classes;
+    const char *annotator;
+    net_means means;
+} label_args;
+
+#define AT(field) offsetof(label_args, field)
+
+static const char labels_group[] = "Labels";
+
+static const cli_flag flags[] = {
+    {"import", "FILE", CLI_FILE, AT(import), 0, 0, labels_group,
+     "CSV (id, label; annotator, time), JSONL (the same keys), or Label Studio's JSON; "
+     "-: standard input (required)"},
+    {"partial", NULL, CLI_SWITCH, AT(partial), 0, 0, labels_group,
+     "leave out lines whose id or class is not known, rather than import nothing"},
+    {"add-classes", NULL, CLI_SWITCH, AT(add_classes), 0, 0, labels_group,
+     "a class that is not known is a new one"},
+    {"annotator", "NAME", CLI_WORD, AT(annotator), 0, 0, labels_group,
+     "who labelled what names nobody (default: import)"},
+    {"quiet", NULL, CLI_SWITCH, AT(means.quiet), 0, 0, NET_OUTPUT, "errors only"},
+};
+
+static const cli_example examples[] = {
+    {"answers.csv has the columns id and label:",
+     "scant label birds --import answers.csv --annotator anna"},
+    {"What another program finds, as far as it is known here:",
+     "./ask-people batch.csv | scant label birds --import - --partial"},
+};
+
+/* ---- standard input ---------------------------------------------------------------- */
+
+/* A copy of standard input that can be read from its start, under a name of its own; it
+ * is gone with the program. */
+typedef struct label_input {
+    FILE *file;
+    char path[32];
+} label_input;
+
+static int copy_input(label_input *input) {
+    char bytes[1 << 14];
+    input->file = tmpfile();
+    if (!input->file)
+        return cli_cannot_write("a copy of standard input", strerror(errno));
+    for (;;) {
+        ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
+        if (count == 0) break;
+        if (count < 0 && errno == EINTR && !cli_interrupted()) continue;
+        if (count < 0) {
+            if (cli_interrupted()) {
+                cli_error("interrupted; nothing was imported");
+                return CLI_INTERRUPTED;
+            }
+            return cli_cannot_read("standard input", strerror(errno));
+        }
+        if (fwrite(bytes, 1, (size_t)count, input->file) != (size_t)count)
+            return cli_cannot_write("a copy of standard input", strerror(errno));
+    }
+    if (fflush(input->file) != 0)
+        return cli_cannot_write("a copy of standard input", strerror(errno));
+    rewind(input->file);
+    snprintf(input->path, sizeof input->path, "/dev/fd/%d", fileno(input->file));
+    return CLI_DONE;
+}
+
+/* The library's message, with standard input called by its name. */
+static int say_failed(project_job *job, const label_input *input, scant_status status) {
+    const char *text = scant_ctx_errmsg(job->net.ctx);
+    const char *at = input->file ? strstr(text, input->path) : NULL;
+    if (!at || status == SCANT_ECANCELLED) return project_failed(job, status);
+    cli_ui_clear(&job->net.ui);
+    cli_error("%.*sstandard input%s", (int)(at - text), text, at + strlen(input->path));
+    return cli_exit_of(status);
+}
+
+/* ---- ids that are not known -------------------------------------------------------- */
+
+typedef struct id_list {
+    char **ids;
+    size_t count;
+} id_list;
+
+static scant_status keep_id(void *user, const scant_item *item) {
+    id_list *list = user;
+    if ((list->count & (list->count - 1)) == 0)
+        list->ids =
+            cli_grow(list->ids, list->count ? 2 * list->count : 1, sizeof *list->ids);
+    list->ids[list->count++] = cli_strndup(item->id, strlen(item->id));
+    return SCANT_OK;
+}
+
+static const char *id_at(const void *names, size_t i) {
+    return ((const id_list *)names)->ids[i];
+}
+
+/* What the first of them may have been meant to be. */
+static void suggest_id(project_job *job, const char *id) {
+    id_list list = {0};
+    if (scant_project_items(job->project, 0, SIZE_MAX, keep_id, &list) == SCANT_OK) {
+        const char *near = scant_nearest(id, &list, list.count, id_at);
+        if (near) cli_note("'%s' is not known; did you mean '%s'?", id, near);
+    }
+    for (size_t i = 0; i < list.count; i++) free(list.ids[i]);
+    free(list.ids);
+}
+
+/* All of them, a line each. */
+static void list_unknown(project_job *job, const scant_import *import) {
+    for (size_t i = 0; i < import->unknown; i++) {
+        const char *id = import->unknown_ids[i];
+        for (; *id; id++)
+            fputc((unsigned char)*id < 0x20 || *id == 0x7F ? '?' : *id, stderr);
+        fputc('\n', stderr);
+    }
+    if (import->unknown) suggest_id(job, import->unknown_ids[0]);
+}
+
+/* ---- the work ---------------------------------------------------------------------- */
+
+static int tell(project_job *job, const scant_import *import) {
+    cli_ui_clear(&job->net.ui);
+    if (job->net.ui.quiet) return CLI_DONE;
+    if (import->unknown) {
+        cli_warning("%zu id%s not in the project, and left out:", import->unknown,
+                    import->unknown == 1 ? " is" : "s are");
+        list_unknown(job, import);
+    }
+    cli_text text = {0};
+    cli_text_addf(&text, "%s: %zu label%s stored", job->dir, import->stored,
+                  import->stored == 1 ? "" : "s");
+    if (import->repeated) cli_text_addf(&text, ", %zu there already", import->repeated);
+    if (import->lines > import->stored + import->repeated)
+        cli_text_addf(&text, ", %zu left out",
+                      import->lines - import->stored - import->repeated);
+    cli_text_add(&text, "\n");
+    return cli_print(&text);
+}
+
+static int work(project_job *job, const label_args *args) {
+    const scant_import_opts opts = {.person = args->annotator,
+                                    .partial = args->partial,
+                                    .add_classes = args->add_classes};
+    label_input input = {0};
+    scant_import import = {0};
+    bool piped = strcmp(args->import, "-") == 0;
+    int status = piped ? copy_input(&input) : CLI_DONE;
+    if (status == CLI_DONE) {
+        scant_status done = scant_project_import(
+            job->project, piped ? input.path : args->import, &opts, &import);
+        if (done == SCANT_OK) {
+            status = tell(job, &import);
+        } else {
+            status = say_failed(job, &input, done);
+            if (done == SCANT_EINPUT) list_unknown(job, &import);
+        }
+    }
+    if (input.file) fclose(input.file);
+    return status;
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    label_args args = {0};
+    project_job job = {0};
+    cli_parsed parsed;
+    bool over;
+    int status = project_parse(command, argc, argv, &args, &parsed, &over);
+    if (status != CLI_DONE || over) return status;
+    if (!args.import)
+        return cli_usage(command, "--import is missing: a file of labels, or - for "
+                                  "standard input");
+    status = project_open(&job, command, parsed.operand, &args.means);
+    if (status == CLI_DONE) status = work(&job, &args);
+    project_end(&job);
+    return status;
+}
+
+const cli_command cli_cmd_label = {
+    .name = "label",
+    .synopsis = "DIR --import FILE [options]",
+    .summary = "import labels into a project",
+    .about =
+        "Stores labels from a file, all or none: where an id is not in the project, or a "
+        "class not known, nothing is imported, and all such ids are listed on standard "
+        "error, one a line. --partial imports the rest. A label that the same person "
+        "gave "
+        "already is not stored again, so that a file can be imported twice. What 'scant "
+        "export' writes can be imported.",
+    .operand = CLI_PROJECT,
+    .project = true,
+    .flags = flags,
+    .n_flags = CLI_COUNT_OF(flags),
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};

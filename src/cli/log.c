@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant log`: what happened in a project, newest last. The history only grows: what was
+ * taken back or replaced is still in it, and shown as such.
+ *
+ * It is read from its end, so that the last lines of a long one are there at once, and so
+ * that an undo is seen before what it takes back.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/project.h"
+
+typedef struct log_args {
+    const char *format, *person;
+    bool events;
+    size_t count;
+    net_means means;
+} log_args;
+
+#define AT(field) offsetof(log_args, field)
+
+static const char what_group[] = "What";
+
+static const cli_flag flags[] = {
+    {"events", NULL, CLI_SWITCH, AT(events), 0, 0, what_group,
+     "trainings, rounds, imports and changes of settings, rather than answers"},
+    {"person", "NAME", CLI_WORD, AT(person), 0, 0, what_group, "answers of one person"},
+    {"count", "N", CLI_NUMBER, AT(count), 1, SIZE_MAX, what_group,
+     "only the last N (default: all)"},
+    {"format", "text|json", CLI_CHOICE, AT(format), 0, 0, NET_OUTPUT,
+     "for people (default), or a list for programs"},
+    {"quiet", NULL, CLI_SWITCH, AT(means.quiet), 0, 0, NET_OUTPUT, "errors only"},
+};
+
+static const cli_example examples[] = {
+    {"The last twenty answers:", "scant log birds --count 20"},
+    {"What anna said, for a program:", "scant log birds --person anna --format json"},
+    {"When was what trained and picked?", "scant log birds --events"},
+};
+
+/* Lines as they come, one after the other in text. */
+typedef struct log_lines {
+    bool json;
+    cli_text text;
+    size_t *starts;
+    size_t count;
+    int64_t *undone; /* entries that an undo takes back */
+    size_t n_undone;
+} log_lines;
+
+static void *grow_by_one(void *block, size_t count, size_t size) {
+    if ((count & (count - 1)) != 0) return block; /* there is room up to a power of two */
+    return cli_grow(block, count ? 2 * count : 1, size);
+}
+
+static void begin_line(log_lines *lines) {
+    lines->starts = grow_by_one(lines->starts, lines->count, sizeof *lines->starts);
+    lines->starts[lines->count++] = lines->text.size;
+}
+
+/* ---- answers ----------------------------------------------------------------------- */
+
+static const char *const kinds[] = {
+    [SCANT_ANSWER_LABEL] = "label",
+    [SCANT_ANSWER_SKIP] = "skip",
+    [SCANT_ANSWER_UNSURE] = "unsure",
+    [SCANT_ANSWER_UNDO] = "undo",
+};
+
+static bool is_undone(const log_lines *lines, int64_t entry) {
+    for (size_t i = lines->n_undone; i-- > 0;)
+        if (lines->undone[i] == entry) return true;
+    return false;
+}
+
+static void json_entry(cli_text *text, const scant_entry *e, bool undone) {
+    cli_text_addf(text, "{\"entry\": %lld, \"time\": \"", (long long)e->entry);
+    project_add_time(text, e->at);
+    cli_text_add(text, "\", \"person\": ");
+    project_json_text(text, e->person);
+    cli_text_addf(text, ", \"kind\": \"%s\", \"index\": %zu, \"id\": ", kinds[e->kind],
+                  e->item);
+    project_json_text(text, e->id);
+    cli_text_add(text, ", \"label\": ");
+    project_json_text(text, e->class_name);
+    cli_text_add(text, ", \"seconds\": ");
+    if (e->spent >= 0)
+        cli_json_number(text, (double)e->spent / 1000);
+    else
+        cli_text_add(text, "null");
+    cli_text_add(text, ", \"role\": ");
+    project_json_text(text, scant_role_name(e->role));
+    cli_text_addf(text, ", \"round\": %zu, \"model\": %zu, \"undoes\": %lld, ", e->round,
+                  e->model, (long long)e->undoes);
+    cli_text_addf(text, "\"stands\": %s, \"undone\": %s}", e->stands ? "true" : "false",
+                  undone ? "true" : "false");
+}
+
+static void text_entry(cli_text *text, const scant_entry *e, bool undone) {
+    project_add_time(text, e->at);
+    cli_text_addf(text, "  %-10s %s", e->person ? e->person : "", e->id ? e->id : "");
+    if (e->kind == SCANT_ANSWER_LABEL)
+        cli_text_addf(text, " = %s", e->class_name ? e->class_name : "");
+    else
+        cli_text_addf(text, ": %s", kinds[e->kind]);
+    if (e->spent >= 0) cli_text_addf(text, "  %.1f s", (double)e->spent / 1000);
+    if (e->role && e->kind != SCANT_ANSWER_UNDO)
+        cli_text_addf(text, "  %s", scant_role_name(e->role));
+    if (undone)
+        cli_text_add(text, "  (taken back)");
+    else if (!e->stands && e->kind != SCANT_ANSWER_UNDO)
+        cli_text_add(text, "  (replaced)");
+}
+
+static scant_status add_entry(void *user, const scant_entry *entry) {
+    log_lines *lines = user;
+    bool undone = !entry->stands && is_undone(lines, entry->entry);
+    if (entry->undoes > 0) {
+        lines->undone =
+            grow_by_one(lines->undone, lines->n_undone, sizeof *lines->undone);
+        lines->undone[lines->n_undone++] = entry->undoes;
+    }
+    begin_line(lines);
+    (lines->json ? json_entry : text_entry)(&lines->text, entry, undone);
+    return SCANT_OK;
+}
+
+/* ---- events ------------------------------------------------------------------------ */
+
+static scant_status add_event(void *user, const scant_event *event) {
+    log_lines *lines = user;
+    cli_text *text = &lines->text;
+    begin_line(lines);
+    if (lines->json) {
+        cli_text_addf(text, "{\"event\": %lld, \"time\": \"", (long long)event->event);
+        project_add_time(text, event->at);
+        cli_text_addf(text, "\", \"kind\": \"%s\", \"text\": %s}", event->kind,
+                      event->text && *event->text ? event->text : "null");
+        return SCANT_OK;
+    }
+    project_add_time(text, event->at);
+    cli_text_addf(text, "  %-10s %s", event->kind, event->text ? event->text : "");
+    return SCANT_OK;
+}
+
+/* ---- people ------------------------------------------------------------------------ */
+
+static const char *person_at(const void *names, size_t i) {
+    return ((char *const *)names)[i];
+}
+
+/* The number of somebody who is there. */
+static int find_person(project_job *job, const char *name, size_t *person) {
+    scant_project_info info;
+    scant_status got = scant_project_info_get(job->project, &info);
+    if (got != SCANT_OK) return project_failed(job, got);
+    char **names = cli_calloc(info.people, sizeof *names);
+    size_t count = 0;
+    int status = CLI_USAGE;
+    for (size_t i = 0; i <= info.people && count < info.people; i++) {
+        const char *known = scant_project_person_name(job->project, i);
+        if (!known) continue;
+        names[count++] = cli_strndup(known, strlen(known));
+        if (strcmp(known, name) != 0) continue;
+        *person = i;
+        status = CLI_DONE;
+    }
+    if (status != CLI_DONE) {
+        char *hint = cli_suggest(name, "", names, count, person_at);
+        cli_usage(job->net.command, "nobody called '%s' has answered here%s", name, hint);
+        free(hint);
+    }
+    for (size_t i = 0; i < count; i++) free(names[i]);
+    free(names);
+    return status;
+}
+
+/* ---- the work ---------------------------------------------------------------------- */
+
+/* Line i of those that are shown, from 0, oldest first. */
+static void add_line(cli_text *out, const log_lines *lines, size_t i) {
+    size_t end = i + 1 < lines->count ? lines->starts[i + 1] : lines->text.size;
+    cli_text_bytes(out, lines->text.data + lines->starts[i], end - lines->starts[i]);
+}
+
+static int print(const log_lines *lines, bool newest_first, size_t most) {
+    size_t shown = most && most < lines->count ? most : lines->count;
+    cli_text out = {0};
+    if (lines->json) cli_text_add(&out, "[");
+    for (size_t k = 0; k < shown; k++) {
+        if (lines->json && k) cli_text_add(&out, ",\n ");
+        add_line(&out, lines, newest_first ? shown - 1 - k : lines->count - shown + k);
+        if (!lines->json) cli_text_add(&out, "\n");
+    }
+    if (lines->json) cli_text_add(&out, "]\n");
+    return cli_print(&out);
+}
+
+static int work(project_job *job, const log_args *args) {
+    log_lines lines = {.json = args->format && strcmp(args->format, "json") == 0};
+    size_t person = SIZE_MAX;
+    scant_status got;
+    int status = args->person ? find_person(job, args->person, &person) : CLI_DONE;
+    if (status != CLI_DONE) return status;
+    if (args->events)
+        got = scant_project_events(job->project, 0, add_event, &lines);
+    else
+        got = scant_project_history(job->project, person, 0, 1,
+                                    args->count ? args->count : SIZE_MAX, add_entry,
+                                    &lines);
+    status = got == SCANT_OK ? print(&lines, !args->events, args->count)
+                             : project_failed(job, got);
+    cli_text_end(&lines.text);
+    free(lines.starts);
+    free(lines.undone);
+    return status;
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    log_args args = {0};
+    project_job job = {0};
+    cli_parsed parsed;
+    bool over;
+    int status = project_parse(command, argc, argv, &args, &parsed, &over);
+    if (status != CLI_DONE || over) return status;
+    if (args.events && args.person)
+        return cli_usage(command, "--person is of answers, --events of what is none");
+    status = project_open(&job, command, parsed.operand, &args.means);
+    if (status == CLI_DONE) status = work(&job, &args);
+    project_end(&job);
+    return status;
+}
+
+const cli_command cli_cmd_log = {
+    .name = "log",
+    .synopsis = "DIR [--events] [--person NAME] [--count N] [--format text|json]",
+    .summary = "print the history of a project",
+    .about =
+        "Prints every answer, newest last: when (UTC), who, which item, what, how "
+        "long it took, and why the item was asked about (pick, audit, overlap, fill, "
+        "alike, import). An answer that was taken back or replaced is still there "
+        "and says so.",
+    .operand = CLI_PROJECT,
+    .project = true,
+    .flags = flags,
+    .n_flags = CLI_COUNT_OF(flags),
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant predict`: what a project's last model says of its items.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/project.h"
+
+typedef struct predict_args {
+    const char *format, *out;
+    bool unlabelled;
+    net_means means;
+} predict_args;
+
+#define AT(field) offsetof(predict_args, field)
+
+static const cli_flag flags[] = {
+    {"unlabelled", NULL, CLI_SWITCH, AT(unlabelled), 0, 0, NET_OUTPUT,
+     "only items that have no label"},
+    {"out", "FILE", CLI_FILE, AT(out), 0, 0, NET_OUTPUT,
+     "default - (standard output); .npy: the probabilities, items x classes; .jsonl: an "
+     "object an item; anything else: CSV"},
+    {"format", "csv|jsonl|npy", CLI_CHOICE, AT(format), 0, 0, NET_OUTPUT,
+     "the format, whatever --out ends in"},
+    PROJECT_MEANS_FLAGS(predict_args, means),
+};
+
+static const cli_example examples[] = {
+    {"Every item's class, and how sure the model is:",
+     "scant predict birds --out predictions.csv"},
+    {"What nobody has labelled, with all probabilities:",
+     "scant predict birds --unlabelled --format jsonl"},
+    {"Probabilities for a strategy of your own:", "scant predict birds --out probs.npy"},
+};
+
+static const project_format formats[] = {
+    {"csv", ".csv"}, {"jsonl", ".jsonl"}, {"npy", ".npy"}};
+
+typedef struct predict_job {
+    project_job project;
+    const predict_args *args;
+    scant_array *probs;
+    size_t model, classes;
+    char **names;
+    float *row;
+    bool json;
+    cli_text text;
+} predict_job;
+
+static size_t likeliest(const float *p, size_t n) {
+    size_t best = 0;
+    for (size_t c = 1; c < n; c++)
+        if (p[c] > p[best]) best = c;
+    return best;
+}
+
+static void json_line(predict_job *job, const char *id, size_t best) {
+    cli_text *text = &job->text;
+    cli_text_add(text, "{\"id\": ");
+    project_json_text(text, id);
+    cli_text_add(text, ", \"class\": ");
+    project_json_text(text, job->names[best]);
+    cli_text_add(text, ", \"confidence\": ");
+    cli_json_number(text, (double)job->row[best]);
+    cli_text_add(text, ", \"probabilities\": {");
+    for (size_t c = 0; c < job->classes; c++) {
+        if (c) cli_text_add(text, ", ");
+        project_json_text(text, job->names[c]);
+        cli_text_add(text, ": ");
+        cli_json_number(text, (double)job->row[c]);
+    }
+    cli_text_add(text, "}}\n");
+}
+
+static scant_status add_line(void *user, const scant_item *item) {
+    predict_job *job = user;
+    if (job->args->unlabelled && item->label >= 0) return SCANT_OK;
+    scant_status status =
+        scant_array_floats(job->project.net.ctx, job->probs, item->item * job->classes,
+                           job->classes, job->row);
+    if (status != SCANT_OK) return status;
+    size_t best = likeliest(job->row, job->classes);
+    if (job->json) {
+        json_line(job, item->id, best);
+        return SCANT_OK;
+    }
+    cli_csv_field(&job->text, item->id, strlen(item->id));
+    cli_text_add(&job->text, ",");
+    cli_csv_field(&job->text, job->names[best], strlen(job->names[best]));
+    cli_text_addf(&job->text, ",%.6g\n", (double)job->row[best]);
+    return SCANT_OK;
+}
+
+static scant_status add_lines(predict_job *job) {
+    scant_project *project = job->project.project;
+    job->classes = scant_array_shape(job->probs)[1];
+    job->names = cli_calloc(job->classes, sizeof *job->names);
+    job->row = cli_calloc(job->classes, sizeof *job->row);
+    for (size_t c = 0; c < job->classes; c++) {
+        const char *name = scant_project_class(project, c);
+        job->names[c] = cli_strndup(name ? name : "", name ? strlen(name) : 0);
+    }
+    if (!job->json) cli_text_add(&job->text, "id,class,confidence\n");
+    /* items that came meanwhile have no prediction */
+    return scant_project_items(project, 0, scant_array_shape(job->probs)[0], add_line,
+                               job);
+}
+
+static scant_status encode(predict_job *job) {
+    void *bytes = NULL;
+    size_t size = 0;
+    scant_status status =
+        scant_array_encode(job->project.net.ctx, job->probs, &bytes, &size);
+    if (status == SCANT_OK) cli_text_bytes(&job->text, bytes, size);
+    scant_bytes_free(job->project.net.ctx, bytes);
+    return status;
+}
+
+static int work(predict_job *job, const char *format) {
+    project_job *project = &job->project;
+    bool npy = strcmp(format, "npy") == 0;
+    job->json = strcmp(format, "jsonl") == 0;
+    scant_status made = scant_project_predict(project->project, &job->probs, &job->model);
+    if (made == SCANT_OK) made = npy ? encode(job) : add_lines(job);
+    if (made != SCANT_OK) return project_failed(project, made);
+    int status = project_write(project, job->args->out, job->text.data, job->text.size);
+    if (status == CLI_DONE && !project->net.ui.quiet &&
+        !project_to_stdout(job->args->out))
+        cli_note("%s: predictions of model %zu", job->args->out, job->model);
+    return status;
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    predict_args args = {0};
+    predict_job job = {.args = &args};
+    cli_parsed parsed;
+    bool over;
+    int status = project_parse(command, argc, argv, &args, &parsed, &over);
+    if (status != CLI_DONE || over) return status;
+    const char *format =
+        project_format_of(formats, CLI_COUNT_OF(formats), args.format, args.out);
+    if (args.unlabelled && strcmp(format, "npy") == 0)
+        return cli_usage(command, "--unlabelled leaves items out, and rows of npy are "
+                                  "items in order; csv and jsonl have their ids");
+    status = project_check_out(command, parsed.operand, "out", args.out);
+    if (status == CLI_DONE)
+        status = project_open(&job.project, command, parsed.operand, &args.means);
+    if (status == CLI_DONE) status = work(&job, format);
+    for (size_t c = 0; c < job.classes && job.names; c++) free(job.names[c]);
+    free(job.names);
+    free(job.row);
+    cli_text_end(&job.text);
+    scant_array_close(job.probs);
+    project_end(&job.project);
+    return status;
+}
+
+const cli_command cli_cmd_predict = {
+    .name = "predict",
+    .synopsis = "DIR [--unlabelled] [--out FILE] [--format csv|jsonl|npy]",
+    .summary = "print what a project's last model says of its items",
+    .about = "Prints CSV with the columns id, class and confidence (the probability of "
+             "that class), an item a line, labelled ones and those of the audit among "
+             "them. jsonl has all probabilities; npy has them alone, items x classes, "
+             "float32.",
+    .operand = CLI_PROJECT,
+    .project = true,
+    .flags = flags,
+    .n_flags = CLI_COUNT_OF(flags),
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};

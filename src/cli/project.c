@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the commands of a project share.
+ */
+#include "cli/project.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- the call ---------------------------------------------------------------------- */
+
+int project_parse(const cli_command *command, int argc, char **argv, void *values,
+                  cli_parsed *parsed, bool *over) {
+    int status = cli_parse(command, argc, argv, values, parsed);
+    *over = status == CLI_DONE && parsed->help;
+    if (*over) return cli_print_page(command);
+    if (status == CLI_DONE && !parsed->operand)
+        return cli_usage(command, "which project? Give its folder%s",
+                         command == &cli_cmd_new ? ", which is made"
+                                                 : ", as 'scant new' made it");
+    return status;
+}
+
+int project_open(project_job *job, const cli_command *command, const char *dir,
+                 const net_means *means) {
+    int status = net_begin(&job->net, command, means, NULL);
+    job->dir = dir;
+    if (status != CLI_DONE) return status;
+    scant_status opened = scant_project_open(job->net.ctx, dir, &job->project);
+    return opened == SCANT_OK ? CLI_DONE : project_failed(job, opened);
+}
+
+int project_failed(project_job *job, scant_status status) {
+    return net_failed(&job->net, status);
+}
+
+void project_end(project_job *job) {
+    scant_project_close(job->project);
+    net_end(&job->net);
+}
+
+int project_check_source(const cli_command *command, const scant_source *source) {
+    if (source->images && source->features)
+        return cli_usage(command, "give --images or --features, not both: an item is a "
+                                  "picture or a row");
+    if (source->images || source->features || source->manifest) return CLI_DONE;
+    return cli_usage(command, "what are the items? Give --images FOLDER, --features "
+                              "F.npy, or --manifest M.csv with paths of pictures");
+}
+
+static const char *key_name(const void *names, size_t i) {
+    (void)names;
+    return scant_project_key_at(i)->key;
+}
+
+int project_check_key(const cli_command *command, const char *key) {
+    const scant_project_key *known;
+    size_t count = 0;
+    for (; (known = scant_project_key_at(count)); count++)
+        if (strcmp(known->key, key) == 0) return CLI_DONE;
+    char *hint = cli_suggest(key, "", NULL, count, key_name);
+    cli_usage(command, "a project has no setting '%s'%s ('scant set DIR' lists them)",
+              key, hint);
+    free(hint);
+    return CLI_USAGE;
+}
+
+void project_add_items(cli_text *text, const scant_project_info *info, size_t count) {
+    static const char *const words[][3] = {
+        {"pictures", "picture", "pictures"},
+        {"features", "row of features", "rows of features"},
+        {"texts", "text", "texts"},
+    };
+    const char *one = "item", *many = "items";
+    for (size_t i = 0; i < CLI_COUNT_OF(words); i++) {
+        if (strcmp(info->kind, words[i][0]) != 0) continue;
+        one = words[i][1];
+        many = words[i][2];
+    }
+    cli_text_addf(text, "%zu %s", count, count == 1 ? one : many);
+}
+
+/* ---- output ------------------------------------------------------------------------ */
+
+bool project_to_stdout(const char *out) { return !out || strcmp(out, "-") == 0; }
+
+static bool same_file(const char *a, const char *b) {
+    struct stat at, other;
+    return stat(a, &at) == 0 && stat(b, &other) == 0 && at.st_dev == other.st_dev &&
+           at.st_ino == other.st_ino;
+}
+
+int project_check_out(const cli_command *command, const char *dir, const char *flag,
+                      const char *out) {
+    if (project_to_stdout(out)) {
+        int mode = fcntl(STDOUT_FILENO, F_GETFL);
+        if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
+            return cli_cannot_write("standard output", strerror(EBADF));
+        return CLI_DONE;
+    }
+    cli_text database = {0};
+    cli_text_addf(&database, "%s/project.db", dir);
+    cli_text_bytes(&database, "", 1);
+    bool own = same_file(out, database.data);
+    cli_text_end(&database);
+    if (own)
+        return cli_usage(command, "--%s %s would overwrite the project's database", flag,
+                         out);
+    return cli_check_file(out);
+}
+
+int project_write(project_job *job, const char *out, const void *bytes, size_t size) {
+    cli_ui_clear(&job->net.ui);
+    if (project_to_stdout(out)) return cli_write_stdout(bytes, size);
+    scant_status written = scant_file_write(job->net.ctx, out, bytes, size);
+    return written == SCANT_OK ? CLI_DONE : project_failed(job, written);
+}
+
+static bool ends_with(const char *text, const char *ending) {
+    size_t n = strlen(text), m = strlen(ending);
+    return n >= m && strcmp(text + n - m, ending) == 0;
+}
+
+const char *project_format_of(const project_format *formats, size_t count,
+                              const char *format, const char *out) {
+    if (format) return format;
+    for (size_t i = 0; i < count && !project_to_stdout(out); i++)
+        if (ends_with(out, formats[i].ending)) return formats[i].name;
+    return formats[0].name;
+}
+
+void project_add_time(cli_text *text, int64_t at) {
+    time_t seconds = (time_t)(at / 1000);
+    struct tm parts = {0};
+    char line[64] = "";
+    if (gmtime_r(&seconds, &parts))
+        strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    cli_text_add(text, line);
+}
+
+void project_json_text(cli_text *text, const char *string) {
+    if (string)
+        cli_json_string(text, string, strlen(string));
+    else
+        cli_text_add(text, "null");
+}
+
+/* ---- the meter --------------------------------------------------------------------- */
+
+int project_stop(project_job *job, const scant_meter *meter) {
+    if (!meter->stop) return CLI_DONE;
+    if (!job->net.ui.quiet)
+        cli_note("the stop rule holds: more labels would bring little ('scant status %s' "
+                 "says why)",
+                 job->dir);
+    return CLI_STOP;
+}
+
+static void json_member(cli_text *text, const char *key, double value) {
+    cli_text_addf(text, ", \"%s\": ", key);
+    cli_json_number(text, value);
+}
+
+void project_model_json(cli_text *text, const scant_model_point *point) {
+    cli_text_addf(text, "{\"model\": %zu, \"round\": %zu, \"time\": \"", point->model,
+                  point->round);
+    project_add_time(text, point->at);
+    cli_text_addf(text, "\", \"labels\": %zu, \"audited\": %zu, \"right\": %zu",
+                  point->labels, point->audited, point->right);
+    json_member(text, "accuracy", point->accuracy);
+    json_member(text, "low", point->low);
+    json_member(text, "high", point->high);
+    json_member(text, "agreement", point->agreement);
+    json_member(text, "seconds", point->seconds);
+    cli_text_add(text, ", \"file\": ");
+    project_json_text(text, point->file);
+    cli_text_add(text, "}");
+}
+
+void project_meter_json(cli_text *text, const scant_meter *meter) {
+    cli_text_add(text, "{\"accuracy\": ");
+    cli_json_number(text, meter->last.accuracy);
+    json_member(text, "low", meter->last.low);
+    json_member(text, "high", meter->last.high);
+    json_member(text, "over_random", meter->over_random);
+    json_member(text, "over_random_low", meter->over_random_low);
+    json_member(text, "over_random_high", meter->over_random_high);
+    cli_text_addf(text, ", \"over_random_labels\": %zu", meter->over_random_labels);
+    json_member(text, "per_ten", meter->per_ten);
+    json_member(text, "per_ten_high", meter->per_ten_high);
+    cli_text_addf(text,
+                  ", \"narrow\": %s, \"fading\": %s, \"agreeing\": %s, \"stop\": %s}",
+                  meter->narrow ? "true" : "false", meter->fading ? "true" : "false",
+                  meter->agreeing ? "true" : "false", meter->stop ? "true" : "false");
+}
+
+void project_add_accuracy(cli_text *text, const scant_model_point *point) {
+    if (isnan(point->accuracy)) {
+        cli_text_add(text, "not known: no withheld item has a label yet");
+        return;
+    }
+    cli_text_addf(text, "%.1f%% (95%% interval %.1f%% to %.1f%%; right on %zu of %zu)",
+                  100 * point->accuracy, 100 * point->low, 100 * point->high,
+                  point->right, point->audited);
+}
+
+int project_add_advice(project_job *job, cli_text *text, const scant_meter *meter) {
+    char *advice = NULL;
+    scant_status status = scant_project_advice(job->project, meter, &advice);
+    if (status != SCANT_OK) return project_failed(job, status);
+    size_t size = strlen(advice);
+    while (size && advice[size - 1] == '\n') advice[--size] = '\0';
+    cli_text_wrap(text, 0, advice);
+    scant_bytes_free(job->net.ctx, advice);
+    return CLI_DONE;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant query`: what to label next in a project, for whoever asks people by other means
+ * than the page.
+ *
+ * Items of the audit stand among the picks, evenly, so that answers to a batch tell how
+ * good the model is, too.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/project.h"
+
+typedef struct query_args {
+    size_t batch;
+    const char *strategy;
+    cli_settings settings;
+    const char *out, *format;
+    net_means means;
+} query_args;
+
+#define AT(field) offsetof(query_args, field)
+
+static const char picking_group[] = "Picking";
+
+static const cli_flag flags[] = {
+    {"batch", "B", CLI_NUMBER, AT(batch), 1, 1 << 30, picking_group,
+     "how many items (default: the setting batch)"},
+    {"strategy", "NAME", CLI_PICKER, AT(strategy), 0, 0, picking_group,
+     "see 'scant strategies' (default: the setting strategy; random before the first "
+     "model)"},
+    {"opt", "KEY=VALUE", CLI_SETTING, AT(settings), 0, 0, picking_group,
+     "an option of the strategy, see 'scant strategies NAME'; may be given again"},
+    {"seed", "S", CLI_SEED, AT(means.seed), 0, 0, picking_group,
+     "decides every random choice (default and 0: the project's, another every round)"},
+    {"out", "FILE", CLI_FILE, AT(out), 0, 0, NET_OUTPUT,
+     "default - (standard output); .npy: the items' numbers as int64; .json: one object; "
+     "anything else: CSV"},
+    {"format", "csv|json|npy", CLI_CHOICE, AT(format), 0, 0, NET_OUTPUT,
+     "the format, whatever --out ends in"},
+    PROJECT_MEANS_FLAGS(query_args, means),
+};
+
+static const cli_example examples[] = {
+    {"What to label next, by the last model:", "scant query birds --out batch.csv"},
+    {"A loop that ends by itself, when more labels would bring little:",
+     "while scant query birds --out batch.csv; do ./ask-people batch.csv > answers.csv; "
+     "scant label birds --import answers.csv; scant train birds; done"},
+};
+
+/* A line of the output. */
+typedef struct query_row {
+    size_t item;
+    double weight, score;
+    const char *role;
+    char *id;
+} query_row;
+
+typedef struct query_job {
+    project_job project;
+    const query_args *args;
+    scant_picks *picks;
+    size_t round;
+    query_row *rows;
+    size_t count;
+} query_job;
+
+static const project_format formats[] = {
+    {"csv", ".csv"}, {"json", ".json"}, {"npy", ".npy"}};
+
+/* ---- output ------------------------------------------------------------------------ */
+
+static void csv_table(cli_text *text, const query_job *job) {
+    cli_text_add(text, "rank,index,id,weight,score,role\n");
+    for (size_t i = 0; i < job->count; i++) {
+        const query_row *row = &job->rows[i];
+        cli_text_addf(text, "%zu,%zu,", i + 1, row->item);
+        cli_csv_field(text, row->id, strlen(row->id));
+        cli_text_addf(text, ",%.9g,", row->weight);
+        if (!isnan(row->score)) cli_text_addf(text, "%.9g", row->score);
+        cli_text_addf(text, ",%s\n", row->role);
+    }
+}
+
+static void json_object(cli_text *text, const query_job *job, const scant_meter *meter) {
+    cli_text_addf(text, "{\"round\": %zu, \"strategy\": ", job->round);
+    project_json_text(text, job->picks ? job->picks->strategy : NULL);
+    cli_text_addf(text, ", \"batch\": %zu, \"stop\": %s, \"picks\": [", job->count,
+                  meter->stop || !job->count ? "true" : "false");
+    for (size_t i = 0; i < job->count; i++) {
+        const query_row *row = &job->rows[i];
+        cli_text_addf(text, "%s{\"index\": %zu, \"id\": ", i ? ", " : "", row->item);
+        project_json_text(text, row->id);
+        cli_text_add(text, ", \"weight\": ");
+        cli_json_number(text, row->weight);
+        cli_text_add(text, ", \"score\": ");
+        cli_json_number(text, row->score);
+        cli_text_addf(text, ", \"role\": \"%s\"}", row->role);
+    }
+    cli_text_add(text, "]}\n");
+}
+
+static scant_status npy_bytes(cli_text *text, const query_job *job) {
+    scant_ctx *ctx = job->project.net.ctx;
+    int64_t *items = cli_calloc(job->count, sizeof *items);
+    size_t size;
+    scant_array *array = NULL;
+    void *bytes = NULL;
+    for (size_t i = 0; i < job->count; i++) items[i] = (int64_t)job->rows[i].item;
+    scant_status status =
+        scant_array_wrap(ctx, "picks", items, SCANT_I64, 1, &job->count, &array);
+    if (status == SCANT_OK) status = scant_array_encode(ctx, array, &bytes, &size);
+    if (status == SCANT_OK) cli_text_bytes(text, bytes, size);
+    scant_bytes_free(ctx, bytes);
+    scant_array_close(array);
+    free(items);
+    return status;
+}
+
+static int print(query_job *job, const scant_meter *meter) {
+    const query_args *args = job->args;
+    const char *format =
+        project_format_of(formats, CLI_COUNT_OF(formats), args->format, args->out);
+    cli_text text = {0};
+    scant_status made = SCANT_OK;
+    if (strcmp(format, "json") == 0)
+        json_object(&text, job, meter);
+    else if (strcmp(format, "npy") == 0)
+        made = npy_bytes(&text, job);
+    else
+        csv_table(&text, job);
+    int status = made == SCANT_OK
+                     ? project_write(&job->project, args->out, text.data, text.size)
+                     : project_failed(&job->project, made);
+    cli_text_end(&text);
+    return status;
+}
+
+/* ---- the work ---------------------------------------------------------------------- */
+
+/* So that row i of `total` is one of the audit: n of them, evenly, none first. */
+static bool is_audit(size_t i, size_t n, size_t total) {
+    return (i + 1) * n / total > i * n / total;
+}
+
+static scant_status find_ids(query_job *job) {
+    scant_status status = SCANT_OK;
+    for (size_t i = 0; i < job->count && status == SCANT_OK; i++) {
+        scant_item item;
+        status = scant_project_item(job->project.project, job->rows[i].item, &item);
+        if (status == SCANT_OK) job->rows[i].id = cli_strndup(item.id, strlen(item.id));
+    }
+    return status;
+}
+
+/* Picks and audited items in the order they are told in. */
+static scant_status join(query_job *job, const size_t *audit, size_t n_audit) {
+    size_t n_picks = job->picks ? job->picks->count : 0, at_pick = 0, at_audit = 0;
+    job->count = n_picks + n_audit;
+    job->rows = cli_calloc(job->count, sizeof *job->rows);
+    for (size_t i = 0; i < job->count; i++) {
+        if (is_audit(i, n_audit, job->count)) {
+            job->rows[i] = (query_row){audit[at_audit++], 1, (double)NAN,
+                                       scant_role_name(SCANT_ROLE_AUDIT), NULL};
+            continue;
+        }
+        const scant_pick *pick = &job->picks->items[at_pick++];
+        job->rows[i] = (query_row){pick->index, pick->weight, pick->score,
+                                   scant_role_name(SCANT_ROLE_PICK), NULL};
+    }
+    return find_ids(job);
+}
+
+/* How many in all: what is asked for, or the setting. */
+static size_t batch_of(query_job *job) {
+    const char *set = scant_project_get(job->project.project, "batch");
+    size_t batch = 1;
+    if (job->args->batch) return job->args->batch;
+    return set && cli_read_number(set, 1, SIZE_MAX, &batch) ? batch : 1;
+}
+
+static scant_status choose(query_job *job) {
+    const query_args *args = job->args;
+    scant_project *project = job->project.project;
+    size_t batch = batch_of(job), n_audit = 0;
+    size_t *audit = cli_calloc(batch, sizeof *audit);
+    scant_project_query_opts opts = {
+        .strategy = args->strategy,
+        .seed = args->means.seed,
+        .settings = args->settings.items,
+        .n_settings = args->settings.count,
+    };
+    scant_status status = scant_project_audit(project, batch, audit, &n_audit);
+    opts.batch = batch - n_audit;
+    if (status == SCANT_OK && opts.batch)
+        status = scant_project_query(project, &opts, &job->picks, &job->round);
+    if (status == SCANT_OK) status = join(job, audit, n_audit);
+    free(audit);
+    return status;
+}
+
+/* Options are of the strategy that is used; before the first model that is random, to
+ * which the setting's are no mistake. */
+static int check_options(query_job *job) {
+    const query_args *args = job->args;
+    const char *name = args->strategy;
+    if (!args->settings.count) return CLI_DONE;
+    if (!name) name = scant_project_get(job->project.project, "strategy");
+    const scant_strategy_info *info = name ? scant_strategy_find(name) : NULL;
+    return info ? cli_check_options(job->project.net.command, info, &args->settings)
+                : CLI_DONE;
+}
+
+static int work(query_job *job) {
+    project_job *project = &job->project;
+    scant_meter meter;
+    int status = check_options(job);
+    if (status != CLI_DONE) return status;
+    scant_status done = scant_project_meter(project->project, &meter);
+    if (done == SCANT_OK) done = choose(job);
+    if (done != SCANT_OK) return project_failed(project, done);
+    status = print(job, &meter);
+    if (status != CLI_DONE) return status;
+    if (job->count) return project_stop(project, &meter);
+    if (!project->net.ui.quiet)
+        cli_note("nothing is left to pick: every item has an answer, or is a copy or "
+                 "withheld");
+    return CLI_STOP;
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    query_args args = {0};
+    query_job job = {.args = &args};
+    cli_parsed parsed;
+    bool over;
+    int status = project_parse(command, argc, argv, &args, &parsed, &over);
+    if (status == CLI_DONE && !over) {
+        status = project_check_out(command, parsed.operand, "out", args.out);
+        if (status == CLI_DONE)
+            status = project_open(&job.project, command, parsed.operand, &args.means);
+        if (status == CLI_DONE) status = work(&job);
+        scant_picks_free(job.project.net.ctx, job.picks);
+        for (size_t i = 0; i < job.count && job.rows; i++) free(job.rows[i].id);
+        free(job.rows);
+        project_end(&job.project);
+    }
+    free(args.settings.items);
+    return status;
+}
+
+const cli_command cli_cmd_query = {
+    .name = "query",
+    .synopsis = "DIR [--batch B] [--strategy NAME] [--out FILE] [options]",
+    .summary = "name the items of a project to label next",
+    .about =
+        "Picks items to label next by the project's last model, keeps them as a round, "
+        "and prints CSV with the columns rank, index (the item's number), id, weight, "
+        "score and role. About one in ten (the setting audit_every) is of the audit "
+        "instead, drawn at random; only from their labels can be told how good a model "
+        "is. Their score is empty, and people need not know which they are.\n\n"
+        "Exit status 10 where the stop rule holds, or nothing is left to pick, so that a "
+        "loop in a shell ends by itself; picks are written all the same.",
+    .operand = CLI_PROJECT,
+    .project = true,
+    .flags = flags,
+    .n_flags = CLI_COUNT_OF(flags),
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant serve DIR`: the labelling page. The address goes to stdout, what happens to
+ * stderr. Ctrl-C is the way to end it, and no failure.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/net.h"
+#include "serve/serve.h"
+
+typedef struct serve_args {
+    size_t port;
+    const char *host, *token;
+    bool no_training;
+    net_means means;
+} serve_args;
+
+#define AT(field) offsetof(serve_args, field)
+
+static const char who_group[] = "Who can reach it";
+
+static const cli_flag flags[] = {
+    {"port", "P", CLI_NUMBER, AT(port), 0, 65535, who_group,
+     "default 8080; 0: any that is free"},
+    {"host", "ADDRESS", CLI_WORD, AT(host), 0, 0, who_group,
+     "the address to listen at (default 127.0.0.1: this machine alone); another one "
+     "needs --token"},
+    {"token", "T", CLI_WORD, AT(token), 0, 0, who_group,
+     "what people must know, 16 characters or more (default: SCANT_TOKEN of the "
+     "environment, which others on the machine do not see)"},
+    {"no-training", NULL, CLI_SWITCH, AT(no_training), 0, 0, NET_MEANS,
+     "train and pick only when the page asks for it"},
+    {"threads", "T", CLI_NUMBER, AT(means.threads), 0, 1024, NET_MEANS,
+     "of training (default and 0: all cores)"},
+    {"memory", "SIZE", CLI_SIZE, AT(means.memory), 0, 0, NET_MEANS,
+     "cap on what training allocates, as 512M or 4G (default: half of the machine's)"},
+    {"quiet", NULL, CLI_SWITCH, AT(means.quiet), 0, 0, NET_MEANS,
+     "errors only: no warnings, no notes"},
+};
+
+static const cli_example examples[] = {
+    {"Label in a browser at http://127.0.0.1:8080/:", "scant serve birds"},
+    {"For others in the house:",
+     "scant serve birds --host 0.0.0.0 --token \"$(openssl rand -hex 16)\""},
+    {"From another machine, without opening it to anybody else:",
+     "ssh -L 8080:localhost:8080 machine scant serve birds"},
+};
+
+#ifdef SCANT_HAVE_SERVE
+
+typedef struct serve_job {
+    const serve_args *args;
+    const char *dir, *token;
+} serve_job;
+
+static void ready(void *user, const char *address) {
+    const serve_job *job = user;
+    printf("%s\n", address);
+    fflush(stdout); /* a pipe's reader waits for it */
+    if (job->args->means.quiet) return;
+    cli_note("serving %s at %s; Ctrl-C ends it", job->dir, address);
+    if (job->token)
+        cli_note("people open that address, and give their name and the token there");
+}
+
+static void hear(void *user, scant_log_level level, const char *text) {
+    const serve_job *job = user;
+    if (job->args->means.quiet) return;
+    if (level == SCANT_LOG_WARNING)
+        cli_warning("%s", text);
+    else
+        cli_note("%s", text);
+}
+
+static int stop(void *user) {
+    (void)user;
+    return cli_interrupted();
+}
+
+static const char ending[] = "\nscant: ending: what people have sent is stored and "
+                             "training stops at its next step; Ctrl-C again quits at "
+                             "once\n";
+
+static int serve(const serve_args *args, const char *dir) {
+    const char *token = args->token ? args->token : getenv("SCANT_TOKEN");
+    serve_job job = {args, dir, token && *token ? token : NULL};
+    serve_opts opts = {.dir = dir,
+                       .host = args->host,
+                       .port = (unsigned)args->port,
+                       .token = job.token,
+                       .threads = (unsigned)args->means.threads,
+                       .memory = args->means.memory,
+                       .no_training = args->no_training,
+                       .user = &job,
+                       .ready = ready,
+                       .log = hear,
+                       .stop = stop};
+    char message[1000];
+    cli_signals_begin();
+    if (!args->means.quiet) cli_signals_say(ending);
+    scant_status status = serve_run(&opts, message, sizeof message);
+    cli_signals_say(NULL);
+    if (status == SCANT_OK) return CLI_DONE;
+    cli_error("%s", message);
+    return cli_exit_of(status);
+}
+
+#else
+
+static int serve(const serve_args *args, const char *dir) {
+    (void)args, (void)dir;
+    cli_error("this scant was built without the server, as libmicrohttpd was not there "
+              "(see docs/building.md)");
+    return CLI_FAILED;
+}
+
+#endif
+
+static int run(const cli_command *command, int argc, char **argv) {
+    serve_args args = {.port = 8080};
+    cli_parsed parsed;
+    int status = cli_parse(command, argc, argv, &args, &parsed);
+    if (status == CLI_DONE && parsed.help) return cli_print_page(command);
+    if (status != CLI_DONE) return status;
+    if (!parsed.operand)
+        return cli_usage(command, "which project? Give the folder that 'scant new' made");
+    if (args.token && !*args.token) return cli_usage(command, "--token is empty");
+    return serve(&args, parsed.operand);
+}
+
+const cli_command cli_cmd_serve = {
+    .name = "serve",
+    .synopsis = "DIR [--port P] [--host ADDRESS --token T] [options]",
+    .summary = "a page to label a project's items, in a browser",
+    .about =
+        "Serves the labelling page of a project, and the dashboard that shows how far it "
+        "is. Models are trained and items picked beside it, when as many labels are new "
+        "as a round has items; labelling never waits for that. A label is on the disk "
+        "before the page is told so: the server can be ended, or killed, at any time.\n\n"
+        "Only this machine can reach it, unless --host says otherwise; then people need "
+        "the token, and what they send can be read on its way: it is plain HTTP. Over a "
+        "network that is not yours, use ssh as in the example.\n\n"
+        "The address is printed to standard output once it can be opened. The interface "
+        "behind the page is described by /api/openapi.json.",
+    .operand = CLI_PROJECT,
+    .project = true,
+    .flags = flags,
+    .n_flags = CLI_COUNT_OF(flags),
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};

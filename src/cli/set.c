@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant set`: a project's settings, listed or changed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/project.h"
+
+typedef struct set_args {
+    const char *format;
+    net_means means;
+} set_args;
+
+static const cli_flag flags[] = {
+    {"format", "text|json", CLI_CHOICE, offsetof(set_args, format), 0, 0, NET_OUTPUT,
+     "of the list: for people (default) or for programs"},
+    {"quiet", NULL, CLI_SWITCH, offsetof(set_args, means.quiet), 0, 0, NET_OUTPUT,
+     "errors only"},
+};
+
+static const cli_example examples[] = {
+    {"All settings, their values and meaning:", "scant set birds"},
+    {"Batches of 20, picked by badge:", "scant set birds batch=20 strategy=badge"},
+};
+
+/* ---- listing ----------------------------------------------------------------------- */
+
+static void text_key(cli_text *text, const scant_project_key *key, const char *value) {
+    enum { COLUMN = 26 };
+    size_t line = text->size;
+    cli_text help = {0};
+    cli_text_addf(text, "%s = %s", key->key, value);
+    if (text->size - line >= COLUMN) cli_text_add(text, "\n"); /* too long */
+    cli_text_pad(text, COLUMN);
+    cli_text_addf(&help, "%s (%s", key->help, key->choices);
+    if (strcmp(value, key->value) != 0)
+        cli_text_addf(&help, "; default %s", *key->value ? key->value : "none");
+    cli_text_add(&help, ")");
+    cli_text_bytes(&help, "", 1);
+    cli_text_wrap(text, COLUMN, help.data);
+    cli_text_end(&help);
+}
+
+static int list(project_job *job, bool json) {
+    const scant_project_key *key;
+    cli_text text = {0};
+    for (size_t i = 0; (key = scant_project_key_at(i)); i++) {
+        const char *value = scant_project_get(job->project, key->key);
+        if (!json) {
+            text_key(&text, key, value ? value : "");
+            continue;
+        }
+        cli_text_add(&text, i ? ",\n " : "{");
+        project_json_text(&text, key->key);
+        cli_text_add(&text, ": ");
+        project_json_text(&text, value);
+    }
+    if (json) cli_text_add(&text, "}\n");
+    return cli_print(&text);
+}
+
+/* ---- setting ----------------------------------------------------------------------- */
+
+static int check_setting(const cli_command *command, const char *word) {
+    const char *equals = strchr(word, '=');
+    if (!equals || equals == word)
+        return cli_usage(command, "a setting is KEY=VALUE, not '%s'", word);
+    char *key = cli_strndup(word, (size_t)(equals - word));
+    int status = project_check_key(command, key);
+    free(key);
+    return status;
+}
+
+static int change(project_job *job, const char *word) {
+    const char *equals = strchr(word, '=');
+    char *key = cli_strndup(word, (size_t)(equals - word));
+    scant_status done = scant_project_set(job->project, key, equals + 1);
+    free(key);
+    return done == SCANT_OK ? CLI_DONE : project_failed(job, done);
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    set_args args = {0};
+    project_job job = {0};
+    cli_parsed parsed;
+    bool over;
+    int status = project_parse(command, argc, argv, &args, &parsed, &over);
+    if (status != CLI_DONE || over) return status;
+    if (args.format && parsed.n_operands > 1)
+        return cli_usage(command, "--format is of the list of settings");
+    for (size_t i = 1; i < parsed.n_operands && status == CLI_DONE; i++)
+        status = check_setting(command, parsed.operands[i]);
+    if (status != CLI_DONE) return status;
+    status = project_open(&job, command, parsed.operand, &args.means);
+    for (size_t i = 1; i < parsed.n_operands && status == CLI_DONE; i++)
+        status = change(&job, parsed.operands[i]);
+    if (status == CLI_DONE && parsed.n_operands == 1)
+        status = list(&job, args.format && strcmp(args.format, "json") == 0);
+    project_end(&job);
+    return status;
+}
+
+const cli_command cli_cmd_set = {
+    .name = "set",
+    .synopsis = "DIR [KEY=VALUE]...",
+    .summary = "list or change a project's settings",
+    .about = "Without KEY=VALUE lists all settings with their values and what they mean. "
+             "A server that runs sees a change at its next question.",
+    .operand = CLI_PROJECT_SETTINGS,
+    .project = true,
+    .flags = flags,
+    .n_flags = CLI_COUNT_OF(flags),
+    .examples = examples,
+    .n_examples = CLI_COUNT_OF(examples),
+    .run = run,
+};

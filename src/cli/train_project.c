@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `scant train DIR`: a model of a project's labels. What it is and how it is trained are
+ * settings of the project; the flags of other trainings have no meaning here.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cli/project.h"
+#include "cli/train.h"
+
+static bool is_allowed(const char *flag) {
+    static const char *const allowed[] = {"seed",  "threads",  "memory",
+                                          "quiet", "progress", "format"};
+    for (size_t i = 0; i < CLI_COUNT_OF(allowed); i++)
+        if (strcmp(allowed[i], flag) == 0) return true;
+    return false;
+}
+
+static int check_flags(const cli_command *command, const bool *seen, const char *dir) {
+    for (size_t i = 0; i < command->n_flags; i++) {
+        const char *name = command->flags[i].name;
+        if (!seen[i] || is_allowed(name)) continue;
+        return cli_usage(command,
+                         "--%s is of a training without a project: '%s' has its items, "
+                         "labels and settings ('scant set %s')",
+                         name, dir, dir);
+    }
+    return CLI_DONE;
+}
+
+/* The library's own phases (features, predictions) have the bar otherwise. */
+static void report(void *user, const scant_train_state *state) {
+    if (state->steps)
+        cli_ui_progress(user, "training", (double)state->step / (double)state->steps);
+}
+
+static void json_result(cli_text *text, const scant_meter *meter) {
+    project_model_json(text, &meter->last);
+    text->size--; /* its brace */
+    cli_text_add(text, ", \"meter\": ");
+    project_meter_json(text, meter);
+    cli_text_addf(text, ", \"stop\": %s}\n", meter->stop ? "true" : "false");
+}
+
+static int print(const scant_meter *meter, bool json) {
+    const scant_model_point *last = &meter->last;
+    cli_text text = {0};
+    if (json) {
+        json_result(&text, meter);
+        return cli_print(&text);
+    }
+    cli_text_addf(&text, "model %zu: %zu label%s, %.1f s\naccuracy: ", last->model,
+                  last->labels, last->labels == 1 ? "" : "s", last->seconds);
+    project_add_accuracy(&text, last);
+    cli_text_add(&text, "\n");
+    return cli_print(&text);
+}
+
+static int work(project_job *job, const train_args *args) {
+    const scant_project_train_opts opts = {
+        .seed = args->means.seed, .user = &job->net.ui, .report = report};
+    scant_meter meter;
+    scant_status done = scant_project_train(job->project, &opts, NULL);
+    if (done == SCANT_OK) done = scant_project_meter(job->project, &meter);
+    cli_ui_clear(&job->net.ui);
+    if (done == SCANT_ECANCELLED) {
+        cli_error("interrupted; the model before is still the last");
+        return CLI_INTERRUPTED;
+    }
+    if (done != SCANT_OK) return project_failed(job, done);
+    int status = print(&meter, args->format && strcmp(args->format, "json") == 0);
+    return status == CLI_DONE ? project_stop(job, &meter) : status;
+}
+
+int train_project(const cli_command *command, const train_args *args, const bool *seen,
+                  const char *dir) {
+    project_job job = {0};
+    int status = check_flags(command, seen, dir);
+    if (status == CLI_DONE) status = project_open(&job, command, dir, &args->means);
+    if (status == CLI_DONE) status = work(&job, args);
+    project_end(&job);
+    return status;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A project's models: where networks and strategies meet what people have labelled.
+ *
+ * project_cache.c knows the files below cache/ and what is kept open with a handle,
+ * project_features.c fills the one of features, project_samples.c opens what networks
+ * read, project_net.c makes and trains one, project_predict.c keeps what the last one
+ * says, project_train.c does a training from lock to database, project_worth.c asks
+ * networks about labels they have not seen, project_query.c picks, project_meter.c and
+ * project_advice.c tell how good a model is, project_near.c which items are alike.
+ *
+ * Files of cache/ carry the number of the model they are of in their names and appear
+ * whole, so that readers need no lock: features.npy (the items' own), probs-NNNN.npy and
+ * net-features-NNNN.npy (of a network that reads pictures). Those of the model before the
+ * last are left for who is still about to open them.
+ */
+#ifndef SCANT_LOOP_PROJECT_H
+#define SCANT_LOOP_PROJECT_H
+
+#include "data/array.h"
+#include "store/samples.h"
+#include "store/store.h"
+
+/* ---- project_cache.c ---- */
+
+/* "DIR/cache/name", whose folder is there then; new, NULL with the error text set. */
+char *project_cache_path(scant_project *project, const char *name);
+/* The same of "name-NNNN.npy". */
+char *project_cache_of(scant_project *project, const char *name, size_t model);
+
+/* Arrays that stay mapped while the handle is open; looked at again when they are asked
+ * for. */
+typedef enum project_kept { PROJECT_FEATURES, PROJECT_PROBS, PROJECT_KEPT } project_kept;
+/* Borrowed until it is asked for again or the project is closed; *out NULL: there is no
+ * such file, or it is no array of float32 rows. */
+scant_status project_keep(scant_project *project, project_kept which, const char *path,
+                          const scant_array **out);
+/* One over the deviation of each column of the features that PROJECT_FEATURES has kept
+ * last; borrowed likewise. */
+scant_status project_inverse(scant_project *project, const scant_array *features,
+                             const float **out);
+/* A short text that stays with the handle until the next one does. */
+scant_status project_note(scant_project *project, const char **text);
+
+/* What a seed of a model or round is for. */
+enum project_seed_use {
+    PROJECT_SEED_WEIGHTS,
+    PROJECT_SEED_TRAINING,
+    PROJECT_SEED_FOLDS,
+    PROJECT_SEED_PICKS,
+    PROJECT_SEED_SAMPLE, /* of items, where all are too many */
+    PROJECT_SEED_USES
+};
+uint64_t project_seed(uint64_t seed, size_t number, enum project_seed_use use);
+
+/* The largest of n numbers, the first of several. */
+size_t project_largest(const float *x, size_t n);
+
+/* ---- project_features.c ---- */
+
+/* Whether items have features of their own: of files, or of a backbone. */
+scant_status project_has_features(scant_project *project, bool *out);
+/* Items' features for whoever is in no mood to wait: those of files are read where they
+ * are missing, of a backbone or a network those that are there. Borrowed, as
+ * project_keep(); its rows may be fewer than there are items. */
+scant_status project_features_now(scant_project *project, const scant_array **out);
+
+/* ---- project_samples.c ---- */
+
+typedef struct project_samples {
+    scant_data *data; /* item i is sample i */
+    size_t n;
+    bool features; /* items' own; else pictures */
+    bool files;    /* pictures that are decoded each time */
+    /* Of features, by column: over all items, or an even sample. Of the arena. */
+    float *mean, *deviation;
+} project_samples;
+
+/* side: of pictures in files. A picture that cannot be read is black: it is one of many,
+ * and people see for themselves what it is not. */
+scant_status project_samples_open(scant_project *project, size_t side,
+                                  scant__arena *arena, project_samples *out);
+void project_samples_close(project_samples *samples);
+/* The same of pictures alone, for a backbone. *files: they are decoded each time. */
+scant_status project_pictures_open(scant_project *project, size_t side, bool *files,
+                                   scant_data **out);
+/* A warning that names the pictures that could not be read, if there were some. */
+void project_pictures_tell(scant_data *data);
+/* Mean and deviation of each column of rows of features, over all or an even sample of
+ * them; a column that does not change has 1. */
+scant_status project_columns(scant_ctx *ctx, const scant_array *features, float *mean,
+                             float *deviation);
+/* Rows of data in memory, for a training that reads each many times; as many as rows. */
+scant_status project_copy_open(scant_ctx *ctx, const scant_data *data, const size_t *rows,
+                               size_t n, scant_data **out);
+
+/* ---- project_net.c ---- */
+
+/* Which network, trained how: the settings, and what they leave open settled. */
+typedef struct project_recipe {
+    const char *model, *method, *bayes;
+    size_t side;
+    size_t classes;
+    size_t epochs; /* 0: as many as `steps` steps are */
+    double lr;     /* 0: by itself */
+    size_t draws;  /* of bayes */
+} project_recipe;
+
+/* Borrowed strings: until a setting is set. */
+scant_status project_recipe_read(scant_project *project, project_recipe *out);
+/* The size that pictures in files are brought to. */
+size_t project_side(const project_recipe *recipe);
+
+typedef struct project_lesson {
+    const size_t *rows; /* items */
+    const int32_t *labels;
+    size_t n;
+    uint64_t seed; /* of weights and training */
+    bool brief;    /* a fourth of the epochs is enough */
+    void *user;
+    void (*report)(void *user, const scant_train_state *state);
+} project_lesson;
+
+/* *out is new: scant_net_destroy(). */
+scant_status project_net_train(scant_project *project, const project_recipe *recipe,
+                               const project_samples *samples,
+                               const project_lesson *lesson, scant_net **out);
+
+/* ---- project_predict.c ---- */
+
+/* Has the network say something of all items: into cache/, as the project's model. */
+scant_status project_predict_all(scant_project *project, scant_net *net,
+                                 const project_samples *samples, size_t model);
+/* Files of models before the last but one go. */
+void project_predict_forget(scant_project *project, size_t model);
+/* The last model's probabilities of all items, from cache/, else made anew. Borrowed, as
+ * project_keep(). *model 0 and *out NULL: there is none. */
+scant_status project_predicted(scant_project *project, const scant_array **out,
+                               size_t *model);
+/* The same of a model's weights, which are opened; SCANT_EUSAGE where they are gone. */
+scant_status project_net_open(scant_project *project, const store_model *model,
+                              scant_net **out);
+
+/* ---- project_worth.c ---- */
+
+/* The temperature that the labelled set asks for, of networks that have each not seen a
+ * fifth of it; 0: it is too small. */
+scant_status project_temperature(scant_project *project, const project_recipe *recipe,
+                                 const project_samples *samples,
+                                 const project_lesson *labelled, double *out);
+
+typedef struct project_gain {
+    double mean, low, high; /* of what is right, second less first; 95 % interval */
+} project_gain;
+/* Of pairs of which so many are right in the second alone, in the first alone, of n.
+ * NaN where n is below two. */
+project_gain project_gain_of(size_t second, size_t first, size_t n);
+/* What picking is worth: the gain of the first picked labels over as many random ones, on
+ * audited items that neither has seen. *labels 0: not known. */
+scant_status project_over_random(scant_project *project, const project_recipe *recipe,
+                                 const project_samples *samples,
+                                 const project_lesson *picked,
+                                 const project_lesson *audited, project_gain *out,
+                                 size_t *labels);
+
+#endif

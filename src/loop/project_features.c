@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Items' own features in cache/features.npy: rows of the user's files, or what a backbone
+ * makes of pictures. Only rows that are missing are made; what was made stays when the
+ * work is broken off.
+ *
+ * cache/features.txt says what they were made of: the backbone and its weights, or the
+ * files, with size and time. Where it is the beginning of what they would be made of now,
+ * rows are added; else all are made anew.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "data/file.h"
+#include "data/growing.h"
+#include "loop/project.h"
+#include "nn/readout.h"
+
+enum { BLOCK_BYTES = 4 << 20, BACKBONE_SIDE = 224, WHO = 160 };
+
+/* ---- what they are made of --------------------------------------------------------- */
+
+static scant_status note_kind(void *user, const store_source *source) {
+    bool *features = user;
+    *features = *features || source->kind == STORE_FEATURES;
+    return SCANT_OK;
+}
+
+scant_status project_has_features(scant_project *project, bool *out) {
+    *out = store_backbone(project, NULL) != NULL;
+    return *out ? SCANT_OK : store_sources(project, note_kind, out);
+}
+
+/* A file's name, size and time; "FILE.npz:KEY" has its archive's. */
+static void add_file(scant__text *text, const char *path) {
+    char file[4096];
+    struct stat as;
+    const char *colon = strrchr(path, ':');
+    int length = colon ? (int)(colon - path) : (int)strlen(path);
+    bool there = stat(path, &as) == 0;
+    snprintf(file, sizeof file, "%.*s", length, path);
+    if (!there) there = stat(file, &as) == 0;
+    scant__text_add(text, path);
+    if (there)
+        scant__text_addf(text, " %lld %lld.%09ld", (long long)as.st_size,
+                         (long long)as.st_mtim.tv_sec, as.st_mtim.tv_nsec);
+    scant__text_add(text, "\n");
+}
+
+static scant_status add_source(void *user, const store_source *source) {
+    if (source->kind == STORE_FEATURES) add_file(user, source->path);
+    return SCANT_OK;
+}
+
+static scant_status made_of(scant_project *project, char **out, size_t *size) {
+    scant__text text;
+    const char *weights, *backbone = store_backbone(project, &weights);
+    scant__text_init(&text, store_ctx(project));
+    scant__text_add(&text, "scant features 1\n");
+    scant_status status = SCANT_OK;
+    if (backbone) {
+        scant__text_addf(&text, "%s ", backbone);
+        add_file(&text, weights);
+    } else {
+        status = store_sources(project, add_source, &text);
+    }
+    if (status == SCANT_OK) return scant__text_take(&text, out, size);
+    scant__text_end(&text);
+    return status;
+}
+
+/* Whether the file says the beginning of text, and all of it. */
+static bool is_begun(const char *path, const char *text, size_t size, bool *whole) {
+    bool same = true;
+    size_t at = 0;
+    FILE *file = fopen(path, "rb");
+    *whole = false;
+    if (!file) return false;
+    for (int c = getc(file); c != EOF && same; c = getc(file), at++)
+        same = at < size && (unsigned char)text[at] == c;
+    fclose(file);
+    *whole = same && at == size;
+    return same && at > 0;
+}
+
+/* ---- rows -------------------------------------------------------------------------- */
+
+static scant_status copy_rows(scant_project *project, size_t have, size_t n, size_t width,
+                              scant__growing *growing) {
+    scant_ctx *ctx = store_ctx(project);
+    size_t most = size_max(1, BLOCK_BYTES / size_max(1, width * sizeof(float)));
+    float *rows = scant__alloc(ctx, size_min(most, n - have), width * sizeof *rows);
+    scant_status status = rows ? SCANT_OK : SCANT_ENOMEM;
+    for (size_t i = have; i < n && status == SCANT_OK; i += most) {
+        size_t count = size_min(most, n - i);
+        status = scant__tick(ctx, "reading features", i - have, n - have);
+        if (status == SCANT_OK) status = store_features_read(project, i, count, rows);
+        if (status == SCANT_OK) status = scant__growing_append(growing, rows, count);
+    }
+    scant__free(ctx, rows);
+    return status;
+}
+
+static scant_status append_said(void *arg, const nn_said *said) {
+    return scant__growing_append(arg, said->features, said->count);
+}
+
+static scant_status run_backbone(scant_project *project, scant_net *net, size_t have,
+                                 size_t n, scant__growing *growing) {
+    scant_ctx *ctx = store_ctx(project);
+    scant_data *data;
+    bool files;
+    TRY(project_pictures_open(project, BACKBONE_SIDE, &files, &data));
+    size_t *rows = scant__alloc(ctx, n - have, sizeof *rows);
+    scant_status status = rows ? SCANT_OK : SCANT_ENOMEM;
+    for (size_t i = have; rows && i < n; i++) rows[i - have] = i;
+    if (status == SCANT_OK)
+        status = nn_readout(net, data, rows, n - have,
+                            &(nn_reading){.phase = "reading pictures",
+                                          .fn = append_said,
+                                          .arg = growing,
+                                          .alone = true});
+    project_pictures_tell(data);
+    scant__free(ctx, rows);
+    scant_data_close(data);
+    return status;
+}
+
+/* A file that another program wrote does not say how pictures were scaled. With a
+ * backbone that is no question, and none is asked. */
+static scant_status open_backbone(scant_project *project, scant_net **out) {
+    scant_ctx *ctx = store_ctx(project);
+    const char *weights, *name = store_backbone(project, &weights);
+    scant_net_opts opts = {.shape = {3, BACKBONE_SIDE, BACKBONE_SIDE}};
+    void (*log)(void *, scant_log_level, const char *) = ctx->opts.log;
+    ctx->opts.log = NULL;
+    scant_status status = scant_net_open(ctx, weights, name, &opts, out);
+    ctx->opts.log = log;
+    return status;
+}
+
+static scant_status fill(scant_project *project, size_t n) {
+    scant_ctx *ctx = store_ctx(project);
+    bool backbone = store_backbone(project, NULL) != NULL;
+    scant_net *net = NULL;
+    scant__growing *growing = NULL;
+    size_t width = 0, have = 0;
+    scant_status status;
+    char *path = project_cache_path(project, "features.npy");
+    if (!path) return SCANT_ENOMEM;
+    if (backbone)
+        status = open_backbone(project, &net);
+    else
+        status = store_features_width(project, &width);
+    if (net) width = scant_net_features(net);
+    if (status == SCANT_OK)
+        status = scant__growing_open(ctx, path, width, &growing, &have);
+    if (status == SCANT_OK && have < n)
+        status = net ? run_backbone(project, net, have, n, growing)
+                     : copy_rows(project, have, n, width, growing);
+    scant__growing_close(growing);
+    scant_net_destroy(net);
+    scant__free(ctx, path);
+    return status;
+}
+
+/* ---- ready or not ------------------------------------------------------------------ */
+
+typedef struct readiness {
+    char *made, *npy, *txt; /* what of; the two files */
+    size_t size;            /* of made */
+    size_t n;               /* items */
+    bool begun, ready;
+} readiness;
+
+static void ready_end(scant_ctx *ctx, readiness *r) {
+    scant__free(ctx, r->made);
+    scant__free(ctx, r->npy);
+    scant__free(ctx, r->txt);
+}
+
+static scant_status ready_look(scant_project *project, readiness *r) {
+    const scant_array *array;
+    bool whole;
+    r->begun = is_begun(r->txt, r->made, r->size, &whole);
+    r->ready = false;
+    if (!whole) return SCANT_OK;
+    TRY(project_keep(project, PROJECT_FEATURES, r->npy, &array));
+    r->ready = array && scant_array_shape(array)[0] >= r->n;
+    return SCANT_OK;
+}
+
+static scant_status ready_begin(scant_project *project, readiness *r) {
+    *r = (readiness){0};
+    TRY(store_items(project, &r->n));
+    TRY(made_of(project, &r->made, &r->size));
+    r->npy = project_cache_path(project, "features.npy");
+    r->txt = project_cache_path(project, "features.txt");
+    if (!r->npy || !r->txt) return SCANT_ENOMEM;
+    return ready_look(project, r);
+}
+
+/* While the lock is held: whoever had it may have done the work. */
+static scant_status prepare_held(scant_project *project, readiness *r) {
+    TRY(ready_look(project, r));
+    if (r->ready) return SCANT_OK;
+    if (!r->begun) unlink(r->npy);
+    TRY(scant_file_write(store_ctx(project), r->txt, r->made, r->size));
+    return fill(project, r->n);
+}
+
+scant_status scant_project_prepare(scant_project *project) {
+    scant_ctx *ctx = store_ctx(project);
+    char who[WHO];
+    readiness r;
+    scant_hold *hold;
+    bool features;
+    TRY(project_has_features(project, &features));
+    if (!features) return SCANT_OK;
+    scant_status status = ready_begin(project, &r);
+    if (status == SCANT_OK && !r.ready) {
+        snprintf(who, sizeof who, "process %ld, reading features", (long)getpid());
+        status = scant_project_hold(project, "cache", who, &hold);
+        if (status == SCANT_OK) {
+            status = prepare_held(project, &r);
+            scant_project_unhold(hold);
+        }
+    }
+    ready_end(ctx, &r);
+    return status;
+}
+
+/* ---- for who asks ------------------------------------------------------------------ */
+
+/* Of the last model, where that is a network which reads pictures. */
+static scant_status net_features(scant_project *project, const scant_array **out) {
+    scant_ctx *ctx = store_ctx(project);
+    scant__arena arena;
+    store_model model;
+    bool there;
+    *out = NULL;
+    scant__arena_init(&arena, ctx);
+    scant_status status = store_model_last(project, &arena, &there, &model);
+    if (status == SCANT_OK && there) {
+        char *path = project_cache_of(project, "net-features", model.number);
+        status = path ? project_keep(project, PROJECT_FEATURES, path, out) : SCANT_ENOMEM;
+        scant__free(ctx, path);
+    }
+    scant__arena_end(&arena);
+    return status;
+}
+
+scant_status project_features_now(scant_project *project, const scant_array **out) {
+    scant_ctx *ctx = store_ctx(project);
+    bool features;
+    *out = NULL;
+    TRY(project_has_features(project, &features));
+    if (!features) return net_features(project, out);
+    if (!store_backbone(project, NULL)) TRY(scant_project_prepare(project));
+    char *path = project_cache_path(project, "features.npy");
+    if (!path) return SCANT_ENOMEM;
+    scant_status status = project_keep(project, PROJECT_FEATURES, path, out);
+    scant__free(ctx, path);
+    return status;
+}
+
+scant_status scant_project_features(scant_project *project, scant_array **out) {
+    const scant_array *kept;
+    *out = NULL;
+    TRY(project_features_now(project, &kept));
+    return kept ? scant_array_open(store_ctx(project), scant_array_name(kept), out)
+                : SCANT_OK;
+}

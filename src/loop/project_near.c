@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which items are alike, and why one might be asked about. Distances are Euclidean,
+ * between features whose columns are divided by their deviations, as the model sees them;
+ * 1 is what two items that have nothing to do with each other are apart, about (divided
+ * by the square root of twice the number of columns). One pass over the mapped features,
+ * on all threads; the deviations are kept with the handle.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/parfor.h"
+#include "core/rng.h"
+#include "linalg/topk.h"
+#include "loop/project.h"
+
+enum { BLOCK = 512, SAMPLE = 300, BEST = 1024 };
+
+/* ---- distances --------------------------------------------------------------------- */
+
+typedef struct metric {
+    const float *x;
+    size_t n, d;
+    const float *inverse; /* of the deviations */
+} metric;
+
+static double distance(const metric *s, const float *a, const float *b) {
+    float sums[8] = {0};
+    size_t j = 0;
+    double sum = 0;
+    for (; j + 8 <= s->d; j += 8)
+        for (size_t k = 0; k < 8; k++) {
+            float v = (a[j + k] - b[j + k]) * s->inverse[j + k];
+            sums[k] += v * v;
+        }
+    for (; j < s->d; j++) {
+        float v = (a[j] - b[j]) * s->inverse[j];
+        sum += (double)(v * v);
+    }
+    for (size_t k = 0; k < 8; k++) sum += (double)sums[k];
+    return sqrt(sum / (2 * (double)s->d));
+}
+
+static scant_status metric_open(scant_project *project, metric *out) {
+    const scant_array *array;
+    *out = (metric){0};
+    TRY(project_features_now(project, &array));
+    if (!array) return SCANT_OK;
+    out->x = (const float *)array->data;
+    out->n = scant_array_shape(array)[0];
+    out->d = scant_array_shape(array)[1];
+    return project_inverse(project, array, &out->inverse);
+}
+
+/* ---- nearest ----------------------------------------------------------------------- */
+
+typedef struct search {
+    const metric *by;
+    const float *to;
+    const int64_t *items; /* ascending or not; n of them */
+    size_t n, count;
+    la_scored *best; /* blocks x count */
+    size_t *found;   /* a block each */
+} search;
+
+static scant_status search_block(void *arg, size_t block, unsigned worker,
+                                 scant__fault *fault) {
+    (void)worker;
+    (void)fault;
+    search *s = arg;
+    size_t to = size_min((block + 1) * BLOCK, s->n);
+    la_topk top;
+    la_topk_init(&top, s->best + block * s->count, s->count);
+    for (size_t i = block * BLOCK; i < to; i++) {
+        size_t item = (size_t)s->items[i];
+        if (item >= s->by->n) continue;
+        la_topk_offer(&top, -distance(s->by, s->to, s->by->x + item * s->by->d), item);
+    }
+    s->found[block] = top.count;
+    return SCANT_OK;
+}
+
+/* The `count` nearest of items to a row, nearest first: out has room; *n. */
+static scant_status nearest(scant_ctx *ctx, const metric *by, const float *to,
+                            const int64_t *items, size_t n_items, size_t count,
+                            la_scored *out, size_t *n) {
+    size_t blocks = (n_items + BLOCK - 1) / BLOCK;
+    search s = {by, to, items, n_items, size_min(count, BLOCK), NULL, NULL};
+    la_topk top;
+    *n = 0;
+    if (!blocks || !count) return SCANT_OK;
+    s.best = scant__alloc(ctx, blocks, size_mul(s.count, sizeof *s.best));
+    s.found = scant__alloc(ctx, blocks, sizeof *s.found);
+    scant_status status = s.best && s.found ? SCANT_OK : SCANT_ENOMEM;
+    if (status == SCANT_OK) status = scant__parfor(ctx, NULL, blocks, search_block, &s);
+    if (status == SCANT_OK) {
+        la_topk_init(&top, out, count);
+        for (size_t b = 0; b < blocks; b++)
+            for (size_t i = 0; i < s.found[b]; i++)
+                la_topk_offer(&top, s.best[b * s.count + i].score,
+                              s.best[b * s.count + i].index);
+        la_topk_sort(&top);
+        *n = top.count;
+    }
+    scant__free(ctx, s.best);
+    scant__free(ctx, s.found);
+    return status;
+}
+
+static scant_status check_item(scant_project *project, size_t item) {
+    size_t n;
+    TRY(store_items(project, &n));
+    if (item < n) return SCANT_OK;
+    return scant__fail(store_ctx(project), SCANT_EINPUT,
+                       "there is no item %zu: there are %zu, from 0", item, n);
+}
+
+/* ---- look-alikes ------------------------------------------------------------------- */
+
+static scant_status alike(scant_project *project, const metric *by, size_t item,
+                          size_t count, scant__arena *arena, size_t *items, size_t *n) {
+    int64_t *candidates;
+    size_t n_candidates, kept = 0;
+    TRY(store_candidates(project, arena, &candidates, &n_candidates));
+    for (size_t i = 0; i < n_candidates; i++)
+        if ((size_t)candidates[i] != item) candidates[kept++] = candidates[i];
+    la_scored *best = scant__arena_alloc(arena, count + 1, sizeof *best);
+    if (!best) return SCANT_ENOMEM;
+    TRY(nearest(store_ctx(project), by, by->x + item * by->d, candidates, kept, count,
+                best, n));
+    for (size_t i = 0; i < *n; i++) items[i] = best[i].index;
+    return SCANT_OK;
+}
+
+scant_status scant_project_alike(scant_project *project, size_t item, size_t count,
+                                 size_t *items, size_t *n) {
+    scant_ctx *ctx = store_ctx(project);
+    scant__arena arena;
+    metric by;
+    *n = 0;
+    TRY(check_item(project, item));
+    TRY(metric_open(project, &by));
+    if (item >= by.n)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "there are no features yet to tell look-alikes by: %s",
+                           by.n ? "the item is new" : "train a model first");
+    scant__arena_init(&arena, ctx);
+    scant_status status =
+        alike(project, &by, item, size_min(count, BEST), &arena, items, n);
+    scant__arena_end(&arena);
+    return status;
+}
+
+/* ---- why --------------------------------------------------------------------------- */
+
+typedef struct surer {
+    const float *probs;
+    size_t classes, n;
+    double entropy;
+    size_t *less; /* a block each */
+} surer;
+
+static double entropy_of(const float *p, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        if (p[i] > 0) sum -= (double)(p[i] * logf(p[i]));
+    return sum;
+}
+
+static scant_status surer_block(void *arg, size_t block, unsigned worker,
+                                scant__fault *fault) {
+    (void)worker;
+    (void)fault;
+    surer *s = arg;
+    size_t to = size_min((block + 1) * BLOCK, s->n), count = 0;
+    for (size_t i = block * BLOCK; i < to; i++)
+        count += entropy_of(s->probs + i * s->classes, s->classes) < s->entropy;
+    s->less[block] = count;
+    return SCANT_OK;
+}
+
+static scant_status ask_model(scant_project *project, size_t item, scant_why *why) {
+    scant_ctx *ctx = store_ctx(project);
+    const scant_array *probs;
+    TRY(project_predicted(project, &probs, &why->model));
+    if (!probs) return SCANT_OK;
+    size_t n = scant_array_shape(probs)[0], classes = scant_array_shape(probs)[1];
+    const float *p = (const float *)probs->data + item * classes;
+    size_t first = project_largest(p, classes), second = first == 0;
+    for (size_t c = 0; c < classes; c++)
+        if (c != first && p[c] > p[second]) second = c;
+    why->class_1 = (int64_t)first;
+    why->p_1 = (double)p[first];
+    if (classes > 1) {
+        why->class_2 = (int64_t)second;
+        why->p_2 = (double)p[second];
+    }
+    size_t blocks = (n + BLOCK - 1) / BLOCK, less = 0;
+    surer s = {(const float *)probs->data, classes, n, entropy_of(p, classes), NULL};
+    why->entropy = classes > 1 ? s.entropy / log((double)classes) : 0;
+    s.less = scant__alloc(ctx, blocks, sizeof *s.less);
+    if (!s.less) return SCANT_ENOMEM;
+    scant_status status = scant__parfor(ctx, NULL, blocks, surer_block, &s);
+    for (size_t b = 0; b < blocks && status == SCANT_OK; b++) less += s.less[b];
+    scant__free(ctx, s.less);
+    why->surer = n > 1 ? (double)less / (double)(n - 1) : 0;
+    return status;
+}
+
+typedef struct farther {
+    const metric *by;
+    const int64_t *items;    /* a sample of the unlabelled */
+    const int64_t *labelled; /* n_labelled */
+    size_t n, n_labelled;
+    double than;
+    unsigned char *out; /* a byte an item of the sample */
+} farther;
+
+enum { FAR_BLOCK = 16 };
+
+static scant_status farther_block(void *arg, size_t block, unsigned worker,
+                                  scant__fault *fault) {
+    (void)worker;
+    (void)fault;
+    farther *f = arg;
+    const metric *s = f->by;
+    size_t to = size_min((block + 1) * FAR_BLOCK, f->n);
+    for (size_t i = block * FAR_BLOCK; i < to; i++) {
+        const float *row = s->x + (size_t)f->items[i] * s->d;
+        bool far = true;
+        for (size_t j = 0; j < f->n_labelled && far; j++)
+            far = distance(s, row, s->x + (size_t)f->labelled[j] * s->d) > f->than;
+        f->out[i] = far;
+    }
+    return SCANT_OK;
+}
+
+/* The part of a sample of the unlabelled that is farther from all that is labelled. */
+static scant_status compare_novelty(scant_project *project, const metric *by,
+                                    const int64_t *labelled, size_t n_labelled,
+                                    scant__arena *arena, scant_why *why) {
+    int64_t *items;
+    size_t n, kept = 0, far = 0;
+    const scant__rng rng = {project_seed(store_seed(project), 0, PROJECT_SEED_SAMPLE),
+                            SCANT__RNG_SHUFFLE};
+    TRY(store_candidates(project, arena, &items, &n));
+    for (size_t i = 0; i < n; i++)
+        if ((size_t)items[i] < by->n) items[kept++] = items[i];
+    for (size_t i = 0; i < kept && kept > SAMPLE && i < SAMPLE; i++) {
+        size_t at = i + (size_t)scant__rng_below(&rng, i, kept - i);
+        int64_t swap = items[i];
+        items[i] = items[at];
+        items[at] = swap;
+    }
+    farther f = {by,         items,        labelled, size_min(kept, SAMPLE),
+                 n_labelled, why->novelty, NULL};
+    f.out = scant__arena_zalloc(arena, f.n + 1, 1);
+    if (!f.out) return SCANT_ENOMEM;
+    TRY(scant__parfor(arena->ctx, NULL, (f.n + FAR_BLOCK - 1) / FAR_BLOCK, farther_block,
+                      &f));
+    for (size_t i = 0; i < f.n; i++) far += f.out[i];
+    if (f.n) why->newer = (double)far / (double)f.n;
+    return SCANT_OK;
+}
+
+/* Labelled items that may be told of: those that are learned from. */
+static scant_status look_around(scant_project *project, const metric *by, size_t item,
+                                scant__arena *arena, scant_why *why) {
+    size_t *rows, n, kept = 0;
+    int32_t *labels;
+    int64_t entry;
+    la_scored best[SCANT_WHY_NEIGHBOURS];
+    TRY(store_training(project, arena, &rows, &labels, &n, &entry));
+    int64_t *labelled = scant__arena_alloc(arena, n + 1, sizeof *labelled);
+    if (!labelled) return SCANT_ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        if (rows[i] != item && rows[i] < by->n) labelled[kept++] = (int64_t)rows[i];
+    TRY(nearest(arena->ctx, by, by->x + item * by->d, labelled, kept,
+                SCANT_WHY_NEIGHBOURS, best, &why->n_neighbours));
+    for (size_t i = 0; i < why->n_neighbours; i++) {
+        why->neighbours[i] = best[i].index;
+        why->distances[i] = -best[i].score;
+    }
+    if (!why->n_neighbours) return SCANT_OK;
+    why->novelty = why->distances[0];
+    return compare_novelty(project, by, labelled, kept, arena, why);
+}
+
+scant_status scant_project_why(scant_project *project, size_t item, scant_why *out) {
+    scant__arena arena;
+    metric by;
+    *out = (scant_why){.class_1 = -1, .class_2 = -1};
+    out->p_1 = out->p_2 = out->entropy = out->surer = NAN;
+    out->novelty = out->newer = NAN;
+    TRY(check_item(project, item));
+    TRY(ask_model(project, item, out));
+    TRY(metric_open(project, &by));
+    if (item >= by.n) return SCANT_OK;
+    scant__arena_init(&arena, store_ctx(project));
+    scant_status status = look_around(project, &by, item, &arena, out);
+    scant__arena_end(&arena);
+    return status;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the last model says of all items, in cache/: probabilities, and where the network
+ * reads pictures, its features. A column for each of the project's classes; those that
+ * the model has not met are 0.
+ *
+ * Where the file is not there it is made from the weights. Where items or classes have
+ * come since, rows that are there are copied, and the network is asked about new ones.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "data/file.h"
+#include "loop/project.h"
+#include "nn/loss.h"
+#include "nn/readout.h"
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+typedef struct saying {
+    scant_writer *probs, *features; /* features NULL: none are kept */
+    size_t known, classes;          /* the network's; the project's, no fewer */
+    size_t width;                   /* of features */
+    float *row;                     /* classes */
+} saying;
+
+static scant_status write_said(void *arg, const nn_said *said) {
+    saying *s = arg;
+    for (size_t i = 0; i < said->count; i++) {
+        if (said->probs)
+            memcpy(s->row, said->probs + i * s->known, s->known * sizeof *s->row);
+        else
+            nn_softmax(1, s->known, said->logits + i * s->known, 1, s->row);
+        TRY(scant_writer_append(s->probs, s->row, s->classes * sizeof *s->row));
+    }
+    if (!s->features) return SCANT_OK;
+    return scant_writer_append(s->features, said->features,
+                               said->count * s->width * sizeof(float));
+}
+
+static scant_status copy_probs(saying *s, const scant_array *old, size_t n) {
+    size_t width = scant_array_shape(old)[1];
+    const float *rows = (const float *)old->data;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(s->row, rows + i * width, width * sizeof *s->row);
+        TRY(scant_writer_append(s->probs, s->row, s->classes * sizeof *s->row));
+    }
+    return SCANT_OK;
+}
+
+static scant_status copy_features(const saying *s, const scant_array *old, size_t n) {
+    return scant_writer_append(s->features, old->data, n * s->width * sizeof(float));
+}
+
+/* What is there of this model already. */
+typedef struct earlier {
+    const scant_array *probs, *features;
+    size_t n;
+} earlier;
+
+static scant_status say(scant_ctx *ctx, scant_net *net, const project_samples *samples,
+                        const earlier *old, saying *s) {
+    size_t rest = samples->n - old->n;
+    if (old->n) TRY(copy_probs(s, old->probs, old->n));
+    if (old->n && s->features) TRY(copy_features(s, old->features, old->n));
+    if (!rest) return SCANT_OK;
+    size_t *rows = scant__alloc(ctx, rest, sizeof *rows);
+    if (!rows) return SCANT_ENOMEM;
+    for (size_t i = 0; i < rest; i++) rows[i] = old->n + i;
+    scant_status status =
+        nn_readout(net, samples->data, rows, rest,
+                   &(nn_reading){.phase = "predicting", .fn = write_said, .arg = s});
+    scant__free(ctx, rows);
+    return status;
+}
+
+static scant_status open_writer(scant_ctx *ctx, const char *path, size_t n, size_t width,
+                                scant_writer **out) {
+    TRY(scant_writer_open(ctx, path, SCANT_F32, 2, (size_t[]){n, width}, out));
+    scant__writer_passing(*out); /* it can be made again */
+    return SCANT_OK;
+}
+
+/* Features first: who finds probabilities finds those, too. */
+static scant_status finish(saying *s, scant_status status) {
+    if (s->features) {
+        if (status == SCANT_OK)
+            status = scant_writer_close(s->features);
+        else
+            scant_writer_abandon(s->features);
+    }
+    if (status == SCANT_OK) return scant_writer_close(s->probs);
+    scant_writer_abandon(s->probs);
+    return status;
+}
+
+static scant_status write_all(scant_project *project, scant_net *net,
+                              const project_samples *samples, size_t model,
+                              const earlier *old) {
+    scant_ctx *ctx = store_ctx(project);
+    saying s = {.known = scant_net_classes(net), .width = scant_net_features(net)};
+    TRY(store_classes(project, &s.classes));
+    s.classes = size_max(s.classes, s.known);
+    char *probs = project_cache_of(project, "probs", model);
+    char *features = project_cache_of(project, "net-features", model);
+    s.row = scant__zalloc(ctx, s.classes, sizeof *s.row);
+    scant_status status = probs && features && s.row ? SCANT_OK : SCANT_ENOMEM;
+    if (status == SCANT_OK)
+        status = open_writer(ctx, probs, samples->n, s.classes, &s.probs);
+    if (status == SCANT_OK && !samples->features)
+        status = open_writer(ctx, features, samples->n, s.width, &s.features);
+    if (status == SCANT_OK) status = say(ctx, net, samples, old, &s);
+    status = finish(&s, status);
+    project_pictures_tell(samples->data);
+    scant__free(ctx, s.row);
+    scant__free(ctx, features);
+    scant__free(ctx, probs);
+    return status;
+}
+
+scant_status project_predict_all(scant_project *project, scant_net *net,
+                                 const project_samples *samples, size_t model) {
+    return write_all(project, net, samples, model, &(earlier){0});
+}
+
+void project_predict_forget(scant_project *project, size_t model) {
+    static const char *const names[] = {"probs", "net-features"};
+    for (size_t i = 0; i < 2 && model > 2; i++) {
+        char *path = project_cache_of(project, names[i], model - 2);
+        if (path) unlink(path);
+        scant__free(store_ctx(project), path);
+    }
+}
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+scant_status project_net_open(scant_project *project, const store_model *model,
+                              scant_net **out) {
+    scant_ctx *ctx = store_ctx(project);
+    char *path = store_path(project, model->file);
+    *out = NULL;
+    if (!path) return SCANT_ENOMEM;
+    scant_status status;
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        status = scant__fail(ctx, SCANT_EUSAGE,
+                             "%s: is not there any more, nor what it said in cache/: "
+                             "train again",
+                             path);
+    else
+        status = scant_net_open(ctx, path, NULL, NULL, out);
+    scant__free(ctx, path);
+    return status;
+}
+
+/* Rows that can be copied: as many as both files have. */
+static scant_status find_earlier(scant_project *project, const store_model *model,
+                                 const project_samples *samples, size_t classes,
+                                 const char *probs, earlier *old) {
+    scant_ctx *ctx = store_ctx(project);
+    *old = (earlier){0};
+    TRY(project_keep(project, PROJECT_PROBS, probs, &old->probs));
+    if (!old->probs || scant_array_shape(old->probs)[1] > classes) return SCANT_OK;
+    size_t n = scant_array_shape(old->probs)[0];
+    if (!samples->features) {
+        char *path = project_cache_of(project, "net-features", model->number);
+        if (!path) return SCANT_ENOMEM;
+        scant_status status =
+            project_keep(project, PROJECT_FEATURES, path, &old->features);
+        scant__free(ctx, path);
+        if (status != SCANT_OK) return status;
+        n = old->features ? size_min(n, scant_array_shape(old->features)[0]) : 0;
+    }
+    old->n = size_min(n, samples->n);
+    return SCANT_OK;
+}
+
+static scant_status remake(scant_project *project, const store_model *model,
+                           size_t classes, const char *path) {
+    scant__arena arena;
+    scant_net *net;
+    project_samples samples;
+    earlier old;
+    size_t shape[3];
+    TRY(project_net_open(project, model, &net));
+    scant_net_shape(net, shape);
+    scant__arena_init(&arena, store_ctx(project));
+    scant_status status = project_samples_open(project, shape[1], &arena, &samples);
+    if (status == SCANT_OK) {
+        status = find_earlier(project, model, &samples, classes, path, &old);
+        if (status == SCANT_OK && old.n && !samples.features &&
+            scant_array_shape(old.features)[1] != scant_net_features(net))
+            old.n = 0;
+        if (status == SCANT_OK)
+            status = write_all(project, net, &samples, model->number, &old);
+        project_samples_close(&samples);
+    }
+    scant__arena_end(&arena);
+    scant_net_destroy(net);
+    return status;
+}
+
+static bool fits(const scant_array *array, size_t n, size_t classes) {
+    return array && scant_array_shape(array)[0] >= n &&
+           scant_array_shape(array)[1] == classes;
+}
+
+static scant_status find(scant_project *project, const store_model *model,
+                         const char *path, const scant_array **out) {
+    size_t n, classes;
+    TRY(store_items(project, &n));
+    TRY(store_classes(project, &classes));
+    TRY(project_keep(project, PROJECT_PROBS, path, out));
+    if (fits(*out, n, classes)) return SCANT_OK;
+    TRY(remake(project, model, classes, path));
+    TRY(project_keep(project, PROJECT_PROBS, path, out));
+    if (*out) return SCANT_OK;
+    return scant__fail(store_ctx(project), SCANT_EIO,
+                       "%s: was deleted as soon as it was there", path);
+}
+
+scant_status project_predicted(scant_project *project, const scant_array **out,
+                               size_t *model) {
+    scant_ctx *ctx = store_ctx(project);
+    scant__arena arena;
+    store_model last;
+    bool there;
+    *out = NULL;
+    *model = 0;
+    scant__arena_init(&arena, ctx);
+    scant_status status = store_model_last(project, &arena, &there, &last);
+    if (status == SCANT_OK && there) {
+        char *path = project_cache_of(project, "probs", last.number);
+        status = path ? find(project, &last, path, out) : SCANT_ENOMEM;
+        scant__free(ctx, path);
+        *model = last.number;
+    }
+    scant__arena_end(&arena);
+    return status;
+}
+
+scant_status scant_project_predict(scant_project *project, scant_array **out,
+                                   size_t *model) {
+    const scant_array *kept;
+    size_t number;
+    *out = NULL;
+    TRY(project_predicted(project, &kept, &number));
+    if (!number)
+        return scant__fail(store_ctx(project), SCANT_EUSAGE,
+                           "%s: there is no model yet: train one first",
+                           store_dir(project));
+    if (model) *model = number;
+    return scant_array_open(store_ctx(project), scant_array_name(kept), out);
+}

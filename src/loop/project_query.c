@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which items to label next: evidence of what the last model says, as the strategy asks
+ * for it, and the picks as a round in the database.
+ *
+ *  - features: the items' own, or the last network's, as they lie in cache/
+ *  - probs: of cache/, too. calibrated: these with a temperature, which is fitted to what
+ *    networks say of labels that they have not seen (project_worth.c)
+ *  - samples: what each draw of a Bayesian network says (the setting bayes), through a
+ *    file that has lost its name by the time that it is read
+ *  - labels: what a model may learn from. Withheld items are neither labelled nor
+ *    candidates here, so that no strategy sees the audit.
+ *  - state (albl): in cache/. Where that was deleted, it begins anew.
+ *
+ * Rows to fall back on are the ranking's next where a strategy ranks; where it chooses a
+ * set as a whole they are those of a second choice among the others.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/number.h"
+#include "core/text.h"
+#include "loop/project.h"
+#include "nn/readout.h"
+
+enum { FEATURES, PROBS, CALIBRATED, SAMPLES, LABELS, CANDIDATES, ARRAYS };
+
+typedef struct asking {
+    scant_project *project;
+    const scant_project_query_opts *opts;
+    const char *strategy;
+    bool plain; /* settings are of another strategy */
+    scant__arena arena;
+    project_recipe recipe;
+    store_model model; /* number 0: none */
+    size_t round, n, batch, spare;
+    uint64_t seed;
+    unsigned given, used;
+    size_t *rows; /* labelled */
+    int32_t *row_labels;
+    size_t n_rows;
+    int64_t *labels, *candidates;
+    size_t n_candidates;
+    char *state;
+    size_t state_size;
+    scant_array *arrays[ARRAYS];
+    scant_evidence evidence;
+} asking;
+
+static scant_ctx *ctx_of(const asking *a) { return store_ctx(a->project); }
+
+/* ---- what is there ----------------------------------------------------------------- */
+
+static scant_status find_model(asking *a) {
+    scant_project_info info;
+    bool there;
+    TRY(store_model_last(a->project, &a->arena, &there, &a->model));
+    if (!there) a->model = (store_model){0};
+    TRY(scant_project_info_get(a->project, &info));
+    a->round = info.rounds + 1;
+    a->seed = a->opts->seed
+                  ? a->opts->seed
+                  : project_seed(store_seed(a->project), a->round, PROJECT_SEED_PICKS);
+    return project_recipe_read(a->project, &a->recipe);
+}
+
+/* Whether the last model has draws is in its file; what is said of them here is whether
+ * it could. */
+static scant_status note_given(asking *a) {
+    bool features;
+    TRY(project_has_features(a->project, &features));
+    a->given = SCANT_LABELS | SCANT_ROWS | SCANT_STATE;
+    if (features || a->model.number) a->given |= SCANT_FEATURES;
+    if (a->model.number) a->given |= SCANT_PROBS | SCANT_CALIBRATED;
+    if (a->model.number && a->recipe.bayes) a->given |= SCANT_SAMPLES;
+    return SCANT_OK;
+}
+
+static scant_select_opts select_opts(const asking *a) {
+    return (scant_select_opts){.seed = a->seed,
+                               .settings = a->opts->settings,
+                               .n_settings = a->plain ? 0 : a->opts->n_settings,
+                               .state = a->state,
+                               .state_size = a->state_size,
+                               .state_name = "cache/albl.json"};
+}
+
+static scant_status lacks(const asking *a, unsigned missing) {
+    if (!a->model.number)
+        return scant__fail(ctx_of(a), SCANT_EUSAGE,
+                           "%s asks a model, and there is none yet: label some items of "
+                           "two classes at least, and train",
+                           a->strategy);
+    if (missing & SCANT_SAMPLES)
+        return scant__fail(ctx_of(a), SCANT_EUSAGE,
+                           "%s asks where draws of a model disagree, and one without "
+                           "draws says one thing of an item: set bayes to dropout or "
+                           "variational, and train again",
+                           a->strategy);
+    return scant__fail(ctx_of(a), SCANT_EUSAGE,
+                       "%s asks for what a project's model does not give (gradients of "
+                       "the whole network)",
+                       a->strategy);
+}
+
+/* A strategy that a person names for this call must do; one that was set for all rounds
+ * may have to wait for the first model. */
+static scant_status choose_strategy(asking *a) {
+    unsigned missing;
+    bool named = a->opts->strategy != NULL;
+    a->strategy = named ? a->opts->strategy : scant_project_get(a->project, "strategy");
+    scant_select_opts o = select_opts(a);
+    o.state = NULL;
+    TRY(scant_select_inputs(ctx_of(a), a->strategy, &o, a->given, &a->used, &missing));
+    if (!missing) return SCANT_OK;
+    if (named || a->model.number) return lacks(a, missing);
+    scant__warn(ctx_of(a),
+                "there is no model yet that %s could ask: items are picked at random",
+                a->strategy);
+    a->strategy = "random";
+    a->plain = true;
+    return scant_select_inputs(ctx_of(a), a->strategy, NULL, a->given, &a->used,
+                               &missing);
+}
+
+/* ---- evidence ---------------------------------------------------------------------- */
+
+static scant_status wrap(asking *a, size_t which, const char *name, const void *data,
+                         scant_dtype dtype, size_t n, size_t width,
+                         const scant_array **out) {
+    const size_t shape[] = {n, width};
+    TRY(scant_array_wrap(ctx_of(a), name, data, dtype, width ? 2 : 1, shape,
+                         &a->arrays[which]));
+    *out = a->arrays[which];
+    return SCANT_OK;
+}
+
+static scant_status read_labels(asking *a) {
+    int64_t entry;
+    size_t kept = 0;
+    TRY(store_training(a->project, &a->arena, &a->rows, &a->row_labels, &a->n_rows,
+                       &entry));
+    TRY(store_candidates(a->project, &a->arena, &a->candidates, &a->n_candidates));
+    a->labels = scant__arena_alloc(&a->arena, a->n, sizeof *a->labels);
+    if (!a->labels) return SCANT_ENOMEM;
+    for (size_t i = 0; i < a->n; i++) a->labels[i] = -1;
+    for (size_t i = 0; i < a->n_rows; i++)
+        if (a->rows[i] < a->n) a->labels[a->rows[i]] = a->row_labels[i];
+    for (size_t i = 0; i < a->n_candidates; i++) /* some may have come meanwhile */
+        if ((size_t)a->candidates[i] < a->n) a->candidates[kept++] = a->candidates[i];
+    a->n_candidates = kept;
+    return SCANT_OK;
+}
+
+static scant_status give_features(asking *a) {
+    const scant_array *features;
+    TRY(scant_project_prepare(a->project));
+    TRY(project_features_now(a->project, &features));
+    if (!features || scant_array_shape(features)[0] < a->n)
+        return scant__fail(ctx_of(a), SCANT_EUSAGE,
+                           "%s asks for features, and cache/ has lost the last model's: "
+                           "train again",
+                           a->strategy);
+    return wrap(a, FEATURES, "features", features->data, SCANT_F32, a->n,
+                scant_array_shape(features)[1], &a->evidence.features);
+}
+
+static scant_status give_probs(asking *a, const scant_array *probs) {
+    return wrap(a, PROBS, "probs", probs->data, SCANT_F32, a->n,
+                scant_array_shape(probs)[1], &a->evidence.probs);
+}
+
+/* softmax(z / T) of z = log p. */
+static void soften(const float *p, size_t n, double temperature, float *out) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        double q = p[i] > 0 ? pow((double)p[i], 1 / temperature) : 0;
+        out[i] = (float)q;
+        sum += q;
+    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = sum > 0 ? (float)((double)out[i] / sum) : 1 / (float)n;
+}
+
+static scant_status find_temperature(asking *a, double *out) {
+    project_samples samples;
+    project_lesson labelled = {
+        .rows = a->rows, .labels = a->row_labels, .n = a->n_rows, .seed = a->model.seed};
+    TRY(project_samples_open(a->project, project_side(&a->recipe), &a->arena, &samples));
+    labelled.brief = !samples.features;
+    scant_status status =
+        project_temperature(a->project, &a->recipe, &samples, &labelled, out);
+    project_samples_close(&samples);
+    return status;
+}
+
+static scant_status give_calibrated(asking *a, const scant_array *probs) {
+    double temperature;
+    size_t classes = scant_array_shape(probs)[1];
+    float *out = scant__arena_alloc(&a->arena, a->n, size_mul(classes, sizeof *out));
+    if (!out) return SCANT_ENOMEM;
+    TRY(find_temperature(a, &temperature));
+    for (size_t i = 0; i < a->n; i++)
+        soften((const float *)probs->data + i * classes, classes,
+               temperature > 0 ? temperature : 1, out + i * classes);
+    return wrap(a, CALIBRATED, "calibrated", out, SCANT_F32, a->n, classes,
+                &a->evidence.calibrated);
+}
+
+static scant_status draw(asking *a, scant_net *net, const char *path) {
+    project_samples samples;
+    size_t shape[3];
+    if (scant_net_draws(net) < 2) return lacks(a, SCANT_SAMPLES);
+    scant_net_shape(net, shape);
+    TRY(project_samples_open(a->project, shape[1], &a->arena, &samples));
+    size_t *all = scant__arena_alloc(&a->arena, a->n, sizeof *all);
+    scant_status status = all ? SCANT_OK : SCANT_ENOMEM;
+    for (size_t i = 0; all && i < a->n; i++) all[i] = i;
+    if (status == SCANT_OK)
+        status = nn_samples(net, samples.data, all, a->n, path, false);
+    project_samples_close(&samples);
+    if (status != SCANT_OK) return status;
+    status = scant_array_open(ctx_of(a), path, &a->arrays[SAMPLES]);
+    unlink(path);
+    a->evidence.samples = a->arrays[SAMPLES];
+    return status;
+}
+
+static scant_status give_samples(asking *a) {
+    scant_net *net;
+    char name[64];
+    snprintf(name, sizeof name, "samples-%ld.npy", (long)getpid());
+    char *path = project_cache_path(a->project, name);
+    if (!path) return SCANT_ENOMEM;
+    scant_status status = project_net_open(a->project, &a->model, &net);
+    if (status == SCANT_OK) {
+        status = draw(a, net, path);
+        scant_net_destroy(net);
+    }
+    scant__free(ctx_of(a), path);
+    return status;
+}
+
+static scant_status gather(asking *a) {
+    const scant_array *probs;
+    size_t model;
+    TRY(store_items(a->project, &a->n));
+    TRY(read_labels(a));
+    if (a->used & SCANT_FEATURES) TRY(give_features(a));
+    if (a->used & (SCANT_PROBS | SCANT_CALIBRATED)) {
+        TRY(project_predicted(a->project, &probs, &model));
+        if (a->used & SCANT_PROBS) TRY(give_probs(a, probs));
+        if (a->used & SCANT_CALIBRATED) TRY(give_calibrated(a, probs));
+    }
+    if (a->used & SCANT_SAMPLES) TRY(give_samples(a));
+    a->evidence.rows = a->used & ~(unsigned)(SCANT_LABELS | SCANT_ROWS) ? 0 : a->n;
+    return wrap(a, LABELS, "labels", a->labels, SCANT_I64, a->n, 0, &a->evidence.labels);
+}
+
+/* ---- state ------------------------------------------------------------------------- */
+
+static scant_status read_state(asking *a) {
+    char *path = project_cache_path(a->project, "albl.json");
+    if (!path) return SCANT_ENOMEM;
+    FILE *file = fopen(path, "rb");
+    scant__text text;
+    char block[4096];
+    scant__text_init(&text, ctx_of(a));
+    for (size_t n = 1; file && n;) {
+        n = fread(block, 1, sizeof block, file);
+        scant__text_bytes(&text, block, n);
+    }
+    if (file) fclose(file);
+    scant__free(ctx_of(a), path);
+    if (file) return scant__text_take(&text, &a->state, &a->state_size);
+    scant__text_end(&text);
+    return SCANT_OK;
+}
+
+static scant_status keep_state(const asking *a, const scant_picks *picks) {
+    if (!picks->state) return SCANT_OK;
+    char *path = project_cache_path(a->project, "albl.json");
+    if (!path) return SCANT_ENOMEM;
+    scant_status status =
+        scant_file_write(ctx_of(a), path, picks->state, picks->state_size);
+    scant__free(ctx_of(a), path);
+    return status;
+}
+
+/* ---- picks ------------------------------------------------------------------------- */
+
+/* Whether the first picks of many are the picks of few. */
+static bool ranks(const char *strategy) {
+    static const char *const names[] = {"random",  "confidence", "margin",
+                                        "entropy", "egl",        "coreset",
+                                        "badge",   "bald",       "batchbald"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], strategy) == 0) return true;
+    return false;
+}
+
+static scant_status pick(asking *a, size_t count, scant_picks **out) {
+    scant_select_opts o = select_opts(a);
+    scant_array_close(a->arrays[CANDIDATES]);
+    a->arrays[CANDIDATES] = NULL;
+    TRY(wrap(a, CANDIDATES, "candidates", a->candidates, SCANT_I64, a->n_candidates, 0,
+             &a->evidence.candidates));
+    return scant_select(ctx_of(a), a->strategy, &a->evidence, count, &o, out);
+}
+
+static void leave_out(asking *a, const scant_picks *picks) {
+    size_t kept = 0;
+    for (size_t i = 0; i < picks->count; i++) a->labels[picks->items[i].index] = -2;
+    for (size_t i = 0; i < a->n_candidates; i++)
+        if (a->labels[a->candidates[i]] != -2) a->candidates[kept++] = a->candidates[i];
+    for (size_t i = 0; i < picks->count; i++) a->labels[picks->items[i].index] = -1;
+    a->n_candidates = kept;
+}
+
+/* The round's picks, those to fall back on behind them: of the arena. */
+static scant_status pick_all(asking *a, scant_picks **out, scant_pick **all,
+                             size_t *n_all) {
+    scant_picks *more = NULL;
+    bool ranked = ranks(a->strategy);
+    size_t first = ranked ? size_add(a->batch, a->spare) : a->batch;
+    TRY(pick(a, first, out));
+    size_t mine = (*out)->count;
+    leave_out(a, *out);
+    size_t rest = ranked ? 0 : size_min(a->spare, a->n_candidates);
+    scant_status status = rest ? pick(a, rest, &more) : SCANT_OK;
+    *n_all = mine + (more ? more->count : 0);
+    *all = scant__arena_alloc(&a->arena, *n_all + 1, sizeof **all);
+    if (status == SCANT_OK && !*all) status = SCANT_ENOMEM;
+    if (status == SCANT_OK && mine) memcpy(*all, (*out)->items, mine * sizeof **all);
+    if (status == SCANT_OK && more && more->count)
+        memcpy(*all + mine, more->items, more->count * sizeof **all);
+    scant_picks_free(ctx_of(a), more);
+    (*out)->count = size_min(mine, a->batch);
+    return status;
+}
+
+static void add_options(scant__text *text, const scant_picks *picks) {
+    const char *comma = "";
+    scant__text_add(text, "{");
+    for (size_t i = 0; i < picks->n_settings; i++) {
+        if (!picks->settings[i].value) continue;
+        scant__text_add(text, comma);
+        scant__text_json(text, picks->settings[i].key);
+        scant__text_add(text, ": ");
+        scant__text_json(text, picks->settings[i].value);
+        comma = ", ";
+    }
+    scant__text_add(text, "}");
+}
+
+static scant_status keep(asking *a, const scant_picks *picks, const scant_pick *all,
+                         size_t n_all) {
+    scant__text text;
+    char *options, *json;
+    size_t size;
+    scant__text_init(&text, ctx_of(a));
+    add_options(&text, picks);
+    TRY(scant__text_take(&text, &options, &size));
+    store_round round = {.strategy = a->strategy,
+                         .seed = a->seed,
+                         .model = a->model.number,
+                         .batch = picks->count,
+                         .options = options};
+    scant_status status = store_round_add(a->project, &round, all, n_all, &a->round);
+    scant__free(ctx_of(a), options);
+    if (status != SCANT_OK) return status;
+    scant__text_addf(&text,
+                     "{\"round\": %zu, \"strategy\": \"%s\", \"model\": %zu, \"picked\": "
+                     "%zu}",
+                     a->round, a->strategy, a->model.number, picks->count);
+    TRY(scant__text_take(&text, &json, &size));
+    status = scant_project_event(a->project, "queried", json);
+    scant__free(ctx_of(a), json);
+    return status;
+}
+
+static scant_status ask(asking *a, scant_picks **out) {
+    scant_pick *all;
+    size_t n_all;
+    double batch = store_number(a->project, "batch");
+    a->batch = a->opts->batch ? a->opts->batch : (size_t)batch;
+    a->spare = a->opts->spare;
+    TRY(find_model(a));
+    TRY(note_given(a));
+    TRY(choose_strategy(a));
+    TRY(gather(a));
+    if (!a->n_candidates) { /* all have an answer: that is no round */
+        a->round = 0;
+        return SCANT_OK;
+    }
+    if (a->used & SCANT_STATE) TRY(read_state(a));
+    TRY(pick_all(a, out, &all, &n_all));
+    TRY(keep(a, *out, all, n_all));
+    return keep_state(a, *out);
+}
+
+scant_status scant_project_query(scant_project *project,
+                                 const scant_project_query_opts *opts, scant_picks **out,
+                                 size_t *round) {
+    const scant_project_query_opts none = {0};
+    scant_ctx *ctx = store_ctx(project);
+    asking a = {.project = project, .opts = opts ? opts : &none};
+    *out = NULL;
+    scant__arena_init(&a.arena, ctx);
+    scant_status status = ask(&a, out);
+    if (status != SCANT_OK) {
+        scant_picks_free(ctx, *out);
+        *out = NULL;
+    } else if (round) {
+        *round = a.round;
+    }
+    for (size_t i = 0; i < ARRAYS; i++) scant_array_close(a.arrays[i]);
+    scant__free(ctx, a.state);
+    scant__arena_end(&a.arena);
+    return status;
+}

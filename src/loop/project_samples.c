@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What networks read of a project: rows of features, mapped, with the mean and deviation
+ * of each column; or pictures.
+ *
+ * A picture that cannot be read is black, and is told of once: among thousands there is
+ * always one, and no training should wait for it. Which they are is noted by whatever
+ * thread reads; the sentence is found afterwards, by reading the first of them again.
+ */
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "data/samples_int.h"
+#include "loop/project.h"
+
+/* ---- black pictures ---------------------------------------------------------------- */
+
+typedef struct patient {
+    scant_data *inner;
+    atomic_uchar *bad; /* a byte an item */
+} patient;
+
+static scant_status read_patiently(const scant_data *data, size_t row, float *out,
+                                   scant__fault *fault) {
+    const patient *p = data->store;
+    scant_status status = scant__data_read(p->inner, row, out, fault);
+    if (status != SCANT_EINPUT) return status;
+    memset(out, 0, scant__data_width(data) * sizeof *out);
+    atomic_store_explicit(&p->bad[row], 1, memory_order_relaxed);
+    return SCANT_OK;
+}
+
+static void end_patiently(scant_data *data) {
+    patient *p = data->store;
+    scant_data_close(p->inner);
+    scant__free(data->ctx, p->bad);
+    scant__free(data->ctx, p);
+    data->sample_names = (scant__names){0}; /* they are the inner one's */
+}
+
+static scant_status make_patient(scant_ctx *ctx, scant_data *inner, scant_data **out) {
+    size_t n = scant_data_count(inner);
+    scant_data *data = scant__zalloc(ctx, 1, sizeof *data);
+    patient *p = scant__zalloc(ctx, 1, sizeof *p);
+    atomic_uchar *bad = scant__zalloc(ctx, n, 1);
+    if (!data || !p || !bad) {
+        scant__free(ctx, data);
+        scant__free(ctx, p);
+        scant__free(ctx, bad);
+        scant_data_close(inner);
+        return SCANT_ENOMEM;
+    }
+    *p = (patient){inner, bad};
+    *data = (scant_data){.ctx = ctx,
+                         .name = inner->name,
+                         .count = n,
+                         .pictures = inner->pictures,
+                         .sample_names = inner->sample_names,
+                         .read = read_patiently,
+                         .store = p,
+                         .end = end_patiently};
+    memcpy(data->shape, inner->shape, sizeof data->shape);
+    memcpy(data->unit, inner->unit, sizeof data->unit);
+    *out = data;
+    return SCANT_OK;
+}
+
+static scant_status note_files(void *user, const store_source *source) {
+    bool *files = user;
+    *files = *files || source->kind == STORE_FILES;
+    return SCANT_OK;
+}
+
+scant_status project_pictures_open(scant_project *project, size_t side, bool *files,
+                                   scant_data **out) {
+    scant_data *inner;
+    *out = NULL;
+    *files = false;
+    TRY(store_sources(project, note_files, files));
+    TRY(store_samples(project, side, &inner));
+    if (*files) return make_patient(store_ctx(project), inner, out);
+    *out = inner; /* of an array, that is in order or is not */
+    return SCANT_OK;
+}
+
+void project_pictures_tell(scant_data *data) {
+    patient *p = data->read == read_patiently ? data->store : NULL;
+    size_t count = 0, first = 0;
+    scant__fault fault = {""};
+    if (!p) return;
+    for (size_t i = data->count; i-- > 0;) {
+        if (!atomic_load(&p->bad[i])) continue;
+        count++;
+        first = i;
+    }
+    if (!count) return;
+    float *room = scant__alloc(data->ctx, scant__data_width(data), sizeof *room);
+    if (room) scant__data_read(p->inner, first, room, &fault);
+    scant__free(data->ctx, room);
+    if (count == 1)
+        scant__warn(data->ctx, "%s; it is taken as black", fault.text);
+    else
+        scant__warn(data->ctx,
+                    "%s; it and %zu other pictures that cannot be read are "
+                    "taken as black",
+                    fault.text, count - 1);
+}
+
+/* ---- columns ----------------------------------------------------------------------- */
+
+enum { SAMPLED = 10000, BLOCK = 250 };
+
+typedef struct columns {
+    const scant_array *array;
+    size_t width, stride, rows;
+    double *sums; /* blocks x 2 x width: sum, and of squares about the first row */
+} columns;
+
+static scant_status sum_block(void *arg, size_t block, unsigned worker,
+                              scant__fault *fault) {
+    (void)worker;
+    (void)fault;
+    const columns *c = arg;
+    const float *x = (const float *)c->array->data;
+    double *sums = c->sums + block * 2 * c->width, *squares = sums + c->width;
+    size_t to = size_min((block + 1) * BLOCK, c->rows);
+    for (size_t i = block * BLOCK; i < to; i++) {
+        const float *row = x + i * c->stride * c->width;
+        for (size_t j = 0; j < c->width; j++) {
+            double v = (double)row[j] - (double)x[j];
+            sums[j] += v;
+            squares[j] += v * v;
+        }
+    }
+    return SCANT_OK;
+}
+
+/* A column that does not change, up to rounding, is only centred. */
+static void columns_end(const columns *c, size_t blocks, float *mean, float *deviation) {
+    const float *first = (const float *)c->array->data;
+    double n = (double)c->rows;
+    for (size_t j = 0; j < c->width; j++) {
+        double sum = 0, square = 0;
+        for (size_t b = 0; b < blocks; b++) {
+            sum += c->sums[b * 2 * c->width + j];
+            square += c->sums[(b * 2 + 1) * c->width + j];
+        }
+        double mu = sum / n, var = square / n - mu * mu;
+        double size = fabs((double)first[j] + mu);
+        mean[j] = (float)((double)first[j] + mu);
+        deviation[j] = var > 1e-12 * size * size && var > 1e-30 ? (float)sqrt(var) : 1;
+    }
+}
+
+scant_status project_columns(scant_ctx *ctx, const scant_array *features, float *mean,
+                             float *deviation) {
+    size_t n = scant_array_shape(features)[0];
+    columns c = {.array = features, .width = scant_array_shape(features)[1]};
+    c.stride = (n + SAMPLED - 1) / SAMPLED;
+    c.rows = (n + c.stride - 1) / c.stride;
+    size_t blocks = (c.rows + BLOCK - 1) / BLOCK;
+    c.sums = scant__zalloc(ctx, blocks, size_mul(2 * c.width, sizeof(double)));
+    if (!c.sums) return SCANT_ENOMEM;
+    scant_status status = scant__parfor(ctx, NULL, blocks, sum_block, &c);
+    if (status == SCANT_OK) columns_end(&c, blocks, mean, deviation);
+    scant__free(ctx, c.sums);
+    return status;
+}
+
+/* ---- samples ----------------------------------------------------------------------- */
+
+static scant_status open_features(scant_project *project, scant__arena *arena,
+                                  project_samples *out) {
+    const scant_array *array;
+    TRY(scant_project_prepare(project));
+    TRY(project_features_now(project, &array));
+    if (!array)
+        return scant__fail(store_ctx(project), SCANT_EIO,
+                           "%s/cache/features.npy: was deleted while it was read",
+                           store_dir(project));
+    TRY(scant_data_open(store_ctx(project), scant_array_name(array),
+                        &(scant_data_opts){.unlabelled = 1}, &out->data));
+    size_t width = scant_array_shape(array)[1];
+    out->n = scant_data_count(out->data);
+    out->mean = scant__arena_alloc(arena, width, sizeof *out->mean);
+    out->deviation = scant__arena_alloc(arena, width, sizeof *out->deviation);
+    if (!out->mean || !out->deviation) return SCANT_ENOMEM;
+    return project_columns(store_ctx(project), array, out->mean, out->deviation);
+}
+
+scant_status project_samples_open(scant_project *project, size_t side,
+                                  scant__arena *arena, project_samples *out) {
+    *out = (project_samples){0};
+    TRY(project_has_features(project, &out->features));
+    if (out->features) {
+        scant_status status = open_features(project, arena, out);
+        if (status != SCANT_OK) project_samples_close(out);
+        return status;
+    }
+    TRY(project_pictures_open(project, side, &out->files, &out->data));
+    out->n = scant_data_count(out->data);
+    return SCANT_OK;
+}
+
+void project_samples_close(project_samples *samples) {
+    scant_data_close(samples->data);
+    samples->data = NULL;
+}
+
+/* ---- in memory --------------------------------------------------------------------- */
+
+typedef struct copying {
+    const scant_data *data;
+    const size_t *rows;
+    float *out;
+    size_t width;
+} copying;
+
+static scant_status copy_row(void *arg, size_t block, unsigned worker,
+                             scant__fault *fault) {
+    (void)worker;
+    const copying *c = arg;
+    return scant__data_read(c->data, c->rows[block], c->out + block * c->width, fault);
+}
+
+scant_status project_copy_open(scant_ctx *ctx, const scant_data *data, const size_t *rows,
+                               size_t n, scant_data **out) {
+    size_t width = scant__data_width(data);
+    *out = NULL;
+    scant_data *copy = scant__zalloc(ctx, 1, sizeof *copy);
+    float *numbers = scant__alloc(ctx, n, size_mul(width, sizeof *numbers));
+    scant_status status = copy && numbers ? SCANT_OK : SCANT_ENOMEM;
+    if (status == SCANT_OK)
+        status = scant__parfor(ctx, "reading pictures", n, copy_row,
+                               &(copying){data, rows, numbers, width});
+    if (status != SCANT_OK) {
+        scant__free(ctx, copy);
+        scant__free(ctx, numbers);
+        return status;
+    }
+    *copy = (scant_data){.ctx = ctx,
+                         .name = data->name,
+                         .count = n,
+                         .pictures = data->pictures,
+                         .numbers = numbers,
+                         .read = scant__data_read_numbers};
+    memcpy(copy->shape, data->shape, sizeof copy->shape);
+    *out = copy;
+    return SCANT_OK;
+}

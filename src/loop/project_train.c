@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A training, from the lock to the database.
+ *
+ * What is learned from is what store_training() lists: labels of items that are not
+ * withheld. The order is such that a call which ends at any moment leaves a project whose
+ * last model is whole: weights, then what they say of all items, then the line in the
+ * database, which alone makes it a model. A later call takes the number again.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "data/file.h"
+#include "loop/project.h"
+
+enum { WHO = 320, NAME = 48, SMALL = 1024 /* numbers of a picture */ };
+
+typedef struct training {
+    scant_project *project;
+    const scant_project_train_opts *opts;
+    scant__arena arena;
+    project_recipe recipe;
+    project_samples samples;
+    project_lesson lesson;
+    size_t n_items, n_audit, n_audited;
+    size_t *audit; /* withheld items */
+    int32_t *audit_labels;
+    int32_t *before; /* what the model before says of each item; NULL: not known */
+    size_t n_before;
+    store_model model;
+    char file[NAME];
+    double began;
+} training;
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- what there is to learn -------------------------------------------------------- */
+
+static scant_status check_labels(const training *t) {
+    const project_lesson *l = &t->lesson;
+    scant_ctx *ctx = store_ctx(t->project);
+    for (size_t i = 1; i < l->n; i++)
+        if (l->labels[i] != l->labels[0]) return SCANT_OK;
+    if (!l->n)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s: there is no label to learn from yet (those of withheld "
+                           "items are only judged by)",
+                           store_dir(t->project));
+    return scant__fail(
+        ctx, SCANT_EUSAGE, "%s: a model needs labels of two classes, and %s '%s'",
+        store_dir(t->project), l->n > 1 ? "all there are say" : "the only one says",
+        scant_project_class(t->project, (size_t)l->labels[0]));
+}
+
+static scant_status read_labels(training *t) {
+    size_t *rows;
+    int32_t *labels;
+    store_model last;
+    bool there;
+    TRY(store_training(t->project, &t->arena, &rows, &labels, &t->lesson.n,
+                       &t->model.entry));
+    t->lesson.rows = rows;
+    t->lesson.labels = labels;
+    TRY(check_labels(t));
+    TRY(store_model_last(t->project, &t->arena, &there, &last));
+    t->model.number = there ? last.number + 1 : 1;
+    snprintf(t->file, sizeof t->file, "models/%04zu.safetensors", t->model.number);
+    t->model.file = t->file;
+    t->model.labels = t->lesson.n;
+    t->model.seed = t->opts->seed ? t->opts->seed
+                                  : project_seed(store_seed(t->project), t->model.number,
+                                                 PROJECT_SEED_TRAINING);
+    t->lesson.seed = t->model.seed;
+    t->lesson.user = t->opts->user;
+    t->lesson.report = t->opts->report;
+    return SCANT_OK;
+}
+
+/* ---- agreement --------------------------------------------------------------------- */
+
+/* Before anything is changed. Where the model before can no longer be asked, agreement
+ * with it is not known, and that is all. */
+static scant_status ask_before(training *t) {
+    const scant_array *probs;
+    size_t model;
+    scant_status status = project_predicted(t->project, &probs, &model);
+    if (status == SCANT_EUSAGE || status == SCANT_EINPUT) return SCANT_OK;
+    if (status != SCANT_OK) return status;
+    if (!probs) return SCANT_OK;
+    size_t n = scant_array_shape(probs)[0], classes = scant_array_shape(probs)[1];
+    t->before = scant__arena_alloc(&t->arena, n, sizeof *t->before);
+    if (!t->before) return SCANT_ENOMEM;
+    t->n_before = n;
+    for (size_t i = 0; i < n; i++)
+        t->before[i] =
+            (int32_t)project_largest((const float *)probs->data + i * classes, classes);
+    return SCANT_OK;
+}
+
+/* What the new model says, which is not in the database yet. */
+static scant_status now_said(training *t, const scant_array **out) {
+    char *path = project_cache_of(t->project, "probs", t->model.number);
+    if (!path) return SCANT_ENOMEM;
+    scant_status status = project_keep(t->project, PROJECT_PROBS, path, out);
+    scant__free(store_ctx(t->project), path);
+    if (status == SCANT_OK && !*out)
+        return scant__fail(store_ctx(t->project), SCANT_EIO,
+                           "%s/cache: was changed while a model was trained",
+                           store_dir(t->project));
+    return status;
+}
+
+static int32_t verdict(const scant_array *probs, size_t item) {
+    size_t classes = scant_array_shape(probs)[1];
+    return (int32_t)project_largest((const float *)probs->data + item * classes, classes);
+}
+
+static scant_status measure_agreement(training *t, const scant_array *now) {
+    int64_t *items;
+    size_t n, asked = 0, same = 0;
+    t->model.agreement = NAN;
+    if (!t->before) return SCANT_OK;
+    TRY(store_candidates(t->project, &t->arena, &items, &n));
+    for (size_t i = 0; i < n; i++) {
+        size_t item = (size_t)items[i];
+        if (item >= t->n_before || item >= scant_array_shape(now)[0]) continue;
+        asked++;
+        same += t->before[item] == verdict(now, item);
+    }
+    if (asked) t->model.agreement = (double)same / (double)asked;
+    return SCANT_OK;
+}
+
+/* ---- the audit --------------------------------------------------------------------- */
+
+/* Six more trainings are seconds, not minutes. */
+static bool is_cheap(const project_samples *s) {
+    size_t shape[3];
+    scant_data_shape(s->data, shape);
+    return s->features || shape[0] * shape[1] * shape[2] <= SMALL;
+}
+
+static scant_status compare_with_random(training *t) {
+    project_lesson audited = {.seed = t->model.seed};
+    project_gain gain = {NAN, NAN, NAN};
+    size_t *rows = scant__arena_alloc(&t->arena, t->n_audit + 1, sizeof *rows);
+    int32_t *labels = scant__arena_alloc(&t->arena, t->n_audit + 1, sizeof *labels);
+    if (!rows || !labels) return SCANT_ENOMEM;
+    for (size_t i = 0; i < t->n_audit; i++) {
+        if (t->audit_labels[i] < 0 || t->audit[i] >= t->samples.n) continue;
+        rows[audited.n] = t->audit[i];
+        labels[audited.n++] = t->audit_labels[i];
+    }
+    audited.rows = rows;
+    audited.labels = labels;
+    if (is_cheap(&t->samples))
+        TRY(project_over_random(t->project, &t->recipe, &t->samples, &t->lesson, &audited,
+                                &gain, &t->model.over_random_labels));
+    t->model.over_random = gain.mean;
+    t->model.over_random_low = gain.low;
+    t->model.over_random_high = gain.high;
+    return SCANT_OK;
+}
+
+static scant_status record(training *t, const scant_array *now) {
+    size_t said = 0;
+    int32_t *verdicts = scant__arena_alloc(&t->arena, t->n_audit + 1, sizeof *verdicts);
+    if (!verdicts) return SCANT_ENOMEM;
+    for (size_t i = 0; i < t->n_audit; i++) {
+        if (t->audit[i] >= scant_array_shape(now)[0]) continue; /* came meanwhile */
+        t->audit[said] = t->audit[i];
+        verdicts[said++] = verdict(now, t->audit[i]);
+    }
+    t->model.classes = t->recipe.classes;
+    t->model.items = scant_array_shape(now)[0];
+    t->model.seconds = seconds() - t->began;
+    return store_model_add(t->project, &t->model, t->audit, verdicts, said,
+                           &t->model.number);
+}
+
+static scant_status tell(const training *t) {
+    scant_ctx *ctx = store_ctx(t->project);
+    scant__text text;
+    char *json;
+    size_t size;
+    scant__text_init(&text, ctx);
+    scant__text_addf(&text,
+                     "{\"model\": %zu, \"labels\": %zu, \"seconds\": ", t->model.number,
+                     t->model.labels);
+    scant__text_number(&text, t->model.seconds, 3);
+    scant__text_add(&text, "}");
+    TRY(scant__text_take(&text, &json, &size));
+    scant_status status = scant_project_event(t->project, "trained", json);
+    scant__free(ctx, json);
+    return status;
+}
+
+/* ---- all of it --------------------------------------------------------------------- */
+
+static scant_status save(training *t, scant_net *net) {
+    scant_ctx *ctx = store_ctx(t->project);
+    char *folder = store_path(t->project, "models");
+    char *path = store_path(t->project, t->file);
+    scant_status status = folder && path ? SCANT_OK : SCANT_ENOMEM;
+    if (status == SCANT_OK) status = scant__folder_make(ctx, folder);
+    if (status == SCANT_OK) status = scant_net_save(net, path);
+    scant__free(ctx, folder);
+    scant__free(ctx, path);
+    return status;
+}
+
+static scant_status learn(training *t) {
+    scant_net *net;
+    TRY(project_net_train(t->project, &t->recipe, &t->samples, &t->lesson, &net));
+    scant_status status = save(t, net);
+    if (status == SCANT_OK)
+        status = project_predict_all(t->project, net, &t->samples, t->model.number);
+    scant_net_destroy(net);
+    return status;
+}
+
+static scant_status work(training *t) {
+    const scant_array *now;
+    TRY(read_labels(t));
+    TRY(project_recipe_read(t->project, &t->recipe));
+    TRY(ask_before(t));
+    TRY(project_samples_open(t->project, project_side(&t->recipe), &t->arena,
+                             &t->samples));
+    TRY(store_audit(t->project, &t->arena, &t->audit, &t->audit_labels, &t->n_audit));
+    TRY(learn(t));
+    TRY(compare_with_random(t));
+    TRY(now_said(t, &now));
+    TRY(measure_agreement(t, now));
+    TRY(record(t, now));
+    project_predict_forget(t->project, t->model.number);
+    return tell(t);
+}
+
+static void describe(char who[WHO]) {
+    char host[128] = "?", when[32] = "?";
+    time_t now = time(NULL);
+    struct tm parts;
+    gethostname(host, sizeof host - 1);
+    if (localtime_r(&now, &parts)) strftime(when, sizeof when, "%H:%M:%S", &parts);
+    snprintf(who, WHO, "process %ld on %s, training since %s", (long)getpid(), host,
+             when);
+}
+
+scant_status scant_project_train(scant_project *project,
+                                 const scant_project_train_opts *opts, size_t *model) {
+    const scant_project_train_opts none = {0};
+    training t = {.project = project, .opts = opts ? opts : &none, .began = seconds()};
+    char who[WHO];
+    scant_hold *hold;
+    describe(who);
+    TRY(scant_project_hold(project, "train", who, &hold));
+    scant__arena_init(&t.arena, store_ctx(project));
+    scant_status status = work(&t);
+    project_samples_close(&t.samples);
+    scant__arena_end(&t.arena);
+    scant_project_unhold(hold);
+    if (status == SCANT_OK && model) *model = t.model.number;
+    return status;
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the dashboard shows and does: status, the map, settings, exports, the page's
+ * files.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/assets.h"
+#include "serve/server.h"
+
+static void finish(seat *here, request *r, out *o, scant_status status) {
+    if (status == SCANT_OK) {
+        reply_json(r, 200, o);
+        return;
+    }
+    out_end(o);
+    reply_failed(here, r, status, 422);
+}
+
+/* ---- status ------------------------------------------------------------------------ */
+
+static void write_info(out *o, const scant_project_info *info) {
+    const struct {
+        const char *key;
+        size_t value;
+    } rows[] = {
+        {"items", info->items},       {"copies", info->copies},
+        {"labelled", info->labelled}, {"training", info->training},
+        {"disputed", info->disputed}, {"skipped", info->skipped},
+        {"unsure", info->unsure},     {"withheld", info->withheld},
+        {"audited", info->audited},   {"rounds", info->rounds},
+        {"models", info->models},     {"picked", info->picked},
+        {"waiting", info->waiting},   {"untrained", info->untrained},
+        {"people", info->people},     {"entries", info->entries},
+    };
+    out_open(o, "info", '{');
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        out_size(o, rows[i].key, rows[i].value);
+    out_close(o, '}');
+}
+
+static scant_status write_model(void *user, const scant_model_point *p) {
+    out *o = user;
+    out_open(o, NULL, '{');
+    out_size(o, "model", p->model);
+    out_size(o, "labels", p->labels);
+    out_integer(o, "at", p->at);
+    out_size(o, "audited", p->audited);
+    out_size(o, "right", p->right);
+    out_real(o, "accuracy", p->accuracy);
+    out_real(o, "low", p->low);
+    out_real(o, "high", p->high);
+    out_real(o, "agreement", p->agreement);
+    out_real(o, "seconds", p->seconds);
+    out_close(o, '}');
+    return SCANT_OK;
+}
+
+static scant_status write_round(void *user, const scant_round_point *p) {
+    out *o = user;
+    out_open(o, NULL, '{');
+    out_size(o, "round", p->round);
+    out_string(o, "strategy", p->strategy);
+    if (p->model)
+        out_size(o, "model", p->model);
+    else
+        out_null(o, "model");
+    out_integer(o, "at", p->at);
+    out_size(o, "picked", p->picked);
+    out_size(o, "answered", p->answered);
+    out_close(o, '}');
+    return SCANT_OK;
+}
+
+static scant_status write_agreement(void *user, const scant_agreement_of *pair) {
+    out *o = user;
+    out_open(o, NULL, '{');
+    out_string(o, "a", pair->a);
+    out_string(o, "b", pair->b);
+    out_size(o, "items", pair->items);
+    out_real(o, "agreed", pair->agreed);
+    out_real(o, "kappa", pair->kappa);
+    out_close(o, '}');
+    return SCANT_OK;
+}
+
+static void write_meter(out *o, const scant_meter *m) {
+    const scant_model_point *p = &m->last;
+    out_open(o, "meter", '{');
+    if (p->model)
+        out_size(o, "model", p->model);
+    else
+        out_null(o, "model");
+    out_size(o, "labels", p->labels);
+    out_size(o, "audited", p->audited);
+    out_size(o, "right", p->right);
+    const struct {
+        const char *key;
+        double value;
+    } figures[] = {
+        {"accuracy", p->accuracy},
+        {"low", p->low},
+        {"high", p->high},
+        {"over_random", m->over_random},
+        {"over_random_low", m->over_random_low},
+        {"over_random_high", m->over_random_high},
+        {"per_ten", m->per_ten},
+        {"per_ten_high", m->per_ten_high},
+        {"agreement", p->agreement},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) /* none: no model */
+        out_real(o, figures[i].key, p->model ? figures[i].value : (double)NAN);
+    out_size(o, "over_random_labels", m->over_random_labels);
+    out_bool(o, "narrow", m->narrow != 0);
+    out_bool(o, "fading", m->fading != 0);
+    out_bool(o, "agreeing", m->agreeing != 0);
+    out_bool(o, "stop", m->stop != 0);
+    out_close(o, '}');
+}
+
+/* A paragraph each, which the library parts by line breaks. */
+static scant_status write_advice(seat *here, out *o, const scant_meter *meter) {
+    char *text = NULL;
+    scant_status status = scant_project_advice(here->project, meter, &text);
+    if (status != SCANT_OK) return status;
+    out_open(o, "advice", '[');
+    for (char *from = text, *end; *from; from = end) {
+        end = from + strcspn(from, "\n");
+        char *next = end + strspn(end, "\n");
+        *end = '\0';
+        if (end > from) out_string(o, NULL, from);
+        end = next;
+    }
+    out_close(o, ']');
+    scant_bytes_free(here->ctx, text);
+    return SCANT_OK;
+}
+
+static void write_settings(seat *here, out *o) {
+    out_open(o, "settings", '{');
+    const scant_project_key *key;
+    for (size_t i = 0; (key = scant_project_key_at(i)); i++)
+        out_string(o, key->key, scant_project_get(here->project, key->key));
+    out_close(o, '}');
+}
+
+static scant_status write_lists(seat *here, out *o) {
+    scant_project *p = here->project;
+    out_open(o, "models", '[');
+    scant_status status = scant_project_models(p, write_model, o);
+    out_close(o, ']');
+    out_open(o, "rounds", '[');
+    if (status == SCANT_OK) status = scant_project_rounds(p, write_round, o);
+    out_close(o, ']');
+    out_open(o, "agreements", '[');
+    if (status == SCANT_OK) status = scant_project_agreements(p, write_agreement, o);
+    out_close(o, ']');
+    return status;
+}
+
+void handle_status(seat *here, request *r) {
+    server *s = here->server;
+    scant_project_info info;
+    scant_meter meter;
+    out o = {0};
+    scant_status status = scant_project_info_get(here->project, &info);
+    if (status == SCANT_OK) status = scant_project_meter(here->project, &meter);
+    out_open(&o, NULL, '{');
+    if (status == SCANT_OK) {
+        write_info(&o, &info);
+        write_meter(&o, &meter);
+        status = write_advice(here, &o, &meter);
+    }
+    if (status == SCANT_OK) status = write_lists(here, &o);
+    if (status == SCANT_OK) status = tally_balance(s->tally, here, &info, &o);
+    if (status == SCANT_OK) status = tally_people(s->tally, here, &o);
+    worker_write(s, &o, "worker");
+    write_settings(here, &o);
+    out_close(&o, '}');
+    finish(here, r, &o, status);
+}
+
+/* ---- the map ----------------------------------------------------------------------- */
+
+typedef struct map {
+    size_t n, n_items;
+    size_t *items;
+    float *xy;
+    int64_t *labels;       /* of all items */
+    unsigned char *picked; /* likewise */
+    int32_t *predicted;    /* of the points; -1: not known */
+} map;
+
+static bool map_rooms(map *m, size_t most) {
+    m->items = calloc(most, sizeof *m->items);
+    m->xy = calloc(2 * most, sizeof *m->xy);
+    m->predicted = calloc(most, sizeof *m->predicted);
+    m->labels = calloc(m->n_items ? m->n_items : 1, sizeof *m->labels);
+    m->picked = calloc(m->n_items ? m->n_items : 1, 1);
+    return m->items && m->xy && m->predicted && m->labels && m->picked;
+}
+
+static void map_end(map *m) {
+    free(m->items);
+    free(m->xy);
+    free(m->predicted);
+    free(m->labels);
+    free(m->picked);
+}
+
+/* What the last model holds most likely; *model is 0 where there is none. */
+static scant_status map_predict(seat *here, map *m, size_t *model) {
+    scant_array *all = NULL;
+    for (size_t i = 0; i < m->n; i++) m->predicted[i] = -1;
+    scant_status status = scant_project_predict(here->project, &all, model);
+    if (status == SCANT_EUSAGE) {
+        *model = 0;
+        return SCANT_OK;
+    }
+    if (status != SCANT_OK) return status;
+    const size_t *shape = scant_array_shape(all);
+    size_t classes = shape[1];
+    float *p = calloc(classes ? classes : 1, sizeof *p);
+    for (size_t i = 0; p && i < m->n && status == SCANT_OK; i++) {
+        if (m->items[i] >= shape[0]) continue;
+        status = scant_array_floats(here->ctx, all, m->items[i] * classes, classes, p);
+        size_t best = 0;
+        for (size_t j = 1; j < classes; j++)
+            if (p[j] > p[best]) best = j;
+        if (status == SCANT_OK && classes) m->predicted[i] = (int32_t)best;
+    }
+    free(p);
+    scant_array_close(all);
+    return status;
+}
+
+/* Which items the last round has picked. */
+static scant_status map_picks(seat *here, map *m) {
+    size_t n = 0;
+    scant_status status = scant_project_picked(here->project, 0, NULL, &n);
+    size_t *items = calloc(n ? n : 1, sizeof *items), room = n;
+    if (items && status == SCANT_OK)
+        status = scant_project_picked(here->project, room, items, &n);
+    for (size_t i = 0; items && status == SCANT_OK && i < n && i < room; i++)
+        if (items[i] < m->n_items) m->picked[items[i]] = 1;
+    free(items);
+    return status;
+}
+
+static void write_points(out *o, const map *m) {
+    out_open(o, "points", '[');
+    for (size_t i = 0; i < m->n; i++) {
+        size_t item = m->items[i];
+        out_open(o, NULL, '[');
+        out_size(o, NULL, item);
+        /* three digits are a pixel of any screen */
+        out_real(o, NULL, round((double)m->xy[2 * i] * 1000) / 1000);
+        out_real(o, NULL, round((double)m->xy[2 * i + 1] * 1000) / 1000);
+        out_integer(o, NULL, item < m->n_items ? m->labels[item] : -1);
+        out_integer(o, NULL, item < m->n_items ? m->picked[item] : 0);
+        out_integer(o, NULL, m->predicted[i]);
+        out_close(o, ']');
+    }
+    out_close(o, ']');
+}
+
+/* Into -1 to 1, both axes by the same factor. */
+static void map_scale(map *m) {
+    float largest = 0;
+    for (size_t i = 0; i < 2 * m->n; i++)
+        if (fabsf(m->xy[i]) > largest) largest = fabsf(m->xy[i]);
+    for (size_t i = 0; largest > 0 && i < 2 * m->n; i++) m->xy[i] /= largest;
+}
+
+void handle_map(seat *here, request *r) {
+    map m = {0};
+    size_t model = 0;
+    scant_project_info info;
+    out o = {0};
+    scant_status status = scant_project_info_get(here->project, &info);
+    m.n_items = status == SCANT_OK ? info.items : 0;
+    if (status == SCANT_OK && !map_rooms(&m, r->args.count)) {
+        map_end(&m);
+        reply_error(r, 503, "out of memory");
+        return;
+    }
+    if (status == SCANT_OK)
+        status = scant_project_map(here->project, r->args.count, m.items, m.xy, &m.n);
+    if (status == SCANT_EUSAGE) status = SCANT_OK; /* no features yet: an empty map */
+    if (status == SCANT_OK)
+        status = scant_project_labels(here->project, m.labels, m.n_items);
+    if (status == SCANT_OK) status = map_predict(here, &m, &model);
+    if (status == SCANT_OK) status = map_picks(here, &m);
+    if (status == SCANT_OK) {
+        map_scale(&m);
+        out_open(&o, NULL, '{');
+        write_points(&o, &m);
+        if (model)
+            out_size(&o, "model", model);
+        else
+            out_null(&o, "model");
+        out_close(&o, '}');
+    }
+    map_end(&m);
+    finish(here, r, &o, status);
+}
+
+/* ---- training and settings --------------------------------------------------------- */
+
+void handle_train(seat *here, request *r) {
+    server *s = here->server;
+    scant_project_info info;
+    scant_status status = scant_project_info_get(here->project, &info);
+    if (status != SCANT_OK) {
+        reply_failed(here, r, status, 422);
+        return;
+    }
+    if (info.training < 2) {
+        reply_error(r, 409,
+                    "a model learns from labels of two classes at least: there %s %zu "
+                    "label%s to learn from",
+                    info.training == 1 ? "is" : "are", info.training,
+                    info.training == 1 ? "" : "s");
+        return;
+    }
+    if (!worker_ask(s)) {
+        reply_error(r, 409, "a model is being trained");
+        return;
+    }
+    out o = {0};
+    out_open(&o, NULL, '{');
+    worker_write(s, &o, "worker");
+    out_close(&o, '}');
+    reply_json(r, 202, &o);
+}
+
+/* All or none: what was set before one that is refused is set back. */
+static scant_status set_all(seat *here, const request_args *a, char **old, char *why,
+                            size_t size) {
+    for (size_t i = 0; i < a->n_settings; i++) {
+        const scant_setting *new = &a->settings[i];
+        const char *before = scant_project_get(here->project, new->key);
+        old[i] = before ? strdup(before) : NULL;
+        scant_status status = scant_project_set(here->project, new->key, new->value);
+        if (status == SCANT_OK) continue;
+        snprintf(why, size, "%s", scant_ctx_errmsg(here->ctx));
+        while (i-- > 0)
+            if (old[i]) scant_project_set(here->project, a->settings[i].key, old[i]);
+        return status;
+    }
+    return SCANT_OK;
+}
+
+void handle_settings(seat *here, request *r) {
+    char *old[REQUEST_MOST_SETTINGS] = {0}, why[500];
+    scant_status status = set_all(here, &r->args, old, why, sizeof why);
+    for (size_t i = 0; i < r->args.n_settings; i++) free(old[i]);
+    if (status == SCANT_EUSAGE || status == SCANT_EINPUT) {
+        reply_error(r, 422, "%s", why);
+        return;
+    }
+    if (status != SCANT_OK) {
+        reply_failed(here, r, status, 422);
+        return;
+    }
+    events_touch(here->server);
+    worker_wake(here->server);
+    out o = {0};
+    out_open(&o, NULL, '{');
+    write_settings(here, &o);
+    out_close(&o, '}');
+    reply_json(r, 200, &o);
+}
+
+/* ---- files ------------------------------------------------------------------------- */
+
+void handle_export(seat *here, request *r) {
+    static const struct {
+        const char *format, *type, *ending;
+    } kinds[] = {
+        {"csv", "text/csv; charset=utf-8", "csv"},
+        {"jsonl", "application/x-ndjson", "jsonl"},
+        {"label-studio", "application/json", "json"},
+        {"npy", "application/octet-stream", "npy"},
+    };
+    void *bytes = NULL;
+    size_t size = 0, kind = 0;
+    while (strcmp(kinds[kind].format, r->args.format) != 0) kind++;
+    scant_status status =
+        scant_project_export(here->project, r->args.format, &bytes, &size);
+    if (status != SCANT_OK) {
+        reply_failed(here, r, status, 422);
+        return;
+    }
+    void *copy =
+        malloc(size ? size : 1); /* the context's memory is this thread's alone */
+    if (copy) {
+        memcpy(copy, bytes, size);
+        r->reply =
+            (reply){.status = 200, .type = kinds[kind].type, .bytes = copy, .size = size};
+        snprintf(r->reply.disposition, sizeof r->reply.disposition,
+                 "attachment; filename=\"labels.%s\"", kinds[kind].ending);
+        r->replied = true;
+    } else {
+        reply_error(r, 503, "out of memory");
+    }
+    scant_bytes_free(here->ctx, bytes);
+}
+
+static const char *type_of(const char *name) {
+    static const struct {
+        const char *ending, *type;
+    } types[] = {
+        {".html", "text/html; charset=utf-8"}, {".js", "text/javascript; charset=utf-8"},
+        {".css", "text/css; charset=utf-8"},   {".svg", "image/svg+xml"},
+        {".json", "application/json"},         {".png", "image/png"},
+    };
+    const char *ending = strrchr(name, '.');
+    for (size_t i = 0; ending && i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].ending, ending) == 0) return types[i].type;
+    return "application/octet-stream";
+}
+
+bool reply_asset(request *r, const char *name) {
+    for (size_t i = 0; i < serve_n_assets; i++) {
+        const serve_asset *a = &serve_assets[i];
+        if (strcmp(a->name, name) != 0) continue;
+        r->reply = (reply){.status = 200,
+                           .type = type_of(name),
+                           .lasting = a->bytes,
+                           .size = a->size,
+                           .cache = "no-cache"};
+        snprintf(r->reply.mark, sizeof r->reply.mark, "\"%s\"", a->mark);
+        r->replied = true;
+        return true;
+    }
+    return false;
+}
+
+void handle_openapi(seat *here, request *r) {
+    (void)here;
+    if (!reply_asset(r, "openapi.json")) reply_error(r, 404, "there is no such path");
+}
+
+void handle_events(seat *here, request *r) {
+    (void)here;
+    r->reply.status = 200;
+    r->reply.stream = r->replied = true;
+}

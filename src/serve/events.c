@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Server-sent events: open pages are told what has changed, at most four times a second,
+ * and every 15 seconds that the server is there. There is one text, the last state; a
+ * page that was too slow for one gets the next. A stream that waits sleeps without a
+ * thread.
+ *
+ * Other programs change a project too: every two seconds it is looked at for that.
+ */
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/server.h"
+
+enum {
+    MOST_STREAMS = 200,
+    SOONEST = 250,         /* milliseconds between two texts; so below */
+    LOOK = 2000,           /* at what others have done */
+    LATEST = 15000,        /* a text at least */
+    SHOWN = 30 * 60 * 1000 /* people who were here so lately */
+};
+
+typedef struct stream {
+    struct stream *next, *before;
+    events *events;
+    struct MHD_Connection *connection;
+    uint64_t seen; /* the number of the text that was taken last */
+    char *text;    /* what is being sent */
+    size_t size, sent;
+    bool asleep;
+} stream;
+
+struct events {
+    pthread_mutex_t lock;
+    stream *first;
+    size_t n_streams;
+    bool closing;
+    char *text; /* the last state, as it is sent */
+    size_t size;
+    uint64_t number; /* of that text, from 1 */
+
+    atomic_uint_fast64_t changes; /* events_touch() */
+    uint_fast64_t told;           /* of these; so below */
+    int64_t told_at, looked_at;   /* of the ticking thread alone */
+};
+
+events *events_create(void) {
+    events *e = calloc(1, sizeof *e);
+    if (e) pthread_mutex_init(&e->lock, NULL);
+    return e;
+}
+
+void events_destroy(events *e) {
+    if (!e) return;
+    free(e->text);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+void events_touch(server *s) { atomic_fetch_add(&s->events->changes, 1); }
+
+/* ---- streams ----------------------------------------------------------------------- */
+
+/* Under the lock. */
+static void wake_all(events *e) {
+    for (stream *st = e->first; st; st = st->next) {
+        if (!st->asleep) continue;
+        st->asleep = false;
+        MHD_resume_connection(st->connection);
+    }
+}
+
+/* The next text, if there is one. Under the lock. */
+static void take_text(stream *st) {
+    events *e = st->events;
+    free(st->text);
+    st->text = NULL, st->size = st->sent = 0;
+    if (st->seen == e->number || !e->text) return;
+    st->text = malloc(e->size);
+    if (!st->text) return; /* the next one, then */
+    memcpy(st->text, e->text, e->size);
+    st->size = e->size;
+    st->seen = e->number;
+}
+
+static ssize_t read_stream(void *user, uint64_t at, char *room, size_t most) {
+    stream *st = user;
+    events *e = st->events;
+    ssize_t given = 0;
+    (void)at;
+    pthread_mutex_lock(&e->lock);
+    if (st->sent == st->size) take_text(st);
+    if (st->sent < st->size) {
+        size_t n = st->size - st->sent < most ? st->size - st->sent : most;
+        memcpy(room, st->text + st->sent, n);
+        st->sent += n;
+        given = (ssize_t)n;
+    } else if (e->closing) {
+        given = MHD_CONTENT_READER_END_OF_STREAM;
+    } else {
+        st->asleep = true; /* under the lock: it cannot be woken before it sleeps */
+        MHD_suspend_connection(st->connection);
+    }
+    pthread_mutex_unlock(&e->lock);
+    return given;
+}
+
+static void end_stream(void *user) {
+    stream *st = user;
+    events *e = st->events;
+    pthread_mutex_lock(&e->lock);
+    if (st->before)
+        st->before->next = st->next;
+    else
+        e->first = st->next;
+    if (st->next) st->next->before = st->before;
+    e->n_streams--;
+    pthread_mutex_unlock(&e->lock);
+    free(st->text);
+    free(st);
+}
+
+static stream *begin_stream(events *e, struct MHD_Connection *connection) {
+    stream *st = NULL;
+    pthread_mutex_lock(&e->lock);
+    if (e->n_streams < MOST_STREAMS && !e->closing) st = calloc(1, sizeof *st);
+    if (st) {
+        *st = (stream){.events = e, .connection = connection, .next = e->first};
+        if (st->next) st->next->before = st;
+        e->first = st;
+        e->n_streams++;
+    }
+    pthread_mutex_unlock(&e->lock);
+    return st;
+}
+
+bool events_begin(server *s, struct MHD_Connection *connection) {
+    stream *st = begin_stream(s->events, connection);
+    if (!st) return false;
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, 16 * 1024, read_stream, st, end_stream);
+    if (!response) {
+        end_stream(st);
+        return false;
+    }
+    http_headers(s, response, "text/event-stream");
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    bool queued = MHD_queue_response(connection, 200, response) == MHD_YES;
+    MHD_destroy_response(response); /* ends the stream where it was not queued */
+    return queued;
+}
+
+void events_close(server *s) {
+    events *e = s->events;
+    if (!e) return;
+    pthread_mutex_lock(&e->lock);
+    e->closing = true;
+    wake_all(e);
+    pthread_mutex_unlock(&e->lock);
+}
+
+/* ---- texts ------------------------------------------------------------------------- */
+
+static void write_person(void *user, const char *name, bool busy) {
+    out *o = user;
+    out_open(o, NULL, '{');
+    out_string(o, "name", name);
+    out_bool(o, "busy", busy);
+    out_close(o, '}');
+}
+
+static void write_state(server *s, out *o, const scant_project_info *info) {
+    static const char head[] = "event: status\ndata: ", tail[] = "\n\n";
+    out_bytes(o, head, sizeof head - 1);
+    out_open(o, NULL, '{');
+    out_size(o, "labels", info->labelled);
+    out_size(o, "entries", info->entries);
+    out_size(o, "round", info->rounds);
+    out_size(o, "model", info->models);
+    worker_write(s, o, "worker");
+    out_open(o, "people", '[');
+    sessions_people(s->sessions, server_now(), SHOWN, write_person, o);
+    out_close(o, ']');
+    out_close(o, '}');
+    out_bytes(o, tail, sizeof tail - 1);
+}
+
+/* The text is told where it differs from the last, or that was long ago. Takes it. */
+static void publish(events *e, out *o, bool due) {
+    pthread_mutex_lock(&e->lock);
+    bool same = e->text && e->size == o->size && memcmp(e->text, o->data, o->size) == 0;
+    if (!o->failed && (due || !same)) {
+        free(e->text);
+        e->text = o->data, e->size = o->size;
+        *o = (out){0};
+        e->number++;
+        e->told_at = server_now();
+        wake_all(e);
+    }
+    pthread_mutex_unlock(&e->lock);
+    out_end(o);
+}
+
+void events_tick(server *s, seat *here) {
+    events *e = s->events;
+    int64_t now = server_now();
+    uint_fast64_t changes = atomic_load(&e->changes);
+    bool late = !e->text || now - e->told_at >= LATEST;
+    bool changed = changes != e->told && now - e->looked_at >= SOONEST;
+    if (!late && !changed && now - e->looked_at < LOOK) return;
+    scant_project_info info;
+    e->looked_at = now;
+    if (scant_project_info_get(here->project, &info) != SCANT_OK) return;
+    e->told = changes;
+    out o = {0};
+    write_state(s, &o, &info);
+    publish(e, &o, late);
+}

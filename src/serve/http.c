@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Between microhttpd and the handlers: what comes is checked and parsed as far as it has
+ * come, put before a desk, and answered with the headers that every answer has.
+ *
+ * A request that is refused is read to its end first, if that is near, as a client that
+ * is still sending would not see why. Bodies have limits, and so has the time that a
+ * request may take to arrive: microhttpd counts silence only, so connections that dribble
+ * are ended here.
+ */
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "serve/server.h"
+
+enum {
+    THREADS = 2, /* they never wait */
+    CONNECTIONS = 800,
+    CONNECTIONS_A_HOST = 400,
+    SILENCE = 30, /* seconds without a byte */
+    ARRIVAL =
+        45 * 1000, /* milliseconds that a request may take to come, or be waited for */
+    HEADERS = 32 * 1024,   /* of a request, bytes */
+    PATH = 1024,           /* likewise */
+    DROPPED = 1024 * 1024, /* of a body that is refused, before the connection is ended */
+};
+
+static const char policy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+
+/* A connection. */
+typedef struct line {
+    struct line *next, *before;
+    int socket;
+    int64_t since; /* a request is waited for, or on its way */
+    bool busy;     /* it is here, and being answered */
+} line;
+
+typedef struct lines {
+    pthread_mutex_t lock;
+    line *first;
+    request *held; /* back, any order */
+    size_t n_held;
+} lines;
+
+/* ---- replies ----------------------------------------------------------------------- */
+
+void reply_json(request *r, int status, out *o) {
+    r->reply.status = status;
+    r->reply.type = NULL;
+    free(r->reply.bytes);
+    r->reply.bytes = o->data, r->reply.size = o->size;
+    r->replied = true;
+    if (!o->failed) return;
+    /* what there is no memory for is told with none */
+    static const char text[] = "{\"error\":\"out of memory\"}";
+    free(o->data);
+    r->reply =
+        (reply){.status = 503, .lasting = text, .size = sizeof text - 1, .retry = true};
+}
+
+void reply_error(request *r, int status, const char *format, ...) {
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    out o = {0};
+    out_open(&o, NULL, '{');
+    out_string(&o, "error", text);
+    out_close(&o, '}');
+    reply_json(r, status, &o);
+    if (status == 503 || status == 429) r->reply.retry = true;
+}
+
+static void header(struct MHD_Response *response, const char *name, const char *value) {
+    if (value && *value) MHD_add_response_header(response, name, value);
+}
+
+void http_headers(server *s, struct MHD_Response *response, const char *type) {
+    header(response, "Content-Type", type);
+    header(response, "Content-Security-Policy", policy);
+    header(response, "X-Content-Type-Options", "nosniff");
+    header(response, "X-Frame-Options", "DENY");
+    header(response, "Referrer-Policy", "no-referrer");
+    header(response, "Cross-Origin-Resource-Policy", "same-origin");
+    header(response, "Cross-Origin-Opener-Policy", "same-origin");
+    if (atomic_load(&s->closing)) header(response, "Connection", "close");
+}
+
+static void add_headers(struct MHD_Response *response, const request *r) {
+    const reply *p = &r->reply;
+    http_headers(r->server, response, p->type ? p->type : "application/json");
+    header(response, "Cache-Control", p->cache ? p->cache : "no-store");
+    header(response, "ETag", p->mark);
+    header(response, "Allow", p->allow);
+    header(response, "Content-Disposition", p->disposition);
+    header(response, "Set-Cookie", p->cookie);
+    if (p->retry) header(response, "Retry-After", "1");
+}
+
+static enum MHD_Result send_reply(request *r) {
+    reply *p = &r->reply;
+    if (p->stream && events_begin(r->server, r->connection)) return MHD_YES;
+    if (p->stream) {
+        p->stream = false;
+        reply_error(r, 503, "too many pages are open: no more events are sent");
+    }
+    const char *seen = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
+                                                   MHD_HTTP_HEADER_IF_NONE_MATCH);
+    if (*p->mark && seen && p->status == 200 && strcmp(seen, p->mark) == 0)
+        p->status = 304, p->size = 0;
+    union { /* microhttpd does not write to it */
+        const void *in;
+        void *out;
+    } lasting = {p->lasting};
+    struct MHD_Response *response =
+        p->lasting
+            ? MHD_create_response_from_buffer(p->size, lasting.out,
+                                              MHD_RESPMEM_PERSISTENT)
+            : MHD_create_response_from_buffer(p->size, p->bytes, MHD_RESPMEM_MUST_FREE);
+    if (!response) return MHD_NO; /* the bytes are freed with the request */
+    p->bytes = NULL;              /* the response's now */
+    add_headers(response, r);
+    enum MHD_Result queued =
+        MHD_queue_response(r->connection, (unsigned)p->status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+/* ---- checks ------------------------------------------------------------------------ */
+
+static const char *header_of(const request *r, const char *name) {
+    return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
+
+static bool numeric(const char *host) {
+    return strchr(host, ':') || strspn(host, "0123456789.") == strlen(host);
+}
+
+/* A page of somebody else's whose name was made to lead here would have that name in
+ * Host. An address cannot be made to lead elsewhere. */
+static bool host_is_ours(const server *s, const char *given) {
+    char host[256];
+    if (!request_host(given, host, sizeof host)) return false;
+    return strcasecmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 ||
+           strcmp(host, "::1") == 0 || strcasecmp(host, s->host) == 0 ||
+           (s->any_address && numeric(host));
+}
+
+static bool origin_is_ours(const request *r) {
+    const char *origin = header_of(r, "Origin"), *host = header_of(r, "Host");
+    if (!origin) return true;
+    return strncmp(origin, "http://", 7) == 0 && strcasecmp(origin + 7, host) == 0;
+}
+
+/* What a browser says of where the request was made; other programs say nothing. */
+static bool site_is_ours(const request *r) {
+    const char *site = header_of(r, "Sec-Fetch-Site");
+    return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
+}
+
+static bool is_json(const char *type) {
+    static const char json[] = "application/json";
+    size_t n = sizeof json - 1;
+    return type && strncasecmp(type, json, n) == 0 &&
+           (!type[n] || type[n] == ';' || type[n] == ' ');
+}
+
+static void check_post(request *r) {
+    const char *csrf = header_of(r, "X-Scant"), *size = header_of(r, "Content-Length");
+    if (size && header_of(r, "Transfer-Encoding"))
+        reply_error(r, 400, "a length and a transfer encoding exclude each other");
+    else if (!is_json(header_of(r, "Content-Type")))
+        reply_error(r, 415, "the body must be application/json");
+    else if (size && strtoull(size, NULL, 10) > r->route->body)
+        reply_error(r, 413, "the body is larger than %zu bytes", r->route->body);
+    else if (!r->has_session)
+        reply_error(r, 401, "there is no session: GET /api/session gives one");
+    else if (!csrf || !session_same(csrf, r->session.csrf))
+        reply_error(r, 403, "the header X-Scant must have the csrf of GET /api/session");
+}
+
+static void check_api(request *r, const char *method, const char *path) {
+    server *s = r->server;
+    char allow[sizeof r->reply.allow];
+    r->route = route_find(method, path, &r->args.number, allow, sizeof allow);
+    if (!r->route && *allow) {
+        reply_error(r, 405, "%.20s is not for this path: %s", method, allow);
+        snprintf(r->reply.allow, sizeof r->reply.allow, "%s", allow);
+        return;
+    }
+    if (!r->route) {
+        reply_error(r, 404, "there is no such path");
+        return;
+    }
+    if (!site_is_ours(r) || !origin_is_ours(r)) {
+        reply_error(r, 403, "another site's page asks");
+        return;
+    }
+    const char *id =
+        MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, s->cookie);
+    r->has_session = session_find(s->sessions, id, server_now(), &r->session);
+    if (s->opts->token && !(r->route->needs & NEEDS_NOTHING) &&
+        !(r->has_session && r->session.trusted)) {
+        reply_error(r, 401, "the token is needed: POST /api/session");
+        return;
+    }
+    if (r->route->body) {
+        check_post(r);
+        if (r->replied) return;
+    }
+    if (r->route->needs & NEEDS_PERSON && !(r->has_session && r->session.known))
+        reply_error(r, 401, "who asks? POST /api/session with a name");
+}
+
+static void check_page(request *r, const char *method, const char *path) {
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+        reply_error(r, 405, "%.20s is not for this path: GET, HEAD", method);
+        snprintf(r->reply.allow, sizeof r->reply.allow, "GET, HEAD");
+    } else if (!reply_asset(r, path[1] ? path + 1 : "index.html")) {
+        reply_error(r, 404, "there is no such path");
+    }
+}
+
+/* What the headers are enough for: a reply, or none so far. */
+static void check(request *r, const char *method, const char *path) {
+    const char *host = header_of(r, "Host");
+    if (atomic_load(&r->server->closing))
+        reply_error(r, 503, "the server is being ended");
+    else if (!host)
+        reply_error(r, 400, "the header Host is missing");
+    else if (!host_is_ours(r->server, host))
+        reply_error(r, 421, "this server is not '%.100s': it serves %s", host,
+                    r->server->address);
+    else if (strlen(path) > PATH)
+        reply_error(r, 414, "the path is longer than %d bytes", PATH);
+    else if (strncmp(path, "/api/", 5) == 0)
+        check_api(r, method, path);
+    else
+        check_page(r, method, path);
+}
+
+/* ---- a request's way --------------------------------------------------------------- */
+
+static void line_set(request *r, bool busy) {
+    lines *all = r->server->lines;
+    line *l = r->line;
+    if (!l) return;
+    pthread_mutex_lock(&all->lock);
+    l->busy = busy;
+    l->since = server_now();
+    pthread_mutex_unlock(&all->lock);
+}
+
+static enum MHD_Result begin(server *s, struct MHD_Connection *connection,
+                             const char *method, const char *path, void **state) {
+    request *r = calloc(1, sizeof *r);
+    if (!r) return MHD_NO;
+    r->server = s, r->connection = connection;
+    atomic_fetch_add(&s->open, 1);
+    *state = r;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    r->line = info ? info->socket_context : NULL;
+    line_set(r, false);
+    check(r, method, path);
+    const char *size = header_of(r, "Content-Length");
+    if (r->replied && size && strtoull(size, NULL, 10) > DROPPED) return send_reply(r);
+    return MHD_YES;
+}
+
+/* A piece of the body. False: enough. */
+static bool take(request *r, const char *bytes, size_t count) {
+    size_t most = r->replied || !r->route ? 0 : r->route->body;
+    if (r->size + count <= most && r->size + count > r->room) {
+        size_t room = r->room ? 2 * r->room : 4096;
+        while (room < r->size + count) room *= 2;
+        char *body = realloc(r->body, room);
+        if (body)
+            r->body = body, r->room = room;
+        else
+            reply_error(r, 503, "out of memory");
+    } else if (!r->replied && r->size + count > most) {
+        reply_error(r, 413, "the body is larger than %zu bytes", most);
+    }
+    if (r->replied) {
+        r->dropped += count;
+        return r->dropped <= DROPPED;
+    }
+    memcpy(r->body + r->size, bytes, count);
+    r->size += count;
+    return true;
+}
+
+static const char *query_value(void *user, const char *name) {
+    return MHD_lookup_connection_value(user, MHD_GET_ARGUMENT_KIND, name);
+}
+
+/* All of it has come. */
+static enum MHD_Result whole(request *r) {
+    request_in in = {r->body, r->size, query_value, r->connection};
+    request_why why;
+    if (!r->replied) {
+        int refused = r->route->parse(&in, &r->args, &why);
+        if (refused) reply_error(r, refused, "%s", why.text);
+    }
+    line_set(r, true);
+    if (r->replied) return send_reply(r);
+    if (r->route->desk == DESK_NONE) {
+        r->route->handle(NULL, r);
+        return send_reply(r);
+    }
+    MHD_suspend_connection(r->connection); /* first: a desk may be quick */
+    if (!desk_put(r->server, r)) {
+        reply_error(r, 503, "the server has too much to do");
+        http_done(r);
+    }
+    return MHD_YES;
+}
+
+static enum MHD_Result access_handler(void *user, struct MHD_Connection *connection,
+                                      const char *path, const char *method,
+                                      const char *version, const char *bytes,
+                                      size_t *count, void **state) {
+    request *r = *state;
+    (void)version;
+    if (!r) return begin(user, connection, method, path, state);
+    if (*count) {
+        bool going_on = take(r, bytes, *count);
+        *count = 0;
+        return going_on ? MHD_YES : MHD_NO;
+    }
+    return whole(r); /* also when a desk has done it: the reply is there then */
+}
+
+static void completed(void *user, struct MHD_Connection *connection, void **state,
+                      enum MHD_RequestTerminationCode code) {
+    request *r = *state;
+    (void)user, (void)connection, (void)code;
+    if (!r) return;
+    line_set(r, false);
+    atomic_fetch_sub(&r->server->open, 1);
+    request_args_end(&r->args);
+    free(r->body);
+    free(r->reply.bytes);
+    free(r);
+    *state = NULL;
+}
+
+void http_done(request *r) {
+    lines *all = r->server->lines;
+    if (r->reply.wait <= 0) {
+        MHD_resume_connection(r->connection);
+        return;
+    }
+    r->due = server_now() + r->reply.wait;
+    pthread_mutex_lock(&all->lock);
+    r->next = all->held;
+    all->held = r;
+    all->n_held++;
+    pthread_mutex_unlock(&all->lock);
+}
+
+size_t http_held(server *s) {
+    lines *all = s->lines;
+    pthread_mutex_lock(&all->lock);
+    size_t n = all->n_held;
+    pthread_mutex_unlock(&all->lock);
+    return n;
+}
+
+/* ---- connections ------------------------------------------------------------------- */
+
+static void connection_changed(void *user, struct MHD_Connection *connection,
+                               void **context, enum MHD_ConnectionNotificationCode code) {
+    lines *all = user;
+    line *l = *context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        l = calloc(1, sizeof *l);
+        if (!l || !info) {
+            free(l);
+            return; /* it is not watched, that is all */
+        }
+        l->socket = info->connect_fd, l->since = server_now();
+        pthread_mutex_lock(&all->lock);
+        l->next = all->first;
+        if (l->next) l->next->before = l;
+        all->first = l;
+        pthread_mutex_unlock(&all->lock);
+        *context = l;
+    } else if (l) {
+        pthread_mutex_lock(&all->lock);
+        if (l->before)
+            l->before->next = l->next;
+        else
+            all->first = l->next;
+        if (l->next) l->next->before = l->before;
+        pthread_mutex_unlock(&all->lock);
+        free(l);
+        *context = NULL;
+    }
+}
+
+void http_tick(server *s) {
+    lines *all = s->lines;
+    int64_t now = server_now();
+    bool closing = atomic_load(&s->closing);
+    pthread_mutex_lock(&all->lock);
+    for (line *l = all->first; l; l = l->next)
+        if (!l->busy && now - l->since > ARRIVAL) {
+            shutdown(l->socket, SHUT_RDWR); /* microhttpd notices, and closes it */
+            l->since = now;
+        }
+    for (request **at = &all->held; *at;) {
+        request *r = *at;
+        if (!closing && now < r->due) {
+            at = &r->next;
+            continue;
+        }
+        *at = r->next;
+        all->n_held--;
+        MHD_resume_connection(r->connection);
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+scant_status http_open(server *s, char *message, size_t size) {
+    lines *all = calloc(1, sizeof *all);
+    if (!all) {
+        snprintf(message, size, "out of memory");
+        return SCANT_ENOMEM;
+    }
+    pthread_mutex_init(&all->lock, NULL);
+    s->lines = all;
+    s->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0,
+        NULL, NULL, access_handler, s, MHD_OPTION_LISTEN_SOCKET, s->socket,
+        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_A_HOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS, MHD_OPTION_STRICT_FOR_CLIENT,
+        1, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        connection_changed, all, MHD_OPTION_END);
+    if (s->daemon) {
+        s->socket = -1; /* the daemon's now */
+        return SCANT_OK;
+    }
+    snprintf(message, size, "the server cannot be started: %s", strerror(errno));
+    return SCANT_EINTERNAL;
+}
+
+void http_quiesce(server *s) {
+    atomic_store(&s->closing, true);
+    if (!s->daemon) return;
+    int listening = MHD_quiesce_daemon(s->daemon);
+    if (listening >= 0) close(listening);
+}
+
+void http_close(server *s) {
+    lines *all = s->lines;
+    if (s->daemon) MHD_stop_daemon(s->daemon);
+    s->daemon = NULL;
+    if (all) pthread_mutex_destroy(&all->lock);
+    free(all);
+    s->lines = NULL;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Items: what they are, their pictures, what the model says of them and why they might
+ * be asked about.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/server.h"
+
+enum { LIKELIEST = 5 };
+
+static void out_label(out *o, const char *key, int64_t label) {
+    if (label >= 0)
+        out_integer(o, key, label);
+    else
+        out_null(o, key);
+}
+
+static void write_picture(seat *here, out *o, const scant_item *item) {
+    char text[48];
+    snprintf(text, sizeof text, "/api/items/%zu/picture", item->item);
+    out_string(o, "picture", item->path || here->server->pictures ? text : NULL);
+}
+
+static void write_described(seat *here, out *o, const char *key, const scant_item *item) {
+    out_open(o, key, '{');
+    out_size(o, "item", item->item);
+    out_string(o, "id", item->id);
+    out_string(o, "text", item->text);
+    write_picture(here, o, item);
+}
+
+scant_status write_item(seat *here, out *o, const char *key, size_t number) {
+    scant_item item;
+    scant_status status = scant_project_item(here->project, number, &item);
+    if (status == SCANT_OK) write_described(here, o, key, &item);
+    return status;
+}
+
+bool item_exists(seat *here, size_t number) {
+    scant_item item;
+    return scant_project_item(here->project, number, &item) == SCANT_OK;
+}
+
+/* What the library cannot tell of an item that is there waits for a model, or for
+ * features: 409. */
+static void finish(seat *here, request *r, out *o, scant_status status) {
+    if (status == SCANT_EUSAGE && !item_exists(here, r->args.number)) {
+        out_end(o);
+        reply_error(r, 404, "there is no item %zu", r->args.number);
+        return;
+    }
+    if (status == SCANT_OK) {
+        reply_json(r, 200, o);
+        return;
+    }
+    out_end(o);
+    reply_failed(here, r, status, 404);
+}
+
+/* ---- one item ---------------------------------------------------------------------- */
+
+typedef struct own {
+    size_t item;
+    bool found;
+    scant_answer_kind kind;
+    int64_t label, entry;
+} own;
+
+/* SCANT_ECANCELLED: enough. */
+static scant_status find_own(void *user, const scant_entry *e) {
+    own *mine = user;
+    if (e->item != mine->item || !e->stands || e->kind == SCANT_ANSWER_UNDO)
+        return SCANT_OK;
+    *mine = (own){e->item, true, e->kind, e->label, e->entry};
+    return SCANT_ECANCELLED;
+}
+
+static scant_status write_own(seat *here, out *o, const request *r) {
+    own mine = {.item = r->args.number};
+    scant_status status = SCANT_OK;
+    if (r->has_session && r->session.known)
+        status = scant_project_history(here->project, r->session.person, 0, 1, SIZE_MAX,
+                                       find_own, &mine);
+    if (mine.found) {
+        static const char *const names[] = {[SCANT_ANSWER_LABEL] = "label",
+                                            [SCANT_ANSWER_SKIP] = "skip",
+                                            [SCANT_ANSWER_UNSURE] = "unsure"};
+        out_open(o, "mine", '{');
+        out_string(o, "kind", names[mine.kind]);
+        out_label(o, "label", mine.label);
+        out_integer(o, "entry", mine.entry);
+        out_close(o, '}');
+        return SCANT_OK;
+    }
+    out_null(o, "mine");
+    return status;
+}
+
+void handle_item(seat *here, request *r) {
+    scant_item item;
+    out o = {0};
+    scant_status status = scant_project_item(here->project, r->args.number, &item);
+    if (status == SCANT_OK) {
+        write_described(here, &o, NULL, &item);
+        out_label(&o, "label", item.label);
+        out_size(&o, "answers", item.answers);
+        out_bool(&o, "disputed", item.disputed != 0);
+        status = write_own(here, &o, r);
+        out_close(&o, '}');
+    }
+    finish(here, r, &o, status);
+}
+
+void handle_picture(seat *here, request *r) {
+    void *bytes = NULL;
+    size_t size = 0;
+    const char *type = NULL;
+    scant_status status = scant_project_picture(here->project, r->args.number,
+                                                r->args.count, &bytes, &size, &type);
+    if (status != SCANT_OK) {
+        finish(here, r, &(out){0}, status);
+        return;
+    }
+    void *copy =
+        malloc(size ? size : 1); /* the context's memory is this thread's alone */
+    if (copy) {
+        memcpy(copy, bytes, size);
+        r->reply = (reply){.status = 200,
+                           .type = type,
+                           .bytes = copy,
+                           .size = size,
+                           .cache = "private, max-age=86400"};
+        r->replied = true;
+    } else {
+        reply_error(r, 503, "out of memory");
+    }
+    scant_bytes_free(here->ctx, bytes);
+}
+
+/* ---- what the model says ----------------------------------------------------------- */
+
+static void write_likeliest(out *o, float *p, size_t n) {
+    out_open(o, "classes", '[');
+    for (size_t i = 0; i < LIKELIEST && i < n; i++) {
+        size_t best = 0;
+        for (size_t j = 1; j < n; j++)
+            if (p[j] > p[best]) best = j;
+        out_open(o, NULL, '{');
+        out_size(o, "label", best);
+        out_real(o, "p", (double)p[best]);
+        out_close(o, '}');
+        p[best] = -1; /* told */
+    }
+    out_close(o, ']');
+}
+
+void handle_prediction(seat *here, request *r) {
+    scant_array *all = NULL;
+    scant_item item;
+    size_t model = 0;
+    float *p = NULL;
+    out o = {0};
+    scant_status status = scant_project_item(here->project, r->args.number, &item);
+    if (status == SCANT_OK) status = scant_project_predict(here->project, &all, &model);
+    if (status == SCANT_EUSAGE) status = SCANT_EINPUT; /* there is no model yet: 404 */
+    if (status == SCANT_OK) {
+        const size_t *shape = scant_array_shape(all);
+        size_t n = shape[1];
+        p = calloc(n ? n : 1, sizeof *p);
+        if (!p) {
+            reply_error(r, 503, "out of memory");
+            scant_array_close(all);
+            return;
+        }
+        if (r->args.number < shape[0])
+            status = scant_array_floats(here->ctx, all, r->args.number * n, n, p);
+        out_open(&o, NULL, '{');
+        out_size(&o, "model", model);
+        write_likeliest(&o, p, r->args.number < shape[0] ? n : 0);
+        out_close(&o, '}');
+    }
+    free(p);
+    scant_array_close(all);
+    finish(here, r, &o, status);
+}
+
+static scant_status write_neighbours(seat *here, out *o, const scant_why *why) {
+    out_open(o, "neighbours", '[');
+    for (size_t i = 0; i < why->n_neighbours; i++) {
+        scant_item item;
+        scant_status status =
+            scant_project_item(here->project, why->neighbours[i], &item);
+        if (status != SCANT_OK) return status;
+        write_described(here, o, NULL, &item);
+        out_label(o, "label", item.label);
+        out_real(o, "distance", why->distances[i]);
+        out_close(o, '}');
+    }
+    out_close(o, ']');
+    return SCANT_OK;
+}
+
+void handle_why(seat *here, request *r) {
+    scant_why why;
+    out o = {0};
+    scant_status status = scant_project_why(here->project, r->args.number, &why);
+    if (status == SCANT_OK) {
+        out_open(&o, NULL, '{');
+        if (why.model)
+            out_size(&o, "model", why.model);
+        else
+            out_null(&o, "model");
+        out_label(&o, "class_1", why.class_1);
+        out_real(&o, "p_1", why.p_1);
+        out_label(&o, "class_2", why.class_2);
+        out_real(&o, "p_2", why.p_2);
+        out_real(&o, "entropy", why.entropy);
+        out_real(&o, "surer", why.surer);
+        out_real(&o, "novelty", why.novelty);
+        out_real(&o, "newer", why.newer);
+        status = write_neighbours(here, &o, &why);
+        out_close(&o, '}');
+    }
+    finish(here, r, &o, status);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/request.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BAD = 400, WRONG = 422, NO_MEMORY = 503 };
+
+static int refuse(request_why *why, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int refuse(request_why *why, int status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why->text, sizeof why->text, format, args);
+    va_end(args);
+    return status;
+}
+
+/* ---- fields of a body -------------------------------------------------------------- */
+
+static int body(const request_in *in, request_args *args, request_why *why) {
+    json_error_t error;
+    json_t *root = json_loadb(in->body ? in->body : "", in->size,
+                              JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    args->root = root;
+    if (!root && json_error_code(&error) == json_error_out_of_memory)
+        return refuse(why, NO_MEMORY, "out of memory");
+    if (!root)
+        return refuse(why, BAD, "the body is not JSON: line %d, column %d: %.100s",
+                      error.line, error.column, error.text);
+    if (!json_is_object(root))
+        return refuse(why, BAD, "the body must be an object of JSON");
+    return 0;
+}
+
+/* A field that may be missing or null: NULL then. */
+static const json_t *field(const json_t *object, const char *name) {
+    const json_t *value = json_object_get(object, name);
+    return json_is_null(value) ? NULL : value;
+}
+
+/* A whole number within [low, high]; missing: *out stays, unless it is needed. */
+static int whole(const json_t *object, const char *name, bool needed, int64_t low,
+                 int64_t high, int64_t *out, request_why *why) {
+    const json_t *value = field(object, name);
+    if (!value && !needed) return 0;
+    if (!value) return refuse(why, WRONG, "'%s' is missing: a whole number", name);
+    if (!json_is_integer(value) || json_integer_value(value) < low ||
+        json_integer_value(value) > high)
+        return refuse(why, WRONG, "'%s' must be a whole number from %lld to %lld", name,
+                      (long long)low, (long long)high);
+    *out = json_integer_value(value);
+    return 0;
+}
+
+/* A string of 1 to `most` bytes; missing: *out is NULL, unless it is needed. */
+static int string(const json_t *object, const char *name, bool needed, size_t most,
+                  const char **out, request_why *why) {
+    const json_t *value = field(object, name);
+    *out = NULL;
+    if (!value && !needed) return 0;
+    if (!value) return refuse(why, WRONG, "'%s' is missing: a string", name);
+    if (!json_is_string(value) || json_string_length(value) < 1 ||
+        json_string_length(value) > most)
+        return refuse(why, WRONG, "'%s' must be a string of 1 to %zu bytes", name, most);
+    *out = json_string_value(value);
+    return 0;
+}
+
+/* An array of 1 to `most` members. */
+static int array(const json_t *object, const char *name, size_t most, const json_t **out,
+                 request_why *why) {
+    const json_t *value = field(object, name);
+    if (!value) return refuse(why, WRONG, "'%s' is missing: an array", name);
+    if (!json_is_array(value) || json_array_size(value) < 1 ||
+        json_array_size(value) > most)
+        return refuse(why, WRONG, "'%s' must be an array of 1 to %zu members", name,
+                      most);
+    *out = value;
+    return 0;
+}
+
+#define TRY_PART(call)                                                                   \
+    do {                                                                                 \
+        int status_ = (call);                                                            \
+        if (status_) return status_;                                                     \
+    } while (0)
+
+static const int64_t most_items = INT64_C(1) << 52; /* as JavaScript counts */
+
+bool request_key64(const char *text, uint64_t *out) {
+    uint64_t key = 0;
+    size_t i = 0;
+    for (; i < 16 && text[i]; i++) {
+        static const char digits[] = "0123456789abcdef";
+        const char *at =
+            strchr(digits, text[i] >= 'A' && text[i] <= 'F' ? text[i] + 32 : text[i]);
+        if (!at) return false;
+        key = key << 4 | (uint64_t)(at - digits);
+    }
+    *out = key;
+    return i == 16 && !text[16] && key;
+}
+
+static int lease(const json_t *value, const char *name, uint64_t *out, request_why *why) {
+    if (!json_is_string(value) || json_string_length(value) != 16 ||
+        !request_key64(json_string_value(value), out))
+        return refuse(why, WRONG, "'%s' must be 16 hexadecimal digits", name);
+    return 0;
+}
+
+/* ---- bodies ------------------------------------------------------------------------ */
+
+int request_none(const request_in *in, request_args *args, request_why *why) {
+    (void)in, (void)args, (void)why;
+    return 0;
+}
+
+int request_empty(const request_in *in, request_args *args, request_why *why) {
+    return body(in, args, why);
+}
+
+int request_session(const request_in *in, request_args *args, request_why *why) {
+    TRY_PART(body(in, args, why));
+    TRY_PART(string(args->root, "name", true, REQUEST_MOST_NAME, &args->name, why));
+    return string(args->root, "token", false, REQUEST_MOST_TOKEN, &args->token, why);
+}
+
+int request_next(const request_in *in, request_args *args, request_why *why) {
+    int64_t count = 1;
+    TRY_PART(body(in, args, why));
+    TRY_PART(whole(args->root, "count", true, 1, REQUEST_MOST_NEXT, &count, why));
+    args->count = (size_t)count;
+    return 0;
+}
+
+int request_alike(const request_in *in, request_args *args, request_why *why) {
+    int64_t item = 0, count = 11;
+    TRY_PART(body(in, args, why));
+    TRY_PART(whole(args->root, "item", true, 0, most_items, &item, why));
+    TRY_PART(whole(args->root, "count", false, 1, REQUEST_MOST_NEXT, &count, why));
+    args->item = (size_t)item, args->count = (size_t)count;
+    return 0;
+}
+
+static int answer_kind(const json_t *object, scant_answer *out, request_why *why) {
+    static const struct {
+        const char *name;
+        scant_answer_kind kind;
+    } kinds[] = {{"label", SCANT_ANSWER_LABEL},
+                 {"skip", SCANT_ANSWER_SKIP},
+                 {"unsure", SCANT_ANSWER_UNSURE}};
+    const json_t *value = field(object, "kind");
+    const char *name = value ? json_string_value(value) : NULL;
+    if (!value)
+        return refuse(why, WRONG, "'kind' is missing: \"label\", \"skip\" or \"unsure\"");
+    for (size_t i = 0; name && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, name) == 0) out->kind = kinds[i].kind;
+    if (!out->kind)
+        return refuse(why, WRONG, "'kind' must be \"label\", \"skip\" or \"unsure\"");
+    return 0;
+}
+
+static int answer(const json_t *object, scant_answer *out, request_why *why) {
+    int64_t item = 0, label = 0;
+    out->spent = -1;
+    if (!json_is_object(object))
+        return refuse(why, WRONG, "'answers' must be an array of objects");
+    TRY_PART(whole(object, "item", true, 0, most_items, &item, why));
+    TRY_PART(answer_kind(object, out, why));
+    bool labels = out->kind == SCANT_ANSWER_LABEL;
+    TRY_PART(whole(object, "label", labels, 0, INT32_MAX, &label, why));
+    if (!labels && field(object, "label"))
+        return refuse(why, WRONG, "'label' belongs to the kind \"label\" alone");
+    TRY_PART(whole(object, "spent", false, 0, most_items, &out->spent, why));
+    TRY_PART(string(object, "once", true, REQUEST_MOST_ONCE, &out->once, why));
+    if (field(object, "lease"))
+        TRY_PART(lease(field(object, "lease"), "lease", &out->lease, why));
+    out->item = (size_t)item, out->label = (size_t)label;
+    return 0;
+}
+
+/* Within one request an item, and a once, can come once only: what stands of two answers
+ * would be the order's doing. */
+static int answers_differ(const request_args *args, request_why *why) {
+    const scant_answer *a = args->answers;
+    for (size_t i = 0; i < args->n_answers; i++)
+        for (size_t j = 0; j < i; j++) {
+            if (a[i].item == a[j].item)
+                return refuse(why, WRONG, "'item' %zu comes twice", a[i].item);
+            if (strcmp(a[i].once, a[j].once) == 0)
+                return refuse(why, WRONG, "'once' must differ from answer to answer");
+        }
+    return 0;
+}
+
+int request_answers(const request_in *in, request_args *args, request_why *why) {
+    const json_t *list = NULL;
+    TRY_PART(body(in, args, why));
+    TRY_PART(array(args->root, "answers", REQUEST_MOST_ANSWERS, &list, why));
+    args->n_answers = json_array_size(list);
+    args->answers = calloc(args->n_answers, sizeof *args->answers);
+    if (!args->answers) return refuse(why, NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < args->n_answers; i++)
+        TRY_PART(answer(json_array_get(list, i), &args->answers[i], why));
+    return answers_differ(args, why);
+}
+
+int request_undo(const request_in *in, request_args *args, request_why *why) {
+    TRY_PART(body(in, args, why));
+    return string(args->root, "once", true, REQUEST_MOST_ONCE, &args->once, why);
+}
+
+int request_leases(const request_in *in, request_args *args, request_why *why) {
+    const json_t *list = NULL;
+    TRY_PART(body(in, args, why));
+    TRY_PART(array(args->root, "leases", REQUEST_MOST_LEASES, &list, why));
+    args->n_keys = json_array_size(list);
+    args->keys = calloc(args->n_keys, sizeof *args->keys);
+    if (!args->keys) return refuse(why, NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < args->n_keys; i++)
+        TRY_PART(lease(json_array_get(list, i), "leases", &args->keys[i], why));
+    return 0;
+}
+
+int request_class(const request_in *in, request_args *args, request_why *why) {
+    TRY_PART(body(in, args, why));
+    return string(args->root, "name", true, REQUEST_MOST_CLASS, &args->name, why);
+}
+
+/* Settings are texts; here they may come as what they are. Numbers and truths are put
+ * into `values`, REQUEST_VALUE bytes each. */
+enum { REQUEST_VALUE = 32 };
+
+static int setting(const char *key, const json_t *value, char *room, scant_setting *out,
+                   request_why *why) {
+    if (json_is_integer(value))
+        snprintf(room, REQUEST_VALUE, "%lld", (long long)json_integer_value(value));
+    else if (json_is_real(value))
+        snprintf(room, REQUEST_VALUE, "%.15g", json_real_value(value));
+    else if (json_is_boolean(value))
+        snprintf(room, REQUEST_VALUE, "%s", json_is_true(value) ? "yes" : "no");
+    else if (!json_is_string(value))
+        return refuse(why, WRONG, "'%.100s' must be a string, a number, true or false",
+                      key);
+    *out = (scant_setting){key, json_is_string(value) ? json_string_value(value) : room};
+    return 0;
+}
+
+int request_settings(const request_in *in, request_args *args, request_why *why) {
+    TRY_PART(body(in, args, why));
+    size_t n = json_object_size(args->root), at = 0;
+    if (n < 1 || n > REQUEST_MOST_SETTINGS)
+        return refuse(why, WRONG, "1 to %d settings can be changed at once",
+                      REQUEST_MOST_SETTINGS);
+    args->settings = calloc(n, sizeof *args->settings);
+    args->values = calloc(n, REQUEST_VALUE);
+    if (!args->settings || !args->values) return refuse(why, NO_MEMORY, "out of memory");
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)args->root, key, value) {
+        TRY_PART(setting(key, value, args->values + at * REQUEST_VALUE,
+                         &args->settings[at], why));
+        at++;
+    }
+    args->n_settings = n;
+    return 0;
+}
+
+/* ---- queries ----------------------------------------------------------------------- */
+
+static bool digits(const char *text, size_t most, int64_t *out) {
+    size_t length = strlen(text);
+    int64_t value = 0;
+    if (length < 1 || length > most || (length > 1 && text[0] == '0')) return false;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9') return false;
+        value = value * 10 + (text[i] - '0');
+    }
+    *out = value;
+    return true;
+}
+
+/* Missing: *out stays. */
+static int asked(const request_in *in, const char *name, int64_t low, int64_t high,
+                 int64_t *out, request_why *why) {
+    const char *text = in->query ? in->query(in->user, name) : NULL;
+    int64_t value = 0;
+    if (!text) return 0;
+    if (!digits(text, 15, &value) || value < low || value > high)
+        return refuse(why, BAD, "'%s' must be a whole number from %lld to %lld", name,
+                      (long long)low, (long long)high);
+    *out = value;
+    return 0;
+}
+
+int request_mine(const request_in *in, request_args *args, request_why *why) {
+    int64_t count = 20;
+    TRY_PART(asked(in, "count", 1, REQUEST_MOST_MINE, &count, why));
+    TRY_PART(asked(in, "before", 1, most_items, &args->before, why));
+    args->count = (size_t)count;
+    return 0;
+}
+
+/* A few sizes only: each is made once and kept. */
+int request_picture(const request_in *in, request_args *args, request_why *why) {
+    int64_t size = 1024;
+    TRY_PART(asked(in, "size", 1, 1024, &size, why));
+    if (size != 96 && size != 256 && size != 1024)
+        return refuse(why, BAD, "'size' must be 96, 256 or 1024");
+    args->count = (size_t)size;
+    return 0;
+}
+
+int request_map(const request_in *in, request_args *args, request_why *why) {
+    int64_t most = 3000;
+    TRY_PART(asked(in, "most", 1, REQUEST_MOST_MAP, &most, why));
+    args->count = (size_t)most;
+    return 0;
+}
+
+int request_export(const request_in *in, request_args *args, request_why *why) {
+    static const char *const formats[] = {"csv", "jsonl", "label-studio", "npy"};
+    const char *text = in->query ? in->query(in->user, "format") : NULL;
+    for (size_t i = 0; text && i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(formats[i], text) == 0) args->format = formats[i];
+    if (!args->format)
+        return refuse(why, BAD, "'format' must be csv, jsonl, label-studio or npy");
+    return 0;
+}
+
+void request_args_end(request_args *args) {
+    json_decref(args->root);
+    free(args->answers);
+    free(args->keys);
+    free(args->settings);
+    free(args->values);
+    *args = (request_args){0};
+}
+
+/* ---- paths and hosts --------------------------------------------------------------- */
+
+bool request_path(const char *pattern, const char *path, size_t *number) {
+    for (; *pattern && *pattern != '#'; pattern++, path++)
+        if (*pattern != *path) return false;
+    if (!*pattern) return !*path;
+    char text[17];
+    size_t length = strspn(path, "0123456789");
+    int64_t value = 0;
+    if (length >= sizeof text) return false;
+    memcpy(text, path, length);
+    text[length] = '\0';
+    if (!digits(text, 15, &value) || strcmp(pattern + 1, path + length) != 0)
+        return false;
+    *number = (size_t)value;
+    return true;
+}
+
+bool request_host(const char *header, char *host, size_t size) {
+    const char *end, *from = header;
+    if (*header == '[') {
+        from = header + 1;
+        end = strchr(from, ']');
+        if (!end || (end[1] && end[1] != ':')) return false;
+        header = end + 1;
+    } else {
+        header = end = header + strcspn(header, ":");
+    }
+    if (*header == ':' && strspn(header + 1, "0123456789") != strlen(header + 1))
+        return false;
+    size_t length = (size_t)(end - from);
+    if (length < 1 || length >= size) return false;
+    memcpy(host, from, length);
+    host[length] = '\0';
+    return true;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a request asks for, checked: bodies of JSON, values of a query, the number in a
+ * path. Nothing here knows of connections or projects, so that all of it can be tested,
+ * and fuzzed, as plain functions.
+ */
+#ifndef SCANT_SERVE_REQUEST_H
+#define SCANT_SERVE_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scant/scant.h"
+
+enum {
+    REQUEST_MOST_ANSWERS = 100,
+    REQUEST_MOST_NEXT = 50,
+    REQUEST_MOST_LEASES = 1000,
+    REQUEST_MOST_MINE = 200,
+    REQUEST_MOST_MAP = 50000,
+    REQUEST_MOST_ONCE = 64,   /* bytes; so below */
+    REQUEST_MOST_NAME = 100,  /* of a person */
+    REQUEST_MOST_CLASS = 200, /* of a class's name */
+    REQUEST_MOST_TOKEN = 1000,
+    REQUEST_MOST_SETTINGS = 64
+};
+
+/* What came: borrowed. */
+typedef struct request_in {
+    const char *body; /* of size bytes, not ended by a zero */
+    size_t size;
+    /* A value of the query, or NULL. */
+    const char *(*query)(void *user, const char *name);
+    void *user;
+} request_in;
+
+/* What is asked for; which of it a route uses stands at its parser. Strings are valid as
+ * long as the args. */
+typedef struct request_args {
+    void *root;    /* of the body, which strings point into */
+    size_t number; /* of the path */
+    size_t item, count;
+    int64_t before;
+    const char *name, *token, *once, *format;
+    scant_answer *answers;
+    size_t n_answers;
+    uint64_t *keys; /* of leases */
+    size_t n_keys;
+    scant_setting *settings;
+    char *values; /* which settings that came as numbers point into */
+    size_t n_settings;
+} request_args;
+
+typedef struct request_why {
+    char text[200]; /* a sentence, ASCII but for what it cites */
+} request_why;
+
+/* 0, or the status of HTTP that it is refused with, and why. args is then to be ended
+ * all the same. */
+typedef int request_parser(const request_in *in, request_args *args, request_why *why);
+
+request_parser request_none;     /* no body, and no query that is looked at */
+request_parser request_empty;    /* {} */
+request_parser request_session;  /* name, token or NULL */
+request_parser request_next;     /* count */
+request_parser request_alike;    /* item, count */
+request_parser request_answers;  /* answers */
+request_parser request_undo;     /* once */
+request_parser request_leases;   /* keys */
+request_parser request_mine;     /* count, before or 0 */
+request_parser request_picture;  /* count: the longest side */
+request_parser request_class;    /* name */
+request_parser request_map;      /* count: the most points */
+request_parser request_settings; /* settings */
+request_parser request_export;   /* format */
+
+void request_args_end(request_args *args);
+
+/* Whether a path is the pattern, where # stands for a number without zeros before it. */
+bool request_path(const char *pattern, const char *path, size_t *number);
+/* 16 hexadecimal digits, not all zero. */
+bool request_key64(const char *text, uint64_t *out);
+/* The host of a Host header, without its port: "[::1]:8080" is "::1". False where it is
+ * none, or does not fit. */
+bool request_host(const char *header, char *host, size_t size);
+
+#endif

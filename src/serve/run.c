@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The server from its start to its end.
+ *
+ * It ends in an order that loses nothing: no new requests; reads that take long and
+ * training are told to end; what waits at desks is done and sent; then all is closed.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "serve/server.h"
+
+enum {
+    TICK = 50,     /* milliseconds */
+    PARTING = 5000 /* that clients have to take their last replies */
+};
+
+int64_t server_now(void) {
+    struct timespec t = {0};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void server_log(server *s, scant_log_level level, const char *format, ...) {
+    if (!s->opts->log) return;
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    s->opts->log(s->opts->user, level, text);
+}
+
+static void pause_tick(void) {
+    nanosleep(&(struct timespec){.tv_nsec = TICK * 1000000L}, NULL);
+}
+
+/* The last part of the project's path, as people call it. */
+static void name_project(server *s) {
+    char *whole = realpath(s->opts->dir, NULL);
+    const char *path = whole ? whole : s->opts->dir, *slash = strrchr(path, '/');
+    snprintf(s->name, sizeof s->name, "%s", slash && slash[1] ? slash + 1 : path);
+    free(whole);
+}
+
+static scant_status hold(server *s, char *message, size_t size) {
+    char who[700], host[200] = "";
+    if (gethostname(host, sizeof host - 1) != 0 || !*host)
+        snprintf(host, sizeof host, "this machine");
+    snprintf(who, sizeof who, "process %ld on %s, serving %s", (long)getpid(), host,
+             s->address);
+    scant_status status = scant_project_hold(s->front.project, "serve", who, &s->hold);
+    if (status != SCANT_OK) snprintf(message, size, "%s", scant_ctx_errmsg(s->front.ctx));
+    return status;
+}
+
+/* A port that is taken is most often taken by the server of this very project, and that
+ * is the thing to say. */
+static scant_status claim(server *s, char *message, size_t size) {
+    char why[600];
+    scant_status listens = listen_open(s, why, sizeof why);
+    if (listens != SCANT_OK && !*s->address) { /* it did not come so far as to try */
+        snprintf(message, size, "%s", why);
+        return listens;
+    }
+    scant_status held = hold(s, message, size);
+    if (held != SCANT_OK || listens == SCANT_OK) return held;
+    snprintf(message, size, "%s", why);
+    return listens;
+}
+
+static void tell_event(server *s) {
+    out o = {0};
+    out_open(&o, NULL, '{');
+    out_string(&o, "address", s->address);
+    out_integer(&o, "process", getpid());
+    out_close(&o, '}');
+    if (!o.failed) scant_project_event(s->front.project, "served", o.data);
+    out_end(&o);
+}
+
+static scant_status start(server *s, char *message, size_t size) {
+    scant_project_info info;
+    scant_status status = seat_open(&s->front, s, NULL, message, size);
+    if (status == SCANT_OK) {
+        status = scant_project_info_get(s->front.project, &info);
+        if (status != SCANT_OK)
+            snprintf(message, size, "%s", scant_ctx_errmsg(s->front.ctx));
+    }
+    if (status != SCANT_OK) return status;
+    s->pictures = info.kind && strcmp(info.kind, "pictures") == 0;
+    name_project(s);
+    s->sessions = sessions_create();
+    s->events = events_create();
+    s->tally = tally_create();
+    if (!s->sessions || !s->events || !s->tally) {
+        snprintf(message, size, "out of memory");
+        return SCANT_ENOMEM;
+    }
+    status = claim(s, message, size);
+    if (status == SCANT_OK) status = worker_open(s, message, size);
+    if (status == SCANT_OK) status = desks_open(s, message, size);
+    if (status == SCANT_OK) status = http_open(s, message, size);
+    if (status == SCANT_OK) status = worker_start(s, message, size);
+    return status;
+}
+
+static void finish(server *s) {
+    atomic_store(&s->leaving, true);
+    http_quiesce(s);
+    events_close(s);
+    desks_close(s);
+    for (int64_t end = server_now() + PARTING;
+         s->daemon && atomic_load(&s->open) && server_now() < end;) {
+        http_tick(s);
+        pause_tick();
+    }
+    worker_close(s);
+    http_close(s);
+    if (s->socket >= 0) close(s->socket);
+    desks_free(s);
+    worker_free(s);
+    events_destroy(s->events);
+    tally_destroy(s->tally);
+    sessions_destroy(s->sessions);
+    scant_project_unhold(s->hold);
+    seat_close(&s->front);
+}
+
+scant_status serve_run(const serve_opts *opts, char *message, size_t size) {
+    server s = {.opts = opts, .socket = -1};
+    if (size) message[0] = '\0';
+    scant_status status = start(&s, message, size);
+    if (status == SCANT_OK) {
+        tell_event(&s);
+        if (opts->ready) opts->ready(opts->user, s.address);
+        while (!opts->stop || !opts->stop(opts->user)) {
+            http_tick(&s);
+            events_tick(&s, &s.front);
+            pause_tick();
+        }
+    }
+    finish(&s);
+    return status;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/session.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static const int64_t lifetime = INT64_C(7) * 24 * 3600 * 1000;
+static const int64_t busy_within = 60 * 1000;
+
+struct sessions {
+    pthread_mutex_t lock;
+    size_t n;
+    session list[SESSION_MOST];
+};
+
+sessions *sessions_create(void) {
+    sessions *all = calloc(1, sizeof *all);
+    if (all) pthread_mutex_init(&all->lock, NULL);
+    return all;
+}
+
+void sessions_destroy(sessions *all) {
+    if (!all) return;
+    pthread_mutex_destroy(&all->lock);
+    free(all);
+}
+
+bool session_same(const char *given, const char *secret) {
+    size_t n = strlen(given), m = strlen(secret);
+    volatile unsigned char differ = n != m;
+    for (size_t i = 0; i < n; i++)
+        differ = (unsigned char)(differ | (given[i] ^ secret[m ? i % m : 0]));
+    return !differ;
+}
+
+static bool draw(char *text) {
+    unsigned char bytes[(SESSION_BYTES - 1) / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return false;
+    for (size_t i = 0; i < sizeof bytes; i++) snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
+/* Where the next one goes: a free place, or that of the one to part with. */
+static session *place(sessions *all) {
+    if (all->n < SESSION_MOST) return &all->list[all->n++];
+    session *least = &all->list[0];
+    for (size_t i = 1; i < all->n; i++) {
+        session *s = &all->list[i];
+        if (s->known < least->known ||
+            (s->known == least->known && s->seen < least->seen))
+            least = s;
+    }
+    return least;
+}
+
+bool session_begin(sessions *all, bool trusted, int64_t now, session *out) {
+    session fresh = {.trusted = trusted, .seen = now};
+    if (!draw(fresh.id) || !draw(fresh.csrf)) return false;
+    pthread_mutex_lock(&all->lock);
+    *place(all) = fresh;
+    pthread_mutex_unlock(&all->lock);
+    *out = fresh;
+    return true;
+}
+
+/* Every one is looked at: where an id is found, and so whether, does not show in time. */
+static session *find(sessions *all, const char *id) {
+    session *found = NULL;
+    for (size_t i = 0; i < all->n; i++)
+        if (session_same(id, all->list[i].id)) found = &all->list[i];
+    return found;
+}
+
+bool session_find(sessions *all, const char *id, int64_t now, session *out) {
+    if (!id || strlen(id) != SESSION_BYTES - 1) return false;
+    pthread_mutex_lock(&all->lock);
+    session *found = find(all, id);
+    bool alive = found && now - found->seen <= lifetime;
+    if (alive) {
+        found->seen = now;
+        *out = *found;
+    }
+    pthread_mutex_unlock(&all->lock);
+    return alive;
+}
+
+void session_enter(sessions *all, const char *id, size_t person, const char *name) {
+    pthread_mutex_lock(&all->lock);
+    session *found = find(all, id);
+    if (found) {
+        found->trusted = found->known = true;
+        found->person = person;
+        snprintf(found->name, sizeof found->name, "%s", name);
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+void sessions_people(sessions *all, int64_t now, int64_t within,
+                     void (*fn)(void *user, const char *name, bool busy), void *user) {
+    pthread_mutex_lock(&all->lock);
+    for (size_t i = 0; i < all->n; i++) {
+        const session *s = &all->list[i];
+        bool shown = s->known && now - s->seen <= within;
+        int64_t seen = s->seen;
+        for (size_t j = 0; shown && j < all->n; j++) {
+            const session *other = &all->list[j];
+            if (j == i || !other->known || other->person != s->person) continue;
+            if (j < i && now - other->seen <= within) shown = false; /* told already */
+            if (other->seen > seen) seen = other->seen;
+        }
+        if (shown) fn(user, s->name, now - seen <= busy_within);
+    }
+    pthread_mutex_unlock(&all->lock);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the dashboard shows of all items and of the whole history, without looking through
+ * all of them each time: answers a person are counted on from where they were counted
+ * last, and classes are counted anew only when something has changed, and no more often
+ * than costs a twentieth of the time.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/server.h"
+
+/* Seconds an answer are kept as counts in 16 steps an octave of milliseconds, so that a
+ * median is right to 2 % or so. */
+enum { STEPS = 16, BUCKETS = 28 * STEPS, MOST_PEOPLE = 1000, PATIENCE = 20 };
+
+typedef struct person {
+    char *name;
+    int64_t answers, last;
+    size_t timed, times[BUCKETS];
+} person;
+
+struct tally {
+    pthread_mutex_t lock;
+    int64_t entry; /* the last that was counted */
+    person *people[MOST_PEOPLE];
+    size_t n_people;
+
+    size_t *labelled, *predicted; /* items a class */
+    size_t n_classes;
+    size_t items, entries, model; /* when it was counted; model 0: nothing is predicted */
+    int64_t counted, took;        /* milliseconds: when, and how long */
+};
+
+tally *tally_create(void) {
+    tally *t = calloc(1, sizeof *t);
+    if (t) pthread_mutex_init(&t->lock, NULL);
+    return t;
+}
+
+void tally_destroy(tally *t) {
+    if (!t) return;
+    for (size_t i = 0; i < t->n_people; i++) {
+        free(t->people[i]->name);
+        free(t->people[i]);
+    }
+    free(t->labelled);
+    free(t->predicted);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+/* ---- people ------------------------------------------------------------------------ */
+
+/* NULL: there is no memory, or there are too many. */
+static person *find(tally *t, const char *name) {
+    for (size_t i = 0; i < t->n_people; i++)
+        if (strcmp(t->people[i]->name, name) == 0) return t->people[i];
+    if (t->n_people == MOST_PEOPLE) return NULL;
+    person *p = calloc(1, sizeof *p);
+    if (p) p->name = strdup(name);
+    if (p && !p->name) {
+        free(p);
+        p = NULL;
+    }
+    if (p) t->people[t->n_people++] = p;
+    return p;
+}
+
+static scant_status count_entry(void *user, const scant_entry *e) {
+    tally *t = user;
+    person *p = e->person ? find(t, e->person) : NULL;
+    t->entry = e->entry;
+    if (!p) return SCANT_OK;
+    p->last = e->at;
+    p->answers += e->kind == SCANT_ANSWER_UNDO ? -1 : 1;
+    if (e->kind != SCANT_ANSWER_UNDO && e->spent > 0) {
+        size_t bucket = (size_t)(STEPS * log2((double)e->spent));
+        p->times[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
+        p->timed++;
+    }
+    return SCANT_OK;
+}
+
+static double median_seconds(const person *p) {
+    size_t seen = 0, i = 0;
+    if (!p->timed) return NAN;
+    while (seen + p->times[i] <= (p->timed - 1) / 2) seen += p->times[i++];
+    return exp2(((double)i + 0.5) / STEPS) / 1000;
+}
+
+static void write_person(out *o, const person *p) {
+    double seconds = median_seconds(p);
+    out_open(o, NULL, '{');
+    out_string(o, "name", p->name);
+    out_integer(o, "answers", p->answers);
+    out_real(o, "median_seconds", round(seconds * 100) / 100);
+    out_integer(o, "last", p->last);
+    out_close(o, '}');
+}
+
+scant_status tally_people(tally *t, seat *here, out *o) {
+    pthread_mutex_lock(&t->lock);
+    scant_status status = scant_project_history(here->project, SIZE_MAX, t->entry, 0,
+                                                SIZE_MAX, count_entry, t);
+    out_open(o, "people", '[');
+    for (size_t i = 0; i < t->n_people; i++) write_person(o, t->people[i]);
+    out_close(o, ']');
+    pthread_mutex_unlock(&t->lock);
+    return status;
+}
+
+/* ---- classes ----------------------------------------------------------------------- */
+
+static scant_status count_item(void *user, const scant_item *item) {
+    tally *t = user;
+    if (item->label >= 0 && (size_t)item->label < t->n_classes &&
+        item->copy_of == item->item)
+        t->labelled[item->label]++;
+    return SCANT_OK;
+}
+
+/* A block of rows at a time, as all of them need not fit. */
+static scant_status count_predictions(tally *t, seat *here) {
+    enum { ROWS = 1024 };
+    scant_array *all = NULL;
+    size_t model = 0;
+    scant_status status = scant_project_predict(here->project, &all, &model);
+    if (status == SCANT_EUSAGE) {
+        t->model = 0;
+        return SCANT_OK;
+    }
+    if (status != SCANT_OK) return status;
+    size_t n = scant_array_shape(all)[0], classes = scant_array_shape(all)[1];
+    float *rows = calloc(ROWS * (classes ? classes : 1), sizeof *rows);
+    memset(t->predicted, 0, t->n_classes * sizeof *t->predicted);
+    for (size_t at = 0; rows && at < n && status == SCANT_OK; at += ROWS) {
+        size_t count = n - at < ROWS ? n - at : ROWS;
+        status = scant_array_floats(here->ctx, all, at * classes, count * classes, rows);
+        for (size_t i = 0; i < count && status == SCANT_OK; i++) {
+            const float *p = rows + i * classes;
+            size_t best = 0;
+            for (size_t j = 1; j < classes; j++)
+                if (p[j] > p[best]) best = j;
+            if (best < t->n_classes) t->predicted[best]++;
+        }
+    }
+    t->model = rows && classes ? model : 0;
+    free(rows);
+    scant_array_close(all);
+    return status;
+}
+
+/* False: no memory. */
+static bool make_room(tally *t, size_t classes) {
+    size_t *labelled = realloc(t->labelled, (classes + 1) * sizeof *labelled);
+    if (labelled) t->labelled = labelled;
+    size_t *predicted = realloc(t->predicted, (classes + 1) * sizeof *predicted);
+    if (predicted) t->predicted = predicted;
+    if (!labelled || !predicted) return false;
+    if (classes != t->n_classes) t->model = 0;
+    t->n_classes = classes;
+    memset(t->labelled, 0, (classes + 1) * sizeof *t->labelled);
+    return true;
+}
+
+static bool is_due(const tally *t, const scant_project_info *info, int64_t now) {
+    if (!t->labelled || t->n_classes != info->classes) return true;
+    bool same = t->items == info->items && t->entries == info->entries &&
+                t->model == info->models;
+    return !same && now - t->counted >= PATIENCE * t->took;
+}
+
+static scant_status count(tally *t, seat *here, const scant_project_info *info) {
+    int64_t now = server_now();
+    if (!is_due(t, info, now)) return SCANT_OK;
+    if (!make_room(t, info->classes)) return SCANT_OK; /* an older count will do */
+    scant_status status = scant_project_items(here->project, 0, SIZE_MAX, count_item, t);
+    if (status == SCANT_OK && (t->model != info->models || t->items != info->items))
+        status = count_predictions(t, here);
+    t->items = info->items, t->entries = info->entries;
+    t->counted = server_now();
+    t->took = t->counted - now;
+    if (status != SCANT_OK) t->n_classes = SIZE_MAX; /* all anew next time */
+    return status;
+}
+
+scant_status tally_balance(tally *t, seat *here, const scant_project_info *info, out *o) {
+    pthread_mutex_lock(&t->lock);
+    scant_status status = count(t, here, info);
+    out_open(o, "balance", '[');
+    for (size_t i = 0; status == SCANT_OK && t->labelled && i < t->n_classes; i++) {
+        out_open(o, NULL, '{');
+        out_size(o, "label", i);
+        out_string(o, "name", scant_project_class(here->project, i));
+        out_size(o, "labelled", t->labelled[i]);
+        if (t->model)
+            out_size(o, "predicted", t->predicted[i]);
+        else
+            out_null(o, "predicted");
+        out_close(o, '}');
+    }
+    out_close(o, ']');
+    pthread_mutex_unlock(&t->lock);
+    return status;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The thread that trains and picks, beside those who label: at a low priority, with a
+ * context of its own that has the threads and the memory of the call. It prepares
+ * features, sees to a first round, trains when enough labels are new or somebody asks for
+ * it, and picks the next round. What goes wrong is kept for people to see; it is tried
+ * again when there are new entries, or somebody asks.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "serve/server.h"
+
+enum { NICE = 10, LOOK_SECONDS = 2, SPARE_LEAST = 50 };
+
+struct worker {
+    server *server;
+    seat seat;
+    bool started;
+
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t wake;
+    bool ends, asked;
+    bool news; /* since it looked last */
+    const char *doing;
+    char phase[80], error[500];
+    double fraction;
+    int64_t next_after; /* labels; negative: it does not train by itself */
+
+    /* of the thread alone */
+    bool prepared;
+    size_t items;   /* that it has prepared */
+    bool failed;    /* the last try did */
+    size_t entries; /* there were then */
+};
+
+/* ---- what it does, for others ------------------------------------------------------ */
+
+static void show(worker *w, const char *doing, const char *phase, double fraction) {
+    pthread_mutex_lock(&w->lock);
+    bool same = strcmp(w->doing, doing) == 0 && strcmp(w->phase, phase) == 0 &&
+                fraction - w->fraction < 0.01 && fraction >= w->fraction;
+    if (!same) {
+        w->doing = doing;
+        snprintf(w->phase, sizeof w->phase, "%s", phase);
+        w->fraction = fraction > 0 ? fraction < 1 ? fraction : 1 : 0; /* NaN: 0 */
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (!same) events_touch(w->server);
+}
+
+static void show_error(worker *w, const char *text) {
+    pthread_mutex_lock(&w->lock);
+    bool same = strcmp(w->error, text) == 0;
+    snprintf(w->error, sizeof w->error, "%s", text);
+    pthread_mutex_unlock(&w->lock);
+    if (!same) events_touch(w->server);
+}
+
+void worker_write(server *s, out *o, const char *key) {
+    worker *w = s->worker;
+    pthread_mutex_lock(&w->lock);
+    out_open(o, key, '{');
+    out_string(o, "doing", w->doing);
+    out_string(o, "phase", w->phase);
+    out_real(o, "fraction", w->fraction);
+    out_string(o, "error", *w->error ? w->error : NULL);
+    if (w->next_after >= 0)
+        out_integer(o, "next_after", w->next_after);
+    else
+        out_null(o, "next_after");
+    out_close(o, '}');
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* ---- callbacks of its context ------------------------------------------------------ */
+
+static void on_log(void *user, scant_log_level level, const char *text) {
+    worker *w = user;
+    server_log(w->server, level, "%s", text);
+}
+
+static void on_progress(void *user, const char *phase, double fraction) {
+    worker *w = user;
+    show(w, w->doing, phase, fraction);
+}
+
+static int on_cancel(void *user) {
+    worker *w = user;
+    return atomic_load(&w->server->leaving);
+}
+
+static void on_step(void *user, const scant_train_state *state) {
+    worker *w = user;
+    char phase[80];
+    snprintf(phase, sizeof phase, "epoch %zu of %zu", state->epoch, state->epochs);
+    show(w, w->doing, phase,
+         state->steps ? (double)state->step / (double)state->steps : 0);
+}
+
+/* ---- its turns --------------------------------------------------------------------- */
+
+static scant_status prepare(worker *w, const scant_project_info *info) {
+    if (w->prepared && w->items == info->items) return SCANT_OK;
+    show(w, "preparing", "", 0);
+    scant_status status = scant_project_prepare(w->seat.project);
+    w->prepared = status == SCANT_OK;
+    w->items = info->items;
+    return status;
+}
+
+static size_t number_setting(worker *w, const char *key, size_t least) {
+    const char *text = scant_project_get(w->seat.project, key);
+    double value = text ? strtod(text, NULL) : 0;
+    return value >= (double)least && value < 1e9 ? (size_t)value : least;
+}
+
+static scant_status pick(worker *w, size_t batch) {
+    scant_picks *picks = NULL;
+    size_t spare = 2 * batch > SPARE_LEAST ? 2 * batch : SPARE_LEAST;
+    show(w, "picking", "", 0);
+    scant_status status = scant_project_query(
+        w->seat.project, &(scant_project_query_opts){.batch = batch, .spare = spare},
+        &picks, NULL);
+    scant_picks_free(w->seat.ctx, picks); /* NULL: there is nothing left to pick */
+    return status;
+}
+
+static scant_status train(worker *w, size_t batch) {
+    scant_project_train_opts opts = {.user = w, .report = on_step};
+    show(w, "training", "", 0);
+    scant_status status = scant_project_train(w->seat.project, &opts, NULL);
+    return status == SCANT_OK ? pick(w, batch) : status;
+}
+
+static bool trains_by_itself(worker *w) {
+    const char *text = scant_project_get(w->seat.project, "auto_train");
+    return !w->server->opts->no_training && (!text || strcmp(text, "no") != 0);
+}
+
+static void foretell(worker *w, const scant_project_info *info, size_t batch) {
+    int64_t after = !trains_by_itself(w)       ? -1
+                    : info->untrained >= batch ? 0
+                                               : (int64_t)(batch - info->untrained);
+    pthread_mutex_lock(&w->lock);
+    bool same = w->next_after == after;
+    w->next_after = after;
+    pthread_mutex_unlock(&w->lock);
+    if (!same) events_touch(w->server);
+}
+
+/* What is to be done now, if anything is. */
+static scant_status turn(worker *w, bool asked, const scant_project_info *info,
+                         size_t batch) {
+    bool quiet = w->server->opts->no_training;
+    scant_status status = SCANT_OK;
+    if (!quiet || asked) status = prepare(w, info);
+    if (status == SCANT_OK && !quiet && !info->rounds) status = pick(w, batch);
+    bool due = trains_by_itself(w) && info->untrained >= batch;
+    if (status == SCANT_OK && (asked || due)) status = train(w, batch);
+    return status;
+}
+
+static void look(worker *w, bool asked) {
+    scant_project_info info;
+    scant_status status = scant_project_info_get(w->seat.project, &info);
+    if (status != SCANT_OK) {
+        show_error(w, scant_ctx_errmsg(w->seat.ctx));
+        return;
+    }
+    size_t batch = number_setting(w, "batch", 1);
+    foretell(w, &info, batch);
+    if (w->failed && !asked && w->entries == info.entries) return;
+    status = turn(w, asked, &info, batch);
+    w->failed = status != SCANT_OK;
+    w->entries = info.entries;
+    if (w->failed && status != SCANT_ECANCELLED) {
+        show_error(w, scant_ctx_errmsg(w->seat.ctx));
+        server_log(w->server, SCANT_LOG_WARNING, "%s: %s", w->doing,
+                   scant_ctx_errmsg(w->seat.ctx));
+    } else {
+        show_error(w, "");
+    }
+    show(w, "idle", "", 0);
+    if (scant_project_info_get(w->seat.project, &info) == SCANT_OK)
+        foretell(w, &info, batch);
+}
+
+/* Waits for news, or some seconds: other programs change a project too. */
+static bool await(worker *w, bool *asked) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += LOOK_SECONDS;
+    pthread_mutex_lock(&w->lock);
+    int waited = 0;
+    while (!w->ends && !w->asked && !w->news && waited == 0)
+        waited = pthread_cond_timedwait(&w->wake, &w->lock, &until);
+    *asked = w->asked;
+    w->asked = w->news = false;
+    bool goes_on = !w->ends;
+    pthread_mutex_unlock(&w->lock);
+    return goes_on;
+}
+
+static void *work(void *user) {
+    worker *w = user;
+    bool asked = false;
+    /* A thread's priority is inherited by those that it starts. It is a courtesy: */
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE); /* it may fail */
+    do look(w, asked);
+    while (await(w, &asked));
+    return NULL;
+}
+
+/* ---- from outside ------------------------------------------------------------------ */
+
+static scant_status open_project(worker *w, char *message, size_t size) {
+    const serve_opts *o = w->server->opts;
+    scant_ctx_opts opts = {.threads = o->threads,
+                           .memory = o->memory,
+                           .user = w,
+                           .log = on_log,
+                           .progress = on_progress,
+                           .cancel = on_cancel};
+    scant_status status = scant_ctx_create(&opts, &w->seat.ctx);
+    if (status == SCANT_OK)
+        status = scant_project_open(w->seat.ctx, o->dir, &w->seat.project);
+    if (status != SCANT_OK)
+        snprintf(message, size, "%s",
+                 w->seat.ctx ? scant_ctx_errmsg(w->seat.ctx) : scant_status_text(status));
+    return status;
+}
+
+scant_status worker_open(server *s, char *message, size_t size) {
+    worker *w = calloc(1, sizeof *w);
+    if (!w) {
+        snprintf(message, size, "out of memory");
+        return SCANT_ENOMEM;
+    }
+    w->server = s;
+    w->doing = "idle";
+    w->next_after = -1;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->wake, NULL);
+    s->worker = w;
+    return open_project(w, message, size);
+}
+
+scant_status worker_start(server *s, char *message, size_t size) {
+    worker *w = s->worker;
+    w->started = pthread_create(&w->seat.thread, NULL, work, w) == 0;
+    if (w->started) return SCANT_OK;
+    snprintf(message, size, "no thread can be started");
+    return SCANT_ENOMEM;
+}
+
+void worker_close(server *s) {
+    worker *w = s->worker;
+    if (!w) return;
+    pthread_mutex_lock(&w->lock);
+    w->ends = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    if (w->started) pthread_join(w->seat.thread, NULL);
+    w->started = false;
+    seat_close(&w->seat);
+}
+
+void worker_free(server *s) {
+    worker *w = s->worker;
+    if (!w) return;
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->wake);
+    free(w);
+    s->worker = NULL;
+}
+
+void worker_wake(server *s) {
+    worker *w = s->worker;
+    pthread_mutex_lock(&w->lock);
+    w->news = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+}
+
+bool worker_ask(server *s) {
+    worker *w = s->worker;
+    pthread_mutex_lock(&w->lock);
+    bool free_to = !w->asked && strcmp(w->doing, "training") != 0 &&
+                   strcmp(w->doing, "picking") != 0;
+    if (free_to) w->asked = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    return free_to;
+}

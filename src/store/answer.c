@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Answers and their taking back: one transaction for all that come together, on the disk
+ * when the call returns.
+ */
+#include <string.h>
+
+#include "store/store_int.h"
+
+const char *scant_role_name(scant_role role) {
+    static const char *const names[] = {"",     "pick",  "audit", "overlap",
+                                        "fill", "alike", "import"};
+    return role >= SCANT_ROLE_PICK && role <= SCANT_ROLE_IMPORT ? names[role] : "";
+}
+
+/* ---- what was said before ---------------------------------------------------------- */
+
+typedef struct known {
+    int64_t entry; /* 0: there is none */
+    size_t item;
+    int64_t kind, label;
+    int64_t undoes;
+} known;
+
+/* The entry that came with `once` before. */
+static scant_status find_once(scant_project *project, size_t person, const char *once,
+                              known *out) {
+    sqlite3_stmt *s;
+    bool row;
+    *out = (known){0};
+    if (!once) return SCANT_OK;
+    if (strlen(once) > STORE_ONCE)
+        return scant__fail(project->ctx, SCANT_EUSAGE,
+                           "'once' has %zu bytes, and %d are the most", strlen(once),
+                           STORE_ONCE);
+    TRY(store_ask(project,
+                  "SELECT entry, item, kind, class, undoes FROM labels"
+                  " WHERE person = ?1 AND once = ?2",
+                  STORE_VALUES(store_size(person), store_text(once)), &s));
+    TRY(store_row(project, s, &row));
+    if (!row) return SCANT_OK;
+    *out =
+        (known){sqlite3_column_int64(s, 0), store_count(s, 1), sqlite3_column_int64(s, 2),
+                sqlite3_column_int64(s, 3), sqlite3_column_int64(s, 4)};
+    store_end(s);
+    return SCANT_OK;
+}
+
+static scant_status once_differs(scant_project *project, const char *once) {
+    return scant__fail(project->ctx, SCANT_EUSAGE,
+                       "'%s' has come with another answer before: each needs its own",
+                       once);
+}
+
+/* Why an item was handed out: by the lease of a key (0: none), or by what the person
+ * answered to it before. role 0: neither. */
+typedef struct reason {
+    int64_t role;
+    size_t round, model;
+} reason;
+
+static scant_status read_reason(scant_project *project, sqlite3_stmt *s, reason *out) {
+    bool row;
+    *out = (reason){0};
+    TRY(store_row(project, s, &row));
+    if (!row) return SCANT_OK;
+    *out = (reason){sqlite3_column_int64(s, 0), store_count(s, 1), store_count(s, 2)};
+    store_end(s);
+    return SCANT_OK;
+}
+
+static scant_status leased(scant_project *project, size_t person, size_t item,
+                           uint64_t key, reason *out) {
+    sqlite3_stmt *s;
+    TRY(store_ask(
+        project,
+        "SELECT role, round, model FROM leases"
+        " WHERE key = ?1 AND item = ?2 AND person = ?3",
+        STORE_VALUES(store_int((int64_t)key), store_size(item), store_size(person)), &s));
+    return read_reason(project, s, out);
+}
+
+static scant_status answered(scant_project *project, size_t person, size_t item,
+                             int64_t *kind, reason *out) {
+    sqlite3_stmt *s;
+    TRY(store_one(project, "SELECT kind FROM answers WHERE item = ?1 AND person = ?2",
+                  STORE_VALUES(store_size(item), store_size(person)), 0, kind));
+    TRY(store_ask(project,
+                  "SELECT l.role, l.round, l.model FROM answers a JOIN labels l"
+                  " USING (entry) WHERE a.item = ?1 AND a.person = ?2",
+                  STORE_VALUES(store_size(item), store_size(person)), &s));
+    return read_reason(project, s, out);
+}
+
+/* ---- may it come? ------------------------------------------------------------------ */
+
+/* Somebody else has the item, or has answered it and nobody else is asked. */
+static scant_status check_others(scant_project *project, size_t person, size_t item) {
+    size_t holder;
+    int64_t others;
+    double overlap;
+    TRY(store_lease_holder(project, item, &holder));
+    if (holder && holder != person)
+        return scant__fail(project->ctx, SCANT_EUSAGE,
+                           "item %zu: somebody else has it by now", item);
+    TRY(store_one(project,
+                  "SELECT count(*) FROM answers"
+                  " WHERE item = ?1 AND person <> ?2 AND kind <> 2",
+                  STORE_VALUES(store_size(item), store_size(person)), 0, &others));
+    TRY(store_setting(project, "overlap", &overlap, NULL));
+    if ((double)others >= overlap)
+        return scant__fail(project->ctx, SCANT_EUSAGE,
+                           "item %zu: somebody else has answered it meanwhile", item);
+    return SCANT_OK;
+}
+
+static scant_status find_reason(scant_project *project, size_t person, size_t item,
+                                uint64_t lease, reason *out) {
+    int64_t kind;
+    reason before;
+    *out = (reason){0};
+    TRY(answered(project, person, item, &kind, &before));
+    if (lease) TRY(leased(project, person, item, lease, out));
+    /* Who passed an item over has left it to others. */
+    if (!kind || kind == SCANT_ANSWER_SKIP) TRY(check_others(project, person, item));
+    if (!out->role) *out = before;
+    if (out->role) return SCANT_OK;
+    return scant__fail(project->ctx, SCANT_EUSAGE,
+                       lease ? "item %zu: that lease was not given to this person"
+                             : "item %zu: was not handed out to this person",
+                       item);
+}
+
+static scant_status check_answer(scant_project *project, const scant_answer *answer) {
+    size_t classes;
+    if (answer->kind != SCANT_ANSWER_LABEL && answer->kind != SCANT_ANSWER_SKIP &&
+        answer->kind != SCANT_ANSWER_UNSURE)
+        return scant__fail(project->ctx, SCANT_EUSAGE,
+                           "an answer is a label, a skip or unsure");
+    if (answer->kind != SCANT_ANSWER_LABEL) return SCANT_OK;
+    TRY(store_classes(project, &classes));
+    if (answer->label < classes) return SCANT_OK;
+    return scant__fail(project->ctx, SCANT_EUSAGE,
+                       "there is no class %zu: there are %zu, from 0 on", answer->label,
+                       classes);
+}
+
+/* ---- answers ----------------------------------------------------------------------- */
+
+typedef struct answering {
+    size_t person;
+    const scant_answer *answers;
+    size_t n;
+    scant_receipt *receipts;
+} answering;
+
+static scant_status take_answer(scant_project *project, size_t person,
+                                const scant_answer *answer, scant_receipt *receipt) {
+    known before;
+    reason why;
+    size_t item;
+    TRY(check_answer(project, answer));
+    TRY(store_original(project, answer->item, &item));
+    TRY(find_once(project, person, answer->once, &before));
+    *receipt = (scant_receipt){before.entry, before.entry != 0};
+    if (before.entry)
+        return before.item == item && before.kind == (int64_t)answer->kind &&
+                       (before.kind != SCANT_ANSWER_LABEL ||
+                        before.label == (int64_t)answer->label)
+                   ? SCANT_OK
+                   : once_differs(project, answer->once);
+    TRY(find_reason(project, person, item, answer->lease, &why));
+    store_entry entry = {.item = item,
+                         .person = person,
+                         .kind = answer->kind,
+                         .label = answer->label,
+                         .at = -1,
+                         .spent = answer->spent,
+                         .role = (scant_role)why.role,
+                         .round = why.round,
+                         .model = why.model,
+                         .once = answer->once};
+    TRY(store_entry_add(project, &entry, &receipt->entry));
+    return store_do(project, "DELETE FROM leases WHERE item = ?1 AND person = ?2",
+                    STORE_VALUES(store_size(item), store_size(person)));
+}
+
+static scant_status take_answers(scant_project *project, void *arg) {
+    const answering *a = arg;
+    scant_receipt receipt;
+    TRY(store_person_known(project, a->person));
+    for (size_t i = 0; i < a->n; i++)
+        TRY(take_answer(project, a->person, &a->answers[i],
+                        a->receipts ? &a->receipts[i] : &receipt));
+    return SCANT_OK;
+}
+
+scant_status scant_project_answer(scant_project *project, size_t person,
+                                  const scant_answer *answers, size_t n,
+                                  scant_receipt *receipts) {
+    answering a = {person, answers, n, receipts};
+    return store_write(project, take_answers, &a);
+}
+
+/* ---- taking back ------------------------------------------------------------------- */
+
+typedef struct undoing {
+    size_t person;
+    const char *once;
+    int64_t entry;
+    scant_lease lease;
+} undoing;
+
+/* The lease that an undo has given, as it is now; key 0: it is no more. */
+static scant_status find_lease(scant_project *project, undoing *u, size_t item) {
+    sqlite3_stmt *s;
+    bool row;
+    u->lease = (scant_lease){.item = item};
+    TRY(store_ask(project,
+                  "SELECT key, until, role, round FROM leases"
+                  " WHERE item = ?1 AND person = ?2 AND live = 1",
+                  STORE_VALUES(store_size(item), store_size(u->person)), &s));
+    TRY(store_row(project, s, &row));
+    if (!row) return SCANT_OK;
+    u->lease.key = (uint64_t)sqlite3_column_int64(s, 0);
+    u->lease.until = sqlite3_column_int64(s, 1);
+    u->lease.role = (scant_role)sqlite3_column_int(s, 2);
+    u->lease.round = store_count(s, 3);
+    store_end(s);
+    return SCANT_OK;
+}
+
+/* The item is to be answered again, by the same person where nobody else has it. */
+static scant_status lease_again(scant_project *project, undoing *u, size_t item,
+                                const reason *why) {
+    size_t holder;
+    int64_t queued;
+    u->lease = (scant_lease){.item = item};
+    TRY(store_lease_holder(project, item, &holder));
+    TRY(store_one(project, "SELECT 1 FROM queue WHERE item = ?1",
+                  STORE_VALUES(store_size(item)), 0, &queued));
+    if ((holder && holder != u->person) || !queued) return SCANT_OK;
+    return store_lease_give(project, u->person, item, (scant_role)why->role, why->round,
+                            why->model, &u->lease);
+}
+
+static scant_status undo(scant_project *project, void *arg) {
+    undoing *u = arg;
+    known before;
+    sqlite3_stmt *s;
+    bool row;
+    int64_t number, kind;
+    TRY(store_person_known(project, u->person));
+    TRY(find_once(project, u->person, u->once, &before));
+    u->entry = before.undoes;
+    if (before.entry && before.kind != SCANT_ANSWER_UNDO)
+        return once_differs(project, u->once);
+    if (before.entry) return find_lease(project, u, before.item);
+    TRY(store_ask(project,
+                  "SELECT entry, item FROM answers WHERE person = ?1"
+                  " ORDER BY entry DESC LIMIT 1",
+                  STORE_VALUES(store_size(u->person)), &s));
+    TRY(store_row(project, s, &row));
+    if (!row)
+        return scant__fail(project->ctx, SCANT_EUSAGE, "there is nothing to take back");
+    u->entry = sqlite3_column_int64(s, 0);
+    size_t item = store_count(s, 1);
+    store_end(s);
+    reason why;
+    TRY(answered(project, u->person, item, &kind, &why));
+    store_entry entry = {.item = item,
+                         .person = u->person,
+                         .kind = SCANT_ANSWER_UNDO,
+                         .at = -1,
+                         .spent = -1,
+                         .role = (scant_role)why.role,
+                         .round = why.round,
+                         .model = why.model,
+                         .undoes = u->entry,
+                         .once = u->once};
+    TRY(store_entry_add(project, &entry, &number));
+    return lease_again(project, u, item, &why);
+}
+
+scant_status scant_project_undo(scant_project *project, size_t person, const char *once,
+                                int64_t *entry, scant_lease *lease) {
+    undoing u = {.person = person, .once = once};
+    TRY(store_write(project, undo, &u));
+    if (entry) *entry = u.entry;
+    if (lease) *lease = u.lease;
+    return SCANT_OK;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Labels that people gave elsewhere come into the history, all or none.
+ *
+ * The file is read whole and its ids and classes are looked up before anything is
+ * written: a file with unknown ones keeps nobody waiting. Then one transaction stores
+ * what is new. Where a file has several labels by one person of one item (or of copies of
+ * it), its last one counts, so that importing a file again changes nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/near.h"
+#include "data/labelfile.h"
+#include "data/looks.h"
+#include "store/store_int.h"
+
+enum { SHOWN = 80, SHOWN_IDS = 5, TICK = 1024 };
+
+typedef struct given {
+    size_t id, label, person; /* places in strings; person SIZE_MAX: not said */
+    size_t line;
+    int64_t at;
+    bool known; /* the id, and the class or it is to be added */
+    size_t item, class, who;
+} given;
+
+typedef struct importing {
+    scant_project *project;
+    scant_ctx *ctx;
+    const char *file;
+    scant_import_opts opts;
+    scant_import *out;
+    scant__names strings;
+    given *lines;
+    size_t n, room;
+    size_t bad_classes; /* lines of classes that are not known */
+    const given *bad;   /* the first of them */
+} importing;
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+static scant_status keep_string(importing *m, const char *text, size_t *place) {
+    *place = m->strings.count;
+    return scant__names_add(m->ctx, &m->strings, text, strlen(text));
+}
+
+static scant_status keep_line(void *user, const scant__label_line *line) {
+    importing *m = user;
+    given g = {.person = SIZE_MAX, .line = line->line, .at = line->at};
+    void *block = m->lines;
+    TRY(keep_string(m, line->id, &g.id));
+    TRY(keep_string(m, line->label, &g.label));
+    if (line->person) TRY(keep_string(m, line->person, &g.person));
+    scant_status status = scant__grow(m->ctx, &block, &m->room, m->n + 1, sizeof g);
+    m->lines = block;
+    if (status == SCANT_OK) m->lines[m->n++] = g;
+    return status;
+}
+
+static const char *string(const importing *m, size_t place) {
+    return scant__names_get(&m->strings, place);
+}
+
+static const char *person_of(const importing *m, const given *g) {
+    if (g->person != SIZE_MAX) return string(m, g->person);
+    return m->opts.person ? m->opts.person : "import";
+}
+
+/* ---- looking up -------------------------------------------------------------------- */
+
+static scant_status look_up_line(importing *m, given *g) {
+    scant_project *project = m->project;
+    const char *id = string(m, g->id);
+    bool there, class_there;
+    TRY(store_item_find(project, id, &there, &g->item));
+    if (!there) TRY(scant__names_add(m->ctx, &project->unknown_ids, id, strlen(id)));
+    TRY(store_class_find(project, string(m, g->label), &class_there, &g->class));
+    if (!class_there && !m->opts.add_classes) {
+        if (!m->bad) m->bad = g;
+        m->bad_classes++;
+    }
+    g->known = there && (class_there || m->opts.add_classes);
+    return SCANT_OK;
+}
+
+static scant_status look_up(scant_project *project, void *arg) {
+    importing *m = arg;
+    (void)project;
+    for (size_t i = 0; i < m->n; i++) {
+        if (i % TICK == 0) TRY(scant__tick(m->ctx, "looking up ids", i, m->n));
+        TRY(look_up_line(m, &m->lines[i]));
+    }
+    return SCANT_OK;
+}
+
+/* Each unknown id once, in the order of bytes, as the caller sees them. */
+static scant_status list_unknown(importing *m) {
+    scant_project *project = m->project;
+    scant__names *ids = &project->unknown_ids;
+    size_t n = 0;
+    if (!ids->count) return SCANT_OK;
+    scant__names_sort(ids);
+    project->unknown_list = scant__alloc(m->ctx, ids->count, sizeof(char *));
+    if (!project->unknown_list) return SCANT_ENOMEM;
+    for (size_t i = 0; i < ids->count; i++) {
+        const char *id = scant__names_get(ids, i);
+        if (!n || strcmp(id, project->unknown_list[n - 1]) != 0)
+            project->unknown_list[n++] = id;
+    }
+    m->out->unknown = n;
+    m->out->unknown_ids = project->unknown_list;
+    return SCANT_OK;
+}
+
+static void forget_unknown(scant_project *project) {
+    scant__names_end(project->ctx, &project->unknown_ids);
+    scant__free(project->ctx, (void *)project->unknown_list);
+    project->unknown_list = NULL;
+}
+
+/* ---- what is not known ------------------------------------------------------------- */
+
+static const char *shown(const char *text, char out[SHOWN]) {
+    return scant__printable((const unsigned char *)text, strlen(text), out, SHOWN);
+}
+
+static scant_status refuse_ids(const importing *m) {
+    scant__text list;
+    char *text, id[SHOWN];
+    size_t size, n = m->out->unknown;
+    scant__text_init(&list, m->ctx);
+    for (size_t i = 0; i < n && i < SHOWN_IDS; i++)
+        scant__text_addf(&list, "%s'%s'", i ? ", " : "",
+                         shown(m->out->unknown_ids[i], id));
+    if (n > SHOWN_IDS) scant__text_addf(&list, " and %zu more", n - SHOWN_IDS);
+    TRY(scant__text_take(&list, &text, &size));
+    scant_status status =
+        scant__fail(m->ctx, SCANT_EINPUT,
+                    "%s: %zu id%s not in the project, and nothing is imported: %s",
+                    m->file, n, n == 1 ? " is" : "s are", text);
+    scant__free(m->ctx, text);
+    return status;
+}
+
+static const char *class_name(const void *project, size_t i) {
+    return (*(scant_project *const *)project)->classes[i];
+}
+
+static scant_status refuse_class(const importing *m) {
+    scant_project *project = m->project;
+    const char *name = string(m, m->bad->label);
+    char text[SHOWN];
+    size_t n;
+    TRY(store_classes(project, &n));
+    if (n) scant_project_class(project, n - 1); /* all of them are known then */
+    const char *near = scant__nearest(name, &project, project->n_classes, class_name);
+    return scant__fail(m->ctx, SCANT_EINPUT,
+                       "%s: line %zu: '%s' is no class of the project%s%s%s (%zu line%s "
+                       "with classes that are none), and nothing is imported",
+                       m->file, m->bad->line, shown(name, text),
+                       near ? "; the nearest is '" : "", near ? near : "",
+                       near ? "'" : "", m->bad_classes, m->bad_classes == 1 ? "" : "s");
+}
+
+/* ---- storing ----------------------------------------------------------------------- */
+
+/* What is wrong with a name, with the line that has it. */
+static scant_status wrong_name(const importing *m, const given *g, const char *what,
+                               scant_status status) {
+    char why[SCANT__ERR_SIZE];
+    if (status != SCANT_EUSAGE) return status;
+    memcpy(why, m->ctx->err, sizeof why);
+    return scant__fail(m->ctx, SCANT_EINPUT, "%s: line %zu: %s: %s", m->file, g->line,
+                       what, why);
+}
+
+static scant_status name_line(importing *m, given *g) {
+    const char *label = string(m, g->label), *person = person_of(m, g);
+    bool there;
+    TRY(store_original(m->project, g->item, &g->item));
+    scant_status status = store_person_put(m->project, person, &g->who);
+    if (status != SCANT_OK && g->person == SIZE_MAX) return status; /* the caller's */
+    if (status != SCANT_OK) return wrong_name(m, g, "the annotator", status);
+    TRY(store_class_find(m->project, label, &there, &g->class));
+    if (there) return SCANT_OK;
+    return wrong_name(m, g, "the label", store_class_put(m->project, label, &g->class));
+}
+
+/* ---- one answer a person and item -------------------------------------------------- */
+
+typedef struct answer_key {
+    size_t item, who, place;
+} answer_key;
+
+static int by_answer(const void *a, const void *b) {
+    const answer_key *x = a, *y = b;
+    if (x->item != y->item) return x->item < y->item ? -1 : 1;
+    if (x->who != y->who) return x->who < y->who ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Lines that a later one of the file replaces are known no more. */
+static scant_status drop_replaced(importing *m) {
+    size_t n = 0;
+    answer_key *keys = scant__alloc(m->ctx, size_max(m->n, 1), sizeof *keys);
+    if (!keys) return SCANT_ENOMEM;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->lines[i].known)
+            keys[n++] = (answer_key){m->lines[i].item, m->lines[i].who, i};
+    qsort(keys, n, sizeof *keys, by_answer);
+    for (size_t i = 1; i < n; i++)
+        if (keys[i].item == keys[i - 1].item && keys[i].who == keys[i - 1].who)
+            m->lines[keys[i - 1].place].known = false;
+    scant__free(m->ctx, keys);
+    return SCANT_OK;
+}
+
+/* ---- the transaction --------------------------------------------------------------- */
+
+static scant_status tell_event(const importing *m) {
+    scant__text text;
+    char *json;
+    size_t size;
+    scant__text_init(&text, m->ctx);
+    scant__text_add(&text, "{\"file\": ");
+    scant__text_json(&text, m->file);
+    scant__text_addf(&text,
+                     ", \"lines\": %zu, \"stored\": %zu, \"repeated\": %zu, "
+                     "\"unknown\": %zu}",
+                     m->out->lines, m->out->stored, m->out->repeated, m->out->unknown);
+    TRY(scant__text_take(&text, &json, &size));
+    scant_status status = store_event_add(m->project, "imported", json);
+    scant__free(m->ctx, json);
+    return status;
+}
+
+static scant_status store_all(scant_project *project, void *arg) {
+    importing *m = arg;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->lines[i].known) TRY(name_line(m, &m->lines[i]));
+    TRY(drop_replaced(m));
+    for (size_t i = 0; i < m->n; i++) {
+        const given *g = &m->lines[i];
+        bool repeated;
+        if (i % TICK == 0) TRY(scant__tick(m->ctx, "importing", i, m->n));
+        if (!g->known) continue;
+        TRY(store_import_put(project, g->item, g->who, g->class, g->at, &repeated));
+        *(repeated ? &m->out->repeated : &m->out->stored) += 1;
+    }
+    return m->out->stored ? tell_event(m) : SCANT_OK;
+}
+
+static scant_status import(importing *m) {
+    TRY(scant__labelfile_read(m->ctx, m->file, keep_line, m));
+    m->out->lines = m->n;
+    TRY(store_read(m->project, look_up, m));
+    TRY(list_unknown(m));
+    if (!m->opts.partial && m->out->unknown) return refuse_ids(m);
+    if (!m->opts.partial && m->bad) return refuse_class(m);
+    scant_status status = store_write(m->project, store_all, m);
+    if (status != SCANT_OK) m->out->stored = m->out->repeated = 0;
+    return status;
+}
+
+scant_status scant_project_import(scant_project *project, const char *path,
+                                  const scant_import_opts *opts, scant_import *out) {
+    scant_import unseen;
+    importing m = {.project = project,
+                   .ctx = project->ctx,
+                   .file = path,
+                   .out = out ? out : &unseen};
+    if (opts) m.opts = *opts;
+    *m.out = (scant_import){0};
+    forget_unknown(project);
+    if (m.opts.person) TRY(store_person_check(project->ctx, m.opts.person));
+    scant_status status = import(&m);
+    scant__names_end(m.ctx, &m.strings);
+    scant__free(m.ctx, m.lines);
+    return status;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is in a project, in numbers that are kept, or counted over a few rows.
+ */
+#include "store/store_int.h"
+
+static scant_status count(scant_project *project, const char *sql,
+                          const store_value *values, size_t n, size_t *out) {
+    int64_t number;
+    TRY(store_one(project, sql, values, n, 0, &number));
+    *out = number > 0 ? (size_t)number : 0;
+    return SCANT_OK;
+}
+
+static scant_status tally(scant_project *project, const char *name, size_t *out) {
+    return count(project, "SELECT n FROM tally WHERE name = ?1",
+                 STORE_VALUES(store_text(name)), out);
+}
+
+static scant_status count_states(scant_project *project, scant_project_info *out) {
+    int64_t front;
+    TRY(tally(project, "copies", &out->copies));
+    TRY(tally(project, "labelled", &out->labelled));
+    TRY(tally(project, "training", &out->training));
+    TRY(tally(project, "disputed", &out->disputed));
+    TRY(tally(project, "skipped", &out->skipped));
+    TRY(tally(project, "unsure", &out->unsure));
+    TRY(tally(project, "withheld", &out->withheld));
+    TRY(store_audit_front(project, &front));
+    TRY(count(project,
+              "SELECT count(*) FROM items JOIN states USING (item)"
+              " WHERE withheld = 1 AND label >= 0 AND audit < ?1",
+              STORE_VALUES(store_int(front)), &out->audited));
+    return count(project,
+                 "SELECT count(*) FROM states JOIN items USING (item)"
+                 " WHERE label >= 0 AND withheld = 0"
+                 " AND since > coalesce((SELECT entry FROM models ORDER BY model DESC"
+                 "  LIMIT 1), 0)",
+                 STORE_NONE, &out->untrained);
+}
+
+static scant_status count_rounds(scant_project *project, scant_project_info *out) {
+    TRY(count(project, "SELECT max(round) FROM rounds", STORE_NONE, &out->rounds));
+    TRY(count(project, "SELECT max(model) FROM models", STORE_NONE, &out->models));
+    TRY(count(project,
+              "SELECT count(*) FROM rounds CROSS JOIN picks USING (round)"
+              " WHERE round = ?1 AND place < batch",
+              STORE_VALUES(store_size(out->rounds)), &out->picked));
+    return count(project,
+                 "SELECT count(*) FROM rounds CROSS JOIN picks USING (round)"
+                 " WHERE round = ?1 AND place < batch AND NOT EXISTS"
+                 " (SELECT 1 FROM answers WHERE answers.item = picks.item)",
+                 STORE_VALUES(store_size(out->rounds)), &out->waiting);
+}
+
+static scant_status read_info(scant_project *project, void *arg) {
+    scant_project_info *out = arg;
+    *out = (scant_project_info){
+        .dir = project->dir, .kind = project->kind, .created = project->created};
+    TRY(store_items(project, &out->items));
+    TRY(store_classes(project, &out->classes));
+    TRY(count(project, "SELECT count(*) FROM people", STORE_NONE, &out->people));
+    TRY(count(project, "SELECT max(entry) FROM labels", STORE_NONE, &out->entries));
+    TRY(count_states(project, out));
+    return count_rounds(project, out);
+}
+
+scant_status scant_project_info_get(scant_project *project, scant_project_info *out) {
+    return store_read(project, read_info, out);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Items as others see them: one, some, all; and the labels of all. A copy shows what its
+ * original has.
+ */
+#include <string.h>
+
+#include "store/store_int.h"
+
+/* ---- items ------------------------------------------------------------------------- */
+
+static const char items_sql[] =
+    "SELECT i.item, i.id, i.path, i.text, i.grp, o.item, o.withheld, s.label, s.answers,"
+    " s.disputed, p.name, l.at, l.spent"
+    " FROM items i JOIN items o ON o.item = coalesce(i.copy_of, i.item)"
+    " LEFT JOIN states s ON s.item = o.item LEFT JOIN labels l ON l.entry = s.last"
+    " LEFT JOIN people p ON p.person = l.person"
+    " WHERE i.item >= ?1 AND i.item < ?2 ORDER BY i.item";
+
+static int64_t number_or(sqlite3_stmt *s, int column, int64_t otherwise) {
+    return sqlite3_column_type(s, column) == SQLITE_NULL
+               ? otherwise
+               : sqlite3_column_int64(s, column);
+}
+
+static scant_status take_item(scant_project *project, sqlite3_stmt *s, size_t limit,
+                              size_t classes, scant_item *out) {
+    *out = (scant_item){.id = store_string(s, 1),
+                        .path = store_string(s, 2),
+                        .text = store_string(s, 3),
+                        .group = store_string(s, 4),
+                        .audit = sqlite3_column_int64(s, 6) == 1,
+                        .label = number_or(s, 7, -1),
+                        .answers = store_count(s, 8),
+                        .disputed = sqlite3_column_int64(s, 9) != 0,
+                        .person = store_string(s, 10),
+                        .at = sqlite3_column_int64(s, 11),
+                        .spent = number_or(s, 12, -1)};
+    TRY(store_index(project, s, 0, limit, &out->item));
+    TRY(store_index(project, s, 5, limit, &out->copy_of));
+    if (!out->id || out->label < -1 || out->label >= (int64_t)classes)
+        return store_damaged(project, "an item's id or label");
+    return SCANT_OK;
+}
+
+scant_status scant_project_items(scant_project *project, size_t first, size_t count,
+                                 scant_status (*fn)(void *user, const scant_item *item),
+                                 void *user) {
+    sqlite3_stmt *rows;
+    scant_item item;
+    size_t n, classes, end;
+    bool row;
+    scant_status status;
+    TRY(store_items(project, &n));
+    TRY(store_classes(project, &classes));
+    end = first < n ? first + size_min(count, n - first) : first;
+    if (first >= end) return SCANT_OK;
+    TRY(store_open_rows(project, items_sql,
+                        STORE_VALUES(store_size(first), store_size(end)), &rows));
+    for (;;) {
+        status = store_row(project, rows, &row);
+        if (status != SCANT_OK || !row) break;
+        /* a class may have come since they were counted */
+        if (number_or(rows, 7, -1) >= (int64_t)classes)
+            status = store_classes(project, &classes);
+        if (status == SCANT_OK) status = take_item(project, rows, n, classes, &item);
+        if (status == SCANT_OK) status = fn(user, &item);
+        if (status != SCANT_OK) break;
+    }
+    store_close_rows(rows);
+    return status;
+}
+
+/* A copy of a string in the handle's; *at: where, or SIZE_MAX. */
+static void keep(scant__text *lines, const char *text, size_t *at) {
+    *at = text ? lines->size : SIZE_MAX;
+    if (text) scant__text_bytes(lines, text, strlen(text) + 1);
+}
+
+typedef struct keeping {
+    scant_project *project;
+    scant_item *out;
+    bool found;
+} keeping;
+
+static scant_status keep_item(void *user, const scant_item *item) {
+    keeping *k = user;
+    scant__text *lines = &k->project->lines;
+    const char *const from[] = {item->id, item->path, item->text, item->group,
+                                item->person};
+    size_t at[5];
+    *k->out = *item;
+    k->found = true;
+    for (size_t i = 0; i < 5; i++) keep(lines, from[i], &at[i]);
+    if (lines->failed) return SCANT_ENOMEM;
+    const char **to[] = {&k->out->id, &k->out->path, &k->out->text, &k->out->group,
+                         &k->out->person};
+    for (size_t i = 0; i < 5; i++)
+        *to[i] = at[i] == SIZE_MAX ? NULL : lines->data + at[i];
+    return SCANT_OK;
+}
+
+scant_status scant_project_item(scant_project *project, size_t item, scant_item *out) {
+    keeping k = {project, out, false};
+    *out = (scant_item){.label = -1};
+    scant__text_end(&project->lines);
+    scant__text_init(&project->lines, project->ctx);
+    if (item < INT64_MAX / 2) TRY(scant_project_items(project, item, 1, keep_item, &k));
+    if (!k.found)
+        return scant__fail(project->ctx, SCANT_EUSAGE, "there is no item %zu", item);
+    return SCANT_OK;
+}
+
+/* ---- labels ------------------------------------------------------------------------ */
+
+typedef struct labelling {
+    int64_t *labels;
+    size_t n;
+} labelling;
+
+static scant_status read_labels(scant_project *project, void *arg) {
+    const labelling *l = arg;
+    sqlite3_stmt *s;
+    size_t classes;
+    bool row;
+    TRY(store_classes(project, &classes));
+    for (size_t i = 0; i < l->n; i++) l->labels[i] = -1;
+    TRY(store_ask(project,
+                  "SELECT item, label FROM states JOIN items USING (item)"
+                  " WHERE label >= 0 AND withheld <> 1",
+                  STORE_NONE, &s));
+    for (;;) {
+        TRY(store_row(project, s, &row));
+        if (!row) break;
+        int64_t item = sqlite3_column_int64(s, 0), label = sqlite3_column_int64(s, 1);
+        if (item < 0 || label >= (int64_t)classes) {
+            store_end(s);
+            return store_damaged(project, "an item's label");
+        }
+        if ((uint64_t)item < l->n) l->labels[item] = label;
+    }
+    TRY(store_ask(project, "SELECT item, copy_of FROM items WHERE copy_of IS NOT NULL",
+                  STORE_NONE, &s));
+    for (;;) {
+        TRY(store_row(project, s, &row));
+        if (!row) return SCANT_OK;
+        uint64_t item = (uint64_t)sqlite3_column_int64(s, 0);
+        uint64_t original = (uint64_t)sqlite3_column_int64(s, 1);
+        if (item < l->n && original < l->n) l->labels[item] = l->labels[original];
+    }
+}
+
+scant_status scant_project_labels(scant_project *project, int64_t *labels, size_t n) {
+    return store_read(project, read_labels, &(labelling){labels, n});
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What models learn from and are judged by: items with labels, apart from those that are
+ * withheld; these in the audit order; what may be picked.
+ */
+#include "store/store_int.h"
+
+typedef struct listing {
+    scant__arena *arena;
+    size_t *items;
+    int64_t *candidates;
+    int32_t *labels, *verdicts;
+    size_t n, room, model;
+    int64_t entry;
+} listing;
+
+/* Room for as many as count_sql says. */
+static scant_status make_room(scant_project *project, listing *l, const char *count_sql,
+                              const store_value *values, size_t n_values) {
+    int64_t n;
+    size_t items;
+    TRY(store_one(project, count_sql, values, n_values, 0, &n));
+    TRY(store_items(project, &items));
+    if (n < 0 || (uint64_t)n > items)
+        return store_damaged(project, "there are more labels than items");
+    l->n = 0;
+    l->room = (size_t)n;
+    l->items = scant__arena_alloc(l->arena, (size_t)n, sizeof *l->items);
+    l->labels = scant__arena_alloc(l->arena, (size_t)n, sizeof *l->labels);
+    l->verdicts = scant__arena_alloc(l->arena, (size_t)n, sizeof *l->verdicts);
+    return l->items && l->labels && l->verdicts ? SCANT_OK : SCANT_ENOMEM;
+}
+
+/* A class, or -1, of a column. */
+static scant_status class_of(scant_project *project, sqlite3_stmt *s, int column,
+                             size_t classes, int32_t *out) {
+    int64_t label = sqlite3_column_type(s, column) == SQLITE_NULL
+                        ? -1
+                        : sqlite3_column_int64(s, column);
+    if (label < -1 || label >= (int64_t)classes)
+        return store_damaged(project, "a label is no class");
+    *out = (int32_t)label;
+    return SCANT_OK;
+}
+
+/* Rows of item, label and maybe verdict into the arrays. sql's count was asked before, in
+ * the same transaction. */
+static scant_status read_rows(scant_project *project, listing *l, const char *sql,
+                              const store_value *values, size_t n_values, bool verdicts) {
+    sqlite3_stmt *s;
+    size_t items, classes;
+    bool row;
+    TRY(store_items(project, &items));
+    TRY(store_classes(project, &classes));
+    TRY(store_ask(project, sql, values, n_values, &s));
+    for (;; l->n++) {
+        TRY(store_row(project, s, &row));
+        if (!row) return SCANT_OK;
+        scant_status status =
+            l->n < l->room
+                ? store_index(project, s, 0, items, &l->items[l->n])
+                : store_damaged(project, "an index and its table do not agree");
+        if (status == SCANT_OK)
+            status = class_of(project, s, 1, classes, &l->labels[l->n]);
+        if (status == SCANT_OK && verdicts)
+            status = class_of(project, s, 2, classes, &l->verdicts[l->n]);
+        if (status == SCANT_OK) continue;
+        store_end(s);
+        return status;
+    }
+}
+
+/* ---- training ---------------------------------------------------------------------- */
+
+#define LEARNED                                                                          \
+    " FROM states s CROSS JOIN items i USING (item)"                                     \
+    " WHERE s.label >= 0 AND i.withheld = 0"
+
+static scant_status read_training(scant_project *project, void *arg) {
+    listing *l = arg;
+    TRY(store_one(project, "SELECT max(entry) FROM labels", STORE_NONE, 0, &l->entry));
+    TRY(make_room(project, l, "SELECT count(*)" LEARNED, STORE_NONE));
+    return read_rows(project, l,
+                     "SELECT s.item, s.label" LEARNED " ORDER BY s.since, s.item",
+                     STORE_NONE, false);
+}
+
+scant_status store_training(scant_project *project, scant__arena *arena, size_t **items,
+                            int32_t **labels, size_t *n, int64_t *entry) {
+    listing l = {.arena = arena};
+    TRY(store_read(project, read_training, &l));
+    *items = l.items;
+    *labels = l.labels;
+    *n = l.n;
+    *entry = l.entry;
+    return SCANT_OK;
+}
+
+/* ---- the audit --------------------------------------------------------------------- */
+
+static scant_status read_audit(scant_project *project, void *arg) {
+    listing *l = arg;
+    int64_t front;
+    TRY(store_audit_front(project, &front));
+    TRY(make_room(project, l, "SELECT count(*) FROM items WHERE withheld = 1",
+                  STORE_NONE));
+    return read_rows(project, l,
+                     "SELECT i.item, CASE WHEN i.audit < ?1 THEN s.label END"
+                     " FROM items i LEFT JOIN states s USING (item)"
+                     " WHERE i.withheld = 1 ORDER BY i.audit, i.item",
+                     STORE_VALUES(store_int(front)), false);
+}
+
+scant_status store_audit(scant_project *project, scant__arena *arena, size_t **items,
+                         int32_t **labels, size_t *n) {
+    listing l = {.arena = arena};
+    TRY(store_read(project, read_audit, &l));
+    *items = l.items;
+    *labels = l.labels;
+    *n = l.n;
+    return SCANT_OK;
+}
+
+#define JUDGED                                                                           \
+    " FROM items i JOIN verdicts v ON v.model = ?1 AND v.item = i.item"                  \
+    " JOIN states s ON s.item = i.item"                                                  \
+    " WHERE i.withheld = 1 AND s.label >= 0 AND i.audit < ?2"
+
+static scant_status read_verdicts(scant_project *project, void *arg) {
+    listing *l = arg;
+    int64_t front;
+    TRY(store_audit_front(project, &front));
+    TRY(make_room(project, l, "SELECT count(*)" JUDGED,
+                  STORE_VALUES(store_size(l->model), store_int(front))));
+    return read_rows(project, l,
+                     "SELECT i.item, s.label, v.class" JUDGED " ORDER BY i.audit, i.item",
+                     STORE_VALUES(store_size(l->model), store_int(front)), true);
+}
+
+scant_status store_verdicts(scant_project *project, size_t model, scant__arena *arena,
+                            size_t **items, int32_t **verdicts, int32_t **labels,
+                            size_t *n) {
+    listing l = {.arena = arena, .model = model};
+    TRY(store_read(project, read_verdicts, &l));
+    *items = l.items;
+    *verdicts = l.verdicts;
+    *labels = l.labels;
+    *n = l.n;
+    return SCANT_OK;
+}
+
+/* ---- candidates -------------------------------------------------------------------- */
+
+static scant_status read_candidates(scant_project *project, void *arg) {
+    listing *l = arg;
+    sqlite3_stmt *s;
+    size_t items, item;
+    int64_t n;
+    bool row;
+    TRY(store_items(project, &items));
+    TRY(store_one(project, "SELECT count(*) FROM queue WHERE kind = 0", STORE_NONE, 0,
+                  &n));
+    l->candidates = scant__arena_alloc(l->arena, (size_t)n, sizeof *l->candidates);
+    if (!l->candidates) return SCANT_ENOMEM;
+    TRY(store_ask(project,
+                  "SELECT item FROM queue NOT INDEXED WHERE kind = 0"
+                  " ORDER BY item",
+                  STORE_NONE, &s));
+    for (; l->n < (size_t)n; l->n++) {
+        TRY(store_row(project, s, &row));
+        if (!row) return SCANT_OK;
+        scant_status status = store_index(project, s, 0, items, &item);
+        l->candidates[l->n] = (int64_t)item;
+        if (status == SCANT_OK) continue;
+        store_end(s);
+        return status;
+    }
+    store_end(s);
+    return SCANT_OK;
+}
+
+scant_status store_candidates(scant_project *project, scant__arena *arena,
+                              int64_t **items, size_t *n) {
+    listing l = {.arena = arena};
+    TRY(store_read(project, read_candidates, &l));
+    *items = l.candidates;
+    *n = l.n;
+    return SCANT_OK;
+}

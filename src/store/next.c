@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a person is to answer next. Work is proportional to what is handed out, to what is
+ * leased, and to the items that this person passed over: an item that need not be
+ * answered is not in the queue.
+ *
+ * Of what is handed out (second opinions apart), counted over answers and open leases of
+ * all people, one in audit_every is of the audit order: one at a place drawn at random
+ * among each audit_every, so that nobody can tell which it is.
+ */
+#include "core/rng.h"
+#include "store/store_int.h"
+
+typedef struct handing {
+    size_t person, count;
+    scant_lease *leases;
+    size_t n;
+    size_t asked, audits; /* answers and open leases so far; of those, of the audit */
+    size_t every;         /* the setting; 0: no audit */
+    size_t round, model, batch, start;
+    const size_t *items; /* of scant_project_take() */
+    size_t n_items;
+} handing;
+
+/* Nobody has it, and this person (?2) has not answered it; ?1: now. */
+#define FREE(item)                                                                       \
+    " AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.item = " item                       \
+    "  AND l.live = 1 AND l.until > ?1)"                                                 \
+    " AND NOT EXISTS (SELECT 1 FROM answers a WHERE a.item = " item                      \
+    "  AND a.person = ?2)"
+
+/* ---- what there is ----------------------------------------------------------------- */
+
+static scant_status first_of(scant_project *project, const handing *h, int64_t kind,
+                             int64_t *item) {
+    return store_one(project,
+                     "SELECT q.item FROM queue q WHERE q.kind = ?3 AND q.asked = 0" FREE(
+                         "q.item") " ORDER BY q.key LIMIT 1",
+                     STORE_VALUES(store_int(store_now(project)), store_size(h->person),
+                                  store_int(kind)),
+                     -1, item);
+}
+
+/* A second opinion: of what others were asked about first. */
+static scant_status opinion(scant_project *project, const handing *h, int64_t *item) {
+    store_value now = store_int(store_now(project)), person = store_size(h->person);
+    store_value kind = store_int(STORE_QUEUE_OPINION);
+    TRY(store_one(project,
+                  "SELECT q.item FROM queue q WHERE q.kind = ?3 AND q.asked < ?2" FREE(
+                      "q.item") " ORDER BY q.asked, q.key LIMIT 1",
+                  STORE_VALUES(now, person, kind), -1, item));
+    if (*item >= 0) return SCANT_OK;
+    return store_one(project,
+                     "SELECT q.item FROM queue q WHERE q.kind = ?3 AND q.asked > ?2" FREE(
+                         "q.item") " ORDER BY q.asked, q.key LIMIT 1",
+                     STORE_VALUES(now, person, kind), -1, item);
+}
+
+static bool audit_is_due(const scant_project *project, const handing *h) {
+    const scant__rng rng = {project->seed, SCANT__RNG_TURN};
+    if (!h->every) return false;
+    size_t turn = h->asked / h->every;
+    uint64_t place = scant__rng_below(&rng, turn, h->every);
+    return h->audits < turn + (h->asked % h->every >= place);
+}
+
+static scant_status audit(scant_project *project, const handing *h, int64_t *item) {
+    /* What somebody passed over is another's, soon: the sample is to miss none. */
+    TRY(first_of(project, h, STORE_QUEUE_AUDIT_SKIPPED, item));
+    if (*item >= 0) return SCANT_OK;
+    return first_of(project, h, STORE_QUEUE_AUDIT, item);
+}
+
+/* The best of the last ranking that is left. */
+static scant_status ranked(scant_project *project, const handing *h, int64_t *item,
+                           size_t *place) {
+    sqlite3_stmt *s;
+    bool row;
+    *item = -1;
+    if (!h->round) return SCANT_OK;
+    TRY(store_ask(project,
+                  "SELECT p.item, p.place FROM picks p CROSS JOIN queue q"
+                  " ON q.item = p.item AND q.kind <= 1"
+                  " WHERE p.round = ?3 AND p.place >= ?4" FREE(
+                      "p.item") " ORDER BY p.place LIMIT 1",
+                  STORE_VALUES(store_int(store_now(project)), store_size(h->person),
+                               store_size(h->round), store_size(h->start)),
+                  &s));
+    TRY(store_row(project, s, &row));
+    if (!row) return SCANT_OK;
+    *item = sqlite3_column_int64(s, 0);
+    *place = store_count(s, 1);
+    store_end(s);
+    return SCANT_OK;
+}
+
+/* Any other; those of the audit when all else is done. */
+static scant_status any(scant_project *project, const handing *h, int64_t *item,
+                        scant_role *role) {
+    static const struct {
+        int64_t kind;
+        scant_role role;
+    } order[] = {{STORE_QUEUE_FRESH, SCANT_ROLE_FILL},
+                 {STORE_QUEUE_SKIPPED, SCANT_ROLE_FILL},
+                 {STORE_QUEUE_AUDIT_SKIPPED, SCANT_ROLE_AUDIT},
+                 {STORE_QUEUE_AUDIT, SCANT_ROLE_AUDIT}};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        TRY(first_of(project, h, order[i].kind, item));
+        *role = order[i].role;
+        if (*item >= 0) return SCANT_OK;
+    }
+    return SCANT_OK;
+}
+
+/* ---- one after the other ----------------------------------------------------------- */
+
+/* *item: the next one; -1: there are no more. */
+static scant_status choose(scant_project *project, const handing *h, int64_t *item,
+                           scant_role *role, size_t *round) {
+    size_t place = 0;
+    *round = 0;
+    *role = SCANT_ROLE_OVERLAP;
+    TRY(opinion(project, h, item));
+    if (*item >= 0) return SCANT_OK;
+    *role = SCANT_ROLE_AUDIT;
+    if (audit_is_due(project, h)) TRY(audit(project, h, item));
+    if (*item >= 0) return SCANT_OK;
+    TRY(ranked(project, h, item, &place));
+    *role = place < h->batch ? SCANT_ROLE_PICK : SCANT_ROLE_FILL;
+    *round = h->round;
+    if (*item >= 0) return SCANT_OK;
+    *round = 0;
+    return any(project, h, item, role);
+}
+
+static scant_status hand_out(scant_project *project, handing *h) {
+    int64_t item;
+    scant_role role;
+    size_t round;
+    while (h->n < h->count) {
+        TRY(choose(project, h, &item, &role, &round));
+        if (item < 0) return SCANT_OK;
+        TRY(store_lease_give(project, h->person, (size_t)item, role, round,
+                             round ? h->model : 0, &h->leases[h->n]));
+        h->n++;
+        if (role != SCANT_ROLE_OVERLAP) h->asked++;
+        if (role == SCANT_ROLE_AUDIT) h->audits++;
+    }
+    return SCANT_OK;
+}
+
+/* What is the person's already lasts as long as new leases do. */
+static scant_status hand_own(scant_project *project, handing *h) {
+    sqlite3_stmt *s;
+    bool row;
+    int64_t until;
+    TRY(store_lease_until(project, &until));
+    TRY(store_ask(
+        project,
+        "SELECT item, key, role, round FROM leases"
+        " WHERE person = ?1 AND live = 1 ORDER BY lease LIMIT ?2",
+        STORE_VALUES(store_size(h->person), store_size(size_min(h->count, 1 << 20))),
+        &s));
+    for (;;) {
+        TRY(store_row(project, s, &row));
+        if (!row) break;
+        h->leases[h->n++] = (scant_lease){.item = store_count(s, 0),
+                                          .key = (uint64_t)sqlite3_column_int64(s, 1),
+                                          .role = (scant_role)sqlite3_column_int(s, 2),
+                                          .round = store_count(s, 3),
+                                          .until = until};
+    }
+    for (size_t i = 0; i < h->n; i++)
+        TRY(store_do(
+            project, "UPDATE leases SET until = ?2 WHERE key = ?1",
+            STORE_VALUES(store_int((int64_t)h->leases[i].key), store_int(until))));
+    return SCANT_OK;
+}
+
+/* ---- where things stand ------------------------------------------------------------ */
+
+static scant_status count_asked(scant_project *project, handing *h) {
+    sqlite3_stmt *s;
+    bool row;
+    int64_t asked, audits;
+    TRY(store_one(project, "SELECT n FROM tally WHERE name = 'asked'", STORE_NONE, 0,
+                  &asked));
+    TRY(store_one(project, "SELECT n FROM tally WHERE name = 'audits'", STORE_NONE, 0,
+                  &audits));
+    TRY(store_ask(project,
+                  "SELECT count(*), sum(role = 2) FROM leases"
+                  " WHERE live = 1 AND until > ?1 AND role IN (1, 2, 4, 5)",
+                  STORE_VALUES(store_int(store_now(project))), &s));
+    TRY(store_row(project, s, &row));
+    if (row) {
+        h->asked = (size_t)asked + store_count(s, 0);
+        h->audits = (size_t)audits + store_count(s, 1);
+        store_end(s);
+    }
+    double every;
+    TRY(store_setting(project, "audit_every", &every, NULL));
+    h->every = (size_t)every;
+    return SCANT_OK;
+}
+
+/* The last round, and where of its ranking there is something left. */
+static scant_status read_round(scant_project *project, handing *h) {
+    sqlite3_stmt *s;
+    bool row;
+    int64_t start;
+    TRY(store_ask(project,
+                  "SELECT round, model, batch, start FROM rounds"
+                  " ORDER BY round DESC LIMIT 1",
+                  STORE_NONE, &s));
+    TRY(store_row(project, s, &row));
+    if (!row) return SCANT_OK;
+    h->round = store_count(s, 0);
+    h->model = store_count(s, 1);
+    h->batch = store_count(s, 2);
+    h->start = store_count(s, 3);
+    store_end(s);
+    TRY(store_one(project,
+                  "SELECT p.place FROM picks p CROSS JOIN queue q"
+                  " ON q.item = p.item AND q.kind <= 1"
+                  " WHERE p.round = ?1 AND p.place >= ?2 ORDER BY p.place LIMIT 1",
+                  STORE_VALUES(store_size(h->round), store_size(h->start)), -1, &start));
+    if (start < 0) /* all is done: one past its end */
+        TRY(store_one(project, "SELECT max(place) + 1 FROM picks WHERE round = ?1",
+                      STORE_VALUES(store_size(h->round)), 0, &start));
+    if ((size_t)start <= h->start) return SCANT_OK;
+    h->start = (size_t)start;
+    return store_do(project, "UPDATE rounds SET start = ?2 WHERE round = ?1",
+                    STORE_VALUES(store_size(h->round), store_int(start)));
+}
+
+static scant_status next(scant_project *project, void *arg) {
+    handing *h = arg;
+    h->n = 0;
+    TRY(store_person_known(project, h->person));
+    TRY(store_do(project, "DELETE FROM leases WHERE until < ?1",
+                 STORE_VALUES(store_int(store_now(project) - STORE_LEASES_KEPT))));
+    TRY(hand_own(project, h));
+    if (h->n >= h->count) return SCANT_OK;
+    TRY(count_asked(project, h));
+    TRY(read_round(project, h));
+    return hand_out(project, h);
+}
+
+scant_status scant_project_next(scant_project *project, size_t person, size_t count,
+                                scant_lease *leases, size_t *n) {
+    handing h = {.person = person, .count = count, .leases = leases};
+    *n = 0;
+    TRY(store_write(project, next, &h));
+    *n = h.n;
+    return SCANT_OK;
+}
+
+/* ---- items of the caller's choice -------------------------------------------------- */
+
+/* The person's own lease of an item, renewed; key 0: there is none. */
+static scant_status own_lease(scant_project *project, size_t person, size_t item,
+                              scant_lease *out) {
+    sqlite3_stmt *s;
+    bool row;
+    *out = (scant_lease){.item = item};
+    TRY(store_lease_until(project, &out->until));
+    TRY(store_ask(project,
+                  "SELECT key, role, round FROM leases"
+                  " WHERE item = ?1 AND person = ?2 AND live = 1",
+                  STORE_VALUES(store_size(item), store_size(person)), &s));
+    TRY(store_row(project, s, &row));
+    if (!row) return SCANT_OK;
+    out->key = (uint64_t)sqlite3_column_int64(s, 0);
+    out->role = (scant_role)sqlite3_column_int(s, 1);
+    out->round = store_count(s, 2);
+    store_end(s);
+    return store_do(project, "UPDATE leases SET until = ?2 WHERE key = ?1",
+                    STORE_VALUES(store_int((int64_t)out->key), store_int(out->until)));
+}
+
+static scant_status take(scant_project *project, void *arg) {
+    handing *h = arg;
+    h->n = 0;
+    TRY(store_person_known(project, h->person));
+    for (size_t i = 0; i < h->n_items; i++) {
+        int64_t item = -1;
+        size_t holder;
+        scant_lease *lease = &h->leases[h->n];
+        if (h->items[i] <= INT64_MAX)
+            TRY(store_one(project, "SELECT item FROM queue WHERE item = ?1 AND kind = 0",
+                          STORE_VALUES(store_size(h->items[i])), -1, &item));
+        if (item < 0) continue;
+        TRY(store_lease_holder(project, (size_t)item, &holder));
+        if (holder && holder != h->person) continue;
+        TRY(own_lease(project, h->person, (size_t)item, lease));
+        if (!lease->key)
+            TRY(store_lease_give(project, h->person, (size_t)item, SCANT_ROLE_ALIKE, 0, 0,
+                                 lease));
+        h->n++;
+    }
+    return SCANT_OK;
+}
+
+scant_status scant_project_take(scant_project *project, size_t person,
+                                const size_t *items, size_t n_items, scant_lease *leases,
+                                size_t *n) {
+    handing h = {.person = person, .leases = leases, .items = items, .n_items = n_items};
+    *n = 0;
+    TRY(store_write(project, take, &h));
+    *n = h.n;
+    return SCANT_OK;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a person sees of a page, for tests of pages: run within the page by evaluate().
+'use strict';
+const { chromium } = require('playwright-core');
+
+exports.launch = () => chromium.launch({
+  executablePath: process.env.CHROMIUM,
+  args: process.getuid() === 0 ? ['--no-sandbox'] : [],
+});
+
+// Pixels that the page is wider than the screen.
+exports.overflow = () => document.documentElement.scrollWidth - window.innerWidth;
+
+// Words whose contrast with what is behind them is below 4.5, and those that are tiny.
+exports.unreadable = () => {
+  const parse = (c) => c.match(/[\d.]+/g).map(Number);
+  const light = (c) => {
+    const [r, g, b] = c.map((v) => {
+      v /= 255;
+      return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = parse(getComputedStyle(e).backgroundColor);
+      if (c.length < 4 || c[3] > 0) return c;
+    }
+    return [255, 255, 255];
+  };
+  const bad = [];
+  document.querySelectorAll('h1,h2,h3,p,a,b,th,td,li,span,label,small,kbd,button,summary,svg text').forEach((e) => {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || !e.checkVisibility({ opacityProperty: true }) || e.closest('.cell, :disabled')) return;
+    const style = getComputedStyle(e), svg = e.tagName === 'text';
+    const a = light(parse(svg ? style.fill : style.color)), b = light(behind(svg ? e.closest('section') : e));
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const scale = svg ? e.getScreenCTM().d || Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b) : 1;
+    const size = parseFloat(style.fontSize) * Math.abs(svg && !e.closest('[transform]') ? scale : 1);
+    if (contrast < 4.5) bad.push(e.textContent.trim() + ': contrast ' + contrast.toFixed(2));
+    if (size < 8.5) bad.push(e.textContent.trim() + ': ' + size.toFixed(1) + ' pixels');
+  });
+  return bad;
+};

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scant label, export, predict and log: labels in, labels out, and what happened meanwhile."""
+import csv
+import json
+import os
+import subprocess
+import unittest
+
+import numpy as np
+
+from projectcase import CLASSES, ProjectCase
+from scantcli import ENVIRONMENT, SCANT, run
+
+
+class Label(ProjectCase):
+    def test_unknown_ids_are_all_listed_and_nothing_is_imported(self):
+        project, _ = self.blobs(50)
+        unknown = [f"x{i}" for i in range(40)]
+        path = self.write("a.csv", "id,label\n3,red\n" + "".join(f"{one},green\n"
+                                                               for one in unknown) + "4,blue\n")
+        done = run("label", project, "--import", path)
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        lines = done.stderr.splitlines()
+        self.assertIn("40", lines[0])
+        self.assertEqual(sorted(line for line in lines if line in unknown), sorted(unknown))
+        self.assertEqual(self.status(project)["entries"], 0)
+        done = run("label", project, "--import", path, "--partial")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("2 labels stored", done.stdout)
+        self.assertEqual(sorted(line for line in done.stderr.splitlines() if line in unknown),
+                         sorted(unknown))
+        self.assertEqual(self.status(project)["entries"], 2)
+
+    def test_the_nearest_id_is_named(self):
+        table = self.write("m.csv", "id,row\n" + "".join(f"picture-{i:02},{i}\n"
+                                                       for i in range(30)))
+        project, _ = self.blobs(30, flags=("--manifest", table))
+        path = self.write("a.csv", "id,label\npictur-07,red\n")
+        self.fails(3, "label", project, "--import", path, says="did you mean 'picture-07'?")
+
+    def test_unknown_classes(self):
+        project, _ = self.blobs(50)
+        path = self.write("a.csv", "id,label\n3,red\n4,grene\n5,mauve\n")
+        self.fails(3, "label", project, "--import", path, says=("grene", "'green'"))
+        self.assertEqual(self.status(project)["entries"], 0)
+        self.assertIn("1 label stored", self.ok("label", project, "--import", path, "--partial"))
+        self.assertIn("2 labels stored, 1 there already",
+                      self.ok("label", project, "--import", path, "--add-classes"))
+        self.assertEqual([one["name"] for one in self.status(project)["classes"]],
+                         [*CLASSES, "grene", "mauve"])
+
+    def test_files_that_are_wrong(self):
+        project, _ = self.blobs(50)
+        self.fails(2, "label", project, says="--import is missing")
+        self.fails(3, "label", project, "--import", self.path("none.csv"), says="none.csv")
+        for text in ("", "a,b\n1,2\n", "{\"id\": 3\n", "id,label\n\"3,red\n"):
+            path = self.write("a.csv", text)
+            with self.subTest(text):
+                self.fails(3, "label", project, "--import", path, says="a.csv")
+        self.assertEqual(self.status(project)["entries"], 0)
+
+    def test_standard_input(self):
+        project, _ = self.blobs(50)
+        done = run("label", project, "--import", "-", "--annotator", "anna",
+                   input="id,label\n3,red\n4,blue\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("2 labels stored", done.stdout)
+        self.assertEqual(self.status(project)["people"][0]["name"], "anna")
+        done = run("label", project, "--import", "-", input="nothing\n")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("standard input", done.stderr)
+        self.assertNotIn("/dev/fd", done.stderr)
+
+    def test_jsonl_and_people_who_differ(self):
+        project, _ = self.blobs(50)
+        lines = [{"id": str(i), "label": CLASSES[i % 3], "annotator": who}
+                 for who in ("anna", "ben") for i in range(12)]
+        lines[-1]["label"] = "red"  # 11 is blue to anna
+        path = self.write("a.jsonl", "\n".join(map(json.dumps, lines)))
+        self.assertIn("24 labels", self.ok("label", project, "--import", path))
+        state = self.status(project)
+        self.assertEqual((state["disputed"], state["labelled"]), (1, 11))
+        pair, = state["agreements"]
+        self.assertEqual({pair["a"], pair["b"]}, {"anna", "ben"})
+        self.assertEqual(pair["items"], 12)
+        self.assertAlmostEqual(pair["agreed"], 11 / 12)
+        # by hand: anna 4, 4, 4; ben 5, 4, 3; chance (20 + 16 + 12) / 144
+        chance = 48 / 144
+        self.assertAlmostEqual(pair["kappa"], (11 / 12 - chance) / (1 - chance))
+        self.assertRegex(run("status", project).stdout,
+                         r"anna and ben agree on 92% of 12 items \(Cohen's kappa 0.8[78]\)")
+
+    def test_no_room_on_the_disk(self):
+        project, truth = self.blobs(3000)
+        path = self.answers([{"id": str(i)} for i in range(3000)], truth)
+        call = f"ulimit -f 100; exec {SCANT} label {project} --import {path}"
+        done = subprocess.run(["bash", "-c", "trap '' XFSZ; " + call], capture_output=True,
+                              text=True, env=ENVIRONMENT, check=False)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(self.status(project)["entries"], 0)
+        self.assertIn("3000 labels stored", self.ok("label", project, "--import", path))
+
+
+class Export(ProjectCase):
+    def setUp(self):
+        super().setUp()
+        self.project, self.truth = self.blobs(120)
+        rows = self.batch(self.project, "--batch", "40")
+        self.ids = [row["id"] for row in rows]
+        self.ok("label", self.project, "--import", self.answers(rows, self.truth), "--annotator",
+                "anna, \"a\"")
+
+    def train(self):
+        done = run("train", self.project)
+        self.assertIn(done.returncode, (0, 10), done.stderr)
+
+    def test_round_trip(self):
+        """What is exported is imported by another project of the same items, in every format."""
+        wanted = {one: self.truth[int(one)] for one in self.ids}
+        self.train()
+        for ending in ("csv", "jsonl", "json"):
+            with self.subTest(ending):
+                out = self.path("e." + ending)
+                self.assertEqual(self.ok("export", self.project, "--out", out), "")
+                other, _ = self.blobs(120, name="other-" + ending)
+                self.assertIn("40 labels stored", self.ok("label", other, "--import", out))
+                log = json.loads(self.ok("log", other, "--format", "json"))
+                self.assertEqual({one["id"]: one["label"] for one in log}, wanted)
+                self.assertEqual({one["person"] for one in log}, {"anna, \"a\""})
+                self.assertIn("0 labels stored, 40 there already",
+                              self.ok("label", other, "--import", out))
+
+    def test_csv_has_all_items_and_what_the_model_says_of_the_rest(self):
+        self.train()
+        rows = list(csv.DictReader(self.ok("export", self.project, "--format", "csv").splitlines()))
+        self.assertEqual([row["id"] for row in rows], [str(i) for i in range(120)])
+        labelled = {row["id"] for row in rows if row["label"]}
+        self.assertEqual(labelled, set(self.ids))
+        lines = [json.loads(line) for line in
+                 self.ok("export", self.project, "--format", "jsonl").splitlines()]
+        self.assertEqual([line["id"] for line in lines], [str(i) for i in range(120)])
+        self.assertEqual({line["id"] for line in lines if line.get("label")}, labelled)
+
+    def test_npy(self):
+        out = self.path("y.npy")
+        self.ok("export", self.project, "--out", out)
+        labels = np.load(out)
+        self.assertEqual((labels.dtype, labels.shape), (np.int64, (120,)))
+        for i in range(120):
+            self.assertEqual(labels[i], CLASSES.index(self.truth[i]) if str(i) in self.ids else -1)
+
+    def test_the_model_goes_home(self):
+        self.train()
+        out = self.path("m.safetensors")
+        self.assertEqual(self.ok("export", self.project, "--model", out), "")
+        with open(out, "rb") as file, open(os.path.join(
+                self.project, self.status(self.project)["models"][-1]["file"]), "rb") as own:
+            self.assertEqual(file.read(), own.read())
+        both = self.path("both.csv")
+        self.ok("export", self.project, "--model", out, "--out", both)
+        self.assertTrue(os.path.exists(both))
+
+    def test_bad_calls(self):
+        self.fails(2, "export", self.project, "--format", "xml", says="csv|jsonl")
+        self.fails(2, "export", self.project, "--out", self.project + "/project.db",
+                   says="database")
+        self.fails(4, "export", self.project, "--out", self.path("none/e.csv"),
+                   says="cannot be written")
+        self.fails(2, "export", self.project, "--out", self.path("x"), "--model", self.path("x"),
+                   says="same file")
+
+
+class Predict(ProjectCase):
+    def test_formats(self):
+        project, truth = self.blobs(90)
+        self.label(project, truth, "--batch", "30")
+        done = run("train", project)
+        self.assertIn(done.returncode, (0, 10), done.stderr)
+        probs = self.path("p.npy")
+        self.ok("predict", project, "--out", probs)
+        array = np.load(probs)
+        self.assertEqual((array.dtype, array.shape), (np.float32, (90, 3)))
+        np.testing.assert_allclose(array.sum(1), 1, atol=1e-5)
+        rows = list(csv.DictReader(self.ok("predict", project).splitlines()))
+        self.assertEqual(list(rows[0]), ["id", "class", "confidence"])
+        self.assertEqual([row["class"] for row in rows], [CLASSES[c] for c in array.argmax(1)])
+        np.testing.assert_allclose([float(row["confidence"]) for row in rows], array.max(1),
+                                   rtol=1e-5)
+        lines = [json.loads(line) for line in
+                 self.ok("predict", project, "--unlabelled", "--format", "jsonl").splitlines()]
+        self.assertEqual(len(lines), 60)
+        for line in lines:
+            self.assertEqual(set(line), {"id", "class", "confidence", "probabilities"})
+            np.testing.assert_allclose([line["probabilities"][c] for c in CLASSES],
+                                       array[int(line["id"])], rtol=1e-6)
+        self.fails(2, "predict", project, "--unlabelled", "--format", "npy", says="--unlabelled")
+
+    def test_the_cache_may_be_deleted(self):
+        import shutil
+        project, truth = self.blobs(90)
+        self.label(project, truth, "--batch", "30")
+        self.assertIn(run("train", project).returncode, (0, 10))
+        before = self.ok("predict", project)
+        shutil.rmtree(project + "/cache")
+        self.assertEqual(self.ok("predict", project), before)
+        self.assertEqual(len(self.batch(project, "--batch", "5", status=run(
+            "status", project).returncode)), 5)
+
+
+class Log(ProjectCase):
+    def test_newest_last_and_what_was_replaced(self):
+        project, _ = self.blobs(50)
+        for who, label in (("anna", "red"), ("ben", "blue"), ("anna", "green")):
+            path = self.write("a.csv", f"id,label\n7,{label}\n")
+            self.ok("label", project, "--import", path, "--annotator", who)
+        lines = self.ok("log", project).splitlines()
+        self.assertEqual(len(lines), 3)
+        for line, words in zip(lines, (("anna", "7 = red", "(replaced)"), ("ben", "7 = blue"),
+                                       ("anna", "7 = green"))):
+            for word in words:
+                self.assertIn(word, line)
+        self.assertNotIn("(replaced)", lines[2])
+        self.assertEqual(self.ok("log", project, "--count", "2").splitlines(), lines[1:])
+        self.assertEqual(self.ok("log", project, "--person", "anna").splitlines(),
+                         [lines[0], lines[2]])
+        told = json.loads(self.ok("log", project, "--format", "json"))
+        self.assertEqual([one["label"] for one in told], ["red", "blue", "green"])
+        self.assertEqual([one["stands"] for one in told], [False, True, True])
+        self.assertEqual(set(told[0]), {"entry", "time", "person", "kind", "index", "id", "label",
+                                        "seconds", "role", "round", "model", "undoes", "stands",
+                                        "undone"})
+        self.assertEqual([one["entry"] for one in told], sorted(one["entry"] for one in told))
+        self.fails(2, "log", project, "--person", "ana", says="'anna'")
+        self.fails(2, "log", project, "--person", "ana", "--events", says="--events")
+
+    def test_of_nothing(self):
+        project, _ = self.blobs(20)
+        self.assertEqual(self.ok("log", project), "")
+        self.assertEqual(json.loads(self.ok("log", project, "--format", "json")), [])
+
+    def test_events(self):
+        project, truth = self.blobs(60)
+        self.label(project, truth, "--batch", "20")
+        self.assertIn(run("train", project).returncode, (0, 10))
+        told = json.loads(self.ok("log", project, "--events", "--format", "json"))
+        kinds = [one["kind"] for one in told]
+        self.assertEqual([kind for kind in kinds if kind in
+                          ("created", "queried", "imported", "trained")],
+                         ["created", "queried", "imported", "trained"])
+        lines = self.ok("log", project, "--events", "--count", "1").splitlines()
+        self.assertEqual(len(lines), 1)
+        self.assertIn(kinds[-1], lines[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

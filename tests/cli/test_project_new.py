@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scant new, add and set: what is made, what is refused, and how long it takes."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import numpy as np
+
+from projectcase import CLASSES, ProjectCase, blobs, png
+from scantcli import ENVIRONMENT, SCANT, run
+
+
+class New(ProjectCase):
+    def test_it_says_what_it_made(self):
+        rows = self.save("rows", blobs(200)[0])
+        done = run("new", self.path("p"), "--features", rows, "--classes", " red, green ,blue")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"200 rows of features; 3 classes; \d+ withheld")
+        self.assertIn("scant serve", done.stderr)
+        state = self.status(self.path("p"))
+        self.assertEqual([one["name"] for one in state["classes"]], list(CLASSES))
+        self.assertEqual((state["items"], state["kind"], state["labelled"]), (200, "features", 0))
+        self.assertGreater(state["withheld"], 0)
+        self.assertIn(f"{state['withheld']} withheld", done.stdout)
+
+    def test_quiet_says_nothing(self):
+        rows = self.save("rows", blobs(50)[0])
+        done = run("new", self.path("p"), "--features", rows, "--classes", "a,b", "--quiet")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_pictures_of_a_folder_and_copies_of_others(self):
+        folder, truth = self.pictures(30)
+        first = os.path.join(folder, sorted(truth)[0])
+        with open(first, "rb") as file:
+            self.write("pictures/copy.png", file.read())
+        text = self.ok("new", self.path("p"), "--images", folder, "--classes", ",".join(CLASSES))
+        self.assertIn("31 pictures, 1 of them copies", text)
+        state = self.status(self.path("p"))
+        self.assertEqual((state["items"], state["copies"], state["kind"]), (31, 1, "pictures"))
+        log = json.loads(self.ok("log", self.path("p"), "--events", "--format", "json"))
+        self.assertEqual(log[0]["kind"], "created")
+
+    def test_ids_are_those_of_the_manifest_and_labels_come_along(self):
+        rows = self.save("rows", blobs(6)[0])
+        table = self.write("m.csv", "id,row,text,label\n" + "".join(
+            f"mail-{i},{i},\"Dear, {i}\",{'red' if i < 2 else ''}\n" for i in range(6)))
+        text = self.ok("new", self.path("p"), "--features", rows, "--manifest", table,
+                       "--classes", "red,green")
+        self.assertIn("2 have a label already", text)
+        batch = self.batch(self.path("p"), "--batch", "4")
+        self.assertTrue(all(row["id"] == f"mail-{row['index']}" for row in batch), batch)
+
+    def test_classes_of_a_file(self):
+        rows = self.save("rows", blobs(20)[0])
+        names = self.write("classes.txt", "salt, pepper\n sugar \r\nflour\n\n")
+        self.ok("new", self.path("p"), "--features", rows, "--classes-file", names)
+        self.assertEqual([one["name"] for one in self.status(self.path("p"))["classes"]],
+                         ["salt, pepper", "sugar", "flour"])
+        for text, word in (("", "no names"), ("a\n\nb\n", "class 2 has no name"),
+                           ("a\nb\na\n", "'a'")):
+            self.write("classes.txt", text)
+            done = run("new", self.path("q"), "--features", rows, "--classes-file", names)
+            self.assertIn(done.returncode, (2, 3))
+            self.assertIn(word, done.stderr)
+
+    def test_bad_calls_are_told_and_nothing_is_made(self):
+        rows = self.save("rows", blobs(20)[0])
+        made = self.path("p")
+        os.mkdir(self.path("empty"))
+        for status, words, says in (
+                (2, ["--features", rows], "--classes is missing"),
+                (2, ["--classes", "a,b"], "what are the items?"),
+                (2, ["--features", rows, "--images", "x", "--classes", "a,b"], "not both"),
+                (2, ["--features", rows, "--classes", "a,b,a"], "two classes have the name 'a'"),
+                (2, ["--features", rows, "--classes", "a, ,b"], "class 2 has no name"),
+                (2, ["--features", rows, "--classes", "a,b", "--classes-file", "x"], "not both"),
+                (2, ["--features", rows, "--classes", "a,b", "--set", "bach=3"], "'batch'"),
+                (2, ["--features", rows, "--classes", "a,b", "--backbone", "mobilenetv2",
+                     "--weights", "w"], "features already"),
+                (2, ["--images", "x", "--classes", "a,b", "--backbone", "mobilenetv2"], "--weights"),
+                (2, ["--images", "x", "--classes", "a,b", "--weights", "w"], "--backbone"),
+                (3, ["--features", self.path("none.npy"), "--classes", "a,b"], "none.npy"),
+                (3, ["--images", self.path("empty"), "--classes", "a,b"], "empty"),
+                (3, ["--images", self.path("nowhere"), "--classes", "a,b"], "nowhere")):
+            with self.subTest(says):
+                self.fails(status, "new", made, *words, says=says)
+                self.assertFalse(os.path.exists(made))
+        self.fails(2, "new", says="which project?")
+        self.fails(2, "new", made, "--features", rows, "--classes", "a,b", "--set", "batch=none",
+                   says="batch")
+        self.assertFalse(os.path.exists(made))
+
+    def test_what_is_there_is_not_overwritten(self):
+        project, _ = self.blobs(30)
+        before = self.status(project)
+        done = run("new", project, "--features", self.path("p-rows.npy"), "--classes", "a,b")
+        self.assertIn(done.returncode, (2, 3))
+        self.assertIn(project, done.stderr)
+        self.assertEqual(self.status(project), before)
+
+    def test_ctrl_c_while_features_are_prepared_leaves_a_project_that_goes_on(self):
+        folder, truth = self.pictures(300, side=64)
+        weights = os.path.join(self.dir, "w")
+        self.ok("train", "--data", folder, "--model", "mobilenetv2", "--size", "32", "--steps", "1",
+                "--batch", "4", "--out", weights, "--quiet")
+        project = self.path("p")
+        call = [SCANT, "new", project, "--images", folder, "--classes", ",".join(CLASSES),
+                "--backbone", "mobilenetv2", "--weights", weights + "/weights.safetensors",
+                "--threads", "1"]
+        with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=ENVIRONMENT) as process:
+            said = process.stdout.readline()  # the project is there, features are not
+            self.assertIn("300 pictures", said)
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=60)
+        if process.returncode == 130:
+            self.assertIn("the project is there", error)
+        else:  # it was faster than the signal
+            self.assertEqual(process.returncode, 0, error)
+        self.assertEqual(self.status(project)["items"], 300)
+        self.label(project, truth, "--batch", "20")
+        self.ok("train", project)
+        self.assertEqual(self.status(project)["models"][0]["labels"]
+                         + self.status(project)["audited"], 20)
+
+    def test_no_room_on_the_disk(self):
+        rows = self.save("rows", blobs(20000)[0])
+        call = f"ulimit -f 200; exec {SCANT} new p --features {rows} --classes a,b"
+        done = subprocess.run(["bash", "-c", "trap '' XFSZ; " + call], cwd=self.dir,
+                              capture_output=True, text=True, env=ENVIRONMENT, check=False)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("scant: ", done.stderr)
+        self.assertFalse(os.path.exists(self.path("p/project.db")))
+
+    def test_two_hundred_thousand_items(self):
+        rows = self.save("rows", np.zeros((200000, 4), "f4") + np.arange(200000, dtype="f4")[:, None])
+        project = self.path("p")
+        begun = time.monotonic()
+        self.ok("new", project, "--features", rows, "--classes", "a,b")
+        made = time.monotonic()
+        self.assertEqual(self.status(project)["items"], 200000)
+        asked = time.monotonic()
+        self.batch(project, "--batch", "10")
+        picked = time.monotonic()
+        print(f"200,000 items: new {made - begun:.2f} s, status {asked - made:.2f} s, "
+              f"query {picked - asked:.2f} s", file=sys.stderr)
+
+
+class Add(ProjectCase):
+    def test_pictures_that_came_into_the_folder(self):
+        folder, _ = self.pictures(20)
+        project = self.path("p")
+        self.ok("new", project, "--images", folder, "--classes", ",".join(CLASSES), "--quiet")
+        self.assertIn("nothing new, 20 pictures now", self.ok("add", project))
+        self.pictures(5, seed=1)
+        self.assertIn("5 new, 25 pictures now", self.ok("add", project))
+        other, _ = self.pictures(4, folder="others", seed=2)
+        self.assertIn("4 new, 29 pictures now", self.ok("add", project, "--images", other))
+        self.assertEqual(self.status(project)["items"], 29)
+
+    def test_rows_with_ids(self):
+        table = self.write("m.csv", "id,row\n" + "".join(f"a{i},{i}\n" for i in range(30)))
+        project, _ = self.blobs(30, flags=("--manifest", table))
+        more = self.save("more", blobs(10, seed=1)[0])
+        again = self.write("n.csv", "id,row\n" + "".join(f"a{i},{i}\n" for i in range(10)))
+        self.fails(3, "add", project, "--features", more, "--manifest", again, says="a0")
+        self.assertEqual(self.status(project)["items"], 30)
+        self.write("n.csv", "id,row\n" + "".join(f"b{i},{i}\n" for i in range(10)))
+        self.assertIn("10 new, 40 rows", self.ok("add", project, "--features", more, "--manifest",
+                                                 again))
+        self.fails(2, "add", project, "--features", more, "--images", "x", says="not both")
+
+    def test_rows_of_another_width_are_refused(self):
+        project, _ = self.blobs(30)
+        more = self.save("more", blobs(10, d=5)[0])
+        table = self.write("n.csv", "id,row\n" + "".join(f"b{i},{i}\n" for i in range(10)))
+        self.fails(3, "add", project, "--features", more, "--manifest", table, says="more.npy")
+
+
+class Set(ProjectCase):
+    def test_all_settings_have_a_value_and_words(self):
+        project, _ = self.blobs(20)
+        text = self.ok("set", project)
+        values = json.loads(self.ok("set", project, "--format", "json"))
+        for key, value in values.items():
+            self.assertRegex(text, rf"(?m)^{key} = {value}\s+\S")
+        for key in ("batch", "strategy", "audit_every", "overlap", "stop_width", "stop_gain",
+                    "stop_agreement", "stop_labels"):
+            self.assertIn(key, values)
+            self.assertIn(f"  {key} = ", self.ok("set", "--help"))
+            self.assertIn(f"  {key} = ", self.ok("new", "--help"))
+
+    def test_a_change_is_kept_and_in_the_log(self):
+        project, _ = self.blobs(40, flags=("--set", "batch=7"))
+        self.assertEqual(len(self.batch(project)), 7)
+        self.assertEqual(self.ok("set", project, "batch=5", "strategy=margin"), "")
+        values = json.loads(self.ok("set", project, "--format", "json"))
+        self.assertEqual((values["batch"], values["strategy"]), ("5", "margin"))
+        self.assertEqual(len(self.batch(project)), 5)
+        kinds = [one["kind"] for one in json.loads(self.ok("log", project, "--events", "--format",
+                                                           "json"))]
+        self.assertIn("set", kinds)
+
+    def test_wrong_keys_and_values(self):
+        project, _ = self.blobs(20)
+        before = self.ok("set", project)
+        self.fails(2, "set", project, "batch=5", "strateggy=margin", says="'strategy'")
+        self.fails(2, "set", project, "batch", says="KEY=VALUE")
+        self.fails(2, "set", project, "batch=-3", says="batch")
+        self.fails(2, "set", project, "strategy=bagde", says="bagde")
+        self.assertEqual(self.ok("set", project), before)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any bytes as a request: the first chooses the parser, a line of them is the path and
+ * the value of every query, the rest is the body. What is taken is within bounds; what is
+ * refused has a status and a sentence.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/out.h"
+#include "serve/request.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static request_parser *const parsers[] = {
+    request_answers, request_session, request_next,     request_alike, request_undo,
+    request_leases,  request_class,   request_settings, request_mine,  request_picture,
+    request_map,     request_export,  request_empty,    request_none,
+};
+
+static void check(bool holds) {
+    if (!holds) abort();
+}
+
+static const char *value(void *user, const char *name) {
+    (void)name;
+    return user;
+}
+
+static void check_args(const request_args *a) {
+    check(a->n_answers <= REQUEST_MOST_ANSWERS && a->n_keys <= REQUEST_MOST_LEASES &&
+          a->n_settings <= REQUEST_MOST_SETTINGS && a->count <= REQUEST_MOST_MAP);
+    for (size_t i = 0; i < a->n_answers; i++) {
+        const scant_answer *one = &a->answers[i];
+        check(one->kind >= SCANT_ANSWER_LABEL && one->kind <= SCANT_ANSWER_UNSURE);
+        check(one->once && strlen(one->once) <= REQUEST_MOST_ONCE);
+    }
+    for (size_t i = 0; i < a->n_keys; i++) check(a->keys[i] != 0);
+    for (size_t i = 0; i < a->n_settings; i++)
+        check(a->settings[i].key && a->settings[i].value);
+}
+
+/* What a reply cites comes out as JSON that is read again. */
+static void check_written(const char *text) {
+    out o = {0};
+    request_args args = {0};
+    request_why why;
+    out_open(&o, NULL, '{');
+    out_string(&o, "once", text);
+    out_close(&o, '}');
+    check(!o.failed);
+    int status = request_undo(&(request_in){.body = o.data, .size = o.size}, &args, &why);
+    check(status == 0 || status == 422);
+    request_args_end(&args);
+    out_end(&o);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 1) return 0;
+    const uint8_t *end = memchr(data + 1, '\n', size - 1);
+    size_t length = end ? (size_t)(end - data) - 1 : size - 1;
+    char *line = malloc(length + 1), host[256];
+    if (!line) return 0;
+    memcpy(line, data + 1, length);
+    line[length] = '\0';
+    size_t number = 0;
+    uint64_t key;
+    request_path("/api/items/#/why", line, &number);
+    request_path("/api/items/#", line, &number);
+    if (request_host(line, host, sizeof host)) check(*host && strlen(host) < 256);
+    if (request_key64(line, &key)) check(key != 0);
+    check_written(line);
+
+    const char *body = end ? (const char *)end + 1 : NULL;
+    request_in in = {body, end ? size - length - 2 : 0, value, line};
+    request_args args = {0};
+    request_why why = {{0}};
+    int status = parsers[data[0] % (sizeof parsers / sizeof *parsers)](&in, &args, &why);
+    if (status == 0)
+        check_args(&args);
+    else
+        check((status == 400 || status == 422 || status == 503) && *why.text);
+    request_args_end(&args);
+    free(line);
+    return 0;
+}

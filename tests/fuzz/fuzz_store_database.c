@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any bytes as a project's database: opened, read in every way, and answered. It must
+ * never crash, and what it says must be within bounds; whatever fails has a message. The
+ * stored input is a project of twelve rows, after PRAGMA page_size = 512; VACUUM.
+ */
+#include "fuzz_data_memfile.h"
+
+#include <fcntl.h>
+
+#include "store/store_int.h"
+
+static char folder[64], file[96];
+
+static void forget_folder(void) {
+    static const char *const names[] = {"project.db", "project.db-wal", "project.db-shm",
+                                        "project.db-journal", "serve.lock"};
+    char path[128];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+}
+
+static void remove_folder(void) {
+    forget_folder();
+    rmdir(folder);
+}
+
+/* In memory where there is such a place. */
+static void make_folder(void) {
+    if (folder[0]) return;
+    snprintf(folder, sizeof folder, "/dev/shm/scant-fuzz-XXXXXX");
+    if (!mkdtemp(folder)) {
+        snprintf(folder, sizeof folder, "/tmp/scant-fuzz-XXXXXX");
+        if (!mkdtemp(folder)) abort();
+    }
+    snprintf(file, sizeof file, "%s/project.db", folder);
+    atexit(remove_folder);
+}
+
+static scant_status see_item(void *user, const scant_item *item) {
+    size_t *n = user;
+    if (!item->id || item->label < -1 || item->item >= *n || item->copy_of >= *n) abort();
+    return SCANT_OK;
+}
+
+static scant_status see_entry(void *user, const scant_entry *entry) {
+    (void)user;
+    if (!entry->id || !entry->person || (entry->label >= 0 && !entry->class_name))
+        abort();
+    return SCANT_OK;
+}
+
+static scant_status see_source(void *user, const store_source *source) {
+    size_t *n = user;
+    if (!source->path || source->first + source->count > *n) abort();
+    return SCANT_OK;
+}
+
+static scant_status see_pair(void *user, const scant_agreement_of *pair) {
+    (void)user;
+    if (!pair->a || !pair->b || !(pair->agreed >= 0 && pair->agreed <= 1)) abort();
+    return SCANT_OK;
+}
+
+static scant_status see_model(void *user, const store_model *model) {
+    (void)user;
+    if (!model->file) abort();
+    return SCANT_OK;
+}
+
+static scant_status see_round(void *user, const scant_round_point *point) {
+    (void)user;
+    if (!point->strategy) abort();
+    return SCANT_OK;
+}
+
+static scant_status see_event(void *user, const scant_event *event) {
+    (void)user;
+    if (!event->kind || !event->text) abort();
+    return SCANT_OK;
+}
+
+static void check(const scant_ctx *ctx, scant_status status) {
+    if (status == SCANT_EINTERNAL || (status != SCANT_OK && !scant_ctx_errmsg(ctx)[0]))
+        abort();
+}
+
+static void check_list(const size_t *items, const int32_t *labels, size_t n, size_t all,
+                       size_t classes) {
+    for (size_t i = 0; i < n; i++)
+        if (items[i] >= all || labels[i] < -1 || labels[i] >= (int32_t)classes) abort();
+}
+
+static void learn_from(scant_ctx *ctx, scant_project *project, size_t all) {
+    scant__arena arena;
+    size_t *items, n, classes;
+    int32_t *labels, *verdicts;
+    int64_t *candidates, entry;
+    scant__arena_init(&arena, ctx);
+    scant_status status = store_classes(project, &classes);
+    check(ctx, status);
+    if (status != SCANT_OK) return;
+    status = store_training(project, &arena, &items, &labels, &n, &entry);
+    if (status == SCANT_OK) check_list(items, labels, n, all, classes);
+    check(ctx, status);
+    status = store_audit(project, &arena, &items, &labels, &n);
+    if (status == SCANT_OK) check_list(items, labels, n, all, classes);
+    check(ctx, status);
+    status = store_verdicts(project, 1, &arena, &items, &verdicts, &labels, &n);
+    if (status == SCANT_OK) check_list(items, verdicts, n, all, classes);
+    check(ctx, status);
+    status = store_candidates(project, &arena, &candidates, &n);
+    for (size_t i = 0; status == SCANT_OK && i < n; i++)
+        if (candidates[i] < 0 || (size_t)candidates[i] >= all) abort();
+    check(ctx, status);
+    if (all < 100000) {
+        int64_t *whole = scant__arena_alloc(&arena, all, sizeof *whole);
+        if (whole) check(ctx, scant_project_labels(project, whole, all));
+    }
+    scant__arena_end(&arena);
+}
+
+static void answer(scant_ctx *ctx, scant_project *project) {
+    scant_lease leases[3];
+    size_t person, n = 0;
+    scant_status status = scant_project_person(project, "ann", &person);
+    check(ctx, status);
+    if (status != SCANT_OK) return;
+    status = scant_project_next(project, person, 3, leases, &n);
+    check(ctx, status);
+    for (size_t i = 0; status == SCANT_OK && i < n; i++) {
+        scant_answer said = {
+            .item = leases[i].item, .kind = SCANT_ANSWER_LABEL, .lease = leases[i].key};
+        check(ctx, scant_project_answer(project, person, &said, 1, NULL));
+    }
+    check(ctx, scant_project_undo(project, person, NULL, NULL, leases));
+    check(ctx, scant_project_set(project, "audit_most", "3"));
+    check(ctx, scant_project_set(project, "overlap", "2"));
+    check(ctx, scant_project_class_add(project, "new", NULL));
+}
+
+static void use(scant_ctx *ctx, scant_project *project) {
+    scant_project_info info;
+    size_t n;
+    scant_status status = store_items(project, &n);
+    check(ctx, status);
+    check(ctx, scant_project_info_get(project, &info));
+    if (status == SCANT_OK) {
+        check(ctx, scant_project_items(project, 0, SIZE_MAX, see_item, &n));
+        check(ctx, store_sources(project, see_source, &n));
+        learn_from(ctx, project, n);
+    }
+    check(ctx, scant_project_history(project, SIZE_MAX, 0, 1, SIZE_MAX, see_entry, NULL));
+    check(ctx, scant_project_agreements(project, see_pair, NULL));
+    check(ctx, store_models(project, see_model, NULL));
+    check(ctx, scant_project_rounds(project, see_round, NULL));
+    check(ctx, scant_project_events(project, 0, see_event, NULL));
+    for (size_t i = 0; scant_project_key_at(i); i++)
+        if (!scant_project_get(project, scant_project_key_at(i)->key)) abort();
+    answer(ctx, project);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    scant_project *project;
+    make_folder();
+    forget_folder();
+    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0 || (size && write(fd, data, size) != (ssize_t)size)) abort();
+    close(fd);
+    scant_ctx *ctx = fuzz_ctx();
+    scant_status status = scant_project_open(ctx, folder, &project);
+    check(ctx, status);
+    if (status == SCANT_OK) use(ctx, project);
+    scant_project_close(project);
+    scant_ctx_destroy(ctx);
+    return 0;
+}

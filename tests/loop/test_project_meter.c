@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The honest meter on models whose verdicts are made up, so that every figure can be
+ * worked out by hand; and on a project that is played out.
+ */
+#include "projects.h"
+
+#include "store/store.h"
+
+/* Forty withheld items with labels, and nothing else. */
+static void begin(lab *l, scant_ctx *ctx, const char *name) {
+    static const scant_setting settings[] = {{"audit_every", "1"}, {"audit_most", "40"}};
+    lab_make(l, ctx, name,
+             (lab_opts){.n = 200,
+                        .d = 2,
+                        .classes = 2,
+                        .noise = 0.3,
+                        .seed = 9,
+                        .settings = settings,
+                        .n_settings = 2});
+    assert_int_equal(lab_answer(l, 40, false), 40);
+}
+
+typedef struct said {
+    size_t labels;
+    double agreement;
+    size_t from, to; /* in the audit order, it is right on these */
+} said;
+
+static void add_model(lab *l, said s) {
+    scant__arena arena;
+    size_t *items, n, number;
+    int32_t *labels, verdicts[40];
+    scant__arena_init(&arena, l->ctx);
+    OK(store_audit(l->project, &arena, &items, &labels, &n));
+    assert_int_equal(n, 40);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(labels[i], l->truth[items[i]]);
+        verdicts[i] = i >= s.from && i < s.to ? labels[i] : 1 - labels[i];
+    }
+    store_model model = {.labels = s.labels,
+                         .classes = 2,
+                         .items = l->n,
+                         .file = "models/none.safetensors",
+                         .agreement = s.agreement,
+                         .over_random = NAN,
+                         .over_random_low = NAN,
+                         .over_random_high = NAN};
+    OK(store_model_add(l->project, &model, items, verdicts, n, &number));
+    scant__arena_end(&arena);
+}
+
+static scant_meter meter_of(lab *l) {
+    scant_meter m;
+    OK(scant_project_meter(l->project, &m));
+    return m;
+}
+
+static void assert_near(double a, double b, double within) {
+    if (!(fabs(a - b) <= within)) fail_msg("%.17g is not %.17g", a, b);
+}
+
+static void without_a_model_nothing_is_known(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    lab l;
+    char *text;
+    begin(&l, ctx, "nothing");
+    scant_meter m = meter_of(&l);
+    assert_int_equal(m.last.model, 0);
+    assert_true(isnan(m.last.accuracy) && isnan(m.per_ten) && isnan(m.over_random));
+    assert_true(!m.narrow && !m.fading && !m.agreeing && !m.stop);
+    OK(scant_project_advice(l.project, &m, &text));
+    assert_non_null(strstr(text, "There is no model yet"));
+    scant_bytes_free(ctx, text);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+/* 36 of 40: 0.9, and by the tables from 0.7634 to 0.9721. */
+static void accuracy_is_the_share_of_audited_items(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    lab l;
+    begin(&l, ctx, "share");
+    add_model(&l, (said){20, NAN, 0, 36});
+    scant_meter m = meter_of(&l);
+    assert_int_equal(m.last.model, 1);
+    assert_int_equal(m.last.audited, 40);
+    assert_int_equal(m.last.right, 36);
+    assert_int_equal(m.last.labels, 20);
+    assert_near(m.last.accuracy, 0.9, 1e-12);
+    assert_near(m.last.low, 0.7634, 5e-5);
+    assert_near(m.last.high, 0.9721, 5e-5);
+    assert_string_equal(m.last.file, "models/none.safetensors");
+    assert_true(isnan(m.per_ten) && !m.fading); /* one model has not gained anything */
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+static void gain_is_of_the_models_within_the_last_labels(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    lab l;
+    begin(&l, ctx, "gain");
+    add_model(&l, (said){20, NAN, 0, 30});
+    add_model(&l, (said){40, 0.99, 0, 36});
+    scant_meter m = meter_of(&l);
+    assert_near(m.per_ten, 6.0 / 40 * 10 / 20, 1e-12);
+    /* 7 and 1 of 42: 6/42 + 1.96 sqrt((8/42 - (6/42)^2) / 42) */
+    assert_near(m.per_ten_high,
+                (6.0 / 42 + 1.959964 * sqrt((8.0 / 42 - 36.0 / 1764) / 42)) / 2, 1e-6);
+    assert_false(m.fading);
+    add_model(&l, (said){45, 0.99, 2, 38});
+    m = meter_of(&l); /* five labels are no span: still from the first */
+    assert_near(m.per_ten, 6.0 / 40 * 10 / 25, 1e-12);
+    add_model(&l, (said){60, 0.99, 2, 38});
+    m = meter_of(&l);
+    assert_near(m.per_ten, 6.0 / 40 * 10 / 40, 1e-12);
+    OK(scant_project_set(l.project, "stop_labels", "20"));
+    m = meter_of(&l); /* from the one on 40, which was right on as many others */
+    assert_near(m.per_ten, 0, 1e-12);
+    assert_true(m.fading && m.per_ten_high > 0);
+    OK(scant_project_set(l.project, "stop_labels", "3"));
+    m = meter_of(&l); /* rounds are longer than that: the last that is ten away */
+    assert_near(m.per_ten, 0, 1e-12);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+static void stopping_takes_all_three(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    lab l;
+    char *text;
+    begin(&l, ctx, "stop");
+    add_model(&l, (said){20, NAN, 0, 36});
+    add_model(&l, (said){40, 0.99, 0, 36});
+    add_model(&l, (said){60, 0.98, 0, 36});
+    scant_meter m = meter_of(&l);
+    assert_true(!m.narrow && m.fading && m.agreeing && !m.stop);
+    OK(scant_project_advice(l.project, &m, &text));
+    assert_non_null(strstr(text, "right on 90 % of the items (95 % interval: 76 % to "
+                                 "97 %), judged on 40 items drawn at random"));
+    assert_non_null(strstr(text, "Go on labelling."));
+    assert_non_null(strstr(text, "(not yet) the interval is 20.9 points wide and is to "
+                                 "be 10.0 at most"));
+    scant_bytes_free(ctx, text);
+    OK(scant_project_set(l.project, "stop_width", "0.21"));
+    m = meter_of(&l);
+    assert_true(m.narrow && m.stop);
+    OK(scant_project_advice(l.project, &m, &text));
+    assert_non_null(strstr(text, "You can stop"));
+    assert_non_null(strstr(text, "the likelier it holds by chance"));
+    scant_bytes_free(ctx, text);
+    OK(scant_project_set(l.project, "stop_agreement", "0.985"));
+    m = meter_of(&l); /* only the first of the last two pairs */
+    assert_true(!m.agreeing && !m.stop);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+typedef struct points {
+    scant_model_point all[8];
+    size_t n;
+} points;
+
+static scant_status note_point(void *user, const scant_model_point *point) {
+    points *p = user;
+    p->all[p->n++] = *point;
+    return SCANT_OK;
+}
+
+/* Labels that come after a model judge it, too. */
+static void labels_that_come_later_judge_earlier_models(void **state) {
+    (void)state;
+    const scant_setting settings[] = {{"audit_every", "2"}};
+    scant_ctx *ctx = ctx_threads(2);
+    lab l;
+    points before = {.n = 0}, after = {.n = 0};
+    lab_make(&l, ctx, "later",
+             (lab_opts){.n = 300,
+                        .d = 4,
+                        .classes = 3,
+                        .noise = 0.6,
+                        .seed = 31,
+                        .settings = settings,
+                        .n_settings = 1});
+    lab_answer(&l, 40, false);
+    OK(scant_project_train(l.project, NULL, NULL));
+    OK(scant_project_models(l.project, note_point, &before));
+    lab_query(&l, "margin", 20);
+    lab_answer(&l, 40, false);
+    OK(scant_project_train(l.project, NULL, NULL));
+    OK(scant_project_models(l.project, note_point, &after));
+    assert_int_equal(before.n, 1);
+    assert_int_equal(after.n, 2);
+    assert_true(after.all[0].audited > before.all[0].audited);
+    assert_int_equal(after.all[0].audited, after.all[1].audited);
+    assert_int_equal(after.all[0].labels, before.all[0].labels);
+    assert_int_equal(after.all[0].round, 0);
+    assert_int_equal(after.all[1].round, 1);
+    assert_true(isnan(after.all[0].agreement));
+    assert_true(after.all[1].agreement > 0.5 && after.all[1].agreement <= 1);
+    scant_meter m = meter_of(&l);
+    assert_true(m.over_random_labels > 0 && m.over_random_labels <= after.all[1].labels);
+    assert_true(m.over_random_low <= m.over_random &&
+                m.over_random <= m.over_random_high);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_model_nothing_is_known),
+        cmocka_unit_test(accuracy_is_the_share_of_audited_items),
+        cmocka_unit_test(gain_is_of_the_models_within_the_last_labels),
+        cmocka_unit_test(stopping_takes_all_three),
+        cmocka_unit_test(labels_that_come_later_judge_earlier_models),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

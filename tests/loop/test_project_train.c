@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Training a project's model: what it learns from and what not, what is left on disk, and
+ * that all of cache/ can go.
+ */
+#include "projects.h"
+
+static const lab_opts plain = {.n = 300, .d = 6, .classes = 3, .noise = 0.5, .seed = 5};
+
+static size_t train(lab *l) {
+    size_t model = 0;
+    OK(scant_project_train(l->project, NULL, &model));
+    return model;
+}
+
+static scant_array *predict(lab *l, size_t *model) {
+    scant_array *p;
+    OK(scant_project_predict(l->project, &p, model));
+    return p;
+}
+
+static const float *numbers(const scant_array *a) { return (const float *)a->data; }
+
+static size_t largest(const float *x, size_t n) {
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++)
+        if (x[i] > x[best]) best = i;
+    return best;
+}
+
+/* ---- learning ---------------------------------------------------------------------- */
+
+static void a_model_learns_what_people_say(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    lab l;
+    size_t model, right = 0;
+    lab_make(&l, ctx, "learns", plain);
+    assert_int_equal(lab_answer(&l, 90, false), 90);
+    assert_int_equal(train(&l), 1);
+    scant_array *p = predict(&l, &model);
+    assert_int_equal(model, 1);
+    assert_int_equal(scant_array_shape(p)[0], l.n);
+    assert_int_equal(scant_array_shape(p)[1], l.classes);
+    for (size_t i = 0; i < l.n; i++) {
+        const float *row = numbers(p) + i * l.classes;
+        double sum = 0;
+        for (size_t c = 0; c < l.classes; c++) sum += (double)row[c];
+        assert_true(fabs(sum - 1) < 1e-5);
+        right += largest(row, l.classes) == (size_t)l.truth[i];
+    }
+    assert_true(right > l.n * 8 / 10);
+    scant_array_close(p);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+static char *weights_after(const char *name, bool wrong, unsigned threads, size_t *size) {
+    scant_ctx *ctx = ctx_threads(threads);
+    lab l;
+    lab_make(&l, ctx, name, plain);
+    lab_answer(&l, 60, wrong);
+    train(&l);
+    char *bytes = lab_read(&l, "models/0001.safetensors", size);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+    return bytes;
+}
+
+/* False labels on every withheld item: not a bit of the weights may move. */
+static void nothing_is_learned_from_withheld_items(void **state) {
+    (void)state;
+    size_t n, m;
+    char *a = weights_after("true", false, 2, &n);
+    char *b = weights_after("poisoned", true, 2, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(a, b, n);
+    free(a);
+    free(b);
+}
+
+static void the_same_seed_gives_the_same_weights_on_any_number_of_threads(void **state) {
+    (void)state;
+    size_t n, m;
+    char *a = weights_after("one-thread", false, 1, &n);
+    char *b = weights_after("two-threads", false, 2, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(a, b, n);
+    free(a);
+    free(b);
+}
+
+static void a_seed_that_is_given_is_used(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    lab l;
+    size_t sizes[3];
+    char *bytes[3];
+    const uint64_t seeds[] = {7, 7, 8};
+    const char *const files[] = {"models/0001.safetensors", "models/0002.safetensors",
+                                 "models/0003.safetensors"};
+    lab_make(&l, ctx, "seeds", plain);
+    lab_answer(&l, 40, false);
+    for (size_t i = 0; i < 3; i++) {
+        OK(scant_project_train(l.project, &(scant_project_train_opts){.seed = seeds[i]},
+                               NULL));
+        bytes[i] = lab_read(&l, files[i], &sizes[i]);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(bytes[0], bytes[1], sizes[0]);
+    assert_true(sizes[0] != sizes[2] || memcmp(bytes[0], bytes[2], sizes[0]) != 0);
+    for (size_t i = 0; i < 3; i++) free(bytes[i]);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+/* ---- labels that are too few ------------------------------------------------------- */
+
+static void without_labels_of_two_classes_there_is_no_model(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    lab l;
+    scant_array *p;
+    size_t model;
+    lab_make(&l, ctx, "none",
+             (lab_opts){.n = 40, .d = 2, .classes = 2, .noise = 0.1, .seed = 3});
+    assert_int_equal(scant_project_train(l.project, NULL, &model), SCANT_EUSAGE);
+    assert_says(ctx, l.dir, "no label to learn from");
+    for (size_t i = 0; i < l.n; i++) l.truth[i] = 1; /* as far as people say */
+    lab_answer(&l, 12, false);
+    assert_int_equal(scant_project_train(l.project, NULL, &model), SCANT_EUSAGE);
+    assert_says(ctx, l.dir, "two classes");
+    assert_int_equal(scant_project_predict(l.project, &p, &model), SCANT_EUSAGE);
+    assert_null(p);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+static void two_items_are_enough(void **state) {
+    (void)state;
+    const scant_setting settings[] = {{"audit_every", "0"}};
+    scant_ctx *ctx = ctx_threads(1);
+    lab l = {.ctx = ctx, .n = 2, .d = 1, .classes = 2};
+    float x[] = {-1, 1};
+    int32_t truth[] = {0, 1};
+    size_t model;
+    l.x = x, l.truth = truth;
+    lab_open(&l, "two", &(lab_opts){.settings = settings, .n_settings = 1});
+    assert_int_equal(lab_answer(&l, 5, false), 2);
+    train(&l);
+    scant_array *p = predict(&l, &model);
+    assert_true(numbers(p)[0] > 0.5f && numbers(p)[3] > 0.5f);
+    scant_array_close(p);
+    scant_project_close(l.project);
+    scant_ctx_destroy(ctx);
+}
+
+/* All rows alike: nothing can be told apart, and nothing breaks. */
+static void rows_that_are_all_the_same_do_no_harm(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    lab l = {.ctx = ctx, .n = 50, .d = 3, .classes = 2};
+    float x[150];
+    int32_t truth[50];
+    size_t model;
+    scant_why why;
+    for (size_t i = 0; i < 150; i++) x[i] = 7;
+    for (size_t i = 0; i < 50; i++) truth[i] = i % 2;
+    l.x = x, l.truth = truth;
+    lab_open(&l, "alike", &(lab_opts){.seed = 2});
+    if (lab_answer(&l, 10, false) >= 10) { /* copies are asked about once */
+        train(&l);
+        scant_array *p = predict(&l, &model);
+        for (size_t i = 0; i < 100; i++) assert_true(isfinite(numbers(p)[i]));
+        scant_array_close(p);
+        OK(scant_project_why(l.project, 3, &why));
+        assert_true(why.novelty == 0);
+    }
+    scant_project_close(l.project);
+    scant_ctx_destroy(ctx);
+}
+
+/* ---- cache/ ------------------------------------------------------------------------ */
+
+static void all_of_cache_can_be_deleted(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    lab l;
+    size_t model;
+    lab_make(&l, ctx, "deleted", plain);
+    lab_answer(&l, 40, false);
+    train(&l);
+    scant_array *p = predict(&l, &model);
+    size_t bytes = l.n * l.classes * sizeof(float);
+    float *before = malloc(bytes);
+    memcpy(before, numbers(p), bytes);
+    scant_array_close(p);
+    for (int reopen = 0; reopen < 2; reopen++) {
+        lab_remove(&l, "cache");
+        if (reopen) lab_reopen(&l);
+        p = predict(&l, &model);
+        assert_int_equal(model, 1);
+        assert_memory_equal(before, numbers(p), bytes);
+        scant_array_close(p);
+    }
+    lab_remove(&l, "cache");
+    assert_int_equal(train(&l), 2);
+    free(before);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+static void without_cache_and_weights_it_says_train_again(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    lab l;
+    scant_array *p;
+    size_t model;
+    lab_make(&l, ctx, "lost", plain);
+    lab_answer(&l, 40, false);
+    train(&l);
+    lab_remove(&l, "models/0001.safetensors");
+    p = predict(&l, &model); /* cache/ still knows */
+    scant_array_close(p);
+    lab_remove(&l, "cache");
+    assert_int_equal(scant_project_predict(l.project, &p, &model), SCANT_EUSAGE);
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "train again"));
+    assert_int_equal(train(&l), 2); /* agreement is not known, and that is all */
+    p = predict(&l, &model);
+    assert_int_equal(model, 2);
+    scant_array_close(p);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+static void damaged_files_of_cache_are_made_anew(void **state) {
+    (void)state;
+    static const char *const names[] = {"cache/probs-0001.npy", "cache/features.npy"};
+    scant_ctx *ctx = ctx_threads(2);
+    lab l;
+    size_t model;
+    lab_make(&l, ctx, "damaged", plain);
+    lab_answer(&l, 40, false);
+    train(&l);
+    scant_array *p = predict(&l, &model);
+    size_t bytes = l.n * l.classes * sizeof(float);
+    float *before = malloc(bytes);
+    memcpy(before, numbers(p), bytes);
+    scant_array_close(p);
+    for (size_t i = 0; i < 2; i++) {
+        char path[500];
+        snprintf(path, sizeof path, "%s/%s", l.dir, names[i]);
+        FILE *f = fopen(path, "wb");
+        fputs("\x93NUMPY what is this?", f);
+        fclose(f);
+        if (i) lab_remove(&l, "cache/probs-0001.npy");
+        p = predict(&l, &model);
+        assert_memory_equal(before, numbers(p), bytes);
+        scant_array_close(p);
+    }
+    free(before);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+/* ---- what comes later -------------------------------------------------------------- */
+
+static void items_and_classes_that_come_later_are_predicted(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    lab l;
+    size_t model, added, label;
+    char more[500];
+    lab_make(&l, ctx, "later", plain);
+    lab_answer(&l, 60, false);
+    train(&l);
+    scant_array *p = predict(&l, &model);
+    float first[3];
+    memcpy(first, numbers(p), sizeof first);
+    scant_array_close(p);
+
+    OK(scant_project_class_add(l.project, "later", &label));
+    p = predict(&l, &model);
+    assert_int_equal(scant_array_shape(p)[1], 4);
+    assert_memory_equal(first, numbers(p), sizeof first);
+    for (size_t i = 0; i < l.n; i++) assert_true(numbers(p)[i * 4 + 3] == 0);
+    scant_array_close(p);
+
+    snprintf(more, sizeof more, "%s-more.npy", l.dir);
+    write_features(ctx, more, l.x, 25, l.d); /* the same points, as new items */
+    for (size_t i = 0; i < 25 * l.d; i++) l.x[i] += 1e-3f; /* else they are copies */
+    write_features(ctx, more, l.x, 25, l.d);
+    char manifest[500], line[64];
+    snprintf(manifest, sizeof manifest, "%s-more.csv", l.dir);
+    FILE *f = fopen(manifest, "w");
+    fputs("id,row\n", f);
+    for (int i = 0; i < 25; i++) {
+        snprintf(line, sizeof line, "new%d,%d\n", i, i);
+        fputs(line, f);
+    }
+    fclose(f);
+    OK(scant_project_add(
+        l.project, &(scant_source){.features = more, .manifest = manifest}, &added));
+    assert_int_equal(added, 25);
+    p = predict(&l, &model);
+    assert_int_equal(scant_array_shape(p)[0], l.n + 25);
+    for (size_t i = 0; i < 4 * (l.n + 25); i++) assert_true(isfinite(numbers(p)[i]));
+    assert_true(fabsf(numbers(p)[0] - numbers(p)[4 * l.n]) < 0.01f);
+    scant_array_close(p);
+    assert_int_equal(train(&l), 2);
+    p = predict(&l, &model);
+    assert_true(numbers(p)[3] > 0 && numbers(p)[3] < 0.34f); /* known now, never seen */
+    scant_array_close(p);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+static void a_second_training_is_told_who_trains(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1), *other = ctx_threads(1);
+    lab l;
+    scant_project *again;
+    scant_hold *hold;
+    lab_make(&l, ctx, "held", plain);
+    lab_answer(&l, 40, false);
+    OK(scant_project_open(other, l.dir, &again));
+    assert_int_equal(scant_project_hold(again, "train", "somebody else", &hold),
+                     SCANT_OK);
+    assert_int_equal(scant_project_train(l.project, NULL, NULL), SCANT_EUSAGE);
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "somebody else"));
+    scant_project_unhold(hold);
+    assert_int_equal(train(&l), 1);
+    scant_project_close(again);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+    scant_ctx_destroy(other);
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+/* Every allocation of a training fails once, or every so-manieth: the call says so, and
+ * the next one does its work. */
+static void memory_failing_anywhere_leaves_a_project_that_works(void **state) {
+    (void)state;
+    memory m;
+    scant_ctx *ctx = ctx_counting(&m);
+    lab l;
+    size_t failed = 0, step;
+    const scant_setting settings[] = {{"epochs", "2"}};
+    lab_make(&l, ctx, "memory",
+             (lab_opts){.n = 60,
+                        .d = 2,
+                        .classes = 2,
+                        .noise = 0.2,
+                        .seed = 4,
+                        .settings = settings,
+                        .n_settings = 1});
+    lab_answer(&l, 30, false);
+    m.calls = 0;
+    train(&l);
+    step = m.calls / 150 + 1;
+    for (size_t at = 0;; at += step) {
+        m.calls = 0;
+        m.fail_at = at;
+        scant_status status = scant_project_train(l.project, NULL, NULL);
+        bool done = m.calls <= at;
+        m.fail_at = SIZE_MAX;
+        if (status != SCANT_OK) {
+            assert_int_equal(status, SCANT_ENOMEM);
+            failed++;
+        }
+        if (done) break;
+    }
+    assert_true(failed > 20);
+    train(&l);
+    lab_end(&l);
+    ctx_end(ctx, &m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_learns_what_people_say),
+        cmocka_unit_test(nothing_is_learned_from_withheld_items),
+        cmocka_unit_test(the_same_seed_gives_the_same_weights_on_any_number_of_threads),
+        cmocka_unit_test(a_seed_that_is_given_is_used),
+        cmocka_unit_test(without_labels_of_two_classes_there_is_no_model),
+        cmocka_unit_test(two_items_are_enough),
+        cmocka_unit_test(rows_that_are_all_the_same_do_no_harm),
+        cmocka_unit_test(all_of_cache_can_be_deleted),
+        cmocka_unit_test(without_cache_and_weights_it_says_train_again),
+        cmocka_unit_test(damaged_files_of_cache_are_made_anew),
+        cmocka_unit_test(items_and_classes_that_come_later_are_predicted),
+        cmocka_unit_test(a_second_training_is_told_who_trains),
+        cmocka_unit_test(memory_failing_anywhere_leaves_a_project_that_works),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

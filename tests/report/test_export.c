@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a project says to other programs, and that it reads it again.
+ */
+#include "../store/support.h"
+
+#include <jansson.h>
+
+/* ---- projects ---------------------------------------------------------------------- */
+
+/* Six items with ids that a careless writer would spoil; "copy" is one of "plain". */
+static const char manifest[] = "id,row,text,group\n"
+                               "plain,0,\"some \"\"text\"\"\",\n"
+                               "\"a,comma\",1,,g\n"
+                               "\"a \"\"quote\"\"\",2,,\n"
+                               "\"two\nlines\",3,,\n"
+                               "\" blanks \",4,,\n"
+                               "\xc3\xa4\xff,5,,\n"
+                               "copy,6,\"some \"\"text\"\"\",\n";
+
+static scant_project *awkward(const char *name) {
+    static const float rows[7][2] = {{0, 0}, {1, 1}, {2, 0}, {0, 2}, {5, 5}, {3, 3}};
+    scant_array *array;
+    scant_project *project;
+    void *bytes;
+    size_t size;
+    const scant_setting none = {"audit_every", "0"};
+    OK(scant_array_wrap(ctx, "x", rows, SCANT_F32, 2, (size_t[]){7, 2}, &array));
+    OK(scant_array_encode(ctx, array, &bytes, &size));
+    scant_array_close(array);
+    put("rows.npy", bytes, size);
+    scant_bytes_free(ctx, bytes);
+    scant_project_opts opts = {.source = {.features = path_of("rows.npy"),
+                                          .manifest = put_text("rows.csv", manifest)},
+                               .classes = (const char *const[]){"cat", "a, \"b\""},
+                               .n_classes = 2,
+                               .settings = &none,
+                               .n_settings = 1};
+    OK(scant_project_create(ctx, path_of(name), &opts, &project));
+    return project;
+}
+
+static void give_labels(scant_project *project) {
+    OK(scant_project_import(
+        project,
+        put_text("labels",
+                 "id,label,annotator,time\n"
+                 "plain,cat,ann,1000\n"
+                 "\"a,comma\",\"a, \"\"b\"\"\",\"O'Hara, Bob\",2026-11-17T20:05:09.25Z\n"
+                 "\"a \"\"quote\"\"\",cat,ann,3000\n"
+                 "\"a \"\"quote\"\"\",\"a, \"\"b\"\"\",bob,4000\n"
+                 "\"two\nlines\",cat,ann,5000\n"
+                 "\"two\nlines\",cat,bob,6000\n"
+                 "\xc3\xa4\xff,cat,ann,7000\n"),
+        NULL, NULL));
+}
+
+static char *exported(scant_project *project, const char *format, size_t *size) {
+    static void *bytes;
+    OK(scant_project_export(project, format, &bytes, size));
+    return bytes;
+}
+
+/* ---- CSV --------------------------------------------------------------------------- */
+
+static void a_table_has_a_row_an_item_well_quoted(void **state) {
+    static const char want[] =
+        "id,label,annotator,time,seconds,answers,disputed,audit,copy_of,predicted,"
+        "confidence,model\n"
+        "plain,cat,ann,1970-01-01T00:00:01.000Z,,1,0,0,,,,\n"
+        "\"a,comma\",\"a, \"\"b\"\"\",\"O'Hara, Bob\",2026-11-17T20:05:09.250Z,,1,0,0,,,,"
+        "\n"
+        "\"a \"\"quote\"\"\",,,,,2,1,0,,,,\n"
+        "\"two\nlines\",cat,bob,1970-01-01T00:00:06.000Z,,2,0,0,,,,\n"
+        "\" blanks \",,,,,0,0,0,,,,\n"
+        "\xc3\xa4\xff,cat,ann,1970-01-01T00:00:07.000Z,,1,0,0,,,,\n"
+        "copy,cat,ann,1970-01-01T00:00:01.000Z,,1,0,0,plain,,,\n";
+    size_t size;
+    (void)state;
+    scant_project *project = awkward("table");
+    give_labels(project);
+    char *text = exported(project, "csv", &size);
+    assert_int_equal(size, strlen(text));
+    assert_string_equal(text, want);
+    scant_bytes_free(ctx, text);
+    scant_project_close(project);
+}
+
+/* Who gave the label, not who said something else of the item after. */
+static void the_annotator_is_one_who_gave_the_label(void **state) {
+    scant_project *project = make_project("annotator", 4, NULL, 0);
+    size_t person, n, size;
+    scant_lease leases[4];
+    (void)state;
+    OK(scant_project_set(project, "overlap", "2"));
+    OK(scant_project_person(project, "ann", &person));
+    OK(scant_project_next(project, person, 1, leases, &n));
+    size_t item = leases[0].item;
+    OK(scant_project_answer(project, person,
+                            &(scant_answer){.item = item,
+                                            .kind = SCANT_ANSWER_LABEL,
+                                            .label = 1,
+                                            .spent = 1234,
+                                            .lease = leases[0].key},
+                            1, NULL));
+    OK(scant_project_person(project, "bob", &person));
+    OK(scant_project_next(project, person, 1, leases, &n));
+    assert_int_equal(leases[0].item, item); /* a second opinion */
+    OK(scant_project_answer(project, person,
+                            &(scant_answer){.item = item,
+                                            .kind = SCANT_ANSWER_UNSURE,
+                                            .spent = -1,
+                                            .lease = leases[0].key},
+                            1, NULL));
+    char *text = exported(project, "csv", &size), start[32];
+    snprintf(start, sizeof start, "\n%zu,b,ann,2", item);
+    char *row = strstr(text, start);
+    assert_non_null(row);
+    assert_non_null(strstr(row, "Z,1.234,1,0,"));
+    scant_bytes_free(ctx, text);
+    scant_project_close(project);
+}
+
+/* ---- JSON -------------------------------------------------------------------------- */
+
+static json_t *parsed(const char *text, size_t size) {
+    json_error_t why;
+    json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
+    if (!json) fail_msg("line %d: %s", why.line, why.text);
+    return json;
+}
+
+static const char *text_at(const json_t *object, const char *key) {
+    return json_string_value(json_object_get(object, key));
+}
+
+static void lines_of_json_have_everybodys_answer(void **state) {
+    static const size_t answers[] = {1, 1, 2, 2, 0, 1, 1};
+    size_t size, n = 0;
+    (void)state;
+    scant_project *project = awkward("lines");
+    give_labels(project);
+    char *text = exported(project, "jsonl", &size);
+    for (char *line = text, *next; *line; line = next + 1, n++) {
+        next = strchr(line, '\n');
+        assert_non_null(next);
+        json_t *row = parsed(line, (size_t)(next - line));
+        const json_t *list = json_object_get(row, "answers");
+        assert_int_equal(json_array_size(list), answers[n]);
+        assert_int_equal(json_object_size(row), 15);
+        if (n == 0) {
+            assert_string_equal(text_at(row, "id"), "plain");
+            assert_string_equal(text_at(row, "text"), "some \"text\"");
+            assert_true(json_is_null(json_object_get(row, "path")));
+            assert_true(json_is_null(json_object_get(row, "model")));
+        }
+        if (n == 1) assert_string_equal(text_at(row, "group"), "g");
+        if (n == 2) {
+            assert_true(json_is_true(json_object_get(row, "disputed")));
+            assert_true(json_is_null(json_object_get(row, "label")));
+            assert_string_equal(text_at(json_array_get(list, 1), "annotator"), "bob");
+            assert_string_equal(text_at(json_array_get(list, 1), "label"), "a, \"b\"");
+        }
+        if (n == 6) assert_string_equal(text_at(row, "copy_of"), "plain");
+        json_decref(row);
+    }
+    assert_int_equal(n, 7);
+    scant_bytes_free(ctx, text);
+    scant_project_close(project);
+}
+
+static void tasks_are_what_label_studio_takes(void **state) {
+    size_t size;
+    (void)state;
+    scant_project *project = awkward("tasks");
+    give_labels(project);
+    char *text = exported(project, "label-studio", &size);
+    json_t *tasks = parsed(text, size);
+    assert_int_equal(json_array_size(tasks), 6); /* one has nothing to say */
+    for (size_t i = 0; i < 6; i++) {
+        const json_t *task = json_array_get(tasks, i), *annotation;
+        const json_t *data = json_object_get(task, "data");
+        size_t k;
+        assert_string_equal(text_at(data, "id"), text_at(data, "ref"));
+        json_array_foreach(json_object_get(task, "annotations"), k, annotation) {
+            const json_t *result =
+                json_array_get(json_object_get(annotation, "result"), 0);
+            assert_null(json_object_get(annotation, "completed_by"));
+            assert_string_equal(text_at(result, "type"), "choices");
+            assert_string_equal(text_at(result, "from_name"), "choice");
+            assert_string_equal(text_at(result, "to_name"), i % 5 ? "image" : "text");
+            assert_non_null(text_at(annotation, "created_at"));
+        }
+        assert_int_equal(k, i == 2 || i == 3 ? 2 : 1);
+    }
+    json_decref(tasks);
+    scant_bytes_free(ctx, text);
+    scant_project_close(project);
+    project = awkward("no-tasks");
+    text = exported(project, "label-studio", &size);
+    tasks = parsed(text, size);
+    assert_int_equal(json_array_size(tasks), 0);
+    json_decref(tasks);
+    scant_bytes_free(ctx, text);
+    scant_project_close(project);
+}
+
+/* ---- back again -------------------------------------------------------------------- */
+
+/* Every standing answer as a line, in the order of items and people. */
+static void list_answers(scant_project *project, bool people, char *out, size_t size) {
+    sqlite3_stmt *s;
+    const char *sql =
+        "SELECT a.item || ' ' || p.name || ' ' || a.class || ' ' || l.at FROM answers a"
+        " JOIN people p USING (person) JOIN labels l USING (entry)"
+        " ORDER BY a.item, p.name";
+    if (!people)
+        sql = "SELECT item || ' ' || label FROM states WHERE label >= 0 ORDER BY item";
+    assert_int_equal(sqlite3_prepare_v2(project->db, sql, -1, &s, NULL), SQLITE_OK);
+    out[0] = 0;
+    while (sqlite3_step(s) == SQLITE_ROW)
+        snprintf(out + strlen(out), size - strlen(out), "%s\n",
+                 (const char *)sqlite3_column_text(s, 0));
+    sqlite3_finalize(s);
+}
+
+static void what_is_exported_can_be_imported(void **state) {
+    static const char *const formats[] = {"csv", "jsonl", "label-studio"};
+    static char want[4096], got[4096];
+    (void)state;
+    scant_project *from = awkward("from");
+    give_labels(from);
+    for (size_t i = 0; i < 3; i++) {
+        char name[32];
+        size_t size;
+        snprintf(name, sizeof name, "to-%s", formats[i]);
+        scant_project *to = awkward(name);
+        char *text = exported(from, formats[i], &size);
+        put("exported", text, size);
+        /* JSON cannot hold the id that is not UTF-8; of CSV the last who says it */
+        const scant_import_opts opts = {.partial = i > 0};
+        scant_import r;
+        OK(scant_project_import(to, path_of("exported"), &opts, &r));
+        assert_int_equal(r.unknown, i > 0);
+        if (i > 0) assert_string_equal(r.unknown_ids[0], "\xc3\xa4?");
+        if (i > 0)
+            OK(scant_project_import(
+                to,
+                put_text("rest", "id,label,annotator,time\n\xc3\xa4\xff,cat,ann,7000"),
+                NULL, NULL));
+        list_answers(from, i > 0, want, sizeof want);
+        list_answers(to, i > 0, got, sizeof got);
+        assert_true(strlen(want) > 10);
+        assert_string_equal(got, want);
+        OK(scant_project_import(to, path_of("exported"), &opts, &r));
+        assert_int_equal(r.stored, 0);
+        scant_bytes_free(ctx, text);
+        scant_project_close(to);
+    }
+    scant_project_close(from);
+}
+
+/* ---- numbers ----------------------------------------------------------------------- */
+
+static void an_array_has_the_class_of_every_item(void **state) {
+    static const int64_t want[] = {0, 1, -1, 0, -1, 0, 0};
+    size_t size;
+    scant_array *array;
+    int64_t got[7];
+    (void)state;
+    scant_project *project = awkward("array");
+    give_labels(project);
+    char *bytes = exported(project, "npy", &size);
+    put("labels.npy", bytes, size);
+    scant_bytes_free(ctx, bytes);
+    OK(scant_array_open(ctx, path_of("labels.npy"), &array));
+    assert_int_equal(scant_array_dtype(array), SCANT_I64);
+    assert_int_equal(scant_array_ndim(array), 1);
+    assert_int_equal(scant_array_shape(array)[0], 7);
+    OK(scant_array_integers(ctx, array, 0, 7, got));
+    assert_memory_equal(got, want, sizeof want);
+    scant_array_close(array);
+    scant_project_close(project);
+}
+
+static void withheld_items_are_there_too(void **state) {
+    size_t size, rows = 0, audited = 0;
+    (void)state;
+    scant_project *project = make_project("withheld", 50, NULL, 0);
+    char *text = exported(project, "csv", &size);
+    for (char *line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+        unsigned id;
+        int audit;
+        assert_int_equal(sscanf(line, "%u,,,,,0,0,%d,,,,\n", &id, &audit), 2);
+        assert_int_equal(id, rows++);
+        audited += (size_t)audit;
+    }
+    assert_int_equal(rows, 50);
+    assert_int_equal(audited, info_of(project).withheld);
+    assert_true(audited > 0);
+    scant_bytes_free(ctx, text);
+    scant_project_close(project);
+}
+
+/* Two clouds, some of each labelled: the model knows the rest. */
+static void without_a_label_there_is_what_the_model_says(void **state) {
+    enum { N = 60 };
+    float rows[N][2];
+    char labels[512] = "id,label\n";
+    scant_array *array;
+    scant_project *project;
+    void *bytes;
+    size_t size, model;
+    const scant_setting none = {"audit_every", "0"};
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        for (size_t j = 0; j < 2; j++)
+            rows[i][j] = (float)(i % 2 ? 4 : -4) + (float)unit_at(3, 2 * i + j);
+    OK(scant_array_wrap(ctx, "x", rows, SCANT_F32, 2, (size_t[]){N, 2}, &array));
+    OK(scant_array_encode(ctx, array, &bytes, &size));
+    scant_array_close(array);
+    put("clouds.npy", bytes, size);
+    scant_bytes_free(ctx, bytes);
+    OK(scant_project_create(
+        ctx, path_of("clouds"),
+        &(scant_project_opts){.source = {.features = path_of("clouds.npy")},
+                              .classes = abc,
+                              .n_classes = 2,
+                              .settings = &none,
+                              .n_settings = 1},
+        &project));
+    for (int i = 0; i < 20; i++)
+        snprintf(labels + strlen(labels), sizeof labels - strlen(labels), "%d,%s\n", i,
+                 i % 2 ? "b" : "a");
+    OK(scant_project_import(project, put_text("some", labels), NULL, NULL));
+    OK(scant_project_train(project, NULL, &model));
+    char *text = exported(project, "csv", &size);
+    size_t said = 0, row = 0;
+    for (char *line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+        char class;
+        double confidence;
+        unsigned id, by;
+        if (sscanf(line, "%u,,,,,0,0,0,,%c,%lf,%u\n", &id, &class, &confidence, &by) ==
+            4) {
+            assert_int_equal(id, row);
+            assert_int_equal(class, id % 2 ? 'b' : 'a');
+            assert_true(confidence > .5 && confidence <= 1);
+            assert_int_equal(by, model);
+            said++;
+        }
+        row++;
+    }
+    assert_int_equal(row, N);
+    assert_int_equal(said, N - 20);
+    scant_bytes_free(ctx, text);
+    text = exported(project, "label-studio", &size);
+    json_t *tasks = parsed(text, size);
+    assert_int_equal(json_array_size(tasks), N);
+    const json_t *task = json_array_get(tasks, N - 1);
+    assert_int_equal(json_array_size(json_object_get(task, "annotations")), 0);
+    const json_t *guess = json_array_get(json_object_get(task, "predictions"), 0);
+    assert_true(json_real_value(json_object_get(guess, "score")) > .5);
+    assert_string_equal(text_at(guess, "model_version"), "1");
+    json_decref(tasks);
+    scant_bytes_free(ctx, text);
+    scant_project_close(project);
+}
+
+/* ---- failures ---------------------------------------------------------------------- */
+
+static void other_formats_are_refused(void **state) {
+    void *bytes;
+    size_t size;
+    (void)state;
+    scant_project *project = make_project("formats", 3, NULL, 0);
+    REFUSED(scant_project_export(project, "xml", &bytes, &size), SCANT_EUSAGE,
+            "there is no format 'xml': csv, jsonl, label-studio and npy are");
+    assert_null(bytes);
+    scant_project_close(project);
+}
+
+static void an_export_survives_failing_memory(void **state) {
+    static const char *const formats[] = {"csv", "jsonl", "label-studio", "npy"};
+    (void)state;
+    scant_project *project = awkward("memory");
+    give_labels(project);
+    for (size_t i = 0; i < 4; i++) {
+        size_t k = 0;
+        for (scant_status status = SCANT_ENOMEM; status != SCANT_OK; k++) {
+            void *bytes;
+            size_t size, live = mem.live;
+            mem.calls = 0;
+            mem.fail_at = k;
+            status = scant_project_export(project, formats[i], &bytes, &size);
+            mem.fail_at = SIZE_MAX;
+            assert_true(status == SCANT_OK || status == SCANT_ENOMEM);
+            assert_int_equal(status == SCANT_OK, bytes != NULL);
+            scant_bytes_free(ctx, bytes);
+            /* classes' names may stay with the handle */
+            assert_true(mem.live <= live + 3);
+        }
+        assert_true(k > 1);
+    }
+    scant_project_close(project);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_has_a_row_an_item_well_quoted),
+        cmocka_unit_test(the_annotator_is_one_who_gave_the_label),
+        cmocka_unit_test(lines_of_json_have_everybodys_answer),
+        cmocka_unit_test(tasks_are_what_label_studio_takes),
+        cmocka_unit_test(what_is_exported_can_be_imported),
+        cmocka_unit_test(an_array_has_the_class_of_every_item),
+        cmocka_unit_test(withheld_items_are_there_too),
+        cmocka_unit_test(without_a_label_there_is_what_the_model_says),
+        cmocka_unit_test(other_formats_are_refused),
+        cmocka_unit_test(an_export_survives_failing_memory),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

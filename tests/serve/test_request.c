@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bodies, queries, paths and hosts: what is taken, and what is refused how.
+ */
+#include "support.h"
+
+#include <stdio.h>
+
+#include "serve/request.h"
+
+/* The status that a parser refuses body with, 0 where it takes it. */
+static int parse(request_parser *parser, const char *body, request_args *args,
+                 request_why *why) {
+    *args = (request_args){0};
+    *why = (request_why){{0}};
+    return parser(&(request_in){.body = body, .size = strlen(body)}, args, why);
+}
+
+typedef struct refusal {
+    request_parser *parser;
+    const char *body;
+    int status;
+    const char *says;
+} refusal;
+
+static const char long_once[] = /* 65 bytes */
+    "{\"once\": \"0123456789012345678901234567890123456789012345678901234567890123X\"}";
+
+static const refusal refusals[] = {
+    {request_next, "", 400, "not JSON"},
+    {request_next, "{", 400, "not JSON"},
+    {request_next, "{\"count\": 1} x", 400, "not JSON"},
+    {request_next, "{\"count\": 1, \"count\": 2}", 400, "duplicate"},
+    {request_next, "{\"count\": 1e999}", 400, "not JSON"},
+    {request_next, "{\"count\": 99999999999999999999}", 400, "not JSON"},
+    {request_next, "[]", 400, "object"},
+    {request_next, "3", 400, "object"},
+    {request_next, "null", 400, "object"},
+    {request_next, "{}", 422, "'count' is missing"},
+    {request_next, "{\"count\": null}", 422, "'count' is missing"},
+    {request_next, "{\"count\": 0}", 422, "'count'"},
+    {request_next, "{\"count\": 51}", 422, "from 1 to 50"},
+    {request_next, "{\"count\": -1}", 422, "'count'"},
+    {request_next, "{\"count\": 1.5}", 422, "'count'"},
+    {request_next, "{\"count\": \"1\"}", 422, "'count'"},
+    {request_next, "{\"count\": true}", 422, "'count'"},
+    {request_session, "{}", 422, "'name'"},
+    {request_session, "{\"name\": \"\"}", 422, "'name'"},
+    {request_session, "{\"name\": 3}", 422, "'name'"},
+    {request_session, "{\"name\": \"a\\u0000b\"}", 400, "NUL"},
+    {request_session, "{\"name\": \"\xff\"}", 400, "decode byte"},
+    {request_session, "{\"name\": \"a\", \"token\": 5}", 422, "'token'"},
+    {request_alike, "{\"count\": 3}", 422, "'item'"},
+    {request_alike, "{\"item\": -1}", 422, "'item'"},
+    {request_alike, "{\"item\": 1, \"count\": 0}", 422, "'count'"},
+    {request_undo, "{}", 422, "'once'"},
+    {request_undo, long_once, 422, "64 bytes"},
+    {request_leases, "{\"leases\": []}", 422, "'leases'"},
+    {request_leases, "{\"leases\": [\"0123\"]}", 422, "16 hexadecimal"},
+    {request_leases, "{\"leases\": [\"0123456789abcdeg\"]}", 422, "16 hexadecimal"},
+    {request_leases, "{\"leases\": [\"0000000000000000\"]}", 422, "16 hexadecimal"},
+    {request_leases, "{\"leases\": [12]}", 422, "16 hexadecimal"},
+    {request_leases, "{\"leases\": {}}", 422, "'leases'"},
+    {request_class, "{\"name\": [\"x\"]}", 422, "'name'"},
+    {request_settings, "{}", 422, "settings"},
+    {request_settings, "{\"batch\": null}", 422, "'batch'"},
+    {request_settings, "{\"batch\": [1]}", 422, "'batch'"},
+    {request_answers, "{\"answers\": []}", 422, "'answers'"},
+    {request_answers, "{\"answers\": [3]}", 422, "objects"},
+    {request_answers, "{\"answers\": [{\"item\": 1, \"once\": \"a\"}]}", 422, "'kind'"},
+    {request_answers,
+     "{\"answers\": [{\"item\": 1, \"kind\": \"undo\", \"once\": \"a\"}]}", 422,
+     "'kind'"},
+    {request_answers, "{\"answers\": [{\"item\": 1, \"kind\": 1, \"once\": \"a\"}]}", 422,
+     "'kind'"},
+    {request_answers,
+     "{\"answers\": [{\"item\": 1, \"kind\": \"label\", \"once\": \"a\"}]}", 422,
+     "'label'"},
+    {request_answers,
+     "{\"answers\": [{\"item\": 1, \"kind\": \"skip\", \"label\": 2, \"once\": \"a\"}]}",
+     422, "'label'"},
+    {request_answers, "{\"answers\": [{\"item\": 1, \"kind\": \"skip\"}]}", 422,
+     "'once'"},
+    {request_answers,
+     "{\"answers\": [{\"item\": 1, \"kind\": \"skip\", \"once\": \"a\", \"spent\": -4}]}",
+     422, "'spent'"},
+    {request_answers,
+     "{\"answers\": [{\"item\": 1, \"kind\": \"skip\", \"once\": \"a\", \"lease\": 7}]}",
+     422, "'lease'"},
+    {request_answers,
+     "{\"answers\": [{\"item\": 1, \"kind\": \"skip\", \"once\": \"a\"}, {\"item\": 1, "
+     "\"kind\": \"skip\", \"once\": \"b\"}]}",
+     422, "twice"},
+    {request_answers,
+     "{\"answers\": [{\"item\": 1, \"kind\": \"skip\", \"once\": \"a\"}, {\"item\": 2, "
+     "\"kind\": \"skip\", \"once\": \"a\"}]}",
+     422, "'once'"},
+};
+
+static void what_is_wrong_is_refused_by_name(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        request_args args;
+        request_why why;
+        int status = parse(refusals[i].parser, refusals[i].body, &args, &why);
+        if (status != refusals[i].status || !strstr(why.text, refusals[i].says))
+            fail_msg("%s: %d, %s", refusals[i].body, status, why.text);
+        request_args_end(&args);
+    }
+}
+
+static void answers_come_as_they_were_sent(void **state) {
+    (void)state;
+    request_args args;
+    request_why why;
+    assert_int_equal(
+        parse(
+            request_answers,
+            "{\"answers\": [{\"item\": 12, \"lease\": \"00000000000000FF\", \"kind\": "
+            "\"label\", \"label\": 3, \"spent\": 1234, \"once\": \"x-1\", \"later\": 1},"
+            "{\"item\": 4503599627370496, \"lease\": null, \"kind\": \"unsure\", "
+            "\"label\": null, \"once\": \"\\u00e9\"}]}",
+            &args, &why),
+        0);
+    assert_int_equal(args.n_answers, 2);
+    const scant_answer *a = args.answers;
+    assert_int_equal(a[0].item, 12);
+    assert_int_equal(a[0].kind, SCANT_ANSWER_LABEL);
+    assert_int_equal(a[0].label, 3);
+    assert_int_equal(a[0].spent, 1234);
+    assert_int_equal(a[0].lease, 255);
+    assert_string_equal(a[0].once, "x-1");
+    assert_int_equal(a[1].item, (size_t)1 << 52);
+    assert_int_equal(a[1].kind, SCANT_ANSWER_UNSURE);
+    assert_int_equal(a[1].lease, 0);
+    assert_true(a[1].spent < 0);
+    assert_string_equal(a[1].once, "\xc3\xa9");
+    request_args_end(&args);
+    assert_null(args.answers);
+}
+
+/* n answers with different items and onces. */
+static char *many_answers(size_t n) {
+    char *text = malloc(64 + n * 64), *end = text;
+    end += sprintf(end, "{\"answers\": [");
+    for (size_t i = 0; i < n; i++)
+        end += sprintf(end, "%s{\"item\": %zu, \"kind\": \"skip\", \"once\": \"%zu\"}",
+                       i ? "," : "", i, i);
+    sprintf(end, "]}");
+    return text;
+}
+
+static void a_hundred_answers_are_taken_and_no_more(void **state) {
+    (void)state;
+    request_args args;
+    request_why why;
+    for (size_t n = REQUEST_MOST_ANSWERS; n <= REQUEST_MOST_ANSWERS + 1; n++) {
+        char *text = many_answers(n);
+        assert_int_equal(parse(request_answers, text, &args, &why),
+                         n > REQUEST_MOST_ANSWERS ? 422 : 0);
+        request_args_end(&args);
+        free(text);
+    }
+}
+
+static void nesting_without_end_is_no_json(void **state) {
+    (void)state;
+    enum { DEEP = 60000 };
+    request_args args;
+    request_why why;
+    char *text = malloc(DEEP + 1);
+    memset(text, '[', DEEP);
+    text[DEEP] = '\0';
+    assert_int_equal(parse(request_answers, text, &args, &why), 400);
+    request_args_end(&args);
+    free(text);
+}
+
+static void settings_may_be_numbers_and_truths(void **state) {
+    (void)state;
+    request_args args;
+    request_why why;
+    assert_int_equal(parse(request_settings,
+                           "{\"batch\": 30, \"stop_width\": 0.1, \"auto_train\": false, "
+                           "\"strategy\": \"margin\"}",
+                           &args, &why),
+                     0);
+    static const char *const pairs[][2] = {{"batch", "30"},
+                                           {"stop_width", "0.1"},
+                                           {"auto_train", "no"},
+                                           {"strategy", "margin"}};
+    assert_int_equal(args.n_settings, 4);
+    for (size_t i = 0; i < 4; i++) {
+        bool found = false;
+        for (size_t j = 0; j < 4; j++)
+            found = found || (strcmp(args.settings[j].key, pairs[i][0]) == 0 &&
+                              strcmp(args.settings[j].value, pairs[i][1]) == 0);
+        assert_true(found);
+    }
+    request_args_end(&args);
+}
+
+/* ---- queries ----------------------------------------------------------------------- */
+
+typedef struct pair {
+    const char *name, *value;
+} pair;
+
+static const char *value_of(void *user, const char *name) {
+    const pair *p = user;
+    return strcmp(p->name, name) == 0 ? p->value : NULL;
+}
+
+static int ask(request_parser *parser, const char *name, const char *value,
+               request_args *args) {
+    request_why why;
+    pair p = {name, value};
+    *args = (request_args){0};
+    int status = parser(&(request_in){.query = value_of, .user = &p}, args, &why);
+    return status;
+}
+
+static void queries_have_defaults_and_bounds(void **state) {
+    (void)state;
+    request_args args;
+    assert_int_equal(ask(request_mine, "", "", &args), 0);
+    assert_int_equal(args.count, 20);
+    assert_int_equal(args.before, 0);
+    assert_int_equal(ask(request_mine, "before", "77", &args), 0);
+    assert_int_equal(args.before, 77);
+    assert_int_equal(ask(request_picture, "", "", &args), 0);
+    assert_int_equal(args.count, 1024);
+    assert_int_equal(ask(request_picture, "size", "96", &args), 0);
+    assert_int_equal(args.count, 96);
+    assert_int_equal(ask(request_map, "most", "50000", &args), 0);
+    assert_int_equal(ask(request_export, "format", "label-studio", &args), 0);
+    assert_string_equal(args.format, "label-studio");
+    static const char *const wrong[] = {
+        "0",    "-1", "+1", "1 ", "", "01", "0x10", "1e3", "999999999999999999999",
+        "\xff", "201"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(ask(request_mine, "count", wrong[i], &args), 400);
+    assert_int_equal(ask(request_picture, "size", "97", &args), 400);
+    assert_int_equal(ask(request_picture, "size", "4096", &args), 400);
+    assert_int_equal(ask(request_export, "format", "CSV", &args), 400);
+    assert_int_equal(ask(request_export, "", "", &args), 400);
+}
+
+/* ---- paths and hosts --------------------------------------------------------------- */
+
+static void a_path_has_one_number_and_nothing_else(void **state) {
+    (void)state;
+    size_t n = 0;
+    assert_true(request_path("/api/items/#/why", "/api/items/12/why", &n));
+    assert_int_equal(n, 12);
+    assert_true(request_path("/api/items/#", "/api/items/0", &n));
+    assert_int_equal(n, 0);
+    assert_true(request_path("/api/map", "/api/map", &n));
+    static const char *const wrong[] = {
+        "/api/items/",
+        "/api/items/01",
+        "/api/items/-1",
+        "/api/items/1/",
+        "/api/items/1/2",
+        "/api/items/1a",
+        "/api/items/../1",
+        "/api/items//1",
+        "/api/item/1",
+        "/api/items/12345678901234567890",
+        "/api/items/+1",
+        "/api/items/1\xff",
+        "",
+        "/",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(request_path("/api/items/#", wrong[i], &n));
+    assert_false(request_path("/api/map", "/api/map/", &n));
+    assert_false(request_path("/api/map", "/api/ma", &n));
+}
+
+static void a_host_comes_without_its_port(void **state) {
+    (void)state;
+    static const char *const right[][2] = {
+        {"localhost", "localhost"},
+        {"localhost:8080", "localhost"},
+        {"127.0.0.1:1", "127.0.0.1"},
+        {"[::1]:8080", "::1"},
+        {"[::1]", "::1"},
+        {"a.example", "a.example"},
+    };
+    static const char *const wrong[] = {
+        "",      ":80",
+        "a:b",   "a:80:90",
+        "[::1",  "[::1]x",
+        "[]:80", "[::1]:x",
+        "a:80 ", "0123456789012345678901234567890123456789"};
+    char host[32];
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        assert_true(request_host(right[i][0], host, sizeof host));
+        assert_string_equal(host, right[i][1]);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(request_host(wrong[i], host, sizeof host));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_wrong_is_refused_by_name),
+        cmocka_unit_test(answers_come_as_they_were_sent),
+        cmocka_unit_test(a_hundred_answers_are_taken_and_no_more),
+        cmocka_unit_test(nesting_without_end_is_no_json),
+        cmocka_unit_test(settings_may_be_numbers_and_truths),
+        cmocka_unit_test(queries_have_defaults_and_bounds),
+        cmocka_unit_test(a_path_has_one_number_and_nothing_else),
+        cmocka_unit_test(a_host_comes_without_its_port),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sessions: found by their id alone, of one person each, never more than there is room.
+ */
+#include "support.h"
+
+#include <stdio.h>
+
+#include "serve/session.h"
+
+static void a_session_is_found_by_its_id_alone(void **state) {
+    (void)state;
+    sessions *all = sessions_create();
+    session one, two, found;
+    assert_true(session_begin(all, true, 0, &one));
+    assert_true(session_begin(all, false, 0, &two));
+    assert_string_not_equal(one.id, two.id);
+    assert_string_not_equal(one.id, one.csrf);
+    assert_int_equal(strlen(one.id), 32);
+    assert_true(session_find(all, two.id, 5, &found));
+    assert_string_equal(found.csrf, two.csrf);
+    assert_false(found.trusted || found.known);
+    session_enter(all, two.id, 7, "ann");
+    assert_true(session_find(all, two.id, 5, &found));
+    assert_true(found.trusted && found.known);
+    assert_int_equal(found.person, 7);
+    assert_string_equal(found.name, "ann");
+    char wrong[SESSION_BYTES];
+    snprintf(wrong, sizeof wrong, "%s", one.id);
+    wrong[31] = wrong[31] == '0' ? '1' : '0';
+    assert_false(session_find(all, wrong, 5, &found));
+    assert_false(session_find(all, "", 5, &found));
+    assert_false(session_find(all, NULL, 5, &found));
+    assert_false(session_find(all, one.csrf, 5, &found));
+    sessions_destroy(all);
+}
+
+static void one_that_is_long_unused_ends(void **state) {
+    (void)state;
+    const int64_t day = 24 * 3600 * 1000;
+    sessions *all = sessions_create();
+    session one, found;
+    assert_true(session_begin(all, true, 0, &one));
+    assert_true(session_find(all, one.id, 6 * day, &found)); /* and is seen by that */
+    assert_true(session_find(all, one.id, 12 * day, &found));
+    assert_false(session_find(all, one.id, 20 * day, &found));
+    sessions_destroy(all);
+}
+
+static void strangers_do_not_drive_people_out(void **state) {
+    (void)state;
+    sessions *all = sessions_create();
+    session ann, found, other;
+    assert_true(session_begin(all, true, 0, &ann));
+    session_enter(all, ann.id, 1, "ann");
+    for (int i = 1; i <= 3 * SESSION_MOST; i++)
+        assert_true(session_begin(all, true, i, &other));
+    assert_true(session_find(all, ann.id, 5000, &found));
+    assert_true(session_find(all, other.id, 5000, &found));
+    sessions_destroy(all);
+}
+
+typedef struct heard {
+    size_t n, busy;
+    char names[200];
+} heard;
+
+static void hear(void *user, const char *name, bool busy) {
+    heard *h = user;
+    h->n++;
+    h->busy += busy;
+    strcat(strcat(h->names, name), " ");
+}
+
+static void people_are_told_once(void **state) {
+    (void)state;
+    sessions *all = sessions_create();
+    session s;
+    for (int i = 0; i < 3; i++) { /* three pages of one person */
+        assert_true(session_begin(all, true, i * 50000, &s));
+        session_enter(all, s.id, 1, "ann");
+    }
+    assert_true(session_begin(all, true, 0, &s));
+    session_enter(all, s.id, 2, "bob");
+    assert_true(session_begin(all, true, 100000, &s)); /* nobody */
+    heard h = {0};
+    sessions_people(all, 110000, 1000000, hear, &h);
+    assert_int_equal(h.n, 2);
+    assert_int_equal(h.busy, 1); /* bob is not */
+    h = (heard){0};
+    sessions_people(all, 110000, 20000, hear, &h);
+    assert_string_equal(h.names, "ann ");
+    sessions_destroy(all);
+}
+
+static void secrets_are_compared_whole(void **state) {
+    (void)state;
+    assert_true(session_same("0123456789abcdef", "0123456789abcdef"));
+    assert_false(session_same("0123456789abcdee", "0123456789abcdef"));
+    assert_false(session_same("0123456789abcde", "0123456789abcdef"));
+    assert_false(session_same("0123456789abcdef0123456789abcdef", "0123456789abcdef"));
+    assert_false(session_same("", "0123456789abcdef"));
+    assert_false(session_same("a", ""));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_session_is_found_by_its_id_alone),
+        cmocka_unit_test(one_that_is_long_unused_ends),
+        cmocka_unit_test(strangers_do_not_drive_people_out),
+        cmocka_unit_test(people_are_told_once),
+        cmocka_unit_test(secrets_are_compared_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The history: what is answered, replaced, taken back, and what follows from it.
+ */
+#include <math.h>
+
+#include "people.h"
+
+static void an_answer_is_the_items_label(void **state) {
+    scant_project *project = make_project("label", 20, no_audit, 1);
+    size_t ann = person(project, "ann");
+    (void)state;
+    scant_lease lease = one(project, ann);
+    assert_int_equal(lease.role, SCANT_ROLE_FILL);
+    OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
+    scant_item item = item_of(project, lease.item);
+    assert_int_equal(item.label, 1);
+    assert_int_equal(item.answers, 1);
+    assert_string_equal(item.person, "ann");
+    assert_int_equal(item.spent, 1200);
+    scant_project_info info = info_of(project);
+    assert_int_equal(info.labelled, 1);
+    assert_int_equal(info.training, 1);
+    assert_int_equal(info.untrained, 1);
+    assert_int_equal(info.entries, 1);
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+static void skip_and_unsure_are_no_labels_and_differ(void **state) {
+    scant_project *project = make_project("skip", 3, no_audit, 1);
+    size_t ann = person(project, "ann"), bob = person(project, "bob"), n;
+    scant_lease a, b, leases[3];
+    (void)state;
+    a = one(project, ann);
+    OK(say(project, ann, &a, SCANT_ANSWER_SKIP, 0));
+    b = one(project, ann);
+    assert_int_not_equal(a.item, b.item);
+    OK(say(project, ann, &b, SCANT_ANSWER_UNSURE, 0));
+    scant_project_info info = info_of(project);
+    assert_int_equal(info.skipped, 1);
+    assert_int_equal(info.unsure, 1);
+    assert_int_equal(info.labelled, 0);
+    /* ann has seen both: one is left for her. bob may have what she skipped. */
+    OK(scant_project_next(project, ann, 3, leases, &n));
+    assert_int_equal(n, 1);
+    OK(scant_project_release(project, ann, NULL, 0));
+    OK(scant_project_next(project, bob, 3, leases, &n));
+    assert_int_equal(n, 2);
+    assert_true(leases[0].item == a.item || leases[1].item == a.item);
+    assert_true(leases[0].item != b.item && leases[1].item != b.item);
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+static void an_answer_may_be_replaced_by_whoever_gave_it(void **state) {
+    scant_project *project = make_project("replace", 20, no_audit, 1);
+    size_t ann = person(project, "ann"), bob = person(project, "bob");
+    (void)state;
+    scant_lease lease = one(project, ann);
+    OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
+    OK(change(project, ann, lease.item, SCANT_ANSWER_LABEL, 2));
+    assert_int_equal(item_of(project, lease.item).label, 2);
+    assert_int_equal(item_of(project, lease.item).answers, 1);
+    OK(say(project, ann, &lease, SCANT_ANSWER_UNSURE, 0)); /* its lease is used up */
+    assert_int_equal(item_of(project, lease.item).label, -1);
+    assert_int_equal(info_of(project).entries, 3);
+    REFUSED(change(project, bob, lease.item, SCANT_ANSWER_LABEL, 1), SCANT_EUSAGE,
+            "somebody else has answered it");
+    REFUSED(change(project, bob, lease.item + 1 < 20 ? lease.item + 1 : 0,
+                   SCANT_ANSWER_LABEL, 1),
+            SCANT_EUSAGE, "was not handed out");
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+static void wrong_answers_are_refused_and_none_of_theirs_is_stored(void **state) {
+    scant_project *project = make_project("wrong", 20, no_audit, 1);
+    size_t ann = person(project, "ann"), n;
+    scant_lease l[3];
+    char once[70];
+    (void)state;
+    OK(scant_project_next(project, ann, 3, l, &n));
+    scant_answer good = {
+        .item = l[0].item, .kind = SCANT_ANSWER_LABEL, .lease = l[0].key};
+    scant_answer two[] = {good, good};
+    two[1].item = l[1].item;
+    two[1].lease = l[1].key + 1;
+    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_EUSAGE,
+            "that lease was not given");
+    two[1].lease = l[1].key;
+    two[1].label = 3;
+    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_EUSAGE,
+            "there is no class 3");
+    two[1].label = 0;
+    two[1].kind = SCANT_ANSWER_UNDO;
+    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_EUSAGE,
+            "a label, a skip or unsure");
+    two[1].kind = SCANT_ANSWER_LABEL;
+    two[1].item = 20;
+    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_EUSAGE,
+            "there is no item 20");
+    two[1].item = SIZE_MAX;
+    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_EUSAGE,
+            "there is no item");
+    memset(once, 'x', sizeof once);
+    once[65] = 0;
+    two[1].item = l[1].item;
+    two[1].once = once;
+    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_EUSAGE, "65 bytes");
+    REFUSED(scant_project_answer(project, 99, &good, 1, NULL), SCANT_EUSAGE,
+            "there is no person 99");
+    assert_int_equal(info_of(project).entries, 0);
+    assert_int_equal(ask(project, "SELECT count(*) FROM leases WHERE live = 1"), 3);
+    once[64] = 0;
+    OK(scant_project_answer(project, ann, two, 2, NULL));
+    assert_int_equal(info_of(project).entries, 2);
+    scant_project_close(project);
+}
+
+static void what_comes_twice_is_stored_once(void **state) {
+    scant_project *project = make_project("once", 20, no_audit, 1);
+    size_t ann = person(project, "ann"), bob = person(project, "bob");
+    scant_receipt first, again;
+    (void)state;
+    scant_lease a = one(project, ann), b = one(project, bob), lease, lease_again;
+    scant_answer answer = {.item = a.item,
+                           .kind = SCANT_ANSWER_LABEL,
+                           .label = 1,
+                           .lease = a.key,
+                           .once = "one"};
+    OK(scant_project_answer(project, ann, &answer, 1, &first));
+    OK(scant_project_answer(project, ann, &answer, 1, &again));
+    assert_false(first.repeated);
+    assert_true(again.repeated);
+    assert_int_equal(first.entry, again.entry);
+    answer.label = 2;
+    REFUSED(scant_project_answer(project, ann, &answer, 1, NULL), SCANT_EUSAGE,
+            "another answer before");
+    answer = (scant_answer){.item = b.item,
+                            .kind = SCANT_ANSWER_LABEL,
+                            .lease = b.key,
+                            .once = "one"}; /* bob's own */
+    OK(scant_project_answer(project, bob, &answer, 1, &again));
+    assert_false(again.repeated);
+
+    int64_t taken, taken_again;
+    OK(scant_project_undo(project, ann, "back", &taken, &lease));
+    OK(scant_project_undo(project, ann, "back", &taken_again, &lease_again));
+    assert_int_equal(taken, first.entry);
+    assert_int_equal(taken_again, first.entry);
+    assert_int_equal(lease.key, lease_again.key);
+    assert_int_equal(info_of(project).entries, 3);
+    REFUSED(scant_project_undo(project, ann, "one", NULL, NULL), SCANT_EUSAGE,
+            "another answer before");
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+static void an_undo_is_an_entry_and_hands_the_item_out_again(void **state) {
+    scant_project *project = make_project("undo", 20, no_audit, 1);
+    size_t ann = person(project, "ann");
+    int64_t entry;
+    scant_lease back;
+    (void)state;
+    REFUSED(scant_project_undo(project, ann, NULL, NULL, NULL), SCANT_EUSAGE,
+            "nothing to take back");
+    scant_lease a = one(project, ann);
+    OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
+    scant_lease b = one(project, ann);
+    OK(say(project, ann, &b, SCANT_ANSWER_SKIP, 0));
+    OK(scant_project_undo(project, ann, NULL, &entry, &back));
+    assert_int_equal(entry, 2);
+    assert_int_equal(back.item, b.item);
+    assert_int_not_equal(back.key, 0);
+    OK(scant_project_undo(project, ann, NULL, &entry, &back));
+    assert_int_equal(entry, 1);
+    assert_int_equal(back.item, a.item);
+    assert_int_equal(item_of(project, a.item).label, -1);
+    assert_null(item_of(project, a.item).person);
+    REFUSED(scant_project_undo(project, ann, NULL, NULL, NULL), SCANT_EUSAGE,
+            "nothing to take back");
+    OK(say(project, ann, &back, SCANT_ANSWER_LABEL, 2));
+    assert_int_equal(item_of(project, a.item).label, 2);
+    assert_int_equal(info_of(project).entries, 5);
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+static void the_history_cannot_be_changed(void **state) {
+    scant_project *project = make_project("grows", 20, no_audit, 1);
+    size_t ann = person(project, "ann");
+    (void)state;
+    scant_lease a = one(project, ann);
+    OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
+    const char *const tries[] = {"UPDATE labels SET class = 0", "DELETE FROM labels",
+                                 "UPDATE labels SET at = 0 WHERE entry = 1"};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_not_equal(sqlite3_exec(project->db, tries[i], NULL, NULL, NULL),
+                             SQLITE_OK);
+        assert_non_null(strstr(sqlite3_errmsg(project->db), "the history only grows"));
+    }
+    assert_int_equal(ask(project, "SELECT class FROM labels"), 1);
+    scant_project_close(project);
+}
+
+/* ---- several people ---------------------------------------------------------------- */
+
+static void most_decide_and_a_tie_is_disputed(void **state) {
+    static const scant_setting three[] = {{"audit_every", "0"}, {"overlap", "3"}};
+    scant_project *project = make_project("three", 1, three, 2);
+    size_t who[4];
+    scant_lease lease;
+    size_t n;
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        char name[] = {(char)('w' + (int)i), 0};
+        who[i] = person(project, name);
+    }
+    lease = one(project, who[0]);
+    OK(say(project, who[0], &lease, SCANT_ANSWER_LABEL, 1));
+    assert_int_equal(item_of(project, 0).label, 1);
+    lease = one(project, who[1]);
+    assert_int_equal(lease.role, SCANT_ROLE_OVERLAP);
+    OK(say(project, who[1], &lease, SCANT_ANSWER_LABEL, 2));
+    assert_int_equal(item_of(project, 0).label, -1);
+    assert_true(item_of(project, 0).disputed);
+    assert_int_equal(info_of(project).disputed, 1);
+    assert_int_equal(info_of(project).labelled, 0);
+    lease = one(project, who[2]);
+    OK(say(project, who[2], &lease, SCANT_ANSWER_LABEL, 2));
+    assert_int_equal(item_of(project, 0).label, 2);
+    assert_false(item_of(project, 0).disputed);
+    assert_int_equal(item_of(project, 0).answers, 3);
+    OK(scant_project_next(project, who[3], 1, &lease, &n)); /* three were asked for */
+    assert_int_equal(n, 0);
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+static void second_opinions_come_first_and_never_to_who_gave_the_first(void **state) {
+    scant_project *project = make_project("second", 6, two_people, 2);
+    size_t ann = person(project, "ann"), bob = person(project, "bob"), n;
+    scant_lease leases[6];
+    (void)state;
+    OK(scant_project_next(project, ann, 2, leases, &n));
+    for (size_t i = 0; i < 2; i++)
+        OK(say(project, ann, &leases[i], i ? SCANT_ANSWER_UNSURE : SCANT_ANSWER_LABEL,
+               1));
+    size_t first = leases[0].item, second = leases[1].item;
+    OK(scant_project_next(project, ann, 6, leases, &n));
+    assert_int_equal(n, 4);
+    for (size_t i = 0; i < n; i++)
+        assert_true(leases[i].item != first && leases[i].item != second);
+    OK(scant_project_release(project, ann, NULL, 0));
+    OK(scant_project_next(project, bob, 6, leases, &n));
+    assert_int_equal(n, 6);
+    assert_int_equal(leases[0].role, SCANT_ROLE_OVERLAP);
+    assert_int_equal(leases[1].role, SCANT_ROLE_OVERLAP);
+    assert_true(leases[0].item == first || leases[1].item == first);
+    assert_int_equal(leases[2].role, SCANT_ROLE_FILL);
+    /* fewer opinions are asked for: these are not due any more */
+    OK(scant_project_release(project, bob, NULL, 0));
+    OK(scant_project_set(project, "overlap", "1"));
+    OK(scant_project_next(project, bob, 6, leases, &n));
+    assert_int_equal(n, 4);
+    scant_project_close(project);
+}
+
+static void who_comes_late_is_told_that_somebody_else_has_it(void **state) {
+    scant_project *project = make_project("late", 1, no_audit, 1);
+    size_t ann = person(project, "ann"), bob = person(project, "bob");
+    scant_lease lease;
+    (void)state;
+    scant_lease a = one(project, ann);
+    project->shift += 6 * 60000; /* five minutes are a lease */
+    scant_lease b = one(project, bob);
+    assert_int_equal(b.item, a.item);
+    REFUSED(say(project, ann, &a, SCANT_ANSWER_LABEL, 1), SCANT_EUSAGE,
+            "somebody else has it by now");
+    project->shift += 6 * 60000; /* bob's has run out, and nobody has it */
+    OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
+    REFUSED(say(project, bob, &b, SCANT_ANSWER_LABEL, 2), SCANT_EUSAGE,
+            "somebody else has answered it");
+    assert_int_equal(item_of(project, 0).label, 1);
+    /* taken back by ann while bob has it: it is not hers again */
+    int64_t entry;
+    OK(scant_project_undo(project, ann, NULL, &entry, &lease));
+    assert_int_not_equal(lease.key, 0);
+    OK(say(project, ann, &lease, SCANT_ANSWER_SKIP, 0));
+    b = one(project, bob);
+    OK(scant_project_undo(project, ann, NULL, &entry, &lease));
+    assert_int_equal(lease.key, 0);
+    OK(say(project, bob, &b, SCANT_ANSWER_LABEL, 2));
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+static void a_lease_that_was_given_back_still_brings_an_answer(void **state) {
+    scant_project *project = make_project("given", 5, no_audit, 1);
+    size_t ann = person(project, "ann"), kept;
+    (void)state;
+    scant_lease a = one(project, ann);
+    OK(scant_project_renew(project, ann, &a.key, 1, &kept));
+    assert_int_equal(kept, 1);
+    OK(scant_project_release(project, ann, &a.key, 1));
+    OK(scant_project_renew(project, ann, &a.key, 1, &kept));
+    assert_int_equal(kept, 0);
+    OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
+    scant_project_close(project);
+}
+
+/* ---- reading it -------------------------------------------------------------------- */
+
+typedef struct lines {
+    char text[400];
+    size_t n;
+} lines;
+
+static scant_status write_line(void *user, const scant_entry *e) {
+    static const char *const kinds[] = {"", "label", "skip", "unsure", "undo"};
+    lines *l = user;
+    l->n++;
+    size_t used = strlen(l->text);
+    snprintf(l->text + used, sizeof l->text - used, "%lld %s %s %s %d %lld;",
+             (long long)e->entry, e->person, kinds[e->kind],
+             e->class_name ? e->class_name : "-", e->stands, (long long)e->undoes);
+    return SCANT_OK;
+}
+
+static void the_history_is_read_both_ways(void **state) {
+    scant_project *project = make_project("read", 20, no_audit, 1);
+    size_t ann = person(project, "ann"), bob = person(project, "bob");
+    lines l = {"", 0};
+    (void)state;
+    scant_lease a = one(project, ann), b = one(project, bob);
+    OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
+    OK(say(project, bob, &b, SCANT_ANSWER_LABEL, 0));
+    OK(change(project, ann, a.item, SCANT_ANSWER_LABEL, 2));
+    OK(scant_project_undo(project, ann, NULL, NULL, NULL));
+    OK(scant_project_history(project, SIZE_MAX, 0, 0, SIZE_MAX, write_line, &l));
+    assert_string_equal(l.text, "1 ann label b 0 0;2 bob label a 1 0;3 ann label c 0 0;"
+                                "4 ann undo - 0 3;");
+    l = (lines){"", 0};
+    OK(scant_project_history(project, ann, 4, 1, 1, write_line, &l));
+    assert_string_equal(l.text, "3 ann label c 0 0;");
+    l = (lines){"", 0};
+    OK(scant_project_history(project, ann, 1, 0, 5, write_line, &l));
+    assert_int_equal(l.n, 2);
+    OK(scant_project_history(project, 77, 0, 1, 5, write_line, &l));
+    OK(scant_project_history(project, ann, 0, 1, 0, write_line, &l));
+    assert_int_equal(l.n, 2);
+    scant_project_close(project);
+}
+
+static scant_status keep_pair(void *user, const scant_agreement_of *pair) {
+    scant_agreement_of *out = user;
+    *out = *pair;
+    assert_string_equal(pair->a, "ann");
+    assert_string_equal(pair->b, "bob");
+    return SCANT_OK;
+}
+
+/* Cohen's example by hand: of 10 items 4 both say a, 3 both say b, 2 ann a and bob b, 1
+ * the other way. Seen 0.7; chance 0.6 0.5 + 0.4 0.5 = 0.5; kappa 0.4. */
+static void agreement_is_cohens_kappa(void **state) {
+    scant_project *project = make_project("kappa", 11, two_people, 2);
+    static const int said[10][2] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 1},
+                                    {1, 1}, {1, 1}, {0, 1}, {0, 1}, {1, 0}};
+    size_t ann = person(project, "ann"), bob = person(project, "bob"), n;
+    scant_agreement_of pair = {0};
+    scant_lease leases[10];
+    (void)state;
+    OK(scant_project_agreements(project, keep_pair, &pair));
+    assert_int_equal(pair.items, 0);
+    OK(scant_project_next(project, ann, 10, leases, &n));
+    for (size_t i = 0; i < 10; i++)
+        OK(say(project, ann, &leases[i], SCANT_ANSWER_LABEL, (size_t)said[i][0]));
+    for (size_t i = 0; i < 10; i++) {
+        scant_lease lease = one(project, bob);
+        for (size_t j = 0; j < 10; j++)
+            if (leases[j].item == lease.item)
+                OK(say(project, bob, &lease, SCANT_ANSWER_LABEL, (size_t)said[j][1]));
+    }
+    OK(scant_project_agreements(project, keep_pair, &pair));
+    assert_int_equal(pair.items, 10);
+    assert_float_equal(pair.agreed, 0.7, 1e-12);
+    assert_float_equal(pair.kappa, 0.4, 1e-12);
+    scant_project_close(project);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_is_the_items_label),
+        cmocka_unit_test(skip_and_unsure_are_no_labels_and_differ),
+        cmocka_unit_test(an_answer_may_be_replaced_by_whoever_gave_it),
+        cmocka_unit_test(wrong_answers_are_refused_and_none_of_theirs_is_stored),
+        cmocka_unit_test(what_comes_twice_is_stored_once),
+        cmocka_unit_test(an_undo_is_an_entry_and_hands_the_item_out_again),
+        cmocka_unit_test(the_history_cannot_be_changed),
+        cmocka_unit_test(most_decide_and_a_tie_is_disputed),
+        cmocka_unit_test(second_opinions_come_first_and_never_to_who_gave_the_first),
+        cmocka_unit_test(who_comes_late_is_told_that_somebody_else_has_it),
+        cmocka_unit_test(a_lease_that_was_given_back_still_brings_an_answer),
+        cmocka_unit_test(the_history_is_read_both_ways),
+        cmocka_unit_test(agreement_is_cohens_kappa),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What was confirmed is there, once, whatever happens to the writer or to the disk.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "people.h"
+
+enum { ITEMS = 5000, WRITERS = 2 }; /* as many a kill as a quick disk confirms */
+
+/* ---- killed ------------------------------------------------------------------------ */
+
+/* Labels until it is killed; each confirmed answer is told on the pipe. */
+static void label_forever(const char *path, const char *name, int told) {
+    scant_ctx *own;
+    scant_project *project;
+    size_t me, n;
+    if (scant_ctx_create(&(scant_ctx_opts){.threads = 1}, &own) != SCANT_OK ||
+        scant_project_open(own, path, &project) != SCANT_OK ||
+        scant_project_person(project, name, &me) != SCANT_OK)
+        _exit(1);
+    for (size_t i = 0;; i++) {
+        scant_lease lease;
+        scant_receipt receipt;
+        if (scant_project_next(project, me, 1, &lease, &n) != SCANT_OK || !n) _exit(2);
+        scant_answer answer = {.item = lease.item,
+                               .kind = SCANT_ANSWER_LABEL,
+                               .label = lease.item % 3,
+                               .lease = lease.key};
+        if (scant_project_answer(project, me, &answer, 1, &receipt) != SCANT_OK) _exit(3);
+        int64_t line[2] = {receipt.entry, (int64_t)lease.item};
+        if (write(told, line, sizeof line) != sizeof line) _exit(4);
+    }
+}
+
+static size_t check_confirmed(scant_project *project, int told, size_t *seen) {
+    int64_t line[2];
+    size_t n = 0;
+    while (read(told, line, sizeof line) == sizeof line) {
+        char sql[160];
+        snprintf(sql, sizeof sql,
+                 "SELECT count(*) FROM labels WHERE entry = %lld AND item = %lld"
+                 " AND class = %lld",
+                 (long long)line[0], (long long)line[1], (long long)line[1] % 3);
+        if (ask(project, sql) != 1)
+            fail_msg("entry %lld was confirmed and is not there", (long long)line[0]);
+        assert_int_equal(seen[line[1]]++, 0); /* an item is confirmed once */
+        n++;
+    }
+    return n;
+}
+
+static void whatever_was_confirmed_survives_kill_9(void **state) {
+    const size_t kills = soaking() ? 200 : 20, items = kills * ITEMS / 20;
+    size_t *seen = calloc(items, sizeof *seen);
+    size_t confirmed = 0;
+    char path[512];
+    (void)state;
+    scant_project *project = make_project("killed", items, NULL, 0);
+    assert_non_null(seen);
+    snprintf(path, sizeof path, "%s", path_of("killed"));
+    for (size_t kill_at = 0; kill_at < kills; kill_at++) {
+        pid_t pids[WRITERS];
+        int told[2];
+        scant_project_close(project); /* a connection must not cross a fork */
+        assert_int_equal(pipe(told), 0);
+        for (size_t i = 0; i < WRITERS; i++) {
+            char name[8];
+            snprintf(name, sizeof name, "w%zu", i);
+            pids[i] = fork();
+            assert_true(pids[i] >= 0);
+            if (!pids[i]) label_forever(path, name, told[1]);
+        }
+        close(told[1]);
+        nanosleep(&(struct timespec){.tv_nsec = (long)(3e7 * unit_at(9, kill_at))}, NULL);
+        for (size_t i = 0; i < WRITERS; i++) kill(pids[i], SIGKILL);
+        for (size_t i = 0; i < WRITERS; i++) {
+            int how;
+            assert_int_equal(waitpid(pids[i], &how, 0), pids[i]);
+            if (!WIFSIGNALED(how)) fail_msg("a writer ended by itself: %d", how);
+        }
+        OK(scant_project_open(ctx, path, &project));
+        confirmed += check_confirmed(project, told[0], seen);
+        close(told[0]);
+    }
+    /* Answers that were stored but not confirmed in time may be there: at most one each.
+     */
+    size_t entries = info_of(project).entries;
+    assert_true(entries >= confirmed && entries <= confirmed + kills * WRITERS);
+    assert_int_equal(ask(project, "SELECT count(*) - count(DISTINCT item) FROM labels"),
+                     0);
+    assert_int_equal(ask(project, "SELECT quick_check = 'ok' FROM pragma_quick_check"),
+                     1);
+    assert_int_equal(ask(project, "SELECT integrity_check = 'ok' FROM"
+                                  " pragma_integrity_check"),
+                     1);
+    assert_int_equal(ask(project, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+    assert_counted(project);
+    print_message("%zu kills: %zu answers confirmed, %zu stored, integrity ok\n", kills,
+                  confirmed, entries);
+    free(seen);
+    scant_project_close(project);
+}
+
+/* ---- a full disk ------------------------------------------------------------------- */
+
+static void a_full_disk_refuses_answers_and_loses_none(void **state) {
+    struct rlimit old, small;
+    size_t stored = 0;
+    (void)state;
+    scant_project *project = make_project("full", 2000, no_audit, 1);
+    size_t ann = person(project, "ann"), n;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    struct stat wal;
+    assert_int_equal(stat(path_of("full/project.db-wal"), &wal), 0);
+    small = old;
+    small.rlim_cur = (rlim_t)wal.st_size + 100000; /* it cannot grow further */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    scant_lease lease;
+    scant_status status = SCANT_OK;
+    while (status == SCANT_OK && stored < 1000) {
+        status = scant_project_next(project, ann, 1, &lease, &n);
+        if (status == SCANT_OK) status = say(project, ann, &lease, SCANT_ANSWER_LABEL, 1);
+        stored += status == SCANT_OK;
+    }
+    char why[1024];
+    snprintf(why, sizeof why, "%s", scant_ctx_errmsg(ctx));
+    scant_status again = scant_project_person(project, "new", &n);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(status, SCANT_EIO);
+    assert_int_equal(again, SCANT_EIO);
+    assert_non_null(strstr(why, "cannot be written"));
+    assert_true(stored > 0 && stored < 1000);
+    /* nothing was stored of what was refused, and the handle goes on */
+    assert_int_equal(info_of(project).entries, stored);
+    lease = one(project, ann);
+    OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
+    scant_project_close(project);
+    OK(scant_project_open(ctx, path_of("full"), &project));
+    assert_int_equal(info_of(project).entries, stored + 1);
+    assert_int_equal(ask(project, "SELECT integrity_check = 'ok' FROM"
+                                  " pragma_integrity_check"),
+                     1);
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+static void a_project_that_does_not_fit_is_not_made(void **state) {
+    struct rlimit old, small;
+    scant_project *project;
+    scant_project_opts o = {.source = {.features = put_features("big.npy", 20000, 2, 1)},
+                            .classes = abc,
+                            .n_classes = 3};
+    struct stat st;
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = old;
+    small.rlim_cur = 300000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    scant_status status = scant_project_create(ctx, path_of("big"), &o, &project);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(status, SCANT_EIO);
+    assert_int_not_equal(stat(path_of("big"), &st), 0);
+}
+
+/* ---- a writer that does not end ---------------------------------------------------- */
+
+static void readers_do_not_wait_for_writers(void **state) {
+    scant_project *project = make_project("wait", 100, NULL, 0), *other;
+    size_t ann = person(project, "ann");
+    (void)state;
+    OK(scant_project_open(ctx, path_of("wait"), &other));
+    scant_lease lease = one(project, ann);
+    OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
+    assert_int_equal(
+        sqlite3_exec(other->db, "BEGIN IMMEDIATE; DELETE FROM queue", NULL, NULL, NULL),
+        SQLITE_OK);
+    assert_int_equal(info_of(project).labelled, 1);
+    assert_int_equal(item_of(project, lease.item).label, 1);
+    assert_int_equal(sqlite3_exec(other->db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    scant_project_close(other);
+    scant_project_close(project);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whatever_was_confirmed_survives_kill_9),
+        cmocka_unit_test(a_full_disk_refuses_answers_and_loses_none),
+        cmocka_unit_test(a_project_that_does_not_fit_is_not_made),
+        cmocka_unit_test(readers_do_not_wait_for_writers),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support.h"
+
+/* ---- what is there ----------------------------------------------------------------- */
+
+static int64_t entries(scant_project *project) {
+    return ask(project, "SELECT count(*) FROM labels");
+}
+
+/* The class that a person says an item is of; -1: nothing. */
+static int64_t said(scant_project *project, size_t item, const char *person) {
+    char sql[300];
+    snprintf(sql, sizeof sql,
+             "SELECT coalesce((SELECT class FROM answers JOIN people USING (person)"
+             " WHERE item = %zu AND name = '%s'), -1)",
+             item, person);
+    return ask(project, sql);
+}
+
+static scant_import imported(scant_project *project, const char *text,
+                             scant_import_opts opts) {
+    scant_import result;
+    OK(scant_project_import(project, put_text("in", text), &opts, &result));
+    return result;
+}
+
+/* ---- labels ------------------------------------------------------------------------ */
+
+static void labels_are_stored_with_who_and_when(void **state) {
+    scant_project *project = make_project("stored", 20, NULL, 0);
+    (void)state;
+    scant_import r = imported(project,
+                              "id,label,annotator,time\n0,a,ann,1970-01-01T00:00:07Z\n"
+                              "1,b,bob,\n2,c,,9000\n3,,ann,\n",
+                              (scant_import_opts){0});
+    assert_int_equal(r.lines, 3);
+    assert_int_equal(r.stored, 3);
+    assert_int_equal(r.repeated + r.unknown, 0);
+    assert_int_equal(said(project, 0, "ann"), 0);
+    assert_int_equal(said(project, 1, "bob"), 1);
+    assert_int_equal(said(project, 2, "import"), 2);
+    assert_int_equal(entries(project), 3);
+    assert_int_equal(ask(project, "SELECT at FROM labels WHERE item = 0"), 7000);
+    assert_int_equal(ask(project, "SELECT at FROM labels WHERE item = 2"), 9000);
+    assert_true(ask(project, "SELECT at FROM labels WHERE item = 1") > 1600000000000);
+    assert_int_equal(ask(project, "SELECT count(*) FROM labels WHERE role = 6"), 3);
+    assert_int_equal(ask(project, "SELECT count(*) FROM events WHERE kind = 'imported'"),
+                     1);
+    r = imported(project, "{\"id\": \"4\", \"label\": \"a\"}",
+                 (scant_import_opts){.person = "eve"});
+    assert_int_equal(r.stored, 1);
+    assert_int_equal(said(project, 4, "eve"), 0);
+    scant_project_close(project);
+}
+
+static void a_file_comes_in_once(void **state) {
+    static const char text[] = "id,label,annotator\n0,a,ann\n1,b,ann\n0,b,bob\n0,c,ann\n";
+    scant_project *project = make_project("once", 20, NULL, 0);
+    (void)state;
+    scant_import r = imported(project, text, (scant_import_opts){0});
+    assert_int_equal(r.lines, 4);
+    assert_int_equal(r.stored, 3); /* of ann's two of item 0 the last counts */
+    assert_int_equal(said(project, 0, "ann"), 2);
+    assert_int_equal(said(project, 0, "bob"), 1);
+    r = imported(project, text, (scant_import_opts){0});
+    assert_int_equal(r.stored, 0);
+    assert_int_equal(r.repeated, 3);
+    assert_int_equal(entries(project), 3);
+    r = imported(project, "id,label,annotator\n0,a,ann\n", (scant_import_opts){0});
+    assert_int_equal(r.stored, 1); /* another label of the same person: it replaces */
+    assert_int_equal(said(project, 0, "ann"), 0);
+    assert_int_equal(entries(project), 4);
+    scant_project_close(project);
+}
+
+static void a_label_of_a_copy_is_its_originals(void **state) {
+    const float rows[3][2] = {{1, 2}, {3, 4}, {1, 2}};
+    scant_array *array;
+    scant_project *project;
+    void *bytes;
+    size_t size;
+    (void)state;
+    OK(scant_array_wrap(ctx, "x", rows, SCANT_F32, 2, (size_t[]){3, 2}, &array));
+    OK(scant_array_encode(ctx, array, &bytes, &size));
+    scant_array_close(array);
+    put("copies.npy", bytes, size);
+    scant_bytes_free(ctx, bytes);
+    OK(scant_project_create(
+        ctx, path_of("copies"),
+        &(scant_project_opts){.source = {.features = path_of("copies.npy")},
+                              .classes = abc,
+                              .n_classes = 3},
+        &project));
+    scant_import r = imported(project, "id,label\n2,b\n", (scant_import_opts){0});
+    assert_int_equal(r.stored, 1);
+    assert_int_equal(said(project, 0, "import"), 1);
+    r = imported(project, "id,label\n0,b\n2,b\n", (scant_import_opts){0});
+    assert_int_equal(r.stored, 0);
+    assert_int_equal(r.repeated, 1);
+    scant_project_close(project);
+}
+
+/* ---- what is not known ------------------------------------------------------------- */
+
+static void unknown_ids_are_all_listed_and_nothing_is_stored(void **state) {
+    scant_project *project = make_project("unknown", 20, NULL, 0);
+    char text[4096] = "id,label\n0,a\n";
+    scant_import r;
+    (void)state;
+    for (int i = 0; i < 30; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "no%02d,a\n", 29 - i);
+    strncat(text, "no03,b\n1,b\n", sizeof text - strlen(text) - 1);
+    REFUSED(scant_project_import(project, put_text("in", text), NULL, &r), SCANT_EINPUT,
+            "30 ids are not in the project, and nothing is imported: 'no00', 'no01', "
+            "'no02', 'no03', 'no04' and 25 more");
+    assert_int_equal(r.unknown, 30);
+    assert_int_equal(r.stored, 0);
+    for (int i = 0; i < 30; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "no%02d", i);
+        assert_string_equal(r.unknown_ids[i], id);
+    }
+    assert_int_equal(entries(project), 0);
+    assert_int_equal(ask(project, "SELECT count(*) FROM people"), 0);
+    r = imported(project, text, (scant_import_opts){.partial = 1});
+    assert_int_equal(r.stored, 2);
+    assert_int_equal(r.unknown, 30);
+    assert_string_equal(r.unknown_ids[29], "no29");
+    assert_int_equal(r.lines, 33);
+    r = imported(project, "id,label\n0,a\n", (scant_import_opts){0});
+    assert_int_equal(r.unknown, 0);
+    assert_null(r.unknown_ids);
+    scant_project_close(project);
+}
+
+static void unknown_classes_are_refused_left_out_or_added(void **state) {
+    static const char text[] = "id,label\n0,a\n1,aa\n2,zebra\n";
+    scant_project *project = make_project("classes", 20, NULL, 0);
+    scant_import r;
+    (void)state;
+    REFUSED(scant_project_import(project, put_text("in", text), NULL, &r), SCANT_EINPUT,
+            "in: line 3: 'aa' is no class of the project; the nearest is 'a' (2 lines");
+    assert_int_equal(entries(project), 0);
+    r = imported(project, text, (scant_import_opts){.partial = 1});
+    assert_int_equal(r.stored, 1);
+    assert_int_equal(ask(project, "SELECT count(*) FROM classes"), 3);
+    r = imported(project, text, (scant_import_opts){.add_classes = 1});
+    assert_int_equal(r.stored, 2);
+    assert_int_equal(r.repeated, 1);
+    assert_string_equal(scant_project_class(project, 4), "zebra");
+    assert_int_equal(said(project, 1, "import"), 3);
+    scant_project_close(project);
+}
+
+static void names_that_cannot_be_are_told_by_line(void **state) {
+    scant_project *project = make_project("names", 20, NULL, 0);
+    scant_import r;
+    char text[400];
+    (void)state;
+    REFUSED(scant_project_import(
+                project, put_text("in", "id,label,annotator\n0,a,ann\n1,a,\"x\ny\"\n"),
+                NULL, &r),
+            SCANT_EINPUT, "in: line 3: the annotator: a person's name has a control");
+    REFUSED(scant_project_import(project, put_text("in", "id,label\n0,\"\x01\"\n"),
+                                 &(scant_import_opts){.add_classes = 1}, &r),
+            SCANT_EINPUT, "in: line 2: the label: a class's name has a control");
+    snprintf(text, sizeof text, "%0300d", 7);
+    REFUSED(scant_project_import(project, put_text("in", "id,label\n0,a\n"),
+                                 &(scant_import_opts){.person = text}, &r),
+            SCANT_EUSAGE, "a person's name has 300 bytes");
+    REFUSED(scant_project_import(project, path_of("none"), NULL, &r), SCANT_EINPUT,
+            "there is no such file");
+    REFUSED(scant_project_import(project, put_text("in", "id,label\n0\n"), NULL, NULL),
+            SCANT_EINPUT, "line 2 has 1 cell");
+    assert_int_equal(entries(project), 0);
+    assert_int_equal(ask(project, "SELECT count(*) FROM people"), 0);
+    scant_project_close(project);
+}
+
+/* ---- failures ---------------------------------------------------------------------- */
+
+static int cancel_at;
+static int cancelled(void *user) {
+    (void)user;
+    return cancel_at-- == 0;
+}
+
+static void a_cancelled_import_stores_nothing(void **state) {
+    scant_project *project = make_project("cancelled", 5000, NULL, 0);
+    FILE *f = fopen(path_of("many"), "wb");
+    size_t asked = 0;
+    (void)state;
+    fprintf(f, "id,label\n");
+    for (int i = 0; i < 3000; i++) fprintf(f, "%d,a\n", i);
+    fclose(f);
+    for (int i = 0;; i++, asked++) {
+        cancel_at = i;
+        ctx->opts.cancel = cancelled;
+        scant_status status = scant_project_import(project, path_of("many"), NULL, NULL);
+        ctx->opts.cancel = NULL;
+        if (status == SCANT_OK) break;
+        assert_int_equal(status, SCANT_ECANCELLED);
+        assert_int_equal(entries(project), 0);
+    }
+    assert_true(asked >= 4);
+    assert_int_equal(entries(project), 3000);
+    scant_project_close(project);
+}
+
+static void an_import_survives_failing_memory(void **state) {
+    scant_project *project = make_project("memory", 20, NULL, 0);
+    const char *path = put_text("in", "id,label,annotator\n0,a,ann\nx,b,bob\n1,d,ann\n");
+    const scant_import_opts opts = {.partial = 1, .add_classes = 1};
+    size_t k = 0;
+    (void)state;
+    for (;; k++) {
+        scant_import r;
+        mem.calls = 0;
+        mem.fail_at = k;
+        scant_status status = scant_project_import(project, path, &opts, &r);
+        mem.fail_at = SIZE_MAX;
+        if (status == SCANT_OK) {
+            assert_int_equal(r.stored, 2);
+            break;
+        }
+        assert_int_equal(status, SCANT_ENOMEM);
+        assert_int_equal(entries(project), 0);
+    }
+    assert_true(k > 5);
+    scant_project_close(project);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(labels_are_stored_with_who_and_when),
+        cmocka_unit_test(a_file_comes_in_once),
+        cmocka_unit_test(a_label_of_a_copy_is_its_originals),
+        cmocka_unit_test(unknown_ids_are_all_listed_and_nothing_is_stored),
+        cmocka_unit_test(unknown_classes_are_refused_left_out_or_added),
+        cmocka_unit_test(names_that_cannot_be_are_told_by_line),
+        cmocka_unit_test(a_cancelled_import_stores_nothing),
+        cmocka_unit_test(an_import_survives_failing_memory),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A pool of two hundred thousand items: everything is there, and what people wait for
+ * does not grow with the pool. Times are printed; that they are short is for a person to
+ * see, as a loaded machine proves nothing.
+ */
+#include <time.h>
+
+#include "support.h"
+
+enum { N = 200000, PEOPLE = 10, CALLS = 200 };
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void told(const char *what, double since, size_t calls) {
+    print_message("%-28s %9.3f ms\n", what, 1e3 * (seconds() - since) / (double)calls);
+}
+
+static void answer_some(scant_project *project) {
+    double next = 0, answer = 0;
+    for (size_t i = 0; i < CALLS; i++) {
+        scant_lease leases[3];
+        scant_answer answers[3];
+        size_t n, person;
+        char name[16];
+        snprintf(name, sizeof name, "p%zu", i % PEOPLE);
+        OK(scant_project_person(project, name, &person));
+        double start = seconds();
+        OK(scant_project_next(project, person, 3, leases, &n));
+        next += seconds() - start;
+        assert_int_equal(n, 3);
+        for (size_t j = 0; j < n; j++)
+            answers[j] = (scant_answer){.item = leases[j].item,
+                                        .kind = SCANT_ANSWER_LABEL,
+                                        .label = j,
+                                        .lease = leases[j].key};
+        start = seconds();
+        OK(scant_project_answer(project, person, answers, n, NULL));
+        answer += seconds() - start;
+    }
+    print_message("%-28s %9.3f ms\n", "next, 3 items", 1e3 * next / CALLS);
+    print_message("%-28s %9.3f ms\n", "answer, 3 items", 1e3 * answer / CALLS);
+}
+
+static scant_status count_item(void *user, const scant_item *item) {
+    size_t *n = user;
+    assert_int_equal(item->item, *n);
+    ++*n;
+    return SCANT_OK;
+}
+
+static void read_all(scant_project *project) {
+    static int64_t labels[N];
+    scant__arena arena;
+    int64_t *candidates, entry;
+    size_t n, *items, counted = 0;
+    int32_t *learned;
+    scant__arena_init(&arena, ctx);
+    double start = seconds();
+    OK(store_candidates(project, &arena, &candidates, &n));
+    told("candidates", start, 1);
+    assert_int_equal(n, N - 1000 -
+                            ask(project, "SELECT count(*) FROM states JOIN items"
+                                         " USING (item) WHERE withheld = 0"));
+    start = seconds();
+    OK(store_training(project, &arena, &items, &learned, &n, &entry));
+    told("training", start, 1);
+    start = seconds();
+    OK(scant_project_labels(project, labels, N));
+    told("labels", start, 1);
+    start = seconds();
+    OK(scant_project_items(project, 0, SIZE_MAX, count_item, &counted));
+    told("all items", start, 1);
+    assert_int_equal(counted, N);
+    scant__arena_end(&arena);
+}
+
+static void large_pools_are_opened_and_answered_at_once(void **state) {
+    const char *features = put_features("large.npy", N, 64, 3);
+    scant_project_opts opts = {
+        .source = {.features = features}, .classes = abc, .n_classes = 3};
+    scant_project *project;
+    (void)state;
+    double start = seconds();
+    OK(scant_project_create(ctx, path_of("large"), &opts, &project));
+    told("create", start, 1);
+    scant_project_close(project);
+    start = seconds();
+    OK(scant_project_open(ctx, path_of("large"), &project));
+    told("open", start, 1);
+    answer_some(project);
+    start = seconds();
+    for (size_t i = 0; i < 100; i++) assert_int_equal(info_of(project).items, N);
+    told("info", start, 100);
+    assert_int_equal(info_of(project).labelled, 3 * CALLS);
+    read_all(project);
+    scant_project_close(project);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_pools_are_opened_and_answered_at_once),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

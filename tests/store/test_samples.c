@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Items as samples, as rows of features and as pictures.
+ */
+#include "support.h"
+
+#include <fcntl.h>
+#include <math.h>
+
+#include "data/encode.h"
+#include "data/samples.h"
+#include "store/samples.h"
+
+enum { SIDE = 8 };
+
+/* ---- things to make projects of ---------------------------------------------------- */
+
+/* A picture of one colour as a file. */
+static void put_picture(const char *name, unsigned char level, size_t width,
+                        size_t height, bool jpeg) {
+    unsigned char *rgb = malloc(3 * width * height);
+    void *bytes;
+    size_t size;
+    assert_non_null(rgb);
+    memset(rgb, level, 3 * width * height);
+    OK(jpeg ? scant__encode_jpeg(ctx, rgb, width, height, 90, &bytes, &size)
+            : scant__encode_png(ctx, rgb, width, height, false, &bytes, &size));
+    put(name, bytes, size);
+    scant__free(ctx, bytes);
+    free(rgb);
+}
+
+static const char *put_array(const char *name, const void *data, scant_dtype dtype,
+                             size_t ndim, const size_t *shape) {
+    const char *path = path_of(name);
+    scant_array *array;
+    void *bytes;
+    size_t size;
+    OK(scant_array_wrap(ctx, name, data, dtype, ndim, shape, &array));
+    OK(scant_array_encode(ctx, array, &bytes, &size));
+    OK(scant_file_write(ctx, path, bytes, size));
+    scant_bytes_free(ctx, bytes);
+    scant_array_close(array);
+    return path;
+}
+
+/* n pictures of 3 x 2 pixels, each of one level: from, from + 1, ... */
+static const char *put_levels(const char *name, size_t n, unsigned char from) {
+    unsigned char pixels[64][3][2];
+    for (size_t i = 0; i < n; i++) memset(pixels[i], (int)(from + i), sizeof pixels[i]);
+    return put_array(name, pixels, SCANT_U8, 3, (size_t[]){n, 3, 2});
+}
+
+static scant_project *created(const char *name, scant_source source) {
+    scant_project *project;
+    scant_project_opts opts = {.source = source, .classes = abc, .n_classes = 3};
+    OK(scant_project_create(ctx, path_of(name), &opts, &project));
+    return project;
+}
+
+static void has_levels(const scant_data *data, const int *levels, size_t n) {
+    float *out = malloc(scant__data_width(data) * sizeof *out);
+    scant__fault fault;
+    assert_int_equal(scant_data_count(data), n);
+    for (size_t i = 0; i < n; i++) {
+        if (scant__data_read(data, i, out, &fault) != SCANT_OK)
+            fail_msg("%s", fault.text);
+        if ((int)lrintf(out[0] * 255) != levels[i])
+            fail_msg("item %zu is %d, not %d", i, (int)lrintf(out[0] * 255), levels[i]);
+    }
+    free(out);
+}
+
+/* ---- samples ----------------------------------------------------------------------- */
+
+static void pictures_of_all_folders_are_samples_in_the_order_of_items(void **state) {
+    scant_data *data;
+    size_t added;
+    (void)state;
+    mkdir(path_of("one"), 0700);
+    mkdir(path_of("two"), 0700);
+    put_picture("one/b.png", 20, 9, 9, false);
+    put_picture("one/a.png", 10, 9, 9, false);
+    put_picture("two/x.png", 30, 12, 9, false);
+    scant_project *project = created("files", (scant_source){.images = path_of("one")});
+    OK(scant_project_add(project, &(scant_source){.images = path_of("two")}, &added));
+    assert_int_equal(added, 1);
+    put_picture("one/0.png", 40, 9, 9, false); /* before a and b by name, but later */
+    OK(scant_project_add(project, NULL, &added));
+    assert_int_equal(added, 1);
+    OK(store_samples(project, SIDE, &data));
+    has_levels(data, (int[]){10, 20, 30, 40}, 4);
+    assert_string_equal(scant_data_sample_name(data, 3), "0.png");
+    size_t shape[3];
+    scant_data_shape(data, shape);
+    assert_int_equal(shape[1], SIDE);
+    scant_data_close(data);
+    size_t width;
+    REFUSED(store_features_width(project, &width), SCANT_EUSAGE, "pictures, not rows");
+    scant_project_close(project);
+}
+
+static void rows_of_arrays_are_samples_as_a_manifest_says(void **state) {
+    scant_data *data;
+    size_t added;
+    (void)state;
+    put_levels("l.npy", 5, 50);
+    scant_project *project =
+        created("arrays",
+                (scant_source){.images = path_of("l.npy"),
+                               .manifest = put_text("l.csv", "id,row\nx,4\ny,0\nz,2\n")});
+    OK(scant_project_add(project, &(scant_source){.images = put_levels("k.npy", 2, 100)},
+                         &added));
+    OK(store_samples(project, SIDE, &data));
+    has_levels(data, (int[]){54, 50, 52, 100, 101}, 5);
+    scant_data_close(data);
+    put_levels("l.npy", 4, 50); /* its last row is gone */
+    REFUSED(store_samples(project, SIDE, &data), SCANT_EINPUT,
+            "l.npy: item 0 is its row 4 (from 0 on), and it has only 4");
+    assert_null(data);
+    scant_project_close(project);
+}
+
+/* ---- features ---------------------------------------------------------------------- */
+
+static void features_are_read_across_sources(void **state) {
+    float rows[7][2], out[9][2];
+    size_t width, added;
+    (void)state;
+    for (size_t i = 0; i < 14; i++) (&rows[0][0])[i] = (float)i;
+    const char *first = put_array("f.npy", rows, SCANT_F32, 2, (size_t[]){5, 2});
+    const char *second = put_array("g.npy", rows[3], SCANT_F32, 2, (size_t[]){4, 2});
+    scant_project *project = created(
+        "features",
+        (scant_source){.features = first,
+                       .manifest = put_text("f.csv", "id,row\na,4\nb,1\nc,2\nd,3\n")});
+    OK(scant_project_add(
+        project,
+        &(scant_source){.features = second,
+                        .manifest = put_text("g.csv", "id,row\ne,0\nf,1\ng,2\nh,3\n")},
+        &added));
+    static const int at[] = {4, 1, 2, 3, 3, 4, 5, 6}; /* which row of rows */
+    OK(store_features_width(project, &width));
+    assert_int_equal(width, 2);
+    for (size_t from = 0; from < 8; from++)
+        for (size_t n = 0; from + n <= 8; n++) {
+            memset(out, 0xff, sizeof out);
+            OK(store_features_read(project, from, n, out[0]));
+            for (size_t i = 0; i < n; i++)
+                assert_memory_equal(out[i], rows[at[from + i]], sizeof out[i]);
+            if (n < 9) assert_true(isnan(out[n][0]));
+        }
+    REFUSED(store_features_read(project, 7, 2, out[0]), SCANT_EUSAGE, "no item 8");
+    scant_data *data;
+    REFUSED(store_samples(project, SIDE, &data), SCANT_EUSAGE, "features, not pictures");
+    scant_project_close(project);
+}
+
+static void features_that_went_away_are_told_of(void **state) {
+    scant_project *project;
+    float out[6];
+    (void)state;
+    scant_project_close(make_project("gone", 6, NULL, 0));
+    put_features("gone.npy", 4, 3, 7);
+    OK(scant_project_open(ctx, path_of("gone"), &project));
+    OK(store_features_read(project, 2, 2, out));
+    REFUSED(store_features_read(project, 3, 2, out), SCANT_EINPUT,
+            "gone.npy: item 3 is its row 3 (from 0 on), and it has only 4");
+    scant_project_close(project);
+    put_features("gone.npy", 6, 4, 7);
+    OK(scant_project_open(ctx, path_of("gone"), &project));
+    unlink(path_of("gone.npy"));
+    REFUSED(store_features_read(project, 0, 1, out), SCANT_EINPUT, "no such file");
+    scant_project_close(project);
+}
+
+/* ---- pictures ---------------------------------------------------------------------- */
+
+static void shows(scant_project *project, size_t item, size_t most, const char *want) {
+    void *bytes;
+    size_t size;
+    const char *type;
+    OK(scant_project_picture(project, item, most, &bytes, &size, &type));
+    assert_string_equal(type, want);
+    assert_true(size > 20);
+    assert_memory_equal(bytes, strcmp(type, "image/png") ? "\xff\xd8" : "\x89P", 2);
+    scant_bytes_free(ctx, bytes);
+}
+
+static size_t picture_bytes(scant_project *project, size_t item, size_t most,
+                            unsigned char *out, size_t room) {
+    void *bytes;
+    size_t size;
+    const char *type;
+    OK(scant_project_picture(project, item, most, &bytes, &size, &type));
+    assert_true(size <= room);
+    memcpy(out, bytes, size);
+    scant_bytes_free(ctx, bytes);
+    return size;
+}
+
+static void pictures_are_shown_and_kept(void **state) {
+    static unsigned char first[65536], again[65536];
+    (void)state;
+    mkdir(path_of("show"), 0700);
+    put_picture("show/a.jpg", 10, 300, 200, true);
+    put_picture("show/b.png", 20, 30, 20, false);
+    scant_project *project = created("shown", (scant_source){.images = path_of("show")});
+    shows(project, 0, 96, "image/jpeg");
+    shows(project, 1, 96, "image/png");
+    shows(project, 1, 16, "image/jpeg");
+    const char *kept = path_of("shown/cache/pictures/0/0-96");
+    assert_int_equal(access(kept, R_OK), 0);
+    size_t size = picture_bytes(project, 0, 96, first, sizeof first);
+    /* what is kept is what comes, until the file is newer */
+    put("shown/cache/pictures/0/0-96", "\xff\xd8 not really", 12);
+    assert_int_equal(picture_bytes(project, 0, 96, again, sizeof again), 12);
+    put("shown/cache/pictures/0/0-96", "neither", 7);
+    assert_int_equal(picture_bytes(project, 0, 96, again, sizeof again), size);
+    assert_memory_equal(first, again, size);
+    put_picture("show/a.jpg", 200, 300, 200, true);
+    struct timespec later[2] = {{.tv_sec = 4000000000}, {.tv_sec = 4000000000}};
+    assert_int_equal(utimensat(AT_FDCWD, path_of("show/a.jpg"), later, 0), 0);
+    picture_bytes(project, 0, 96, again, sizeof again);
+    assert_memory_not_equal(first, again, size);
+    /* the cache may go at any time; its place may be taken */
+    char command[600];
+    snprintf(command, sizeof command, "rm -rf '%s'", path_of("shown/cache"));
+    assert_int_equal(system(command), 0);
+    shows(project, 0, 96, "image/jpeg");
+    assert_int_equal(system(command), 0);
+    put("shown/cache", "", 0);
+    shows(project, 0, 96, "image/jpeg");
+    scant_project_close(project);
+}
+
+static void rows_of_arrays_are_shown(void **state) {
+    (void)state;
+    put_levels("show.npy", 5, 50);
+    scant_project *project =
+        created("shown-rows",
+                (scant_source){.images = path_of("show.npy"),
+                               .manifest = put_text("s.csv", "id,row\nx,4\ny,0\n")});
+    shows(project, 0, 96, "image/png");
+    shows(project, 1, 96, "image/png");
+    assert_int_not_equal(access(path_of("shown-rows/cache/pictures"), F_OK), 0);
+    void *bytes;
+    size_t size;
+    const char *type;
+    REFUSED(scant_project_picture(project, 2, 96, &bytes, &size, &type), SCANT_EUSAGE,
+            "there is no item 2");
+    assert_null(bytes);
+    REFUSED(scant_project_picture(project, SIZE_MAX, 96, &bytes, &size, &type),
+            SCANT_EUSAGE, "there is no item");
+    scant_project_close(project);
+    project = make_project("no-picture", 3, NULL, 0);
+    REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
+            "item 0 has no picture: it is a row of features");
+    scant_project_close(project);
+}
+
+/* As another's database might have it. */
+static void paths_that_go_up_are_not_followed(void **state) {
+    void *bytes;
+    size_t size;
+    const char *type;
+    scant_data *data;
+    (void)state;
+    mkdir(path_of("up"), 0700);
+    put_picture("up/a.png", 10, 9, 9, false);
+    put_picture("secret.png", 20, 9, 9, false);
+    scant_project *project = created("goes-up", (scant_source){.images = path_of("up")});
+    OK(store_do(project, "UPDATE items SET path = '../secret.png'", STORE_NONE));
+    REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
+            "is damaged: an item's path");
+    REFUSED(store_samples(project, SIDE, &data), SCANT_EINPUT,
+            "is damaged: an item's path");
+    scant_project_close(project);
+}
+
+static void files_that_are_no_pictures_any_more_are_told_of(void **state) {
+    void *bytes;
+    size_t size;
+    const char *type;
+    (void)state;
+    mkdir(path_of("bad"), 0700);
+    put_picture("bad/a.png", 10, 9, 9, false);
+    scant_project *project =
+        created("gets-bad", (scant_source){.images = path_of("bad")});
+    put("bad/a.png", "hello", 5);
+    REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
+            "bad/a.png: is neither PNG nor JPEG");
+    unlink(path_of("bad/a.png"));
+    REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
+            "bad/a.png: there is no such file");
+    scant_project_close(project);
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static scant_status use_all(scant_project *pictures, scant_project *rows) {
+    float out[12];
+    scant_data *data;
+    void *bytes;
+    size_t size;
+    const char *type;
+    TRY(store_samples(pictures, SIDE, &data));
+    scant_data_close(data);
+    TRY(store_features_read(rows, 1, 3, out));
+    TRY(scant_project_picture(pictures, 0, 8, &bytes, &size, &type));
+    scant_bytes_free(ctx, bytes);
+    return SCANT_OK;
+}
+
+static void samples_survive_failing_memory(void **state) {
+    scant_project *pictures, *rows;
+    (void)state;
+    mkdir(path_of("m"), 0700);
+    put_picture("m/a.png", 10, 9, 9, false);
+    put_picture("m/b.jpg", 20, 9, 9, true);
+    scant_project_close(created("m-pictures", (scant_source){.images = path_of("m")}));
+    scant_project_close(make_project("m-rows", 6, NULL, 0));
+    for (size_t k = 0;; k++) {
+        OK(scant_project_open(ctx, path_of("m-pictures"), &pictures));
+        OK(scant_project_open(ctx, path_of("m-rows"), &rows));
+        mem.calls = 0;
+        mem.fail_at = k;
+        scant_status status = use_all(pictures, rows);
+        bool reached = mem.calls > k;
+        mem.fail_at = SIZE_MAX;
+        scant_project_close(pictures);
+        scant_project_close(rows);
+        assert_int_equal(ctx->used, 0);
+        if (!reached) {
+            assert_int_equal(status, SCANT_OK);
+            assert_true(k > 20);
+            return;
+        }
+        /* where only the cache could not be kept, the picture was made */
+        assert_true(status == SCANT_ENOMEM || status == SCANT_OK);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pictures_of_all_folders_are_samples_in_the_order_of_items),
+        cmocka_unit_test(rows_of_arrays_are_samples_as_a_manifest_says),
+        cmocka_unit_test(features_are_read_across_sources),
+        cmocka_unit_test(features_that_went_away_are_told_of),
+        cmocka_unit_test(pictures_are_shown_and_kept),
+        cmocka_unit_test(rows_of_arrays_are_shown),
+        cmocka_unit_test(paths_that_go_up_are_not_followed),
+        cmocka_unit_test(files_that_are_no_pictures_any_more_are_told_of),
+        cmocka_unit_test(samples_survive_failing_memory),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

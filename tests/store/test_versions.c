@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Databases of other versions, of other programs, and damaged ones.
+ */
+#include "people.h"
+
+static void refuses(const char *name, const char *words) {
+    scant_project *project = (scant_project *)1;
+    REFUSED(scant_project_open(ctx, path_of(name), &project), SCANT_EINPUT, words);
+    assert_null(project);
+}
+
+static void make_database(const char *name, const char *sql) {
+    sqlite3 *db;
+    char file[100];
+    mkdir(path_of(name), 0777);
+    snprintf(file, sizeof file, "%s/project.db", name);
+    assert_int_equal(sqlite3_open(path_of(file), &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+/* ---- versions ---------------------------------------------------------------------- */
+
+static void an_earlier_version_is_brought_up_to_date(void **state) {
+    /* the schema of today, and two steps that are yet to come */
+    store_step steps[3] = {
+        store_steps[0],
+        {{"ALTER TABLE people ADD COLUMN mail TEXT;", "CREATE TABLE more (x INTEGER);"}},
+        {{"INSERT INTO more SELECT count(*) FROM items;"}}};
+    scant_project *project = make_project("old", 12, NULL, 0);
+    (void)state;
+    assert_int_equal(store_version, 1);
+    assert_int_equal(ask(project, "PRAGMA user_version"), 1);
+    OK(store_migrate(project, steps, 3));
+    assert_int_equal(ask(project, "PRAGMA user_version"), 3);
+    assert_int_equal(ask(project, "SELECT x FROM more"), 12);
+    OK(store_migrate(project, steps, 3)); /* once */
+    assert_int_equal(ask(project, "SELECT count(*) FROM more"), 1);
+    REFUSED(store_migrate(project, steps, 2), SCANT_EINPUT, "a later version of scant");
+    scant_project_close(project);
+    refuses("old", "has version 3, this program knows 1");
+}
+
+static void a_step_that_fails_leaves_the_version_there_was(void **state) {
+    store_step steps[3] = {store_steps[0],
+                           {{"CREATE TABLE more (x INTEGER);"}},
+                           {{"INSERT INTO none SELECT 1;"}}};
+    scant_project *project = make_project("fails", 12, NULL, 0);
+    (void)state;
+    assert_int_equal(store_migrate(project, steps, 3), SCANT_EINPUT);
+    assert_int_equal(ask(project, "PRAGMA user_version"), 1);
+    assert_int_equal(ask(project, "SELECT count(*) FROM sqlite_schema"
+                                  " WHERE name = 'more'"),
+                     0);
+    assert_int_equal(info_of(project).items, 12);
+    scant_project_close(project);
+    OK(scant_project_open(ctx, path_of("fails"), &project));
+    scant_project_close(project);
+}
+
+/* ---- what is no project ------------------------------------------------------------ */
+
+static void what_is_no_project_is_refused_and_not_touched(void **state) {
+    struct stat before, after;
+    (void)state;
+    refuses("nowhere", "is no project");
+    put_text("file", "text");
+    refuses("file", "which is a folder");
+    mkdir(path_of("bare"), 0777);
+    refuses("bare", "there is no project.db in it");
+    mkdir(path_of("text"), 0777);
+    put_text("text/project.db", "this is no database, but it is quite long, longer than a"
+                                " header of one hundred bytes, so that it is looked at");
+    refuses("text", "is no database of a project");
+    make_database("foreign", "CREATE TABLE mine (x); INSERT INTO mine VALUES (1)");
+    assert_int_equal(stat(path_of("foreign/project.db"), &before), 0);
+    refuses("foreign", "of another program");
+    assert_int_equal(stat(path_of("foreign/project.db"), &after), 0);
+    assert_int_equal(before.st_size, after.st_size);
+    assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+    mkdir(path_of("empty"), 0777);
+    put_text("empty/project.db", "");
+    refuses("empty", "of another program");
+    mkdir(path_of("dir"), 0777);
+    mkdir(path_of("dir/project.db"), 0777);
+    refuses("dir", "is no file");
+    make_database("hollow",
+                  "PRAGMA application_id = 0x5363616e; PRAGMA user_version = 1");
+    refuses("hollow", "is damaged");
+    make_database("later",
+                  "PRAGMA application_id = 0x5363616e; PRAGMA user_version = 99");
+    refuses("later", "later version");
+}
+
+/* ---- damage ------------------------------------------------------------------------ */
+
+static scant_status pass_item(void *user, const scant_item *item) {
+    (void)user, (void)item;
+    return SCANT_OK;
+}
+
+static scant_status pass_entry(void *user, const scant_entry *entry) {
+    (void)user, (void)entry;
+    return SCANT_OK;
+}
+
+/* Everything that reads; the first failure. */
+static scant_status read_everything(scant_project *project) {
+    scant_project_info info;
+    scant__arena arena;
+    size_t *items, n;
+    int32_t *labels;
+    int64_t *candidates, entry, all[40];
+    scant__arena_init(&arena, ctx);
+    scant_status status = scant_project_info_get(project, &info);
+    if (status == SCANT_OK)
+        status = scant_project_items(project, 0, SIZE_MAX, pass_item, NULL);
+    if (status == SCANT_OK)
+        status =
+            scant_project_history(project, SIZE_MAX, 0, 0, SIZE_MAX, pass_entry, NULL);
+    if (status == SCANT_OK)
+        status = store_training(project, &arena, &items, &labels, &n, &entry);
+    if (status == SCANT_OK) status = store_audit(project, &arena, &items, &labels, &n);
+    if (status == SCANT_OK) status = store_candidates(project, &arena, &candidates, &n);
+    if (status == SCANT_OK) status = scant_project_labels(project, all, 40);
+    scant__arena_end(&arena);
+    return status;
+}
+
+static size_t read_file(const char *path, unsigned char *out, size_t room) {
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    size_t n = fread(out, 1, room, f);
+    fclose(f);
+    return n;
+}
+
+/* Bytes overwritten here and there, and ends cut off: a sentence, or it did no harm. */
+static void a_damaged_database_is_told(void **state) {
+    static unsigned char whole[400000], bytes[400000];
+    size_t told = 0;
+    (void)state;
+    scant_project *project = make_project("hurt", 40, NULL, 0);
+    size_t ann = person(project, "ann");
+    for (size_t i = 0; i < 20; i++) {
+        scant_lease lease = one(project, ann);
+        OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, i % 3));
+    }
+    scant_project_close(project);
+    size_t size = read_file(path_of("hurt/project.db"), whole, sizeof whole);
+    assert_true(size > 4096 && size < sizeof whole);
+    for (size_t i = 0; i < 300; i++) {
+        size_t kept = i % 3 ? size : (size_t)(unit_at(1, i) * (double)size);
+        memcpy(bytes, whole, size);
+        for (size_t j = 0; j < 30; j++) {
+            size_t at = (size_t)(unit_at(2, 30 * i + j) * (double)size);
+            if (i % 3) bytes[at] = (unsigned char)(256 * unit_at(3, 30 * i + j));
+        }
+        put("hurt/project.db", bytes, kept);
+        scant_status status = scant_project_open(ctx, path_of("hurt"), &project);
+        if (status == SCANT_OK) {
+            scant_lease lease;
+            size_t n;
+            status = read_everything(project);
+            if (status == SCANT_OK &&
+                scant_project_next(project, ann, 1, &lease, &n) == SCANT_OK && n)
+                say(project, ann, &lease, SCANT_ANSWER_LABEL, 0);
+            scant_project_close(project);
+        }
+        told += status != SCANT_OK;
+        if (status != SCANT_OK) assert_true(*scant_ctx_errmsg(ctx));
+        if (status != SCANT_OK) assert_int_not_equal(status, SCANT_EUSAGE);
+        unlink(path_of("hurt/project.db-wal"));
+        unlink(path_of("hurt/project.db-shm"));
+    }
+    assert_true(told > 50);
+    print_message("%zu of 300 damages were told\n", told);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_earlier_version_is_brought_up_to_date),
+        cmocka_unit_test(a_step_that_fails_leaves_the_version_there_was),
+        cmocka_unit_test(what_is_no_project_is_refused_and_not_touched),
+        cmocka_unit_test(a_damaged_database_is_told),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
