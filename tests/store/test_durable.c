@@ -109,6 +109,7 @@ static void whatever_was_confirmed_survives_kill_9(void **state) {
 /* What SQLite was told: 2 is to wait for the disk at every commit, 1 not to. */
 static void answers_wait_for_the_disk_and_leases_do_not(void **state) {
     scant_project *project = make_project("waits", 20, NULL, 0);
+    assert_int_equal(ask(project, "PRAGMA synchronous"), 2);
     size_t ann = person(project, "ann");
     (void)state;
     for (size_t i = 0; i < 3; i++) {
