@@ -75,14 +75,12 @@ static void say_how_good(scant__text *t, const scant_model_point *p, size_t ever
 /* ---- what picking is worth --------------------------------------------------------- */
 
 static void say_worth(scant__text *t, const scant_meter *m, bool features) {
-    if (!features) {
-        scant__text_add(t, "What picking is worth is told of projects with features "
-                           "alone: it takes six more trainings.");
-        return;
-    }
     if (!m->over_random_labels) {
         scant__text_add(t, "What picking is worth is not known yet: that takes twenty "
-                           "audited items, and nearly as many other labels.");
+                           "audited items, and nearly as many other labels");
+        scant__text_add(t, features ? "."
+                                    : "; of large pictures it is not told, as six more "
+                                      "networks would have to be trained.");
         return;
     }
     bool less = m->over_random < 0;

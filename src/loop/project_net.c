@@ -197,16 +197,29 @@ static scant_status train(scant_ctx *ctx, const project_samples *s, scant_train_
     return status;
 }
 
-scant_status project_net_train(scant_project *project, const project_recipe *recipe,
-                               const project_samples *samples,
-                               const project_lesson *lesson, scant_net **out) {
+static scant_status make(scant_project *project, const project_recipe *recipe,
+                         const project_samples *samples, const project_lesson *lesson,
+                         scant_net **out) {
     scant_train_opts o = options(recipe, samples, lesson);
-    *out = NULL;
     TRY(create(project, recipe, samples,
                project_seed(lesson->seed, 0, PROJECT_SEED_WEIGHTS), out));
     scant_status status = train(store_ctx(project), samples, &o, *out);
     if (status == SCANT_OK) return SCANT_OK;
     scant_net_destroy(*out);
     *out = NULL;
+    return status;
+}
+
+/* A step of a head is a tenth of a millisecond: threads would wait for each other most of
+ * the time, and for a very long time where a server's other threads are at work. */
+scant_status project_net_train(scant_project *project, const project_recipe *recipe,
+                               const project_samples *samples,
+                               const project_lesson *lesson, scant_net **out) {
+    scant_ctx *ctx = store_ctx(project);
+    unsigned threads = ctx->threads;
+    *out = NULL;
+    if (samples->features) ctx->threads = 1;
+    scant_status status = make(project, recipe, samples, lesson, out);
+    ctx->threads = threads;
     return status;
 }
