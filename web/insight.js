@@ -4,9 +4,11 @@
 // Only when they ask, as it would sway them.
 import { cap, make } from './dom.js';
 import { swatch } from './colours.js';
-import { address } from './picture.js';
+import { address, crisp } from './picture.js';
 import { percent } from './words.js';
 import { Refused } from './api.js';
+
+const SURE = 0.8; // a model that gives a class this much does not waver
 
 export class Insight {
   constructor(box, app) {
@@ -62,18 +64,19 @@ export class Insight {
   why(why) {
     const words = [];
     if (why.class_1 !== null && why.p_1 !== null)
-      words.push(make('p', {}, `The model wavers between ${this.name(why.class_1)} (${percent(why.p_1)})` +
-        (why.class_2 !== null && why.p_2 !== null ? ` and ${this.name(why.class_2)} (${percent(why.p_2)}).` : '.')));
-    if (why.surer !== null) words.push(make('p', {}, `It is surer of ${percent(why.surer)} of all items.`));
+      words.push(make('p', {}, why.p_1 > SURE || why.class_2 === null
+        ? `The model takes it for ${this.name(why.class_1)} (${percent(why.p_1)}).`
+        : `The model wavers between ${this.name(why.class_1)} (${percent(why.p_1)}) and ${this.name(why.class_2)} (${percent(why.p_2)}).`));
+    if (why.surer !== null) words.push(make('p', {}, `The model is surer of ${percent(why.surer)} of all items.`));
     if (why.newer !== null)
       words.push(make('p', {}, why.newer < 0.5
-        ? `It is new: only ${percent(why.newer)} of the items without a label are farther from anything labelled.`
-        : `It is like others: ${percent(why.newer)} of the items without a label are farther from anything labelled.`));
+        ? `The item is new: only ${percent(why.newer)} of the items without a label are farther from anything labelled.`
+        : `The item is like others: ${percent(why.newer)} of the items without a label are farther from anything labelled.`));
     if (!words.length) words.push(make('p', {}, 'It was drawn at random, as there is no model yet.'));
     if (why.neighbours.length) {
       words.push(make('p', {}, 'The nearest that have a label:'));
       words.push(make('ul', { class: 'near' }, ...why.neighbours.map((n) => make('li', {},
-        n.picture ? make('img', { src: address(n, 96), alt: n.id, title: n.id }) : make('span', { class: 'clip', title: n.id }, n.text ?? n.id),
+        n.picture ? make('img', { src: address(n, 96), alt: n.id, title: n.id, onload: ({ target }) => crisp(target) }) : make('span', { class: 'clip', title: n.id }, n.text ?? n.id),
         make('span', { class: 'name' }, n.label === null ? 'no label' : this.name(n.label))))));
     }
     return words;

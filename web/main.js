@@ -218,7 +218,7 @@ class App {
     by('worker').textContent = words;
     by('worker').classList.toggle('trouble', Boolean(worker.error));
     by('until').classList.toggle('busy', Boolean(doing));
-    by('until').firstElementChild.style.width = percent(part).replace(' ', '');
+    by('until').firstElementChild.style.width = `${100 * part}%`;
     by('until').setAttribute('aria-valuenow', Math.round(100 * part));
   }
 

@@ -9,6 +9,7 @@ import { address, crisp } from './picture.js';
 
 const NEAR = 14; // pixels from a point that still mean it
 const MOST = 3000;
+const PAD = 16; // pixels
 
 export class PoolMap {
   constructor(app) {
@@ -31,6 +32,7 @@ export class PoolMap {
   async load() {
     const reply = await this.app.api.get(`/api/map?most=${MOST}`).catch((error) => error);
     this.points = (reply.points ?? []).map(([item, x, y, label, picked, predicted]) => ({ item, x, y, label, picked, predicted }));
+    this.span = { x: range(this.points.map((p) => p.x)), y: range(this.points.map((p) => p.y)) };
     by('map-empty').textContent = this.points.length ? '' : reply instanceof Error ? reply.message : 'There is no map before the first model.';
     by('map-box').hidden = !this.points.length;
     this.at = this.points.find((p) => p.item === this.at?.item) ?? null;
@@ -43,8 +45,8 @@ export class PoolMap {
   }
 
   place(point) {
-    const pad = 14, w = this.canvas.clientWidth - 2 * pad, h = this.canvas.clientHeight - 2 * pad;
-    return [pad + w * (point.x + 1) / 2, pad + h * (1 - point.y) / 2];
+    const w = this.canvas.clientWidth - 2 * PAD, h = this.canvas.clientHeight - 2 * PAD, { x, y } = this.span;
+    return [PAD + w * (point.x - x.low) / x.length, PAD + h * (1 - (point.y - y.low) / y.length)];
   }
 
   draw() {
@@ -129,4 +131,10 @@ export class PoolMap {
     const image = box.querySelector('img');
     image?.addEventListener('load', () => crisp(image));
   }
+}
+
+function range(values) {
+  let low = Infinity, high = -Infinity;
+  for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  return { low, length: high - low || 1 };
 }

@@ -4,8 +4,8 @@
 
 const known = (x) => typeof x === 'number' && Number.isFinite(x);
 
-/** 0.814 -> "81 %"; digits after the point where the person should see small changes. */
-export const percent = (x, digits = 0) => (known(x) ? (100 * x).toFixed(digits) + ' %' : '–');
+/** 0.814 -> "81 %", which is not broken; digits after the point where the person should see small changes. */
+export const percent = (x, digits = 0) => (known(x) ? (100 * x).toFixed(digits) + '\u202f%' : '–');
 
 export const fixed = (x, digits) => (known(x) ? x.toFixed(digits) : '–');
 

@@ -442,8 +442,8 @@ test('the dashboard shows curve, interval, classes, map, people and rounds, and 
   await page.locator('#map-box:visible').waitFor();
   const models = (await told(page, '/api/status')).models.filter((m) => m.accuracy !== null);
   assert.strictEqual(await page.locator('#curve .point').count(), models.length);
-  assert.match(await page.locator('#curve .point title').first().textContent(), /labels?: [\d.]+ % right, between/);
-  assert.match(await page.locator('#accuracy').textContent(), /^\d+ % right$/);
+  assert.match(await page.locator('#curve .point title').first().textContent(), /labels?: [\d.]+\s% right, between/);
+  assert.match(await page.locator('#accuracy').textContent(), /^\d+\s% right$/);
   assert.strictEqual(await page.locator('#balance li').count(), CLASSES.length);
   assert.ok(await page.locator('#people tbody tr').count() >= 4);
   assert.ok(await page.locator('#rounds tbody tr').count() >= 1);
