@@ -9,7 +9,7 @@
 #include "cli/select.h"
 
 /* When what the page says last changed; not the day of the build, which must not show. */
-static const char man_date[] = "November 16, 2026";
+static const char man_date[] = "November 17, 2026";
 
 enum { MAN_COLUMNS = 72 };
 

@@ -27,12 +27,10 @@ uint64_t store_fill_key(uint64_t seed, size_t item) {
 enum { LEAST = 10, SHARE = 5, USUAL = 1000 };
 
 static scant_status how_many(scant_project *project, size_t n, size_t *out) {
-    double every, most;
+    double most;
     bool automatic;
     *out = 0;
-    TRY(store_setting(project, "audit_every", &every, NULL));
     TRY(store_setting(project, "audit_most", &most, &automatic));
-    if (every < 1) return SCANT_OK;
     if (!automatic)
         *out = size_min((size_t)most, n);
     else if (n >= LEAST)
@@ -50,8 +48,11 @@ static scant_status find_limit(scant_project *project, int64_t *limit) {
     sqlite3_stmt *s;
     size_t n, count = 0;
     bool row = true;
-    TRY(store_items(project, &n));
+    double every;
     *limit = -1;
+    TRY(store_setting(project, "audit_every", &every, NULL));
+    if (every < 1) return SCANT_OK;
+    TRY(store_items(project, &n));
     uint64_t *keys = scant__alloc(project->ctx, n, sizeof *keys);
     if (!keys) return SCANT_ENOMEM;
     scant_status status = store_ask(
@@ -140,9 +141,8 @@ static scant_status set_limit(scant_project *project, int64_t limit) {
     return store_meta_set(project, "audit_limit", text);
 }
 
-scant_status store_audit_apply(scant_project *project) {
-    int64_t limit;
-    TRY(find_limit(project, &limit));
+/* All items, as if they came just now. */
+static scant_status apply_all(scant_project *project, int64_t limit) {
     TRY(set_limit(project, limit));
     TRY(store_do(project, "UPDATE items SET withheld = 0 WHERE withheld = 2",
                  STORE_NONE));
@@ -151,10 +151,20 @@ scant_status store_audit_apply(scant_project *project) {
     return store_tally_recount(project);
 }
 
+scant_status store_audit_apply(scant_project *project) {
+    int64_t limit, before;
+    TRY(find_limit(project, &limit));
+    TRY(store_meta_number(project, "audit_limit", -1, &before));
+    return limit == before ? SCANT_OK : apply_all(project, limit);
+}
+
 scant_status store_audit_extend(scant_project *project, size_t first) {
     int64_t limit;
     TRY(store_meta_number(project, "audit_limit", -1, &limit));
-    if (limit < 0) return store_audit_apply(project); /* there were too few before */
+    if (limit < 0) { /* there may have been too few before */
+        TRY(find_limit(project, &limit));
+        if (limit >= 0) return apply_all(project, limit);
+    }
     TRY(apply(project, first, limit));
     return store_tally_recount(project);
 }

@@ -132,6 +132,16 @@ static scant_status known_path(scant_project *project, const char *folder,
     return SCANT_OK;
 }
 
+/* Whether a path below a folder is one of the project's own files: thumbnails, say. */
+static bool within(const scant_project *project, const char *folder, const char *path) {
+    size_t length = strlen(folder), size;
+    const char *dir = project->dir;
+    if (strncmp(dir, folder, length) != 0 || dir[length] != '/') return false;
+    dir += length + 1;
+    size = strlen(dir);
+    return strncmp(path, dir, size) == 0 && path[size] == '/';
+}
+
 static scant_status add_listed(store_batch *batch, scant_project *project,
                                const scant__names *names) {
     for (size_t i = 0; i < names->count; i++) {
@@ -139,7 +149,7 @@ static scant_status add_listed(store_batch *batch, scant_project *project,
         store_new item = nothing;
         bool known = false;
         if (project) TRY(known_path(project, batch->content.path, path, &known));
-        if (known) continue;
+        if (known || (project && within(project, batch->content.path, path))) continue;
         TRY(add_string(batch, path, &item.path));
         item.id = item.path;
         TRY(add_item(batch, &item));

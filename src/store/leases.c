@@ -87,7 +87,7 @@ static scant_status renew(scant_project *project, void *arg) {
 scant_status scant_project_renew(scant_project *project, size_t person,
                                  const uint64_t *keys, size_t n_keys, size_t *kept) {
     changing c = {person, keys, n_keys, 0};
-    TRY(store_write(project, renew, &c));
+    TRY(store_write_passing(project, renew, &c));
     if (kept) *kept = c.changed;
     return SCANT_OK;
 }
@@ -106,5 +106,5 @@ static scant_status release(scant_project *project, void *arg) {
 
 scant_status scant_project_release(scant_project *project, size_t person,
                                    const uint64_t *keys, size_t n_keys) {
-    return store_write(project, release, &(changing){person, keys, n_keys, 0});
+    return store_write_passing(project, release, &(changing){person, keys, n_keys, 0});
 }

@@ -250,7 +250,7 @@ scant_status scant_project_next(scant_project *project, size_t person, size_t co
                                 scant_lease *leases, size_t *n) {
     handing h = {.person = person, .count = count, .leases = leases};
     *n = 0;
-    TRY(store_write(project, next, &h));
+    TRY(store_write_passing(project, next, &h));
     *n = h.n;
     return SCANT_OK;
 }
@@ -306,7 +306,7 @@ scant_status scant_project_take(scant_project *project, size_t person,
                                 size_t *n) {
     handing h = {.person = person, .leases = leases, .items = items, .n_items = n_items};
     *n = 0;
-    TRY(store_write(project, take, &h));
+    TRY(store_write_passing(project, take, &h));
     *n = h.n;
     return SCANT_OK;
 }

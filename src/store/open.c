@@ -123,6 +123,7 @@ static int wait_for_others(void *arg, int looks) {
 }
 
 static scant_status configure(scant_project *project) {
+    project->waiting = STORE_WAITING;
     sqlite3_busy_handler(project->db, wait_for_others, NULL);
     sqlite3_extended_result_codes(project->db, 1);
     sqlite3_db_config(project->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);

@@ -189,12 +189,33 @@ static scant_status transact(scant_project *project, const char *begin, store_wo
     return status;
 }
 
-scant_status store_write(scant_project *project, store_work *fn, void *arg) {
+/* Whether commits wait for the disk. A statement that is kept would not do: this one acts
+ * when it is compiled. */
+static scant_status set_waiting(scant_project *project, store_waiting waiting) {
+    if (project->waiting == waiting) return SCANT_OK;
+    project->waiting = STORE_WAITING_UNKNOWN;
+    TRY(store_script(project, waiting == STORE_WAITING ? "PRAGMA synchronous = FULL"
+                                                       : "PRAGMA synchronous = NORMAL"));
+    project->waiting = waiting;
+    return SCANT_OK;
+}
+
+static scant_status write_by(scant_project *project, store_waiting waiting,
+                             store_work *fn, void *arg) {
     if (project->writing) return fn(project, arg);
+    TRY(set_waiting(project, waiting));
     project->writing = true;
     scant_status status = transact(project, "BEGIN IMMEDIATE", fn, arg);
     project->writing = false;
     return status;
+}
+
+scant_status store_write(scant_project *project, store_work *fn, void *arg) {
+    return write_by(project, STORE_WAITING, fn, arg);
+}
+
+scant_status store_write_passing(scant_project *project, store_work *fn, void *arg) {
+    return write_by(project, STORE_NOT_WAITING, fn, arg);
 }
 
 scant_status store_read(scant_project *project, store_work *fn, void *arg) {

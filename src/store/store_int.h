@@ -29,13 +29,20 @@ typedef struct store_kept {
     sqlite3_stmt *statement;
 } store_kept;
 
+typedef enum store_waiting {
+    STORE_WAITING_UNKNOWN,
+    STORE_WAITING, /* a commit waits until it is on the disk */
+    STORE_NOT_WAITING
+} store_waiting;
+
 struct scant_project {
     scant_ctx *ctx;
     char *dir;  /* absolute */
     char *file; /* "DIR/project.db", for messages */
     sqlite3 *db;
     store_kept kept[STORE_STATEMENTS];
-    bool writing;  /* within store_write() */
+    bool writing; /* within store_write() */
+    store_waiting waiting;
     int64_t shift; /* milliseconds that the clock is ahead: of tests alone */
 
     uint64_t seed;
@@ -134,9 +141,12 @@ static inline size_t store_count(sqlite3_stmt *statement, int column) {
 }
 
 /* fn within one transaction that others see as a whole, or not at all. store_write()
- * within another is part of that. */
+ * within another is part of that. What store_write_passing() does is lost where the power
+ * goes, unless something that lasts was done after it; a program that ends loses nothing.
+ * For leases. */
 typedef scant_status store_work(scant_project *project, void *arg);
 scant_status store_write(scant_project *project, store_work *fn, void *arg);
+scant_status store_write_passing(scant_project *project, store_work *fn, void *arg);
 scant_status store_read(scant_project *project, store_work *fn, void *arg);
 
 /* ---- schema.c: versions ---- */

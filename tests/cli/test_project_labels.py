@@ -3,8 +3,10 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import unittest
+import urllib.request
 
 import numpy as np
 
@@ -208,6 +210,30 @@ class Predict(ProjectCase):
             "status", project).returncode)), 5)
 
 
+class Page:
+    """A person at the labelling page, as far as a test needs one."""
+
+    def __init__(self, case, project):
+        self.server = subprocess.Popen([SCANT, "serve", project, "--port", "0", "--no-training",
+                                        "--quiet"], stdout=subprocess.PIPE, text=True,
+                                       env=ENVIRONMENT)
+        case.addCleanup(self.server.stdout.close)
+        case.addCleanup(self.server.wait)
+        case.addCleanup(self.server.terminate)
+        self.address = re.search(r"http://\S+/", self.server.stdout.readline())[0]
+        self.open = urllib.request.build_opener(urllib.request.ProxyHandler({}),
+                                                urllib.request.HTTPCookieProcessor()).open
+        with self.open(self.address + "api/session") as answer:
+            self.csrf = json.load(answer)["csrf"]
+        self.csrf = self.post("session", {"name": "anna"})["csrf"]
+
+    def post(self, path, body):
+        headers = {"Content-Type": "application/json", "X-Scant": self.csrf}
+        with self.open(urllib.request.Request(self.address + "api/" + path,
+                                              json.dumps(body).encode(), headers)) as answer:
+            return json.load(answer)
+
+
 class Log(ProjectCase):
     def test_newest_last_and_what_was_replaced(self):
         project, _ = self.blobs(50)
@@ -233,6 +259,30 @@ class Log(ProjectCase):
         self.assertEqual([one["entry"] for one in told], sorted(one["entry"] for one in told))
         self.fails(2, "log", project, "--person", "ana", says="'anna'")
         self.fails(2, "log", project, "--person", "ana", "--events", says="--events")
+
+    @unittest.skipIf("without the server" in run("serve", "/nowhere").stderr, "no server")
+    def test_what_was_taken_back(self):
+        project, _ = self.blobs(50)
+        page = Page(self, project)
+        told = page.post("next", {"count": 2})["items"]
+        for item, label in zip(told, (0, 2)):
+            page.post("answers", {"answers": [{"item": item["item"], "lease": item["lease"],
+                                               "kind": "label", "label": label, "spent": 1500,
+                                               "once": str(label)}]})
+        page.post("undo", {"once": "x"})
+        first, second, undo = self.ok("log", project).splitlines()
+        self.assertNotIn("(", first)
+        self.assertIn("= blue  1.5 s", second)
+        self.assertIn("(taken back)", second)
+        self.assertIn(": undo", undo)
+        told = json.loads(self.ok("log", project, "--format", "json"))
+        self.assertEqual([one["undone"] for one in told], [False, True, False])
+        self.assertEqual([one["stands"] for one in told][:2], [True, False])
+        self.assertEqual(told[2]["undoes"], told[1]["entry"])
+        self.assertEqual(told[0]["seconds"], 1.5)
+        person, = self.status(project)["people"]
+        self.assertEqual(person, {"name": "anna", "answers": 1, "labels": 1,
+                                  "median_seconds": 1.5})
 
     def test_of_nothing(self):
         project, _ = self.blobs(20)

@@ -221,6 +221,14 @@ static void pictures_are_items_by_their_paths_and_copies_are_known(void **state)
     assert_int_equal(item_of(project, 6).copy_of, 1);
     assert_counted(project);
     scant_project_close(project);
+    /* a project below its pictures does not take its thumbnails for some */
+    o.source.images = path_of("pics");
+    OK(scant_project_create(ctx, path_of("pics/project"), &o, &project));
+    mkdir(path_of("pics/project/cache"), 0777);
+    put_text("pics/project/cache/1.jpg", "a thumbnail");
+    OK(scant_project_add(project, NULL, &added));
+    assert_int_equal(added, 0);
+    scant_project_close(project);
 }
 
 static void rows_are_added_and_known_again(void **state) {

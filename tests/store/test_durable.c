@@ -106,6 +106,26 @@ static void whatever_was_confirmed_survives_kill_9(void **state) {
     scant_project_close(project);
 }
 
+/* What SQLite was told: 2 is to wait for the disk at every commit, 1 not to. */
+static void answers_wait_for_the_disk_and_leases_do_not(void **state) {
+    scant_project *project = make_project("waits", 20, NULL, 0);
+    size_t ann = person(project, "ann");
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        scant_lease lease = one(project, ann);
+        assert_int_equal(ask(project, "PRAGMA synchronous"), 1);
+        OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
+        assert_int_equal(ask(project, "PRAGMA synchronous"), 2);
+        one(project, ann);
+        OK(scant_project_undo(project, ann, NULL, NULL, NULL));
+        assert_int_equal(ask(project, "PRAGMA synchronous"), 2);
+        OK(scant_project_renew(project, ann, NULL, 0, NULL));
+        OK(scant_project_set(project, "batch", "5"));
+        assert_int_equal(ask(project, "PRAGMA synchronous"), 2);
+    }
+    scant_project_close(project);
+}
+
 /* ---- a full disk ------------------------------------------------------------------- */
 
 static void a_full_disk_refuses_answers_and_loses_none(void **state) {
@@ -191,6 +211,7 @@ static void readers_do_not_wait_for_writers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whatever_was_confirmed_survives_kill_9),
+        cmocka_unit_test(answers_wait_for_the_disk_and_leases_do_not),
         cmocka_unit_test(a_full_disk_refuses_answers_and_loses_none),
         cmocka_unit_test(a_project_that_does_not_fit_is_not_made),
         cmocka_unit_test(readers_do_not_wait_for_writers),
