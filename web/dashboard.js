@@ -140,7 +140,7 @@ export class Dashboard {
 
 /** Fills a table: words to the left, numbers to the right. */
 function table(element, heads, rows) {
-  const numeric = heads.map((_, i) => rows.length > 0 && rows.every((row) => /^[–\d]/.test(String(row[i]))));
+  const numeric = heads.map((_, i) => rows.length > 0 && rows.every((row) => /^[–<>\d]/.test(String(row[i]))));
   const kind = (i) => (numeric[i] ? 'number' : null);
   element.replaceChildren(
     make('thead', {}, make('tr', {}, ...heads.map((head, i) => make('th', { scope: 'col', class: kind(i) }, head)))),
