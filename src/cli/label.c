@@ -106,12 +106,18 @@ static const char *id_at(const void *names, size_t i) {
     return ((const id_list *)names)->ids[i];
 }
 
-/* What the first of them may have been meant to be. */
-static void suggest_id(project_job *job, const char *id) {
+/* What one of the first of them may have been meant to be; one shows what is amiss. */
+static void suggest_id(project_job *job, const scant_import *import) {
+    enum { FIRST = 10 }; /* each is held against all ids there are */
     id_list list = {0};
-    if (scant_project_items(job->project, 0, SIZE_MAX, keep_id, &list) == SCANT_OK) {
-        const char *near = scant_nearest(id, &list, list.count, id_at);
-        if (near) cli_note("'%s' is not known; did you mean '%s'?", id, near);
+    const char *near = NULL;
+    scant_status got = scant_project_items(job->project, 0, SIZE_MAX, keep_id, &list);
+    for (size_t i = 0; got == SCANT_OK && !near && i < import->unknown && i < FIRST;
+         i++) {
+        near = scant_nearest(import->unknown_ids[i], &list, list.count, id_at);
+        if (near)
+            cli_note("'%s' is not known; did you mean '%s'?", import->unknown_ids[i],
+                     near);
     }
     for (size_t i = 0; i < list.count; i++) free(list.ids[i]);
     free(list.ids);
@@ -125,7 +131,7 @@ static void list_unknown(project_job *job, const scant_import *import) {
             fputc((unsigned char)*id < 0x20 || *id == 0x7F ? '?' : *id, stderr);
         fputc('\n', stderr);
     }
-    if (import->unknown) suggest_id(job, import->unknown_ids[0]);
+    if (import->unknown) suggest_id(job, import);
 }
 
 /* ---- the work ---------------------------------------------------------------------- */

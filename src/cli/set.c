@@ -34,8 +34,8 @@ static void text_key(cli_text *text, const scant_project_key *key, const char *v
     if (text->size - line >= COLUMN) cli_text_add(text, "\n"); /* too long */
     cli_text_pad(text, COLUMN);
     cli_text_addf(&help, "%s (%s", key->help, key->choices);
-    if (strcmp(value, key->value) != 0)
-        cli_text_addf(&help, "; default %s", *key->value ? key->value : "none");
+    if (*key->value && strcmp(value, key->value) != 0)
+        cli_text_addf(&help, "; default %s", key->value);
     cli_text_add(&help, ")");
     cli_text_bytes(&help, "", 1);
     cli_text_wrap(text, COLUMN, help.data);

@@ -37,7 +37,7 @@ class Label(ProjectCase):
         table = self.write("m.csv", "id,row\n" + "".join(f"picture-{i:02},{i}\n"
                                                        for i in range(30)))
         project, _ = self.blobs(30, flags=("--manifest", table))
-        path = self.write("a.csv", "id,label\npictur-07,red\n")
+        path = self.write("a.csv", "id,label\nanother,red\npictur-07,red\n")
         self.fails(3, "label", project, "--import", path, says="did you mean 'picture-07'?")
 
     def test_unknown_classes(self):

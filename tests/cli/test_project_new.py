@@ -103,7 +103,7 @@ class New(ProjectCase):
         self.assertEqual(self.status(project), before)
 
     def test_ctrl_c_while_features_are_prepared_leaves_a_project_that_goes_on(self):
-        folder, truth = self.pictures(300, side=64)
+        folder, truth = self.pictures(150, side=64)
         weights = os.path.join(self.dir, "w")
         self.ok("train", "--data", folder, "--model", "mobilenetv2", "--size", "32", "--steps", "1",
                 "--batch", "4", "--out", weights, "--quiet")
@@ -114,14 +114,14 @@ class New(ProjectCase):
         with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env=ENVIRONMENT) as process:
             said = process.stdout.readline()  # the project is there, features are not
-            self.assertIn("300 pictures", said)
+            self.assertIn("150 pictures", said)
             process.send_signal(signal.SIGINT)
             _, error = process.communicate(timeout=60)
         if process.returncode == 130:
             self.assertIn("the project is there", error)
         else:  # it was faster than the signal
             self.assertEqual(process.returncode, 0, error)
-        self.assertEqual(self.status(project)["items"], 300)
+        self.assertEqual(self.status(project)["items"], 150)
         self.label(project, truth, "--batch", "20")
         self.ok("train", project)
         self.assertEqual(self.status(project)["models"][0]["labels"]
