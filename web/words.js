@@ -8,8 +8,12 @@ const known = (x) => typeof x === 'number' && Number.isFinite(x);
 export function percent(x, digits = 0) {
   if (!known(x)) return '–';
   const least = 0.01 / 10 ** digits;
-  const words = x > 0 && x < least / 2 ? `<${(100 * least).toFixed(digits)}` : x < 1 && x > 1 - least / 2
-    ? `>${(100 - 100 * least).toFixed(digits)}` : (100 * x).toFixed(digits);
+  const words =
+    x > 0 && x < least / 2
+      ? `<${(100 * least).toFixed(digits)}`
+      : x < 1 && x > 1 - least / 2
+        ? `>${(100 - 100 * least).toFixed(digits)}`
+        : (100 * x).toFixed(digits);
   return `${words}\u202f%`;
 }
 
@@ -32,6 +36,7 @@ export function ago(at, now = Date.now()) {
 
 export function median(numbers) {
   if (!numbers.length) return null;
-  const sorted = [...numbers].sort((a, b) => a - b), middle = sorted.length >> 1;
+  const sorted = [...numbers].sort((a, b) => a - b),
+    middle = sorted.length >> 1;
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
