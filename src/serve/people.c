@@ -124,6 +124,7 @@ void handle_session_post(seat *here, request *r) {
     session now = r->session;
     if (!token_is_right(here, r)) return;
     scant_status status = scant_project_person(here->project, r->args.name, &now.person);
+    if (status == SCANT_EUSAGE) status = SCANT_EINPUT; /* it is no name */
     if (status != SCANT_OK) {
         reply_failed(here, r, status, 422);
         return;

@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scant serve`: labelling over HTTP, from a first item to an export.
+
+(Requests that mean no good: test_serve_hostile.py. Kills: test_serve_kills.py.)
+"""
+import csv
+import http.client
+import io
+import json
+import os
+import signal
+import time
+import unittest
+
+import numpy as np
+
+from scantcli import run
+from servecase import CLASSES, SLOW, Person, Refused, ServeCase, Stream, png
+
+
+class Labelling(ServeCase):
+    def test_a_project_is_labelled_trained_and_taken_home(self):
+        project = self.project(120, settings=("batch=12", "audit_every=4"))
+        server = self.serve(project, "--threads", 1)
+        ann = self.person(server)
+        session = ann.get("/api/session")
+        self.assertEqual(session["person"]["name"], "ann")
+        self.assertEqual(session["project"] | {"name": 0}, {
+            "name": 0, "kind": "features", "items": 120, "batch": 12, "overlap": 1, "lease_seconds": 300,
+            "classes": [{"label": i, "name": name} for i, name in enumerate(CLASSES)]})
+        stream = Stream(server.port)
+        self.addCleanup(stream.close)
+        self.assertEqual(stream.status, 200)
+        seen, entries = set(), []
+        for n in range(1, 41):
+            [item] = ann.next()
+            self.assertEqual(set(item), {"item", "id", "text", "picture", "lease", "until"})
+            self.assertEqual(item["id"], str(item["item"]))
+            self.assertNotIn(item["item"], seen)
+            seen.add(item["item"])
+            got = ann.answer(item, int(self.truth[item["item"]]))
+            self.assertEqual(got["labels"], n)
+            entries.append(got["receipts"][0]["entry"])
+            self.assertFalse(got["receipts"][0]["repeated"])
+        self.assertEqual(len(set(entries)), 40)
+        # a model is trained by itself, and told to open pages
+        self.assertGreaterEqual(stream.until(lambda e: e["model"] >= 1 and e["labels"] == 40)["round"], 1)
+        status = self.eventually(
+            lambda: (s := ann.get("/api/status"))["info"]["models"] and s["worker"]["doing"] == "idle" and s, "a model")
+        self.assertIsNone(status["worker"]["error"])
+        self.assertEqual(status["info"]["labelled"], 40)
+        self.assertEqual(status["info"]["audited"], status["info"]["labelled"] - status["info"]["training"])
+        self.assertGreater(status["info"]["audited"], 4)
+        self.assertEqual(sum(row["labelled"] for row in status["balance"]), 40)
+        self.assertEqual(sum(row["predicted"] for row in status["balance"]), 120)
+        self.assertEqual([(p["name"], p["answers"]) for p in status["people"]], [("ann", 40)])
+        self.assertAlmostEqual(status["people"][0]["median_seconds"], 0.7, delta=0.03)
+        self.assertGreater(len(status["advice"]), 1)
+        self.assertGreater(status["meter"]["accuracy"], 0.5)
+        self.assertEqual(status["rounds"][0]["strategy"], "random")
+        self.assertEqual(status["settings"]["batch"], "12")
+        # what the model says, and why
+        left = next(i for i in range(120) if i not in seen)
+        said = ann.get(f"/api/items/{left}/prediction")
+        self.assertEqual(len(said["classes"]), 3)
+        self.assertAlmostEqual(sum(c["p"] for c in said["classes"]), 1, places=4)
+        why = ann.get(f"/api/items/{left}/why")
+        self.assertEqual(why["class_1"], said["classes"][0]["label"])
+        self.assertGreater(len(why["neighbours"]), 1)
+        self.assertIn(why["neighbours"][0]["item"], seen)
+        points = ann.get("/api/map")["points"]
+        self.assertEqual(sorted(p[0] for p in points), list(range(120)))
+        self.assertTrue(all(abs(x) <= 1 and abs(y) <= 1 for _, x, y, *_ in points))
+        self.assertEqual(sum(p[4] for p in points), 12)
+        # the file
+        code, headers, data = ann.raw("GET", "/api/export?format=csv")
+        self.assertEqual(code, 200)
+        self.assertIn("attachment", headers["Content-Disposition"])
+        rows = list(csv.DictReader(io.StringIO(data.decode())))
+        self.assertEqual(len(rows), 120)
+        for kind in ("jsonl", "label-studio", "npy"):
+            self.assertEqual(ann.raw("GET", f"/api/export?format={kind}")[0], 200)
+        labels = np.load(io.BytesIO(ann.raw("GET", "/api/export?format=npy")[2]))
+        for i in seen:
+            self.assertEqual(labels[i], self.truth[i])
+        self.assertEqual(server.end(), 0)
+        self.assertIn("ending", "".join(server.said))
+
+    def test_one_takes_back_goes_back_and_answers_again(self):
+        server = self.serve(self.project(), "--no-training")
+        ann = self.person(server)
+        first, second = ann.next(2)
+        ann.answer(first, 1)
+        ann.answer(second, None, "unsure")
+        undone = ann.post("/api/undo", once=ann.once())
+        self.assertEqual(undone["was"], {"kind": "unsure", "label": None})
+        self.assertEqual(undone["item"]["item"], second["item"])
+        again = ann.answer(undone["item"], 2)
+        self.assertEqual(again["labels"], 2)
+        # the first one, without a lease: it is one's own
+        got = ann.post("/api/answers", answers=[
+            {"item": first["item"], "lease": None, "kind": "label", "label": 0, "once": ann.once()}])
+        self.assertEqual(got["labels"], 2)
+        mine = ann.get("/api/mine?count=10")["entries"]
+        self.assertEqual([(e["item"], e["kind"], e["label"], e["stands"]) for e in mine],
+                         [(first["item"], "label", 0, True), (second["item"], "label", 2, True),
+                          (second["item"], "unsure", None, False), (first["item"], "label", 1, False)])
+        self.assertEqual([e["entry"] for e in ann.get(f"/api/mine?count=1&before={mine[0]['entry']}")["entries"]],
+                         [mine[1]["entry"]])
+        item = ann.get(f"/api/items/{first['item']}")
+        self.assertEqual((item["label"], item["answers"], item["disputed"]), (0, 1, False))
+        self.assertEqual(item["mine"], {"kind": "label", "label": 0, "entry": mine[0]["entry"]})
+        self.assertIsNone(self.person(server, "bob").get(f"/api/items/{first['item']}")["mine"])
+        # nothing more to take back, in the end
+        for _ in range(4):
+            if ann.ask("POST", "/api/undo", {"once": ann.once()})[0] == 409:
+                break
+        self.refused(409, ann.post, "/api/undo", once=ann.once())
+
+    def test_what_comes_again_is_stored_once(self):
+        server = self.serve(self.project(), "--no-training")
+        ann = self.person(server)
+        [item] = ann.next()
+        answer = {"item": item["item"], "lease": item["lease"], "kind": "label", "label": 1, "once": "o-1"}
+        first = ann.post("/api/answers", answers=[answer])["receipts"][0]
+        second = ann.post("/api/answers", answers=[answer])["receipts"][0]
+        self.assertEqual((first["entry"], True), (second["entry"], second["repeated"]))
+        self.assertEqual(ann.get("/api/status")["info"]["entries"], 1)
+        undone = ann.post("/api/undo", once="u-1")
+        self.assertEqual(ann.post("/api/undo", once="u-1")["entry"], undone["entry"])
+        self.assertEqual(ann.get("/api/status")["info"]["entries"], 2)
+
+    def test_two_people_never_have_the_same_item(self):
+        server = self.serve(self.project(40), "--no-training")
+        ann, bob = self.person(server), self.person(server, "bob")
+        hers, his = ann.next(15), bob.next(15)
+        self.assertFalse({i["item"] for i in hers} & {i["item"] for i in his})
+        self.assertEqual([i["item"] for i in ann.next(15)], [i["item"] for i in hers])
+        # what was given up goes to others; what was not, does not, and cannot be answered by them
+        ann.post("/api/release", leases=[i["lease"] for i in hers[:5]])
+        self.assertEqual(ann.post("/api/renew", leases=[i["lease"] for i in hers])["kept"], 10)
+        rest = bob.next(40)
+        given = {i["item"] for i in rest} & {i["item"] for i in hers}
+        self.assertEqual(given, {i["item"] for i in hers[:5]})
+        stolen = [{"item": i["item"], "lease": i["lease"], "kind": "label", "label": 0, "once": ann.once()}
+                  for i in (hers[0], hers[7])]
+        body = self.refused(409, ann.post, "/api/answers", answers=stolen)
+        self.assertEqual(body["items"], [hers[0]["item"]])
+        self.assertEqual(ann.get("/api/status")["info"]["entries"], 0)  # all or none
+
+    def test_second_opinions_and_agreement(self):
+        server = self.serve(self.project(20, settings=("overlap=2",)), "--no-training")
+        for name, shift in (("ann", 0), ("bob", 1)):
+            person = self.person(server, name)
+            for item in person.next(20):
+                wrong = shift and item["item"] < 5
+                person.answer(item, int(self.truth[item["item"]] + wrong) % 3)
+        status = self.person(server).get("/api/status")
+        self.assertEqual(status["info"]["disputed"], 5)
+        [pair] = status["agreements"]
+        self.assertEqual((pair["items"], pair["agreed"]), (20, 0.75))
+        self.assertTrue(0 < pair["kappa"] < 1)
+
+    def test_look_alikes_come_as_a_grid(self):
+        server = self.serve(self.project())
+        ann = self.person(server)
+        [item] = ann.next()
+        like = self.eventually(lambda: ann.ask("POST", "/api/alike", {"item": item["item"], "count": 6})[1].get("items"),
+                               "look-alikes")
+        self.assertEqual(len(like), 6)
+        self.assertEqual({int(self.truth[i["item"]]) for i in like}, {int(self.truth[item["item"]])})
+        answers = [{"item": i["item"], "lease": i["lease"], "kind": "label", "label": 1, "once": ann.once()} for i in like]
+        self.assertEqual(ann.post("/api/answers", answers=answers)["labels"], 6)
+        self.refused(404, ann.post, "/api/alike", item=10 ** 9)
+
+    def test_classes_and_settings_change_while_it_serves(self):
+        project = self.project()
+        server = self.serve(project, "--no-training")
+        ann = self.person(server)
+        self.assertEqual(ann.post("/api/classes", name="owl")["label"], 3)
+        self.refused(409, ann.post, "/api/classes", name="owl")
+        self.assertEqual(len(ann.get("/api/session")["project"]["classes"]), 4)
+        ann.answer(ann.next()[0], 3)
+        self.refused(422, ann.answer, ann.next()[0], 4)
+        got = ann.post("/api/settings", batch=7, stop_width=0.25, auto_train=False)["settings"]
+        self.assertEqual((got["batch"], got["stop_width"], got["auto_train"]), ("7", "0.25", "no"))
+        # all or none
+        error = self.refused(422, ann.post, "/api/settings", batch=9, strategy="nonsense")["error"]
+        self.assertIn("nonsense", error)
+        self.assertEqual(ann.get("/api/status")["settings"]["batch"], "7")
+        self.refused(422, ann.post, "/api/settings", nosuchkey=1)
+        # and another program sees it
+        self.assertEqual(server.end(), 0)
+        self.assertIn("owl", self.ok("status", project))
+
+    def test_training_is_asked_for_and_its_refusal_told(self):
+        server = self.serve(self.project(settings=("batch=10",)), "--no-training")
+        ann = self.person(server)
+        self.assertIn("two classes", self.refused(409, ann.post, "/api/train")["error"])
+        for item in ann.next(30):
+            ann.answer(item, 0)
+        status, body = ann.ask("POST", "/api/train", {})
+        self.assertEqual(status, 202)
+        error = self.eventually(lambda: ann.get("/api/status")["worker"]["error"], "an error")
+        self.assertIn("two", error)
+        for item in ann.next(20):
+            ann.answer(item, int(self.truth[item["item"]]))
+        self.assertEqual(ann.get("/api/status")["info"]["models"], 0)  # nothing by itself
+        ann.post("/api/train")
+        self.eventually(lambda: ann.get("/api/status")["info"]["models"] == 1, "a model")
+        self.eventually(lambda: ann.get("/api/status")["info"]["rounds"] == 1, "a round")
+        self.assertIsNone(ann.get("/api/status")["worker"]["error"])
+
+    def test_what_another_program_does_is_told_to_pages(self):
+        project = self.project()
+        server = self.serve(project, "--no-training")
+        stream = Stream(server.port)
+        self.addCleanup(stream.close)
+        self.assertEqual(stream.next()["labels"], 0)
+        with open(self.path("labels.csv"), "w") as file:
+            file.write("id,label\n" + "".join(f"{i},cat\n" for i in range(9)))
+        self.ok("label", project, "--import", self.path("labels.csv"))
+        self.assertEqual(stream.until(lambda e: e["entries"] == 9)["labels"], 9)
+        # a stream ends when the server does
+        self.assertEqual(server.end(), 0)
+        self.assertIsNone(stream.until(lambda e: False))
+
+    def test_pictures_and_strange_names(self):
+        os.makedirs(self.path("pictures/dir"))
+        names = ["plain.png", 'dir/quo"te.png', "dir/\u00e9\u4e2d.png", "dir/nl\n.png"]
+        for i, name in enumerate(names):
+            with open(self.path("pictures/" + name), "wb") as file:
+                file.write(png(300, (40 * i, 90, 200 - 40 * i)))
+        with open(os.fsencode(self.path("pictures/dir/")) + b"raw\xff.png", "wb") as file:
+            file.write(png(8, (1, 2, 3)))
+        with open(self.path("pictures/broken.png"), "wb") as file:
+            file.write(png(8, (9, 9, 9))[:60])
+        made = run("new", self.path("p"), "--images", self.path("pictures"), "--classes", "a,b")
+        if made.returncode:  # a file that is no picture may be refused when a project is made
+            os.remove(self.path("pictures/broken.png"))
+            self.ok("new", self.path("p"), "--images", self.path("pictures"), "--classes", "a,b")
+        server = self.serve(self.path("p"), "--no-training")
+        ann = self.person(server)
+        items = {i["id"]: i for i in ann.next(50)}
+        for name in names:
+            self.assertIn(name, items)
+        self.assertIn("dir/raw\ufffd.png", items)
+        for name in names:
+            path = items[name]["picture"]
+            for size, most in (("", 1024), ("?size=96", 96), ("?size=256", 256)):
+                code, headers, data = ann.raw("GET", path + size)
+                self.assertEqual(code, 200)
+                self.assertIn(headers["Content-Type"], ("image/jpeg", "image/png"))
+                self.assertIn("private", headers["Cache-Control"])
+                if data[:4] == b"\x89PNG":
+                    self.assertEqual(int.from_bytes(data[16:20], "big"), min(most, 300))
+            self.assertEqual(ann.raw("GET", path + "?size=97")[0], 400)
+        if "broken.png" in items:
+            self.assertEqual(ann.raw("GET", items["broken.png"]["picture"])[0], 404)
+        self.assertEqual(ann.raw("GET", "/api/items/999/picture")[0], 404)
+
+    def test_texts_are_shown_as_texts(self):
+        with open(self.path("m.jsonl"), "w") as file:
+            for i in range(9):
+                print(json.dumps({"id": f"t{i}", "row": i, "text": f"<b>{i}</b> & \u201cquoted\u201d\n\u2028"}), file=file)
+        server = self.serve(self.project(9, manifest=self.path("m.jsonl")), "--no-training")
+        ann = self.person(server)
+        self.assertEqual(ann.get("/api/session")["project"]["kind"], "texts")
+        for item in ann.next(9):
+            self.assertEqual(item["text"], f"<b>{item['id'][1:]}</b> & \u201cquoted\u201d\n\u2028")
+            self.assertIsNone(item["picture"])
+
+
+class Life(ServeCase):
+    def test_a_second_server_is_told_who_holds_the_project(self):
+        project = self.project()
+        server = self.serve(project)
+        for port in (0, server.port):
+            error = self.fails(2, "serve", project, "--port", port, says=("process", server.address))
+            self.assertIn(str(server.child.pid), error)
+        # its end, however it comes, frees the project
+        server.kill()
+        self.assertEqual(self.serve(project).end(signal.SIGTERM), 0)
+
+    def test_a_port_that_is_taken(self):
+        server = self.serve(self.project())
+        self.fails(2, "serve", self.project(name="other"), "--port", server.port, says=("taken", "--port"))
+
+    def test_calls_that_cannot_work(self):
+        project = self.project()
+        self.fails(2, "serve", says="which project")
+        self.fails(3, "serve", self.dir, says="project")
+        self.fails(2, "serve", project, "--host", "0.0.0.0", "--port", 0, says="--token")
+        self.fails(2, "serve", project, "--host", "0.0.0.0", "--port", 0, "--token", "short", says="16")
+        self.fails(2, "serve", project, "--token", "short", says="16")
+        self.fails(2, "serve", project, "--port", 70000)
+        self.fails(2, "serve", project, "--host", "no such host.invalid", "--port", 0, says="--host")
+        self.assertIn("--token", run("serve", "--help").stdout)
+
+    def test_a_session_ends_with_the_server_and_labels_do_not(self):
+        project = self.project()
+        server = self.serve(project, "--no-training")
+        ann = self.person(server)
+        item, open_one = ann.next(2)
+        ann.answer(item, 1)
+        server.kill()
+        server = self.serve(project, "--no-training", "--port", server.port)
+        ann.close()
+        self.assertEqual(ann.ask("POST", "/api/next", {"count": 1})[0], 401)
+        self.assertIsNone(ann.get("/api/session")["person"])
+        ann.enter()
+        self.assertEqual(ann.get(f"/api/items/{item['item']}")["mine"]["label"], 1)
+        self.assertEqual(ann.answer(open_one, 2)["labels"], 2)  # the lease is still hers
+
+    def test_requests_under_way_are_finished_when_it_ends(self):
+        project = self.project(5000)
+        for _ in range(3):
+            server = self.serve(project)
+            ann = self.person(server)
+            confirmed, begun, told = 0, time.monotonic(), False
+            with self.assertRaises((Refused, OSError, http.client.HTTPException)):
+                while time.monotonic() < begun + SLOW:
+                    for item in ann.next(5):
+                        if time.monotonic() > begun + 0.2 and not told:
+                            server.child.send_signal(signal.SIGINT)
+                            told = True
+                        ann.answer(item, 0)
+                        confirmed += 1
+            self.assertEqual(server.end(signal.SIGTERM), 0)  # told again: that is no impatience
+            self.assertGreater(confirmed, 0)
+            self.confirmed = confirmed + getattr(self, "confirmed", 0)
+            entries = self.database(project).execute("SELECT count(*) FROM labels").fetchone()[0]
+            self.assertGreaterEqual(entries, self.confirmed)
+
+
+class Token(ServeCase):
+    token = "correct horse battery"
+
+    def test_nothing_is_told_without_it(self):
+        server = self.serve(self.project(), "--token", self.token)
+        stranger = Person(server.port)
+        self.addCleanup(stranger.close)
+        session = stranger.get("/api/session")
+        stranger.csrf = session["csrf"]
+        self.assertEqual(session | {"csrf": 0}, {"person": None, "csrf": 0, "needs_token": True})
+        for path in ("/api/status", "/api/map", "/api/items/0", "/api/items/0/picture", "/api/export?format=csv",
+                     "/api/mine", "/api/events", "/api/openapi.json"):
+            self.assertEqual(stranger.ask("GET", path)[0], 401, path)
+        for path in ("/api/next", "/api/answers", "/api/classes", "/api/settings", "/api/train"):
+            self.assertEqual(stranger.ask("POST", path, {})[0], 401, path)
+        begun = time.monotonic()
+        for wrong in ("", "x", self.token[:-1], self.token + "x", self.token.upper()):
+            status, _ = stranger.ask("POST", "/api/session", {"name": "eve", "token": wrong or None})
+            self.assertEqual(status, 403)
+        self.assertGreater(time.monotonic() - begun, 4.5)  # a second each
+        self.assertEqual(stranger.ask("POST", "/api/session", {"name": "eve", "token": 5})[0], 422)
+        self.assertEqual(stranger.ask("GET", "/api/status")[0], 401)
+        ann = self.person(server, token=self.token)
+        self.assertFalse(ann.get("/api/session")["needs_token"])
+        self.assertEqual(len(ann.next(3)), 3)
+        self.assertIn("wrong token", "".join(server.said))
+        self.assertNotIn(self.token, "".join(server.said))
+
+    def test_it_may_come_by_the_environment(self):
+        server = self.serve(self.project(), "--host", "0.0.0.0", env={"SCANT_TOKEN": self.token})
+        self.assertTrue(self.person(server, token=self.token).next())
+        stranger = Person(server.port)
+        self.addCleanup(stranger.close)
+        stranger.name = "eve"
+        self.refused(403, stranger.enter)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fifty people at once: nobody has another's item, and labels are answered quickly, also while
+a model is trained. The figures are printed.
+
+SCANT_LOAD_SECONDS says for how long (4 each).
+"""
+import collections
+import os
+import random
+import threading
+import time
+import unittest
+
+from servecase import SLOW, Person, ServeCase
+
+PEOPLE = 50
+SECONDS = float(os.environ.get("SCANT_LOAD_SECONDS", 4))
+THINKING = 0.4  # seconds an item, more or less: quicker than any person
+
+
+def quantile(times, q):
+    times = sorted(times)
+    return 1000 * times[min(len(times) - 1, int(q * len(times)))]
+
+
+class Crowd:
+    """People who label for a while, each on a connection of their own."""
+
+    def __init__(self, case, server, truth):
+        self.case, self.server, self.truth = case, server, truth
+        self.lock = threading.Lock()
+        self.holders = {}  # item: who has it
+        self.given = collections.Counter()
+        self.answers, self.nexts, self.wrong = [], [], []
+
+    def hold(self, name, items):
+        with self.lock:
+            for item in items:
+                holder = self.holders.setdefault(item["item"], name)
+                if holder != name:
+                    self.wrong.append(f"{item['item']} is {holder}'s and {name}'s")
+                self.given[item["item"]] += 1
+
+    def work(self, name, until):
+        draw, person = random.Random(name), Person(self.server.port, name)
+        try:
+            time.sleep(draw.uniform(0, THINKING))  # they do not come to the second
+            while time.monotonic() < until:
+                begun = time.monotonic()
+                items = person.next(2)
+                self.nexts.append(time.monotonic() - begun)
+                if not items:
+                    break
+                self.hold(name, items)
+                for item in items:
+                    time.sleep(draw.uniform(0.5, 1.5) * THINKING)
+                    begun = time.monotonic()
+                    person.answer(item, int(self.truth[item["item"]]))
+                    self.answers.append(time.monotonic() - begun)
+        except Exception as error:  # told by the test, which threads cannot
+            self.wrong.append(repr(error))
+        person.close()
+
+    def run(self, seconds):
+        until = time.monotonic() + seconds
+        threads = [threading.Thread(target=self.work, args=(f"person {i}", until)) for i in range(PEOPLE)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=seconds + SLOW)
+
+    def say(self, what):
+        print(f"\n{PEOPLE} people, {what}: {len(self.answers)} labels; an answer takes p50 {quantile(self.answers, .5):.1f} ms, "
+              f"p99 {quantile(self.answers, .99):.1f} ms, at most {quantile(self.answers, 1):.1f} ms; "
+              f"next p50 {quantile(self.nexts, .5):.1f} ms, p99 {quantile(self.nexts, .99):.1f} ms")
+
+
+class Load(ServeCase):
+    def check(self, crowd, person):
+        self.assertEqual(crowd.wrong, [])
+        self.assertEqual([i for i, n in crowd.given.items() if n > 1], [], "items that were handed out twice")
+        info = person.get("/api/status")["info"]
+        self.assertEqual(info["labelled"], len(crowd.answers))
+        self.assertEqual(info["disputed"], 0)
+        self.assertGreater(len(crowd.answers), 2 * PEOPLE)
+
+    def test_fifty_people_at_once(self):
+        server = self.serve(self.project(60000), "--no-training")
+        crowd = Crowd(self, server, self.truth)
+        crowd.run(SECONDS)
+        crowd.say("nothing else")
+        self.check(crowd, self.person(server))
+
+    def test_fifty_people_while_models_are_trained(self):
+        project = self.project(60000, settings=("batch=200", "epochs=3000"))
+        server = self.serve(project)
+        crowd, busy, over = Crowd(self, server, self.truth), [], threading.Event()
+
+        def watch():
+            person = Person(server.port)
+            while not over.is_set():
+                busy.append(person.get("/api/status")["worker"]["doing"])
+                time.sleep(0.1)
+            person.close()
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        crowd.run(SECONDS)
+        over.set()
+        watcher.join(timeout=SLOW)
+        part = sum(doing != "idle" for doing in busy) / len(busy)
+        crowd.say(f"a worker at it in {100 * part:.0f} % of the time")
+        self.check(crowd, self.person(server))
+        self.assertGreater(part, 0, "nothing was trained meanwhile")
+
+
+if __name__ == "__main__":
+    unittest.main()
