@@ -41,8 +41,11 @@ export class Api extends EventTarget {
     let answer;
     try {
       answer = await fetch(path, {
-        method, headers, body: body === undefined ? undefined : JSON.stringify(body),
-        signal: AbortSignal.timeout(PATIENCE), ...options,
+        method,
+        headers,
+        body: body === undefined ? undefined : JSON.stringify(body),
+        signal: AbortSignal.timeout(PATIENCE),
+        ...options,
       });
     } catch {
       throw new Unreachable();
@@ -61,7 +64,8 @@ export class Api extends EventTarget {
     try {
       return await this.call(method, path, body);
     } catch (error) {
-      if (!(error instanceof Refused) || (error.status !== 401 && error.status !== 403)) throw error;
+      if (!(error instanceof Refused) || (error.status !== 401 && error.status !== 403))
+        throw error;
       await this.resume();
       return this.call(method, path, body);
     }
@@ -97,7 +101,9 @@ export class Api extends EventTarget {
 
   /** As the person of before; SignedOut where that takes a person. */
   resume() {
-    this.resuming ??= this.resumeOnce().finally(() => { this.resuming = null; });
+    this.resuming ??= this.resumeOnce().finally(() => {
+      this.resuming = null;
+    });
     return this.resuming;
   }
 
@@ -107,7 +113,8 @@ export class Api extends EventTarget {
   }
 
   async resumeOnce() {
-    const name = kept.get('scant.name'), token = tab.get('scant.token');
+    const name = kept.get('scant.name'),
+      token = tab.get('scant.token');
     const session = await this.session();
     if (session.person && session.person.name === name) return this.resumed(session);
     if (name && (!session.needs_token || token)) {

@@ -5,8 +5,8 @@
 import { cap, make } from './dom.js';
 import { swatch } from './colours.js';
 
-const MANY = 12;       // classes, that need more room
-const VERY_MANY = 24;  // that one looks for by name
+const MANY = 12; // classes, that need more room
+const VERY_MANY = 24; // that one looks for by name
 
 export class ClassButtons {
   /** choose(label) is called when one is pressed. */
@@ -18,11 +18,26 @@ export class ClassButtons {
 
   draw() {
     const { classes } = this.app.project;
-    this.buttons = classes.map(({ label, name }) => make('button',
-      { type: 'button', class: 'class', title: name, 'data-label': label, onclick: () => this.choose(label) },
-      swatch(label), make('span', { class: 'name' }, name),
-      make('span', { class: 'caps' }, ...this.app.keys.forClass(label).slice(0, 2).map(cap))));
-    const find = make('input', { type: 'search', placeholder: 'Find a class', 'aria-label': 'Find a class' });
+    this.buttons = classes.map(({ label, name }) =>
+      make(
+        'button',
+        {
+          type: 'button',
+          class: 'class',
+          title: name,
+          'data-label': label,
+          onclick: () => this.choose(label),
+        },
+        swatch(label),
+        make('span', { class: 'name' }, name),
+        make('span', { class: 'caps' }, ...this.app.keys.forClass(label).slice(0, 2).map(cap)),
+      ),
+    );
+    const find = make('input', {
+      type: 'search',
+      placeholder: 'Find a class',
+      'aria-label': 'Find a class',
+    });
     find.addEventListener('input', () => this.filter(find.value));
     find.addEventListener('keydown', (event) => {
       const first = this.buttons.find((button) => !button.hidden);

@@ -4,8 +4,26 @@
 // vision tell apart, yellow darker where the page is light and all lighter where it is dark.
 // Eight colours by four shapes; from the 33rd class on they repeat, and names tell.
 
-const LIGHT = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#d55e00', '#56b4e9', '#8a7f00', '#3d3d3d'];
-const DARK = ['#4aa3df', '#e69f00', '#1fbf8f', '#e08fbd', '#f0792b', '#8fd0f5', '#f0e442', '#e0e0e0'];
+const LIGHT = [
+  '#0072b2',
+  '#e69f00',
+  '#009e73',
+  '#cc79a7',
+  '#d55e00',
+  '#56b4e9',
+  '#8a7f00',
+  '#3d3d3d',
+];
+const DARK = [
+  '#4aa3df',
+  '#e69f00',
+  '#1fbf8f',
+  '#e08fbd',
+  '#f0792b',
+  '#8fd0f5',
+  '#f0e442',
+  '#e0e0e0',
+];
 
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
 
@@ -17,25 +35,25 @@ export const onScheme = (f) => dark.addEventListener('change', f);
 /** Adds the shape of a class to a path of a canvas, about (x, y). */
 export function shape(path, label, x, y, r) {
   switch (Math.floor(label / LIGHT.length) % 4) {
-  case 0:
-    path.moveTo(x + r, y);
-    path.arc(x, y, r, 0, 2 * Math.PI);
-    break;
-  case 1:
-    path.rect(x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r);
-    break;
-  case 2:
-    path.moveTo(x, y - 1.2 * r);
-    path.lineTo(x + 1.1 * r, y + 0.8 * r);
-    path.lineTo(x - 1.1 * r, y + 0.8 * r);
-    path.closePath();
-    break;
-  default:
-    path.moveTo(x, y - 1.3 * r);
-    path.lineTo(x + 1.3 * r, y);
-    path.lineTo(x, y + 1.3 * r);
-    path.lineTo(x - 1.3 * r, y);
-    path.closePath();
+    case 0:
+      path.moveTo(x + r, y);
+      path.arc(x, y, r, 0, 2 * Math.PI);
+      break;
+    case 1:
+      path.rect(x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r);
+      break;
+    case 2:
+      path.moveTo(x, y - 1.2 * r);
+      path.lineTo(x + 1.1 * r, y + 0.8 * r);
+      path.lineTo(x - 1.1 * r, y + 0.8 * r);
+      path.closePath();
+      break;
+    default:
+      path.moveTo(x, y - 1.3 * r);
+      path.lineTo(x + 1.3 * r, y);
+      path.lineTo(x, y + 1.3 * r);
+      path.lineTo(x - 1.3 * r, y);
+      path.closePath();
   }
 }
 

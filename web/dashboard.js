@@ -9,7 +9,7 @@ import { PoolMap } from './map.js';
 import { ProjectSettings } from './projectsettings.js';
 import { ago, count, fixed, grouped, percent, seconds } from './words.js';
 
-const REFRESH = 3000;     // milliseconds, at most as often
+const REFRESH = 3000; // milliseconds, at most as often
 const MAP_REFRESH = 15000;
 
 export class Dashboard {
@@ -18,7 +18,9 @@ export class Dashboard {
     this.map = new PoolMap(app);
     this.settings = new ProjectSettings(app);
     this.refresh = seldom(REFRESH, () => this.load());
-    this.refreshMap = seldom(MAP_REFRESH, () => { if (this.isOpen) this.map.load(); });
+    this.refreshMap = seldom(MAP_REFRESH, () => {
+      if (this.isOpen) this.map.load();
+    });
     app.live.addEventListener('status', () => {
       if (!this.isOpen) return;
       this.refresh();
@@ -71,44 +73,132 @@ export class Dashboard {
     by('interval').replaceChildren(...(measured ? [intervalBar(meter)] : []));
     by('stop-state').textContent = meter.stop ? 'You can stop' : 'Go on labelling';
     by('stop-state').classList.toggle('stop', Boolean(meter.stop));
-    const checks = [[meter.narrow, 'The interval is narrow'], [meter.fading, 'More labels bring little'], [meter.agreeing, 'The last models agree']];
-    by('checks').replaceChildren(...checks.map(([is, words]) => make('li', { class: is ? 'yes' : 'no' },
-      make('span', { 'aria-hidden': 'true' }, is ? '✓' : '○'), ` ${words}`, make('span', { class: 'unseen' }, is ? ': yes' : ': not yet'))));
+    const checks = [
+      [meter.narrow, 'The interval is narrow'],
+      [meter.fading, 'More labels bring little'],
+      [meter.agreeing, 'The last models agree'],
+    ];
+    by('checks').replaceChildren(
+      ...checks.map(([is, words]) =>
+        make(
+          'li',
+          { class: is ? 'yes' : 'no' },
+          make('span', { 'aria-hidden': 'true' }, is ? '✓' : '○'),
+          ` ${words}`,
+          make('span', { class: 'unseen' }, is ? ': yes' : ': not yet'),
+        ),
+      ),
+    );
     by('advice').replaceChildren(...advice.map((words) => make('p', {}, words)));
-    const facts = [[info.items, 'items'], [info.labelled, 'labelled'], [info.audited, 'audited'], [info.unsure, 'unsure'], [info.skipped, 'skipped'],
-      [info.disputed, 'disputed'], [info.copies, 'copies']];
-    by('facts').replaceChildren(...facts.filter(([n], i) => n > 0 || i < 3).map(([n, words]) => make('li', {}, make('b', {}, grouped(n)), ` ${words}`)));
+    const facts = [
+      [info.items, 'items'],
+      [info.labelled, 'labelled'],
+      [info.audited, 'audited'],
+      [info.unsure, 'unsure'],
+      [info.skipped, 'skipped'],
+      [info.disputed, 'disputed'],
+      [info.copies, 'copies'],
+    ];
+    by('facts').replaceChildren(
+      ...facts
+        .filter(([n], i) => n > 0 || i < 3)
+        .map(([n, words]) => make('li', {}, make('b', {}, grouped(n)), ` ${words}`)),
+    );
   }
 
   drawCurve() {
-    const box = by('curve'), models = (this.status?.models ?? []).filter((m) => typeof m.accuracy === 'number');
+    const box = by('curve'),
+      models = (this.status?.models ?? []).filter((m) => typeof m.accuracy === 'number');
     if (!box.clientWidth || !this.status) return;
-    box.replaceChildren(models.length ? learningCurve(models, box.clientWidth)
-      : make('p', { class: 'soft' }, 'The curve begins with the first model that has audited items.'));
-    table(by('models'), ['Model', 'Labels', 'Right', '95 % interval', 'Audited', 'Agrees with the one before', 'Took'],
-      [...this.status.models].reverse().map((m) => [m.model, m.labels, percent(m.accuracy, 1),
-        typeof m.low === 'number' ? `${percent(m.low, 1)} to ${percent(m.high, 1)}` : '–', m.audited, percent(m.agreement), seconds(m.seconds)]));
+    box.replaceChildren(
+      models.length
+        ? learningCurve(models, box.clientWidth)
+        : make(
+            'p',
+            { class: 'soft' },
+            'The curve begins with the first model that has audited items.',
+          ),
+    );
+    table(
+      by('models'),
+      [
+        'Model',
+        'Labels',
+        'Right',
+        '95 % interval',
+        'Audited',
+        'Agrees with the one before',
+        'Took',
+      ],
+      [...this.status.models]
+        .reverse()
+        .map((m) => [
+          m.model,
+          m.labels,
+          percent(m.accuracy, 1),
+          typeof m.low === 'number' ? `${percent(m.low, 1)} to ${percent(m.high, 1)}` : '–',
+          m.audited,
+          percent(m.agreement),
+          seconds(m.seconds),
+        ]),
+    );
     by('models').closest('details').hidden = !this.status.models.length;
   }
 
   drawBalance() {
     const { balance } = this.status;
-    const most = Math.max(1, ...balance.map((b) => b.labelled)), mostGuessed = Math.max(1, ...balance.map((b) => b.predicted ?? 0));
+    const most = Math.max(1, ...balance.map((b) => b.labelled)),
+      mostGuessed = Math.max(1, ...balance.map((b) => b.predicted ?? 0));
     const guessed = balance.some((b) => b.predicted !== null);
-    by('balance').replaceChildren(...balance.map((b) => make('li', {},
-      make('span', { class: 'name', title: b.name }, swatch(b.label), b.name),
-      make('span', { class: 'bars' },
-        make('span', { class: 'with' }, bar(b.labelled / most), make('b', {}, grouped(b.labelled))),
-        guessed ? make('span', { class: 'with' }, bar((b.predicted ?? 0) / mostGuessed, 'guess'), make('span', { class: 'soft' }, grouped(b.predicted ?? 0))) : null))));
-    by('balance-words').textContent = guessed ? 'Above: labels so far. Below, thin: what the model makes of all items.' : 'Labels so far.';
+    by('balance').replaceChildren(
+      ...balance.map((b) =>
+        make(
+          'li',
+          {},
+          make('span', { class: 'name', title: b.name }, swatch(b.label), b.name),
+          make(
+            'span',
+            { class: 'bars' },
+            make(
+              'span',
+              { class: 'with' },
+              bar(b.labelled / most),
+              make('b', {}, grouped(b.labelled)),
+            ),
+            guessed
+              ? make(
+                  'span',
+                  { class: 'with' },
+                  bar((b.predicted ?? 0) / mostGuessed, 'guess'),
+                  make('span', { class: 'soft' }, grouped(b.predicted ?? 0)),
+                )
+              : null,
+          ),
+        ),
+      ),
+    );
+    by('balance-words').textContent = guessed
+      ? 'Above: labels so far. Below, thin: what the model makes of all items.'
+      : 'Labels so far.';
   }
 
   drawPeople() {
     const { people, agreements } = this.status;
-    table(by('people'), ['Name', 'Answers', 'An item takes', 'Last seen'],
-      people.map((p) => [p.name, grouped(p.answers), seconds(p.median_seconds), p.last ? ago(p.last) : '–']));
-    table(by('agreements'), ['Two people', 'Items of both', 'Same answer', 'Cohen’s κ'],
-      agreements.map((a) => [`${a.a} and ${a.b}`, a.items, percent(a.agreed), fixed(a.kappa, 2)]));
+    table(
+      by('people'),
+      ['Name', 'Answers', 'An item takes', 'Last seen'],
+      people.map((p) => [
+        p.name,
+        grouped(p.answers),
+        seconds(p.median_seconds),
+        p.last ? ago(p.last) : '–',
+      ]),
+    );
+    table(
+      by('agreements'),
+      ['Two people', 'Items of both', 'Same answer', 'Cohen’s κ'],
+      agreements.map((a) => [`${a.a} and ${a.b}`, a.items, percent(a.agreed), fixed(a.kappa, 2)]),
+    );
     by('agreements').hidden = !agreements.length;
     by('agreements-words').textContent = agreements.length
       ? 'κ is 1 where two people always say the same, and 0 where they do so no more often than by chance.'
@@ -117,10 +207,15 @@ export class Dashboard {
 
   drawRounds() {
     const rounds = [...this.status.rounds].reverse();
-    table(by('rounds'), ['Round', 'Strategy', 'By model', 'Picked', 'Answered', 'When'],
-      rounds.map((r) => [r.round, r.strategy, r.model || '–', r.picked, r.answered, ago(r.at)]));
+    table(
+      by('rounds'),
+      ['Round', 'Strategy', 'By model', 'Picked', 'Answered', 'When'],
+      rounds.map((r) => [r.round, r.strategy, r.model || '–', r.picked, r.answered, ago(r.at)]),
+    );
     by('rounds').hidden = !rounds.length;
-    by('rounds-words').textContent = rounds.length ? '' : 'There was no round yet: items are drawn at random until the first model.';
+    by('rounds-words').textContent = rounds.length
+      ? ''
+      : 'There was no round yet: items are drawn at random until the first model.';
   }
 
   async train() {
@@ -140,9 +235,22 @@ export class Dashboard {
 
 /** Fills a table: words to the left, numbers to the right. */
 function table(element, heads, rows) {
-  const numeric = heads.map((_, i) => rows.length > 0 && rows.every((row) => /^[–\d]/.test(String(row[i]))));
+  const numeric = heads.map(
+    (_, i) => rows.length > 0 && rows.every((row) => /^[–<>\d]/.test(String(row[i]))),
+  );
   const kind = (i) => (numeric[i] ? 'number' : null);
   element.replaceChildren(
-    make('thead', {}, make('tr', {}, ...heads.map((head, i) => make('th', { scope: 'col', class: kind(i) }, head)))),
-    make('tbody', {}, ...rows.map((row) => make('tr', {}, ...row.map((cell, i) => make('td', { class: kind(i) }, String(cell)))))));
+    make(
+      'thead',
+      {},
+      make('tr', {}, ...heads.map((head, i) => make('th', { scope: 'col', class: kind(i) }, head))),
+    ),
+    make(
+      'tbody',
+      {},
+      ...rows.map((row) =>
+        make('tr', {}, ...row.map((cell, i) => make('td', { class: kind(i) }, String(cell)))),
+      ),
+    ),
+  );
 }

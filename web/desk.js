@@ -11,7 +11,9 @@ export class Desk extends EventTarget {
   constructor(api, outbox, queue, history, tally) {
     super();
     Object.assign(this, { api, outbox, queue, history, tally });
-    outbox.addEventListener('confirmed', ({ detail }) => history.confirm(detail.answers, detail.receipts));
+    outbox.addEventListener('confirmed', ({ detail }) =>
+      history.confirm(detail.answers, detail.receipts),
+    );
     outbox.addEventListener('refused', ({ detail }) => this.refused(detail));
   }
 
@@ -22,8 +24,18 @@ export class Desk extends EventTarget {
   /** All of these items are that; spent: milliseconds, for all of them. */
   answer(items, kind, label, spent) {
     const each = Math.round(spent / items.length);
-    const records = items.map(({ item, id, text, picture, lease }) =>
-      ({ item, id, text, picture, lease, kind, label, spent: each, once: once(), entry: null }));
+    const records = items.map(({ item, id, text, picture, lease }) => ({
+      item,
+      id,
+      text,
+      picture,
+      lease,
+      kind,
+      label,
+      spent: each,
+      once: once(),
+      entry: null,
+    }));
     this.history.add(records);
     this.outbox.add(records.map(told));
     this.tally.add(kind === 'label' ? items.length : 0, each);
@@ -34,14 +46,25 @@ export class Desk extends EventTarget {
   /** Another answer to an item that was answered before. */
   change(record, kind, label, spent) {
     const unsent = record.once !== null && this.outbox.drop(record.once);
-    this.history.replace(record, { kind, label, spent, once: once(), entry: null, lease: unsent ? record.lease : null });
+    this.history.replace(record, {
+      kind,
+      label,
+      spent,
+      once: once(),
+      entry: null,
+      lease: unsent ? record.lease : null,
+    });
     this.outbox.add([told(record)]);
   }
 
   refused({ answers, message }) {
     this.history.refused(answers);
     this.tally.add(-answers.filter((answer) => answer.kind === 'label').length, 0);
-    this.notice(answers.length === 1 ? `An answer was not stored: ${message}` : `${answers.length} answers were not stored: ${message}`);
+    this.notice(
+      answers.length === 1
+        ? `An answer was not stored: ${message}`
+        : `${answers.length} answers were not stored: ${message}`,
+    );
   }
 
   /** Takes back what was said last, all of it where it was said of several items. Returns the
@@ -54,8 +77,13 @@ export class Desk extends EventTarget {
       const step = this.history.steps.shift() ?? [null];
       for (let i = 0; i < step.length; i++) items.push(await this.undoOne());
     } catch (error) {
-      this.notice(error instanceof Unreachable ? 'Not connected: what is stored cannot be taken back now.' : error.message);
-      if (!(error instanceof Refused || error instanceof Unreachable || error instanceof SignedOut)) throw error;
+      this.notice(
+        error instanceof Unreachable
+          ? 'Not connected: what is stored cannot be taken back now.'
+          : error.message,
+      );
+      if (!(error instanceof Refused || error instanceof Unreachable || error instanceof SignedOut))
+        throw error;
     } finally {
       this.undoing = false;
     }
@@ -73,8 +101,9 @@ export class Desk extends EventTarget {
   }
 
   async undoUnsent(answer) {
-    const record = this.history.records.find((other) => other.once === answer.once) ??
-      await this.api.get(`/api/items/${answer.item}`);
+    const record =
+      this.history.records.find((other) => other.once === answer.once) ??
+      (await this.api.get(`/api/items/${answer.item}`));
     this.taken(answer.item, answer.kind);
     const { item, id, text, picture } = record;
     return { item, id, text, picture, lease: answer.lease };

@@ -26,17 +26,28 @@ export const draw = (tag, attributes = {}, ...children) =>
 /** A key as it is printed on keyboards. */
 export const cap = (key) => make('kbd', {}, KEY_NAMES[key] ?? key.toUpperCase());
 
-const KEY_NAMES = { ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓', Escape: 'Esc', ' ': 'Space' };
+const KEY_NAMES = {
+  ArrowLeft: '←',
+  ArrowRight: '→',
+  ArrowUp: '↑',
+  ArrowDown: '↓',
+  Escape: 'Esc',
+  ' ': 'Space',
+};
 
 /** Calls f at most once in so many milliseconds, the last time included. */
 export function seldom(milliseconds, f) {
-  let timer = null, last = 0;
+  let timer = null,
+    last = 0;
   return () => {
     if (timer) return;
-    timer = setTimeout(() => {
-      timer = null;
-      last = Date.now();
-      f();
-    }, Math.max(0, last + milliseconds - Date.now()));
+    timer = setTimeout(
+      () => {
+        timer = null;
+        last = Date.now();
+        f();
+      },
+      Math.max(0, last + milliseconds - Date.now()),
+    );
   };
 }

@@ -18,7 +18,9 @@ export class GridView {
     this.selected = new Set();
     this.at = 0;
     this.watch = new Watch();
-    this.buttons = new ClassButtons(by('grid-classes'), app, (label) => this.answer('label', label));
+    this.buttons = new ClassButtons(by('grid-classes'), app, (label) =>
+      this.answer('label', label),
+    );
     this.drawCommands();
     by('grid-all').addEventListener('click', () => this.select(this.items));
     by('grid-none').addEventListener('click', () => this.select([]));
@@ -28,9 +30,21 @@ export class GridView {
   }
 
   drawCommands() {
-    by('grid-commands').replaceChildren(...[['unsure', 'Unsure'], ['skip', 'Skip'], ['undo', 'Undo'], ['grid', 'One by one']].map(([name, words]) =>
-      make('button', { type: 'button', onclick: () => this.app.command(name) },
-        make('span', {}, words), this.app.keys.forCommand(name).slice(0, 1).map(cap)[0])));
+    by('grid-commands').replaceChildren(
+      ...[
+        ['unsure', 'Unsure'],
+        ['skip', 'Skip'],
+        ['undo', 'Undo'],
+        ['grid', 'One by one'],
+      ].map(([name, words]) =>
+        make(
+          'button',
+          { type: 'button', onclick: () => this.app.command(name) },
+          make('span', {}, words),
+          this.app.keys.forCommand(name).slice(0, 1).map(cap)[0],
+        ),
+      ),
+    );
   }
 
   redraw() {
@@ -68,7 +82,8 @@ export class GridView {
     this.items = [];
     this.draw();
     if (!seed) return;
-    let alike = [], trouble = 'Nothing without an answer is like this one.';
+    let alike = [],
+      trouble = 'Nothing without an answer is like this one.';
     try {
       alike = (await this.app.api.post('/api/alike', { item: seed.item, count: ALIKE })).items;
     } catch (error) {
@@ -91,11 +106,26 @@ export class GridView {
 
   draw() {
     const state = this.app.queue.state;
-    by('grid-empty').textContent = this.items.length ? '' : state === 'empty' ? 'Nothing is left to label for now.' : 'One moment…';
-    this.tiles = this.items.map((item, i) => make('div',
-      { role: 'option', class: 'tile', tabindex: i ? -1 : 0, 'aria-label': item.id, title: item.id, onclick: () => this.toggle(i) },
-      item.picture ? this.picture(item) : make('span', { class: 'clip' }, item.text ?? item.id),
-      make('span', { class: 'tick', 'aria-hidden': 'true' }, '✓')));
+    by('grid-empty').textContent = this.items.length
+      ? ''
+      : state === 'empty'
+        ? 'Nothing is left to label for now.'
+        : 'One moment…';
+    this.tiles = this.items.map((item, i) =>
+      make(
+        'div',
+        {
+          role: 'option',
+          class: 'tile',
+          tabindex: i ? -1 : 0,
+          'aria-label': item.id,
+          title: item.id,
+          onclick: () => this.toggle(i),
+        },
+        item.picture ? this.picture(item) : make('span', { class: 'clip' }, item.text ?? item.id),
+        make('span', { class: 'tick', 'aria-hidden': 'true' }, '✓'),
+      ),
+    );
     by('grid-items').replaceChildren(...this.tiles);
     this.tell();
   }
@@ -113,9 +143,13 @@ export class GridView {
   }
 
   tell() {
-    this.tiles.forEach((tile, i) => tile.setAttribute('aria-selected', this.selected.has(this.items[i].item)));
+    this.tiles.forEach((tile, i) =>
+      tile.setAttribute('aria-selected', this.selected.has(this.items[i].item)),
+    );
     const n = this.items.filter((item) => this.selected.has(item.item)).length;
-    by('grid-count').textContent = this.items.length ? `${count(n, 'item')} of ${this.items.length} selected` : '';
+    by('grid-count').textContent = this.items.length
+      ? `${count(n, 'item')} of ${this.items.length} selected`
+      : '';
     this.buttons.enable(n > 0);
   }
 
@@ -133,7 +167,11 @@ export class GridView {
     const across = getComputedStyle(by('grid-items')).gridTemplateColumns.split(' ').length;
     const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across };
     if (event.key in steps) this.move(this.at + steps[event.key]);
-    else if (event.key === ' ' && (this.tiles.includes(event.target) || event.target === document.body)) this.toggle(this.at);
+    else if (
+      event.key === ' ' &&
+      (this.tiles.includes(event.target) || event.target === document.body)
+    )
+      this.toggle(this.at);
     else return false;
     return true;
   }
@@ -144,7 +182,8 @@ export class GridView {
       this.app.notice('Nothing is selected.');
       return;
     }
-    const seed = this.items[0], rest = this.items.filter((item) => !this.selected.has(item.item));
+    const seed = this.items[0],
+      rest = this.items.filter((item) => !this.selected.has(item.item));
     const words = kind === 'label' ? this.app.project.classes[label].name : kind;
     this.items = [];
     if (rest.includes(seed)) this.app.queue.postpone();
@@ -166,10 +205,16 @@ export class GridView {
 
   command(name) {
     switch (name) {
-    case 'skip':
-    case 'unsure': this.answer(name); break;
-    case 'undo': this.undo(); break;
-    case 'grid': this.app.go('label'); break;
+      case 'skip':
+      case 'unsure':
+        this.answer(name);
+        break;
+      case 'undo':
+        this.undo();
+        break;
+      case 'grid':
+        this.app.go('label');
+        break;
     }
   }
 
@@ -179,7 +224,8 @@ export class GridView {
   picture(item) {
     const image = make('img', { src: address(item, 256), alt: '', draggable: 'false' });
     image.addEventListener('load', () => crisp(image));
-    image.addEventListener('error', () => { // what cannot be seen is not to be answered for
+    image.addEventListener('error', () => {
+      // what cannot be seen is not to be answered for
       image.replaceWith(make('span', { class: 'clip' }, `${item.id} cannot be loaded`));
       this.selected.delete(item.item);
       this.tell();

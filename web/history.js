@@ -9,14 +9,17 @@ export class History {
   constructor(api) {
     this.api = api;
     this.records = []; // newest first: {item, id, text, picture, kind, label, lease, once, entry}
-    this.steps = [];   // newest first: names (once) of the answers that were given in one go
+    this.steps = []; // newest first: names (once) of the answers that were given in one go
     this.ended = false;
   }
 
   /** records were answered in one go. */
   add(records) {
     const items = new Set(records.map((record) => record.item));
-    this.records = [...[...records].reverse(), ...this.records.filter((record) => !items.has(record.item))];
+    this.records = [
+      ...[...records].reverse(),
+      ...this.records.filter((record) => !items.has(record.item)),
+    ];
     this.steps.unshift(records.map((record) => record.once));
   }
 
@@ -42,7 +45,9 @@ export class History {
   refused(answers) {
     const names = new Set(answers.map((answer) => answer.once));
     this.records = this.records.filter((record) => !names.has(record.once));
-    this.steps = this.steps.map((step) => step.filter((name) => !names.has(name))).filter((step) => step.length);
+    this.steps = this.steps
+      .map((step) => step.filter((name) => !names.has(name)))
+      .filter((step) => step.length);
   }
 
   /** The nth last, from 0; null: there are no more. */
@@ -52,7 +57,8 @@ export class History {
   }
 
   async more() {
-    const before = this.oldest ?? Math.min(...this.records.map((record) => record.entry ?? Infinity));
+    const before =
+      this.oldest ?? Math.min(...this.records.map((record) => record.entry ?? Infinity));
     const range = Number.isFinite(before) ? `&before=${before}` : '';
     const { entries } = await this.api.get(`/api/mine?count=${PAGE}${range}`);
     if (entries.length) this.oldest = entries.at(-1).entry;

@@ -4,9 +4,11 @@
 // Only when they ask, as it would sway them.
 import { cap, make } from './dom.js';
 import { swatch } from './colours.js';
-import { address } from './picture.js';
+import { address, crisp } from './picture.js';
 import { percent } from './words.js';
 import { Refused } from './api.js';
+
+const SURE = 0.8; // a model that gives a class this much does not waver
 
 export class Insight {
   constructor(box, app) {
@@ -35,14 +37,36 @@ export class Insight {
       const reply = await this.app.api.get(`/api/items/${item.item}/${what}`);
       parts = what === 'prediction' ? this.prediction(reply) : this.why(reply);
     } catch (error) {
-      parts = [make('p', {}, error instanceof Refused && error.status === 404
-        ? 'There is no model yet. The first is trained once there are labels of two classes.' : error.message)];
+      parts = [
+        make(
+          'p',
+          {},
+          error instanceof Refused && error.status === 404
+            ? 'There is no model yet. The first is trained once there are labels of two classes.'
+            : error.message,
+        ),
+      ];
     }
     if (this.asked !== what) return;
     const title = what === 'prediction' ? 'What the model says' : 'Why this item?';
-    this.box.replaceChildren(make('div', { class: 'row' }, make('h2', {}, title),
-      make('button', { type: 'button', class: 'quiet', onclick: () => this.close(), 'aria-label': `Close: ${title}` }, cap('Escape'))),
-    ...parts);
+    this.box.replaceChildren(
+      make(
+        'div',
+        { class: 'row' },
+        make('h2', {}, title),
+        make(
+          'button',
+          {
+            type: 'button',
+            class: 'quiet',
+            onclick: () => this.close(),
+            'aria-label': `Close: ${title}`,
+          },
+          cap('Escape'),
+        ),
+      ),
+      ...parts,
+    );
     this.box.scrollIntoView({ block: 'nearest' });
   }
 
@@ -54,27 +78,70 @@ export class Insight {
     const rows = classes.map(({ label, p }) => {
       const bar = make('span', { class: 'bar' }, make('span', {}));
       bar.firstChild.style.width = `${100 * p}%`;
-      return make('li', {}, swatch(label), make('span', { class: 'name' }, this.name(label)), bar, make('b', {}, percent(p)));
+      return make(
+        'li',
+        {},
+        swatch(label),
+        make('span', { class: 'name' }, this.name(label)),
+        bar,
+        make('b', {}, percent(p)),
+      );
     });
-    return [make('ol', { class: 'guesses' }, ...rows), make('p', { class: 'soft' }, `Model ${model}. It may well be wrong: say what you see.`)];
+    return [
+      make('ol', { class: 'guesses' }, ...rows),
+      make('p', { class: 'soft' }, `Model ${model}. It may well be wrong: say what you see.`),
+    ];
   }
 
   why(why) {
     const words = [];
     if (why.class_1 !== null && why.p_1 !== null)
-      words.push(make('p', {}, `The model wavers between ${this.name(why.class_1)} (${percent(why.p_1)})` +
-        (why.class_2 !== null && why.p_2 !== null ? ` and ${this.name(why.class_2)} (${percent(why.p_2)}).` : '.')));
-    if (why.surer !== null) words.push(make('p', {}, `It is surer of ${percent(why.surer)} of all items.`));
+      words.push(
+        make(
+          'p',
+          {},
+          why.p_1 > SURE || why.class_2 === null
+            ? `The model takes it for ${this.name(why.class_1)} (${percent(why.p_1)}).`
+            : `The model wavers between ${this.name(why.class_1)} (${percent(why.p_1)}) and ${this.name(why.class_2)} (${percent(why.p_2)}).`,
+        ),
+      );
+    if (why.surer !== null)
+      words.push(make('p', {}, `The model is surer of ${percent(why.surer)} of all items.`));
     if (why.newer !== null)
-      words.push(make('p', {}, why.newer < 0.5
-        ? `It is new: only ${percent(why.newer)} of the items without a label are farther from anything labelled.`
-        : `It is like others: ${percent(why.newer)} of the items without a label are farther from anything labelled.`));
-    if (!words.length) words.push(make('p', {}, 'It was drawn at random, as there is no model yet.'));
+      words.push(
+        make(
+          'p',
+          {},
+          why.newer < 0.5
+            ? `The item is new: only ${percent(why.newer)} of the items without a label are farther from anything labelled.`
+            : `The item is like others: ${percent(why.newer)} of the items without a label are farther from anything labelled.`,
+        ),
+      );
+    if (!words.length)
+      words.push(make('p', {}, 'It was drawn at random, as there is no model yet.'));
     if (why.neighbours.length) {
       words.push(make('p', {}, 'The nearest that have a label:'));
-      words.push(make('ul', { class: 'near' }, ...why.neighbours.map((n) => make('li', {},
-        n.picture ? make('img', { src: address(n, 96), alt: n.id, title: n.id }) : make('span', { class: 'clip', title: n.id }, n.text ?? n.id),
-        make('span', { class: 'name' }, n.label === null ? 'no label' : this.name(n.label))))));
+      words.push(
+        make(
+          'ul',
+          { class: 'near' },
+          ...why.neighbours.map((n) =>
+            make(
+              'li',
+              {},
+              n.picture
+                ? make('img', {
+                    src: address(n, 96),
+                    alt: n.id,
+                    title: n.id,
+                    onload: ({ target }) => crisp(target),
+                  })
+                : make('span', { class: 'clip', title: n.id }, n.text ?? n.id),
+              make('span', { class: 'name' }, n.label === null ? 'no label' : this.name(n.label)),
+            ),
+          ),
+        ),
+      );
     }
     return words;
   }

@@ -46,7 +46,10 @@ export class Keys {
       this.means.set(key, what);
       this.of.set(what, [...(this.of.get(what) ?? []), key]);
     };
-    const names = [...COMMANDS.map((command) => `command ${command.name}`), ...this.classes.map((c) => `class ${c.name}`)];
+    const names = [
+      ...COMMANDS.map((command) => `command ${command.name}`),
+      ...this.classes.map((c) => `class ${c.name}`),
+    ];
     for (const what of names) give(what, this.chosen[what]);
     for (const command of COMMANDS)
       if (!this.chosen[`command ${command.name}`])
@@ -56,12 +59,18 @@ export class Keys {
     });
     const firsts = this.classes.map((c) => letters(c.name)[0]);
     this.classes.forEach((c, i) => {
-      if (!this.chosen[`class ${c.name}`] && firsts.filter((first) => first === firsts[i]).length === 1)
+      if (
+        !this.chosen[`class ${c.name}`] &&
+        firsts.filter((first) => first === firsts[i]).length === 1
+      )
         give(`class ${c.name}`, firsts[i]);
     });
     for (const c of this.classes) {
       if (this.of.has(`class ${c.name}`)) continue;
-      give(`class ${c.name}`, [...letters(c.name), ...LETTERS].find((key) => !this.means.has(key)));
+      give(
+        `class ${c.name}`,
+        [...letters(c.name), ...LETTERS].find((key) => !this.means.has(key)),
+      );
     }
   }
 
@@ -89,8 +98,10 @@ export class Keys {
   /** what: "command undo" or "class cat". Returns why not, or ''. */
   choose(what, pressed) {
     const key = plain(pressed);
-    if (FIXED.includes(key) || (key.length > 1 && !key.startsWith('Arrow'))) return 'That key cannot be used.';
-    const owner = this.means.get(key), old = this.of.get(what)?.[0];
+    if (FIXED.includes(key) || (key.length > 1 && !key.startsWith('Arrow')))
+      return 'That key cannot be used.';
+    const owner = this.means.get(key),
+      old = this.of.get(what)?.[0];
     if (owner === what) return '';
     if (owner && old) this.chosen[owner] = old;
     else if (owner) delete this.chosen[owner];
@@ -111,5 +122,7 @@ const plain = (key) => (key.length === 1 ? key.toLowerCase() : key);
 
 /** Whether a key that was pressed is meant for a field. */
 export function typing(event) {
-  return event.target instanceof Element && event.target.closest('input, textarea, select') !== null;
+  return (
+    event.target instanceof Element && event.target.closest('input, textarea, select') !== null
+  );
 }

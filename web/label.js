@@ -9,8 +9,15 @@ import { Stage } from './stage.js';
 import { Watch } from './tally.js';
 
 const COMMANDS = [
-  ['unsure', 'Unsure'], ['skip', 'Skip'], ['undo', 'Undo'], ['back', 'Back'], ['forward', 'Forward'],
-  ['grid', 'Look-alikes'], ['prediction', 'Prediction'], ['why', 'Why this?'], ['class', 'Add a class…'],
+  ['unsure', 'Unsure'],
+  ['skip', 'Skip'],
+  ['undo', 'Undo'],
+  ['back', 'Back'],
+  ['forward', 'Forward'],
+  ['grid', 'Look-alikes'],
+  ['prediction', 'Prediction'],
+  ['why', 'Why this?'],
+  ['class', 'Add a class…'],
 ];
 
 export class LabelView {
@@ -31,9 +38,16 @@ export class LabelView {
   }
 
   drawCommands() {
-    by('commands').replaceChildren(...COMMANDS.map(([name, words]) => make('button',
-      { type: 'button', id: `do-${name}`, onclick: () => this.app.command(name) },
-      make('span', {}, words), this.app.keys.forCommand(name).slice(0, 1).map(cap)[0])));
+    by('commands').replaceChildren(
+      ...COMMANDS.map(([name, words]) =>
+        make(
+          'button',
+          { type: 'button', id: `do-${name}`, onclick: () => this.app.command(name) },
+          make('span', {}, words),
+          this.app.keys.forCommand(name).slice(0, 1).map(cap)[0],
+        ),
+      ),
+    );
   }
 
   /** Keys or classes are others. */
@@ -59,26 +73,36 @@ export class LabelView {
   }
 
   update() {
-    const item = this.item, { queue } = this.app;
+    const item = this.item,
+      { queue } = this.app;
     if (item === this.shown && item) return;
     this.shown = item;
     this.insight.close();
-    const empty = { asking: 'One moment…', empty: 'Nothing is left to label for now. New items come up here by themselves.' };
+    const empty = {
+      asking: 'One moment…',
+      empty: 'Nothing is left to label for now. New items come up here by themselves.',
+    };
     this.stage.show(item, empty[queue.state] ?? `No items came: ${queue.trouble}`);
     this.watch.restart();
     by('item-id').textContent = item ? item.id : '';
     by('item-id').title = item ? item.id : '';
-    by('said').textContent = this.back < 0 ? '' : `You said: ${this.words(item)}. Another answer changes it.`;
+    by('said').textContent =
+      this.back < 0 ? '' : `You said: ${this.words(item)}. Another answer changes it.`;
     by('label').classList.toggle('back', this.back >= 0);
     this.buttons.mark(this.back >= 0 && item.kind === 'label' ? item.label : null);
     this.buttons.enable(Boolean(item));
-    for (const name of ['unsure', 'skip', 'grid', 'prediction', 'why']) by(`do-${name}`).disabled = !item;
+    for (const name of ['unsure', 'skip', 'grid', 'prediction', 'why'])
+      by(`do-${name}`).disabled = !item;
     by('do-forward').disabled = this.back < 0;
     by('larger').disabled = by('smaller').disabled = !item?.picture;
   }
 
   words({ kind, label }) {
-    return kind === 'label' ? this.app.project.classes[label]?.name ?? `class ${label}` : kind === 'skip' ? 'skipped' : 'unsure';
+    return kind === 'label'
+      ? (this.app.project.classes[label]?.name ?? `class ${label}`)
+      : kind === 'skip'
+        ? 'skipped'
+        : 'unsure';
   }
 
   choose(label) {
@@ -90,7 +114,11 @@ export class LabelView {
     const item = this.item;
     if (!item) return false;
     if (kind === 'label' && this.stage.state !== 'shown') {
-      this.app.notice(this.stage.state === 'loading' ? 'The picture is still loading.' : 'Its picture cannot be seen: skip it.');
+      this.app.notice(
+        this.stage.state === 'loading'
+          ? 'The picture is still loading.'
+          : 'Its picture cannot be seen: skip it.',
+      );
       return false;
     }
     const said = this.words({ kind, label });
@@ -139,16 +167,32 @@ export class LabelView {
 
   command(name) {
     switch (name) {
-    case 'skip':
-    case 'unsure': this.answer(name); break;
-    case 'undo': this.undo(); break;
-    case 'back': this.step(1); break;
-    case 'forward': this.step(-1); break;
-    case 'prediction':
-    case 'why': this.insight.ask(name, this.item); break;
-    case 'larger': this.stage.zoom(1); break;
-    case 'smaller': this.stage.zoom(-1); break;
-    case 'grid': this.app.go('grid'); break;
+      case 'skip':
+      case 'unsure':
+        this.answer(name);
+        break;
+      case 'undo':
+        this.undo();
+        break;
+      case 'back':
+        this.step(1);
+        break;
+      case 'forward':
+        this.step(-1);
+        break;
+      case 'prediction':
+      case 'why':
+        this.insight.ask(name, this.item);
+        break;
+      case 'larger':
+        this.stage.zoom(1);
+        break;
+      case 'smaller':
+        this.stage.zoom(-1);
+        break;
+      case 'grid':
+        this.app.go('grid');
+        break;
     }
   }
 

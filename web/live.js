@@ -6,16 +6,18 @@
 //
 // Event: "status" {labels, entries, worker, round, model, people?}.
 
-const ASK = 5000;        // milliseconds
+const ASK = 5000; // milliseconds
 const TRY_AGAIN = 30000; // events, after they failed
-const SILENCE = 40000;   // the server says something every 15 seconds
+const SILENCE = 40000; // the server says something every 15 seconds
 
 export class Live extends EventTarget {
   constructor(api) {
     super();
     this.api = api;
     this.last = null;
-    document.addEventListener('visibilitychange', () => (document.hidden ? this.stop() : this.start()));
+    document.addEventListener('visibilitychange', () =>
+      document.hidden ? this.stop() : this.start(),
+    );
   }
 
   start() {
@@ -56,7 +58,13 @@ export class Live extends EventTarget {
     const status = await this.api.get('/api/status').catch(() => null);
     if (!status) return;
     const { info, worker, meter } = status;
-    this.tell({ labels: info.labelled, entries: info.entries, worker, round: info.rounds, model: meter.model });
+    this.tell({
+      labels: info.labelled,
+      entries: info.entries,
+      worker,
+      round: info.rounds,
+      model: meter.model,
+    });
   }
 
   tell(status) {

@@ -69,7 +69,11 @@ class App {
     this.desk = new Desk(this.api, this.outbox, this.queue, this.history, this.tally);
     this.live = new Live(this.api);
     this.keySettings = new KeySettings(this);
-    this.views = { label: new LabelView(this), grid: new GridView(this), dashboard: new Dashboard(this) };
+    this.views = {
+      label: new LabelView(this),
+      grid: new GridView(this),
+      dashboard: new Dashboard(this),
+    };
     document.title = `${project.name} – scant`;
     by('project').textContent = project.name;
     by('person').textContent = person.name;
@@ -103,10 +107,15 @@ class App {
       event.preventDefault();
       this.keepClass();
     });
-    document.querySelectorAll('[data-close]').forEach((button) => button.addEventListener('click', () => button.closest('dialog').close()));
+    document
+      .querySelectorAll('[data-close]')
+      .forEach((button) =>
+        button.addEventListener('click', () => button.closest('dialog').close()),
+      );
     // Another tab signed in as somebody else: tabs share the session.
     window.addEventListener('storage', (event) => {
-      if (event.key === 'scant.name' && kept.get('scant.name') !== this.person.name) location.reload();
+      if (event.key === 'scant.name' && kept.get('scant.name') !== this.person.name)
+        location.reload();
     });
     setInterval(() => this.look(), LOOK);
   }
@@ -118,7 +127,8 @@ class App {
   }
 
   route() {
-    const name = location.hash.slice(2), view = name in this.views ? name : 'label';
+    const name = location.hash.slice(2),
+      view = name in this.views ? name : 'label';
     if (document.body.dataset.view === view) return;
     this.views[this.view]?.close();
     this.view = view;
@@ -138,7 +148,12 @@ class App {
   // ---- keys ----
 
   key(event) {
-    if (document.querySelector('dialog[open]') || typing(event) || document.body.dataset.view === 'signin') return;
+    if (
+      document.querySelector('dialog[open]') ||
+      typing(event) ||
+      document.body.dataset.view === 'signin'
+    )
+      return;
     const view = this.views[this.view];
     if (event.key === 'Escape') {
       view.escape();
@@ -170,7 +185,10 @@ class App {
     box.textContent = words;
     box.classList.add('seen');
     clearTimeout(this.noticing);
-    this.noticing = setTimeout(() => box.classList.remove('seen'), Math.max(3000, 70 * words.length));
+    this.noticing = setTimeout(
+      () => box.classList.remove('seen'),
+      Math.max(3000, 70 * words.length),
+    );
   }
 
   /** Read out alone. */
@@ -185,7 +203,8 @@ class App {
       offline: `${trouble || 'Not connected'} – ${count(waiting, 'answer')} kept here`,
     };
     // Read out where it matters: "saving" and "saved" with every answer would be a nuisance.
-    if ((state === 'offline') !== (by('state').dataset.state === 'offline')) this.announce(words[state]);
+    if ((state === 'offline') !== (by('state').dataset.state === 'offline'))
+      this.announce(words[state]);
     by('state').dataset.state = state;
     by('state').textContent = words[state];
     this.showProgress();
@@ -202,23 +221,41 @@ class App {
     if (this.labels !== undefined) parts.push([grouped(this.labels), 'in all']);
     if (tally.seconds !== null) parts.push([seconds(tally.seconds), 'an item']);
     if (queue.left?.picks > 0) parts.push([grouped(queue.left.picks), 'left in this round']);
-    by('progress').replaceChildren(...parts.map(([n, words]) => make('li', {}, make('b', {}, n), ` ${words}`)));
+    by('progress').replaceChildren(
+      ...parts.map(([n, words]) => make('li', {}, make('b', {}, n), ` ${words}`)),
+    );
   }
 
   /** Worker: what it does, or how many labels until it trains. */
   showWorker(worker, labels) {
     if (labels !== undefined) this.showLabels(labels);
-    const doing = { preparing: 'Looking at the items', training: 'Training', picking: 'Picking what to ask next' }[worker.doing];
-    const batch = this.project.batch || 1, after = worker.next_after;
-    const part = doing ? worker.fraction ?? 0 : typeof after === 'number' ? 1 - Math.min(after, batch) / batch : 0;
+    const doing = {
+      preparing: 'Looking at the items',
+      training: 'Training',
+      picking: 'Picking what to ask next',
+    }[worker.doing];
+    const batch = this.project.batch || 1,
+      after = worker.next_after;
+    const part = doing
+      ? (worker.fraction ?? 0)
+      : typeof after === 'number'
+        ? 1 - Math.min(after, batch) / batch
+        : 0;
     let words = 'Resting';
     if (worker.error) words = `The last training failed: ${worker.error}`;
-    else if (doing) words = [doing, worker.phase === worker.doing ? '' : worker.phase, part > 0 ? percent(part) : ''].filter(Boolean).join(' · ');
+    else if (doing)
+      words = [
+        doing,
+        worker.phase === worker.doing ? '' : worker.phase,
+        part > 0 ? percent(part) : '',
+      ]
+        .filter(Boolean)
+        .join(' · ');
     else if (after > 0) words = `Next training after ${count(after, 'more label')}`;
     by('worker').textContent = words;
     by('worker').classList.toggle('trouble', Boolean(worker.error));
     by('until').classList.toggle('busy', Boolean(doing));
-    by('until').firstElementChild.style.width = percent(part).replace(' ', '');
+    by('until').firstElementChild.style.width = `${100 * part}%`;
     by('until').setAttribute('aria-valuenow', Math.round(100 * part));
   }
 
@@ -232,7 +269,9 @@ class App {
 
   async keepClass() {
     try {
-      const { classes } = await this.api.post('/api/classes', { name: by('class-name').value.trim() });
+      const { classes } = await this.api.post('/api/classes', {
+        name: by('class-name').value.trim(),
+      });
       by('class').close();
       this.setClasses(classes);
     } catch (error) {

@@ -9,6 +9,7 @@ import { address, crisp } from './picture.js';
 
 const NEAR = 14; // pixels from a point that still mean it
 const MOST = 3000;
+const PAD = 16; // pixels
 
 export class PoolMap {
   constructor(app) {
@@ -20,7 +21,9 @@ export class PoolMap {
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     onScheme(() => this.draw());
     by('map-by').addEventListener('change', () => this.draw());
-    this.canvas.addEventListener('pointermove', (event) => { if (!this.pinned) this.point(event); });
+    this.canvas.addEventListener('pointermove', (event) => {
+      if (!this.pinned) this.point(event);
+    });
     this.canvas.addEventListener('click', (event) => {
       this.point(event);
       this.pinned = this.at !== null;
@@ -30,8 +33,20 @@ export class PoolMap {
 
   async load() {
     const reply = await this.app.api.get(`/api/map?most=${MOST}`).catch((error) => error);
-    this.points = (reply.points ?? []).map(([item, x, y, label, picked, predicted]) => ({ item, x, y, label, picked, predicted }));
-    by('map-empty').textContent = this.points.length ? '' : reply instanceof Error ? reply.message : 'There is no map before the first model.';
+    this.points = (reply.points ?? []).map(([item, x, y, label, picked, predicted]) => ({
+      item,
+      x,
+      y,
+      label,
+      picked,
+      predicted,
+    }));
+    this.span = { x: range(this.points.map((p) => p.x)), y: range(this.points.map((p) => p.y)) };
+    by('map-empty').textContent = this.points.length
+      ? ''
+      : reply instanceof Error
+        ? reply.message
+        : 'There is no map before the first model.';
     by('map-box').hidden = !this.points.length;
     this.at = this.points.find((p) => p.item === this.at?.item) ?? null;
     this.draw();
@@ -43,16 +58,20 @@ export class PoolMap {
   }
 
   place(point) {
-    const pad = 14, w = this.canvas.clientWidth - 2 * pad, h = this.canvas.clientHeight - 2 * pad;
-    return [pad + w * (point.x + 1) / 2, pad + h * (1 - point.y) / 2];
+    const w = this.canvas.clientWidth - 2 * PAD,
+      h = this.canvas.clientHeight - 2 * PAD,
+      { x, y } = this.span;
+    return [PAD + (w * (point.x - x.low)) / x.length, PAD + h * (1 - (point.y - y.low) / y.length)];
   }
 
   draw() {
-    const { canvas } = this, ratio = window.devicePixelRatio || 1;
+    const { canvas } = this,
+      ratio = window.devicePixelRatio || 1;
     if (!canvas.clientWidth) return;
     canvas.width = canvas.clientWidth * ratio;
     canvas.height = canvas.clientHeight * ratio;
-    const ink = canvas.getContext('2d'), style = getComputedStyle(canvas);
+    const ink = canvas.getContext('2d'),
+      style = getComputedStyle(canvas);
     ink.scale(ratio, ratio);
     const groups = new Map(); // one path a class: thousands of points at once
     for (const point of this.points) {
@@ -79,12 +98,15 @@ export class PoolMap {
 
   legend() {
     const { classes } = this.app.project;
-    by('map-legend').replaceChildren(...classes.slice(0, 32).map(({ label, name }) => make('li', {}, swatch(label), name)));
+    by('map-legend').replaceChildren(
+      ...classes.slice(0, 32).map(({ label, name }) => make('li', {}, swatch(label), name)),
+    );
   }
 
   point(event) {
     const box = this.canvas.getBoundingClientRect();
-    let best = null, least = NEAR ** 2;
+    let best = null,
+      least = NEAR ** 2;
     for (const point of this.points) {
       const [x, y] = this.place(point);
       const far = (x - event.clientX + box.left) ** 2 + (y - event.clientY + box.top) ** 2;
@@ -99,10 +121,14 @@ export class PoolMap {
     const side = sides[event.key];
     if (!side || !this.points.length) return;
     event.preventDefault();
-    const [x0, y0] = this.at ? this.place(this.at) : [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2];
-    let best = null, least = Infinity;
+    const [x0, y0] = this.at
+      ? this.place(this.at)
+      : [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2];
+    let best = null,
+      least = Infinity;
     for (const point of this.points) {
-      const [x, y] = this.place(point), along = (x - x0) * side[0] + (y - y0) * side[1];
+      const [x, y] = this.place(point),
+        along = (x - x0) * side[0] + (y - y0) * side[1];
       const across = Math.abs((x - x0) * side[1]) + Math.abs((y - y0) * side[0]);
       if (along > 0.5 && along + 2 * across < least) [best, least] = [point, along + 2 * across];
     }
@@ -122,11 +148,31 @@ export class PoolMap {
     if (this.at !== point || !item) return;
     const name = (label) => this.app.project.classes[label]?.name ?? `class ${label}`;
     box.replaceChildren(
-      item.picture ? make('img', { src: address(item, 256), alt: `Item ${item.id}` }) : make('p', { class: 'clip' }, item.text ?? ''),
+      item.picture
+        ? make('img', { src: address(item, 256), alt: `Item ${item.id}` })
+        : make('p', { class: 'clip' }, item.text ?? ''),
       make('p', { class: 'id' }, item.id),
-      make('p', {}, item.disputed ? 'People differ on it.' : item.label === null ? 'No label yet.' : `Label: ${name(item.label)}`),
-      point.predicted >= 0 ? make('p', { class: 'soft' }, `The model says: ${name(point.predicted)}`) : null);
+      make(
+        'p',
+        {},
+        item.disputed
+          ? 'People differ on it.'
+          : item.label === null
+            ? 'No label yet.'
+            : `Label: ${name(item.label)}`,
+      ),
+      point.predicted >= 0
+        ? make('p', { class: 'soft' }, `The model says: ${name(point.predicted)}`)
+        : null,
+    );
     const image = box.querySelector('img');
     image?.addEventListener('load', () => crisp(image));
   }
+}
+
+function range(values) {
+  let low = Infinity,
+    high = -Infinity;
+  for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  return { low, length: high - low || 1 };
 }

@@ -15,7 +15,9 @@ const WAITS = [1000, 2000, 4000, 8000, 15000]; // milliseconds, after the first 
 
 /** A name that nobody else thinks of; 32 hexadecimal digits. */
 export function once() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) =>
+    b.toString(16).padStart(2, '0'),
+  ).join('');
 }
 
 export class Outbox extends EventTarget {
@@ -34,14 +36,18 @@ export class Outbox extends EventTarget {
 
   /** Oldest first. */
   get pending() {
-    return kept.keys(this.prefix).map((key) => kept.get(key)).filter(Boolean)
+    return kept
+      .keys(this.prefix)
+      .map((key) => kept.get(key))
+      .filter(Boolean)
       .sort((a, b) => a.at - b.at || a.order - b.order);
   }
 
   /** answers: {item, lease, kind, label?, spent, once}; all given at once. */
   add(answers) {
     const at = Date.now();
-    for (const answer of answers) kept.set(this.prefix + answer.once, { at, order: this.order++, answer });
+    for (const answer of answers)
+      kept.set(this.prefix + answer.once, { at, order: this.order++, answer });
     this.send();
   }
 
@@ -110,7 +116,9 @@ export class Outbox extends EventTarget {
         return true;
       }
       kept.drop(this.prefix + answers[0].once);
-      this.dispatchEvent(new CustomEvent('refused', { detail: { answers, message: error.message } }));
+      this.dispatchEvent(
+        new CustomEvent('refused', { detail: { answers, message: error.message } }),
+      );
       return true;
     }
     this.trouble = error instanceof Refused ? error.message : '';
@@ -124,6 +132,8 @@ export class Outbox extends EventTarget {
   tell() {
     const waiting = kept.keys(this.prefix).length;
     this.state = waiting === 0 ? 'saved' : this.failures ? 'offline' : 'saving';
-    this.dispatchEvent(new CustomEvent('state', { detail: { state: this.state, waiting, trouble: this.trouble } }));
+    this.dispatchEvent(
+      new CustomEvent('state', { detail: { state: this.state, waiting, trouble: this.trouble } }),
+    );
   }
 }

@@ -3,20 +3,98 @@
 // The project's settings as a form: those of them that matter from day to day, in words.
 import { by, make } from './dom.js';
 
-const STRATEGIES = ['random', 'entropy', 'margin', 'confidence', 'coreset', 'badge', 'bald', 'batchbald', 'bss', 'crc', 'npc',
-  'dynamic', 'egl', 'albl', 'acs-fw', 'sparse-greedy', 'sparse-iht'];
+const STRATEGIES = [
+  'random',
+  'entropy',
+  'margin',
+  'confidence',
+  'coreset',
+  'badge',
+  'bald',
+  'batchbald',
+  'bss',
+  'crc',
+  'npc',
+  'dynamic',
+  'egl',
+  'albl',
+  'acs-fw',
+  'sparse-greedy',
+  'sparse-iht',
+];
 
 const FIELDS = [
-  { key: 'batch', words: 'Items in a round', help: 'A model is trained when so many are labelled.', type: 'number', min: 1, step: 1 },
+  {
+    key: 'batch',
+    words: 'Items in a round',
+    help: 'A model is trained when so many are labelled.',
+    type: 'number',
+    min: 1,
+    step: 1,
+  },
   { key: 'strategy', words: 'Strategy', help: 'How items are picked.', list: STRATEGIES },
-  { key: 'audit_every', words: 'Audit: one in', help: 'Of so many items one is drawn at random, to measure by.', type: 'number', min: 0, step: 1 },
-  { key: 'overlap', words: 'Second opinions', help: 'How many people are asked about an item.', type: 'number', min: 1, step: 1 },
-  { key: 'lease_minutes', words: 'Minutes to answer', help: 'After so long without a sign, another person may have the item.', type: 'number', min: 0.1, step: 'any' },
-  { key: 'auto_train', words: 'Train by itself', help: 'Whenever a round is labelled.', list: ['yes', 'no'] },
-  { key: 'stop_width', words: 'Stop: width of the interval', help: 'Narrow enough from here on: 0.1 is ten points.', type: 'number', min: 0, step: 'any' },
-  { key: 'stop_gain', words: 'Stop: gain by ten labels', help: 'Less than this is little.', type: 'number', min: 0, step: 'any' },
-  { key: 'stop_labels', words: 'Stop: labels looked back', help: 'How many labels the gain is taken over.', type: 'number', min: 1, step: 1 },
-  { key: 'stop_agreement', words: 'Stop: models agree on', help: 'This part of the items, and more.', type: 'number', min: 0, step: 'any' },
+  {
+    key: 'audit_every',
+    words: 'Audit: one in',
+    help: 'Of so many items one is drawn at random, to measure by.',
+    type: 'number',
+    min: 0,
+    step: 1,
+  },
+  {
+    key: 'overlap',
+    words: 'Second opinions',
+    help: 'How many people are asked about an item.',
+    type: 'number',
+    min: 1,
+    step: 1,
+  },
+  {
+    key: 'lease_minutes',
+    words: 'Minutes to answer',
+    help: 'After so long without a sign, another person may have the item.',
+    type: 'number',
+    min: 0.1,
+    step: 'any',
+  },
+  {
+    key: 'auto_train',
+    words: 'Train by itself',
+    help: 'Whenever a round is labelled.',
+    list: ['yes', 'no'],
+  },
+  {
+    key: 'stop_width',
+    words: 'Stop: width of the interval',
+    help: 'Narrow enough from here on: 0.1 is ten points.',
+    type: 'number',
+    min: 0,
+    step: 'any',
+  },
+  {
+    key: 'stop_gain',
+    words: 'Stop: gain by ten labels',
+    help: 'Less than this is little.',
+    type: 'number',
+    min: 0,
+    step: 'any',
+  },
+  {
+    key: 'stop_labels',
+    words: 'Stop: labels looked back',
+    help: 'How many labels the gain is taken over.',
+    type: 'number',
+    min: 1,
+    step: 1,
+  },
+  {
+    key: 'stop_agreement',
+    words: 'Stop: models agree on',
+    help: 'This part of the items, and more.',
+    type: 'number',
+    min: 0,
+    step: 'any',
+  },
 ];
 
 export class ProjectSettings {
@@ -27,24 +105,41 @@ export class ProjectSettings {
       event.preventDefault();
       this.save();
     });
-    this.form.addEventListener('input', () => { this.touched = true; });
+    this.form.addEventListener('input', () => {
+      this.touched = true;
+    });
   }
 
   /** Fills the form, unless a person is at it. */
   show(settings) {
     if (this.touched) return;
     this.settings = settings;
-    by('settings-fields').replaceChildren(...FIELDS.filter(({ key }) => key in settings).map((field) => this.field(field, settings[field.key])));
+    by('settings-fields').replaceChildren(
+      ...FIELDS.filter(({ key }) => key in settings).map((field) =>
+        this.field(field, settings[field.key]),
+      ),
+    );
   }
 
   field({ key, words, help, list, ...attributes }, value) {
-    const input = make(list ? 'select' : 'input', { name: key, id: `set-${key}`, 'aria-describedby': `help-${key}`, ...attributes });
+    const input = make(list ? 'select' : 'input', {
+      name: key,
+      id: `set-${key}`,
+      'aria-describedby': `help-${key}`,
+      ...attributes,
+    });
     if (list) {
       const known = list.includes(String(value)) ? list : [String(value), ...list];
       input.append(...known.map((name) => make('option', { value: name }, name)));
     }
     input.value = value;
-    return make('div', { class: 'field' }, make('label', { for: `set-${key}` }, words), input, make('small', { id: `help-${key}` }, help));
+    return make(
+      'div',
+      { class: 'field' },
+      make('label', { for: `set-${key}` }, words),
+      input,
+      make('small', { id: `help-${key}` }, help),
+    );
   }
 
   async save() {

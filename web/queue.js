@@ -8,9 +8,9 @@
 import { address } from './picture.js';
 
 const AHEAD = 3;
-const MOST = 50;          // items the server gives at once
-const RENEW = 60000;      // milliseconds
-const ASK_AGAIN = 10000;  // where there was nothing
+const MOST = 50; // items the server gives at once
+const RENEW = 60000; // milliseconds
+const ASK_AGAIN = 10000; // where there was nothing
 
 export class Queue extends EventTarget {
   constructor(api, outbox) {
@@ -66,7 +66,8 @@ export class Queue extends EventTarget {
   /** Shown in a grid, beside what is here. */
   hold(items) {
     for (const item of items)
-      if (!this.items.some((other) => other.item === item.item)) this.held.set(item.item, item.lease);
+      if (!this.items.some((other) => other.item === item.item))
+        this.held.set(item.item, item.lease);
   }
 
   /** Those of a grid that were not answered go to whoever asks. */
@@ -101,14 +102,20 @@ export class Queue extends EventTarget {
 
   /** waiting: items that the server did not know we had answered. */
   take(reply, waiting) {
-    const here = new Set([...this.items.map((item) => item.item), ...this.held.keys(), ...this.answered]);
+    const here = new Set([
+      ...this.items.map((item) => item.item),
+      ...this.held.keys(),
+      ...this.answered,
+    ]);
     const fresh = reply.items.filter((item) => !here.has(item.item));
     fresh.forEach((item) => this.preload(item));
     this.items.push(...fresh);
     this.left = reply.left ?? null;
     this.state = this.items.length ? 'some' : 'empty';
     if (this.items.length <= AHEAD) {
-      const outrun = reply.items.some((item) => this.answered.has(item.item) && !waiting.has(item.item));
+      const outrun = reply.items.some(
+        (item) => this.answered.has(item.item) && !waiting.has(item.item),
+      );
       this.timer = setTimeout(() => this.refill(), fresh.length || outrun ? 0 : ASK_AGAIN);
     }
     this.dispatchEvent(new Event('left'));

@@ -4,7 +4,11 @@
 import { by, cap, make } from './dom.js';
 import { COMMANDS } from './keys.js';
 
-const FIXED = [['Space', 'In the grid: take an item in or out'], ['← → ↑ ↓', 'In the grid: move'], ['Esc', 'Close what is open']];
+const FIXED = [
+  ['Space', 'In the grid: take an item in or out'],
+  ['← → ↑ ↓', 'In the grid: move'],
+  ['Esc', 'Close what is open'],
+];
 
 export class KeySettings {
   constructor(app) {
@@ -16,7 +20,9 @@ export class KeySettings {
       this.changed();
     });
     this.dialog.addEventListener('keydown', (event) => this.key(event));
-    this.dialog.addEventListener('close', () => { this.waiting = null; });
+    this.dialog.addEventListener('close', () => {
+      this.waiting = null;
+    });
   }
 
   show() {
@@ -31,14 +37,31 @@ export class KeySettings {
 
   draw() {
     const { keys, project } = this.app;
-    by('keys-classes').replaceChildren(...project.classes.map(({ label, name }) => this.row(`class ${name}`, name, keys.forClass(label))));
-    by('keys-commands').replaceChildren(...COMMANDS.map(({ name, words }) => this.row(`command ${name}`, words, keys.forCommand(name))),
-      ...FIXED.map(([key, words]) => make('tr', {}, make('th', { scope: 'row' }, words), make('td', {}, make('kbd', {}, key)))));
+    by('keys-classes').replaceChildren(
+      ...project.classes.map(({ label, name }) =>
+        this.row(`class ${name}`, name, keys.forClass(label)),
+      ),
+    );
+    by('keys-commands').replaceChildren(
+      ...COMMANDS.map(({ name, words }) =>
+        this.row(`command ${name}`, words, keys.forCommand(name)),
+      ),
+      ...FIXED.map(([key, words]) =>
+        make('tr', {}, make('th', { scope: 'row' }, words), make('td', {}, make('kbd', {}, key))),
+      ),
+    );
   }
 
   row(what, words, keys) {
-    const button = make('button', { type: 'button', 'aria-label': `Choose a key for: ${words}`, onclick: () => this.wait(what, button) },
-      ...(keys.length ? keys.map(cap) : ['none']));
+    const button = make(
+      'button',
+      {
+        type: 'button',
+        'aria-label': `Choose a key for: ${words}`,
+        onclick: () => this.wait(what, button),
+      },
+      ...(keys.length ? keys.map(cap) : ['none']),
+    );
     return make('tr', {}, make('th', { scope: 'row' }, words), make('td', {}, button));
   }
 
@@ -58,7 +81,10 @@ export class KeySettings {
     this.waiting = null;
     by('keys-words').textContent = trouble || 'Press one of the keys below to choose another.';
     this.changed();
-    const name = what.slice(what.indexOf(' ') + 1), words = COMMANDS.find((c) => c.name === name && what.startsWith('command'))?.words ?? name;
-    this.dialog.querySelector(`[aria-label="${CSS.escape(`Choose a key for: ${words}`)}"]`)?.focus();
+    const name = what.slice(what.indexOf(' ') + 1),
+      words = COMMANDS.find((c) => c.name === name && what.startsWith('command'))?.words ?? name;
+    this.dialog
+      .querySelector(`[aria-label="${CSS.escape(`Choose a key for: ${words}`)}"]`)
+      ?.focus();
   }
 }

@@ -20,7 +20,9 @@ export class SignIn {
     by('token').required = session.needs_token;
     by('signin-trouble').textContent = '';
     (by('name').value && session.needs_token ? by('token') : by('name')).focus();
-    return new Promise((resolve) => { this.resolve = resolve; });
+    return new Promise((resolve) => {
+      this.resolve = resolve;
+    });
   }
 
   async submit() {

@@ -7,8 +7,8 @@ import { make } from './dom.js';
 import { address, crisp } from './picture.js';
 
 const ZOOMS = [1, 1.5, 2, 3, 4, 6, 8];
-const ENLARGE = 3;   // times, at most, where it is not small
-const RETRIES = 4;   // of a picture that does not come, after 1, 2, 4 and 8 seconds
+const ENLARGE = 3; // times, at most, where it is not small
+const RETRIES = 4; // of a picture that does not come, after 1, 2, 4 and 8 seconds
 
 export class Stage {
   constructor(box) {
@@ -30,8 +30,19 @@ export class Stage {
     this.image = null;
     if (!item) this.notice(why ?? '');
     else if (item.picture) this.picture(item);
-    else if (item.text !== null && item.text !== undefined) this.put(make('div', { class: 'text', tabindex: 0 }, item.text), 'shown');
-    else this.put(make('p', { class: 'empty' }, 'This item has neither a picture nor a text.', make('br'), make('b', {}, item.id)), 'shown');
+    else if (item.text !== null && item.text !== undefined)
+      this.put(make('div', { class: 'text', tabindex: 0 }, item.text), 'shown');
+    else
+      this.put(
+        make(
+          'p',
+          { class: 'empty' },
+          'This item has neither a picture nor a text.',
+          make('br'),
+          make('b', {}, item.id),
+        ),
+        'shown',
+      );
   }
 
   notice(...words) {
@@ -75,17 +86,32 @@ export class Stage {
     };
     item.failures = (item.failures ?? 0) + 1;
     if (item.failures <= RETRIES) setTimeout(again, 500 * 2 ** item.failures);
-    this.put(make('div', { class: 'empty' },
-      make('p', {}, 'The picture of ', make('b', {}, item.id), ' cannot be loaded.'),
-      make('p', {}, 'Skip it, or ', make('button', { type: 'button', onclick: again }, 'try again'), '.'),
-      item.text ? make('p', { class: 'text' }, item.text) : null), 'broken');
+    this.put(
+      make(
+        'div',
+        { class: 'empty' },
+        make('p', {}, 'The picture of ', make('b', {}, item.id), ' cannot be loaded.'),
+        make(
+          'p',
+          {},
+          'Skip it, or ',
+          make('button', { type: 'button', onclick: again }, 'try again'),
+          '.',
+        ),
+        item.text ? make('p', { class: 'text' }, item.text) : null,
+      ),
+      'broken',
+    );
   }
 
   fit() {
     const { image, box } = this;
     if (!image?.naturalWidth || !box.clientWidth) return;
     const small = crisp(image);
-    let scale = Math.min(box.clientWidth / image.naturalWidth, box.clientHeight / image.naturalHeight);
+    let scale = Math.min(
+      box.clientWidth / image.naturalWidth,
+      box.clientHeight / image.naturalHeight,
+    );
     if (!small) scale = Math.min(scale, ENLARGE);
     else if (scale > 1) scale = Math.floor(scale);
     scale *= ZOOMS[this.level];
@@ -116,7 +142,11 @@ export class Stage {
       };
       box.setPointerCapture(event.pointerId);
       box.addEventListener('pointermove', move);
-      box.addEventListener('lostpointercapture', () => box.removeEventListener('pointermove', move), { once: true });
+      box.addEventListener(
+        'lostpointercapture',
+        () => box.removeEventListener('pointermove', move),
+        { once: true },
+      );
     });
   }
 }

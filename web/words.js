@@ -4,8 +4,18 @@
 
 const known = (x) => typeof x === 'number' && Number.isFinite(x);
 
-/** 0.814 -> "81 %"; digits after the point where the person should see small changes. */
-export const percent = (x, digits = 0) => (known(x) ? (100 * x).toFixed(digits) + ' %' : '–');
+/** 0.814 -> "81 %", which is not broken. What is neither none nor all is not said to be. */
+export function percent(x, digits = 0) {
+  if (!known(x)) return '–';
+  const least = 0.01 / 10 ** digits;
+  const words =
+    x > 0 && x < least / 2
+      ? `<${(100 * least).toFixed(digits)}`
+      : x < 1 && x > 1 - least / 2
+        ? `>${(100 - 100 * least).toFixed(digits)}`
+        : (100 * x).toFixed(digits);
+  return `${words}\u202f%`;
+}
 
 export const fixed = (x, digits) => (known(x) ? x.toFixed(digits) : '–');
 
@@ -26,6 +36,7 @@ export function ago(at, now = Date.now()) {
 
 export function median(numbers) {
   if (!numbers.length) return null;
-  const sorted = [...numbers].sort((a, b) => a - b), middle = sorted.length >> 1;
+  const sorted = [...numbers].sort((a, b) => a - b),
+    middle = sorted.length >> 1;
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }

@@ -11,7 +11,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { launch, overflow, unreadable } = require('./sight.js');
-const { CLASSES, labels, pictures, serve, texts } = require('./project.js');
+const { CLASSES, labels, pictures, serve, strategies, texts } = require('./project.js');
 
 const PATIENCE = 15000; // milliseconds, on a machine that does other things, too
 const SCREENS = process.env.SCREENS;
@@ -46,18 +46,22 @@ async function open(options = {}, address = server.address) {
   page.ids = new Map();
   page.setDefaultTimeout(PATIENCE);
   page.on('console', (m) => {
-    if (!page.mayFail || !/Failed to load resource|ERR_/.test(m.text())) page.faults.push(`${m.type()}: ${m.text()}`);
+    if (!page.mayFail || !/Failed to load resource|ERR_/.test(m.text()))
+      page.faults.push(`${m.type()}: ${m.text()}`);
   });
   page.on('pageerror', (e) => page.faults.push(`error: ${e.stack}`));
   page.on('request', (r) => {
-    if (!r.url().startsWith(new URL(address).origin + '/') && !r.url().startsWith('data:')) page.faults.push('asks for ' + r.url());
+    if (!r.url().startsWith(new URL(address).origin + '/') && !r.url().startsWith('data:'))
+      page.faults.push('asks for ' + r.url());
   });
   page.on('response', async (r) => {
     if (r.status() !== 200) return;
     if (r.url().endsWith('/api/answers'))
-      for (const answer of r.request().postDataJSON().answers) page.confirmed.set(answer.item, answer);
+      for (const answer of r.request().postDataJSON().answers)
+        page.confirmed.set(answer.item, answer);
     if (r.url().endsWith('/api/next'))
-      for (const item of (await r.json().catch(() => ({ items: [] }))).items) page.ids.set(item.item, item.id);
+      for (const item of (await r.json().catch(() => ({ items: [] }))).items)
+        page.ids.set(item.item, item.id);
   });
   await page.goto(address);
   return page;
@@ -80,9 +84,13 @@ const id = (page) => page.locator('#item-id').textContent();
 
 // The item in front, once it can be seen; other than `before`. Returns its id.
 async function shown(page, before = '') {
-  await page.waitForFunction((old) => document.body.dataset.view === 'label' &&
-    document.getElementById('stage').dataset.state === 'shown' &&
-    document.getElementById('item-id').textContent !== old, before);
+  await page.waitForFunction(
+    (old) =>
+      document.body.dataset.view === 'label' &&
+      document.getElementById('stage').dataset.state === 'shown' &&
+      document.getElementById('item-id').textContent !== old,
+    before,
+  );
   return id(page);
 }
 
@@ -115,7 +123,10 @@ function assertStored(said, person) {
 
 // Each answer of a person that stands, oldest first.
 const told = (page, path) => page.evaluate(async (p) => (await fetch(p)).json(), path);
-const mine = async (page) => (await told(page, '/api/mine?count=50')).entries.filter((e) => e.stands && e.kind !== 'undo').reverse();
+const mine = async (page) =>
+  (await told(page, '/api/mine?count=50')).entries
+    .filter((e) => e.stands && e.kind !== 'undo')
+    .reverse();
 
 // ---- one person ----
 
@@ -125,13 +136,17 @@ test('forty items are labelled by keyboard, and all of them are stored', async (
   assert.strictEqual(said.size, 40, 'no item came twice');
   await saved(page);
   assert.strictEqual(assertStored(said, 'ann').size, 40);
-  assert.match(await page.locator('#progress').textContent(), /40 labelled now.*40 in all.* s an item/);
+  assert.match(
+    await page.locator('#progress').textContent(),
+    /40 labelled now.*40 in all.* s an item/,
+  );
   await done(page);
 });
 
 test('undo takes back the last answer, and reload keeps what was said', async () => {
   const page = await signIn('ann');
-  const first = await id(page), wrong = (truth.get(first) + 1) % 10;
+  const first = await id(page),
+    wrong = (truth.get(first) + 1) % 10;
   await page.keyboard.press(keyOf(wrong));
   await shown(page, first);
   await saved(page);
@@ -150,21 +165,29 @@ test('undo takes back the last answer, and reload keeps what was said', async ()
 
 test('skip and unsure are kept apart, and are no labels', async () => {
   const page = await signIn('ann');
-  const before = labels(dir).size, a = await id(page);
+  const before = labels(dir).size,
+    a = await id(page);
   await page.keyboard.press('s');
   const b = await shown(page, a);
   await page.keyboard.press('u');
   await shown(page, b);
   await saved(page);
   const last = (await mine(page)).slice(-2);
-  assert.deepStrictEqual(last.map((e) => [e.id, e.kind]), [[a, 'skip'], [b, 'unsure']]);
+  assert.deepStrictEqual(
+    last.map((e) => [e.id, e.kind]),
+    [
+      [a, 'skip'],
+      [b, 'unsure'],
+    ],
+  );
   assert.strictEqual(labels(dir).size, before);
   await done(page);
 });
 
-test('one goes back through one\'s answers, and changes one', async () => {
+test("one goes back through one's answers, and changes one", async () => {
   const page = await signIn('ann');
-  const said = [...await label(page, 3)], now = await id(page);
+  const said = [...(await label(page, 3))],
+    now = await id(page);
   for (let i = 2; i >= 0; i--) {
     await page.keyboard.press(i % 2 ? 'b' : 'ArrowLeft');
     await shown(page, (said[i + 1] ?? [now])[0]);
@@ -236,7 +259,10 @@ test('classes have digits, then letters of their own; what has a key that is cho
   assert.deepStrictEqual(keys.many.slice(0, 10), [...'1234567890']);
   const letters = keys.many.filter((key) => /^[a-z]$/.test(key));
   assert.strictEqual(new Set(letters).size, letters.length);
-  assert.ok(letters.length === 19 && !letters.some((key) => 'zsubgpw'.includes(key)), letters.join());
+  assert.ok(
+    letters.length === 19 && !letters.some((key) => 'zsubgpw'.includes(key)),
+    letters.join(),
+  );
   assert.deepStrictEqual(keys.swapped, ['2', '1']);
   assert.deepStrictEqual(keys.taken, ['s', '2d']);
   await done(page);
@@ -263,7 +289,8 @@ test('without a connection answers are kept, over a reload too, and can be taken
   const page = await signIn('ann');
   page.mayFail = true;
   await page.route('**/api/answers', (route) => route.abort());
-  const said = await label(page, 3), fourth = await id(page);
+  const said = await label(page, 3),
+    fourth = await id(page);
   await page.locator('#state[data-state="offline"]').waitFor();
   assert.match(await page.locator('#state').textContent(), /3 answers kept here/);
   await page.screenshot({ path: path.join(SCREENS, 'not-connected.png') });
@@ -307,7 +334,9 @@ test('a reply that is lost does not store an answer twice', async () => {
 test('an answer that the server refuses is told, and labelling goes on', async () => {
   const page = await signIn('ann');
   page.mayFail = true;
-  await page.route('**/api/answers', (route) => route.fulfill({ status: 409, json: { error: 'Somebody else has it by now.', items: [0] } }));
+  await page.route('**/api/answers', (route) =>
+    route.fulfill({ status: 409, json: { error: 'Somebody else has it by now.', items: [0] } }),
+  );
   const item = await id(page);
   await page.keyboard.press('1');
   await notice(page, 'not stored: Somebody else has it by now.');
@@ -325,16 +354,27 @@ test('leases are renewed every minute, and given back when the page is left', as
   await page.getByLabel('Your name').fill('ann');
   await page.keyboard.press('Enter');
   const item = await shown(page);
-  const [renewal] = await Promise.all([page.waitForResponse('**/api/renew'), page.clock.fastForward(61000)]);
-  assert.deepStrictEqual(await renewal.json(), { kept: renewal.request().postDataJSON().leases.length });
+  const [renewal] = await Promise.all([
+    page.waitForResponse('**/api/renew'),
+    page.clock.fastForward(61000),
+  ]);
+  assert.deepStrictEqual(await renewal.json(), {
+    kept: renewal.request().postDataJSON().leases.length,
+  });
   await page.goto('about:blank');
   page.faults = page.faults.filter((fault) => fault !== 'asks for about:blank');
   const other = await signIn('ben');
   const given = await other.evaluate(async () => {
     const { csrf } = await (await fetch('/api/session')).json();
     const headers = { 'Content-Type': 'application/json', 'X-Scant': csrf };
-    const { items } = await (await fetch('/api/next', { method: 'POST', headers, body: '{"count": 50}' })).json();
-    await fetch('/api/release', { method: 'POST', headers, body: JSON.stringify({ leases: items.map((i) => i.lease) }) });
+    const { items } = await (
+      await fetch('/api/next', { method: 'POST', headers, body: '{"count": 50}' })
+    ).json();
+    await fetch('/api/release', {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ leases: items.map((i) => i.lease) }),
+    });
     return items.map((i) => i.id);
   });
   assert.ok(given.includes(item), 'others may have it now');
@@ -345,7 +385,9 @@ test('leases are renewed every minute, and given back when the page is left', as
 test('where events do not come through the page asks for the state', async () => {
   const page = await open();
   page.mayFail = true;
-  await page.route('**/api/events', (route) => route.fulfill({ status: 503, json: { error: 'too many' } }));
+  await page.route('**/api/events', (route) =>
+    route.fulfill({ status: 503, json: { error: 'too many' } }),
+  );
   await page.getByLabel('Your name').fill('ann');
   await Promise.all([page.waitForResponse('**/api/status'), page.keyboard.press('Enter')]);
   await page.locator('#progress', { hasText: 'in all' }).waitFor();
@@ -353,14 +395,20 @@ test('where events do not come through the page asks for the state', async () =>
 });
 
 test('two people at once never see the same item', async () => {
-  const people = [await signIn('ben'), await signIn('cleo')], seen = [new Set(), new Set()];
+  const people = [await signIn('ben'), await signIn('cleo')],
+    seen = [new Set(), new Set()];
   for (let i = 0; i < 12; i++)
-    await Promise.all(people.map(async (page, k) => {
-      for (const item of (await label(page, 1)).keys()) seen[k].add(item);
-      seen[k].add(await id(page));
-    }));
+    await Promise.all(
+      people.map(async (page, k) => {
+        for (const item of (await label(page, 1)).keys()) seen[k].add(item);
+        seen[k].add(await id(page));
+      }),
+    );
   await Promise.all(people.map(saved));
-  assert.deepStrictEqual([...seen[0]].filter((item) => seen[1].has(item)), []);
+  assert.deepStrictEqual(
+    [...seen[0]].filter((item) => seen[1].has(item)),
+    [],
+  );
   assert.ok(seen[0].size >= 12 && seen[1].size >= 12);
   for (const page of people) await done(page);
 });
@@ -381,7 +429,11 @@ test('a server killed in the middle: what was confirmed is there, and the page g
   const stored = labels(dir);
   assert.ok(page.confirmed.size >= 5);
   for (const [number, answer] of page.confirmed)
-    assert.strictEqual(stored.get(page.ids.get(number))?.label, CLASSES[answer.label], `item ${number}`);
+    assert.strictEqual(
+      stored.get(page.ids.get(number))?.label,
+      CLASSES[answer.label],
+      `item ${number}`,
+    );
   await server.start();
   await saved(page);
   for (const [item2, name] of await label(page, 3)) said.set(item2, name);
@@ -395,7 +447,8 @@ test('a server killed in the middle: what was confirmed is there, and the page g
 test('the model, once there is one: prediction and why on demand, look-alikes in a grid', async () => {
   const page = await signIn('ann');
   await page.goto(server.address + '#/dashboard');
-  if (!(await told(page, '/api/status')).models.length) await page.getByRole('button', { name: 'Train now' }).click();
+  if (!(await told(page, '/api/status')).models.length)
+    await page.getByRole('button', { name: 'Train now' }).click();
   for (let status; !status?.models.length || status.worker.doing !== 'idle';) {
     await page.waitForTimeout(200);
     status = await told(page, '/api/status');
@@ -421,10 +474,19 @@ test('the model, once there is one: prediction and why on demand, look-alikes in
   await page.keyboard.press(' ');
   assert.strictEqual(await page.locator('.tile[aria-selected="true"]').count(), tiles - 1);
   await page.screenshot({ path: path.join(SCREENS, 'grid.png') });
-  const chosen = await page.locator('.tile[aria-selected="true"]').evaluateAll((all) => all.map((e) => e.title));
+  const chosen = await page
+    .locator('.tile[aria-selected="true"]')
+    .evaluateAll((all) => all.map((e) => e.title));
   const rest = await page.locator('.tile[aria-selected="false"]').getAttribute('title');
-  const [request] = await Promise.all([page.waitForRequest('**/api/answers'), page.keyboard.press('3')]);
-  assert.strictEqual(request.postDataJSON().answers.length, tiles - 1, 'one request for all of them');
+  const [request] = await Promise.all([
+    page.waitForRequest('**/api/answers'),
+    page.keyboard.press('3'),
+  ]);
+  assert.strictEqual(
+    request.postDataJSON().answers.length,
+    tiles - 1,
+    'one request for all of them',
+  );
   await notice(page, `${tiles - 1} items: Pullover`);
   await saved(page);
   const stored = assertStored(new Map(chosen.map((item) => [item, 'Pullover'])), 'ann');
@@ -442,15 +504,20 @@ test('the dashboard shows curve, interval, classes, map, people and rounds, and 
   await page.locator('#map-box:visible').waitFor();
   const models = (await told(page, '/api/status')).models.filter((m) => m.accuracy !== null);
   assert.strictEqual(await page.locator('#curve .point').count(), models.length);
-  assert.match(await page.locator('#curve .point title').first().textContent(), /labels?: [\d.]+ % right, between/);
-  assert.match(await page.locator('#accuracy').textContent(), /^\d+ % right$/);
+  assert.match(
+    await page.locator('#curve .point title').first().textContent(),
+    /labels?: [\d.]+\s% right, between/,
+  );
+  assert.match(await page.locator('#accuracy').textContent(), /^\d+\s% right$/);
   assert.strictEqual(await page.locator('#balance li').count(), CLASSES.length);
-  assert.ok(await page.locator('#people tbody tr').count() >= 4);
-  assert.ok(await page.locator('#rounds tbody tr').count() >= 1);
-  assert.ok(await page.locator('#advice p').count() >= 1);
+  assert.ok((await page.locator('#people tbody tr').count()) >= 4);
+  assert.ok((await page.locator('#rounds tbody tr').count()) >= 1);
+  assert.ok((await page.locator('#advice p').count()) >= 1);
   const colours = await page.locator('#map').evaluate((canvas) => {
-    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height), found = new Set();
-    for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) found.add(`${data[i]},${data[i + 1]},${data[i + 2]}`);
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height),
+      found = new Set();
+    for (let i = 0; i < data.length; i += 4)
+      if (data[i + 3] === 255) found.add(`${data[i]},${data[i + 1]},${data[i + 2]}`);
     return found.size;
   });
   assert.ok(colours > 5, `${colours} colours on the map`);
@@ -459,8 +526,13 @@ test('the dashboard shows curve, interval, classes, map, people and rounds, and 
   await page.locator('#map-item .id').waitFor();
   await page.locator('#map-item img').waitFor();
   await page.screenshot({ path: path.join(SCREENS, 'dashboard.png') });
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'CSV' }).click(),
+  ]);
   assert.match(fs.readFileSync(await download.path(), 'utf8'), /^id,/);
+  const offered = await page.locator('#set-strategy option').allTextContents();
+  assert.deepStrictEqual(offered.sort(), strategies().sort());
   await page.locator('#set-batch').fill('30');
   await page.getByRole('button', { name: 'Keep settings' }).click();
   await notice(page, 'Settings are kept');
@@ -477,7 +549,8 @@ test('the dashboard shows curve, interval, classes, map, people and rounds, and 
 test('a picture that cannot be read is told, and can be skipped', async () => {
   const small = path.join(folder, 'broken');
   pictures(small, 12);
-  for (const name of fs.readdirSync(small + '-pictures')) fs.writeFileSync(path.join(small + '-pictures', name), 'no picture');
+  for (const name of fs.readdirSync(small + '-pictures'))
+    fs.writeFileSync(path.join(small + '-pictures', name), 'no picture');
   const other = await serve(small, '--no-training');
   try {
     const page = await open({}, other.address);
@@ -491,16 +564,27 @@ test('a picture that cannot be read is told, and can be skipped', async () => {
     assert.strictEqual(await id(page), item);
     await page.screenshot({ path: path.join(SCREENS, 'broken.png') });
     await page.keyboard.press('s');
-    await page.waitForFunction((old) => document.getElementById('item-id').textContent !== old, item);
+    await page.waitForFunction(
+      (old) => document.getElementById('item-id').textContent !== old,
+      item,
+    );
     await done(page);
   } finally {
     await other.kill('SIGTERM');
   }
 });
 
-test('texts are shown as texts, whatever they say; the token is asked for', async () => {
-  const mails = path.join(folder, 'mails'), evil = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
-  texts(mails, Array.from({ length: 30 }, (_, i) => [`${evil} ${i}`, `${evil}\n\nline two of ${i}\n` + 'word '.repeat(40 * (i % 5))]), [evil, 'ham']);
+test('texts are shown as texts, whatever they say; the token is asked for once', async () => {
+  const mails = path.join(folder, 'mails'),
+    evil = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+  texts(
+    mails,
+    Array.from({ length: 30 }, (_, i) => [
+      `${evil} ${i}`,
+      `${evil}\n\nline two of ${i}\n` + 'word '.repeat(40 * (i % 5)),
+    ]),
+    [evil, 'ham'],
+  );
   const other = await serve(mails, '--no-training', '--token', 'open sesame, please');
   try {
     const page = await open({}, other.address);
@@ -523,6 +607,14 @@ test('texts are shown as texts, whatever they say; the token is asked for', asyn
     assert.match(await page.title(), /^mails/);
     assert.strictEqual(await page.locator('main img[src="x"]').count(), 0);
     await saved(page);
+    await other.kill();
+    await other.start();
+    await page.goto(other.address + '#/label');
+    const second = await shown(page);
+    await page.keyboard.press('2');
+    await shown(page, second);
+    await saved(page); // signed in again by itself, with the token
+    assert.strictEqual((await mine(page)).at(-1).id, second);
     await done(page);
   } finally {
     await other.kill('SIGTERM');
@@ -532,17 +624,37 @@ test('texts are shown as texts, whatever they say; the token is asked for', asyn
 for (const width of [1280, 360])
   for (const colorScheme of ['light', 'dark'])
     test(`every view ${width} wide, ${colorScheme}: readable, no wider than the screen`, async () => {
-      const page = await signIn('ann', { viewport: { width, height: width > 500 ? 800 : 740 }, colorScheme, hasTouch: width < 500 });
-      for (const [view, ready] of [['label', '#stage[data-state="shown"]'], ['grid', '.tile'], ['dashboard', '#curve .point']]) {
+      const page = await signIn('ann', {
+        viewport: { width, height: width > 500 ? 800 : 740 },
+        colorScheme,
+        hasTouch: width < 500,
+      });
+      for (const [view, ready] of [
+        ['label', '#stage[data-state="shown"]'],
+        ['grid', '.tile'],
+        ['dashboard', '#curve .point'],
+      ]) {
         await page.goto(`${server.address}#/${view}`);
         await page.locator(ready).first().waitFor();
         await page.waitForTimeout(200); // pictures of the grid, the map
-        assert.ok(await page.evaluate(overflow) <= 0, `${view} is wider than the screen`);
+        assert.ok((await page.evaluate(overflow)) <= 0, `${view} is wider than the screen`);
         assert.deepStrictEqual(await page.evaluate(unreadable), [], view);
-        const small = await page.evaluate(() => [...document.querySelectorAll('button, a, input, select, summary')]
-          .filter((e) => e.checkVisibility() && !e.closest('.jump') && e.getBoundingClientRect().height < 43.5).map((e) => e.outerHTML));
+        const small = await page.evaluate(() =>
+          [...document.querySelectorAll('button, a, input, select, summary')]
+            .filter(
+              (e) =>
+                e.checkVisibility() &&
+                !e.closest('.jump') &&
+                e.getBoundingClientRect().height < 43.5,
+            )
+            .map((e) => e.outerHTML),
+        );
         assert.deepStrictEqual(small, [], `${view}: too small to press`);
-        if (view === 'dashboard') await page.setViewportSize({ width, height: await page.evaluate(() => document.documentElement.scrollHeight) });
+        if (view === 'dashboard')
+          await page.setViewportSize({
+            width,
+            height: await page.evaluate(() => document.documentElement.scrollHeight),
+          });
         await page.screenshot({ path: path.join(SCREENS, `${view}-${width}-${colorScheme}.png`) });
       }
       await done(page);

@@ -4,10 +4,11 @@
 'use strict';
 const { chromium } = require('playwright-core');
 
-exports.launch = () => chromium.launch({
-  executablePath: process.env.CHROMIUM,
-  args: process.getuid() === 0 ? ['--no-sandbox'] : [],
-});
+exports.launch = () =>
+  chromium.launch({
+    executablePath: process.env.CHROMIUM,
+    args: process.getuid() === 0 ? ['--no-sandbox'] : [],
+  });
 
 // Pixels that the page is wider than the screen.
 exports.overflow = () => document.documentElement.scrollWidth - window.innerWidth;
@@ -30,16 +31,24 @@ exports.unreadable = () => {
     return [255, 255, 255];
   };
   const bad = [];
-  document.querySelectorAll('h1,h2,h3,p,a,b,th,td,li,span,label,small,kbd,button,summary,svg text').forEach((e) => {
-    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
-    if (!own || !e.checkVisibility({ opacityProperty: true }) || e.closest('.cell, :disabled')) return;
-    const style = getComputedStyle(e), svg = e.tagName === 'text';
-    const a = light(parse(svg ? style.fill : style.color)), b = light(behind(svg ? e.closest('section') : e));
-    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    const scale = svg ? e.getScreenCTM().d || Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b) : 1;
-    const size = parseFloat(style.fontSize) * Math.abs(svg && !e.closest('[transform]') ? scale : 1);
-    if (contrast < 4.5) bad.push(e.textContent.trim() + ': contrast ' + contrast.toFixed(2));
-    if (size < 8.5) bad.push(e.textContent.trim() + ': ' + size.toFixed(1) + ' pixels');
-  });
+  document
+    .querySelectorAll('h1,h2,h3,p,a,b,th,td,li,span,label,small,kbd,button,summary,svg text')
+    .forEach((e) => {
+      const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+      if (!own || !e.checkVisibility({ opacityProperty: true }) || e.closest('.cell, :disabled'))
+        return;
+      const style = getComputedStyle(e),
+        svg = e.tagName === 'text';
+      const a = light(parse(svg ? style.fill : style.color)),
+        b = light(behind(svg ? e.closest('section') : e));
+      const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      const scale = svg
+        ? e.getScreenCTM().d || Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b)
+        : 1;
+      const size =
+        parseFloat(style.fontSize) * Math.abs(svg && !e.closest('[transform]') ? scale : 1);
+      if (contrast < 4.5) bad.push(e.textContent.trim() + ': contrast ' + contrast.toFixed(2));
+      if (size < 8.5) bad.push(e.textContent.trim() + ': ' + size.toFixed(1) + ' pixels');
+    });
   return bad;
 };
