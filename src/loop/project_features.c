@@ -6,7 +6,8 @@
  *
  * cache/features.txt says what they were made of: the backbone and its weights, or the
  * files, with size and time. Where it is the beginning of what they would be made of now,
- * rows are added; else all are made anew.
+ * rows are added; else all are made anew. Where one of those files is not there (a disk
+ * that is not mounted), rows that are stay good.
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,8 +35,14 @@ scant_status project_has_features(scant_project *project, bool *out) {
     return *out ? SCANT_OK : store_sources(project, note_kind, out);
 }
 
+typedef struct making {
+    scant__text text;
+    bool lost; /* a file is not there */
+} making;
+
 /* A file's name, size and time; "FILE.npz:KEY" has its archive's. */
-static void add_file(scant__text *text, const char *path) {
+static void add_file(making *m, const char *path) {
+    scant__text *text = &m->text;
     char file[4096];
     struct stat as;
     const char *colon = strrchr(path, ':');
@@ -48,6 +55,7 @@ static void add_file(scant__text *text, const char *path) {
         scant__text_addf(text, " %lld %lld.%09ld", (long long)as.st_size,
                          (long long)as.st_mtim.tv_sec, as.st_mtim.tv_nsec);
     scant__text_add(text, "\n");
+    m->lost = m->lost || !there;
 }
 
 static scant_status add_source(void *user, const store_source *source) {
@@ -55,20 +63,22 @@ static scant_status add_source(void *user, const store_source *source) {
     return SCANT_OK;
 }
 
-static scant_status made_of(scant_project *project, char **out, size_t *size) {
-    scant__text text;
+static scant_status made_of(scant_project *project, char **out, size_t *size,
+                            bool *lost) {
+    making m = {.lost = false};
     const char *weights, *backbone = store_backbone(project, &weights);
-    scant__text_init(&text, store_ctx(project));
-    scant__text_add(&text, "scant features 1\n");
+    scant__text_init(&m.text, store_ctx(project));
+    scant__text_add(&m.text, "scant features 1\n");
     scant_status status = SCANT_OK;
     if (backbone) {
-        scant__text_addf(&text, "%s ", backbone);
-        add_file(&text, weights);
+        scant__text_addf(&m.text, "%s ", backbone);
+        add_file(&m, weights);
     } else {
-        status = store_sources(project, add_source, &text);
+        status = store_sources(project, add_source, &m);
     }
-    if (status == SCANT_OK) return scant__text_take(&text, out, size);
-    scant__text_end(&text);
+    *lost = m.lost;
+    if (status == SCANT_OK) return scant__text_take(&m.text, out, size);
+    scant__text_end(&m.text);
     return status;
 }
 
@@ -173,6 +183,7 @@ typedef struct readiness {
     char *made, *npy, *txt; /* what of; the two files */
     size_t size;            /* of made */
     size_t n;               /* items */
+    bool lost;              /* what they are made of is not there */
     bool begun, ready;
 } readiness;
 
@@ -187,7 +198,7 @@ static scant_status ready_look(scant_project *project, readiness *r) {
     bool whole;
     r->begun = is_begun(r->txt, r->made, r->size, &whole);
     r->ready = false;
-    if (!whole) return SCANT_OK;
+    if (!whole && !r->lost) return SCANT_OK;
     TRY(project_keep(project, PROJECT_FEATURES, r->npy, &array));
     r->ready = array && scant_array_shape(array)[0] >= r->n;
     return SCANT_OK;
@@ -196,7 +207,7 @@ static scant_status ready_look(scant_project *project, readiness *r) {
 static scant_status ready_begin(scant_project *project, readiness *r) {
     *r = (readiness){0};
     TRY(store_items(project, &r->n));
-    TRY(made_of(project, &r->made, &r->size));
+    TRY(made_of(project, &r->made, &r->size, &r->lost));
     r->npy = project_cache_path(project, "features.npy");
     r->txt = project_cache_path(project, "features.txt");
     if (!r->npy || !r->txt) return SCANT_ENOMEM;
@@ -207,6 +218,7 @@ static scant_status ready_begin(scant_project *project, readiness *r) {
 static scant_status prepare_held(scant_project *project, readiness *r) {
     TRY(ready_look(project, r));
     if (r->ready) return SCANT_OK;
+    if (r->lost) return fill(project, r->n); /* which says what is not there */
     if (!r->begun) unlink(r->npy);
     TRY(scant_file_write(store_ctx(project), r->txt, r->made, r->size));
     return fill(project, r->n);

@@ -23,31 +23,38 @@ typedef struct saying {
     scant_writer *probs, *features; /* features NULL: none are kept */
     size_t known, classes;          /* the network's; the project's, no fewer */
     size_t width;                   /* of features */
-    float *row;                     /* classes */
+    float *rows;                    /* ROWS x classes: those written together */
 } saying;
+
+enum { ROWS = 512 };
+
+/* known numbers of each of n rows, with zeros behind them; as softmax of what they are
+ * where they are logits. */
+static scant_status write_probs(saying *s, const float *from, size_t known, bool logits,
+                                size_t n) {
+    for (size_t first = 0; first < n; first += ROWS) {
+        size_t count = size_min(ROWS, n - first);
+        for (size_t i = 0; i < count; i++) {
+            const float *row = from + (first + i) * known;
+            float *to = s->rows + i * s->classes;
+            if (logits)
+                nn_softmax(1, known, row, 1, to);
+            else
+                memcpy(to, row, known * sizeof *to);
+            for (size_t c = known; c < s->classes; c++) to[c] = 0;
+        }
+        TRY(scant_writer_append(s->probs, s->rows, count * s->classes * sizeof *s->rows));
+    }
+    return SCANT_OK;
+}
 
 static scant_status write_said(void *arg, const nn_said *said) {
     saying *s = arg;
-    for (size_t i = 0; i < said->count; i++) {
-        if (said->probs)
-            memcpy(s->row, said->probs + i * s->known, s->known * sizeof *s->row);
-        else
-            nn_softmax(1, s->known, said->logits + i * s->known, 1, s->row);
-        TRY(scant_writer_append(s->probs, s->row, s->classes * sizeof *s->row));
-    }
+    TRY(write_probs(s, said->probs ? said->probs : said->logits, s->known, !said->probs,
+                    said->count));
     if (!s->features) return SCANT_OK;
     return scant_writer_append(s->features, said->features,
                                said->count * s->width * sizeof(float));
-}
-
-static scant_status copy_probs(saying *s, const scant_array *old, size_t n) {
-    size_t width = scant_array_shape(old)[1];
-    const float *rows = (const float *)old->data;
-    for (size_t i = 0; i < n; i++) {
-        memcpy(s->row, rows + i * width, width * sizeof *s->row);
-        TRY(scant_writer_append(s->probs, s->row, s->classes * sizeof *s->row));
-    }
-    return SCANT_OK;
 }
 
 static scant_status copy_features(const saying *s, const scant_array *old, size_t n) {
@@ -63,7 +70,9 @@ typedef struct earlier {
 static scant_status say(scant_ctx *ctx, scant_net *net, const project_samples *samples,
                         const earlier *old, saying *s) {
     size_t rest = samples->n - old->n;
-    if (old->n) TRY(copy_probs(s, old->probs, old->n));
+    if (old->n)
+        TRY(write_probs(s, (const float *)old->probs->data,
+                        scant_array_shape(old->probs)[1], false, old->n));
     if (old->n && s->features) TRY(copy_features(s, old->features, old->n));
     if (!rest) return SCANT_OK;
     size_t *rows = scant__alloc(ctx, rest, sizeof *rows);
@@ -105,8 +114,8 @@ static scant_status write_all(scant_project *project, scant_net *net,
     s.classes = size_max(s.classes, s.known);
     char *probs = project_cache_of(project, "probs", model);
     char *features = project_cache_of(project, "net-features", model);
-    s.row = scant__zalloc(ctx, s.classes, sizeof *s.row);
-    scant_status status = probs && features && s.row ? SCANT_OK : SCANT_ENOMEM;
+    s.rows = scant__alloc(ctx, ROWS, size_mul(s.classes, sizeof *s.rows));
+    scant_status status = probs && features && s.rows ? SCANT_OK : SCANT_ENOMEM;
     if (status == SCANT_OK)
         status = open_writer(ctx, probs, samples->n, s.classes, &s.probs);
     if (status == SCANT_OK && !samples->features)
@@ -114,7 +123,7 @@ static scant_status write_all(scant_project *project, scant_net *net,
     if (status == SCANT_OK) status = say(ctx, net, samples, old, &s);
     status = finish(&s, status);
     project_pictures_tell(samples->data);
-    scant__free(ctx, s.row);
+    scant__free(ctx, s.rows);
     scant__free(ctx, features);
     scant__free(ctx, probs);
     return status;

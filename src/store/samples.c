@@ -10,6 +10,7 @@
 #include "store/samples.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "data/folder.h"
 #include "data/parts.h"
@@ -20,6 +21,7 @@
 typedef struct opened {
     scant_ctx *ctx;
     char *path;
+    struct stat as;     /* the file that it was */
     scant_data *data;   /* pictures, or NULL */
     scant_array *array; /* features, or NULL */
 } opened;
@@ -37,6 +39,14 @@ static void detach(void *attached) {
     scant__free(o->ctx, o);
 }
 
+/* Whether another file has taken its place. One that is gone is still open. */
+static bool is_replaced(const opened *o, const struct stat *now) {
+    return now->st_ino && (o->as.st_ino != now->st_ino || o->as.st_dev != now->st_dev ||
+                           o->as.st_size != now->st_size ||
+                           o->as.st_mtim.tv_sec != now->st_mtim.tv_sec ||
+                           o->as.st_mtim.tv_nsec != now->st_mtim.tv_nsec);
+}
+
 /* The slot, for a source of that path: what it holds of another is let go. */
 static scant_status slot_for(scant_project *project, const char *path, opened **out) {
     void **slot = store_attached(project, STORE_OPENED, detach);
@@ -47,8 +57,11 @@ static scant_status slot_for(scant_project *project, const char *path, opened **
         *slot = o;
     }
     opened *o = *out = *slot;
-    if (o->path && strcmp(o->path, path) == 0) return SCANT_OK;
+    struct stat now = {0};
+    if (stat(path, &now) != 0) now.st_ino = 0; /* gone, or FILE.npz:KEY */
+    if (o->path && strcmp(o->path, path) == 0 && !is_replaced(o, &now)) return SCANT_OK;
     forget(o);
+    o->as = now;
     o->path = store_strdup(project->ctx, path);
     return o->path ? SCANT_OK : SCANT_ENOMEM;
 }

@@ -138,7 +138,7 @@ static inline void lab_query(lab *l, const char *strategy, size_t batch) {
     scant_picks_free(l->ctx, picks);
 }
 
-/* The file below the project, whole: free() ends it. */
+/* The file below the project, whole, and a zero: free() ends it. */
 static inline char *lab_read(const lab *l, const char *name, size_t *size) {
     char path[600];
     snprintf(path, sizeof path, "%s/%s", l->dir, name);
@@ -147,8 +147,9 @@ static inline char *lab_read(const lab *l, const char *name, size_t *size) {
     fseek(f, 0, SEEK_END);
     *size = (size_t)ftell(f);
     rewind(f);
-    char *bytes = malloc(*size);
+    char *bytes = malloc(*size + 1);
     assert_int_equal(fread(bytes, 1, *size, f), *size);
+    bytes[*size] = 0;
     fclose(f);
     return bytes;
 }

@@ -233,6 +233,48 @@ static void one_column_has_a_map_too(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+/* ---- memory ------------------------------------------------------------------------ */
+
+static scant_status ask_all(lab *l) {
+    scant_why why;
+    scant_meter meter;
+    size_t items[50], n;
+    float xy[100];
+    char *text;
+    scant_status status = scant_project_why(l->project, 3, &why);
+    if (status == SCANT_OK) status = scant_project_alike(l->project, 3, 5, items, &n);
+    if (status == SCANT_OK) status = scant_project_map(l->project, 50, items, xy, &n);
+    if (status == SCANT_OK) status = scant_project_meter(l->project, &meter);
+    if (status == SCANT_OK) status = scant_project_advice(l->project, &meter, &text);
+    if (status == SCANT_OK) scant_bytes_free(l->ctx, text);
+    return status;
+}
+
+static void memory_failing_anywhere_is_told(void **state) {
+    (void)state;
+    memory m;
+    scant_ctx *ctx = ctx_counting(&m);
+    lab l;
+    size_t failed = 0;
+    lab_make(&l, ctx, "memory", plain);
+    lab_answer(&l, 40, false);
+    OK(scant_project_train(l.project, NULL, NULL));
+    for (size_t at = 0;; at++) {
+        lab_reopen(&l); /* nothing is mapped */
+        m.calls = 0;
+        m.fail_at = at;
+        scant_status status = ask_all(&l);
+        bool done = m.calls <= at;
+        m.fail_at = SIZE_MAX;
+        if (status != SCANT_OK) assert_int_equal(status, SCANT_ENOMEM);
+        failed += status != SCANT_OK;
+        if (done) break;
+    }
+    assert_true(failed > 20);
+    lab_end(&l);
+    ctx_end(ctx, &m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(look_alikes_are_the_nearest_that_may_be_asked_about),
@@ -243,6 +285,7 @@ int main(void) {
         cmocka_unit_test(a_small_map_has_picks_and_labels_first),
         cmocka_unit_test(the_map_stays_where_it_is_when_labels_come),
         cmocka_unit_test(one_column_has_a_map_too),
+        cmocka_unit_test(memory_failing_anywhere_is_told),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

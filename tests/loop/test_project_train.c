@@ -263,6 +263,51 @@ static void damaged_files_of_cache_are_made_anew(void **state) {
     scant_ctx_destroy(ctx);
 }
 
+/* A disk that is not mounted, or a folder that was moved. */
+static void features_that_were_read_outlive_their_file(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    lab l;
+    size_t model;
+    char features[420], away[430];
+    lab_make(&l, ctx, "moved", plain);
+    lab_answer(&l, 40, false);
+    train(&l);
+    snprintf(features, sizeof features, "%s.npy", l.dir);
+    snprintf(away, sizeof away, "%s.away", features);
+    assert_int_equal(rename(features, away), 0);
+    assert_int_equal(train(&l), 2);
+    scant_array_close(predict(&l, &model));
+    lab_remove(&l, "cache");
+    lab_reopen(&l);
+    assert_true(scant_project_train(l.project, NULL, NULL) != SCANT_OK);
+    assert_says(ctx, features, "");
+    assert_int_equal(rename(away, features), 0);
+    assert_int_equal(train(&l), 3);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+static void other_features_in_the_file_are_read_anew(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    lab l;
+    scant_array *array;
+    char features[420];
+    lab_make(&l, ctx, "other", plain);
+    OK(scant_project_features(l.project, &array));
+    assert_memory_equal(array->data, l.x, l.n * l.d * sizeof *l.x);
+    scant_array_close(array);
+    for (size_t i = 0; i < l.n * l.d; i++) l.x[i] = -l.x[i];
+    snprintf(features, sizeof features, "%s.npy", l.dir);
+    write_features(ctx, features, l.x, l.n, l.d);
+    OK(scant_project_features(l.project, &array));
+    assert_memory_equal(array->data, l.x, l.n * l.d * sizeof *l.x);
+    scant_array_close(array);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
 /* ---- what comes later -------------------------------------------------------------- */
 
 static void items_and_classes_that_come_later_are_predicted(void **state) {
@@ -389,6 +434,8 @@ int main(void) {
         cmocka_unit_test(all_of_cache_can_be_deleted),
         cmocka_unit_test(without_cache_and_weights_it_says_train_again),
         cmocka_unit_test(damaged_files_of_cache_are_made_anew),
+        cmocka_unit_test(features_that_were_read_outlive_their_file),
+        cmocka_unit_test(other_features_in_the_file_are_read_anew),
         cmocka_unit_test(items_and_classes_that_come_later_are_predicted),
         cmocka_unit_test(a_second_training_is_told_who_trains),
         cmocka_unit_test(memory_failing_anywhere_leaves_a_project_that_works),
