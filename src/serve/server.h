@@ -64,6 +64,7 @@ struct request {
     request_args args;
     reply reply;
     bool replied;  /* there is one */
+    bool counted;  /* among those under way: all of it has come */
     request *next; /* at a desk, or of those held back */
     int64_t due;   /* of those */
 };
@@ -217,7 +218,7 @@ struct server {
     tally *tally;
     atomic_bool closing;        /* requests are refused */
     atomic_bool leaving;        /* reads that take long end */
-    atomic_size_t open;         /* requests under way */
+    atomic_size_t open;         /* requests that have come and are not answered */
     atomic_size_t wrong_tokens; /* so far */
     char name[256];             /* of the project */
     bool pictures; /* are its items, also those without a path of their own */
