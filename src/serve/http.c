@@ -266,7 +266,6 @@ static enum MHD_Result begin(server *s, struct MHD_Connection *connection,
     request *r = calloc(1, sizeof *r);
     if (!r) return MHD_NO;
     r->server = s, r->connection = connection;
-    atomic_fetch_add(&s->open, 1);
     *state = r;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -314,6 +313,8 @@ static enum MHD_Result whole(request *r) {
         if (refused) reply_error(r, refused, "%s", why.text);
     }
     line_set(r, true);
+    if (!r->counted) atomic_fetch_add(&r->server->open, 1);
+    r->counted = true;
     if (r->replied) return send_reply(r);
     if (r->route->desk == DESK_NONE) {
         r->route->handle(NULL, r);
@@ -357,7 +358,7 @@ static void completed(void *user, struct MHD_Connection *connection, void **stat
     (void)user, (void)connection, (void)code;
     if (!r) return;
     line_set(r, false);
-    atomic_fetch_sub(&r->server->open, 1);
+    if (r->counted) atomic_fetch_sub(&r->server->open, 1);
     request_args_end(&r->args);
     free(r->body);
     free(r->reply.bytes);

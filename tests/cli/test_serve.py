@@ -8,6 +8,7 @@ import http.client
 import io
 import json
 import os
+import resource
 import signal
 import time
 import unittest
@@ -311,6 +312,31 @@ class Life(ServeCase):
         ann.enter()
         self.assertEqual(ann.get(f"/api/items/{item['item']}")["mine"]["label"], 1)
         self.assertEqual(ann.answer(open_one, 2)["labels"], 2)  # the lease is still hers
+
+    def test_a_full_disk_confirms_nothing(self):
+        project = self.project(2000)
+        server = self.serve(project, "--no-training", file_size=os.path.getsize(project + "/project.db") + 500000)
+        ann, confirmed, refused = self.person(server), [], None
+        for item in ann.next(50):
+            answer = {"item": item["item"], "lease": item["lease"], "kind": "label", "label": 1, "once": ann.once()}
+            status, body = ann.ask("POST", "/api/answers", {"answers": [answer]})
+            if status == 200:
+                confirmed.append(item["item"])
+            else:
+                refused = (status, body["error"])
+                break
+        self.assertEqual(refused[0], 507, refused)
+        self.assertGreater(len(confirmed), 5)
+        # what is there can still be read, and there is nothing that was not confirmed
+        self.assertEqual(ann.get("/api/status")["info"]["labelled"], len(confirmed))
+        self.assertEqual(ann.ask("POST", "/api/answers", {"answers": [answer]})[0], 507)
+        # room again: the same answer is taken
+        resource.prlimit(server.child.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        got = self.eventually(lambda: ann.ask("POST", "/api/answers", {"answers": [answer]})[1].get("receipts"), "room")
+        self.assertFalse(got[0]["repeated"])
+        self.assertEqual(ann.get("/api/status")["info"]["labelled"], len(confirmed) + 1)
+        self.assertEqual(server.end(), 0)
+        self.assertEqual(self.database(project).execute("PRAGMA integrity_check").fetchall(), [("ok",)])
 
     def test_requests_under_way_are_finished_when_it_ends(self):
         project = self.project(5000)
