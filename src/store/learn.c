@@ -10,7 +10,7 @@ typedef struct listing {
     size_t *items;
     int64_t *candidates;
     int32_t *labels, *verdicts;
-    size_t n, room, model;
+    size_t n, room, model, seen;
     int64_t entry;
 } listing;
 
@@ -118,6 +118,32 @@ scant_status store_audit(scant_project *project, scant__arena *arena, size_t **i
     *items = l.items;
     *labels = l.labels;
     *n = l.n;
+    return SCANT_OK;
+}
+
+static scant_status read_open(scant_project *project, void *arg) {
+    listing *l = arg;
+    int64_t fresh, withheld;
+    TRY(make_room(project, l, "SELECT count(*) FROM queue WHERE kind IN (2, 3)",
+                  STORE_NONE));
+    TRY(store_one(project, "SELECT count(*) FROM queue WHERE kind = 2", STORE_NONE, 0,
+                  &fresh));
+    TRY(store_one(project, "SELECT n FROM tally WHERE name = 'withheld'", STORE_NONE, 0,
+                  &withheld));
+    l->seen = withheld > fresh ? (size_t)(withheld - fresh) : 0;
+    return read_rows(project, l,
+                     "SELECT item, NULL FROM queue WHERE kind IN (2, 3)"
+                     " ORDER BY kind, key, item",
+                     STORE_NONE, false);
+}
+
+scant_status store_audit_open(scant_project *project, scant__arena *arena, size_t **items,
+                              size_t *n, size_t *seen) {
+    listing l = {.arena = arena};
+    TRY(store_read(project, read_open, &l));
+    *items = l.items;
+    *n = l.n;
+    *seen = l.seen;
     return SCANT_OK;
 }
 
