@@ -1367,8 +1367,9 @@ SCANT_API scant_status scant_project_query(scant_project *project,
                                            const scant_project_query_opts *opts,
                                            scant_picks **out, size_t *round);
 /* Withheld items that belong among `batch` to be labelled, where they are not handed out
- * by scant_project_next(): the next of the audit order that have no label, as many as
- * bring the audited part of all labels to one in audit_every; at most half of the batch.
+ * by scant_project_next(): the next of the audit order that nobody has answered, then
+ * those that were passed over, as many as bring the audited part of all labels to one in
+ * audit_every; at most half of the batch.
  * items: the caller's array of batch. */
 SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
                                            size_t *items, size_t *n);

@@ -132,7 +132,7 @@ const route *route_find(const char *method, const char *path, size_t *number, ch
 /* What the library said no with, as a reply; input: the status for SCANT_EINPUT. */
 void reply_failed(seat *here, request *r, scant_status status, int input);
 
-/* pages.c: people, and what they do; items.c: items and pictures; board.c: the rest. */
+/* people.c: people, and what they do; items.c: items and pictures; board.c: the rest. */
 void handle_session_get(seat *here, request *r);
 void handle_session_post(seat *here, request *r);
 void handle_next(seat *here, request *r);
