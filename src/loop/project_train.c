@@ -3,9 +3,10 @@
  * A training, from the lock to the database.
  *
  * What is learned from is what store_lesson_read() lists: labels of items that are not
- * withheld, and where the method asks for them others that may be picked. The order is such that a call which ends at any moment leaves a project whose
- * last model is whole: weights, then what they say of all items, then the line in the
- * database, which alone makes it a model. A later call takes the number again.
+ * withheld, and where the method asks for them others that may be picked. The order is
+ * such that a call which ends at any moment leaves a project whose last model is whole:
+ * weights, then what they say of all items, then the line in the database, which alone
+ * makes it a model. A later call takes the number again.
  */
 #include <math.h>
 #include <stdio.h>
