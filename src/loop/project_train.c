@@ -164,8 +164,9 @@ static scant_status compare_with_random(training *t) {
     audited.rows = rows;
     audited.labels = labels;
     if (is_cheap(&t->samples))
-        TRY(project_over_random(t->project, &t->recipe, &t->samples, &t->lesson, &audited,
-                                &gain, &t->model.over_random_labels));
+        TRY(project_over_random(t->project, &t->recipe, &t->samples, &t->lesson,
+                                read->origins, &audited, &gain,
+                                &t->model.over_random_labels));
     t->model.over_random = gain.mean;
     t->model.over_random_low = gain.low;
     t->model.over_random_high = gain.high;
