@@ -1123,6 +1123,7 @@ typedef struct scant_project_info {
     size_t entries;  /* lines of the history */
     size_t labelled; /* have a label that people agree on, and are no copies */
     size_t training; /* of those, what a model learns from: the others are audited */
+    int learnable;   /* these have two classes at least */
     size_t disputed; /* have answers that differ */
     size_t skipped, unsure; /* have such an answer and no label */
     size_t withheld;        /* kept apart for the audit */
