@@ -240,3 +240,25 @@ scant_status store_candidates(scant_project *project, scant__arena *arena,
     *n = l.n;
     return SCANT_OK;
 }
+
+/* ---- all of it at once ------------------------------------------------------------- */
+
+typedef struct lesson {
+    scant__arena *arena;
+    store_lesson *out;
+} lesson;
+
+static scant_status read_lesson(scant_project *project, void *arg) {
+    const lesson *a = arg;
+    store_lesson *out = a->out;
+    TRY(store_training(project, a->arena, &out->items, &out->labels, &out->n,
+                       &out->entry));
+    TRY(store_audit(project, a->arena, &out->audit, &out->audit_labels, &out->n_audit));
+    return store_candidates(project, a->arena, &out->candidates, &out->n_candidates);
+}
+
+scant_status store_lesson_read(scant_project *project, scant__arena *arena,
+                               store_lesson *out) {
+    *out = (store_lesson){0};
+    return store_read(project, read_lesson, &(lesson){arena, out});
+}

@@ -97,6 +97,23 @@ scant_status store_audit_waiting(scant_project *project, size_t *n, size_t *befo
 scant_status store_candidates(scant_project *project, scant__arena *arena,
                               int64_t **items, size_t *n);
 
+/* All that a training reads, of one moment, so that no item is in two of the lists even
+ * where items or settings come meanwhile: store_training(), store_audit() and
+ * store_candidates(). Arrays are of the arena. */
+typedef struct store_lesson {
+    size_t *items;
+    int32_t *labels;
+    size_t n;
+    int64_t entry;
+    size_t *audit;
+    int32_t *audit_labels;
+    size_t n_audit;
+    int64_t *candidates;
+    size_t n_candidates;
+} store_lesson;
+scant_status store_lesson_read(scant_project *project, scant__arena *arena,
+                               store_lesson *out);
+
 /* ---- models ---- */
 
 typedef struct store_model {
