@@ -1115,6 +1115,7 @@ SCANT_API const char *scant_project_get(scant_project *project, const char *key)
 typedef struct scant_project_info {
     const char *dir;  /* borrowed, as all below, until close */
     const char *kind; /* "pictures", "features" (rows of numbers), "texts" */
+    const char *key;  /* random, made once: whether two are the same project */
     size_t items;
     size_t copies;   /* of others, to the byte: their labels follow from those */
     size_t classes;  /* how many */
@@ -1269,13 +1270,18 @@ typedef struct scant_receipt {
 SCANT_API scant_status scant_project_answer(scant_project *project, size_t person,
                                             const scant_answer *answers, size_t n,
                                             scant_receipt *receipts);
-/* Takes back a person's last entry that stands, as a new entry; the item is leased to
- * them again (key 0: it is not, as somebody else has it or no more answers are needed).
- * What that entry had replaced does not stand again. *entry: the one that is taken back.
- * SCANT_EUSAGE where there is none. once: as above. */
+/* Takes back an entry of a person's that stands (which; 0: the last), as a new entry; the
+ * item is leased to them again (key 0: it is not, as somebody else has it or no more
+ * answers are needed). What that entry had replaced does not stand again. *entry: the one
+ * that is taken back. SCANT_EUSAGE where there is none. once: as above. */
 SCANT_API scant_status scant_project_undo(scant_project *project, size_t person,
-                                          const char *once, int64_t *entry,
+                                          int64_t which, const char *once, int64_t *entry,
                                           scant_lease *lease);
+/* What a person says of an item (of a copy: of its original) that stands: a label, or -1,
+ * of that entry; *entry 0: nothing. */
+SCANT_API scant_status scant_project_said(scant_project *project, size_t person,
+                                          size_t item, int64_t *entry,
+                                          scant_answer_kind *kind, int64_t *label);
 
 /* A line of the history, which only grows. */
 typedef struct scant_entry {
@@ -1421,9 +1427,10 @@ SCANT_API scant_status scant_project_picked(scant_project *project, size_t room,
  */
 typedef struct scant_meter {
     scant_model_point last; /* model 0: there is none */
-    /* What picking is worth: the accuracy of a model on as many picked labels as there
-     * are audited ones, over that of models on audited (random) ones, each asked about
-     * those that it has not seen; paired, with a 95 % interval. NaN: not known. */
+    /* What picking is worth: the accuracy of a model on the project's first labels, half
+     * of them and more picked by a strategy, over that of models on as many audited
+     * (random) ones, each asked about audited items that it has not seen; paired, with a
+     * 95 % interval (for these labels: not for other draws). NaN: not known. */
     double over_random, over_random_low, over_random_high;
     size_t over_random_labels;
     /* What ten more labels have brought lately, in accuracy on the audited items (the

@@ -221,6 +221,7 @@ struct server {
     atomic_size_t open;         /* requests that have come and are not answered */
     atomic_size_t wrong_tokens; /* so far */
     char name[256];             /* of the project */
+    char key[64];               /* likewise: which one it is */
     bool pictures; /* are its items, also those without a path of their own */
 };
 
