@@ -177,6 +177,7 @@ export class GridView {
   }
 
   answer(kind, label) {
+    if (this.app.held()) return;
     const chosen = this.items.filter((item) => this.selected.has(item.item));
     if (!chosen.length) {
       this.app.notice('Nothing is selected.');
@@ -198,9 +199,7 @@ export class GridView {
   }
 
   async undo() {
-    const items = await this.app.desk.undo();
-    if (items.length) this.app.notice(`${count(items.length, 'answer')} taken back.`);
-    if (this.isOpen) this.load();
+    if ((await this.app.desk.undo()) && this.isOpen) this.load();
   }
 
   command(name) {

@@ -14,7 +14,6 @@ export class Live extends EventTarget {
   constructor(api) {
     super();
     this.api = api;
-    this.last = null;
     document.addEventListener('visibilitychange', () =>
       document.hidden ? this.stop() : this.start(),
     );
@@ -68,7 +67,6 @@ export class Live extends EventTarget {
   }
 
   tell(status) {
-    this.last = status;
     this.dispatchEvent(new CustomEvent('status', { detail: status }));
   }
 }

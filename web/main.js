@@ -8,12 +8,13 @@ import { Dashboard } from './dashboard.js';
 import { Desk } from './desk.js';
 import { GridView } from './grid.js';
 import { History } from './history.js';
-import { kept, tab } from './kept.js';
+import { kept } from './kept.js';
 import { Keys, typing } from './keys.js';
 import { KeySettings } from './settings.js';
 import { LabelView } from './label.js';
 import { Live } from './live.js';
 import { Outbox } from './outbox.js';
+import { picturesOf } from './picture.js';
 import { Queue } from './queue.js';
 import { SignIn } from './signin.js';
 import { Tally } from './tally.js';
@@ -26,6 +27,7 @@ class App {
     this.api = new Api();
     this.signIn = new SignIn(this.api);
     this.api.addEventListener('signedout', ({ detail }) => this.signedOut(detail));
+    this.api.addEventListener('moved', () => location.reload()); // what is kept here is the other's
   }
 
   /** From opening the page to the first item. */
@@ -48,7 +50,8 @@ class App {
     if (!this.project) {
       this.enter(now);
     } else if (now.person.name !== this.person.name) {
-      location.reload(); // answers that are kept here are the other person's
+      this.api.gone = true; // answers that are kept here are the other person's
+      location.reload();
     } else {
       this.route();
       this.outbox.hurry();
@@ -60,12 +63,14 @@ class App {
   enter({ person, project }) {
     this.person = person;
     this.project = project;
-    this.keys = new Keys(project.name);
+    this.api.enter({ person, project });
+    picturesOf(project.key);
+    this.keys = new Keys(project.key);
     this.keys.setClasses(project.classes);
-    this.outbox = new Outbox(this.api, project.name, person.name);
-    this.queue = new Queue(this.api, this.outbox);
+    this.outbox = new Outbox(this.api, project.key, person.name);
+    this.queue = new Queue(this.api, this.outbox, 1000 * project.lease_seconds);
     this.history = new History(this.api);
-    this.tally = new Tally();
+    this.tally = new Tally(project.key);
     this.desk = new Desk(this.api, this.outbox, this.queue, this.history, this.tally);
     this.live = new Live(this.api);
     this.keySettings = new KeySettings(this);
@@ -88,9 +93,6 @@ class App {
   listen() {
     window.addEventListener('hashchange', () => this.route());
     document.addEventListener('keydown', (event) => this.key(event));
-    this.api.addEventListener('resumed', ({ detail }) => {
-      if (detail.project.name !== this.project.name) location.reload(); // another project's server
-    });
     this.desk.addEventListener('notice', ({ detail }) => this.notice(detail));
     this.outbox.addEventListener('state', ({ detail }) => this.showState(detail));
     this.outbox.addEventListener('confirmed', ({ detail }) => this.showLabels(detail.labels));
@@ -114,8 +116,8 @@ class App {
       );
     // Another tab signed in as somebody else: tabs share the session.
     window.addEventListener('storage', (event) => {
-      if (event.key === 'scant.name' && kept.get('scant.name') !== this.person.name)
-        location.reload();
+      const place = `scant.name/${this.project.key}`;
+      if (event.key === place && kept.get(place) !== this.person.name) location.reload();
     });
     setInterval(() => this.look(), LOOK);
   }
@@ -175,6 +177,12 @@ class App {
     if (name === 'help') this.keySettings.show();
     else if (name === 'class') this.addClass();
     else this.views[this.view].command?.(name);
+  }
+
+  /** Whether an answer has to wait: what is in front is not what the person will see. */
+  held() {
+    if (this.desk.undoing) this.notice('One moment: the last answer is being taken back.');
+    return this.desk.undoing;
   }
 
   // ---- what is said ----
@@ -254,7 +262,6 @@ class App {
     else if (after > 0) words = `Next training after ${count(after, 'more label')}`;
     by('worker').textContent = words;
     by('worker').classList.toggle('trouble', Boolean(worker.error));
-    by('until').classList.toggle('busy', Boolean(doing));
     by('until').firstElementChild.style.width = `${100 * part}%`;
     by('until').setAttribute('aria-valuenow', Math.round(100 * part));
   }
@@ -294,14 +301,19 @@ class App {
   }
 
   /** Somebody else sits down. */
-  leave() {
+  async leave() {
     if (this.outbox.state !== 'saved') {
       this.notice('Some answers are not saved yet. One moment.');
       return;
     }
-    kept.drop('scant.name');
-    tab.drop('scant.tally');
-    tab.drop('scant.token');
+    await this.queue.leave();
+    try {
+      await this.api.leave();
+    } catch (error) {
+      this.notice(error.message);
+      return;
+    }
+    this.tally.end();
     location.hash = '';
     location.reload();
   }

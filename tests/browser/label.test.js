@@ -252,7 +252,7 @@ test('classes have digits, then letters of their own; what has a key that is cho
     const of = (names, ...choices) => {
       const keys = new Keys('of a test');
       keys.setClasses(names.map((name, label) => ({ label, name })));
-      for (const [what, key] of choices) keys.choose(what, key);
+      for (const [what, key] of choices) keys.choose(what, { key });
       const found = names.map((_, label) => keys.forClass(label).join(''));
       keys.reset();
       return found;
