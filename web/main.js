@@ -99,6 +99,7 @@ class App {
     this.queue.addEventListener('change', () => this.showProgress());
     this.queue.addEventListener('left', () => this.showProgress());
     this.live.addEventListener('status', ({ detail }) => {
+      if (detail.people) this.people = detail.people;
       this.showWorker(detail.worker, detail.labels);
       if (this.outbox.state === 'offline') this.outbox.hurry();
       if (this.queue.state !== 'some') this.queue.refill();
@@ -208,7 +209,7 @@ class App {
     const words = {
       saved: 'All saved',
       saving: 'Saving…',
-      offline: `${trouble || 'Not connected'} – ${count(waiting, 'answer')} kept here`,
+      offline: `${trouble || 'Not connected'}${waiting ? ` – ${count(waiting, 'answer')} kept here` : ''}`,
     };
     // Read out where it matters: "saving" and "saved" with every answer would be a nuisance.
     if ((state === 'offline') !== (by('state').dataset.state === 'offline'))
@@ -228,7 +229,8 @@ class App {
     const parts = [[grouped(tally.labels), 'labelled now']];
     if (this.labels !== undefined) parts.push([grouped(this.labels), 'in all']);
     if (tally.seconds !== null) parts.push([seconds(tally.seconds), 'an item']);
-    if (queue.left?.picks > 0) parts.push([grouped(queue.left.picks), 'left in this round']);
+    if (queue.left?.picks > 0)
+      parts.push([grouped(queue.left.picks), queue.left.picks === 1 ? 'pick open' : 'picks open']);
     by('progress').replaceChildren(
       ...parts.map(([n, words]) => make('li', {}, make('b', {}, n), ` ${words}`)),
     );
@@ -259,7 +261,7 @@ class App {
       ]
         .filter(Boolean)
         .join(' · ');
-    else if (after > 0) words = `Next training after ${count(after, 'more label')}`;
+    else if (after > 0) words = `Training begins after ${count(after, 'more label')} to learn from`;
     by('worker').textContent = words;
     by('worker').classList.toggle('trouble', Boolean(worker.error));
     by('until').firstElementChild.style.width = `${100 * part}%`;

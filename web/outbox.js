@@ -179,8 +179,9 @@ export class Outbox extends EventTarget {
   }
 
   tell() {
-    const waiting = kept.keys(this.prefix).length;
-    this.state = waiting === 0 ? 'saved' : this.failures ? 'offline' : 'saving';
+    const { pending } = this,
+      waiting = pending.filter((entry) => !entry.undone).length;
+    this.state = pending.length === 0 ? 'saved' : this.failures ? 'offline' : 'saving';
     this.dispatchEvent(
       new CustomEvent('state', { detail: { state: this.state, waiting, trouble: this.trouble } }),
     );
