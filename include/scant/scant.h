@@ -1115,6 +1115,7 @@ SCANT_API const char *scant_project_get(scant_project *project, const char *key)
 typedef struct scant_project_info {
     const char *dir;  /* borrowed, as all below, until close */
     const char *kind; /* "pictures", "features" (rows of numbers), "texts" */
+    const char *key;  /* random, made once: whether two are the same project */
     size_t items;
     size_t copies;   /* of others, to the byte: their labels follow from those */
     size_t classes;  /* how many */
@@ -1266,13 +1267,18 @@ typedef struct scant_receipt {
 SCANT_API scant_status scant_project_answer(scant_project *project, size_t person,
                                             const scant_answer *answers, size_t n,
                                             scant_receipt *receipts);
-/* Takes back a person's last entry that stands, as a new entry; the item is leased to
- * them again (key 0: it is not, as somebody else has it or no more answers are needed).
- * What that entry had replaced does not stand again. *entry: the one that is taken back.
- * SCANT_EUSAGE where there is none. once: as above. */
+/* Takes back an entry of a person's that stands (which; 0: the last), as a new entry; the
+ * item is leased to them again (key 0: it is not, as somebody else has it or no more
+ * answers are needed). What that entry had replaced does not stand again. *entry: the one
+ * that is taken back. SCANT_EUSAGE where there is none. once: as above. */
 SCANT_API scant_status scant_project_undo(scant_project *project, size_t person,
-                                          const char *once, int64_t *entry,
+                                          int64_t which, const char *once, int64_t *entry,
                                           scant_lease *lease);
+/* What a person says of an item (of a copy: of its original) that stands: a label, or -1,
+ * of that entry; *entry 0: nothing. */
+SCANT_API scant_status scant_project_said(scant_project *project, size_t person,
+                                          size_t item, int64_t *entry,
+                                          scant_answer_kind *kind, int64_t *label);
 
 /* A line of the history, which only grows. */
 typedef struct scant_entry {
@@ -1361,8 +1367,9 @@ SCANT_API scant_status scant_project_query(scant_project *project,
                                            const scant_project_query_opts *opts,
                                            scant_picks **out, size_t *round);
 /* Withheld items that belong among `batch` to be labelled, where they are not handed out
- * by scant_project_next(): the next of the audit order that have no label, as many as
- * bring the audited part of all labels to one in audit_every; at most half of the batch.
+ * by scant_project_next(): the next of the audit order that nobody has answered, then
+ * those that were passed over, as many as bring the audited part of all labels to one in
+ * audit_every; at most half of the batch.
  * items: the caller's array of batch. */
 SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
                                            size_t *items, size_t *n);

@@ -115,6 +115,9 @@ typedef struct project_lesson {
     const size_t *rows; /* items */
     const int32_t *labels;
     size_t n;
+    const int64_t *pool; /* items without a label that a method which learns from such may
+                          * look at, beside rows: none that is withheld or left out */
+    size_t n_pool;
     uint64_t seed; /* of weights and training */
     bool brief;    /* a fourth of the epochs is enough */
     void *user;

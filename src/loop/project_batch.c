@@ -11,10 +11,11 @@
 #include "core/ctx.h"
 #include "store/store.h"
 
-/* How many of a batch. */
-static size_t share(const scant_project_info *info, double every, size_t batch) {
+/* How many of a batch. An item that was asked about is done with, whatever was said: of
+ * what cannot be told more is not learned by asking again. */
+static size_t share(size_t labelled, size_t seen, double every, size_t batch) {
     if (!(every >= 1)) return 0;
-    double due = ((double)info->labelled + (double)batch) / every - (double)info->audited;
+    double due = ((double)labelled + (double)batch) / every - (double)seen;
     size_t most = batch - batch / 2;
     if (due < 1) return 0;
     return due < (double)most ? (size_t)due : most;
@@ -24,16 +25,16 @@ scant_status scant_project_audit(scant_project *project, size_t batch, size_t *i
                                  size_t *n) {
     scant_project_info info;
     scant__arena arena;
-    size_t *order, count, want;
-    int32_t *labels;
+    size_t *order, count, seen;
+    double every = store_number(project, "audit_every");
     *n = 0;
     TRY(scant_project_info_get(project, &info));
-    want = share(&info, store_number(project, "audit_every"), batch);
-    if (!want) return SCANT_OK;
     scant__arena_init(&arena, store_ctx(project));
-    scant_status status = store_audit(project, &arena, &order, &labels, &count);
-    for (size_t i = 0; status == SCANT_OK && i < count && *n < want; i++)
-        if (labels[i] < 0) items[(*n)++] = order[i];
+    scant_status status = store_audit_open(project, &arena, &order, &count, &seen);
+    if (status == SCANT_OK) {
+        *n = size_min(share(info.labelled, seen, every, batch), count);
+        for (size_t i = 0; i < *n; i++) items[i] = order[i];
+    }
     scant__arena_end(&arena);
     return status;
 }

@@ -157,6 +157,20 @@ static scant_train_opts plain_options(const project_recipe *r, const project_sam
                               .steps = steps_for(n, BATCH, HEAD_STEPS, HEAD_EPOCHS)};
 }
 
+/* What a method learns from without labels: the pool, and the items with labels, too. Not
+ * all others of the data, as it would by itself: those that are withheld are judged by. */
+static scant_status look_at(scant_ctx *ctx, const project_samples *s,
+                            const project_lesson *lesson, size_t **rows, size_t *n) {
+    size_t count = 0, all = size_add(lesson->n_pool, lesson->n);
+    *rows = scant__alloc(ctx, all, sizeof **rows);
+    if (!*rows) return SCANT_ENOMEM;
+    for (size_t i = 0; i < lesson->n_pool; i++)
+        if ((size_t)lesson->pool[i] < s->n) (*rows)[count++] = (size_t)lesson->pool[i];
+    for (size_t i = 0; i < lesson->n; i++) (*rows)[count++] = lesson->rows[i];
+    *n = count;
+    return SCANT_OK;
+}
+
 /* A method of learning from items without labels has its own ways; it gets as many steps
  * as the plain one. */
 static scant_train_opts options(const project_recipe *r, const project_samples *s,
@@ -200,10 +214,16 @@ static scant_status train(scant_ctx *ctx, const project_samples *s, scant_train_
 static scant_status make(scant_project *project, const project_recipe *recipe,
                          const project_samples *samples, const project_lesson *lesson,
                          scant_net **out) {
+    scant_ctx *ctx = store_ctx(project);
     scant_train_opts o = options(recipe, samples, lesson);
+    size_t *unlabelled = NULL;
     TRY(create(project, recipe, samples,
                project_seed(lesson->seed, 0, PROJECT_SEED_WEIGHTS), out));
-    scant_status status = train(store_ctx(project), samples, &o, *out);
+    scant_status status = SCANT_OK;
+    if (o.method) status = look_at(ctx, samples, lesson, &unlabelled, &o.n_unlabelled);
+    o.unlabelled = unlabelled;
+    if (status == SCANT_OK) status = train(ctx, samples, &o, *out);
+    scant__free(ctx, unlabelled);
     if (status == SCANT_OK) return SCANT_OK;
     scant_net_destroy(*out);
     *out = NULL;

@@ -186,8 +186,12 @@ static void soften(const float *p, size_t n, double temperature, float *out) {
 
 static scant_status find_temperature(asking *a, double *out) {
     project_samples samples;
-    project_lesson labelled = {
-        .rows = a->rows, .labels = a->row_labels, .n = a->n_rows, .seed = a->model.seed};
+    project_lesson labelled = {.rows = a->rows,
+                               .labels = a->row_labels,
+                               .n = a->n_rows,
+                               .pool = a->candidates,
+                               .n_pool = a->n_candidates,
+                               .seed = a->model.seed};
     TRY(project_samples_open(a->project, project_side(&a->recipe), &a->arena, &samples));
     labelled.brief = !samples.features;
     scant_status status =

@@ -2,8 +2,8 @@
  *
  * A training, from the lock to the database.
  *
- * What is learned from is what store_training() lists: labels of items that are not
- * withheld. The order is such that a call which ends at any moment leaves a project whose
+ * What is learned from is what store_lesson_read() lists: labels of items that are not
+ * withheld, and where the method asks for them others that may be picked. The order is such that a call which ends at any moment leaves a project whose
  * last model is whole: weights, then what they say of all items, then the line in the
  * database, which alone makes it a model. A later call takes the number again.
  */
@@ -26,9 +26,7 @@ typedef struct training {
     project_recipe recipe;
     project_samples samples;
     project_lesson lesson;
-    size_t n_items, n_audit, n_audited;
-    size_t *audit; /* withheld items */
-    int32_t *audit_labels;
+    store_lesson read;
     int32_t *before; /* what the model before says of each item; NULL: not known */
     size_t n_before;
     store_model model;
@@ -61,14 +59,15 @@ static scant_status check_labels(const training *t) {
 }
 
 static scant_status read_labels(training *t) {
-    size_t *rows;
-    int32_t *labels;
     store_model last;
     bool there;
-    TRY(store_training(t->project, &t->arena, &rows, &labels, &t->lesson.n,
-                       &t->model.entry));
-    t->lesson.rows = rows;
-    t->lesson.labels = labels;
+    TRY(store_lesson_read(t->project, &t->arena, &t->read));
+    t->lesson.rows = t->read.items;
+    t->lesson.labels = t->read.labels;
+    t->lesson.n = t->read.n;
+    t->lesson.pool = t->read.candidates;
+    t->lesson.n_pool = t->read.n_candidates;
+    t->model.entry = t->read.entry;
     TRY(check_labels(t));
     TRY(store_model_last(t->project, &t->arena, &there, &last));
     t->model.number = there ? last.number + 1 : 1;
@@ -149,15 +148,17 @@ static bool is_cheap(const project_samples *s) {
 }
 
 static scant_status compare_with_random(training *t) {
-    project_lesson audited = {.seed = t->model.seed};
+    const store_lesson *read = &t->read;
+    project_lesson audited = {
+        .pool = t->lesson.pool, .n_pool = t->lesson.n_pool, .seed = t->model.seed};
     project_gain gain = {NAN, NAN, NAN};
-    size_t *rows = scant__arena_alloc(&t->arena, t->n_audit + 1, sizeof *rows);
-    int32_t *labels = scant__arena_alloc(&t->arena, t->n_audit + 1, sizeof *labels);
+    size_t *rows = scant__arena_alloc(&t->arena, read->n_audit + 1, sizeof *rows);
+    int32_t *labels = scant__arena_alloc(&t->arena, read->n_audit + 1, sizeof *labels);
     if (!rows || !labels) return SCANT_ENOMEM;
-    for (size_t i = 0; i < t->n_audit; i++) {
-        if (t->audit_labels[i] < 0 || t->audit[i] >= t->samples.n) continue;
-        rows[audited.n] = t->audit[i];
-        labels[audited.n++] = t->audit_labels[i];
+    for (size_t i = 0; i < read->n_audit; i++) {
+        if (read->audit_labels[i] < 0 || read->audit[i] >= t->samples.n) continue;
+        rows[audited.n] = read->audit[i];
+        labels[audited.n++] = read->audit_labels[i];
     }
     audited.rows = rows;
     audited.labels = labels;
@@ -171,18 +172,18 @@ static scant_status compare_with_random(training *t) {
 }
 
 static scant_status record(training *t, const scant_array *now) {
-    size_t said = 0;
-    int32_t *verdicts = scant__arena_alloc(&t->arena, t->n_audit + 1, sizeof *verdicts);
+    size_t said = 0, n = t->read.n_audit, *audit = t->read.audit;
+    int32_t *verdicts = scant__arena_alloc(&t->arena, n + 1, sizeof *verdicts);
     if (!verdicts) return SCANT_ENOMEM;
-    for (size_t i = 0; i < t->n_audit; i++) {
-        if (t->audit[i] >= scant_array_shape(now)[0]) continue; /* came meanwhile */
-        t->audit[said] = t->audit[i];
-        verdicts[said++] = verdict(now, t->audit[i]);
+    for (size_t i = 0; i < n; i++) {
+        if (audit[i] >= scant_array_shape(now)[0]) continue; /* it was not asked about */
+        audit[said] = audit[i];
+        verdicts[said++] = verdict(now, audit[i]);
     }
     t->model.classes = t->recipe.classes;
     t->model.items = scant_array_shape(now)[0];
     t->model.seconds = seconds() - t->began;
-    return store_model_add(t->project, &t->model, t->audit, verdicts, said,
+    return store_model_add(t->project, &t->model, audit, verdicts, said,
                            &t->model.number);
 }
 
@@ -234,7 +235,6 @@ static scant_status work(training *t) {
     TRY(ask_before(t));
     TRY(project_samples_open(t->project, project_side(&t->recipe), &t->arena,
                              &t->samples));
-    TRY(store_audit(t->project, &t->arena, &t->audit, &t->audit_labels, &t->n_audit));
     TRY(learn(t));
     TRY(compare_with_random(t));
     TRY(now_said(t, &now));

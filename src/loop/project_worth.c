@@ -72,6 +72,8 @@ static scant_status do_fold(folding *f, size_t k, float *logits, size_t *places,
     project_lesson lesson = {.rows = f->kept,
                              .labels = f->kept_labels,
                              .n = kept,
+                             .pool = all->pool,
+                             .n_pool = all->n_pool,
                              .seed = project_seed(all->seed, k, PROJECT_SEED_FOLDS),
                              .brief = all->brief};
     scant_net *net;

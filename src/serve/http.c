@@ -175,7 +175,10 @@ static bool is_json(const char *type) {
            (!type[n] || type[n] == ';' || type[n] == ' ');
 }
 
+/* An answer that a page has kept must not go to another project that is served at the
+ * same address by now. */
 static void check_post(request *r) {
+    const char *project = header_of(r, "X-Scant-Project");
     const char *csrf = header_of(r, "X-Scant"), *size = header_of(r, "Content-Length");
     if (size && header_of(r, "Transfer-Encoding"))
         reply_error(r, 400, "a length and a transfer encoding exclude each other");
@@ -183,6 +186,8 @@ static void check_post(request *r) {
         reply_error(r, 415, "the body must be application/json");
     else if (size && strtoull(size, NULL, 10) > r->route->body)
         reply_error(r, 413, "the body is larger than %zu bytes", r->route->body);
+    else if (project && strcmp(project, r->server->key) != 0)
+        reply_error(r, 412, "this is another project than the page was opened with");
     else if (!r->has_session)
         reply_error(r, 401, "there is no session: GET /api/session gives one");
     else if (!csrf || !session_same(csrf, r->session.csrf))
@@ -266,7 +271,6 @@ static enum MHD_Result begin(server *s, struct MHD_Connection *connection,
     request *r = calloc(1, sizeof *r);
     if (!r) return MHD_NO;
     r->server = s, r->connection = connection;
-    atomic_fetch_add(&s->open, 1);
     *state = r;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -314,6 +318,8 @@ static enum MHD_Result whole(request *r) {
         if (refused) reply_error(r, refused, "%s", why.text);
     }
     line_set(r, true);
+    if (!r->counted) atomic_fetch_add(&r->server->open, 1);
+    r->counted = true;
     if (r->replied) return send_reply(r);
     if (r->route->desk == DESK_NONE) {
         r->route->handle(NULL, r);
@@ -357,7 +363,7 @@ static void completed(void *user, struct MHD_Connection *connection, void **stat
     (void)user, (void)connection, (void)code;
     if (!r) return;
     line_set(r, false);
-    atomic_fetch_sub(&r->server->open, 1);
+    if (r->counted) atomic_fetch_sub(&r->server->open, 1);
     request_args_end(&r->args);
     free(r->body);
     free(r->reply.bytes);

@@ -51,6 +51,7 @@ static scant_status write_project(seat *here, out *o) {
     const char *name = scant_project_get(here->project, "name");
     out_open(o, "project", '{');
     out_string(o, "name", name && *name ? name : here->server->name);
+    out_string(o, "key", info.key);
     out_string(o, "kind", info.kind);
     out_size(o, "items", info.items);
     write_classes(here, o);
@@ -143,8 +144,13 @@ static scant_status write_lease(seat *here, out *o, const char *key,
                                 const scant_lease *lease) {
     scant_status status = write_item(here, o, key, lease->item);
     if (status != SCANT_OK) return status;
-    out_key64(o, "lease", lease->key);
-    out_integer(o, "until", lease->until);
+    if (lease->key) {
+        out_key64(o, "lease", lease->key);
+        out_integer(o, "until", lease->until);
+    } else { /* taken back, but not to be answered again */
+        out_null(o, "lease");
+        out_null(o, "until");
+    }
     out_close(o, '}');
     return SCANT_OK;
 }
@@ -320,7 +326,7 @@ void handle_undo(seat *here, request *r) {
     one_entry was = {.label = -1};
     out o = {0};
     scant_status status = scant_project_undo(here->project, r->session.person,
-                                             r->args.once, &entry, &lease);
+                                             r->args.entry, r->args.once, &entry, &lease);
     if (status == SCANT_OK) {
         events_touch(here->server);
         worker_wake(here->server);

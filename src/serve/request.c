@@ -212,18 +212,26 @@ int request_answers(const request_in *in, request_args *args, request_why *why) 
 
 int request_undo(const request_in *in, request_args *args, request_why *why) {
     TRY_PART(body(in, args, why));
+    TRY_PART(whole(args->root, "entry", false, 1, most_items, &args->entry, why));
     return string(args->root, "once", true, REQUEST_MOST_ONCE, &args->once, why);
 }
 
+/* One that is no more and one that never was are the same to who renews or releases: the
+ * others are not refused for it. */
 int request_leases(const request_in *in, request_args *args, request_why *why) {
     const json_t *list = NULL;
     TRY_PART(body(in, args, why));
     TRY_PART(array(args->root, "leases", REQUEST_MOST_LEASES, &list, why));
-    args->n_keys = json_array_size(list);
-    args->keys = calloc(args->n_keys, sizeof *args->keys);
+    args->keys = calloc(json_array_size(list), sizeof *args->keys);
     if (!args->keys) return refuse(why, NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < args->n_keys; i++)
-        TRY_PART(lease(json_array_get(list, i), "leases", &args->keys[i], why));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        if (!json_is_string(one) && !json_is_null(one))
+            return refuse(why, WRONG, "'leases' must be an array of strings");
+        if (json_is_string(one) &&
+            request_key64(json_string_value(one), &args->keys[args->n_keys]))
+            args->n_keys++;
+    }
     return 0;
 }
 

@@ -41,11 +41,11 @@ typedef struct request_args {
     void *root;    /* of the body, which strings point into */
     size_t number; /* of the path */
     size_t item, count;
-    int64_t before;
+    int64_t before, entry;
     const char *name, *token, *once, *format;
     scant_answer *answers;
     size_t n_answers;
-    uint64_t *keys; /* of leases */
+    uint64_t *keys; /* of leases; what can be none is left out */
     size_t n_keys;
     scant_setting *settings;
     char *values; /* which settings that came as numbers point into */
@@ -66,7 +66,7 @@ request_parser request_session;  /* name, token or NULL */
 request_parser request_next;     /* count */
 request_parser request_alike;    /* item, count */
 request_parser request_answers;  /* answers */
-request_parser request_undo;     /* once */
+request_parser request_undo;     /* once, entry or 0 */
 request_parser request_leases;   /* keys */
 request_parser request_mine;     /* count, before or 0 */
 request_parser request_picture;  /* count: the longest side */

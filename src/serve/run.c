@@ -93,6 +93,7 @@ static scant_status start(server *s, char *message, size_t size) {
     }
     if (status != SCANT_OK) return status;
     s->pictures = info.kind && strcmp(info.kind, "pictures") == 0;
+    snprintf(s->key, sizeof s->key, "%s", info.key);
     name_project(s);
     s->sessions = sessions_create();
     s->events = events_create();

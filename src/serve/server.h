@@ -64,6 +64,7 @@ struct request {
     request_args args;
     reply reply;
     bool replied;  /* there is one */
+    bool counted;  /* among those under way: all of it has come */
     request *next; /* at a desk, or of those held back */
     int64_t due;   /* of those */
 };
@@ -131,7 +132,7 @@ const route *route_find(const char *method, const char *path, size_t *number, ch
 /* What the library said no with, as a reply; input: the status for SCANT_EINPUT. */
 void reply_failed(seat *here, request *r, scant_status status, int input);
 
-/* pages.c: people, and what they do; items.c: items and pictures; board.c: the rest. */
+/* people.c: people, and what they do; items.c: items and pictures; board.c: the rest. */
 void handle_session_get(seat *here, request *r);
 void handle_session_post(seat *here, request *r);
 void handle_next(seat *here, request *r);
@@ -217,9 +218,10 @@ struct server {
     tally *tally;
     atomic_bool closing;        /* requests are refused */
     atomic_bool leaving;        /* reads that take long end */
-    atomic_size_t open;         /* requests under way */
+    atomic_size_t open;         /* requests that have come and are not answered */
     atomic_size_t wrong_tokens; /* so far */
     char name[256];             /* of the project */
+    char key[64];               /* likewise: which one it is */
     bool pictures; /* are its items, also those without a path of their own */
 };
 

@@ -221,7 +221,7 @@ static scant_status check_kind(scant_project *project, const store_batch *batch)
     static const char *const names[] = {"", "pictures in files", "pictures in an array",
                                         "rows of features"};
     sqlite3_stmt *s;
-    store_content first;
+    store_content first = {0}; /* closed: not looked at */
     bool row;
     TRY(store_ask(project, "SELECT kind, path FROM sources ORDER BY source LIMIT 1",
                   STORE_NONE, &s));
@@ -237,14 +237,12 @@ static scant_status check_kind(scant_project *project, const store_batch *batch)
     else if (batch->content.width && store_string(s, 1))
         status = store_content_open(project->ctx, (store_kind)kind, store_string(s, 1),
                                     &first);
-    else
-        first = (store_content){0};
     if (status == SCANT_OK && first.ctx && first.width != batch->content.width)
         status = scant__fail(project->ctx, SCANT_EINPUT,
                              "%s: has %zu numbers a row where the project's items have "
                              "%zu",
                              batch->content.path, batch->content.width, first.width);
-    if (status == SCANT_OK || first.ctx) store_content_close(&first);
+    store_content_close(&first);
     store_end(s);
     return status;
 }

@@ -206,6 +206,7 @@ scant_status scant_project_answer(scant_project *project, size_t person,
 
 typedef struct undoing {
     size_t person;
+    int64_t which; /* entry; 0: the last */
     const char *once;
     int64_t entry;
     scant_lease lease;
@@ -244,29 +245,42 @@ static scant_status lease_again(scant_project *project, undoing *u, size_t item,
                             why->model, &u->lease);
 }
 
+/* The entry that is to be taken back, into u->entry, and its item. */
+static scant_status find_entry(scant_project *project, undoing *u, size_t *item) {
+    sqlite3_stmt *s;
+    bool row;
+    TRY(store_ask(project,
+                  "SELECT entry, item FROM answers WHERE person = ?1"
+                  " AND (?2 = 0 OR entry = ?2) ORDER BY entry DESC LIMIT 1",
+                  STORE_VALUES(store_size(u->person), store_int(u->which)), &s));
+    TRY(store_row(project, s, &row));
+    if (!row)
+        return u->which ? scant__fail(project->ctx, SCANT_EUSAGE,
+                                      "entry %lld: is no answer of this person's that "
+                                      "stands",
+                                      (long long)u->which)
+                        : scant__fail(project->ctx, SCANT_EUSAGE,
+                                      "there is nothing to take back");
+    u->entry = sqlite3_column_int64(s, 0);
+    *item = store_count(s, 1);
+    store_end(s);
+    return SCANT_OK;
+}
+
 static scant_status undo(scant_project *project, void *arg) {
     undoing *u = arg;
     known before;
-    sqlite3_stmt *s;
-    bool row;
+    reason why;
+    size_t item = 0;
     int64_t number, kind;
     TRY(store_person_known(project, u->person));
     TRY(find_once(project, u->person, u->once, &before));
     u->entry = before.undoes;
-    if (before.entry && before.kind != SCANT_ANSWER_UNDO)
+    if (before.entry &&
+        (before.kind != SCANT_ANSWER_UNDO || (u->which && u->which != before.undoes)))
         return once_differs(project, u->once);
     if (before.entry) return find_lease(project, u, before.item);
-    TRY(store_ask(project,
-                  "SELECT entry, item FROM answers WHERE person = ?1"
-                  " ORDER BY entry DESC LIMIT 1",
-                  STORE_VALUES(store_size(u->person)), &s));
-    TRY(store_row(project, s, &row));
-    if (!row)
-        return scant__fail(project->ctx, SCANT_EUSAGE, "there is nothing to take back");
-    u->entry = sqlite3_column_int64(s, 0);
-    size_t item = store_count(s, 1);
-    store_end(s);
-    reason why;
+    TRY(find_entry(project, u, &item));
     TRY(answered(project, u->person, item, &kind, &why));
     store_entry entry = {.item = item,
                          .person = u->person,
@@ -282,11 +296,35 @@ static scant_status undo(scant_project *project, void *arg) {
     return lease_again(project, u, item, &why);
 }
 
-scant_status scant_project_undo(scant_project *project, size_t person, const char *once,
-                                int64_t *entry, scant_lease *lease) {
-    undoing u = {.person = person, .once = once};
+scant_status scant_project_undo(scant_project *project, size_t person, int64_t which,
+                                const char *once, int64_t *entry, scant_lease *lease) {
+    undoing u = {.person = person, .which = which, .once = once};
     TRY(store_write(project, undo, &u));
     if (entry) *entry = u.entry;
     if (lease) *lease = u.lease;
+    return SCANT_OK;
+}
+
+/* ---- what stands ------------------------------------------------------------------- */
+
+scant_status scant_project_said(scant_project *project, size_t person, size_t item,
+                                int64_t *entry, scant_answer_kind *kind, int64_t *label) {
+    sqlite3_stmt *s;
+    size_t original;
+    bool row;
+    *entry = 0, *label = -1;
+    TRY(store_original(project, item, &original));
+    TRY(store_ask(project,
+                  "SELECT entry, kind, coalesce(class, -1) FROM answers"
+                  " WHERE item = ?1 AND person = ?2",
+                  STORE_VALUES(store_size(original), store_size(person)), &s));
+    TRY(store_row(project, s, &row));
+    if (!row) return SCANT_OK;
+    *entry = sqlite3_column_int64(s, 0);
+    *kind = (scant_answer_kind)sqlite3_column_int(s, 1);
+    *label = sqlite3_column_int64(s, 2);
+    store_end(s);
+    if (*kind < SCANT_ANSWER_LABEL || *kind > SCANT_ANSWER_UNSURE)
+        return store_damaged(project, "an answer's kind");
     return SCANT_OK;
 }

@@ -218,6 +218,7 @@ static scant_status put_facts(scant_project *project, const creating *c) {
     snprintf(text, sizeof text, "%lld", (long long)store_now(project));
     TRY(store_meta_set(project, "created", text));
     TRY(store_meta_set(project, "kind", kind));
+    TRY(store_key_make(project, NULL));
     TRY(store_meta_set(project, "scant", scant_version()));
     if (c->opts->backbone) {
         TRY(store_meta_set(project, "backbone", c->opts->backbone));

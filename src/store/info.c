@@ -55,8 +55,10 @@ static scant_status count_rounds(scant_project *project, scant_project_info *out
 
 static scant_status read_info(scant_project *project, void *arg) {
     scant_project_info *out = arg;
-    *out = (scant_project_info){
-        .dir = project->dir, .kind = project->kind, .created = project->created};
+    *out = (scant_project_info){.dir = project->dir,
+                                .kind = project->kind,
+                                .key = project->key,
+                                .created = project->created};
     TRY(store_items(project, &out->items));
     TRY(store_classes(project, &out->classes));
     TRY(count(project, "SELECT count(*) FROM people", STORE_NONE, &out->people));

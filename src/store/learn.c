@@ -10,7 +10,7 @@ typedef struct listing {
     size_t *items;
     int64_t *candidates;
     int32_t *labels, *verdicts;
-    size_t n, room, model;
+    size_t n, room, model, seen;
     int64_t entry;
 } listing;
 
@@ -121,6 +121,32 @@ scant_status store_audit(scant_project *project, scant__arena *arena, size_t **i
     return SCANT_OK;
 }
 
+static scant_status read_open(scant_project *project, void *arg) {
+    listing *l = arg;
+    int64_t fresh, withheld;
+    TRY(make_room(project, l, "SELECT count(*) FROM queue WHERE kind IN (2, 3)",
+                  STORE_NONE));
+    TRY(store_one(project, "SELECT count(*) FROM queue WHERE kind = 2", STORE_NONE, 0,
+                  &fresh));
+    TRY(store_one(project, "SELECT n FROM tally WHERE name = 'withheld'", STORE_NONE, 0,
+                  &withheld));
+    l->seen = withheld > fresh ? (size_t)(withheld - fresh) : 0;
+    return read_rows(project, l,
+                     "SELECT item, NULL FROM queue WHERE kind IN (2, 3)"
+                     " ORDER BY kind, key, item",
+                     STORE_NONE, false);
+}
+
+scant_status store_audit_open(scant_project *project, scant__arena *arena, size_t **items,
+                              size_t *n, size_t *seen) {
+    listing l = {.arena = arena};
+    TRY(store_read(project, read_open, &l));
+    *items = l.items;
+    *n = l.n;
+    *seen = l.seen;
+    return SCANT_OK;
+}
+
 #define JUDGED                                                                           \
     " FROM items i JOIN verdicts v ON v.model = ?1 AND v.item = i.item"                  \
     " JOIN states s ON s.item = i.item"                                                  \
@@ -186,4 +212,26 @@ scant_status store_candidates(scant_project *project, scant__arena *arena,
     *items = l.candidates;
     *n = l.n;
     return SCANT_OK;
+}
+
+/* ---- all of it at once ------------------------------------------------------------- */
+
+typedef struct lesson {
+    scant__arena *arena;
+    store_lesson *out;
+} lesson;
+
+static scant_status read_lesson(scant_project *project, void *arg) {
+    const lesson *a = arg;
+    store_lesson *out = a->out;
+    TRY(store_training(project, a->arena, &out->items, &out->labels, &out->n,
+                       &out->entry));
+    TRY(store_audit(project, a->arena, &out->audit, &out->audit_labels, &out->n_audit));
+    return store_candidates(project, a->arena, &out->candidates, &out->n_candidates);
+}
+
+scant_status store_lesson_read(scant_project *project, scant__arena *arena,
+                               store_lesson *out) {
+    *out = (store_lesson){0};
+    return store_read(project, read_lesson, &(lesson){arena, out});
 }

@@ -98,6 +98,14 @@ static scant_status meta_text(scant_project *project, const char *key, char **ou
     return *out ? SCANT_OK : SCANT_ENOMEM;
 }
 
+scant_status store_key_make(scant_project *project, void *arg) {
+    (void)arg;
+    return store_do(project,
+                    "INSERT OR IGNORE INTO meta (key, value)"
+                    " VALUES ('key', lower(hex(randomblob(16))))",
+                    STORE_NONE);
+}
+
 scant_status store_facts_read(scant_project *project) {
     int64_t seed;
     TRY(store_meta_number(project, "seed", 0, &seed));
@@ -105,6 +113,7 @@ scant_status store_facts_read(scant_project *project) {
     project->seed = (uint64_t)seed;
     TRY(meta_text(project, "kind", &project->kind));
     if (!project->kind) return store_damaged(project, "meta does not say its kind");
+    TRY(meta_text(project, "key", &project->key));
     TRY(meta_text(project, "backbone", &project->backbone));
     return meta_text(project, "weights", &project->weights);
 }
@@ -194,7 +203,10 @@ static scant_status check_file(scant_project *project) {
                            project->file);
     TRY(store_migrate(project, store_steps, store_version));
     TRY(store_script(project, "PRAGMA journal_mode = WAL")); /* as it was made with */
-    return store_facts_read(project);
+    TRY(store_facts_read(project));
+    if (project->key) return SCANT_OK;
+    TRY(store_write(project, store_key_make, NULL)); /* it was made before there were */
+    return meta_text(project, "key", &project->key);
 }
 
 scant_status scant_project_open(scant_ctx *ctx, const char *dir, scant_project **out) {
@@ -222,6 +234,7 @@ void scant_project_close(scant_project *project) {
     scant__names_end(ctx, &project->unknown_ids);
     scant__free(ctx, (void *)project->unknown_list);
     scant__free(ctx, project->kind);
+    scant__free(ctx, project->key);
     scant__free(ctx, project->backbone);
     scant__free(ctx, project->weights);
     scant__free(ctx, project->dir);

@@ -93,7 +93,7 @@ static const key_info keys[] = {
      0,
      0},
     {{"samples", "50", "2 to 1000", "draws of that posterior"}, WHOLE, false, 2, 1000},
-    {{"stop_width", "0.1", "0 to 1", "the interval is narrow at this width"},
+    {{"stop_width", "0.15", "0 to 1", "the interval is narrow at this width"},
      REAL,
      false,
      0,

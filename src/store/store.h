@@ -79,10 +79,32 @@ scant_status store_training(scant_project *project, scant__arena *arena, size_t 
  * answered or passed over does not count yet: those with one are always a fair sample. */
 scant_status store_audit(scant_project *project, scant__arena *arena, size_t **items,
                          int32_t **labels, size_t *n);
+/* Withheld items without a label or an unsure: those that nobody has seen in the audit
+ * order, then those that were passed over, likewise. *seen: how many others somebody has
+ * answered or passed over. */
+scant_status store_audit_open(scant_project *project, scant__arena *arena, size_t **items,
+                              size_t *n, size_t *seen);
 /* Items that may be picked, ascending: no standing answer, no label, no copy, not
  * withheld, nor in a group of which one is. */
 scant_status store_candidates(scant_project *project, scant__arena *arena,
                               int64_t **items, size_t *n);
+
+/* All that a training reads, of one moment, so that no item is in two of the lists even
+ * where items or settings come meanwhile: store_training(), store_audit() and
+ * store_candidates(). Arrays are of the arena. */
+typedef struct store_lesson {
+    size_t *items;
+    int32_t *labels;
+    size_t n;
+    int64_t entry;
+    size_t *audit;
+    int32_t *audit_labels;
+    size_t n_audit;
+    int64_t *candidates;
+    size_t n_candidates;
+} store_lesson;
+scant_status store_lesson_read(scant_project *project, scant__arena *arena,
+                               store_lesson *out);
 
 /* ---- models ---- */
 

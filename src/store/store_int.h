@@ -47,6 +47,7 @@ struct scant_project {
 
     uint64_t seed;
     int64_t created;
+    char *key;                       /* random */
     char *kind, *backbone, *weights; /* the last two NULL: none */
 
     char *values[STORE_KEYS]; /* what scant_project_get() gave last */
@@ -170,6 +171,8 @@ scant_status store_handle_open(scant_ctx *ctx, const char *dir, bool create,
                                scant_project **out);
 /* Reads what the handle keeps of meta. */
 scant_status store_facts_read(scant_project *project);
+/* Within store_write(): the project's key, where it has none. */
+scant_status store_key_make(scant_project *project, void *arg);
 scant_status store_meta_set(scant_project *project, const char *key, const char *value);
 /* A number of meta; otherwise where it is not there. */
 scant_status store_meta_number(scant_project *project, const char *key, int64_t otherwise,

@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 import queue
-import shutil
+import resource
 import signal
 import socket
 import sqlite3
@@ -36,11 +36,18 @@ def png(side, colour):
 class Server:
     """`scant serve`, from its start until it is ended."""
 
-    def __init__(self, project, *flags, env=None):
+    def __init__(self, project, *flags, env=None, file_size=None):
+        """file_size: no file may grow beyond so many bytes."""
+        def prepare():
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if file_size:
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write fails then, as on a full disk
+                resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, resource.RLIM_INFINITY))
+
         self.child = subprocess.Popen(
             [SCANT, "serve", project, *(() if "--port" in flags else ("--port", "0")), *map(str, flags)],
             env={**ENVIRONMENT, **(env or {})}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            preexec_fn=prepare, restore_signals=False)
         self.said = []
         self.listener = threading.Thread(target=self.listen, daemon=True)
         self.listener.start()
@@ -229,8 +236,3 @@ class Stream:
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
-
-
-def copy(project, to):
-    shutil.copytree(project, to)
-    return to

@@ -8,6 +8,7 @@ import http.client
 import io
 import json
 import os
+import resource
 import signal
 import time
 import unittest
@@ -25,8 +26,8 @@ class Labelling(ServeCase):
         ann = self.person(server)
         session = ann.get("/api/session")
         self.assertEqual(session["person"]["name"], "ann")
-        self.assertEqual(session["project"] | {"name": 0}, {
-            "name": 0, "kind": "features", "items": 120, "batch": 12, "overlap": 1, "lease_seconds": 300,
+        self.assertEqual(session["project"] | {"name": 0, "key": 0}, {
+            "name": 0, "key": 0, "kind": "features", "items": 120, "batch": 12, "overlap": 1, "lease_seconds": 300,
             "classes": [{"label": i, "name": name} for i, name in enumerate(CLASSES)]})
         stream = Stream(server.port)
         self.addCleanup(stream.close)
@@ -116,6 +117,60 @@ class Labelling(ServeCase):
             if ann.ask("POST", "/api/undo", {"once": ann.once()})[0] == 409:
                 break
         self.refused(409, ann.post, "/api/undo", once=ann.once())
+
+    def test_an_entry_is_taken_back_by_its_number(self):
+        server = self.serve(self.project(), "--no-training")
+        ann, bob = self.person(server), self.person(server, "bob")
+        first, second = ann.next(2)
+        entry = ann.answer(first, 1)["receipts"][0]["entry"]
+        last = ann.answer(second, 2)["receipts"][0]["entry"]
+        self.refused(409, bob.post, "/api/undo", once="b", entry=entry)
+        undone = ann.post("/api/undo", once="u", entry=entry)
+        self.assertEqual((undone["entry"], undone["item"]["item"]), (entry, first["item"]))
+        self.assertEqual(undone["was"], {"kind": "label", "label": 1})
+        self.refused(409, ann.post, "/api/undo", once="v", entry=entry)
+        self.refused(409, ann.post, "/api/undo", once="w", entry=10 ** 6)
+        self.assertEqual(ann.get(f"/api/items/{second['item']}")["mine"]["entry"], last)
+        self.assertIsNone(ann.get(f"/api/items/{first['item']}")["mine"])
+
+    def test_what_is_taken_back_and_not_to_be_answered_again_has_no_lease(self):
+        project = self.project(6, settings=("overlap=2", "audit_every=0"))
+        server = self.serve(project, "--no-training")
+        ann, bob = self.person(server), self.person(server, "bob")
+        [item] = ann.next()
+        ann.answer(item, 1)
+        self.assertIn(item["item"], [i["item"] for i in bob.next(6)])
+        undone = ann.post("/api/undo", once="u")["item"]  # which bob has by now
+        self.assertEqual((undone["item"], undone["lease"], undone["until"]), (item["item"], None, None))
+
+    def test_leases_that_are_none_do_not_harm_others(self):
+        server = self.serve(self.project(), "--no-training")
+        ann = self.person(server)
+        [item] = ann.next()
+        odd = ["0" * 16, "f" * 16, "x", None, item["lease"]]
+        self.assertEqual(ann.post("/api/renew", leases=odd)["kept"], 1)
+        self.assertEqual(ann.post("/api/release", leases=odd), {})
+        self.assertEqual(ann.post("/api/renew", leases=odd)["kept"], 0)
+
+    def test_what_was_meant_for_another_project_is_refused(self):
+        ours, other = self.project(), self.project(name="other")
+        server = self.serve(ours, "--no-training")
+        ann = self.person(server)
+        key = ann.get("/api/session")["project"]["key"]
+        self.assertRegex(key, "^[0-9a-f]{32}$")
+        status, body = ann.ask("POST", "/api/next", {"count": 1}, {"X-Scant-Project": key})
+        self.assertEqual(status, 200)
+        [item] = body["items"]
+        server.end()
+        there = self.serve(other, "--no-training", "--port", server.port)
+        ann.enter()
+        self.assertNotEqual(ann.get("/api/session")["project"]["key"], key)
+        answer = {"item": item["item"], "lease": None, "kind": "label", "label": 1, "once": "o"}
+        status, body = ann.ask("POST", "/api/answers", {"answers": [answer]}, {"X-Scant-Project": key})
+        self.assertEqual((status, type(body["error"])), (412, str))
+        there.end()
+        self.serve(ours, "--no-training")
+        self.assertEqual(self.person(self.serve(other, "--no-training")).get("/api/status")["info"]["entries"], 0)
 
     def test_what_comes_again_is_stored_once(self):
         server = self.serve(self.project(), "--no-training")
@@ -311,6 +366,31 @@ class Life(ServeCase):
         ann.enter()
         self.assertEqual(ann.get(f"/api/items/{item['item']}")["mine"]["label"], 1)
         self.assertEqual(ann.answer(open_one, 2)["labels"], 2)  # the lease is still hers
+
+    def test_a_full_disk_confirms_nothing(self):
+        project = self.project(2000)
+        server = self.serve(project, "--no-training", file_size=os.path.getsize(project + "/project.db") + 500000)
+        ann, confirmed, refused = self.person(server), [], None
+        for item in ann.next(50):
+            answer = {"item": item["item"], "lease": item["lease"], "kind": "label", "label": 1, "once": ann.once()}
+            status, body = ann.ask("POST", "/api/answers", {"answers": [answer]})
+            if status == 200:
+                confirmed.append(item["item"])
+            else:
+                refused = (status, body["error"])
+                break
+        self.assertEqual(refused[0], 507, refused)
+        self.assertGreater(len(confirmed), 5)
+        # what is there can still be read, and there is nothing that was not confirmed
+        self.assertEqual(ann.get("/api/status")["info"]["labelled"], len(confirmed))
+        self.assertEqual(ann.ask("POST", "/api/answers", {"answers": [answer]})[0], 507)
+        # room again: the same answer is taken
+        resource.prlimit(server.child.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        got = self.eventually(lambda: ann.ask("POST", "/api/answers", {"answers": [answer]})[1].get("receipts"), "room")
+        self.assertFalse(got[0]["repeated"])
+        self.assertEqual(ann.get("/api/status")["info"]["labelled"], len(confirmed) + 1)
+        self.assertEqual(server.end(), 0)
+        self.assertEqual(self.database(project).execute("PRAGMA integrity_check").fetchall(), [("ok",)])
 
     def test_requests_under_way_are_finished_when_it_ends(self):
         project = self.project(5000)

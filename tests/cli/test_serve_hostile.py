@@ -9,6 +9,7 @@ import random
 import re
 import socket
 import threading
+import time
 import unittest
 
 from servecase import SLOW, Person, ServeCase, Stream
@@ -285,11 +286,14 @@ class Hostile(ServeCase):
         self.assertEqual({s.next()["entries"] for s in streams if s.status == 200}, {0})
         for stream in streams:
             stream.close()
-        self.ann.answer(self.ann.next(1)[0], 0)  # told to those who have left, which is how one notices
+
         def room():
+            self.ann.answer(self.ann.next(1)[0], 0)  # told to those who have left, which is how one notices
+            time.sleep(0.3)
             stream = Stream(self.port)
             stream.close()
             return stream.status == 200
+
         self.eventually(room, "room for another stream")
 
     # ---- what is said with every answer ----

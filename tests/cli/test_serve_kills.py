@@ -21,7 +21,7 @@ from servecase import SLOW, Person, Refused, ServeCase
 SOAK = int(os.environ.get("SCANT_SOAK", 0)) > 1000
 KILLS = int(os.environ.get("SCANT_KILLS", 200 if SOAK else 20))
 PEOPLE = 8
-ITEMS = 400 * KILLS  # more than can be labelled meanwhile
+ITEMS = 2000 + 200 * KILLS  # more than can be labelled meanwhile
 
 
 class Stubborn(Person):
@@ -109,7 +109,8 @@ class Kills(ServeCase):
         draw, kills = random.Random(3), 0
         try:
             while kills < KILLS:
-                time.sleep(draw.uniform(0, 0.5))
+                # now and then time enough for a model and a round
+                time.sleep(draw.uniform(0, 0.5) if kills % 8 else draw.uniform(0.5, 3))
                 server.kill()
                 kills += 1
                 server = self.serve(project, "--threads", 1, "--quiet")

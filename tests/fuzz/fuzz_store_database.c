@@ -135,7 +135,7 @@ static void answer(scant_ctx *ctx, scant_project *project) {
             .item = leases[i].item, .kind = SCANT_ANSWER_LABEL, .lease = leases[i].key};
         check(ctx, scant_project_answer(project, person, &said, 1, NULL));
     }
-    check(ctx, scant_project_undo(project, person, NULL, NULL, leases));
+    check(ctx, scant_project_undo(project, person, 0, NULL, NULL, leases));
     check(ctx, scant_project_set(project, "audit_most", "3"));
     check(ctx, scant_project_set(project, "overlap", "2"));
     check(ctx, scant_project_class_add(project, "new", NULL));

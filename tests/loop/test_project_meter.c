@@ -134,6 +134,7 @@ static void stopping_takes_all_three(void **state) {
     lab l;
     char *text;
     begin(&l, ctx, "stop");
+    OK(scant_project_set(l.project, "stop_width", "0.1"));
     add_model(&l, (said){20, NAN, 0, 36});
     add_model(&l, (said){40, 0.99, 0, 36});
     add_model(&l, (said){60, 0.98, 0, 36});

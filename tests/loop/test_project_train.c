@@ -5,6 +5,8 @@
  */
 #include "projects.h"
 
+#include "store/store.h"
+
 static const lab_opts plain = {.n = 300, .d = 6, .classes = 3, .noise = 0.5, .seed = 5};
 
 static size_t train(lab *l) {
@@ -77,6 +79,65 @@ static void nothing_is_learned_from_withheld_items(void **state) {
     assert_memory_equal(a, b, n);
     free(a);
     free(b);
+}
+
+/* Withheld rows change places: what is learned from stays, and so do the columns' mean
+ * and deviation. */
+static void turn_withheld(lab *l) {
+    scant__arena arena;
+    size_t *items, n;
+    int32_t *labels;
+    float *kept = malloc(l->d * sizeof *kept);
+    scant__arena_init(&arena, l->ctx);
+    OK(store_audit(l->project, &arena, &items, &labels, &n));
+    assert_true(n > 10);
+    memcpy(kept, l->x + items[0] * l->d, l->d * sizeof *kept);
+    for (size_t i = 0; i < n; i++)
+        memcpy(l->x + items[i] * l->d,
+               i + 1 < n ? l->x + items[i + 1] * l->d : (const float *)kept,
+               l->d * sizeof *kept);
+    scant__arena_end(&arena);
+    free(kept);
+}
+
+static char *weights_by(const char *method, bool turned, size_t *size) {
+    const scant_setting settings[] = {{"method", method}};
+    scant_ctx *ctx = ctx_threads(2);
+    lab_opts o = plain;
+    lab l;
+    o.settings = settings;
+    o.n_settings = 1;
+    lab_make(&l, ctx, turned ? "turned" : "straight", o);
+    if (turned) {
+        turn_withheld(&l);
+        scant_project_close(l.project);
+        lab_remove(&l, "");
+        lab_open(&l, "turned", &o);
+    }
+    lab_answer(&l, 60, false);
+    train(&l);
+    char *bytes = lab_read(&l, "models/0001.safetensors", size);
+    scant_project_close(l.project);
+    l.project = NULL;
+    lab_remove(&l, "");
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+    return bytes;
+}
+
+/* Also where items without labels are learned from. */
+static void no_method_looks_at_withheld_items(void **state) {
+    static const char *const methods[] = {"fixmatch", "pi", "pseudo-label"};
+    (void)state;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        size_t n, m;
+        char *a = weights_by(methods[i], false, &n);
+        char *b = weights_by(methods[i], true, &m);
+        assert_int_equal(n, m);
+        if (memcmp(a, b, n) != 0) fail_msg("%s has seen what is withheld", methods[i]);
+        free(a);
+        free(b);
+    }
 }
 
 static void the_same_seed_gives_the_same_weights_on_any_number_of_threads(void **state) {
@@ -426,6 +487,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_learns_what_people_say),
         cmocka_unit_test(nothing_is_learned_from_withheld_items),
+        cmocka_unit_test(no_method_looks_at_withheld_items),
         cmocka_unit_test(the_same_seed_gives_the_same_weights_on_any_number_of_threads),
         cmocka_unit_test(a_seed_that_is_given_is_used),
         cmocka_unit_test(without_labels_of_two_classes_there_is_no_model),

@@ -145,14 +145,57 @@ static void what_comes_twice_is_stored_once(void **state) {
     assert_false(again.repeated);
 
     int64_t taken, taken_again;
-    OK(scant_project_undo(project, ann, "back", &taken, &lease));
-    OK(scant_project_undo(project, ann, "back", &taken_again, &lease_again));
+    OK(scant_project_undo(project, ann, 0, "back", &taken, &lease));
+    OK(scant_project_undo(project, ann, 0, "back", &taken_again, &lease_again));
     assert_int_equal(taken, first.entry);
     assert_int_equal(taken_again, first.entry);
     assert_int_equal(lease.key, lease_again.key);
     assert_int_equal(info_of(project).entries, 3);
-    REFUSED(scant_project_undo(project, ann, "one", NULL, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_undo(project, ann, 0, "one", NULL, NULL), SCANT_EUSAGE,
             "another answer before");
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+static void an_undo_of_an_entry_takes_back_that_one_or_none(void **state) {
+    scant_project *project = make_project("which", 20, no_audit, 1);
+    size_t ann = person(project, "ann"), bob = person(project, "bob");
+    int64_t entry, said, label;
+    scant_answer_kind kind;
+    scant_lease back;
+    (void)state;
+    scant_lease a = one(project, ann);
+    OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
+    scant_lease b = one(project, ann);
+    OK(say(project, ann, &b, SCANT_ANSWER_SKIP, 0));
+    OK(scant_project_said(project, ann, a.item, &said, &kind, &label));
+    assert_int_equal(said, 1);
+    assert_int_equal(kind, SCANT_ANSWER_LABEL);
+    assert_int_equal(label, 1);
+    OK(scant_project_said(project, ann, b.item, &said, &kind, &label));
+    assert_int_equal(said, 2);
+    assert_int_equal(kind, SCANT_ANSWER_SKIP);
+    assert_int_equal(label, -1);
+    OK(scant_project_said(project, bob, a.item, &said, &kind, &label));
+    assert_int_equal(said, 0);
+    REFUSED(scant_project_said(project, ann, 99, &said, &kind, &label), SCANT_EUSAGE,
+            "no item");
+    REFUSED(scant_project_undo(project, bob, 1, NULL, NULL, NULL), SCANT_EUSAGE,
+            "no answer of this person's");
+    OK(scant_project_undo(project, ann, 1, "u", &entry, &back));
+    assert_int_equal(entry, 1);
+    assert_int_equal(back.item, a.item);
+    assert_int_not_equal(back.key, 0);
+    OK(scant_project_undo(project, ann, 1, "u", &entry, NULL)); /* again */
+    assert_int_equal(entry, 1);
+    REFUSED(scant_project_undo(project, ann, 2, "u", NULL, NULL), SCANT_EUSAGE,
+            "another answer before");
+    REFUSED(scant_project_undo(project, ann, 1, NULL, NULL, NULL), SCANT_EUSAGE,
+            "no answer of this person's");
+    OK(scant_project_said(project, ann, a.item, &said, &kind, &label));
+    assert_int_equal(said, 0);
+    OK(scant_project_said(project, ann, b.item, &said, &kind, &label));
+    assert_int_equal(said, 2);
     assert_counted(project);
     scant_project_close(project);
 }
@@ -163,22 +206,22 @@ static void an_undo_is_an_entry_and_hands_the_item_out_again(void **state) {
     int64_t entry;
     scant_lease back;
     (void)state;
-    REFUSED(scant_project_undo(project, ann, NULL, NULL, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_undo(project, ann, 0, NULL, NULL, NULL), SCANT_EUSAGE,
             "nothing to take back");
     scant_lease a = one(project, ann);
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
     scant_lease b = one(project, ann);
     OK(say(project, ann, &b, SCANT_ANSWER_SKIP, 0));
-    OK(scant_project_undo(project, ann, NULL, &entry, &back));
+    OK(scant_project_undo(project, ann, 0, NULL, &entry, &back));
     assert_int_equal(entry, 2);
     assert_int_equal(back.item, b.item);
     assert_int_not_equal(back.key, 0);
-    OK(scant_project_undo(project, ann, NULL, &entry, &back));
+    OK(scant_project_undo(project, ann, 0, NULL, &entry, &back));
     assert_int_equal(entry, 1);
     assert_int_equal(back.item, a.item);
     assert_int_equal(item_of(project, a.item).label, -1);
     assert_null(item_of(project, a.item).person);
-    REFUSED(scant_project_undo(project, ann, NULL, NULL, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_undo(project, ann, 0, NULL, NULL, NULL), SCANT_EUSAGE,
             "nothing to take back");
     OK(say(project, ann, &back, SCANT_ANSWER_LABEL, 2));
     assert_int_equal(item_of(project, a.item).label, 2);
@@ -285,11 +328,11 @@ static void who_comes_late_is_told_that_somebody_else_has_it(void **state) {
     assert_int_equal(item_of(project, 0).label, 1);
     /* taken back by ann while bob has it: it is not hers again */
     int64_t entry;
-    OK(scant_project_undo(project, ann, NULL, &entry, &lease));
+    OK(scant_project_undo(project, ann, 0, NULL, &entry, &lease));
     assert_int_not_equal(lease.key, 0);
     OK(say(project, ann, &lease, SCANT_ANSWER_SKIP, 0));
     b = one(project, bob);
-    OK(scant_project_undo(project, ann, NULL, &entry, &lease));
+    OK(scant_project_undo(project, ann, 0, NULL, &entry, &lease));
     assert_int_equal(lease.key, 0);
     OK(say(project, bob, &b, SCANT_ANSWER_LABEL, 2));
     assert_counted(project);
@@ -337,7 +380,7 @@ static void the_history_is_read_both_ways(void **state) {
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
     OK(say(project, bob, &b, SCANT_ANSWER_LABEL, 0));
     OK(change(project, ann, a.item, SCANT_ANSWER_LABEL, 2));
-    OK(scant_project_undo(project, ann, NULL, NULL, NULL));
+    OK(scant_project_undo(project, ann, 0, NULL, NULL, NULL));
     OK(scant_project_history(project, SIZE_MAX, 0, 0, SIZE_MAX, write_line, &l));
     assert_string_equal(l.text, "1 ann label b 0 0;2 bob label a 1 0;3 ann label c 0 0;"
                                 "4 ann undo - 0 3;");
@@ -396,6 +439,7 @@ int main(void) {
         cmocka_unit_test(an_answer_may_be_replaced_by_whoever_gave_it),
         cmocka_unit_test(wrong_answers_are_refused_and_none_of_theirs_is_stored),
         cmocka_unit_test(what_comes_twice_is_stored_once),
+        cmocka_unit_test(an_undo_of_an_entry_takes_back_that_one_or_none),
         cmocka_unit_test(an_undo_is_an_entry_and_hands_the_item_out_again),
         cmocka_unit_test(the_history_cannot_be_changed),
         cmocka_unit_test(most_decide_and_a_tie_is_disputed),

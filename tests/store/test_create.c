@@ -269,6 +269,52 @@ static void rows_are_added_and_known_again(void **state) {
     scant_project_close(project);
 }
 
+/* Ten pictures of 4 x 4. */
+static const char *put_array(const char *name) {
+    const char *path = path_of(name);
+    float x[10 * 16];
+    scant_array *array;
+    void *bytes;
+    size_t size;
+    for (size_t i = 0; i < 160; i++) x[i] = (float)unit_at(3, i);
+    OK(scant_array_wrap(ctx, name, x, SCANT_F32, 4, (size_t[]){10, 1, 4, 4}, &array));
+    OK(scant_array_encode(ctx, array, &bytes, &size));
+    OK(scant_file_write(ctx, path, bytes, size));
+    scant_bytes_free(ctx, bytes);
+    scant_array_close(array);
+    return path;
+}
+
+static void what_is_added_must_be_of_the_projects_kind(void **state) {
+    static const char *const words[] = {"pictures in files", "pictures in an array",
+                                        "rows of features"};
+    (void)state;
+    mkdir(path_of("kinds"), 0777);
+    put_text("kinds/a.png", "picture a");
+    put_array("kinds.npy");
+    put_features("kinds-rows.npy", 12, 3, 1);
+    for (size_t i = 0; i < 3; i++) {
+        scant_project *project;
+        char name[32], expected[100];
+        const scant_source sources[] = {{.images = path_of("kinds")},
+                                        {.images = path_of("kinds.npy")},
+                                        {.features = path_of("kinds-rows.npy")}};
+        scant_project_opts o = {.source = sources[i], .classes = abc, .n_classes = 3};
+        snprintf(name, sizeof name, "kind%zu", i);
+        OK(scant_project_create(ctx, path_of(name), &o, &project));
+        size_t items = info_of(project).items;
+        for (size_t j = 0; j < 3; j++) {
+            if (j == i) continue;
+            snprintf(expected, sizeof expected, "is %s where the project has %s",
+                     words[j], words[i]);
+            REFUSED(scant_project_add(project, &sources[j], NULL), SCANT_EUSAGE,
+                    expected);
+        }
+        assert_int_equal(info_of(project).items, items);
+        scant_project_close(project);
+    }
+}
+
 static void a_group_with_a_withheld_item_is_no_candidate(void **state) {
     char manifest[2000] = "id,row,group\n";
     scant_project *project;
@@ -429,7 +475,10 @@ static scant_status use(const char *name, const scant_project_opts *o) {
     for (size_t i = 0; status == SCANT_OK && i < n; i++)
         status = say(project, who, &leases[i], SCANT_ANSWER_LABEL, i);
     if (status == SCANT_OK)
-        status = scant_project_undo(project, who, NULL, &entry, leases);
+        status = scant_project_undo(project, who, 0, NULL, &entry, leases);
+    scant_answer_kind kind;
+    if (status == SCANT_OK)
+        status = scant_project_said(project, who, 3, &entry, &kind, labels);
     if (status == SCANT_OK) status = scant_project_item(project, 3, &item);
     if (status == SCANT_OK) status = scant_project_labels(project, labels, 12);
     if (status == SCANT_OK) status = scant_project_class_add(project, "d", NULL);
@@ -483,6 +532,7 @@ int main(void) {
         cmocka_unit_test(a_manifest_names_labels_and_groups_items),
         cmocka_unit_test(pictures_are_items_by_their_paths_and_copies_are_known),
         cmocka_unit_test(rows_are_added_and_known_again),
+        cmocka_unit_test(what_is_added_must_be_of_the_projects_kind),
         cmocka_unit_test(a_group_with_a_withheld_item_is_no_candidate),
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(settings_are_kept_and_told),

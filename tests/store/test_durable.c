@@ -123,7 +123,7 @@ static void answers_wait_for_the_disk_and_leases_do_not(void **state) {
         OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
         assert_int_equal(ask(project, "PRAGMA synchronous"), 2);
         one(project, ann);
-        OK(scant_project_undo(project, ann, NULL, NULL, NULL));
+        OK(scant_project_undo(project, ann, 0, NULL, NULL, NULL));
         assert_int_equal(ask(project, "PRAGMA synchronous"), 2);
         OK(scant_project_renew(project, ann, NULL, 0, NULL));
         OK(scant_project_set(project, "batch", "5"));

@@ -190,7 +190,7 @@ static void do_undo(scant_project *project, size_t person) {
     for (size_t i = 0; i < ITEMS; i++)
         if (m.kind[i][person] && m.entry[i][person] > last)
             last = m.entry[i][person], item = i;
-    scant_status status = scant_project_undo(project, person, NULL, &entry, &lease);
+    scant_status status = scant_project_undo(project, person, 0, NULL, &entry, &lease);
     assert_int_equal(status, last ? SCANT_OK : SCANT_EUSAGE);
     if (!last) return;
     assert_int_equal(entry, last);

@@ -60,8 +60,8 @@ static void picks_come_first_then_the_ranking_then_any_other(void **state) {
     OK(say(project, bob, &leases[0], SCANT_ANSWER_LABEL, 1));
     assert_int_equal(ask(project, "SELECT round FROM labels WHERE entry = 3"), 1);
     /* an answer that is taken back puts the pick back into its place */
-    OK(scant_project_undo(project, ann, NULL, NULL, NULL));
-    OK(scant_project_undo(project, ann, NULL, NULL, NULL));
+    OK(scant_project_undo(project, ann, 0, NULL, NULL, NULL));
+    OK(scant_project_undo(project, ann, 0, NULL, NULL, NULL));
     OK(scant_project_release(project, ann, NULL, 0));
     OK(scant_project_next(project, bob, 3, leases, &n));
     assert_int_equal(leases[1].item, 8);

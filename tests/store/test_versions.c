@@ -43,6 +43,29 @@ static void an_earlier_version_is_brought_up_to_date(void **state) {
     refuses("old", "has version 3, this program knows 1");
 }
 
+static void a_project_has_a_key_of_its_own_also_one_that_was_made_without(void **state) {
+    char first[40], key[40];
+    scant_project *project = make_project("key", 12, NULL, 0), *other;
+    (void)state;
+    snprintf(first, sizeof first, "%s", info_of(project).key);
+    assert_int_equal(strlen(first), 32);
+    other = make_project("key2", 12, NULL, 0);
+    assert_string_not_equal(info_of(other).key, first);
+    scant_project_close(other);
+    OK(scant_project_open(ctx, path_of("key"), &other));
+    assert_string_equal(info_of(other).key, first);
+    scant_project_close(other);
+    OK(store_script(project, "DELETE FROM meta WHERE key = 'key'"));
+    scant_project_close(project);
+    OK(scant_project_open(ctx, path_of("key"), &project));
+    snprintf(key, sizeof key, "%s", info_of(project).key);
+    assert_int_equal(strlen(key), 32);
+    scant_project_close(project);
+    OK(scant_project_open(ctx, path_of("key"), &project));
+    assert_string_equal(info_of(project).key, key);
+    scant_project_close(project);
+}
+
 static void a_step_that_fails_leaves_the_version_there_was(void **state) {
     store_step steps[3] = {store_steps[0],
                            {{"CREATE TABLE more (x INTEGER);"}},
@@ -182,6 +205,7 @@ static void a_damaged_database_is_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_earlier_version_is_brought_up_to_date),
+        cmocka_unit_test(a_project_has_a_key_of_its_own_also_one_that_was_made_without),
         cmocka_unit_test(a_step_that_fails_leaves_the_version_there_was),
         cmocka_unit_test(what_is_no_project_is_refused_and_not_touched),
         cmocka_unit_test(a_damaged_database_is_told),

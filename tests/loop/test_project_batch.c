@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Audited items among a batch: each is asked about once, and no more than their share.
+ */
+#include "projects.h"
+
+#include "store/store_int.h"
+
+enum { BATCH = 10 };
+
+static const scant_setting settings[] = {{"audit_every", "5"}, {"audit_most", "20"}};
+
+static void begin(lab *l, const char *name) {
+    lab_opts o = {.n = 200,
+                  .d = 4,
+                  .classes = 2,
+                  .noise = 0.4,
+                  .seed = 3,
+                  .settings = settings,
+                  .n_settings = 2};
+    lab_make(l, ctx_threads(1), name, o);
+}
+
+static void end(lab *l) {
+    scant_ctx *ctx = l->ctx;
+    lab_end(l);
+    scant_ctx_destroy(ctx);
+}
+
+/* What somebody says of an item that was not handed out to them. */
+static scant_status put_entry(scant_project *project, void *arg) {
+    int64_t number;
+    return store_entry_add(project, arg, &number);
+}
+
+static void answer(lab *l, size_t item, const char *name, scant_answer_kind kind,
+                   size_t label) {
+    store_entry e = {.item = item,
+                     .kind = kind,
+                     .label = label,
+                     .at = -1,
+                     .spent = -1,
+                     .role = SCANT_ROLE_IMPORT};
+    OK(scant_project_person(l->project, name, &e.person));
+    OK(store_write(l->project, put_entry, &e));
+}
+
+/* The withheld in their order. */
+static size_t audit_order(lab *l, size_t items[20]) {
+    scant__arena arena;
+    size_t *order, n;
+    int32_t *labels;
+    scant__arena_init(&arena, l->ctx);
+    OK(store_audit(l->project, &arena, &order, &labels, &n));
+    assert_int_equal(n, 20);
+    memcpy(items, order, n * sizeof *items);
+    scant__arena_end(&arena);
+    return n;
+}
+
+static void an_item_that_was_answered_is_not_asked_about_again(void **state) {
+    (void)state;
+    lab l;
+    size_t order[20], items[2 * BATCH], n;
+    begin(&l, "again");
+    audit_order(&l, order);
+    OK(scant_project_audit(l.project, BATCH, items, &n));
+    assert_int_equal(n, 2); /* one in five of ten */
+    assert_int_equal(items[0], order[0]);
+    assert_int_equal(items[1], order[1]);
+    /* a label ahead of the front, an unsure, a dispute: all are answers */
+    answer(&l, order[1], "ann", SCANT_ANSWER_LABEL, 0);
+    OK(scant_project_audit(l.project, BATCH, items, &n));
+    assert_int_equal(n, 1);
+    assert_int_equal(items[0], order[0]);
+    answer(&l, order[0], "ann", SCANT_ANSWER_UNSURE, 0);
+    OK(scant_project_audit(l.project, BATCH, items, &n));
+    assert_int_equal(n, 0); /* (1 label + 10) / 5 - 2 */
+    OK(scant_project_audit(l.project, 2 * BATCH, items, &n));
+    assert_int_equal(n, 2);
+    assert_int_equal(items[0], order[2]);
+    answer(&l, order[2], "ann", SCANT_ANSWER_LABEL, 0);
+    answer(&l, order[2], "bob", SCANT_ANSWER_LABEL, 1);
+    OK(scant_project_audit(l.project, 2 * BATCH, items, &n));
+    assert_int_equal(n, 1);
+    assert_int_equal(items[0], order[3]);
+    end(&l);
+}
+
+static void what_was_passed_over_comes_again_when_all_others_are_answered(void **state) {
+    (void)state;
+    lab l;
+    size_t order[20], items[400], n;
+    begin(&l, "skipped");
+    audit_order(&l, order);
+    answer(&l, order[0], "ann", SCANT_ANSWER_SKIP, 0);
+    OK(scant_project_audit(l.project, BATCH, items, &n));
+    assert_int_equal(n, 1);
+    assert_int_equal(items[0], order[1]);
+    OK(scant_project_audit(l.project, 200, items, &n));
+    assert_int_equal(n, 20);
+    assert_int_equal(items[19], order[0]);
+    for (size_t i = 1; i < 20; i++)
+        answer(&l, order[i], "ann", SCANT_ANSWER_LABEL, i % 2);
+    OK(scant_project_audit(l.project, 400, items, &n));
+    assert_int_equal(n, 1);
+    assert_int_equal(items[0], order[0]);
+    answer(&l, order[0], "bob", SCANT_ANSWER_UNSURE, 0);
+    OK(scant_project_audit(l.project, 400, items, &n));
+    assert_int_equal(n, 0);
+    end(&l);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_item_that_was_answered_is_not_asked_about_again),
+        cmocka_unit_test(what_was_passed_over_comes_again_when_all_others_are_answered),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
