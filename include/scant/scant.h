@@ -1422,9 +1422,10 @@ SCANT_API scant_status scant_project_picked(scant_project *project, size_t room,
  */
 typedef struct scant_meter {
     scant_model_point last; /* model 0: there is none */
-    /* What picking is worth: the accuracy of a model on as many picked labels as there
-     * are audited ones, over that of models on audited (random) ones, each asked about
-     * those that it has not seen; paired, with a 95 % interval. NaN: not known. */
+    /* What picking is worth: the accuracy of a model on the project's first labels, half
+     * of them and more picked by a strategy, over that of models on as many audited
+     * (random) ones, each asked about audited items that it has not seen; paired, with a
+     * 95 % interval (for these labels: not for other draws). NaN: not known. */
     double over_random, over_random_low, over_random_high;
     size_t over_random_labels;
     /* What ten more labels have brought lately, in accuracy on the audited items (the

@@ -158,11 +158,14 @@ typedef struct project_gain {
 /* Of pairs of which so many are right in the second alone, in the first alone, of n.
  * NaN where n is below two. */
 project_gain project_gain_of(size_t second, size_t first, size_t n);
-/* What picking is worth: the gain of the first picked labels over as many random ones, on
- * audited items that neither has seen. *labels 0: not known. */
+/* What picking is worth: the gain of the project's first labels, those that it began with
+ * and those that a strategy picked, over as many random ones, on audited items that
+ * neither has seen. origins: a store_origin for each label of training. *labels 0: not
+ * known; that is so until half of the labels compared were picked. */
 scant_status project_over_random(scant_project *project, const project_recipe *recipe,
                                  const project_samples *samples,
-                                 const project_lesson *picked,
+                                 const project_lesson *training,
+                                 const unsigned char *origins,
                                  const project_lesson *audited, project_gain *out,
                                  size_t *labels);
 

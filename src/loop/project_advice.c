@@ -77,7 +77,8 @@ static void say_how_good(scant__text *t, const scant_model_point *p, size_t ever
 static void say_worth(scant__text *t, const scant_meter *m, bool features) {
     if (!m->over_random_labels) {
         scant__text_add(t, "What picking is worth is not known yet: that takes twenty "
-                           "audited items, and nearly as many other labels");
+                           "audited items, and nearly as many other labels of which a "
+                           "strategy has picked at least half");
         scant__text_add(t, features ? "."
                                     : "; of large pictures it is not told, as six more "
                                       "networks would have to be trained.");
@@ -86,7 +87,7 @@ static void say_worth(scant__text *t, const scant_meter *m, bool features) {
     bool less = m->over_random < 0;
     scant__text_addf(t,
                      "What picking is worth: a model that learns from the first %zu "
-                     "labels is right on ",
+                     "labels, half of them picked or more, is right on ",
                      m->over_random_labels);
     add_points(t, fabs(m->over_random));
     scant__text_addf(t,
@@ -98,10 +99,12 @@ static void say_worth(scant__text *t, const scant_meter *m, bool features) {
     add_points(t, m->over_random_high);
     scant__text_add(t, " points).");
     if (m->over_random_low > 0)
-        scant__text_add(t, " That is more than chance explains.");
+        scant__text_add(t, " So picking seems to help; other draws of as many labels, "
+                           "which the interval does not count, might say otherwise.");
     else if (m->over_random_high < 0)
-        scant__text_add(t, " Random items would have been the better choice: another "
-                           "strategy may suit this project better.");
+        scant__text_add(t, " So random items may have been the better choice, and "
+                           "another strategy may suit this project better; the interval "
+                           "does not count what other draws of labels would have given.");
     else
         scant__text_add(t, " That may be chance.");
 }

@@ -158,7 +158,8 @@ static scant_train_opts plain_options(const project_recipe *r, const project_sam
 }
 
 /* What a method learns from without labels: the pool, and the items with labels, too. Not
- * all others of the data, as it would by itself: those that are withheld are judged by. */
+ * all others of the data, as it would by itself: those that are withheld are judged by.
+ */
 static scant_status look_at(scant_ctx *ctx, const project_samples *s,
                             const project_lesson *lesson, size_t **rows, size_t *n) {
     size_t count = 0, all = size_add(lesson->n_pool, lesson->n);

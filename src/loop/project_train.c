@@ -3,9 +3,10 @@
  * A training, from the lock to the database.
  *
  * What is learned from is what store_lesson_read() lists: labels of items that are not
- * withheld, and where the method asks for them others that may be picked. The order is such that a call which ends at any moment leaves a project whose
- * last model is whole: weights, then what they say of all items, then the line in the
- * database, which alone makes it a model. A later call takes the number again.
+ * withheld, and where the method asks for them others that may be picked. The order is
+ * such that a call which ends at any moment leaves a project whose last model is whole:
+ * weights, then what they say of all items, then the line in the database, which alone
+ * makes it a model. A later call takes the number again.
  */
 #include <math.h>
 #include <stdio.h>
@@ -163,8 +164,9 @@ static scant_status compare_with_random(training *t) {
     audited.rows = rows;
     audited.labels = labels;
     if (is_cheap(&t->samples))
-        TRY(project_over_random(t->project, &t->recipe, &t->samples, &t->lesson, &audited,
-                                &gain, &t->model.over_random_labels));
+        TRY(project_over_random(t->project, &t->recipe, &t->samples, &t->lesson,
+                                read->origins, &audited, &gain,
+                                &t->model.over_random_labels));
     t->model.over_random = gain.mean;
     t->model.over_random_low = gain.low;
     t->model.over_random_high = gain.high;

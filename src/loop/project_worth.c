@@ -6,13 +6,22 @@
  * What picking is worth: audited items are drawn at random, so models that learn from
  * those are what one would have got without a strategy. Five of them learn from four
  * fifths of the audited items each and are asked about the last fifth; beside them one
- * model learns from as many labels of the training set, the first that there were, and is
- * asked about all. On every audited item there are then two verdicts of models that have
- * not seen it and that learned from equally many labels. The gain is the mean difference;
- * its interval is Bonett and Price's for paired shares (2012): Wald's with one more pair
- * of each kind of difference, which is right for few pairs, too, and is no point where no
- * pair differs. It takes pairs as independent, and those of a fold share a model; what
- * other models on other draws of as many labels would give is not in it.
+ * model learns from as many labels of the training set and is asked about all. On every
+ * audited item there are then two verdicts of models that have not seen it and that
+ * learned from equally many labels. The gain is the mean difference; its interval is
+ * Bonett and Price's for paired shares (2012): Wald's with one more pair of each kind of
+ * difference, which is right for few pairs, too, and is no point where no pair differs.
+ * It takes pairs as independent, and those of a fold share a model; what other models on
+ * other draws of as many labels would give is not in it.
+ *
+ * The labels beside the random ones are the first of the project, in the order in which
+ * they came: those by chance that it began with and those that a strategy picked, which
+ * knew all before it. So it is the project as it stood at that number of labels, start
+ * and all: its gain is less than that of the picks alone. Where fewer than half were
+ * picked, chance would be compared with chance, and it is not known. Labels that came by
+ * another way (files, look-alikes, what lies behind a batch) are left out: they are no
+ * strategy's. But strategies have seen them, so that where they are more than a quarter
+ * of the others it is not known either.
  */
 #include <math.h>
 
@@ -20,7 +29,7 @@
 #include "loop/project.h"
 #include "nn/loss.h"
 
-enum { FOLDS = 5, LEAST_AUDITED = 20 };
+enum { FOLDS = 5, LEAST_AUDITED = 20, PICKED = 2, OTHERS = 4 /* a half; a quarter */ };
 static const double NORMAL = 1.959963984540054; /* 97.5 % of it are below */
 
 /* ---- without a fifth --------------------------------------------------------------- */
@@ -156,7 +165,6 @@ static scant_status judge_picked(folding *f, const project_lesson *picked,
     size_t classes = f->recipe->classes, better = 0, worse = 0;
     project_lesson lesson = *picked;
     scant_net *net;
-    lesson.n = f->most;
     lesson.seed = project_seed(audited->seed, f->folds, PROJECT_SEED_FOLDS);
     lesson.report = NULL;
     TRY(project_net_train(f->project, f->recipe, f->samples, &lesson, &net));
@@ -182,9 +190,27 @@ static scant_status compare(folding *f, const project_lesson *picked, project_ga
     return judge_picked(f, picked, right, out);
 }
 
+/* The first labels by chance or a strategy, `most` of them, into rows and labels. False:
+ * that is nothing to compare with chance. */
+static bool gather(const project_lesson *all, const unsigned char *origins, size_t most,
+                   size_t *rows, int32_t *labels) {
+    size_t n = 0, picked = 0, others = 0;
+    for (size_t i = 0; i < all->n && n < most; i++) {
+        if (origins[i] == STORE_BY_OTHERS) {
+            others++;
+            continue;
+        }
+        rows[n] = all->rows[i];
+        labels[n++] = all->labels[i];
+        picked += origins[i] == STORE_BY_STRATEGY;
+    }
+    return n == most && PICKED * picked >= most && OTHERS * others <= most;
+}
+
 scant_status project_over_random(scant_project *project, const project_recipe *recipe,
                                  const project_samples *samples,
-                                 const project_lesson *picked,
+                                 const project_lesson *training,
+                                 const unsigned char *origins,
                                  const project_lesson *audited, project_gain *out,
                                  size_t *labels) {
     folding f = {.project = project,
@@ -192,12 +218,24 @@ scant_status project_over_random(scant_project *project, const project_recipe *r
                  .samples = samples,
                  .all = audited,
                  .folds = FOLDS};
+    scant_ctx *ctx = store_ctx(project);
+    project_lesson picked = *training;
     f.most = audited->n - (audited->n + FOLDS - 1) / FOLDS;
     *out = (project_gain){NAN, NAN, NAN};
     *labels = 0;
-    if (audited->n < LEAST_AUDITED || picked->n < f.most) return SCANT_OK;
-    scant_status status = compare(&f, picked, out);
-    scant__arena_end(&f.arena);
-    if (status == SCANT_OK) *labels = f.most;
+    if (audited->n < LEAST_AUDITED || training->n < f.most) return SCANT_OK;
+    size_t *rows = scant__alloc(ctx, f.most, sizeof *rows);
+    int32_t *said = scant__alloc(ctx, f.most, sizeof *said);
+    scant_status status = rows && said ? SCANT_OK : SCANT_ENOMEM;
+    if (status == SCANT_OK && gather(training, origins, f.most, rows, said)) {
+        picked.rows = rows;
+        picked.labels = said;
+        picked.n = f.most;
+        status = compare(&f, &picked, out);
+        scant__arena_end(&f.arena);
+        if (status == SCANT_OK) *labels = f.most;
+    }
+    scant__free(ctx, said);
+    scant__free(ctx, rows);
     return status;
 }

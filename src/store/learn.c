@@ -214,6 +214,33 @@ scant_status store_candidates(scant_project *project, scant__arena *arena,
     return SCANT_OK;
 }
 
+/* ---- how labels came --------------------------------------------------------------- */
+
+/* In the order of read_training(). A batch is of items that had no label then. */
+static const char origins_sql[] =
+    "SELECT CASE WHEN s.item IN (SELECT p.item FROM rounds r CROSS JOIN picks p"
+    "   USING (round) WHERE p.place < r.batch AND r.strategy <> 'random') THEN 2"
+    " WHEN s.item IN (SELECT p.item FROM rounds r CROSS JOIN picks p"
+    "   USING (round) WHERE p.place < r.batch AND r.strategy = 'random') THEN 1"
+    " WHEN l.role = ?1 AND (r.strategy IS NULL OR r.strategy = 'random') THEN 1"
+    " ELSE 0 END"
+    " FROM states s CROSS JOIN items i USING (item)"
+    " LEFT JOIN labels l ON l.entry = s.since LEFT JOIN rounds r ON r.round = l.round"
+    " WHERE s.label >= 0 AND i.withheld = 0 ORDER BY s.since, s.item";
+
+static scant_status read_origins(scant_project *project, unsigned char *out, size_t n) {
+    sqlite3_stmt *s;
+    bool row;
+    TRY(store_ask(project, origins_sql, STORE_VALUES(store_int(SCANT_ROLE_FILL)), &s));
+    for (size_t i = 0; i < n; i++) {
+        TRY(store_row(project, s, &row));
+        if (!row) return store_damaged(project, "an index and its table do not agree");
+        out[i] = (unsigned char)sqlite3_column_int64(s, 0);
+    }
+    store_end(s);
+    return SCANT_OK;
+}
+
 /* ---- all of it at once ------------------------------------------------------------- */
 
 typedef struct lesson {
@@ -226,6 +253,9 @@ static scant_status read_lesson(scant_project *project, void *arg) {
     store_lesson *out = a->out;
     TRY(store_training(project, a->arena, &out->items, &out->labels, &out->n,
                        &out->entry));
+    out->origins = scant__arena_alloc(a->arena, out->n, 1);
+    if (!out->origins) return SCANT_ENOMEM;
+    TRY(read_origins(project, out->origins, out->n));
     TRY(store_audit(project, a->arena, &out->audit, &out->audit_labels, &out->n_audit));
     return store_candidates(project, a->arena, &out->candidates, &out->n_candidates);
 }

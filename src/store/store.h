@@ -89,12 +89,21 @@ scant_status store_audit_open(scant_project *project, scant__arena *arena, size_
 scant_status store_candidates(scant_project *project, scant__arena *arena,
                               int64_t **items, size_t *n);
 
+/* How an item came to be labelled. */
+typedef enum store_origin {
+    STORE_BY_OTHERS = 0, /* a file, a grid of look-alikes, further down a ranking */
+    STORE_BY_CHANCE,     /* in a round that was random, or before there was one */
+    STORE_BY_STRATEGY    /* in the batch of a round of another strategy; by whatever way
+                          * its label came */
+} store_origin;
+
 /* All that a training reads, of one moment, so that no item is in two of the lists even
  * where items or settings come meanwhile: store_training(), store_audit() and
  * store_candidates(). Arrays are of the arena. */
 typedef struct store_lesson {
     size_t *items;
     int32_t *labels;
+    unsigned char *origins; /* store_origin */
     size_t n;
     int64_t entry;
     size_t *audit;

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What picking is worth: nothing where items are picked at random, much where a class is
+ * rare and picks are of all classes; and it is not told before there is something to
+ * compare.
+ */
+#include "projects.h"
+
+#include "loop/project.h"
+
+enum {
+    N = 1500,
+    D = 10,
+    CLASSES = 24,
+    AUDITED = 60,
+    LEARNED = 48,
+    TRIALS = 40,
+    FEWER = 10
+};
+
+/* So many classes that a few dozen random items miss some of them. */
+static void make_many(lab *l, scant_ctx *ctx, const char *name,
+                      const scant_setting *settings, size_t n_settings) {
+    lab_make(l, ctx, name,
+             (lab_opts){.n = N,
+                        .d = D,
+                        .classes = CLASSES,
+                        .noise = 0.2,
+                        .seed = 77,
+                        .settings = settings,
+                        .n_settings = n_settings});
+}
+
+typedef struct trial {
+    scant__arena arena;
+    project_recipe recipe;
+    project_samples samples;
+    size_t order[N];
+} trial;
+
+static void trial_begin(trial *t, lab *l) {
+    scant__arena_init(&t->arena, l->ctx);
+    OK(project_recipe_read(l->project, &t->recipe));
+    OK(project_samples_open(l->project, project_side(&t->recipe), &t->arena,
+                            &t->samples));
+}
+
+static void trial_end(trial *t) {
+    project_samples_close(&t->samples);
+    scant__arena_end(&t->arena);
+}
+
+static void shuffle(size_t *order, uint64_t seed) {
+    for (size_t i = 0; i < N; i++) order[i] = i;
+    for (size_t i = N - 1; i > 0; i--) {
+        size_t j = (size_t)(unit_at(seed, i) * (double)(i + 1)), kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+    }
+}
+
+/* Audited items are drawn at random; labels to learn from, too, or as many of each class,
+ * of the items behind those. */
+static project_gain try_once(trial *t, lab *l, uint64_t seed, bool even, size_t *labels) {
+    size_t rows[LEARNED], n = 0, of_class[CLASSES] = {0};
+    int32_t said[LEARNED], audit_said[AUDITED];
+    unsigned char origins[LEARNED];
+    project_gain gain;
+    shuffle(t->order, seed);
+    for (size_t i = 0; i < AUDITED; i++) audit_said[i] = l->truth[t->order[i]];
+    for (size_t i = AUDITED; i < N && n < LEARNED; i++) {
+        size_t item = t->order[i];
+        if (even && of_class[l->truth[item]]++ >= LEARNED / CLASSES) continue;
+        origins[n] = STORE_BY_STRATEGY;
+        rows[n] = item;
+        said[n++] = l->truth[item];
+    }
+    const project_lesson training = {.rows = rows, .labels = said, .n = n, .seed = seed};
+    const project_lesson audited = {
+        .rows = t->order, .labels = audit_said, .n = AUDITED, .seed = seed};
+    OK(project_over_random(l->project, &t->recipe, &t->samples, &training, origins,
+                           &audited, &gain, labels));
+    return gain;
+}
+
+typedef struct found {
+    size_t covered, above; /* intervals with 0 in them; beyond it */
+} found;
+
+static found try_often(const char *name, bool even, size_t trials) {
+    static trial t;
+    scant_ctx *ctx = ctx_threads(1);
+    found f = {0};
+    double mean = 0;
+    lab l;
+    make_many(&l, ctx, name, NULL, 0);
+    trial_begin(&t, &l);
+    for (uint64_t i = 0; i < trials; i++) {
+        size_t labels;
+        project_gain g = try_once(&t, &l, 1000 + i, even, &labels);
+        assert_int_equal(labels, LEARNED);
+        assert_true(g.low <= g.mean && g.mean <= g.high);
+        f.covered += g.low <= 0 && g.high >= 0;
+        f.above += g.low > 0;
+        mean += g.mean / (double)trials;
+    }
+    print_message("%s: the mean gain is %.3f; of %zu intervals %zu have 0 in them, %zu "
+                  "are above it\n",
+                  name, mean, trials, f.covered, f.above);
+    trial_end(&t);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+    return f;
+}
+
+/* Nine of ten is what to expect: the interval leaves out the draw of labels. */
+static void what_is_random_gains_nothing_over_random(void **state) {
+    (void)state;
+    found f = try_often("chance", false, TRIALS);
+    assert_true(f.covered >= TRIALS * 4 / 5);
+}
+
+static void two_of_every_class_gain_over_random(void **state) {
+    (void)state;
+    found f = try_often("even", true, FEWER);
+    assert_true(f.above >= FEWER / 2);
+    assert_int_equal(f.covered + f.above, FEWER);
+}
+
+/* ---- which labels ------------------------------------------------------------------ */
+
+static size_t labels_compared(lab *l) {
+    scant_meter m;
+    OK(scant_project_train(l->project, NULL, NULL));
+    OK(scant_project_meter(l->project, &m));
+    assert_int_equal(isnan(m.over_random), m.over_random_labels == 0);
+    return m.over_random_labels;
+}
+
+/* Three to learn from and three of the audit in six. */
+static const scant_setting half[] = {{"audit_every", "2"}};
+
+static void chance_is_not_compared_with_chance(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    lab l;
+    char *text;
+    scant_meter m;
+    make_many(&l, ctx, "random-rounds", half, 1);
+    for (size_t i = 0; i < 3; i++) {
+        lab_query(&l, "random", 30);
+        lab_answer(&l, 60, false);
+        assert_int_equal(labels_compared(&l), 0);
+    }
+    OK(scant_project_meter(l.project, &m));
+    OK(scant_project_advice(l.project, &m, &text));
+    assert_non_null(strstr(text, "What picking is worth is not known yet"));
+    scant_bytes_free(ctx, text);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+static void picks_are_compared_once_they_are_half(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    lab l;
+    make_many(&l, ctx, "picked-rounds", half, 1);
+    lab_query(&l, "random", 30);
+    lab_answer(&l, 60, false);
+    assert_int_equal(labels_compared(&l), 0); /* 24 of 30, all by chance */
+    lab_query(&l, "margin", 30);
+    lab_answer(&l, 40, false);
+    assert_int_equal(labels_compared(&l), 0); /* 40 of 50, 10 picked */
+    lab_answer(&l, 20, false);
+    assert_int_equal(labels_compared(&l), 0); /* 48 of 60, 18 picked */
+    lab_query(&l, "margin", 30);
+    lab_answer(&l, 60, false);
+    assert_int_equal(labels_compared(&l), 72); /* of 90, 42 picked */
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+/* Labels that a file brings of items which no round has picked. */
+static void labels_of_no_strategy_do_not_count_as_picked(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    lab l;
+    char path[500];
+    make_many(&l, ctx, "imported", half, 1);
+    lab_query(&l, "random", 10);
+    lab_answer(&l, 20, false);
+    snprintf(path, sizeof path, "%s/many.csv", dir);
+    FILE *f = fopen(path, "w");
+    fprintf(f, "id,label\n");
+    for (size_t i = 0; i < 400; i++) fprintf(f, "%zu,%c\n", i, 'a' + l.truth[i]);
+    fclose(f);
+    OK(scant_project_import(l.project, path, NULL, NULL));
+    assert_int_equal(labels_compared(&l), 0);
+    lab_query(&l, "margin", 40);
+    lab_answer(&l, 80, false);
+    assert_int_equal(labels_compared(&l), 0); /* strategies have seen too many others */
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+/* A batch that goes to people as a file, and comes back as one. */
+static void picks_that_come_back_from_a_file_are_picks(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(2);
+    scant__arena arena;
+    store_lesson read;
+    scant_picks *picks;
+    lab l;
+    char path[500];
+    size_t counts[3] = {0};
+    make_many(&l, ctx, "by-file", half, 1);
+    lab_query(&l, "random", 20);
+    lab_answer(&l, 40, false);
+    OK(scant_project_train(l.project, NULL, NULL));
+    OK(scant_project_query(
+        l.project,
+        &(scant_project_query_opts){.strategy = "margin", .batch = 15, .spare = 10},
+        &picks, NULL));
+    assert_int_equal(picks->count, 15);
+    snprintf(path, sizeof path, "%s/back.csv", dir);
+    FILE *f = fopen(path, "w");
+    fprintf(f, "id,label\n");
+    for (size_t i = 0; i < 25; i++) /* those to fall back on stand behind */
+        fprintf(f, "%zu,%c\n", picks->items[i].index,
+                'a' + l.truth[picks->items[i].index]);
+    fclose(f);
+    OK(scant_project_import(l.project, path, NULL, NULL));
+    scant__arena_init(&arena, ctx);
+    OK(store_lesson_read(l.project, &arena, &read));
+    assert_int_equal(read.n, 45);
+    for (size_t i = 0; i < read.n; i++) counts[read.origins[i]]++;
+    assert_int_equal(counts[STORE_BY_CHANCE], 20);
+    assert_int_equal(counts[STORE_BY_STRATEGY], 15);
+    assert_int_equal(counts[STORE_BY_OTHERS], 10);
+    scant__arena_end(&arena);
+    scant_picks_free(ctx, picks);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_random_gains_nothing_over_random),
+        cmocka_unit_test(two_of_every_class_gain_over_random),
+        cmocka_unit_test(chance_is_not_compared_with_chance),
+        cmocka_unit_test(picks_are_compared_once_they_are_half),
+        cmocka_unit_test(labels_of_no_strategy_do_not_count_as_picked),
+        cmocka_unit_test(picks_that_come_back_from_a_file_are_picks),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
