@@ -1144,6 +1144,13 @@ SCANT_API scant_status scant_project_class_add(scant_project *project, const cha
 
 /* ---- items of a project ---- */
 
+typedef enum scant_answer_kind {
+    SCANT_ANSWER_LABEL = 1,
+    SCANT_ANSWER_SKIP,   /* not now, not by me */
+    SCANT_ANSWER_UNSURE, /* looked at, and not to be told */
+    SCANT_ANSWER_UNDO    /* takes an earlier entry back; of the history alone */
+} scant_answer_kind;
+
 typedef struct scant_item {
     size_t item;       /* its number */
     const char *id;    /* the user's */
@@ -1155,6 +1162,9 @@ typedef struct scant_item {
     int64_t label;     /* the class, or -1: none, or answers differ */
     size_t answers;    /* that stand: people who gave a label */
     int disputed;
+    /* SCANT_ANSWER_LABEL: there is a label. Else _UNSURE, or _SKIP, where that is all
+     * that was said of it; 0: nothing was, or answers differ. */
+    scant_answer_kind answer;
     /* the last answer that stands: who gave it (NULL: none), when, how long it took */
     const char *person;
     int64_t at, spent;
@@ -1185,13 +1195,6 @@ SCANT_API scant_status scant_project_picture(scant_project *project, size_t item
                                              const char **type);
 
 /* ---- people and their answers ---- */
-
-typedef enum scant_answer_kind {
-    SCANT_ANSWER_LABEL = 1,
-    SCANT_ANSWER_SKIP,   /* not now, not by me */
-    SCANT_ANSWER_UNSURE, /* looked at, and not to be told */
-    SCANT_ANSWER_UNDO    /* takes an earlier entry back; of the history alone */
-} scant_answer_kind;
 
 /* Why an item was handed out. */
 typedef enum scant_role {
@@ -1304,11 +1307,13 @@ SCANT_API scant_status scant_project_history(
 
 /* What came from a file of labels. */
 typedef struct scant_import {
-    size_t lines, stored, repeated; /* repeated: that label was there already */
-    size_t unknown;                 /* ids that are not in the project */
+    size_t lines, stored, repeated; /* repeated: that answer was there already */
+    size_t others;  /* of those stored: no labels, but skips and unsures */
+    size_t unknown; /* ids that are not in the project */
     const char *const *unknown_ids; /* all of them; borrowed until the next import */
 } scant_import;
-/* Labels from CSV (id,label; annotator, time), JSONL (the same) or Label Studio's JSON.
+/* Labels from CSV (id,label; answer, annotator, time), JSONL (the same) or Label Studio's
+ * JSON; an answer may be label, skip or unsure, the last two without a label.
  * All or none: SCANT_EINPUT where an id or a class is not known, unless partial, which
  * leaves those lines out. A new class is none, unless add_classes. person: who is said to
  * have labelled what names nobody. */

@@ -23,7 +23,8 @@ static const char labels_group[] = "Labels";
 
 static const cli_flag flags[] = {
     {"import", "FILE", CLI_FILE, AT(import), 0, 0, labels_group,
-     "CSV (id, label; annotator, time), JSONL (the same keys), or Label Studio's JSON; "
+     "CSV (id, label; answer, annotator, time), JSONL (the same keys), or Label Studio's "
+     "JSON; "
      "-: standard input (required)"},
     {"partial", NULL, CLI_SWITCH, AT(partial), 0, 0, labels_group,
      "leave out lines whose id or class is not known, rather than import nothing"},
@@ -145,8 +146,12 @@ static int tell(project_job *job, const scant_import *import) {
         list_unknown(job, import);
     }
     cli_text text = {0};
-    cli_text_addf(&text, "%s: %zu label%s stored", job->dir, import->stored,
-                  import->stored == 1 ? "" : "s");
+    size_t labels = import->stored - import->others;
+    cli_text_addf(&text, "%s: %zu label%s stored", job->dir, labels,
+                  labels == 1 ? "" : "s");
+    if (import->others)
+        cli_text_addf(&text, ", and %zu answer%s skip or unsure", import->others,
+                      import->others == 1 ? " that is" : "s that are");
     if (import->repeated) cli_text_addf(&text, ", %zu there already", import->repeated);
     if (import->lines > import->stored + import->repeated)
         cli_text_addf(&text, ", %zu left out",
@@ -203,7 +208,11 @@ const cli_command cli_cmd_label = {
         "error, one a line. --partial imports the rest. A label that the same person "
         "gave "
         "already is not stored again, so that a file can be imported twice. What 'scant "
-        "export' writes can be imported.",
+        "export' writes can be imported.\n\n"
+        "An item that nobody can label gets the answer 'unsure' (or 'skip': somebody "
+        "else "
+        "may) in a column of that name, and no label. Of the audit, each that "
+        "was asked about is to be answered: later ones do not count before.",
     .operand = CLI_PROJECT,
     .project = true,
     .flags = flags,

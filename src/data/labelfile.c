@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CSV has a header with id and label, and maybe annotator and time. A JSON object, of a
- * list or a line of JSONL, is one of:
+ * CSV has a header with id and label, and maybe answer, annotator and time. A JSON
+ * object, of a list or a line of JSONL, is one of:
  *
  * - a row with the same keys. The label may be Label Studio's {"choices": ["cat"]};
  *   label, choice, choices, class and sentiment (what its templates call it) are looked
  *   for in this order, and created_at is a time, too. In its JSON-MIN (there is an
  *   annotation_id) id is Label Studio's own number of a task: the item is then ref, else
- *   an id that is a text, else image, else text;
- * - a row with the key answers, a list of {label, annotator, time}, as our own export
- *   writes it: these count, and not the label beside them;
+ *   an id that is a text, else image, else text, and answer is data of the user's;
+ * - a row with the key answers, a list of {label, answer, annotator, time}, as our own
+ *   export writes it: these count, and not the label beside them;
  * - a task of Label Studio's: annotations (or completions) is a list. The item is
  *   data.id, else data.ref, else data.image, else data.text. Of an annotation the first
  *   result with choices counts; one that was cancelled is passed over. Who gave it is
  *   annotator (as we write it), else completed_by.
  *
+ * answer is label (where it is not said), skip or unsure; the last two have no label.
  * An annotator is a text or a number, or an object with email, username or id.
  */
 #include "data/labelfile.h"
@@ -26,8 +27,8 @@
 #include "data/looks.h"
 #include "data/moment.h"
 
-enum { ID, LABEL, ANNOTATOR, TIME, FIELDS };
-static const char *const names[FIELDS] = {"id", "label", "annotator", "time"};
+enum { ID, LABEL, ANSWER, ANNOTATOR, TIME, FIELDS };
+static const char *const names[FIELDS] = {"id", "label", "answer", "annotator", "time"};
 
 enum { SHOWN = 80, NUMBER = 24 };
 
@@ -74,24 +75,49 @@ static scant_status wrong_row(const reader *r, const char *what) {
 static const char no_time[] =
     "is no time: ISO 8601 (2026-11-17T20:05:09Z) or milliseconds since 1970 are expected";
 
-static scant_status give(reader *r, const char *id, const char *label, const char *person,
-                         int64_t at) {
+/* An answer as the file has it: strings, NULL where they are not there. */
+typedef struct said {
+    const char *label, *answer, *person;
+    int64_t at;
+} said;
+
+static scant_status answer_kind(const reader *r, const said *s, scant_answer_kind *out) {
+    *out = SCANT_ANSWER_LABEL;
+    if (!s->answer || strcmp(s->answer, "label") == 0) return SCANT_OK;
+    if (strcmp(s->answer, "skip") == 0)
+        *out = SCANT_ANSWER_SKIP;
+    else if (strcmp(s->answer, "unsure") == 0)
+        *out = SCANT_ANSWER_UNSURE;
+    else
+        return wrong(r, s->answer, "is no answer: label, skip or unsure is expected");
+    if (!s->label) return SCANT_OK;
+    return wrong(r, s->answer, "is the answer, and there is a label: it is one of them");
+}
+
+static scant_status give(reader *r, const char *id, const said *s) {
     const char *word;
-    scant__label_line line = {
-        .line = where(r, &word), .id = id, .label = label, .person = person, .at = at};
-    if (!label) return SCANT_OK;
-    if (!id) return wrong_row(r, "has a label and no id");
+    scant__label_line line = {.line = where(r, &word),
+                              .id = id,
+                              .label = s->label,
+                              .person = s->person,
+                              .at = s->at};
+    TRY(answer_kind(r, s, &line.answer));
+    if (line.answer == SCANT_ANSWER_LABEL && !s->label) return SCANT_OK;
+    if (!id)
+        return wrong_row(r,
+                         s->label ? "has a label and no id" : "has an answer and no id");
     r->labels++;
     return r->fn(r->user, &line);
 }
 
 static scant_status read_cells(reader *r) {
     const char *values[FIELDS];
-    int64_t at = -1;
     for (size_t i = 0; i < FIELDS; i++) TRY(scant__fields_get(&r->fields, i, &values[i]));
-    if (values[LABEL] && values[TIME] && !scant__moment_parse(values[TIME], &at))
+    said s = {values[LABEL], values[ANSWER], values[ANNOTATOR], -1};
+    bool counts = s.label || s.answer;
+    if (counts && values[TIME] && !scant__moment_parse(values[TIME], &s.at))
         return wrong(r, values[TIME], no_time);
-    return give(r, values[ID], values[LABEL], values[ANNOTATOR], at);
+    return give(r, values[ID], &s);
 }
 
 /* ---- values of JSON ---------------------------------------------------------------- */
@@ -148,15 +174,19 @@ static scant_status get_label(reader *r, const json_t *value, const char **out) 
     return *out ? SCANT_OK : wrong(r, "label", "is neither a text nor a whole number");
 }
 
+/* answer NULL: it is a label, if anything. */
 static scant_status give_object(reader *r, const char *id, const json_t *label,
-                                const json_t *person, const json_t *time) {
-    const char *label_text, *person_text;
-    int64_t at;
-    TRY(get_label(r, label, &label_text));
-    if (!label_text) return SCANT_OK;
-    TRY(get_person(r, person, &person_text));
-    TRY(get_time(r, time, &at));
-    return give(r, id, label_text, person_text, at);
+                                const json_t *answer, const json_t *person,
+                                const json_t *time) {
+    said s = {0};
+    TRY(get_label(r, label, &s.label));
+    if (!is_nothing(answer) && !json_is_string(answer))
+        return wrong(r, "answer", "is no text: label, skip or unsure is expected");
+    if (!is_nothing(answer)) s.answer = json_string_value(answer);
+    if (!s.label && !s.answer) return SCANT_OK;
+    TRY(get_person(r, person, &s.person));
+    TRY(get_time(r, time, &s.at));
+    return give(r, id, &s);
 }
 
 /* The first of n keys that has something to say. */
@@ -193,7 +223,7 @@ static scant_status read_annotation(reader *r, const char *id, const json_t *ann
         const json_t *value = json_object_get(json_array_get(results, i), "value");
         choices = json_object_get(value, "choices");
     }
-    return give_object(r, id, choices, first_of(annotation, people, 2),
+    return give_object(r, id, choices, NULL, first_of(annotation, people, 2),
                        json_object_get(annotation, "created_at"));
 }
 
@@ -209,9 +239,9 @@ static scant_status read_answers(reader *r, const json_t *row, const json_t *ans
     for (size_t i = 0; i < json_array_size(answers); i++) {
         const json_t *answer = json_array_get(answers, i);
         if (!json_is_object(answer)) return wrong_row(r, "has an answer of no object");
-        TRY(give_object(r, id, json_object_get(answer, "label"),
-                        json_object_get(answer, "annotator"),
-                        json_object_get(answer, "time")));
+        TRY(give_object(
+            r, id, json_object_get(answer, "label"), json_object_get(answer, "answer"),
+            json_object_get(answer, "annotator"), json_object_get(answer, "time")));
     }
     return SCANT_OK;
 }
@@ -227,20 +257,23 @@ static scant_status read_object(reader *r) {
     r->objects++;
     if (json_is_array(annotations)) return read_task(r, o, annotations);
     if (json_is_array(answers)) return read_answers(r, o, answers);
+    bool theirs = json_object_get(o, "annotation_id") != NULL;
     return give_object(r, row_id(r, o), first_of(o, labels, 5),
+                       theirs ? NULL : json_object_get(o, "answer"),
                        json_object_get(o, "annotator"), first_of(o, times, 2));
 }
 
 /* ---- the whole --------------------------------------------------------------------- */
 
 static scant_status check_columns(const reader *r) {
-    for (size_t i = ID; i <= LABEL; i++)
-        if (!scant__fields_has(&r->fields, i))
-            return scant__fail(r->ctx, SCANT_EINPUT,
-                               "%s: line %zu, its header, has no column '%s': id and "
-                               "label are expected, and maybe annotator and time",
-                               r->fields.name, r->fields.line, names[i]);
-    return SCANT_OK;
+    bool id = scant__fields_has(&r->fields, ID);
+    if (id &&
+        (scant__fields_has(&r->fields, LABEL) || scant__fields_has(&r->fields, ANSWER)))
+        return SCANT_OK;
+    return scant__fail(r->ctx, SCANT_EINPUT,
+                       "%s: line %zu, its header, has no column '%s': id and "
+                       "label are expected, and maybe answer, annotator and time",
+                       r->fields.name, r->fields.line, names[id ? LABEL : ID]);
 }
 
 static scant_status read_all(reader *r) {

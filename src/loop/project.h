@@ -61,8 +61,8 @@ size_t project_largest(const float *x, size_t n);
 /* Whether items have features of their own: of files, or of a backbone. */
 scant_status project_has_features(scant_project *project, bool *out);
 /* Items' features for whoever is in no mood to wait: those of files are read where they
- * are missing, of a backbone or a network those that are there. Borrowed, as
- * project_keep(); its rows may be fewer than there are items. */
+ * are missing and nobody else reads them, of a backbone or a network those that are
+ * there. Borrowed, as project_keep(); its rows may be fewer than there are items. */
 scant_status project_features_now(scant_project *project, const scant_array **out);
 
 /* ---- project_samples.c ---- */

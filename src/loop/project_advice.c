@@ -46,17 +46,38 @@ static void say_where_they_are(scant__text *t, size_t every) {
         scant__text_add(t, "None come up while the setting audit_every is 0.");
 }
 
-static void say_how_good(scant__text *t, const scant_model_point *p, size_t every) {
+/* Labels of withheld items count in the audit order: those that wait for an earlier one
+ * are said to do so. */
+static scant_status say_none_counts(scant_project *project, scant__text *t) {
+    size_t n, before;
+    scant_item item;
+    TRY(store_audit_waiting(project, &n, &before));
+    if (!n) {
+        scant__text_add(t, "none of the items that are withheld from it has a label. ");
+        return SCANT_OK;
+    }
+    TRY(scant_project_item(project, before, &item));
+    scant__text_addf(t,
+                     "%zu of the items that are withheld from it ha%s a label, and "
+                     "wait%s for item '%s', which comes before %s in the audit order and "
+                     "nobody has answered: a label, unsure or skip will do. ",
+                     n, n == 1 ? "s" : "ve", n == 1 ? "s" : "", item.id,
+                     n == 1 ? "it" : "them");
+    return SCANT_OK;
+}
+
+static scant_status say_how_good(scant_project *project, scant__text *t,
+                                 const scant_model_point *p, size_t every) {
     if (!p->model) {
         scant__text_add(t, "There is no model yet: that takes labels of two classes at "
                            "least.");
-        return;
+        return SCANT_OK;
     }
     if (!p->audited) {
-        scant__text_add(t, "How good the model is nobody knows yet: none of the items "
-                           "that are withheld from it has a label. ");
+        scant__text_add(t, "How good the model is nobody knows yet: ");
+        TRY(say_none_counts(project, t));
         say_where_they_are(t, every);
-        return;
+        return SCANT_OK;
     }
     scant__text_add(t, "The model is right on ");
     add_percent(t, p->accuracy);
@@ -67,9 +88,10 @@ static void say_how_good(scant__text *t, const scant_model_point *p, size_t ever
     scant__text_add(t, "), judged on ");
     add_items(t, p->audited);
     scant__text_addf(t, " drawn at random, which it has never learned from.");
-    if (p->audited >= FEW) return;
+    if (p->audited >= FEW) return SCANT_OK;
     scant__text_add(t, " So few tell little: the interval is wide. ");
     say_where_they_are(t, every);
+    return SCANT_OK;
 }
 
 /* ---- what picking is worth --------------------------------------------------------- */
@@ -192,7 +214,12 @@ scant_status scant_project_advice(scant_project *project, const scant_meter *met
     *text = NULL;
     TRY(project_has_features(project, &features));
     scant__text_init(&t, store_ctx(project));
-    say_how_good(&t, &meter->last, (size_t)store_number(project, "audit_every"));
+    scant_status status = say_how_good(project, &t, &meter->last,
+                                       (size_t)store_number(project, "audit_every"));
+    if (status != SCANT_OK) {
+        scant__text_end(&t);
+        return status;
+    }
     scant__text_add(&t, "\n\n");
     if (meter->last.model) {
         say_worth(&t, meter, features);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/text.h"
@@ -224,9 +225,25 @@ static scant_status prepare_held(scant_project *project, readiness *r) {
     return fill(project, r->n);
 }
 
-scant_status scant_project_prepare(scant_project *project) {
+/* The lock, waited for: who has it does the work that is to be done. Without waiting *out
+ * may be NULL. */
+static scant_status hold_cache(scant_project *project, bool wait, scant_hold **out) {
     scant_ctx *ctx = store_ctx(project);
+    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
     char who[WHO];
+    snprintf(who, sizeof who, "process %ld, reading features", (long)getpid());
+    for (bool told = false;; told = true) {
+        scant_status status = scant_project_hold(project, "cache", who, out);
+        if (status != SCANT_EUSAGE) return status;
+        if (!wait) return SCANT_OK;
+        if (!told) scant__warn(ctx, "%s; waiting for it", ctx->err);
+        TRY(scant__tick(ctx, "waiting", 0, 0));
+        nanosleep(&pause, NULL);
+    }
+}
+
+static scant_status prepare(scant_project *project, bool wait) {
+    scant_ctx *ctx = store_ctx(project);
     readiness r;
     scant_hold *hold;
     bool features;
@@ -234,15 +251,18 @@ scant_status scant_project_prepare(scant_project *project) {
     if (!features) return SCANT_OK;
     scant_status status = ready_begin(project, &r);
     if (status == SCANT_OK && !r.ready) {
-        snprintf(who, sizeof who, "process %ld, reading features", (long)getpid());
-        status = scant_project_hold(project, "cache", who, &hold);
-        if (status == SCANT_OK) {
+        status = hold_cache(project, wait, &hold);
+        if (status == SCANT_OK && hold) {
             status = prepare_held(project, &r);
             scant_project_unhold(hold);
         }
     }
     ready_end(ctx, &r);
     return status;
+}
+
+scant_status scant_project_prepare(scant_project *project) {
+    return prepare(project, true);
 }
 
 /* ---- for who asks ------------------------------------------------------------------ */
@@ -271,7 +291,7 @@ scant_status project_features_now(scant_project *project, const scant_array **ou
     *out = NULL;
     TRY(project_has_features(project, &features));
     if (!features) return net_features(project, out);
-    if (!store_backbone(project, NULL)) TRY(scant_project_prepare(project));
+    if (!store_backbone(project, NULL)) TRY(prepare(project, false));
     char *path = project_cache_path(project, "features.npy");
     if (!path) return SCANT_ENOMEM;
     scant_status status = project_keep(project, PROJECT_FEATURES, path, out);

@@ -3,8 +3,9 @@
  * A project for other programs, and to be imported again: every item with its id, what it
  * was labelled, by whom and when, and of those without a label what the last model says.
  *
- * CSV has a row an item: of several people who say the same, the last. JSONL and Label
- * Studio's JSON have everybody's answer. A copy has what its original has. Ids that are
+ * CSV has a row an item: of several people who say the same, the last; what nobody could
+ * label says so in `answer`. JSONL has everybody's answer, Label Studio's JSON their
+ * labels. A copy has what its original has. Ids that are
  * not UTF-8 come whole in CSV alone: JSON has '?' for what it cannot hold.
  *
  * Label Studio refuses a whole file where completed_by is none of its users, so who gave
@@ -24,9 +25,10 @@
 
 enum { TICK = 1024 };
 
-/* A label that stands. */
+/* An answer that stands. */
 typedef struct given {
     size_t item, person; /* person: a place in people */
+    scant_answer_kind kind;
     int64_t label, at, spent, entry;
 } given;
 
@@ -61,8 +63,8 @@ struct exporting {
     size_t label_room;
     /* of the item that is written */
     const given *answers;
-    size_t n_answers;
-    const given *last; /* that says what its label is; NULL: none */
+    size_t n_answers, n_labels; /* of all kinds; labels alone */
+    const given *last;          /* that says what the item's answer is; NULL: none */
     verdict verdict;
 };
 
@@ -100,11 +102,12 @@ static scant_status keep_answer(void *user, const scant_entry *entry) {
     exporting *x = user;
     void *block = x->given;
     given g = {.item = entry->item,
+               .kind = entry->kind,
                .label = entry->label,
                .at = entry->at,
                .spent = entry->spent,
                .entry = entry->entry};
-    if (!entry->stands || entry->kind != SCANT_ANSWER_LABEL) return SCANT_OK;
+    if (!entry->stands) return SCANT_OK;
     TRY(find_person(x, entry->person, &g.person));
     scant_status status = scant__grow(x->ctx, &block, &x->room, x->n + 1, sizeof g);
     x->given = block;
@@ -157,7 +160,7 @@ static scant_status judge(exporting *x, size_t item) {
     return SCANT_OK;
 }
 
-/* The answers to an item, and the last that says what its label is. */
+/* The answers to an item, and the last that says what it is said to be. */
 static void find_answers(exporting *x, const scant_item *item) {
     size_t low = 0, high = x->n;
     while (low < high) {
@@ -168,11 +171,13 @@ static void find_answers(exporting *x, const scant_item *item) {
             high = middle;
     }
     x->answers = x->n ? x->given + low : NULL;
-    x->n_answers = 0;
+    x->n_answers = x->n_labels = 0;
     x->last = NULL;
     for (size_t i = low; i < x->n && x->given[i].item == item->copy_of; i++) {
+        const given *g = &x->given[i];
         x->n_answers++;
-        if (x->given[i].label == item->label) x->last = &x->given[i];
+        x->n_labels += g->kind == SCANT_ANSWER_LABEL;
+        if (g->kind == item->answer && g->label == item->label) x->last = g;
     }
 }
 
@@ -197,6 +202,12 @@ static const char *person_name(const exporting *x, const given *g) {
     return scant__names_get(&x->people, g->person);
 }
 
+/* NULL: there is none. */
+static const char *answer_name(scant_answer_kind kind) {
+    static const char *const names[] = {NULL, "label", "skip", "unsure"};
+    return kind <= SCANT_ANSWER_UNSURE ? names[kind] : NULL;
+}
+
 static void add_seconds(exporting *x, int64_t spent) {
     scant__text_number(&x->out, (double)spent / 1000, 12);
 }
@@ -204,8 +215,8 @@ static void add_seconds(exporting *x, int64_t spent) {
 /* ---- CSV --------------------------------------------------------------------------- */
 
 static const char csv_header[] =
-    "id,label,annotator,time,seconds,answers,disputed,audit,copy_of,predicted,confidence,"
-    "model\n";
+    "id,label,answer,annotator,time,seconds,answers,disputed,audit,copy_of,predicted,"
+    "confidence,model\n";
 
 static void add_cell(exporting *x, const char *text) {
     scant__text_add(&x->out, ",");
@@ -216,11 +227,12 @@ static void write_csv(exporting *x, const scant_item *item) {
     char at[SCANT__MOMENT];
     scant__text_csv(&x->out, item->id);
     add_cell(x, class_name(x, item->label));
+    add_cell(x, answer_name(item->answer));
     add_cell(x, x->last ? person_name(x, x->last) : NULL);
     add_cell(x, x->last ? scant__moment_format(x->last->at, at) : NULL);
     add_cell(x, NULL);
     if (x->last && x->last->spent >= 0) add_seconds(x, x->last->spent);
-    scant__text_addf(&x->out, ",%zu,%d,%d", x->n_answers, item->disputed != 0,
+    scant__text_addf(&x->out, ",%zu,%d,%d", x->n_labels, item->disputed != 0,
                      item->audit != 0);
     add_cell(x, original_id(x, item));
     add_cell(x, x->verdict.class);
@@ -253,6 +265,7 @@ static void add_spent(exporting *x, const char *before, const given *g) {
 static void write_answer(exporting *x, const given *g) {
     char at[SCANT__MOMENT];
     add_string(x, "{\"label\": ", class_name(x, g->label));
+    add_string(x, ", \"answer\": ", answer_name(g->kind));
     add_string(x, ", \"annotator\": ", person_name(x, g));
     add_string(x, ", \"time\": ", scant__moment_format(g->at, at));
     add_spent(x, ", \"seconds\": ", g);
@@ -264,6 +277,7 @@ static void write_jsonl(exporting *x, const scant_item *item) {
     const given *last = x->last;
     add_string(x, "{\"id\": ", item->id);
     add_string(x, ", \"label\": ", class_name(x, item->label));
+    add_string(x, ", \"answer\": ", answer_name(item->answer));
     add_string(x, ", \"annotator\": ", last ? person_name(x, last) : NULL);
     add_string(x, ", \"time\": ", last ? scant__moment_format(last->at, at) : NULL);
     add_spent(x, ", \"seconds\": ", last);
@@ -314,7 +328,8 @@ static void write_annotation(exporting *x, const scant_item *item, const given *
 }
 
 static void write_task(exporting *x, const scant_item *item) {
-    if (!x->n_answers && !x->verdict.class) return;
+    size_t written = 0;
+    if (!x->n_labels && !x->verdict.class) return;
     scant__text_add(&x->out, x->written++ ? ",\n" : "\n");
     add_string(x, "{\"data\": {\"id\": ", item->id);
     add_string(x, ", \"ref\": ", item->id);
@@ -322,7 +337,8 @@ static void write_task(exporting *x, const scant_item *item) {
     if (item->text) add_string(x, ", \"text\": ", item->text);
     scant__text_add(&x->out, "}, \"annotations\": [");
     for (size_t i = 0; i < x->n_answers; i++) {
-        if (i) scant__text_add(&x->out, ", ");
+        if (x->answers[i].kind != SCANT_ANSWER_LABEL) continue;
+        if (written++) scant__text_add(&x->out, ", ");
         write_annotation(x, item, &x->answers[i]);
     }
     scant__text_add(&x->out, "], \"predictions\": [");
@@ -366,13 +382,19 @@ static const format formats[] = {{"csv", csv_header, "", write_csv},
                                  {"label-studio", "[", "\n]\n", write_task},
                                  {"npy", NULL, NULL, NULL}};
 
-static scant_status export_text(exporting *x, void **bytes, size_t *size) {
-    char *text;
+static scant_status write_items(scant_project *project, void *arg) {
+    exporting *x = arg;
     TRY(read_classes(x));
     TRY(read_answers(x));
+    return scant_project_items(project, 0, SIZE_MAX, write_item, x);
+}
+
+/* Predictions may have to be made, which takes its time: before all that must agree. */
+static scant_status export_text(exporting *x, void **bytes, size_t *size) {
+    char *text;
     TRY(open_predictions(x));
     scant__text_add(&x->out, x->format->begin);
-    TRY(scant_project_items(x->project, 0, SIZE_MAX, write_item, x));
+    TRY(store_read(x->project, write_items, x));
     scant__text_add(&x->out, x->format->end);
     TRY(scant__text_take(&x->out, &text, size));
     *bytes = text;

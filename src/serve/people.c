@@ -8,7 +8,11 @@
 
 #include "serve/server.h"
 
-enum { GUESSES = 8, GUESS_WAIT = 1000 /* milliseconds */ };
+enum {
+    GUESSES = 8,
+    GUESS_WAIT = 1000,  /* milliseconds */
+    MOST_OF_PAGES = 500 /* leases that a person's tabs have together */
+};
 
 void reply_failed(seat *here, request *r, scant_status status, int input) {
     int code = status == SCANT_EUSAGE       ? 409
@@ -62,7 +66,8 @@ static scant_status write_project(seat *here, out *o) {
     return SCANT_OK;
 }
 
-static void reply_session(seat *here, request *r, const session *now) {
+/* fresh: the cookie is to be another one. */
+static void reply_session(seat *here, request *r, const session *now, bool fresh) {
     out o = {0};
     bool stranger = !now->trusted;
     scant_status status = SCANT_OK;
@@ -85,6 +90,10 @@ static void reply_session(seat *here, request *r, const session *now) {
         out_end(&o);
         reply_failed(here, r, status, 422);
     }
+    if (fresh)
+        snprintf(r->reply.cookie, sizeof r->reply.cookie,
+                 "%s=%s; Path=/; HttpOnly; SameSite=Strict", here->server->cookie,
+                 now->id);
 }
 
 void handle_session_get(seat *here, request *r) {
@@ -95,27 +104,23 @@ void handle_session_get(seat *here, request *r) {
         reply_error(r, 503, "the system has no random numbers");
         return;
     }
-    reply_session(here, r, &now);
-    if (!r->has_session)
-        snprintf(r->reply.cookie, sizeof r->reply.cookie,
-                 "%s=%s; Path=/; HttpOnly; SameSite=Strict", s->cookie, now.id);
+    reply_session(here, r, &now, !r->has_session);
 }
 
-/* Wrong ones wait, a few at a time: many can only be tried in as many seconds. */
+/* Wrong ones wait, a few at a time; who has the right one waits for nobody. */
 static bool token_is_right(seat *here, request *r) {
     server *s = here->server;
     if (!s->opts->token || r->session.trusted) return true;
-    if (http_held(s) >= GUESSES) {
-        reply_error(r, 429, "too many wrong tokens: try again in a while");
-        return false;
-    }
     if (r->args.token && session_same(r->args.token, s->opts->token)) return true;
     size_t wrong = atomic_fetch_add(&s->wrong_tokens, 1) + 1;
     for (size_t n = 1; n <= wrong; n *= 10)
         if (n == wrong)
             server_log(s, SCANT_LOG_WARNING, "%zu wrong token%s so far", wrong,
                        wrong == 1 ? "" : "s");
-    reply_error(r, 403, "the token is wrong");
+    if (http_held(s) >= GUESSES)
+        reply_error(r, 429, "too many wrong tokens: try again in a while");
+    else
+        reply_error(r, 403, "the token is wrong");
     r->reply.wait = GUESS_WAIT;
     return false;
 }
@@ -131,11 +136,24 @@ void handle_session_post(seat *here, request *r) {
         return;
     }
     const char *name = scant_project_person_name(here->project, now.person);
-    snprintf(now.name, sizeof now.name, "%s", name ? name : r->args.name);
-    session_enter(s->sessions, now.id, now.person, now.name);
-    now.trusted = now.known = true;
+    if (!session_enter(s->sessions, r->session.id, now.person, name ? name : r->args.name,
+                       &now)) {
+        reply_error(r, 503, "the session has ended meanwhile: try again");
+        return;
+    }
     events_touch(s);
-    reply_session(here, r, &now);
+    reply_session(here, r, &now, true);
+}
+
+void handle_leave(seat *here, request *r) {
+    server *s = here->server;
+    session now;
+    if (!session_leave(s->sessions, r->session.id, !s->opts->token, &now)) {
+        reply_error(r, 503, "the session has ended meanwhile: try again");
+        return;
+    }
+    events_touch(s);
+    reply_session(here, r, &now, true);
 }
 
 /* ---- items handed out -------------------------------------------------------------- */
@@ -175,13 +193,40 @@ static void finish(seat *here, request *r, out *o, scant_status status, int inpu
     reply_failed(here, r, status, input);
 }
 
+static int64_t lease_lasts(seat *here) {
+    return (int64_t)(60000 * number_of(here, "lease_minutes"));
+}
+
+/* Of the leases so many as this page may show, at most `most`. */
+static size_t for_page(seat *here, const request *r, scant_lease *leases, size_t n,
+                       size_t most) {
+    if (!r->args.page) return n < most ? n : most;
+    return pages_keep(here->server->pages, r->args.page, server_now(), lease_lasts(here),
+                      leases, n, most);
+}
+
+/* The library hands out what the person has already, and then new items: as many more are
+ * asked for as other pages have. No more are leased by it than are shown. */
+static scant_status next_for_page(seat *here, const request *r, scant_lease *leases,
+                                  size_t *n) {
+    size_t asked = r->args.count, got = 0;
+    for (*n = 0;;) {
+        scant_status status =
+            scant_project_next(here->project, r->session.person, asked, leases, &got);
+        if (status != SCANT_OK) return status;
+        *n = for_page(here, r, leases, got, r->args.count);
+        if (*n >= r->args.count || got < asked || asked >= MOST_OF_PAGES) return SCANT_OK;
+        asked += r->args.count - *n;
+        if (asked > MOST_OF_PAGES) asked = MOST_OF_PAGES;
+    }
+}
+
 void handle_next(seat *here, request *r) {
-    scant_lease leases[REQUEST_MOST_NEXT];
+    scant_lease leases[MOST_OF_PAGES];
     scant_project_info info;
     size_t n = 0;
     out o = {0};
-    scant_status status =
-        scant_project_next(here->project, r->session.person, r->args.count, leases, &n);
+    scant_status status = next_for_page(here, r, leases, &n);
     out_open(&o, NULL, '{');
     if (status == SCANT_OK) status = write_leases(here, &o, leases, n);
     if (status == SCANT_OK) status = scant_project_info_get(here->project, &info);
@@ -204,6 +249,7 @@ void handle_alike(seat *here, request *r) {
     if (status == SCANT_OK && near)
         status =
             scant_project_take(here->project, r->session.person, items, near, leases, &n);
+    if (status == SCANT_OK) n = for_page(here, r, leases, n, n);
     out_open(&o, NULL, '{');
     if (status == SCANT_OK) status = write_leases(here, &o, leases, n);
     out_close(&o, '}');
@@ -330,6 +376,7 @@ void handle_undo(seat *here, request *r) {
     if (status == SCANT_OK) {
         events_touch(here->server);
         worker_wake(here->server);
+        if (lease.key) for_page(here, r, &lease, 1, 1);
         status = scant_project_history(here->project, SIZE_MAX, entry - 1, 0, 1,
                                        keep_entry, &was);
     }
@@ -348,6 +395,8 @@ void handle_renew(seat *here, request *r) {
     out o = {0};
     scant_status status = scant_project_renew(here->project, r->session.person,
                                               r->args.keys, r->args.n_keys, &kept);
+    pages_renew(here->server->pages, r->args.keys, r->args.n_keys,
+                server_now() + lease_lasts(here));
     out_open(&o, NULL, '{');
     out_size(&o, "kept", kept);
     out_close(&o, '}');
@@ -358,6 +407,7 @@ void handle_release(seat *here, request *r) {
     out o = {0};
     scant_status status = scant_project_release(here->project, r->session.person,
                                                 r->args.keys, r->args.n_keys);
+    pages_renew(here->server->pages, r->args.keys, r->args.n_keys, 0);
     out_open(&o, NULL, '{');
     out_close(&o, '}');
     finish(here, r, &o, status, 422);

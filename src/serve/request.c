@@ -130,12 +130,16 @@ int request_session(const request_in *in, request_args *args, request_why *why) 
     return string(args->root, "token", false, REQUEST_MOST_TOKEN, &args->token, why);
 }
 
+static int page(request_args *args, request_why *why) {
+    return string(args->root, "page", false, REQUEST_MOST_PAGE, &args->page, why);
+}
+
 int request_next(const request_in *in, request_args *args, request_why *why) {
     int64_t count = 1;
     TRY_PART(body(in, args, why));
     TRY_PART(whole(args->root, "count", true, 1, REQUEST_MOST_NEXT, &count, why));
     args->count = (size_t)count;
-    return 0;
+    return page(args, why);
 }
 
 int request_alike(const request_in *in, request_args *args, request_why *why) {
@@ -144,7 +148,7 @@ int request_alike(const request_in *in, request_args *args, request_why *why) {
     TRY_PART(whole(args->root, "item", true, 0, most_items, &item, why));
     TRY_PART(whole(args->root, "count", false, 1, REQUEST_MOST_NEXT, &count, why));
     args->item = (size_t)item, args->count = (size_t)count;
-    return 0;
+    return page(args, why);
 }
 
 static int answer_kind(const json_t *object, scant_answer *out, request_why *why) {
@@ -213,6 +217,7 @@ int request_answers(const request_in *in, request_args *args, request_why *why) 
 int request_undo(const request_in *in, request_args *args, request_why *why) {
     TRY_PART(body(in, args, why));
     TRY_PART(whole(args->root, "entry", false, 1, most_items, &args->entry, why));
+    TRY_PART(page(args, why));
     return string(args->root, "once", true, REQUEST_MOST_ONCE, &args->once, why);
 }
 

@@ -23,6 +23,7 @@ enum {
     REQUEST_MOST_NAME = 100,  /* of a person */
     REQUEST_MOST_CLASS = 200, /* of a class's name */
     REQUEST_MOST_TOKEN = 1000,
+    REQUEST_MOST_PAGE = 32,
     REQUEST_MOST_SETTINGS = 64
 };
 
@@ -42,7 +43,7 @@ typedef struct request_args {
     size_t number; /* of the path */
     size_t item, count;
     int64_t before, entry;
-    const char *name, *token, *once, *format;
+    const char *name, *token, *once, *format, *page;
     scant_answer *answers;
     size_t n_answers;
     uint64_t *keys; /* of leases; what can be none is left out */
@@ -63,10 +64,10 @@ typedef int request_parser(const request_in *in, request_args *args, request_why
 request_parser request_none;     /* no body, and no query that is looked at */
 request_parser request_empty;    /* {} */
 request_parser request_session;  /* name, token or NULL */
-request_parser request_next;     /* count */
-request_parser request_alike;    /* item, count */
+request_parser request_next;     /* count, page or NULL */
+request_parser request_alike;    /* item, count, page or NULL */
 request_parser request_answers;  /* answers */
-request_parser request_undo;     /* once, entry or 0 */
+request_parser request_undo;     /* once, entry or 0, page or NULL */
 request_parser request_leases;   /* keys */
 request_parser request_mine;     /* count, before or 0 */
 request_parser request_picture;  /* count: the longest side */

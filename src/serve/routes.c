@@ -15,6 +15,8 @@ const route routes[] = {
      handle_session_get},
     {"POST", "/api/session", DESK_LABELS, NEEDS_NOTHING, SMALL, request_session,
      handle_session_post},
+    {"POST", "/api/leave", DESK_LABELS, NEEDS_NOTHING, SMALL, request_empty,
+     handle_leave},
     {"POST", "/api/next", DESK_LABELS, NEEDS_PERSON, SMALL, request_next, handle_next},
     {"POST", "/api/alike", DESK_READS, NEEDS_PERSON, SMALL, request_alike, handle_alike},
     {"POST", "/api/answers", DESK_LABELS, NEEDS_PERSON, LARGE, request_answers,

@@ -98,7 +98,8 @@ static scant_status start(server *s, char *message, size_t size) {
     s->sessions = sessions_create();
     s->events = events_create();
     s->tally = tally_create();
-    if (!s->sessions || !s->events || !s->tally) {
+    s->pages = pages_create();
+    if (!s->sessions || !s->events || !s->tally || !s->pages) {
         snprintf(message, size, "out of memory");
         return SCANT_ENOMEM;
     }
@@ -127,6 +128,7 @@ static void finish(server *s) {
     worker_free(s);
     events_destroy(s->events);
     tally_destroy(s->tally);
+    pages_destroy(s->pages);
     sessions_destroy(s->sessions);
     scant_project_unhold(s->hold);
     seat_close(&s->front);

@@ -34,6 +34,7 @@ typedef struct desk desk;
 typedef struct events events;
 typedef struct worker worker;
 typedef struct tally tally;
+typedef struct pages pages;
 
 /* ---- requests and replies ---------------------------------------------------------- */
 
@@ -135,6 +136,7 @@ void reply_failed(seat *here, request *r, scant_status status, int input);
 /* people.c: people, and what they do; items.c: items and pictures; board.c: the rest. */
 void handle_session_get(seat *here, request *r);
 void handle_session_post(seat *here, request *r);
+void handle_leave(seat *here, request *r);
 void handle_next(seat *here, request *r);
 void handle_alike(seat *here, request *r);
 void handle_answers(seat *here, request *r);
@@ -162,6 +164,18 @@ void write_classes(seat *here, out *o);
 bool item_exists(seat *here, size_t number);
 /* {"item", "id", "text", "picture"} of an item, without the closing bracket. */
 scant_status write_item(seat *here, out *o, const char *key, size_t item);
+
+/* ---- pages: a person's tabs ----------------------------------------------------------
+ */
+
+pages *pages_create(void); /* NULL: no memory */
+void pages_destroy(pages *all);
+/* Leaves of a person's leases those that no other live page was given, at most so many,
+ * and gives them to this one for `lasts` milliseconds; how many. */
+size_t pages_keep(pages *all, const char *page, int64_t now, int64_t lasts,
+                  scant_lease *leases, size_t n, size_t most);
+/* They are their pages' until then; 0: nobody's. */
+void pages_renew(pages *all, const uint64_t *keys, size_t n, int64_t until);
 
 /* ---- events ------------------------------------------------------------------------ */
 
@@ -216,6 +230,7 @@ struct server {
     events *events;
     worker *worker;
     tally *tally;
+    pages *pages;
     atomic_bool closing;        /* requests are refused */
     atomic_bool leaving;        /* reads that take long end */
     atomic_size_t open;         /* requests that have come and are not answered */

@@ -87,15 +87,29 @@ bool session_find(sessions *all, const char *id, int64_t now, session *out) {
     return alive;
 }
 
-void session_enter(sessions *all, const char *id, size_t person, const char *name) {
+/* The session of an id becomes what `now` says, but for its id and csrf, which are new.
+ */
+static bool change(sessions *all, const char *id, session now, session *out) {
+    if (!draw(now.id) || !draw(now.csrf)) return false;
     pthread_mutex_lock(&all->lock);
     session *found = find(all, id);
     if (found) {
-        found->trusted = found->known = true;
-        found->person = person;
-        snprintf(found->name, sizeof found->name, "%s", name);
+        now.seen = found->seen;
+        *out = *found = now;
     }
     pthread_mutex_unlock(&all->lock);
+    return found;
+}
+
+bool session_enter(sessions *all, const char *id, size_t person, const char *name,
+                   session *out) {
+    session now = {.trusted = true, .known = true, .person = person};
+    snprintf(now.name, sizeof now.name, "%s", name);
+    return change(all, id, now, out);
+}
+
+bool session_leave(sessions *all, const char *id, bool trusted, session *out) {
+    return change(all, id, (session){.trusted = trusted}, out);
 }
 
 void sessions_people(sessions *all, int64_t now, int64_t within,

@@ -35,8 +35,13 @@ bool session_begin(sessions *all, bool trusted, int64_t now, session *out);
 /* The one with that id, which is seen now; false: there is none, or it has long not been
  * seen. id may be NULL. */
 bool session_find(sessions *all, const char *id, int64_t now, session *out);
-/* It has given the token, and is that person's. */
-void session_enter(sessions *all, const char *id, size_t person, const char *name);
+/* It has given the token, and is that person's: under a new id and csrf, into *out, as
+ * somebody else may have brought the old ones about. False where there is no such session
+ * any more, or the system has no random numbers. */
+bool session_enter(sessions *all, const char *id, size_t person, const char *name,
+                   session *out);
+/* It is nobody's again, likewise; trusted: no token is needed. */
+bool session_leave(sessions *all, const char *id, bool trusted, session *out);
 
 /* Calls fn once a person that was seen within the last `within` milliseconds; busy:
  * within the last minute. */

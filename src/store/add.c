@@ -151,7 +151,8 @@ static scant_status put_label(putting *p, size_t i, size_t person) {
     TRY(store_class_find(p->project, name, &there, &label));
     if (!there && !p->new_classes) return no_class(p, item, name);
     if (!there) TRY(store_class_put(p->project, name, &label));
-    return store_import_put(p->project, p->first + i, person, label, -1, NULL);
+    return store_import_put(p->project, p->first + i, person, SCANT_ANSWER_LABEL, label,
+                            -1, NULL);
 }
 
 static scant_status put_labels(putting *p) {

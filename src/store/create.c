@@ -54,6 +54,20 @@ static const char *model_name(const void *list, size_t i) {
     return ((const scant_model_info *const *)list)[i]->name;
 }
 
+/* Weights that are not the backbone's are found out about now, and not when the project
+ * is there. Warnings are of other uses of them. */
+static scant_status check_weights(creating *c) {
+    scant_net *net;
+    const scant_net_opts opts = {.shape = {3, 224, 224}};
+    void (*log)(void *, scant_log_level, const char *) = c->ctx->opts.log;
+    c->ctx->opts.log = NULL;
+    scant_status status =
+        scant_net_open(c->ctx, c->weights, c->opts->backbone, &opts, &net);
+    c->ctx->opts.log = log;
+    if (status == SCANT_OK) scant_net_destroy(net);
+    return status;
+}
+
 static scant_status check_backbone(creating *c) {
     const scant_project_opts *o = c->opts;
     char real[PATH_MAX], why[SCANT__ERRNO_TEXT];
@@ -77,7 +91,7 @@ static scant_status check_backbone(creating *c) {
         return scant__fail(c->ctx, SCANT_EINPUT, "%s: cannot be read: %s", o->weights,
                            scant__errno_text(errno, why));
     c->weights = store_strdup(c->ctx, real);
-    return c->weights ? SCANT_OK : SCANT_ENOMEM;
+    return c->weights ? check_weights(c) : SCANT_ENOMEM;
 }
 
 static scant_status check(creating *c) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels that people gave elsewhere come into the history, all or none.
+ * Answers that people gave elsewhere come into the history, all or none.
  *
  * The file is read whole and its ids and classes are looked up before anything is
  * written: a file with unknown ones keeps nobody waiting. Then one transaction stores
- * what is new. Where a file has several labels by one person of one item (or of copies of
- * it), its last one counts, so that importing a file again changes nothing.
+ * what is new. Where a file has several answers by one person of one item (or of copies
+ * of it), its last one counts, so that importing a file again changes nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,9 @@
 enum { SHOWN = 80, SHOWN_IDS = 5, TICK = 1024 };
 
 typedef struct given {
-    size_t id, label, person; /* places in strings; person SIZE_MAX: not said */
+    /* places in strings; label SIZE_MAX: the answer is none, person: not said */
+    size_t id, label, person;
+    scant_answer_kind answer;
     size_t line;
     int64_t at;
     bool known; /* the id, and the class or it is to be added */
@@ -47,10 +49,14 @@ static scant_status keep_string(importing *m, const char *text, size_t *place) {
 
 static scant_status keep_line(void *user, const scant__label_line *line) {
     importing *m = user;
-    given g = {.person = SIZE_MAX, .line = line->line, .at = line->at};
+    given g = {.label = SIZE_MAX,
+               .person = SIZE_MAX,
+               .answer = line->answer,
+               .line = line->line,
+               .at = line->at};
     void *block = m->lines;
     TRY(keep_string(m, line->id, &g.id));
-    TRY(keep_string(m, line->label, &g.label));
+    if (line->label) TRY(keep_string(m, line->label, &g.label));
     if (line->person) TRY(keep_string(m, line->person, &g.person));
     scant_status status = scant__grow(m->ctx, &block, &m->room, m->n + 1, sizeof g);
     m->lines = block;
@@ -72,10 +78,11 @@ static const char *person_of(const importing *m, const given *g) {
 static scant_status look_up_line(importing *m, given *g) {
     scant_project *project = m->project;
     const char *id = string(m, g->id);
-    bool there, class_there;
+    bool there, class_there = true;
     TRY(store_item_find(project, id, &there, &g->item));
     if (!there) TRY(scant__names_add(m->ctx, &project->unknown_ids, id, strlen(id)));
-    TRY(store_class_find(project, string(m, g->label), &class_there, &g->class));
+    if (g->label != SIZE_MAX)
+        TRY(store_class_find(project, string(m, g->label), &class_there, &g->class));
     if (!class_there && !m->opts.add_classes) {
         if (!m->bad) m->bad = g;
         m->bad_classes++;
@@ -176,12 +183,14 @@ static scant_status wrong_name(const importing *m, const given *g, const char *w
 }
 
 static scant_status name_line(importing *m, given *g) {
-    const char *label = string(m, g->label), *person = person_of(m, g);
+    const char *label, *person = person_of(m, g);
     bool there;
     TRY(store_original(m->project, g->item, &g->item));
     scant_status status = store_person_put(m->project, person, &g->who);
     if (status != SCANT_OK && g->person == SIZE_MAX) return status; /* the caller's */
     if (status != SCANT_OK) return wrong_name(m, g, "the annotator", status);
+    if (g->label == SIZE_MAX) return SCANT_OK;
+    label = string(m, g->label);
     TRY(store_class_find(m->project, label, &there, &g->class));
     if (there) return SCANT_OK;
     return wrong_name(m, g, "the label", store_class_put(m->project, label, &g->class));
@@ -245,8 +254,10 @@ static scant_status store_all(scant_project *project, void *arg) {
         bool repeated;
         if (i % TICK == 0) TRY(scant__tick(m->ctx, "importing", i, m->n));
         if (!g->known) continue;
-        TRY(store_import_put(project, g->item, g->who, g->class, g->at, &repeated));
+        TRY(store_import_put(project, g->item, g->who, g->answer, g->class, g->at,
+                             &repeated));
         *(repeated ? &m->out->repeated : &m->out->stored) += 1;
+        if (!repeated && g->answer != SCANT_ANSWER_LABEL) m->out->others++;
     }
     return m->out->stored ? tell_event(m) : SCANT_OK;
 }
@@ -259,7 +270,7 @@ static scant_status import(importing *m) {
     if (!m->opts.partial && m->out->unknown) return refuse_ids(m);
     if (!m->opts.partial && m->bad) return refuse_class(m);
     scant_status status = store_write(m->project, store_all, m);
-    if (status != SCANT_OK) m->out->stored = m->out->repeated = 0;
+    if (status != SCANT_OK) m->out->stored = m->out->repeated = m->out->others = 0;
     return status;
 }
 

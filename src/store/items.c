@@ -11,7 +11,7 @@
 
 static const char items_sql[] =
     "SELECT i.item, i.id, i.path, i.text, i.grp, o.item, o.withheld, s.label, s.answers,"
-    " s.disputed, p.name, l.at, l.spent"
+    " s.disputed, p.name, l.at, l.spent, s.skips, s.unsures"
     " FROM items i JOIN items o ON o.item = coalesce(i.copy_of, i.item)"
     " LEFT JOIN states s ON s.item = o.item LEFT JOIN labels l ON l.entry = s.last"
     " LEFT JOIN people p ON p.person = l.person"
@@ -21,6 +21,14 @@ static int64_t number_or(sqlite3_stmt *s, int column, int64_t otherwise) {
     return sqlite3_column_type(s, column) == SQLITE_NULL
                ? otherwise
                : sqlite3_column_int64(s, column);
+}
+
+/* What its answers come to. */
+static scant_answer_kind answer_of(sqlite3_stmt *s, const scant_item *item) {
+    if (item->label >= 0) return SCANT_ANSWER_LABEL;
+    if (item->answers) return 0; /* they differ */
+    if (store_count(s, 14)) return SCANT_ANSWER_UNSURE;
+    return store_count(s, 13) ? SCANT_ANSWER_SKIP : 0;
 }
 
 static scant_status take_item(scant_project *project, sqlite3_stmt *s, size_t limit,
@@ -36,6 +44,7 @@ static scant_status take_item(scant_project *project, sqlite3_stmt *s, size_t li
                         .person = store_string(s, 10),
                         .at = sqlite3_column_int64(s, 11),
                         .spent = number_or(s, 12, -1)};
+    out->answer = answer_of(s, out);
     TRY(store_index(project, s, 0, limit, &out->item));
     TRY(store_index(project, s, 5, limit, &out->copy_of));
     if (!out->id || out->label < -1 || out->label >= (int64_t)classes)

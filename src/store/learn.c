@@ -147,6 +147,33 @@ scant_status store_audit_open(scant_project *project, scant__arena *arena, size_
     return SCANT_OK;
 }
 
+typedef struct ahead {
+    size_t n, before;
+} ahead;
+
+static scant_status read_waiting(scant_project *project, void *arg) {
+    ahead *a = arg;
+    int64_t front, n, item;
+    TRY(store_audit_front(project, &front));
+    TRY(store_one(project,
+                  "SELECT count(*) FROM items CROSS JOIN states USING (item)"
+                  " WHERE withheld = 1 AND audit >= ?1 AND label >= 0",
+                  STORE_VALUES(store_int(front)), 0, &n));
+    TRY(store_one(project,
+                  "SELECT item FROM queue WHERE kind = 2 AND asked = 0 AND key = ?1",
+                  STORE_VALUES(store_int(front)), 0, &item));
+    *a = (ahead){(size_t)n, (size_t)item};
+    return SCANT_OK;
+}
+
+scant_status store_audit_waiting(scant_project *project, size_t *n, size_t *before) {
+    ahead a;
+    TRY(store_read(project, read_waiting, &a));
+    *n = a.n;
+    *before = a.before;
+    return SCANT_OK;
+}
+
 #define JUDGED                                                                           \
     " FROM items i JOIN verdicts v ON v.model = ?1 AND v.item = i.item"                  \
     " JOIN states s ON s.item = i.item"                                                  \

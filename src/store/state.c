@@ -290,18 +290,22 @@ scant_status store_original(scant_project *project, size_t item, size_t *origina
 }
 
 scant_status store_import_put(scant_project *project, size_t item, size_t person,
-                              size_t label, int64_t at, bool *repeated) {
+                              scant_answer_kind kind, size_t label, int64_t at,
+                              bool *repeated) {
     store_entry entry = {.person = person,
-                         .kind = SCANT_ANSWER_LABEL,
+                         .kind = kind,
                          .label = label,
                          .at = at,
                          .spent = -1,
                          .role = SCANT_ROLE_IMPORT};
     int64_t said, number;
     TRY(store_original(project, item, &entry.item));
-    TRY(store_one(project, "SELECT class FROM answers WHERE item = ?1 AND person = ?2",
+    TRY(store_one(project,
+                  "SELECT CASE kind WHEN 1 THEN class ELSE -kind END FROM answers"
+                  " WHERE item = ?1 AND person = ?2",
                   STORE_VALUES(store_size(entry.item), store_size(person)), -1, &said));
-    if (repeated) *repeated = said == (int64_t)label;
-    if (said == (int64_t)label) return SCANT_OK;
+    bool same = said == (kind == SCANT_ANSWER_LABEL ? (int64_t)label : -(int64_t)kind);
+    if (repeated) *repeated = same;
+    if (same) return SCANT_OK;
     return store_entry_add(project, &entry, &number);
 }

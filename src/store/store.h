@@ -30,6 +30,11 @@ double store_number(scant_project *project, const char *key);
 scant_status store_items(scant_project *project, size_t *n);
 scant_status store_classes(scant_project *project, size_t *n);
 
+/* fn, to which the project is as it was at one moment, whatever others do meanwhile. It
+ * must not write. Within another it is part of that. */
+typedef scant_status store_work(scant_project *project, void *arg);
+scant_status store_read(scant_project *project, store_work *fn, void *arg);
+
 /* What a layer above keeps with the handle, a slot each: NULL at first. Where it is not,
  * detach is called with it before the project is closed. */
 typedef enum store_slot {
@@ -84,6 +89,9 @@ scant_status store_audit(scant_project *project, scant__arena *arena, size_t **i
  * answered or passed over. */
 scant_status store_audit_open(scant_project *project, scant__arena *arena, size_t **items,
                               size_t *n, size_t *seen);
+/* Withheld items whose label does not count yet, as store_audit() has it; *before: the
+ * first item that they wait for, where there are some. */
+scant_status store_audit_waiting(scant_project *project, size_t *n, size_t *before);
 /* Items that may be picked, ascending: no standing answer, no label, no copy, not
  * withheld, nor in a group of which one is. */
 scant_status store_candidates(scant_project *project, scant__arena *arena,

@@ -142,13 +142,11 @@ static inline size_t store_count(sqlite3_stmt *statement, int column) {
 }
 
 /* fn within one transaction that others see as a whole, or not at all. store_write()
- * within another is part of that. What store_write_passing() does is lost where the power
- * goes, unless something that lasts was done after it; a program that ends loses nothing.
- * For leases. */
-typedef scant_status store_work(scant_project *project, void *arg);
+ * within another is part of that; store_read() is store.h's. What store_write_passing()
+ * does is lost where the power goes, unless something that lasts was done after it; a
+ * program that ends loses nothing. For leases. */
 scant_status store_write(scant_project *project, store_work *fn, void *arg);
 scant_status store_write_passing(scant_project *project, store_work *fn, void *arg);
-scant_status store_read(scant_project *project, store_work *fn, void *arg);
 
 /* ---- schema.c: versions ---- */
 
@@ -220,10 +218,11 @@ typedef struct store_entry {
 } store_entry;
 scant_status store_entry_add(scant_project *project, const store_entry *entry,
                              int64_t *number);
-/* A label from a file: of a copy it is its original's. *repeated (may be NULL): the
+/* An answer from a file: of a copy it is its original's. *repeated (may be NULL): the
  * person says just that of it already, and nothing is stored. at negative: now. */
 scant_status store_import_put(scant_project *project, size_t item, size_t person,
-                              size_t label, int64_t at, bool *repeated);
+                              scant_answer_kind kind, size_t label, int64_t at,
+                              bool *repeated);
 /* What follows from the standing answers to an item, anew: its state, its place in the
  * queue, the tallies. entry: the one that is to blame for a change. */
 scant_status store_refresh(scant_project *project, size_t item, int64_t entry);

@@ -133,7 +133,9 @@ class Person:
 
     def enter(self):
         self.csrf = self.get("/api/session")["csrf"]
-        return self.post("/api/session", name=self.name, **({"token": self.token} if self.token else {}))
+        session = self.post("/api/session", name=self.name, **({"token": self.token} if self.token else {}))
+        self.csrf = session["csrf"]
+        return session
 
     @classmethod
     def once(cls):

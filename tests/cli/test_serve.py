@@ -10,6 +10,7 @@ import json
 import os
 import resource
 import signal
+import threading
 import time
 import unittest
 
@@ -171,6 +172,58 @@ class Labelling(ServeCase):
         there.end()
         self.serve(ours, "--no-training")
         self.assertEqual(self.person(self.serve(other, "--no-training")).get("/api/status")["info"]["entries"], 0)
+
+    def test_two_tabs_of_one_person_show_different_items(self):
+        server = self.serve(self.project(30, settings=("audit_every=0",)), "--no-training")
+        ann = self.person(server)
+
+        def items(page, count=4):
+            return ann.post("/api/next", count=count, page=page)["items"]
+        one, two = items("one"), items("two")
+        self.assertEqual((len(one), len(two)), (4, 4))
+        self.assertFalse({i["item"] for i in one} & {i["item"] for i in two})
+        for page, had in (("one", one), ("two", two)):
+            self.assertEqual([i["lease"] for i in items(page)], [i["lease"] for i in had])
+        live = "SELECT count(*) FROM leases WHERE live = 1"
+        self.assertEqual(self.database(self.path("project")).execute(live).fetchone(), (8,))  # and none besides
+        # what a tab has taken back is its own; what it gave back is anybody's
+        ann.answer(two[0], 1)
+        ann.post("/api/undo", once="u", page="two")
+        self.assertNotIn(two[0]["item"], [i["item"] for i in items("one", 30)])
+        self.assertEqual(len(items("one", 30)), 26)
+        ann.post("/api/release", leases=[i["lease"] for i in two])
+        self.assertEqual(len(items("one", 30)), 29)
+        # a page that does not say which it is gets all that is the person's
+        self.assertEqual(len(ann.next(30)), 30)
+        self.refused(422, ann.post, "/api/next", count=1, page="x" * 33)
+
+    def test_a_tab_that_is_gone_keeps_nothing_for_long(self):
+        project = self.project(8, settings=("audit_every=0", "lease_minutes=0.1"))
+        server = self.serve(project, "--no-training")
+        ann = self.person(server)
+        self.assertEqual(len(ann.post("/api/next", count=8, page="gone")["items"]), 8)
+        self.assertEqual(ann.post("/api/next", count=8, page="here")["items"], [])
+        self.eventually(lambda: len(ann.post("/api/next", count=8, page="here")["items"]) == 8, "all of them")
+
+    def test_signing_in_and_out_change_the_session(self):
+        server = self.serve(self.project(), "--no-training")
+        ann = Person(server.port)
+        self.addCleanup(ann.close)
+        ann.csrf = ann.get("/api/session")["csrf"]
+        before, old = ann.cookie, ann.csrf
+        ann.name = "ann"
+        ann.enter()
+        self.assertNotIn(ann.cookie, (None, before))
+        self.assertNotEqual(ann.csrf, old)
+        self.assertIsNone(Person.good(*ann.ask("GET", "/api/session", headers={"Cookie": before}))["person"])
+        ann.enter()
+        self.assertTrue(ann.next())
+        inside = ann.cookie
+        left = ann.post("/api/leave")
+        self.assertEqual((left["person"], left["needs_token"]), (None, False))
+        ann.csrf = left["csrf"]
+        self.refused(401, ann.post, "/api/next", count=1)
+        self.assertEqual(ann.ask("GET", "/api/mine", headers={"Cookie": inside})[0], 401)
 
     def test_what_comes_again_is_stored_once(self):
         server = self.serve(self.project(), "--no-training")
@@ -438,8 +491,30 @@ class Token(ServeCase):
         ann = self.person(server, token=self.token)
         self.assertFalse(ann.get("/api/session")["needs_token"])
         self.assertEqual(len(ann.next(3)), 3)
+        left = ann.post("/api/leave")
+        self.assertEqual(left | {"csrf": 0}, {"person": None, "csrf": 0, "needs_token": True})
+        self.assertEqual(ann.ask("GET", "/api/status")[0], 401)
         self.assertIn("wrong token", "".join(server.said))
         self.assertNotIn(self.token, "".join(server.said))
+
+    def test_wrong_ones_lock_nobody_out(self):
+        server = self.serve(self.project(), "--no-training", "--token", self.token)
+        guessers = [Person(server.port) for _ in range(20)]
+        for one in guessers:
+            self.addCleanup(one.close)
+            one.csrf = one.get("/api/session")["csrf"]
+        got = []
+        threads = [threading.Thread(target=lambda one=one: got.append(
+            one.ask("POST", "/api/session", {"name": "eve", "token": "x"})[0])) for one in guessers]
+        begun = time.monotonic()
+        for thread in threads:
+            thread.start()
+        time.sleep(0.3)  # they are under way
+        self.assertTrue(self.person(server, token=self.token).next())
+        self.assertLess(time.monotonic() - begun, 0.3 + 0.7)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(set(got), {403, 429})
 
     def test_it_may_come_by_the_environment(self):
         server = self.serve(self.project(), "--host", "0.0.0.0", env={"SCANT_TOKEN": self.token})

@@ -6,7 +6,11 @@
 
 static scant_status on_label(void *user, const scant__label_line *line) {
     (void)user;
-    tell("%zu:%s,%s,%s", line->line, line->id, line->label, or_dash(line->person));
+    tell("%zu:%s,%s,%s", line->line, line->id,
+         line->answer == SCANT_ANSWER_SKIP     ? "(skip)"
+         : line->answer == SCANT_ANSWER_UNSURE ? "(unsure)"
+                                               : line->label,
+         or_dash(line->person));
     if (line->at >= 0) tell(",%lld", (long long)line->at);
     tell(";");
     return SCANT_OK;
@@ -105,6 +109,22 @@ static void rows_without_a_label_are_passed_over(void **state) {
     assert_non_null(strstr(warned, "has no labels"));
 }
 
+static void answers_need_not_be_labels(void **state) {
+    (void)state;
+    tells("id,label,answer,annotator\na,,skip,ann\nb,,unsure,\nc,cat,label,\nd,dog,,\ne,,"
+          ",\n",
+          "2:a,(skip),ann;3:b,(unsure),-;4:c,cat,-;5:d,dog,-;");
+    tells("answer,id\nskip,a\n", "2:a,(skip),-;");
+    tells("{\"id\": \"a\", \"answer\": \"unsure\"}\n"
+          "{\"id\": \"b\", \"answers\": [{\"label\": null, \"answer\": \"skip\"}, "
+          "{\"label\": \"cat\", \"answer\": \"label\"}]}\n",
+          "1:a,(unsure),-;2:b,(skip),-;2:b,cat,-;");
+    /* of Label Studio's rows it is data, which means nothing here */
+    tells(
+        "[{\"annotation_id\": 1, \"ref\": \"a\", \"label\": \"x\", \"answer\": \"42\"}]",
+        "1:a,x,-;");
+}
+
 static void lines_of_json_are_read(void **state) {
     (void)state;
     tells("{\"id\": \"a\", \"label\": \"cat\", \"annotator\": \"ann\", \"time\": 7}\n"
@@ -120,6 +140,11 @@ static void lines_of_json_are_read(void **state) {
 
 static void bad_lines_are_named(void **state) {
     (void)state;
+    refused("id,label,answer\na,,maybe\n", "line 2: 'maybe' is no answer: label, skip");
+    refused("id,label,answer\na,cat,skip\n",
+            "line 2: 'skip' is the answer, and there is");
+    refused("id,label,answer\n,,skip\n", "line 2 has an answer and no id");
+    refused("{\"id\": 1, \"answer\": 3}", "line 1: 'answer' is no text");
     refused("id,class\na,b\n", "line 1, its header, has no column 'label'");
     refused("name,label\na,b\n", "line 1, its header, has no column 'id'");
     refused("id,label\na,cat\n,dog\n", "line 3 has a label and no id");
@@ -228,6 +253,7 @@ int main(void) {
         cmocka_unit_test(tasks_of_label_studio_are_read),
         cmocka_unit_test(the_id_of_a_task_is_id_ref_image_or_text),
         cmocka_unit_test(what_was_cancelled_or_has_no_choice_is_passed_over),
+        cmocka_unit_test(answers_need_not_be_labels),
         cmocka_unit_test(json_min_is_read),
         cmocka_unit_test(files_of_labels_survive_failing_memory),
     };

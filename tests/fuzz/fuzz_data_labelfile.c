@@ -13,7 +13,11 @@ static scant_status on_label(void *user, const scant__label_line *line) {
     size_t *before = user;
     char text[SCANT__MOMENT];
     int64_t at;
-    if (line->line < *before || !line->id || !*line->id || !line->label || !*line->label)
+    bool label = line->answer == SCANT_ANSWER_LABEL;
+    if (line->line < *before || !line->id || !*line->id) abort();
+    if (label != (line->label != NULL) || (label && !*line->label)) abort();
+    if (!label && line->answer != SCANT_ANSWER_SKIP &&
+        line->answer != SCANT_ANSWER_UNSURE)
         abort();
     *before = line->line;
     if (line->person && !strlen(line->person)) abort();

@@ -111,10 +111,49 @@ static void what_was_passed_over_comes_again_when_all_others_are_answered(void *
     end(&l);
 }
 
+static void assert_said(lab *l, const char *words) {
+    scant_meter m;
+    char *text;
+    OK(scant_project_meter(l->project, &m));
+    OK(scant_project_advice(l->project, &m, &text));
+    if (!strstr(text, words)) fail_msg("\"%s\" does not say \"%s\"", text, words);
+    scant_bytes_free(l->ctx, text);
+}
+
+static void labels_that_wait_for_an_earlier_item_are_said_to(void **state) {
+    (void)state;
+    lab l;
+    size_t order[20], number;
+    int32_t verdicts[20] = {0};
+    char words[100];
+    begin(&l, "waiting");
+    audit_order(&l, order);
+    store_model model = {.classes = 2,
+                         .items = l.n,
+                         .file = "models/none.safetensors",
+                         .agreement = NAN,
+                         .over_random = NAN,
+                         .over_random_low = NAN,
+                         .over_random_high = NAN};
+    OK(store_model_add(l.project, &model, order, verdicts, 20, &number));
+    assert_said(&l, "none of the items that are withheld from it has a label");
+    answer(&l, order[2], "ann", SCANT_ANSWER_LABEL, 0);
+    answer(&l, order[1], "ann", SCANT_ANSWER_LABEL, 0);
+    snprintf(words, sizeof words,
+             "2 of the items that are withheld from it have a label, "
+             "and wait for item '%zu'",
+             order[0]);
+    assert_said(&l, words);
+    answer(&l, order[0], "ann", SCANT_ANSWER_UNSURE, 0);
+    assert_said(&l, "judged on 2 items");
+    end(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_item_that_was_answered_is_not_asked_about_again),
         cmocka_unit_test(what_was_passed_over_comes_again_when_all_others_are_answered),
+        cmocka_unit_test(labels_that_wait_for_an_earlier_item_are_said_to),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -311,6 +311,61 @@ static void memory_failing_anywhere_makes_no_half_round(void **state) {
     ctx_end(ctx, &m);
 }
 
+/* ---- features that another program reads ------------------------------------------- */
+
+typedef struct waiting {
+    scant_hold *hold;
+    size_t asked, warned;
+    bool never; /* the lock is not given back: the user ends it */
+} waiting;
+
+static int give_back(void *user) {
+    waiting *w = user;
+    if (!w->warned) return 0;
+    w->asked++;
+    if (w->asked == 3 && !w->never) {
+        scant_project_unhold(w->hold);
+        w->hold = NULL;
+    }
+    return w->asked == 5 && w->never;
+}
+
+static void hear_waiting(void *user, scant_log_level level, const char *text) {
+    waiting *w = user;
+    w->warned += level == SCANT_LOG_WARNING && strstr(text, "process 77") != NULL;
+}
+
+static void features_that_another_program_reads_are_waited_for(void **state) {
+    (void)state;
+    for (int never = 0; never < 2; never++) {
+        waiting w = {.never = never};
+        scant_ctx *ctx, *theirs = ctx_threads(1);
+        scant_project *other;
+        scant_picks *picks;
+        lab l;
+        assert_int_equal(scant_ctx_create(&(scant_ctx_opts){.threads = 1,
+                                                            .log = hear_waiting,
+                                                            .cancel = give_back,
+                                                            .user = &w},
+                                          &ctx),
+                         SCANT_OK);
+        begin(&l, never ? "ended" : "waited", ctx, NULL, 0);
+        OK(scant_project_open(theirs, l.dir, &other));
+        OK(scant_project_hold(other, "cache", "process 77", &w.hold));
+        scant_status status = scant_project_query(
+            l.project, &(scant_project_query_opts){.strategy = "coreset", .batch = 3},
+            &picks, NULL);
+        assert_int_equal(status, never ? SCANT_ECANCELLED : SCANT_OK);
+        assert_int_equal(w.warned, 1); /* once, however long it takes */
+        if (!never) scant_picks_free(ctx, picks);
+        scant_project_unhold(w.hold);
+        scant_project_close(other);
+        scant_ctx_destroy(theirs);
+        lab_end(&l);
+        scant_ctx_destroy(ctx);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(before_the_first_model_the_setting_waits_and_picks_are_random),
@@ -322,6 +377,7 @@ int main(void) {
         cmocka_unit_test(fewer_items_than_asked_for_are_all_of_them_and_then_none),
         cmocka_unit_test(a_bandit_goes_on_from_round_to_round),
         cmocka_unit_test(memory_failing_anywhere_makes_no_half_round),
+        cmocka_unit_test(features_that_another_program_reads_are_waited_for),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

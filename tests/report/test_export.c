@@ -65,16 +65,17 @@ static char *exported(scant_project *project, const char *format, size_t *size) 
 
 static void a_table_has_a_row_an_item_well_quoted(void **state) {
     static const char want[] =
-        "id,label,annotator,time,seconds,answers,disputed,audit,copy_of,predicted,"
+        "id,label,answer,annotator,time,seconds,answers,disputed,audit,copy_of,predicted,"
         "confidence,model\n"
-        "plain,cat,ann,1970-01-01T00:00:01.000Z,,1,0,0,,,,\n"
-        "\"a,comma\",\"a, \"\"b\"\"\",\"O'Hara, Bob\",2026-11-17T20:05:09.250Z,,1,0,0,,,,"
+        "plain,cat,label,ann,1970-01-01T00:00:01.000Z,,1,0,0,,,,\n"
+        "\"a,comma\",\"a, \"\"b\"\"\",label,\"O'Hara, "
+        "Bob\",2026-11-17T20:05:09.250Z,,1,0,0,,,,"
         "\n"
-        "\"a \"\"quote\"\"\",,,,,2,1,0,,,,\n"
-        "\"two\nlines\",cat,bob,1970-01-01T00:00:06.000Z,,2,0,0,,,,\n"
-        "\" blanks \",,,,,0,0,0,,,,\n"
-        "\xc3\xa4\xff,cat,ann,1970-01-01T00:00:07.000Z,,1,0,0,,,,\n"
-        "copy,cat,ann,1970-01-01T00:00:01.000Z,,1,0,0,plain,,,\n";
+        "\"a \"\"quote\"\"\",,,,,,2,1,0,,,,\n"
+        "\"two\nlines\",cat,label,bob,1970-01-01T00:00:06.000Z,,2,0,0,,,,\n"
+        "\" blanks \",,,,,,0,0,0,,,,\n"
+        "\xc3\xa4\xff,cat,label,ann,1970-01-01T00:00:07.000Z,,1,0,0,,,,\n"
+        "copy,cat,label,ann,1970-01-01T00:00:01.000Z,,1,0,0,plain,,,\n";
     size_t size;
     (void)state;
     scant_project *project = awkward("table");
@@ -113,7 +114,7 @@ static void the_annotator_is_one_who_gave_the_label(void **state) {
                                             .lease = leases[0].key},
                             1, NULL));
     char *text = exported(project, "csv", &size), start[32];
-    snprintf(start, sizeof start, "\n%zu,b,ann,2", item);
+    snprintf(start, sizeof start, "\n%zu,b,label,ann,2", item);
     char *row = strstr(text, start);
     assert_non_null(row);
     assert_non_null(strstr(row, "Z,1.234,1,0,"));
@@ -147,7 +148,7 @@ static void lines_of_json_have_everybodys_answer(void **state) {
         json_t *row = parsed(line, (size_t)(next - line));
         const json_t *list = json_object_get(row, "answers");
         assert_int_equal(json_array_size(list), answers[n]);
-        assert_int_equal(json_object_size(row), 15);
+        assert_int_equal(json_object_size(row), 16);
         if (n == 0) {
             assert_string_equal(text_at(row, "id"), "plain");
             assert_string_equal(text_at(row, "text"), "some \"text\"");
@@ -207,21 +208,25 @@ static void tasks_are_what_label_studio_takes(void **state) {
 
 /* ---- back again -------------------------------------------------------------------- */
 
-/* Every standing answer as a line, in the order of items and people. */
-static void list_answers(scant_project *project, bool people, char *out, size_t size) {
+static void list_by(scant_project *project, const char *sql, char *out, size_t size) {
     sqlite3_stmt *s;
-    const char *sql =
-        "SELECT a.item || ' ' || p.name || ' ' || a.class || ' ' || l.at FROM answers a"
-        " JOIN people p USING (person) JOIN labels l USING (entry)"
-        " ORDER BY a.item, p.name";
-    if (!people)
-        sql = "SELECT item || ' ' || label FROM states WHERE label >= 0 ORDER BY item";
     assert_int_equal(sqlite3_prepare_v2(project->db, sql, -1, &s, NULL), SQLITE_OK);
     out[0] = 0;
     while (sqlite3_step(s) == SQLITE_ROW)
         snprintf(out + strlen(out), size - strlen(out), "%s\n",
                  (const char *)sqlite3_column_text(s, 0));
     sqlite3_finalize(s);
+}
+
+/* Every standing answer as a line, in the order of items and people. */
+static void list_answers(scant_project *project, bool people, char *out, size_t size) {
+    const char *sql =
+        "SELECT a.item || ' ' || p.name || ' ' || a.class || ' ' || l.at FROM answers a"
+        " JOIN people p USING (person) JOIN labels l USING (entry)"
+        " ORDER BY a.item, p.name";
+    if (!people)
+        sql = "SELECT item || ' ' || label FROM states WHERE label >= 0 ORDER BY item";
+    list_by(project, sql, out, size);
 }
 
 static void what_is_exported_can_be_imported(void **state) {
@@ -260,6 +265,61 @@ static void what_is_exported_can_be_imported(void **state) {
     scant_project_close(from);
 }
 
+static void what_nobody_can_label_is_exported_and_read_back(void **state) {
+    static const char *const formats[] = {"csv", "jsonl"};
+    static char want[4096], got[4096];
+    static const char sql[] = "SELECT a.item || p.name || a.kind || coalesce(a.class, "
+                              "'-') || l.at FROM answers a"
+                              " JOIN people p USING (person) JOIN labels l USING (entry)"
+                              " ORDER BY a.item, p.name";
+    size_t size;
+    (void)state;
+    scant_project *from = awkward("unsure");
+    scant_import r;
+    OK(scant_project_import(
+        from,
+        put_text("in", "id,label,answer,annotator,time\nplain,,unsure,ann,1000\n"
+                       "\"a,comma\",,skip,bob,2000\n\" blanks \",cat,label,ann,3000\n"),
+        NULL, &r));
+    assert_int_equal(r.stored, 3);
+    assert_int_equal(r.others, 2);
+    assert_int_equal(info_of(from).unsure, 1);
+    assert_int_equal(info_of(from).skipped, 1);
+    assert_int_equal(info_of(from).labelled, 1);
+    char *text = exported(from, "csv", &size);
+    assert_non_null(
+        strstr(text, "\nplain,,unsure,ann,1970-01-01T00:00:01.000Z,,0,0,0,,,,\n"));
+    assert_non_null(
+        strstr(text, "\n\"a,comma\",,skip,bob,1970-01-01T00:00:02.000Z,,0,0,0,,,,\n"));
+    /* a copy's answer is its original's */
+    assert_non_null(strstr(text, "\ncopy,,unsure,ann,"));
+    scant_bytes_free(ctx, text);
+    text = exported(from, "label-studio", &size);
+    json_t *tasks = parsed(text, size);
+    assert_int_equal(json_array_size(tasks), 1);
+    json_decref(tasks);
+    scant_bytes_free(ctx, text);
+    for (size_t i = 0; i < 2; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "sure-%s", formats[i]);
+        scant_project *to = awkward(name);
+        text = exported(from, formats[i], &size);
+        put("exported", text, size);
+        scant_bytes_free(ctx, text);
+        OK(scant_project_import(to, path_of("exported"),
+                                &(scant_import_opts){.partial = 1}, &r));
+        list_by(from, sql, want, sizeof want);
+        list_by(to, sql, got, sizeof got);
+        assert_true(strlen(want) > 20);
+        assert_string_equal(got, want);
+        OK(scant_project_import(to, path_of("exported"),
+                                &(scant_import_opts){.partial = 1}, &r));
+        assert_int_equal(r.stored, 0);
+        scant_project_close(to);
+    }
+    scant_project_close(from);
+}
+
 /* ---- numbers ----------------------------------------------------------------------- */
 
 static void an_array_has_the_class_of_every_item(void **state) {
@@ -291,7 +351,7 @@ static void withheld_items_are_there_too(void **state) {
     for (char *line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
         unsigned id;
         int audit;
-        assert_int_equal(sscanf(line, "%u,,,,,0,0,%d,,,,\n", &id, &audit), 2);
+        assert_int_equal(sscanf(line, "%u,,,,,,0,0,%d,,,,\n", &id, &audit), 2);
         assert_int_equal(id, rows++);
         audited += (size_t)audit;
     }
@@ -340,7 +400,7 @@ static void without_a_label_there_is_what_the_model_says(void **state) {
         char class;
         double confidence;
         unsigned id, by;
-        if (sscanf(line, "%u,,,,,0,0,0,,%c,%lf,%u\n", &id, &class, &confidence, &by) ==
+        if (sscanf(line, "%u,,,,,,0,0,0,,%c,%lf,%u\n", &id, &class, &confidence, &by) ==
             4) {
             assert_int_equal(id, row);
             assert_int_equal(class, id % 2 ? 'b' : 'a');
@@ -411,6 +471,7 @@ int main(void) {
         cmocka_unit_test(lines_of_json_have_everybodys_answer),
         cmocka_unit_test(tasks_are_what_label_studio_takes),
         cmocka_unit_test(what_is_exported_can_be_imported),
+        cmocka_unit_test(what_nobody_can_label_is_exported_and_read_back),
         cmocka_unit_test(an_array_has_the_class_of_every_item),
         cmocka_unit_test(withheld_items_are_there_too),
         cmocka_unit_test(without_a_label_there_is_what_the_model_says),

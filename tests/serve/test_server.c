@@ -161,8 +161,14 @@ static bool enter(person *p) {
     char body[40];
     snprintf(body, sizeof body, "{\"name\": \"person %d\"}", p->number);
     got = ask(p, "POST", "/api/session", body, 200);
+    cookie = strstr(p->room, "Set-Cookie: ");
+    if (!got || !cookie) return false;
+    snprintf(p->cookie, sizeof p->cookie, "%.*s", (int)strcspn(cookie + 12, ";"),
+             cookie + 12);
+    snprintf(p->csrf, sizeof p->csrf, "%s",
+             json_string_value(json_object_get(got, "csrf")));
     json_decref(got);
-    return got != NULL;
+    return true;
 }
 
 static bool label(person *p) {

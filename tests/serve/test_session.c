@@ -20,11 +20,21 @@ static void a_session_is_found_by_its_id_alone(void **state) {
     assert_true(session_find(all, two.id, 5, &found));
     assert_string_equal(found.csrf, two.csrf);
     assert_false(found.trusted || found.known);
-    session_enter(all, two.id, 7, "ann");
-    assert_true(session_find(all, two.id, 5, &found));
+    session in, left;
+    assert_true(session_enter(all, two.id, 7, "ann", &in));
+    assert_false(session_find(all, two.id, 5, &found)); /* it may be known to others */
+    assert_string_not_equal(in.csrf, two.csrf);
+    assert_true(session_find(all, in.id, 5, &found));
+    assert_string_equal(found.csrf, in.csrf);
     assert_true(found.trusted && found.known);
     assert_int_equal(found.person, 7);
     assert_string_equal(found.name, "ann");
+    assert_true(session_leave(all, in.id, false, &left));
+    assert_false(session_find(all, in.id, 5, &found));
+    assert_false(session_leave(all, in.id, false, &left));
+    assert_false(session_enter(all, in.id, 7, "ann", &left));
+    assert_true(session_find(all, left.id, 5, &found));
+    assert_false(found.trusted || found.known);
     char wrong[SESSION_BYTES];
     snprintf(wrong, sizeof wrong, "%s", one.id);
     wrong[31] = wrong[31] == '0' ? '1' : '0';
@@ -52,7 +62,7 @@ static void strangers_do_not_drive_people_out(void **state) {
     sessions *all = sessions_create();
     session ann, found, other;
     assert_true(session_begin(all, true, 0, &ann));
-    session_enter(all, ann.id, 1, "ann");
+    assert_true(session_enter(all, ann.id, 1, "ann", &ann));
     for (int i = 1; i <= 3 * SESSION_MOST; i++)
         assert_true(session_begin(all, true, i, &other));
     assert_true(session_find(all, ann.id, 5000, &found));
@@ -78,10 +88,10 @@ static void people_are_told_once(void **state) {
     session s;
     for (int i = 0; i < 3; i++) { /* three pages of one person */
         assert_true(session_begin(all, true, i * 50000, &s));
-        session_enter(all, s.id, 1, "ann");
+        assert_true(session_enter(all, s.id, 1, "ann", &s));
     }
     assert_true(session_begin(all, true, 0, &s));
-    session_enter(all, s.id, 2, "bob");
+    assert_true(session_enter(all, s.id, 2, "bob", &s));
     assert_true(session_begin(all, true, 100000, &s)); /* nobody */
     heard h = {0};
     sessions_people(all, 110000, 1000000, hear, &h);

@@ -74,6 +74,21 @@ static void what_is_wrong_is_refused_and_leaves_nothing(void **state) {
     refuse(&o, SCANT_EUSAGE, "needs its weights");
     o.weights = rows;
     refuse(&o, SCANT_EUSAGE, "features are given");
+    /* weights of none, or of another network: not only when features are wanted */
+    mkdir(path_of("somepics"), 0777);
+    put_text("somepics/a.png", "picture a");
+    o.source = (scant_source){.images = path_of("somepics")};
+    o.weights = path_of("r.npy"); /* paths do not stay for long */
+    refuse(&o, SCANT_EINPUT, "r.npy");
+    scant_net *net;
+    OK(scant_net_create(
+        ctx, "mlp", &(scant_net_opts){.shape = {1, 1, 4}, .classes = 2}, &net));
+    OK(scant_net_save(net, path_of("mlp.safetensors")));
+    scant_net_destroy(net);
+    o.source = (scant_source){.images = path_of("somepics")};
+    o.weights = path_of("mlp.safetensors");
+    refuse(&o, SCANT_EINPUT, "mlp.safetensors");
+    o.source = (scant_source){.features = path_of("r.npy")};
     o.backbone = o.weights = NULL;
     o.settings = (scant_setting[]){{"bach", "3"}}, o.n_settings = 1;
     refuse(&o, SCANT_EUSAGE, "no setting 'bach'; the nearest is 'batch'");

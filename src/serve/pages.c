@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pages (tabs) of one person: which of the person's leases each of them was given, so
+ * that two do not show the same item. In memory alone, and for as long as a lease lasts
+ * without being renewed; where there is no room the one that ends first is forgotten,
+ * and the worst that comes of it is that two tabs ask the same thing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/server.h"
+
+enum { MOST = 4096 };
+
+typedef struct given {
+    uint64_t key; /* 0: a free place */
+    char page[REQUEST_MOST_PAGE + 1];
+    int64_t until; /* server_now() */
+} given;
+
+struct pages {
+    pthread_mutex_t lock;
+    given list[MOST];
+};
+
+pages *pages_create(void) {
+    pages *all = calloc(1, sizeof *all);
+    if (all) pthread_mutex_init(&all->lock, NULL);
+    return all;
+}
+
+void pages_destroy(pages *all) {
+    if (!all) return;
+    pthread_mutex_destroy(&all->lock);
+    free(all);
+}
+
+/* The place of a key, or the one that a new key is best put to. */
+static given *place(pages *all, uint64_t key) {
+    given *best = &all->list[0];
+    for (size_t i = 0; i < MOST; i++) {
+        given *g = &all->list[i];
+        if (g->key == key) return g;
+        if (best->key && (!g->key || g->until < best->until)) best = g;
+    }
+    return best;
+}
+
+size_t pages_keep(pages *all, const char *page, int64_t now, int64_t lasts,
+                  scant_lease *leases, size_t n, size_t most) {
+    size_t kept = 0;
+    pthread_mutex_lock(&all->lock);
+    for (size_t i = 0; i < n && kept < most; i++) {
+        given *g = place(all, leases[i].key);
+        if (g->key == leases[i].key && g->until > now && strcmp(g->page, page) != 0)
+            continue;
+        g->key = leases[i].key, g->until = now + lasts;
+        memcpy(g->page, page, strlen(page) + 1);
+        leases[kept++] = leases[i];
+    }
+    pthread_mutex_unlock(&all->lock);
+    return kept;
+}
+
+void pages_renew(pages *all, const uint64_t *keys, size_t n, int64_t until) {
+    pthread_mutex_lock(&all->lock);
+    for (size_t i = 0; i < n; i++) {
+        given *g = place(all, keys[i]);
+        if (g->key != keys[i]) continue;
+        g->until = until;
+        if (!until) g->key = 0;
+    }
+    pthread_mutex_unlock(&all->lock);
+}
