@@ -136,7 +136,7 @@ export class Desk extends EventTarget {
       const entry = record.entry ?? (await this.api.get(`/api/items/${record.item}`)).mine?.entry;
       if (!entry) throw new Refused(409, NOTHING);
       record.undo ??= once(); // the same when it is tried again
-      const body = { once: record.undo, entry };
+      const body = { once: record.undo, entry, page: this.outbox.page };
       const reply = await this.api.post('/api/undo', body).catch((error) => {
         if (error instanceof Unreachable) return this.api.post('/api/undo', body); // it may have been heard
         throw error;

@@ -89,7 +89,8 @@ export class GridView {
     let alike = [],
       trouble = 'Nothing without an answer is like this one.';
     try {
-      alike = (await this.app.api.post('/api/alike', { item: seed.item, count: ALIKE })).items;
+      const body = { item: seed.item, count: ALIKE, page: this.app.outbox.page };
+      alike = (await this.app.api.post('/api/alike', body)).items;
     } catch (error) {
       trouble = error.message;
     }

@@ -104,6 +104,7 @@ class App {
       if (this.outbox.state === 'offline') this.outbox.hurry();
       if (this.queue.state !== 'some') this.queue.refill();
     });
+    this.live.addEventListener('again', () => this.look());
     by('help').addEventListener('click', () => this.keySettings.show());
     by('person').addEventListener('click', () => this.leave());
     by('class-form').addEventListener('submit', (event) => {

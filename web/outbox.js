@@ -9,7 +9,7 @@
 // sent once more all the same, which tells its entry, and that is then taken back.
 //
 // Events: "state" (saved, saving, offline), "confirmed" {answers, receipts, labels},
-// "refused" {answers, message}.
+// "refused" {answers, message}, "undone" {item, with the lease it has now}.
 import { kept } from './kept.js';
 import { Refused, SignedOut } from './api.js';
 
@@ -39,6 +39,7 @@ export class Outbox extends EventTarget {
   constructor(api, project, person) {
     super();
     this.api = api;
+    this.page = once(); // the server keeps the leases of two tabs apart
     this.prefix = `scant.answer/${project}/${encodeURIComponent(person)}/`;
     this.failures = 0;
     this.most = MOST;
@@ -138,7 +139,7 @@ export class Outbox extends EventTarget {
     const answers = entries.map((entry) => entry.answer),
       { undone } = entries[0];
     const reply = await this.api.post('/api/answers', { answers });
-    if (undone) await this.api.post('/api/undo', { once: undone, entry: reply.receipts[0].entry });
+    if (undone) await this.undo(undone, reply.receipts[0].entry);
     for (const { answer } of entries) {
       const now = kept.get(this.prefix + answer.once);
       if (undone || !now?.undone) kept.drop(this.prefix + answer.once); // else: taken back meanwhile
@@ -148,6 +149,15 @@ export class Outbox extends EventTarget {
     if (!this.pending.length) this.most = MOST;
     if (!undone)
       this.dispatchEvent(new CustomEvent('confirmed', { detail: { answers, ...reply } }));
+  }
+
+  async undo(name, entry) {
+    const { item } = await this.api.post('/api/undo', { once: name, entry, page: this.page });
+    // What was said of the item since is said with the lease it has now.
+    for (const later of this.pending)
+      if (later.answer.item === item.item && !later.tried)
+        this.keep({ ...later, answer: { ...later.answer, lease: item.lease } });
+    this.dispatchEvent(new CustomEvent('undone', { detail: item }));
   }
 
   /** Whether to go on at once. */

@@ -6,7 +6,6 @@
 // go to others.
 //
 // Events: "change" (what is in front may be another), "left" (what the round has left).
-import { once } from './outbox.js';
 import { address } from './picture.js';
 
 const AHEAD = 3;
@@ -20,7 +19,6 @@ export class Queue extends EventTarget {
   /** lease: milliseconds */
   constructor(api, outbox, lease) {
     super();
-    this.page = once(); // leases of two tabs are kept apart
     this.lease = lease;
     this.seen = Date.now();
     this.away = false;
@@ -32,6 +30,9 @@ export class Queue extends EventTarget {
     this.left = null;
     this.state = 'asking'; // asking, some, empty, failed
     this.trouble = '';
+    outbox.addEventListener('undone', ({ detail }) => {
+      for (const item of this.items) if (item.item === detail.item) item.lease = detail.lease;
+    });
     setInterval(() => this.renew(), Math.min(RENEW, lease / 3));
     for (const sign of SIGNS)
       window.addEventListener(sign, () => this.sign(), { capture: true, passive: true });
@@ -117,7 +118,7 @@ export class Queue extends EventTarget {
     try {
       const reply = await this.api.post('/api/next', {
         count: Math.min(MOST, this.items.length + this.held.size + waiting.length + missing),
-        page: this.page,
+        page: this.outbox.page,
       });
       this.take(reply, new Set(waiting));
     } catch (error) {
