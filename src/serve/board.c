@@ -113,6 +113,8 @@ static void write_meter(out *o, const scant_meter *m) {
     };
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) /* none: no model */
         out_real(o, figures[i].key, p->model ? figures[i].value : (double)NAN);
+    out_size(o, "left_out", m->left_out);
+    out_size(o, "added", m->added);
     out_size(o, "over_random_labels", m->over_random_labels);
     out_bool(o, "narrow", m->narrow != 0);
     out_bool(o, "fading", m->fading != 0);

@@ -26,7 +26,7 @@ static scant_status count_states(scant_project *project, scant_project_info *out
     TRY(tally(project, "skipped", &out->skipped));
     TRY(tally(project, "unsure", &out->unsure));
     TRY(tally(project, "withheld", &out->withheld));
-    TRY(store_audit_front(project, &front));
+    TRY(store_audit_front(project, INT64_MAX, &front));
     TRY(count(project,
               "SELECT count(*) FROM items JOIN states USING (item)"
               " WHERE withheld = 1 AND label >= 0 AND audit < ?1",
