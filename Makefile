@@ -20,7 +20,7 @@ endif
 configure = test -f $(2)/build.ninja -o -f $(2)/Makefile || cmake --preset $(1) -B $(2) $(3)
 compile   = cmake --build $(1) --parallel $(JOBS)
 
-.PHONY: all tests test browser-test demo points pictures bench parity install format asan tsan fuzz soak coverage clean help
+.PHONY: all tests test browser-test demo points pictures bench load parity install format asan tsan fuzz soak coverage clean help
 
 all: ## the program and the libraries, in build/ (the default)
 	@tools/deps --check build
@@ -64,6 +64,9 @@ bench: ## speed, side by side with NumPy and torch
 	@tools/deps build bench
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) bench/bench.py --build $(BUILD)
+
+load: all ## a server on loopback under wrk: requests a second, latencies
+	@tools/load $(BUILD)
 
 parity: ## losses and gradients of networks, beside PyTorch's
 	@tools/deps parity
