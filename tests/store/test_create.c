@@ -81,8 +81,8 @@ static void what_is_wrong_is_refused_and_leaves_nothing(void **state) {
     o.weights = path_of("r.npy"); /* paths do not stay for long */
     refuse(&o, SCANT_EINPUT, "r.npy");
     scant_net *net;
-    OK(scant_net_create(
-        ctx, "mlp", &(scant_net_opts){.shape = {1, 1, 4}, .classes = 2}, &net));
+    OK(scant_net_create(ctx, "mlp", &(scant_net_opts){.shape = {1, 1, 4}, .classes = 2},
+                        &net));
     OK(scant_net_save(net, path_of("mlp.safetensors")));
     scant_net_destroy(net);
     o.source = (scant_source){.images = path_of("somepics")};
