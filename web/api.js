@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The server's interface (openapi.json). A session that was lost, as the server was started
-// again, is taken up by itself with the name and token given before, and the request repeated.
+// again, is taken up by itself with the name and token given before, and the request repeated;
+// but never for another project or another person than the page's: it asks nothing any more
+// then, as answers would be stored where they do not belong.
+//
+// Events: "signedout" {session}, "moved".
 import { kept, tab } from './kept.js';
 
 /** The server said no: status and its sentence. */
@@ -9,6 +13,7 @@ export class Refused extends Error {
   constructor(status, body) {
     super(body?.error ?? `The server answered with ${status}.`);
     this.status = status;
+    this.ours = typeof body?.error === 'string'; // not from a proxy or a portal
   }
   /** It may say yes later to the very same. */
   get passing() {
@@ -22,6 +27,8 @@ export class Unreachable extends Error {
 }
 /** Nobody is signed in, and the page cannot do so by itself. */
 export class SignedOut extends Error {}
+/** What answers is another project's server, or takes us for another person. */
+export class Moved extends SignedOut {}
 
 const PATIENCE = 30000; // milliseconds
 
@@ -30,13 +37,26 @@ export class Api extends EventTarget {
     super();
     this.csrf = null;
     this.resuming = null;
+    this.project = null; // the key of the page's, once there is one
+    this.person = null; // the name
+    this.gone = false;
   }
 
-  async call(method, path, body, options = {}) {
+  /** From now on the page is of this project and person. */
+  enter({ project, person }) {
+    this.project = project.key;
+    this.person = person.name;
+    kept.set(`scant.name/${project.key}`, person.name);
+    tab.set('scant.project', project.key);
+  }
+
+  async call(method, path, body, options = {}, project = this.project) {
+    if (this.gone) throw new Moved('The page is loaded anew.');
     const headers = {};
     if (method === 'POST') {
       headers['Content-Type'] = 'application/json';
       headers['X-Scant'] = this.csrf ?? '';
+      if (project) headers['X-Scant-Project'] = project;
     }
     let answer;
     try {
@@ -56,8 +76,9 @@ export class Api extends EventTarget {
     } catch {
       if (answer.ok) throw new Unreachable(); // cut off in the middle
     }
-    if (!answer.ok) throw new Refused(answer.status, json);
-    return json;
+    if (answer.ok) return json;
+    const refused = new Refused(answer.status, json);
+    throw refused.ours && answer.status === 412 && this.project ? this.moved() : refused;
   }
 
   async signedIn(method, path, body) {
@@ -79,24 +100,57 @@ export class Api extends EventTarget {
     return this.signedIn('POST', path, body);
   }
 
-  /** Sent even while the page is being left; nobody waits for it. */
-  parting(path, body) {
-    this.call('POST', path, body, { keepalive: true, signal: undefined }).catch(() => {});
+  /** Sent even while the page is being left; nobody need wait for it. */
+  async parting(path, body) {
+    await this.call('POST', path, body, { keepalive: true, signal: undefined }).catch(() => {});
   }
 
   async session() {
     const session = await this.call('GET', '/api/session');
+    const { project, person } = session;
+    if (this.project && project && project.key !== this.project) throw this.moved();
+    if (this.person && person && person.name !== this.person)
+      throw this.moved('Somebody else has signed in with this browser.');
     this.csrf = session.csrf;
     return session;
   }
 
-  async signIn(name, token) {
+  /** project: the key it must be; null: any. */
+  async signIn(name, token, project = this.project) {
     if (!this.csrf) await this.session();
-    const session = await this.call('POST', '/api/session', token ? { name, token } : { name });
+    const body = token ? { name, token } : { name };
+    const session = await this.call('POST', '/api/session', body, {}, project);
+    if (project && session.project.key !== project) throw this.moved();
     this.csrf = session.csrf;
-    kept.set('scant.name', session.person.name);
+    kept.set('scant.name', session.person.name); // to be proposed, whatever the project
+    kept.set(`scant.name/${session.project.key}`, session.person.name);
     if (token) tab.set('scant.token', token);
     return session;
+  }
+
+  /** The session forgets its person, and so does the browser. */
+  async leave() {
+    const place = `scant.name/${this.project}`;
+    kept.drop(place); // first, or another tab would sign in again by itself
+    try {
+      await this.call('POST', '/api/leave', {});
+    } catch (error) {
+      kept.set(place, this.person);
+      throw error;
+    }
+    this.gone = true;
+    kept.drop('scant.name');
+    tab.drop('scant.token');
+  }
+
+  /** Asks nothing any more; the page that is loaded next asks who is there. */
+  moved(why = 'Another project is served here now.') {
+    if (!this.gone) {
+      this.gone = true;
+      tab.set('scant.moved', why);
+      this.dispatchEvent(new Event('moved'));
+    }
+    return new Moved(why);
   }
 
   /** As the person of before; SignedOut where that takes a person. */
@@ -107,24 +161,24 @@ export class Api extends EventTarget {
     return this.resuming;
   }
 
-  resumed(session) {
-    this.dispatchEvent(new CustomEvent('resumed', { detail: session }));
-    return session;
-  }
-
   async resumeOnce() {
-    const name = kept.get('scant.name'),
-      token = tab.get('scant.token');
     const session = await this.session();
-    if (session.person && session.person.name === name) return this.resumed(session);
-    if (name && (!session.needs_token || token)) {
+    const why = tab.get('scant.moved');
+    tab.drop('scant.moved');
+    if (session.person && !why) return session;
+    // Where a token is needed the server does not say which project it is: that of the tab.
+    const project = this.project ?? session.project?.key ?? tab.get('scant.project'),
+      name = kept.get(`scant.name/${project}`),
+      token = tab.get('scant.token'),
+      same = name && (!this.person || name === this.person);
+    if (same && !why && (!session.needs_token || token)) {
       try {
-        return this.resumed(await this.signIn(name, token));
+        return await this.signIn(name, token, project);
       } catch (error) {
         if (!(error instanceof Refused) || error.passing) throw error;
       }
     }
-    this.dispatchEvent(new CustomEvent('signedout', { detail: session }));
+    this.dispatchEvent(new CustomEvent('signedout', { detail: { ...session, why } }));
     throw new SignedOut('Please sign in again.');
   }
 }

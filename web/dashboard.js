@@ -191,7 +191,7 @@ export class Dashboard {
         p.name,
         grouped(p.answers),
         seconds(p.median_seconds),
-        p.last ? ago(p.last) : '–',
+        this.seen(p),
       ]),
     );
     table(
@@ -203,6 +203,13 @@ export class Dashboard {
     by('agreements-words').textContent = agreements.length
       ? 'κ is 1 where two people always say the same, and 0 where they do so no more often than by chance.'
       : 'No two people have labelled the same items. The setting “second opinions” asks for that.';
+  }
+
+  /** A person's last answer, or that they are at it. */
+  seen({ name, last }) {
+    const here = this.app.people?.find((person) => person.name === name);
+    if (here?.busy) return make('span', { class: 'here' }, 'at work now');
+    return last ? ago(last) : '–';
   }
 
   drawRounds() {
@@ -236,7 +243,7 @@ export class Dashboard {
 /** Fills a table: words to the left, numbers to the right. */
 function table(element, heads, rows) {
   const numeric = heads.map(
-    (_, i) => rows.length > 0 && rows.every((row) => /^[–<>\d]/.test(String(row[i]))),
+    (_, i) => rows.length > 0 && rows.every((row) => /^[–<>\d]/.test(row[i]?.textContent ?? row[i])),
   );
   const kind = (i) => (numeric[i] ? 'number' : null);
   element.replaceChildren(
@@ -249,7 +256,7 @@ function table(element, heads, rows) {
       'tbody',
       {},
       ...rows.map((row) =>
-        make('tr', {}, ...row.map((cell, i) => make('td', { class: kind(i) }, String(cell)))),
+        make('tr', {}, ...row.map((cell, i) => make('td', { class: kind(i) }, cell))),
       ),
     ),
   );

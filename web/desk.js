@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Answering: what a person says of items goes to the outbox at once, and the next items come
-// up; it can be changed, and taken back whether it was sent or not.
+// up; it can be changed, and taken back whether it was sent or not: that very answer, which
+// need not be the last that the server has of the person.
 //
 // Event: "notice" {words}.
 import { once } from './outbox.js';
 import { Refused, SignedOut, Unreachable } from './api.js';
+
+const NOTHING = { error: 'There is nothing to take back.' };
 
 export class Desk extends EventTarget {
   constructor(api, outbox, queue, history, tally) {
@@ -52,6 +55,7 @@ export class Desk extends EventTarget {
       spent,
       once: once(),
       entry: null,
+      undo: null,
       lease: unsent ? record.lease : null,
     });
     this.outbox.add([told(record)]);
@@ -67,56 +71,81 @@ export class Desk extends EventTarget {
     );
   }
 
-  /** Takes back what was said last, all of it where it was said of several items. Returns the
-   * items, which come up again; none where that was not possible. */
-  async undo() {
-    if (this.undoing) return [];
+  /** Takes back an answer, or where none is given what was said last, all of it where it was
+   * said of several items. They come up again, but those that are somebody else's now. Nothing
+   * is to be answered meanwhile. Whether anything was taken back. */
+  async undo(record = null) {
+    if (this.undoing) return false;
     this.undoing = true;
     const items = [];
     try {
-      const step = this.history.steps.shift() ?? [null];
-      for (let i = 0; i < step.length; i++) items.push(await this.undoOne());
+      const records = record ? [record] : await this.last();
+      for (const one of records.reverse()) items.push(await this.undoOne(one));
     } catch (error) {
+      if (!(error instanceof Refused || error instanceof Unreachable || error instanceof SignedOut))
+        throw error;
       this.notice(
         error instanceof Unreachable
           ? 'Not connected: what is stored cannot be taken back now.'
           : error.message,
       );
-      if (!(error instanceof Refused || error instanceof Unreachable || error instanceof SignedOut))
-        throw error;
     } finally {
       this.undoing = false;
     }
-    for (const item of items) this.queue.restore(item);
-    return items;
+    this.comeBack(items);
+    return items.length > 0;
   }
 
-  async undoOne() {
-    for (;;) {
-      const last = this.outbox.pending.at(-1)?.answer;
-      if (!last) return this.undoStored();
-      if (this.outbox.drop(last.once)) return this.undoUnsent(last);
-      await this.outbox.settled();
-    }
+  comeBack(items) {
+    const ours = items.filter((item) => item.lease !== null),
+      lost = items.length - ours.length;
+    for (const item of ours) this.queue.restore(item);
+    const words = items.length === 1 ? 'Taken back.' : `${items.length} answers taken back.`;
+    if (lost)
+      this.notice(
+        `${words} ${items.length === 1 ? 'That item is' : `${lost} of the items are`} not yours to label any more.`,
+      );
+    else if (items.length) this.notice(words);
   }
 
-  async undoUnsent(answer) {
-    const record =
-      this.history.records.find((other) => other.once === answer.once) ??
-      (await this.api.get(`/api/items/${answer.item}`));
-    this.taken(answer.item, answer.kind);
-    const { item, id, text, picture } = record;
-    return { item, id, text, picture, lease: answer.lease };
+  /** What was said last: on this page, else on an earlier one and not yet sent, else stored. */
+  async last() {
+    const step = this.history.lastStep();
+    if (step.length) return step;
+    const kept = this.outbox.pending.filter((entry) => !entry.undone).at(-1)?.answer;
+    if (kept) return [{ ...(await this.api.get(`/api/items/${kept.item}`)), ...kept, entry: null }];
+    const stored = await this.history.at(0);
+    if (!stored) throw new Refused(409, NOTHING);
+    return [stored];
   }
 
-  async undoStored() {
-    const body = { once: once() };
-    const reply = await this.api.post('/api/undo', body).catch((error) => {
-      if (error instanceof Unreachable) return this.api.post('/api/undo', body); // it may have been heard
+  async undoOne(record) {
+    const unsure = record.once !== null && (await this.outbox.takeBack(record.once));
+    const { id, text, picture, lease } = record;
+    // A change has no lease: what it was to replace is taken back with it.
+    const item =
+      unsure && lease !== null
+        ? { item: record.item, id, text, picture, lease }
+        : await this.undoStored(record);
+    this.taken(record.item, record.kind);
+    return item;
+  }
+
+  async undoStored(record) {
+    try {
+      const entry = record.entry ?? (await this.api.get(`/api/items/${record.item}`)).mine?.entry;
+      if (!entry) throw new Refused(409, NOTHING);
+      record.undo ??= once(); // the same when it is tried again
+      const body = { once: record.undo, entry, page: this.outbox.page };
+      const reply = await this.api.post('/api/undo', body).catch((error) => {
+        if (error instanceof Unreachable) return this.api.post('/api/undo', body); // it may have been heard
+        throw error;
+      });
+      return reply.item;
+    } catch (error) {
+      if (error instanceof Refused && error.status === 409) this.history.forget(record.item); // it does not stand
       throw error;
-    });
-    this.taken(reply.item.item, reply.was.kind);
-    return reply.item;
+    }
   }
 
   taken(item, kind) {

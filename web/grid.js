@@ -3,6 +3,7 @@
 // Look-alikes at once: the next item and those most like it that nobody has answered, all
 // selected. What does not belong is deselected, then one key answers for all that are
 // selected; the others are given back, but the item it began with, which comes up alone later.
+// Of a text a tile has the beginning; all of it is below, of the tile that is pointed at.
 import { by, cap, make } from './dom.js';
 import { ClassButtons } from './classes.js';
 import { address, crisp } from './picture.js';
@@ -10,6 +11,8 @@ import { Watch } from './tally.js';
 import { count } from './words.js';
 
 const ALIKE = 11; // beside the item itself
+
+const hasWords = (item) => !item.picture && Boolean(item.text);
 
 export class GridView {
   constructor(app) {
@@ -24,6 +27,7 @@ export class GridView {
     this.drawCommands();
     by('grid-all').addEventListener('click', () => this.select(this.items));
     by('grid-none').addEventListener('click', () => this.select([]));
+    by('grid-items').addEventListener('pointerleave', () => this.read(this.at));
     app.queue.addEventListener('change', () => {
       if (this.isOpen && !this.items.length && !this.loading && app.queue.front) this.load();
     });
@@ -85,7 +89,8 @@ export class GridView {
     let alike = [],
       trouble = 'Nothing without an answer is like this one.';
     try {
-      alike = (await this.app.api.post('/api/alike', { item: seed.item, count: ALIKE })).items;
+      const body = { item: seed.item, count: ALIKE, page: this.app.outbox.page };
+      alike = (await this.app.api.post('/api/alike', body)).items;
     } catch (error) {
       trouble = error.message;
     }
@@ -121,13 +126,27 @@ export class GridView {
           'aria-label': item.id,
           title: item.id,
           onclick: () => this.toggle(i),
+          onfocus: () => this.read(i),
+          onpointerenter: () => this.read(i),
         },
         item.picture ? this.picture(item) : make('span', { class: 'clip' }, item.text ?? item.id),
         make('span', { class: 'tick', 'aria-hidden': 'true' }, '✓'),
       ),
     );
     by('grid-items').replaceChildren(...this.tiles);
+    by('grid-items').classList.toggle('words', this.items.some(hasWords));
+    this.read(0);
     this.tell();
+  }
+
+  /** Shows all of a text. */
+  read(i) {
+    const box = by('grid-whole'),
+      item = this.items[i];
+    box.hidden = !this.items.some(hasWords);
+    if (box.textContent !== (item?.text ?? '')) box.scrollTop = 0;
+    box.textContent = item?.text ?? '';
+    this.tiles.forEach((tile, k) => tile.classList.toggle('read', !box.hidden && k === i));
   }
 
   select(items) {
@@ -177,6 +196,7 @@ export class GridView {
   }
 
   answer(kind, label) {
+    if (this.app.held()) return;
     const chosen = this.items.filter((item) => this.selected.has(item.item));
     if (!chosen.length) {
       this.app.notice('Nothing is selected.');
@@ -198,9 +218,7 @@ export class GridView {
   }
 
   async undo() {
-    const items = await this.app.desk.undo();
-    if (items.length) this.app.notice(`${count(items.length, 'answer')} taken back.`);
-    if (this.isOpen) this.load();
+    if ((await this.app.desk.undo()) && this.isOpen) this.load();
   }
 
   command(name) {
@@ -221,6 +239,7 @@ export class GridView {
   escape() {
     this.app.go('label');
   }
+
   picture(item) {
     const image = make('img', { src: address(item, 256), alt: '', draggable: 'false' });
     image.addEventListener('load', () => crisp(image));

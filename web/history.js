@@ -36,6 +36,18 @@ export class History {
     });
   }
 
+  /** Those answered in one go last, oldest first, that were not changed or taken back since. */
+  lastStep() {
+    while (this.steps.length) {
+      const records = this.steps[0]
+        .map((name) => this.records.find((record) => record.once === name))
+        .filter(Boolean);
+      if (records.length) return records;
+      this.steps.shift();
+    }
+    return [];
+  }
+
   /** It was taken back. */
   forget(item) {
     this.records = this.records.filter((record) => record.item !== item);

@@ -85,19 +85,18 @@ export class Keys {
   /** What a person means who pressed a key: {command}, {label} or null. */
   find(event) {
     if (event.ctrlKey || event.altKey || event.metaKey) return null;
-    let what = this.means.get(plain(event.key));
-    // On some keyboards digits are written with Shift; the key itself will do.
-    const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code ?? '');
-    if (!what && digit) what = this.means.get(digit[1]);
+    const written = this.means.get(plain(event.key)),
+      digit = this.means.get(digitOf(event));
+    const what = event.shiftKey ? (written ?? digit) : (digit ?? written);
     if (!what) return null;
     if (what.startsWith('command ')) return { command: what.slice(8) };
     const found = this.classes.find((c) => `class ${c.name}` === what);
     return found ? { label: found.label } : null;
   }
 
-  /** what: "command undo" or "class cat". Returns why not, or ''. */
-  choose(what, pressed) {
-    const key = plain(pressed);
+  /** what: "command undo" or "class cat"; event: of the key. Returns why not, or ''. */
+  choose(what, event) {
+    const key = (event.shiftKey ? null : digitOf(event)) ?? plain(event.key);
     if (FIXED.includes(key) || (key.length > 1 && !key.startsWith('Arrow')))
       return 'That key cannot be used.';
     const owner = this.means.get(key),
@@ -119,6 +118,12 @@ export class Keys {
 }
 
 const plain = (key) => (key.length === 1 ? key.toLowerCase() : key);
+
+/** The digit on the key, which on some keyboards (French, Czech) is written with Shift. */
+function digitOf({ code = '', key }) {
+  const found = /^(Digit|Numpad)(\d)$/.exec(code);
+  return found && (found[1] === 'Digit' || key.length === 1) ? found[2] : null; // Numpad: or an arrow
+}
 
 /** Whether a key that was pressed is meant for a field. */
 export function typing(event) {

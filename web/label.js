@@ -112,7 +112,7 @@ export class LabelView {
   /** Whether it was taken. */
   answer(kind, label) {
     const item = this.item;
-    if (!item) return false;
+    if (!item || this.app.held()) return false;
     if (kind === 'label' && this.stage.state !== 'shown') {
       this.app.notice(
         this.stage.state === 'loading'
@@ -157,11 +157,10 @@ export class LabelView {
   }
 
   async undo() {
-    const items = await this.app.desk.undo();
-    if (!items.length) return;
+    if (!(await this.app.desk.undo(this.back < 0 ? null : this.record))) return;
     this.back = -1;
+    this.shown = null;
     this.last(null);
-    this.app.notice(items.length === 1 ? 'Taken back.' : `${items.length} answers taken back.`);
     this.update();
   }
 

@@ -4,7 +4,8 @@
 // few seconds. While nobody looks at the page nothing is asked, as a browser has few
 // connections to a server for all of its tabs.
 //
-// Event: "status" {labels, entries, worker, round, model, people?}.
+// Events: "status" {labels, entries, worker, round, model, people?}, "again" (the connection
+// was lost and is there again: perhaps to another server).
 
 const ASK = 5000; // milliseconds
 const TRY_AGAIN = 30000; // events, after they failed
@@ -14,7 +15,6 @@ export class Live extends EventTarget {
   constructor(api) {
     super();
     this.api = api;
-    this.last = null;
     document.addEventListener('visibilitychange', () =>
       document.hidden ? this.stop() : this.start(),
     );
@@ -28,7 +28,12 @@ export class Live extends EventTarget {
       this.heard();
       this.tell(JSON.parse(event.data));
     });
+    this.source.addEventListener('open', () => {
+      if (this.lost) this.dispatchEvent(new Event('again'));
+      this.lost = false;
+    });
     this.source.addEventListener('error', () => {
+      this.lost = true;
       if (this.source?.readyState === EventSource.CLOSED) this.ask();
     });
     this.heard();
@@ -68,7 +73,6 @@ export class Live extends EventTarget {
   }
 
   tell(status) {
-    this.last = status;
     this.dispatchEvent(new CustomEvent('status', { detail: status }));
   }
 }

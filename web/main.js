@@ -8,12 +8,13 @@ import { Dashboard } from './dashboard.js';
 import { Desk } from './desk.js';
 import { GridView } from './grid.js';
 import { History } from './history.js';
-import { kept, tab } from './kept.js';
+import { kept } from './kept.js';
 import { Keys, typing } from './keys.js';
 import { KeySettings } from './settings.js';
 import { LabelView } from './label.js';
 import { Live } from './live.js';
 import { Outbox } from './outbox.js';
+import { picturesOf } from './picture.js';
 import { Queue } from './queue.js';
 import { SignIn } from './signin.js';
 import { Tally } from './tally.js';
@@ -26,6 +27,7 @@ class App {
     this.api = new Api();
     this.signIn = new SignIn(this.api);
     this.api.addEventListener('signedout', ({ detail }) => this.signedOut(detail));
+    this.api.addEventListener('moved', () => location.reload()); // what is kept here is the other's
   }
 
   /** From opening the page to the first item. */
@@ -48,7 +50,8 @@ class App {
     if (!this.project) {
       this.enter(now);
     } else if (now.person.name !== this.person.name) {
-      location.reload(); // answers that are kept here are the other person's
+      this.api.gone = true; // answers that are kept here are the other person's
+      location.reload();
     } else {
       this.route();
       this.outbox.hurry();
@@ -60,12 +63,14 @@ class App {
   enter({ person, project }) {
     this.person = person;
     this.project = project;
-    this.keys = new Keys(project.name);
+    this.api.enter({ person, project });
+    picturesOf(project.key);
+    this.keys = new Keys(project.key);
     this.keys.setClasses(project.classes);
-    this.outbox = new Outbox(this.api, project.name, person.name);
-    this.queue = new Queue(this.api, this.outbox);
+    this.outbox = new Outbox(this.api, project.key, person.name);
+    this.queue = new Queue(this.api, this.outbox, 1000 * project.lease_seconds);
     this.history = new History(this.api);
-    this.tally = new Tally();
+    this.tally = new Tally(project.key);
     this.desk = new Desk(this.api, this.outbox, this.queue, this.history, this.tally);
     this.live = new Live(this.api);
     this.keySettings = new KeySettings(this);
@@ -88,19 +93,18 @@ class App {
   listen() {
     window.addEventListener('hashchange', () => this.route());
     document.addEventListener('keydown', (event) => this.key(event));
-    this.api.addEventListener('resumed', ({ detail }) => {
-      if (detail.project.name !== this.project.name) location.reload(); // another project's server
-    });
     this.desk.addEventListener('notice', ({ detail }) => this.notice(detail));
     this.outbox.addEventListener('state', ({ detail }) => this.showState(detail));
     this.outbox.addEventListener('confirmed', ({ detail }) => this.showLabels(detail.labels));
     this.queue.addEventListener('change', () => this.showProgress());
     this.queue.addEventListener('left', () => this.showProgress());
     this.live.addEventListener('status', ({ detail }) => {
+      if (detail.people) this.people = detail.people;
       this.showWorker(detail.worker, detail.labels);
       if (this.outbox.state === 'offline') this.outbox.hurry();
       if (this.queue.state !== 'some') this.queue.refill();
     });
+    this.live.addEventListener('again', () => this.look());
     by('help').addEventListener('click', () => this.keySettings.show());
     by('person').addEventListener('click', () => this.leave());
     by('class-form').addEventListener('submit', (event) => {
@@ -114,8 +118,8 @@ class App {
       );
     // Another tab signed in as somebody else: tabs share the session.
     window.addEventListener('storage', (event) => {
-      if (event.key === 'scant.name' && kept.get('scant.name') !== this.person.name)
-        location.reload();
+      const place = `scant.name/${this.project.key}`;
+      if (event.key === place && kept.get(place) !== this.person.name) location.reload();
     });
     setInterval(() => this.look(), LOOK);
   }
@@ -177,6 +181,12 @@ class App {
     else this.views[this.view].command?.(name);
   }
 
+  /** Whether an answer has to wait: what is in front is not what the person will see. */
+  held() {
+    if (this.desk.undoing) this.notice('One moment: the last answer is being taken back.');
+    return this.desk.undoing;
+  }
+
   // ---- what is said ----
 
   /** Seen for a while, and read out. */
@@ -200,7 +210,7 @@ class App {
     const words = {
       saved: 'All saved',
       saving: 'Saving…',
-      offline: `${trouble || 'Not connected'} – ${count(waiting, 'answer')} kept here`,
+      offline: `${trouble || 'Not connected'}${waiting ? ` – ${count(waiting, 'answer')} kept here` : ''}`,
     };
     // Read out where it matters: "saving" and "saved" with every answer would be a nuisance.
     if ((state === 'offline') !== (by('state').dataset.state === 'offline'))
@@ -220,7 +230,8 @@ class App {
     const parts = [[grouped(tally.labels), 'labelled now']];
     if (this.labels !== undefined) parts.push([grouped(this.labels), 'in all']);
     if (tally.seconds !== null) parts.push([seconds(tally.seconds), 'an item']);
-    if (queue.left?.picks > 0) parts.push([grouped(queue.left.picks), 'left in this round']);
+    if (queue.left?.picks > 0)
+      parts.push([grouped(queue.left.picks), queue.left.picks === 1 ? 'pick open' : 'picks open']);
     by('progress').replaceChildren(
       ...parts.map(([n, words]) => make('li', {}, make('b', {}, n), ` ${words}`)),
     );
@@ -251,10 +262,9 @@ class App {
       ]
         .filter(Boolean)
         .join(' · ');
-    else if (after > 0) words = `Next training after ${count(after, 'more label')}`;
+    else if (after > 0) words = `Training begins after ${count(after, 'more label')} to learn from`;
     by('worker').textContent = words;
     by('worker').classList.toggle('trouble', Boolean(worker.error));
-    by('until').classList.toggle('busy', Boolean(doing));
     by('until').firstElementChild.style.width = `${100 * part}%`;
     by('until').setAttribute('aria-valuenow', Math.round(100 * part));
   }
@@ -294,14 +304,19 @@ class App {
   }
 
   /** Somebody else sits down. */
-  leave() {
+  async leave() {
     if (this.outbox.state !== 'saved') {
       this.notice('Some answers are not saved yet. One moment.');
       return;
     }
-    kept.drop('scant.name');
-    tab.drop('scant.tally');
-    tab.drop('scant.token');
+    await this.queue.leave();
+    try {
+      await this.api.leave();
+    } catch (error) {
+      this.notice(error.message);
+      return;
+    }
+    this.tally.end();
     location.hash = '';
     location.reload();
   }

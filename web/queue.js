@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The items that are this person's to answer: the one in front of them, and a few ahead whose
-// pictures are loaded, so that the next is there at once. Leases are renewed every minute and
-// given back when the page is left.
+// pictures are loaded, so that the next is there at once. Leases are renewed every minute
+// while the person is there, and given back when the page is left: items that nobody looks at
+// go to others.
 //
 // Events: "change" (what is in front may be another), "left" (what the round has left).
 import { address } from './picture.js';
 
 const AHEAD = 3;
 const MOST = 50; // items the server gives at once
-const RENEW = 60000; // milliseconds
+const RENEW = 60000; // milliseconds, or a third of a lease
+const PRESENT = 2; // leases: who has touched nothing for longer is away
+const SIGNS = ['keydown', 'pointerdown', 'pointermove', 'wheel', 'touchstart'];
 const ASK_AGAIN = 10000; // where there was nothing
 
 export class Queue extends EventTarget {
-  constructor(api, outbox) {
+  /** lease: milliseconds */
+  constructor(api, outbox, lease) {
     super();
+    this.lease = lease;
+    this.seen = Date.now();
+    this.away = false;
     this.api = api;
     this.outbox = outbox;
     this.items = [];
@@ -23,11 +30,34 @@ export class Queue extends EventTarget {
     this.left = null;
     this.state = 'asking'; // asking, some, empty, failed
     this.trouble = '';
-    setInterval(() => this.renew(), RENEW);
+    outbox.addEventListener('undone', ({ detail }) => {
+      for (const item of this.items) if (item.item === detail.item) item.lease = detail.lease;
+    });
+    setInterval(() => this.renew(), Math.min(RENEW, lease / 3));
+    for (const sign of SIGNS)
+      window.addEventListener(sign, () => this.sign(), { capture: true, passive: true });
+    document.addEventListener('visibilitychange', () => {
+      if (!document.hidden) this.sign();
+    });
     window.addEventListener('pagehide', () => this.leave());
     window.addEventListener('pageshow', (event) => {
       if (event.persisted) this.start();
     });
+  }
+
+  /** The person is there. */
+  sign() {
+    this.seen = Date.now();
+    if (!this.away || document.hidden) return;
+    this.away = false;
+    this.renew();
+    this.refill();
+  }
+
+  /** Whether items are to be held for the person. */
+  present() {
+    if (document.hidden || Date.now() - this.seen > PRESENT * this.lease) this.away = true;
+    return !this.away;
   }
 
   get front() {
@@ -78,7 +108,7 @@ export class Queue extends EventTarget {
 
   async refill() {
     const missing = AHEAD + 1 - this.items.length;
-    if (this.busy || missing <= 0) return;
+    if (this.busy || missing <= 0 || !this.present()) return;
     this.busy = true;
     clearTimeout(this.timer);
     // The server counts what is leased to us already, and what we have answered but it has
@@ -88,6 +118,7 @@ export class Queue extends EventTarget {
     try {
       const reply = await this.api.post('/api/next', {
         count: Math.min(MOST, this.items.length + this.held.size + waiting.length + missing),
+        page: this.outbox.page,
       });
       this.take(reply, new Set(waiting));
     } catch (error) {
@@ -128,17 +159,20 @@ export class Queue extends EventTarget {
   }
 
   async renew() {
+    if (!this.present()) return;
     const leases = [...this.items.map((item) => item.lease), ...this.held.values()];
     if (!leases.length) return;
     const reply = await this.api.post('/api/renew', { leases }).catch(() => null);
     if (!reply || reply.kept >= leases.length) return;
-    this.items.splice(1); // some were lost, as the computer slept: what is still ours comes again
+    // Some were lost, as the person was away. The one in front stays: it must not become
+    // another under their fingers. What is still ours of the others comes again.
+    this.items.splice(1);
     this.refill();
   }
 
-  leave() {
+  async leave() {
     const leases = [...this.items.map((item) => item.lease), ...this.held.values()];
-    if (leases.length) this.api.parting('/api/release', { leases });
+    if (leases.length) await this.api.parting('/api/release', { leases });
   }
 
   changed() {

@@ -76,10 +76,10 @@ export class KeySettings {
     if (['Shift', 'Control', 'Alt', 'Meta', 'Tab'].includes(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
-    const trouble = event.key === 'Escape' ? '' : this.app.keys.choose(this.waiting, event.key);
+    const trouble = event.key === 'Escape' ? '' : this.app.keys.choose(this.waiting, event);
     const what = this.waiting;
     this.waiting = null;
-    by('keys-words').textContent = trouble || 'Press one of the keys below to choose another.';
+    by('keys-words').textContent = trouble || 'Click on a key below, then press the one you want instead.';
     this.changed();
     const name = what.slice(what.indexOf(' ') + 1),
       words = COMMANDS.find((c) => c.name === name && what.startsWith('command'))?.words ?? name;

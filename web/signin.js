@@ -18,7 +18,7 @@ export class SignIn {
     by('name').value = kept.get('scant.name') ?? '';
     by('token-field').hidden = !session.needs_token;
     by('token').required = session.needs_token;
-    by('signin-trouble').textContent = '';
+    by('signin-trouble').textContent = session.why ?? '';
     (by('name').value && session.needs_token ? by('token') : by('name')).focus();
     return new Promise((resolve) => {
       this.resolve = resolve;

@@ -8,8 +8,9 @@ import { median } from './words.js';
 const LAST = 100; // answers whose time is looked at
 
 export class Tally {
-  constructor() {
-    const before = tab.get('scant.tally');
+  constructor(project) {
+    this.place = `scant.tally/${project}`;
+    const before = tab.get(this.place);
     this.labels = before?.labels ?? 0;
     this.times = before?.times ?? [];
   }
@@ -17,7 +18,12 @@ export class Tally {
   add(labels, spent) {
     this.labels = Math.max(0, this.labels + labels);
     if (spent > 0) this.times = [...this.times, spent].slice(-LAST);
-    tab.set('scant.tally', { labels: this.labels, times: this.times });
+    tab.set(this.place, { labels: this.labels, times: this.times });
+  }
+
+  /** Somebody else begins anew. */
+  end() {
+    tab.drop(this.place);
   }
 
   get seconds() {

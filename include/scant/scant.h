@@ -1123,6 +1123,7 @@ typedef struct scant_project_info {
     size_t entries;  /* lines of the history */
     size_t labelled; /* have a label that people agree on, and are no copies */
     size_t training; /* of those, what a model learns from: the others are audited */
+    int learnable;   /* these have two classes at least */
     size_t disputed; /* have answers that differ */
     size_t skipped, unsure; /* have such an answer and no label */
     size_t withheld;        /* kept apart for the audit */
@@ -1384,6 +1385,9 @@ SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
  * scant_array_close() ends it. *model: which. SCANT_EUSAGE where there is no model. */
 SCANT_API scant_status scant_project_predict(scant_project *project, scant_array **out,
                                              size_t *model);
+/* The class that a row of probabilities, or of logits, says: the largest, of several the
+ * first. */
+SCANT_API size_t scant_likeliest(const float *row, size_t classes);
 /* Items' features, likewise: their own, or those of the last model; NULL: there are none
  * yet. Fewer rows than items: a backbone has not seen the others, which
  * scant_project_prepare() would show it. */
@@ -1427,6 +1431,9 @@ SCANT_API scant_status scant_project_picked(scant_project *project, size_t room,
  */
 typedef struct scant_meter {
     scant_model_point last; /* model 0: there is none */
+    size_t left_out; /* drawn like the audited items, but nobody could tell, people passed
+                      * them over or disagree: the accuracy is without them */
+    size_t added;    /* items that came after the last model: it is not judged on them */
     /* What picking is worth: the accuracy of a model on the project's first labels, half
      * of them and more picked by a strategy, over that of models on as many audited
      * (random) ones, each asked about audited items that it has not seen; paired, with a
@@ -1439,7 +1446,7 @@ typedef struct scant_meter {
     int narrow;   /* the interval is no wider than the setting stop_width */
     int fading;   /* per_ten is below stop_gain */
     int agreeing; /* the last two pairs of models agree on stop_agreement and more */
-    int stop;     /* all three */
+    int stop;     /* all three, and no items came after the last model */
 } scant_meter;
 SCANT_API scant_status scant_project_meter(scant_project *project, scant_meter *out);
 /* The same in words: a paragraph each of how good, what picking is worth, and whether to

@@ -48,13 +48,6 @@ typedef struct predict_job {
     cli_text text;
 } predict_job;
 
-static size_t likeliest(const float *p, size_t n) {
-    size_t best = 0;
-    for (size_t c = 1; c < n; c++)
-        if (p[c] > p[best]) best = c;
-    return best;
-}
-
 static void json_line(predict_job *job, const char *id, size_t best) {
     cli_text *text = &job->text;
     cli_text_add(text, "{\"id\": ");
@@ -80,7 +73,7 @@ static scant_status add_line(void *user, const scant_item *item) {
         scant_array_floats(job->project.net.ctx, job->probs, item->item * job->classes,
                            job->classes, job->row);
     if (status != SCANT_OK) return status;
-    size_t best = likeliest(job->row, job->classes);
+    size_t best = scant_likeliest(job->row, job->classes);
     if (job->json) {
         json_line(job, item->id, best);
         return SCANT_OK;

@@ -189,6 +189,8 @@ void project_meter_json(cli_text *text, const scant_meter *meter) {
     cli_json_number(text, meter->last.accuracy);
     json_member(text, "low", meter->last.low);
     json_member(text, "high", meter->last.high);
+    cli_text_addf(text, ", \"left_out\": %zu, \"added\": %zu", meter->left_out,
+                  meter->added);
     json_member(text, "over_random", meter->over_random);
     json_member(text, "over_random_low", meter->over_random_low);
     json_member(text, "over_random_high", meter->over_random_high);

@@ -53,9 +53,6 @@ enum project_seed_use {
 };
 uint64_t project_seed(uint64_t seed, size_t number, enum project_seed_use use);
 
-/* The largest of n numbers, the first of several. */
-size_t project_largest(const float *x, size_t n);
-
 /* ---- project_features.c ---- */
 
 /* Whether items have features of their own: of files, or of a backbone. */

@@ -46,6 +46,26 @@ static void say_where_they_are(scant__text *t, size_t every) {
         scant__text_add(t, "None come up while the setting audit_every is 0.");
 }
 
+/* What the figure is not about. */
+static void say_without(scant__text *t, const scant_meter *m) {
+    const scant_model_point *p = &m->last;
+    if (m->left_out) {
+        scant__text_addf(t,
+                         " %zu more %s drawn that people passed over, could not tell or "
+                         "disagree on; counted as wrong, the accuracy would be ",
+                         m->left_out, m->left_out == 1 ? "was" : "were");
+        add_percent(t, (double)p->right / (double)(p->audited + m->left_out));
+        scant__text_add(t, ".");
+    }
+    if (!m->added) return;
+    scant__text_add(t, " ");
+    add_items(t, m->added);
+    scant__text_addf(t,
+                     " came after this model, which is judged on those before. The next "
+                     "one is judged on all of them, and the audit catches up with the "
+                     "new first: its interval will be wide again for a while.");
+}
+
 /* Labels of withheld items count in the audit order: those that wait for an earlier one
  * are said to do so. */
 static scant_status say_none_counts(scant_project *project, scant__text *t) {
@@ -67,7 +87,8 @@ static scant_status say_none_counts(scant_project *project, scant__text *t) {
 }
 
 static scant_status say_how_good(scant_project *project, scant__text *t,
-                                 const scant_model_point *p, size_t every) {
+                                 const scant_meter *m, size_t every) {
+    const scant_model_point *p = &m->last;
     if (!p->model) {
         scant__text_add(t, "There is no model yet: that takes labels of two classes at "
                            "least.");
@@ -88,6 +109,7 @@ static scant_status say_how_good(scant_project *project, scant__text *t,
     scant__text_add(t, "), judged on ");
     add_items(t, p->audited);
     scant__text_addf(t, " drawn at random, which it has never learned from.");
+    say_without(t, m);
     if (p->audited >= FEW) return SCANT_OK;
     scant__text_add(t, " So few tell little: the interval is wide. ");
     say_where_they_are(t, every);
@@ -196,6 +218,8 @@ static void say_whether(scant__text *t, const scant_meter *m, const limits *l) {
     scant__text_add(t, m->agreeing ? "; (yes) " : "; (not yet) ");
     say_agreement(t, m, l);
     scant__text_add(t, ".");
+    if (m->narrow && m->fading && m->agreeing && m->added)
+        scant__text_add(t, " They do, of the items before: train on those that came.");
     if (m->stop)
         scant__text_add(t, " The rule is looked at after every training, and the more "
                            "often one looks, the likelier it holds by chance once: where "
@@ -214,8 +238,8 @@ scant_status scant_project_advice(scant_project *project, const scant_meter *met
     *text = NULL;
     TRY(project_has_features(project, &features));
     scant__text_init(&t, store_ctx(project));
-    scant_status status = say_how_good(project, &t, &meter->last,
-                                       (size_t)store_number(project, "audit_every"));
+    scant_status status =
+        say_how_good(project, &t, meter, (size_t)store_number(project, "audit_every"));
     if (status != SCANT_OK) {
         scant__text_end(&t);
         return status;

@@ -143,10 +143,3 @@ uint64_t project_seed(uint64_t seed, size_t number, enum project_seed_use use) {
     const scant__rng rng = {seed, SCANT__RNG_ROUND};
     return scant__rng_u64(&rng, number * PROJECT_SEED_USES + use);
 }
-
-size_t project_largest(const float *x, size_t n) {
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++)
-        if (x[i] > x[best]) best = i;
-    return best;
-}

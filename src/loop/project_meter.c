@@ -7,7 +7,13 @@
  * independent sample of what the project's items are drawn from, whatever was picked:
  * the share that a model has right is unbiased, and Clopper and Pearson's interval is
  * exact for each model by itself. What a model said of withheld items is stored when it
- * is trained: labels that come later judge earlier models, too.
+ * is trained: labels that come later judge earlier models, too. A model is judged on the
+ * items that there were then: of those that come later some take early places in the
+ * order, and until they have labels what stands behind them is no sample of all items,
+ * while it still is one of the items before.
+ *
+ * Withheld items that nobody could tell, or people disagree on, have no label and drop
+ * out: left_out, as they are likely the hard ones.
  *
  * per_ten compares the last model with the earliest of those within the last stop_labels
  * labels, on the items that both were asked about: the mean difference, times ten over
@@ -26,6 +32,7 @@ enum { LEAST_SPAN = 10 }; /* labels between two models whose difference is looke
 typedef struct line {
     scant_model_point point;
     store_model model;
+    size_t left_out;
 } line;
 
 typedef struct lines {
@@ -63,15 +70,15 @@ static scant_status note_model(void *user, const store_model *model) {
 
 static scant_status judge(lines *l, line *at) {
     scant__arena arena;
-    size_t *items, n;
-    int32_t *verdicts, *labels;
+    store_judged j;
     scant__arena_init(&arena, store_ctx(l->project));
-    scant_status status = store_verdicts(l->project, at->model.number, &arena, &items,
-                                         &verdicts, &labels, &n);
+    scant_status status = store_verdicts(l->project, at->model.number, 0, &arena, &j);
     scant_model_point *p = &at->point;
-    for (size_t i = 0; i < n && status == SCANT_OK; i++)
-        p->right += verdicts[i] == labels[i];
-    if (status == SCANT_OK) p->audited = n;
+    if (status == SCANT_OK) {
+        for (size_t i = 0; i < j.n; i++) p->right += j.verdicts[i] == j.labels[i];
+        p->audited = j.n;
+        at->left_out = j.left_out;
+    }
     if (p->audited) {
         scant__interval i = scant__share_interval(p->right, p->audited, 0.95);
         p->accuracy = (double)p->right / (double)p->audited;
@@ -123,21 +130,20 @@ scant_status scant_project_models(scant_project *project,
 
 /* ---- the meter --------------------------------------------------------------------- */
 
-/* Pairs of verdicts on items that both models were asked about; both lists are in the
- * audit order, and the later may have more. */
+/* Pairs of verdicts on items that both models were asked about: of those that there were
+ * when the earlier one was trained. Both lists are in the audit order. */
 static scant_status compare(scant_project *project, const line *early, const line *late,
                             scant__arena *arena, project_gain *out) {
-    size_t *a, *b, n_a, n_b, better = 0, worse = 0, n = 0, j = 0;
-    int32_t *says_a, *says_b, *labels_a, *labels_b;
-    TRY(store_verdicts(project, early->model.number, arena, &a, &says_a, &labels_a,
-                       &n_a));
-    TRY(store_verdicts(project, late->model.number, arena, &b, &says_b, &labels_b, &n_b));
-    for (size_t i = 0; i < n_a; i++) {
+    store_judged a, b;
+    size_t better = 0, worse = 0, n = 0, j = 0;
+    TRY(store_verdicts(project, early->model.number, 0, arena, &a));
+    TRY(store_verdicts(project, late->model.number, early->model.items, arena, &b));
+    for (size_t i = 0; i < a.n; i++) {
         size_t k = j;
-        while (k < n_b && b[k] != a[i]) k++;
-        if (k == n_b) continue;
+        while (k < b.n && b.items[k] != a.items[i]) k++;
+        if (k == b.n) continue;
         j = k + 1;
-        bool before = says_a[i] == labels_a[i], after = says_b[k] == labels_b[k];
+        bool before = a.verdicts[i] == a.labels[i], after = b.verdicts[k] == b.labels[k];
         better += after && !before;
         worse += before && !after;
         n++;
@@ -179,16 +185,21 @@ static void decide(scant_project *project, const lines *l, scant_meter *out) {
     out->fading = out->per_ten < gain; /* not where it is NaN */
     out->agreeing =
         l->n >= 3 && agree(&l->all[l->n - 1], enough) && agree(&l->all[l->n - 2], enough);
-    out->stop = out->narrow && out->fading && out->agreeing;
+    /* Of the items before it may well be enough: of those that came nobody knows. */
+    out->stop = out->narrow && out->fading && out->agreeing && !out->added;
 }
 
 static scant_status read_meter(scant_project *project, scant__arena *arena,
                                scant_meter *out) {
     lines l;
+    size_t items;
     TRY(read_models(project, arena, 1, &l));
     if (!l.n) return SCANT_OK;
     const store_model *last = &l.all[l.n - 1].model;
     out->last = l.all[l.n - 1].point;
+    out->left_out = l.all[l.n - 1].left_out;
+    TRY(store_items(project, &items));
+    out->added = items > last->items ? items - last->items : 0;
     out->over_random = last->over_random;
     out->over_random_low = last->over_random_low;
     out->over_random_high = last->over_random_high;

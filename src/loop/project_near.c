@@ -186,7 +186,7 @@ static scant_status ask_model(scant_project *project, size_t item, scant_why *wh
     if (!probs) return SCANT_OK;
     size_t n = scant_array_shape(probs)[0], classes = scant_array_shape(probs)[1];
     const float *p = (const float *)probs->data + item * classes;
-    size_t first = project_largest(p, classes), second = first == 0;
+    size_t first = scant_likeliest(p, classes), second = first == 0;
     for (size_t c = 0; c < classes; c++)
         if (c != first && p[c] > p[second]) second = c;
     why->class_1 = (int64_t)first;

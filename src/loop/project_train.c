@@ -101,7 +101,7 @@ static scant_status ask_before(training *t) {
     t->n_before = n;
     for (size_t i = 0; i < n; i++)
         t->before[i] =
-            (int32_t)project_largest((const float *)probs->data + i * classes, classes);
+            (int32_t)scant_likeliest((const float *)probs->data + i * classes, classes);
     return SCANT_OK;
 }
 
@@ -120,7 +120,7 @@ static scant_status now_said(training *t, const scant_array **out) {
 
 static int32_t verdict(const scant_array *probs, size_t item) {
     size_t classes = scant_array_shape(probs)[1];
-    return (int32_t)project_largest((const float *)probs->data + item * classes, classes);
+    return (int32_t)scant_likeliest((const float *)probs->data + item * classes, classes);
 }
 
 static scant_status measure_agreement(training *t, const scant_array *now) {

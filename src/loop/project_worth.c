@@ -153,7 +153,7 @@ static scant_status judge_random(folding *f, unsigned char *right) {
         TRY(do_fold(f, k, f->logits, places, &count));
         for (size_t i = 0; i < count; i++)
             right[places[i]] =
-                (int32_t)project_largest(f->logits + i * classes, classes) ==
+                (int32_t)scant_likeliest(f->logits + i * classes, classes) ==
                 f->all->labels[places[i]];
     }
     return SCANT_OK;
@@ -173,7 +173,7 @@ static scant_status judge_picked(folding *f, const project_lesson *picked,
                           &(scant_outputs){.logits = f->logits});
     scant_net_destroy(net);
     for (size_t i = 0; i < audited->n && status == SCANT_OK; i++) {
-        bool mine = (int32_t)project_largest(f->logits + i * classes, classes) ==
+        bool mine = (int32_t)scant_likeliest(f->logits + i * classes, classes) ==
                     audited->labels[i];
         better += mine && !right[i];
         worse += !mine && right[i];

@@ -151,10 +151,9 @@ static scant_status open_predictions(exporting *x) {
 static scant_status judge(exporting *x, size_t item) {
     x->verdict = (verdict){.class = NULL};
     if (!x->p || item >= scant_array_shape(x->p)[0]) return SCANT_OK;
-    size_t classes = scant_array_shape(x->p)[1], best = 0;
+    size_t classes = scant_array_shape(x->p)[1];
     TRY(scant_array_floats(x->ctx, x->p, item * classes, classes, x->row));
-    for (size_t i = 1; i < classes; i++)
-        if (x->row[i] > x->row[best]) best = i;
+    size_t best = scant_likeliest(x->row, classes);
     x->verdict.class = class_name(x, (int64_t)best);
     x->verdict.confidence = (double)x->row[best];
     return SCANT_OK;

@@ -11,15 +11,6 @@
 #include "serve/assets.h"
 #include "serve/server.h"
 
-static void finish(seat *here, request *r, out *o, scant_status status) {
-    if (status == SCANT_OK) {
-        reply_json(r, 200, o);
-        return;
-    }
-    out_end(o);
-    reply_failed(here, r, status, 422);
-}
-
 /* ---- status ------------------------------------------------------------------------ */
 
 static void write_info(out *o, const scant_project_info *info) {
@@ -113,6 +104,8 @@ static void write_meter(out *o, const scant_meter *m) {
     };
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) /* none: no model */
         out_real(o, figures[i].key, p->model ? figures[i].value : (double)NAN);
+    out_size(o, "left_out", m->left_out);
+    out_size(o, "added", m->added);
     out_size(o, "over_random_labels", m->over_random_labels);
     out_bool(o, "narrow", m->narrow != 0);
     out_bool(o, "fading", m->fading != 0);
@@ -180,7 +173,7 @@ void handle_status(seat *here, request *r) {
     worker_write(s, &o, "worker");
     write_settings(here, &o);
     out_close(&o, '}');
-    finish(here, r, &o, status);
+    reply_out(here, r, &o, status, 422);
 }
 
 /* ---- the map ----------------------------------------------------------------------- */
@@ -227,10 +220,7 @@ static scant_status map_predict(seat *here, map *m, size_t *model) {
     for (size_t i = 0; p && i < m->n && status == SCANT_OK; i++) {
         if (m->items[i] >= shape[0]) continue;
         status = scant_array_floats(here->ctx, all, m->items[i] * classes, classes, p);
-        size_t best = 0;
-        for (size_t j = 1; j < classes; j++)
-            if (p[j] > p[best]) best = j;
-        if (status == SCANT_OK && classes) m->predicted[i] = (int32_t)best;
+        if (status == SCANT_OK && classes) m->predicted[i] = (int32_t)largest(p, classes);
     }
     free(p);
     scant_array_close(all);
@@ -305,7 +295,7 @@ void handle_map(seat *here, request *r) {
         out_close(&o, '}');
     }
     map_end(&m);
-    finish(here, r, &o, status);
+    reply_out(here, r, &o, status, 422);
 }
 
 /* ---- training and settings --------------------------------------------------------- */
@@ -318,12 +308,13 @@ void handle_train(seat *here, request *r) {
         reply_failed(here, r, status, 422);
         return;
     }
-    if (info.training < 2) {
+    if (!info.learnable) {
         reply_error(r, 409,
                     "a model learns from labels of two classes at least: there %s %zu "
-                    "label%s to learn from",
+                    "label%s to learn from%s",
                     info.training == 1 ? "is" : "are", info.training,
-                    info.training == 1 ? "" : "s");
+                    info.training == 1 ? "" : "s",
+                    info.training > 1 ? ", all of one class" : "");
         return;
     }
     if (!worker_ask(s)) {
@@ -346,7 +337,7 @@ static scant_status set_all(seat *here, const request_args *a, char **old, char 
         old[i] = before ? strdup(before) : NULL;
         scant_status status = scant_project_set(here->project, new->key, new->value);
         if (status == SCANT_OK) continue;
-        snprintf(why, size, "%s", scant_ctx_errmsg(here->ctx));
+        public_text(here->server, scant_ctx_errmsg(here->ctx), why, size);
         while (i-- > 0)
             if (old[i]) scant_project_set(here->project, a->settings[i].key, old[i]);
         return status;
@@ -395,19 +386,10 @@ void handle_export(seat *here, request *r) {
         reply_failed(here, r, status, 422);
         return;
     }
-    void *copy =
-        malloc(size ? size : 1); /* the context's memory is this thread's alone */
-    if (copy) {
-        memcpy(copy, bytes, size);
-        r->reply =
-            (reply){.status = 200, .type = kinds[kind].type, .bytes = copy, .size = size};
+    reply_bytes(here, r, kinds[kind].type, bytes, size);
+    if (r->reply.status == 200)
         snprintf(r->reply.disposition, sizeof r->reply.disposition,
                  "attachment; filename=\"labels.%s\"", kinds[kind].ending);
-        r->replied = true;
-    } else {
-        reply_error(r, 503, "out of memory");
-    }
-    scant_bytes_free(here->ctx, bytes);
 }
 
 static const char *type_of(const char *name) {

@@ -53,51 +53,27 @@ static void finish(seat *here, request *r, out *o, scant_status status) {
         reply_error(r, 404, "there is no item %zu", r->args.number);
         return;
     }
-    if (status == SCANT_OK) {
-        reply_json(r, 200, o);
-        return;
-    }
-    out_end(o);
-    reply_failed(here, r, status, 404);
+    reply_out(here, r, o, status, 404);
 }
 
 /* ---- one item ---------------------------------------------------------------------- */
 
-typedef struct own {
-    size_t item;
-    bool found;
-    scant_answer_kind kind;
-    int64_t label, entry;
-} own;
-
-/* SCANT_ECANCELLED: enough. */
-static scant_status find_own(void *user, const scant_entry *e) {
-    own *mine = user;
-    if (e->item != mine->item || !e->stands || e->kind == SCANT_ANSWER_UNDO)
-        return SCANT_OK;
-    *mine = (own){e->item, true, e->kind, e->label, e->entry};
-    return SCANT_ECANCELLED;
-}
-
 static scant_status write_own(seat *here, out *o, const request *r) {
-    own mine = {.item = r->args.number};
+    scant_answer_kind kind = SCANT_ANSWER_LABEL;
+    int64_t entry = 0, label = -1;
     scant_status status = SCANT_OK;
     if (r->has_session && r->session.known)
-        status = scant_project_history(here->project, r->session.person, 0, 1, SIZE_MAX,
-                                       find_own, &mine);
-    if (mine.found) {
-        static const char *const names[] = {[SCANT_ANSWER_LABEL] = "label",
-                                            [SCANT_ANSWER_SKIP] = "skip",
-                                            [SCANT_ANSWER_UNSURE] = "unsure"};
-        out_open(o, "mine", '{');
-        out_string(o, "kind", names[mine.kind]);
-        out_label(o, "label", mine.label);
-        out_integer(o, "entry", mine.entry);
-        out_close(o, '}');
-        return SCANT_OK;
+        status = scant_project_said(here->project, r->session.person, r->args.number,
+                                    &entry, &kind, &label);
+    if (status != SCANT_OK || !entry) {
+        out_null(o, "mine");
+        return status;
     }
-    out_null(o, "mine");
-    return status;
+    out_open(o, "mine", '{');
+    write_said(o, kind, label);
+    out_integer(o, "entry", entry);
+    out_close(o, '}');
+    return SCANT_OK;
 }
 
 void handle_item(seat *here, request *r) {
@@ -125,20 +101,8 @@ void handle_picture(seat *here, request *r) {
         finish(here, r, &(out){0}, status);
         return;
     }
-    void *copy =
-        malloc(size ? size : 1); /* the context's memory is this thread's alone */
-    if (copy) {
-        memcpy(copy, bytes, size);
-        r->reply = (reply){.status = 200,
-                           .type = type,
-                           .bytes = copy,
-                           .size = size,
-                           .cache = "private, max-age=86400"};
-        r->replied = true;
-    } else {
-        reply_error(r, 503, "out of memory");
-    }
-    scant_bytes_free(here->ctx, bytes);
+    reply_bytes(here, r, type, bytes, size);
+    if (r->reply.status == 200) r->reply.cache = "private, max-age=86400";
 }
 
 /* ---- what the model says ----------------------------------------------------------- */
@@ -146,9 +110,7 @@ void handle_picture(seat *here, request *r) {
 static void write_likeliest(out *o, float *p, size_t n) {
     out_open(o, "classes", '[');
     for (size_t i = 0; i < LIKELIEST && i < n; i++) {
-        size_t best = 0;
-        for (size_t j = 1; j < n; j++)
-            if (p[j] > p[best]) best = j;
+        size_t best = largest(p, n);
         out_open(o, NULL, '{');
         out_size(o, "label", best);
         out_real(o, "p", (double)p[best]);

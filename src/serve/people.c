@@ -14,20 +14,6 @@ enum {
     MOST_OF_PAGES = 500 /* leases that a person's tabs have together */
 };
 
-void reply_failed(seat *here, request *r, scant_status status, int input) {
-    int code = status == SCANT_EUSAGE       ? 409
-               : status == SCANT_EINPUT     ? input
-               : status == SCANT_ENOMEM     ? 503
-               : status == SCANT_EIO        ? 507
-               : status == SCANT_ECANCELLED ? 503
-                                            : 500;
-    const char *text = status == SCANT_ECANCELLED ? "the server is being ended"
-                                                  : scant_ctx_errmsg(here->ctx);
-    if (code >= 500 && status != SCANT_ECANCELLED)
-        server_log(here->server, SCANT_LOG_WARNING, "%s", text);
-    reply_error(r, code, "%s", text);
-}
-
 /* ---- sessions ---------------------------------------------------------------------- */
 
 void write_classes(seat *here, out *o) {
@@ -42,12 +28,6 @@ void write_classes(seat *here, out *o) {
     out_close(o, ']');
 }
 
-/* A setting that is a number. */
-static double number_of(seat *here, const char *setting) {
-    const char *text = scant_project_get(here->project, setting);
-    return text ? strtod(text, NULL) : 0;
-}
-
 static scant_status write_project(seat *here, out *o) {
     scant_project_info info;
     scant_status status = scant_project_info_get(here->project, &info);
@@ -59,9 +39,9 @@ static scant_status write_project(seat *here, out *o) {
     out_string(o, "kind", info.kind);
     out_size(o, "items", info.items);
     write_classes(here, o);
-    out_real(o, "batch", number_of(here, "batch"));
-    out_real(o, "overlap", number_of(here, "overlap"));
-    out_real(o, "lease_seconds", 60 * number_of(here, "lease_minutes"));
+    out_real(o, "batch", number_setting(here, "batch"));
+    out_real(o, "overlap", number_setting(here, "overlap"));
+    out_real(o, "lease_seconds", 60 * number_setting(here, "lease_minutes"));
     out_close(o, '}');
     return SCANT_OK;
 }
@@ -183,18 +163,8 @@ static scant_status write_leases(seat *here, out *o, const scant_lease *leases,
     return status;
 }
 
-/* Sends what was written, or why it was not. */
-static void finish(seat *here, request *r, out *o, scant_status status, int input) {
-    if (status == SCANT_OK) {
-        reply_json(r, 200, o);
-        return;
-    }
-    out_end(o);
-    reply_failed(here, r, status, input);
-}
-
 static int64_t lease_lasts(seat *here) {
-    return (int64_t)(60000 * number_of(here, "lease_minutes"));
+    return (int64_t)(60000 * number_setting(here, "lease_minutes"));
 }
 
 /* Of the leases so many as this page may show, at most `most`. */
@@ -237,7 +207,7 @@ void handle_next(seat *here, request *r) {
         out_close(&o, '}');
     }
     out_close(&o, '}');
-    finish(here, r, &o, status, 422);
+    reply_out(here, r, &o, status, 422);
 }
 
 void handle_alike(seat *here, request *r) {
@@ -254,7 +224,7 @@ void handle_alike(seat *here, request *r) {
     if (status == SCANT_OK) status = write_leases(here, &o, leases, n);
     out_close(&o, '}');
     if (status == SCANT_EUSAGE && !item_exists(here, r->args.item)) status = SCANT_EINPUT;
-    finish(here, r, &o, status, 404);
+    reply_out(here, r, &o, status, 404);
 }
 
 /* ---- answers ----------------------------------------------------------------------- */
@@ -299,9 +269,11 @@ static bool answers_exist(seat *here, request *r) {
 }
 
 static void reply_conflict(seat *here, request *r) {
+    char told[500];
     out o = {0};
+    public_text(here->server, scant_ctx_errmsg(here->ctx), told, sizeof told);
     out_open(&o, NULL, '{');
-    out_string(&o, "error", scant_ctx_errmsg(here->ctx));
+    out_string(&o, "error", told);
     write_conflict(here, &o, r);
     out_close(&o, '}');
     if (answers_exist(here, r))
@@ -335,24 +307,7 @@ void handle_answers(seat *here, request *r) {
     if (status == SCANT_OK) status = scant_project_info_get(here->project, &info);
     if (status == SCANT_OK) out_size(&o, "labels", info.labelled);
     out_close(&o, '}');
-    finish(here, r, &o, status, 422);
-}
-
-static const char *kind_name(scant_answer_kind kind) {
-    static const char *const names[] = {[SCANT_ANSWER_LABEL] = "label",
-                                        [SCANT_ANSWER_SKIP] = "skip",
-                                        [SCANT_ANSWER_UNSURE] = "unsure",
-                                        [SCANT_ANSWER_UNDO] = "undo"};
-    size_t i = (size_t)kind;
-    return i < sizeof names / sizeof *names ? names[i] : NULL;
-}
-
-static void write_said(out *o, scant_answer_kind kind, int64_t label) {
-    out_string(o, "kind", kind_name(kind));
-    if (label >= 0)
-        out_integer(o, "label", label);
-    else
-        out_null(o, "label");
+    reply_out(here, r, &o, status, 422);
 }
 
 typedef struct one_entry {
@@ -387,7 +342,7 @@ void handle_undo(seat *here, request *r) {
     write_said(&o, was.kind, was.label);
     out_close(&o, '}');
     out_close(&o, '}');
-    finish(here, r, &o, status, 422);
+    reply_out(here, r, &o, status, 422);
 }
 
 void handle_renew(seat *here, request *r) {
@@ -400,7 +355,7 @@ void handle_renew(seat *here, request *r) {
     out_open(&o, NULL, '{');
     out_size(&o, "kept", kept);
     out_close(&o, '}');
-    finish(here, r, &o, status, 422);
+    reply_out(here, r, &o, status, 422);
 }
 
 void handle_release(seat *here, request *r) {
@@ -410,7 +365,7 @@ void handle_release(seat *here, request *r) {
     pages_renew(here->server->pages, r->args.keys, r->args.n_keys, 0);
     out_open(&o, NULL, '{');
     out_close(&o, '}');
-    finish(here, r, &o, status, 422);
+    reply_out(here, r, &o, status, 422);
 }
 
 /* ---- one's own answers ------------------------------------------------------------- */
@@ -478,7 +433,7 @@ void handle_mine(seat *here, request *r) {
     out_close(&o, ']');
     out_close(&o, '}');
     free(own);
-    finish(here, r, &o, status, 422);
+    reply_out(here, r, &o, status, 422);
 }
 
 /* ---- classes ----------------------------------------------------------------------- */
@@ -492,5 +447,5 @@ void handle_class(seat *here, request *r) {
     out_size(&o, "label", label);
     if (status == SCANT_OK) write_classes(here, &o);
     out_close(&o, '}');
-    finish(here, r, &o, status, 422);
+    reply_out(here, r, &o, status, 422);
 }

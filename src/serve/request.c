@@ -151,19 +151,23 @@ int request_alike(const request_in *in, request_args *args, request_why *why) {
     return page(args, why);
 }
 
+const char *request_kind(scant_answer_kind kind) {
+    static const char *const names[] = {[SCANT_ANSWER_LABEL] = "label",
+                                        [SCANT_ANSWER_SKIP] = "skip",
+                                        [SCANT_ANSWER_UNSURE] = "unsure",
+                                        [SCANT_ANSWER_UNDO] = "undo"};
+    size_t i = (size_t)kind;
+    return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
 static int answer_kind(const json_t *object, scant_answer *out, request_why *why) {
-    static const struct {
-        const char *name;
-        scant_answer_kind kind;
-    } kinds[] = {{"label", SCANT_ANSWER_LABEL},
-                 {"skip", SCANT_ANSWER_SKIP},
-                 {"unsure", SCANT_ANSWER_UNSURE}};
     const json_t *value = field(object, "kind");
     const char *name = value ? json_string_value(value) : NULL;
     if (!value)
         return refuse(why, WRONG, "'kind' is missing: \"label\", \"skip\" or \"unsure\"");
-    for (size_t i = 0; name && i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kinds[i].name, name) == 0) out->kind = kinds[i].kind;
+    for (int i = SCANT_ANSWER_LABEL; name && i <= SCANT_ANSWER_UNSURE; i++)
+        if (strcmp(request_kind((scant_answer_kind)i), name) == 0)
+            out->kind = (scant_answer_kind)i;
     if (!out->kind)
         return refuse(why, WRONG, "'kind' must be \"label\", \"skip\" or \"unsure\"");
     return 0;

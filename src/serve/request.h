@@ -78,6 +78,8 @@ request_parser request_export;   /* format */
 
 void request_args_end(request_args *args);
 
+const char *request_kind(scant_answer_kind kind); /* its name; NULL: it has none */
+
 /* Whether a path is the pattern, where # stands for a number without zeros before it. */
 bool request_path(const char *pattern, const char *path, size_t *number);
 /* 16 hexadecimal digits, not all zero. */

@@ -44,6 +44,7 @@ static void name_project(server *s) {
     char *whole = realpath(s->opts->dir, NULL);
     const char *path = whole ? whole : s->opts->dir, *slash = strrchr(path, '/');
     snprintf(s->name, sizeof s->name, "%s", slash && slash[1] ? slash + 1 : path);
+    snprintf(s->dir, sizeof s->dir, "%s", path);
     free(whole);
 }
 

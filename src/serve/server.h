@@ -132,6 +132,19 @@ const route *route_find(const char *method, const char *path, size_t *number, ch
 
 /* What the library said no with, as a reply; input: the status for SCANT_EINPUT. */
 void reply_failed(seat *here, request *r, scant_status status, int input);
+/* Sends what was written, or why it was not. */
+void reply_out(seat *here, request *r, out *o, scant_status status, int input);
+/* Sends bytes of the seat's context, which it frees. */
+void reply_bytes(seat *here, request *r, const char *type, void *bytes, size_t size);
+/* The library's sentence as it may go to pages: files are told without their folders,
+ * which are nobody's business there. */
+void public_text(const server *s, const char *text, char *told, size_t size);
+/* A setting that is a number; 0: it is not set. */
+double number_setting(seat *here, const char *key);
+/* {"kind", "label"}, without brackets. */
+void write_said(out *o, scant_answer_kind kind, int64_t label);
+/* Where the largest is; 0 of none. */
+size_t largest(const float *values, size_t n);
 
 /* people.c: people, and what they do; items.c: items and pictures; board.c: the rest. */
 void handle_session_get(seat *here, request *r);
@@ -236,6 +249,7 @@ struct server {
     atomic_size_t open;         /* requests that have come and are not answered */
     atomic_size_t wrong_tokens; /* so far */
     char name[256];             /* of the project */
+    char dir[4096];             /* likewise, without links */
     char key[64];               /* likewise: which one it is */
     bool pictures; /* are its items, also those without a path of their own */
 };

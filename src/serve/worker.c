@@ -4,7 +4,7 @@
  * context of its own that has the threads and the memory of the call. It prepares
  * features, sees to a first round, trains when enough labels are new or somebody asks for
  * it, and picks the next round. What goes wrong is kept for people to see; it is tried
- * again when there are new entries, or somebody asks.
+ * again when there are new entries, items or settings, or somebody asks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +34,9 @@ struct worker {
 
     /* of the thread alone */
     bool prepared;
-    size_t items;   /* that it has prepared */
-    bool failed;    /* the last try did */
-    size_t entries; /* there were then */
+    size_t items;    /* that it has prepared */
+    bool failed;     /* the last try did */
+    uint64_t digest; /* of what there was then */
 };
 
 /* ---- what it does, for others ------------------------------------------------------ */
@@ -55,9 +55,11 @@ static void show(worker *w, const char *doing, const char *phase, double fractio
 }
 
 static void show_error(worker *w, const char *text) {
+    char told[sizeof w->error] = "";
+    public_text(w->server, text, told, sizeof told);
     pthread_mutex_lock(&w->lock);
-    bool same = strcmp(w->error, text) == 0;
-    snprintf(w->error, sizeof w->error, "%s", text);
+    bool same = strcmp(w->error, told) == 0;
+    memcpy(w->error, told, sizeof told);
     pthread_mutex_unlock(&w->lock);
     if (!same) events_touch(w->server);
 }
@@ -114,10 +116,9 @@ static scant_status prepare(worker *w, const scant_project_info *info) {
     return status;
 }
 
-static size_t number_setting(worker *w, const char *key, size_t least) {
-    const char *text = scant_project_get(w->seat.project, key);
-    double value = text ? strtod(text, NULL) : 0;
-    return value >= (double)least && value < 1e9 ? (size_t)value : least;
+static size_t batch_setting(worker *w) {
+    double batch = number_setting(&w->seat, "batch");
+    return batch >= 1 && batch < 1e9 ? (size_t)batch : 1;
 }
 
 static scant_status pick(worker *w, size_t batch) {
@@ -145,7 +146,7 @@ static bool trains_by_itself(worker *w) {
 
 static void foretell(worker *w, const scant_project_info *info, size_t batch) {
     int64_t after = !trains_by_itself(w)       ? -1
-                    : info->untrained >= batch ? 0
+                    : info->untrained >= batch ? !info->learnable
                                                : (int64_t)(batch - info->untrained);
     pthread_mutex_lock(&w->lock);
     bool same = w->next_after == after;
@@ -161,9 +162,32 @@ static scant_status turn(worker *w, bool asked, const scant_project_info *info,
     scant_status status = SCANT_OK;
     if (!quiet || asked) status = prepare(w, info);
     if (status == SCANT_OK && !quiet && !info->rounds) status = pick(w, batch);
-    bool due = trains_by_itself(w) && info->untrained >= batch;
+    bool due = trains_by_itself(w) && info->untrained >= batch && info->learnable;
     if (status == SCANT_OK && (asked || due)) status = train(w, batch);
     return status;
+}
+
+static uint64_t mix(uint64_t digest, const char *text) {
+    for (; *text; text++)
+        digest = (digest ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    return digest * 31 + 1;
+}
+
+/* Entries, items and settings: what failed may go well when one of them is another. */
+static uint64_t digest_of(worker *w, const scant_project_info *info) {
+    uint64_t digest = info->entries * UINT64_C(1000003) + info->items;
+    const scant_project_key *key;
+    for (size_t i = 0; (key = scant_project_key_at(i)); i++) {
+        const char *value = scant_project_get(w->seat.project, key->key);
+        digest = mix(digest, value ? value : "");
+    }
+    return digest;
+}
+
+/* What it is idle for. */
+static const char *waiting_for(worker *w, const scant_project_info *info, size_t batch) {
+    bool enough = trains_by_itself(w) && info->untrained >= batch;
+    return enough && !info->learnable ? "waiting for a second class" : "";
 }
 
 static void look(worker *w, bool asked) {
@@ -173,12 +197,12 @@ static void look(worker *w, bool asked) {
         show_error(w, scant_ctx_errmsg(w->seat.ctx));
         return;
     }
-    size_t batch = number_setting(w, "batch", 1);
+    size_t batch = batch_setting(w);
     foretell(w, &info, batch);
-    if (w->failed && !asked && w->entries == info.entries) return;
+    if (w->failed && !asked && w->digest == digest_of(w, &info)) return;
     status = turn(w, asked, &info, batch);
     w->failed = status != SCANT_OK;
-    w->entries = info.entries;
+    w->digest = digest_of(w, &info);
     if (w->failed && status != SCANT_ECANCELLED) {
         show_error(w, scant_ctx_errmsg(w->seat.ctx));
         server_log(w->server, SCANT_LOG_WARNING, "%s: %s", w->doing,
@@ -186,9 +210,9 @@ static void look(worker *w, bool asked) {
     } else {
         show_error(w, "");
     }
-    show(w, "idle", "", 0);
     if (scant_project_info_get(w->seat.project, &info) == SCANT_OK)
         foretell(w, &info, batch);
+    show(w, "idle", waiting_for(w, &info, batch), 0);
 }
 
 /* Waits for news, or some seconds: other programs change a project too. */

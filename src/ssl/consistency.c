@@ -58,7 +58,7 @@ static void judge(void *arg, const nn_seen *seen, nn_found *found) {
         found->loss +=
             difference(c->said + at, c->target + at, classes, scale, seen->d + at) /
             (double)n;
-        found->counts[ssl_largest(c->target + at, classes)]++;
+        found->counts[scant_likeliest(c->target + at, classes)]++;
     }
     found->kept = n;
 }

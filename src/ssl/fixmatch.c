@@ -73,7 +73,7 @@ static void refine(fixmatch *f, float step) {
     f->state[c] = step;
     for (size_t i = 0; i < f->n; i++) {
         const float *x = f->refined + i * c;
-        size_t k = ssl_largest(x, c);
+        size_t k = scant_likeliest(x, c);
         f->verdict[i] = (double)x[k] >= f->threshold ? (float)k : -1 - (float)k;
     }
 }
@@ -97,7 +97,7 @@ static void decide(fixmatch *f, const nn_seen *seen, const float *weak) {
     bool refined = f->darp && f->state[c] != 0;
     for (size_t i = 0; i < seen->n; i++) {
         const float *q = f->probs + i * c;
-        size_t k = ssl_largest(q, c);
+        size_t k = scant_likeliest(q, c);
         f->labels[i] = (int32_t)k;
         f->counts[i] = (double)q[k] >= f->threshold;
         if (!refined) continue;

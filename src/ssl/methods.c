@@ -82,10 +82,3 @@ double ssl_ramp(size_t step, size_t ramp, size_t steps) {
     double left = last > 0 ? 1 - fmin((double)step / last, 1) : 0;
     return exp(-5 * left * left);
 }
-
-size_t ssl_largest(const float *x, size_t n) {
-    size_t at = 0;
-    for (size_t k = 1; k < n; k++)
-        if (x[k] > x[at]) at = k;
-    return at;
-}

@@ -61,7 +61,4 @@ void ssl_strong(const ssl_change *change, uint64_t draw, const float *in, float 
  * ramp 0: 0.4 of all steps. */
 double ssl_ramp(size_t step, size_t ramp, size_t steps);
 
-/* The largest of n numbers: the first of them. */
-size_t ssl_largest(const float *x, size_t n);
-
 #endif

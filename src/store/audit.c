@@ -169,7 +169,10 @@ scant_status store_audit_extend(scant_project *project, size_t first) {
     return store_tally_recount(project);
 }
 
-scant_status store_audit_front(scant_project *project, int64_t *key) {
-    return store_one(project, "SELECT min(key) FROM queue WHERE kind = ?1 AND asked = 0",
-                     STORE_VALUES(store_int(STORE_QUEUE_AUDIT)), INT64_MAX, key);
+scant_status store_audit_front(scant_project *project, int64_t items, int64_t *key) {
+    return store_one(project,
+                     "SELECT key FROM queue WHERE kind = ?1 AND asked = 0 AND item < ?2"
+                     " ORDER BY key LIMIT 1",
+                     STORE_VALUES(store_int(STORE_QUEUE_AUDIT), store_int(items)),
+                     INT64_MAX, key);
 }

@@ -26,11 +26,19 @@ static scant_status count_states(scant_project *project, scant_project_info *out
     TRY(tally(project, "skipped", &out->skipped));
     TRY(tally(project, "unsure", &out->unsure));
     TRY(tally(project, "withheld", &out->withheld));
-    TRY(store_audit_front(project, &front));
+    TRY(store_audit_front(project, INT64_MAX, &front));
     TRY(count(project,
               "SELECT count(*) FROM items JOIN states USING (item)"
               " WHERE withheld = 1 AND label >= 0 AND audit < ?1",
               STORE_VALUES(store_int(front)), &out->audited));
+    size_t others; /* than the first one's: found soon where there are any */
+    TRY(count(project,
+              "WITH learned AS (SELECT label FROM states JOIN items USING (item)"
+              "  WHERE label >= 0 AND withheld = 0)"
+              "SELECT EXISTS (SELECT 1 FROM learned"
+              "  WHERE label <> (SELECT label FROM learned LIMIT 1))",
+              STORE_NONE, &others));
+    out->learnable = others > 0;
     return count(project,
                  "SELECT count(*) FROM states JOIN items USING (item)"
                  " WHERE label >= 0 AND withheld = 0"

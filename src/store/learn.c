@@ -10,7 +10,7 @@ typedef struct listing {
     size_t *items;
     int64_t *candidates;
     int32_t *labels, *verdicts;
-    size_t n, room, model, seen;
+    size_t n, room, model, bound, seen, left_out;
     int64_t entry;
 } listing;
 
@@ -101,7 +101,7 @@ scant_status store_training(scant_project *project, scant__arena *arena, size_t 
 static scant_status read_audit(scant_project *project, void *arg) {
     listing *l = arg;
     int64_t front;
-    TRY(store_audit_front(project, &front));
+    TRY(store_audit_front(project, INT64_MAX, &front));
     TRY(make_room(project, l, "SELECT count(*) FROM items WHERE withheld = 1",
                   STORE_NONE));
     return read_rows(project, l,
@@ -154,7 +154,7 @@ typedef struct ahead {
 static scant_status read_waiting(scant_project *project, void *arg) {
     ahead *a = arg;
     int64_t front, n, item;
-    TRY(store_audit_front(project, &front));
+    TRY(store_audit_front(project, INT64_MAX, &front));
     TRY(store_one(project,
                   "SELECT count(*) FROM items CROSS JOIN states USING (item)"
                   " WHERE withheld = 1 AND audit >= ?1 AND label >= 0",
@@ -174,31 +174,44 @@ scant_status store_audit_waiting(scant_project *project, size_t *n, size_t *befo
     return SCANT_OK;
 }
 
+/* Of the items that there were when the model was trained: those that came later took
+ * places of the audit order that it was not asked about. */
+#define DRAWN " WHERE i.withheld = 1 AND i.audit < ?2 AND i.item < ?3"
 #define JUDGED                                                                           \
     " FROM items i JOIN verdicts v ON v.model = ?1 AND v.item = i.item"                  \
-    " JOIN states s ON s.item = i.item"                                                  \
-    " WHERE i.withheld = 1 AND s.label >= 0 AND i.audit < ?2"
+    " JOIN states s ON s.item = i.item" DRAWN " AND s.label >= 0"
 
 static scant_status read_verdicts(scant_project *project, void *arg) {
     listing *l = arg;
-    int64_t front;
-    TRY(store_audit_front(project, &front));
-    TRY(make_room(project, l, "SELECT count(*)" JUDGED,
-                  STORE_VALUES(store_size(l->model), store_int(front))));
+    int64_t front, bound, left_out;
+    TRY(store_one(project, "SELECT items FROM models WHERE model = ?1",
+                  STORE_VALUES(store_size(l->model)), 0, &bound));
+    if (l->bound && (int64_t)l->bound < bound) bound = (int64_t)l->bound;
+    TRY(store_audit_front(project, bound, &front));
+    const store_value values[] = {store_size(l->model), store_int(front),
+                                  store_int(bound)};
+    TRY(make_room(project, l, "SELECT count(*)" JUDGED, values, 3));
+    TRY(store_one(project,
+                  "SELECT count(*) FROM items i JOIN verdicts v"
+                  " ON v.model = ?1 AND v.item = i.item"
+                  " LEFT JOIN states s ON s.item = i.item" DRAWN
+                  " AND coalesce(s.label, -1) < 0",
+                  values, 3, 0, &left_out));
+    l->left_out = left_out > 0 ? (size_t)left_out : 0;
     return read_rows(project, l,
                      "SELECT i.item, s.label, v.class" JUDGED " ORDER BY i.audit, i.item",
-                     STORE_VALUES(store_size(l->model), store_int(front)), true);
+                     values, 3, true);
 }
 
-scant_status store_verdicts(scant_project *project, size_t model, scant__arena *arena,
-                            size_t **items, int32_t **verdicts, int32_t **labels,
-                            size_t *n) {
-    listing l = {.arena = arena, .model = model};
+scant_status store_verdicts(scant_project *project, size_t model, size_t items,
+                            scant__arena *arena, store_judged *out) {
+    listing l = {.arena = arena, .model = model, .bound = items};
     TRY(store_read(project, read_verdicts, &l));
-    *items = l.items;
-    *verdicts = l.verdicts;
-    *labels = l.labels;
-    *n = l.n;
+    *out = (store_judged){.items = l.items,
+                          .verdicts = l.verdicts,
+                          .labels = l.labels,
+                          .n = l.n,
+                          .left_out = l.left_out};
     return SCANT_OK;
 }
 

@@ -148,11 +148,19 @@ scant_status store_model_last(scant_project *project, scant__arena *arena, bool 
 scant_status store_models(scant_project *project,
                           scant_status (*fn)(void *user, const store_model *model),
                           void *user);
-/* What a model said of withheld items that have a label now (as store_audit() counts
- * them): n pairs in the audit order, of the arena. */
-scant_status store_verdicts(scant_project *project, size_t model, scant__arena *arena,
-                            size_t **items, int32_t **verdicts, int32_t **labels,
-                            size_t *n);
+/* What a model said of withheld items that have a label now, in the audit order; of the
+ * arena. Only of the items that there were when it was trained (of the first `items` of
+ * them, where that is not 0), up to the first that nobody was asked about: a fair sample
+ * of those, whatever came later. */
+typedef struct store_judged {
+    size_t *items;
+    int32_t *verdicts, *labels;
+    size_t n;
+    size_t left_out; /* drawn among these, and without a label: nobody could tell, all
+                      * have passed it over, or people disagree */
+} store_judged;
+scant_status store_verdicts(scant_project *project, size_t model, size_t items,
+                            scant__arena *arena, store_judged *out);
 /* Takes what is known of a model's verdicts anew (of items that came later). */
 scant_status store_verdicts_set(scant_project *project, size_t model, const size_t *items,
                                 const int32_t *verdicts, size_t n);

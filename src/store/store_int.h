@@ -251,9 +251,9 @@ scant_status store_audit_apply(scant_project *project);
 /* The same for items from first on, where the last that is withheld is known: in time
  * proportional to them. */
 scant_status store_audit_extend(scant_project *project, size_t first);
-/* The audit key up to which every item has been answered or passed over; only labels
- * below it are a fair sample. */
-scant_status store_audit_front(scant_project *project, int64_t *key);
+/* The audit key up to which each of the first `items` items has been answered or passed
+ * over; only labels below it are a fair sample of those. INT64_MAX: of all items. */
+scant_status store_audit_front(scant_project *project, int64_t items, int64_t *key);
 
 /* ---- leases.c: within store_write() ---- */
 

@@ -13,6 +13,16 @@ exports.launch = () =>
 // Pixels that the page is wider than the screen.
 exports.overflow = () => document.documentElement.scrollWidth - window.innerWidth;
 
+// Key caps that stick out of their buttons.
+exports.sticking = () =>
+  [...document.querySelectorAll('button kbd')]
+    .filter((cap) => {
+      const inner = cap.getBoundingClientRect(),
+        outer = cap.closest('button').getBoundingClientRect();
+      return cap.checkVisibility() && (inner.right > outer.right || inner.left < outer.left);
+    })
+    .map((cap) => cap.closest('button').textContent);
+
 // Words whose contrast with what is behind them is below 4.5, and those that are tiny.
 exports.unreadable = () => {
   const parse = (c) => c.match(/[\d.]+/g).map(Number);

@@ -16,7 +16,7 @@ STATUS = {"dir", "kind", "created", "items", "copies", "withheld", "labelled", "
           "classes", "people", "agreements", "rounds", "models", "meter", "advice", "stop"}
 MODEL = {"model", "round", "time", "labels", "audited", "right", "accuracy", "low", "high",
          "agreement", "seconds", "file"}
-METER = {"accuracy", "low", "high", "over_random", "over_random_low", "over_random_high",
+METER = {"accuracy", "low", "high", "left_out", "added", "over_random", "over_random_low", "over_random_high",
          "over_random_labels", "per_ten", "per_ten_high", "narrow", "fading", "agreeing", "stop"}
 
 # Small blobs are learned at once, so that the rule can hold after few labels.

@@ -261,6 +261,7 @@ class Labelling(ServeCase):
         for name, shift in (("ann", 0), ("bob", 1)):
             person = self.person(server, name)
             for item in person.next(20):
+                self.assertFalse({"label", "answers", "mine", "role"} & set(item))  # what others said is not told
                 wrong = shift and item["item"] < 5
                 person.answer(item, int(self.truth[item["item"]] + wrong) % 3)
         status = self.person(server).get("/api/status")
@@ -307,10 +308,7 @@ class Labelling(ServeCase):
         self.assertIn("two classes", self.refused(409, ann.post, "/api/train")["error"])
         for item in ann.next(30):
             ann.answer(item, 0)
-        status, body = ann.ask("POST", "/api/train", {})
-        self.assertEqual(status, 202)
-        error = self.eventually(lambda: ann.get("/api/status")["worker"]["error"], "an error")
-        self.assertIn("two", error)
+        self.assertIn("all of one class", self.refused(409, ann.post, "/api/train")["error"])
         for item in ann.next(20):
             ann.answer(item, int(self.truth[item["item"]]))
         self.assertEqual(ann.get("/api/status")["info"]["models"], 0)  # nothing by itself
@@ -318,6 +316,41 @@ class Labelling(ServeCase):
         self.eventually(lambda: ann.get("/api/status")["info"]["models"] == 1, "a model")
         self.eventually(lambda: ann.get("/api/status")["info"]["rounds"] == 1, "a round")
         self.assertIsNone(ann.get("/api/status")["worker"]["error"])
+
+    def test_a_second_class_is_waited_for(self):
+        server = self.serve(self.project(settings=("batch=5", "audit_every=0")))
+        ann = self.person(server)
+        for item in ann.next(12):
+            ann.answer(item, 0)
+        worker = self.eventually(
+            lambda: (w := ann.get("/api/status")["worker"])["phase"] == "waiting for a second class" and w, "waiting")
+        self.assertEqual((worker["doing"], worker["error"], worker["next_after"]), ("idle", None, 1))
+        ann.answer(ann.next()[0], 1)
+        self.eventually(lambda: ann.get("/api/status")["info"]["models"], "a model")
+        worker = self.eventually(lambda: (w := ann.get("/api/status")["worker"])["doing"] == "idle" and w, "its end")
+        self.assertEqual((worker["phase"], worker["error"]), ("", None))
+
+    def test_what_failed_is_tried_again_when_settings_change_and_tells_no_paths(self):
+        os.makedirs(self.path("secret place"))
+        project = self.project(name="secret place/p", settings=("batch=5", "audit_every=0"))
+        server = self.serve(project)
+        ann = self.person(server)
+        self.eventually(lambda: ann.get("/api/status")["info"]["rounds"], "a round")
+        blocked = os.path.join(project, "models")  # where there is no folder none can be written
+        if os.path.isdir(blocked):
+            os.rename(blocked, blocked + ".away")
+        with open(blocked, "w"):
+            pass
+        for item in ann.next(8):
+            ann.answer(item, int(self.truth[item["item"]]))
+        error = self.eventually(lambda: ann.get("/api/status")["worker"]["error"], "a failure")
+        self.assertNotIn("secret", error)
+        self.assertNotIn(os.path.dirname(self.path("x")), error)
+        os.remove(blocked)
+        self.assertEqual(ann.get("/api/status")["info"]["models"], 0)
+        ann.post("/api/settings", epochs=20)
+        self.eventually(lambda: ann.get("/api/status")["info"]["models"], "a model")
+        self.eventually(lambda: ann.get("/api/status")["worker"]["error"] is None, "no error any more")
 
     def test_what_another_program_does_is_told_to_pages(self):
         project = self.project()
@@ -433,6 +466,7 @@ class Life(ServeCase):
                 refused = (status, body["error"])
                 break
         self.assertEqual(refused[0], 507, refused)
+        self.assertNotIn(os.path.dirname(project), refused[1])
         self.assertGreater(len(confirmed), 5)
         # what is there can still be read, and there is nothing that was not confirmed
         self.assertEqual(ann.get("/api/status")["info"]["labelled"], len(confirmed))

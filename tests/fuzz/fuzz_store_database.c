@@ -96,7 +96,8 @@ static void check_list(const size_t *items, const int32_t *labels, size_t n, siz
 static void learn_from(scant_ctx *ctx, scant_project *project, size_t all) {
     scant__arena arena;
     size_t *items, n, classes;
-    int32_t *labels, *verdicts;
+    int32_t *labels;
+    store_judged judged;
     int64_t *candidates, entry;
     scant__arena_init(&arena, ctx);
     scant_status status = store_classes(project, &classes);
@@ -108,8 +109,9 @@ static void learn_from(scant_ctx *ctx, scant_project *project, size_t all) {
     status = store_audit(project, &arena, &items, &labels, &n);
     if (status == SCANT_OK) check_list(items, labels, n, all, classes);
     check(ctx, status);
-    status = store_verdicts(project, 1, &arena, &items, &verdicts, &labels, &n);
-    if (status == SCANT_OK) check_list(items, verdicts, n, all, classes);
+    status = store_verdicts(project, 1, 0, &arena, &judged);
+    if (status == SCANT_OK)
+        check_list(judged.items, judged.verdicts, judged.n, all, classes);
     check(ctx, status);
     status = store_candidates(project, &arena, &candidates, &n);
     for (size_t i = 0; status == SCANT_OK && i < n; i++)

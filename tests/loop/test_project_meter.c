@@ -172,6 +172,128 @@ static scant_status note_point(void *user, const scant_model_point *point) {
     return SCANT_OK;
 }
 
+/* ---- items that come later --------------------------------------------------------- */
+
+/* A model that is right on all it is asked about. */
+static size_t add_knowing(lab *l, size_t items) {
+    scant__arena arena;
+    size_t *audit, n, number;
+    int32_t *labels, verdicts[100];
+    scant__arena_init(&arena, l->ctx);
+    OK(store_audit(l->project, &arena, &audit, &labels, &n));
+    assert_true(n <= 100);
+    for (size_t i = 0; i < n; i++) verdicts[i] = l->truth[audit[i]];
+    store_model model = {.labels = 90,
+                         .classes = 2,
+                         .items = items,
+                         .file = "models/none.safetensors",
+                         .agreement = 0.99,
+                         .over_random = NAN,
+                         .over_random_low = NAN,
+                         .over_random_high = NAN};
+    OK(store_model_add(l->project, &model, audit, verdicts, n, &number));
+    scant__arena_end(&arena);
+    return n;
+}
+
+static void add_items(lab *l, size_t more) {
+    char path[500];
+    size_t added;
+    snprintf(path, sizeof path, "%s-more.npy", l->dir);
+    l->x = realloc(l->x, (l->n + more) * l->d * sizeof *l->x);
+    l->truth = realloc(l->truth, (l->n + more) * sizeof *l->truth);
+    const lab_opts o = {.d = l->d, .classes = 2, .noise = 0.3, .seed = 9};
+    for (size_t i = l->n; i < l->n + more; i++)
+        draw_point(&o, i, l->x + i * l->d, &l->truth[i]);
+    write_features(l->ctx, path, l->x + l->n * l->d, more, l->d);
+    OK(scant_project_add(l->project, &(scant_source){.features = path}, &added));
+    assert_int_equal(added, more);
+    l->n += more;
+}
+
+static void items_that_come_later_leave_earlier_figures_as_they_were(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    lab l;
+    char *text;
+    begin(&l, ctx, "added");
+    OK(scant_project_set(l.project, "stop_width", "0.21"));
+    add_model(&l, (said){20, NAN, 0, 36});
+    add_model(&l, (said){40, 0.99, 0, 36});
+    add_model(&l, (said){60, 0.99, 0, 36});
+    assert_true(meter_of(&l).stop);
+    add_items(&l, 100);
+    scant_meter m = meter_of(&l);
+    assert_int_equal(m.last.audited, 40);
+    assert_int_equal(m.last.right, 36);
+    assert_int_equal(m.added, 100);
+    assert_true(m.narrow && m.fading && m.agreeing && !m.stop);
+    OK(scant_project_advice(l.project, &m, &text));
+    assert_non_null(strstr(text, "100 items came after this model"));
+    assert_non_null(strstr(text, "Go on labelling."));
+    scant_bytes_free(ctx, text);
+    /* the next model is judged on all: up to the first that nobody was asked about */
+    size_t withheld = add_knowing(&l, l.n);
+    assert_true(withheld > 45);
+    points p = {.n = 0};
+    m = meter_of(&l);
+    assert_true(m.last.audited < 20 && m.added == 0);
+    OK(scant_project_models(l.project, note_point, &p));
+    for (size_t i = 0; i < 3; i++) assert_int_equal(p.all[i].audited, 40);
+    /* while both models stand on the items before, and those are still compared */
+    assert_near(m.per_ten, 4.0 / 40 * 10 / 50, 1e-12);
+    assert_int_equal(lab_answer(&l, withheld - 40, false), withheld - 40);
+    m = meter_of(&l);
+    assert_int_equal(m.last.audited, withheld);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
+/* ---- items without a label --------------------------------------------------------- */
+
+static void what_nobody_could_tell_is_told(void **state) {
+    static const scant_setting settings[] = {{"audit_every", "1"}, {"audit_most", "40"}};
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    scant_lease leases[5];
+    lab l;
+    size_t person, n;
+    char *text;
+    lab_make(&l, ctx, "left-out",
+             (lab_opts){.n = 200,
+                        .d = 2,
+                        .classes = 2,
+                        .noise = 0.3,
+                        .seed = 9,
+                        .settings = settings,
+                        .n_settings = 2});
+    lab_answer(&l, 10, false);
+    OK(scant_project_person(l.project, "ann", &person));
+    OK(scant_project_next(l.project, person, 5, leases, &n));
+    assert_int_equal(n, 5);
+    for (size_t i = 0; i < 5; i++) {
+        const scant_answer answer = {.item = leases[i].item,
+                                     .kind =
+                                         i < 3 ? SCANT_ANSWER_UNSURE : SCANT_ANSWER_SKIP,
+                                     .spent = 1000,
+                                     .lease = leases[i].key};
+        OK(scant_project_answer(l.project, person, &answer, 1, NULL));
+    }
+    lab_answer(&l, 5, false);
+    add_knowing(&l, l.n);
+    scant_meter m = meter_of(&l);
+    assert_int_equal(m.last.audited, 15);
+    assert_int_equal(m.last.right, 15);
+    assert_int_equal(m.left_out, 5);
+    OK(scant_project_advice(l.project, &m, &text));
+    assert_non_null(strstr(text, "5 more were drawn that people passed over, could not "
+                                 "tell or disagree on; counted as wrong, the accuracy "
+                                 "would be 75 %"));
+    scant_bytes_free(ctx, text);
+    lab_end(&l);
+    scant_ctx_destroy(ctx);
+}
+
 /* Labels that come after a model judge it, too. */
 static void labels_that_come_later_judge_earlier_models(void **state) {
     (void)state;
@@ -217,6 +339,8 @@ int main(void) {
         cmocka_unit_test(accuracy_is_the_share_of_audited_items),
         cmocka_unit_test(gain_is_of_the_models_within_the_last_labels),
         cmocka_unit_test(stopping_takes_all_three),
+        cmocka_unit_test(items_that_come_later_leave_earlier_figures_as_they_were),
+        cmocka_unit_test(what_nobody_could_tell_is_told),
         cmocka_unit_test(labels_that_come_later_judge_earlier_models),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

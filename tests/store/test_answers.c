@@ -157,6 +157,30 @@ static void what_comes_twice_is_stored_once(void **state) {
     scant_project_close(project);
 }
 
+static void what_can_be_learned_from_has_two_classes(void **state) {
+    scant_project *project = make_project("learnable", 20, no_audit, 1);
+    size_t ann = person(project, "ann");
+    (void)state;
+    static const struct {
+        scant_answer_kind kind;
+        size_t label;
+        bool learnable;
+    } said[] = {{SCANT_ANSWER_SKIP, 0, false},
+                {SCANT_ANSWER_LABEL, 1, false},
+                {SCANT_ANSWER_LABEL, 1, false},
+                {SCANT_ANSWER_LABEL, 0, true},
+                {SCANT_ANSWER_LABEL, 1, true}};
+    assert_false(info_of(project).learnable);
+    for (size_t i = 0; i < 5; i++) {
+        scant_lease a = one(project, ann);
+        OK(say(project, ann, &a, said[i].kind, said[i].label));
+        assert_int_equal(info_of(project).learnable, said[i].learnable);
+    }
+    OK(scant_project_undo(project, ann, 4, NULL, NULL, NULL));
+    assert_false(info_of(project).learnable);
+    scant_project_close(project);
+}
+
 static void an_undo_of_an_entry_takes_back_that_one_or_none(void **state) {
     scant_project *project = make_project("which", 20, no_audit, 1);
     size_t ann = person(project, "ann"), bob = person(project, "bob");
@@ -439,6 +463,7 @@ int main(void) {
         cmocka_unit_test(an_answer_may_be_replaced_by_whoever_gave_it),
         cmocka_unit_test(wrong_answers_are_refused_and_none_of_theirs_is_stored),
         cmocka_unit_test(what_comes_twice_is_stored_once),
+        cmocka_unit_test(what_can_be_learned_from_has_two_classes),
         cmocka_unit_test(an_undo_of_an_entry_takes_back_that_one_or_none),
         cmocka_unit_test(an_undo_is_an_entry_and_hands_the_item_out_again),
         cmocka_unit_test(the_history_cannot_be_changed),

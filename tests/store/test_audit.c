@@ -189,8 +189,9 @@ static void items_that_come_later_are_withheld_by_the_same_rule(void **state) {
 static void labels_count_for_the_audit_only_in_its_order(void **state) {
     scant_project *project = make_project("order", 100, NULL, 0);
     scant__arena arena;
-    size_t *items, n, ann = person(project, "ann"), *again, m;
-    int32_t *labels, *verdicts;
+    size_t *items, n, ann = person(project, "ann");
+    int32_t *labels;
+    store_judged judged;
     (void)state;
     scant__arena_init(&arena, ctx);
     OK(store_audit(project, &arena, &items, &labels, &n));
@@ -220,19 +221,20 @@ static void labels_count_for_the_audit_only_in_its_order(void **state) {
     assert_int_equal(labels[3], -1);
     /* and a model is judged by those */
     size_t model;
-    store_model trained = {.entry = 1, .labels = 5, .file = "models/1"};
+    store_model trained = {.entry = 1, .labels = 5, .items = 100, .file = "models/1"};
     OK(store_model_add(project, &trained, items, (int32_t[]){2, 2, 1, 0}, 4, &model));
     assert_int_equal(model, 1);
-    OK(store_verdicts(project, model, &arena, &again, &verdicts, &labels, &m));
-    assert_int_equal(m, 3);
-    assert_int_equal(again[2], items[2]);
-    assert_int_equal(verdicts[0], 2);
-    assert_int_equal(verdicts[1], 2);
-    assert_int_equal(labels[1], 0);
+    OK(store_verdicts(project, model, 0, &arena, &judged));
+    assert_int_equal(judged.n, 3);
+    assert_int_equal(judged.items[2], items[2]);
+    assert_int_equal(judged.verdicts[0], 2);
+    assert_int_equal(judged.verdicts[1], 2);
+    assert_int_equal(judged.labels[1], 0);
+    assert_int_equal(judged.left_out, 0);
     OK(store_verdicts_set(project, model, items, (int32_t[]){1}, 1));
-    OK(store_verdicts(project, model, &arena, &again, &verdicts, &labels, &m));
-    assert_int_equal(m, 1);
-    assert_int_equal(verdicts[0], 1);
+    OK(store_verdicts(project, model, 0, &arena, &judged));
+    assert_int_equal(judged.n, 1);
+    assert_int_equal(judged.verdicts[0], 1);
     scant__arena_end(&arena);
     scant_project_close(project);
 }

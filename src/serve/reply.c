@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What handlers answer with, and what several of them write.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/server.h"
+
+/* ---- sentences --------------------------------------------------------------------- */
+
+/* The length of the folders that an absolute path at `text` begins with. */
+static size_t folders(const server *s, const char *text) {
+    size_t n = strlen(s->dir), length = 0;
+    if (n > 1 && strncmp(text, s->dir, n) == 0) /* there may be spaces in it */
+        return text[n] == '/' ? n + 1 : (size_t)(strrchr(s->dir, '/') + 1 - s->dir);
+    for (size_t i = 0; text[i] && !strchr(" :;,'\")\n", text[i]); i++)
+        if (text[i] == '/') length = i + 1;
+    return length > 1 || text[1] > ' ' ? length : 0; /* a slash alone is none */
+}
+
+void public_text(const server *s, const char *text, char *told, size_t size) {
+    size_t used = 0;
+    bool begins = true; /* a word does */
+    while (*text && used + 1 < size) {
+        if (begins && *text == '/') text += folders(s, text);
+        if (!*text) break;
+        begins = strchr(" '\"(\n", *text) != NULL;
+        told[used++] = *text++;
+    }
+    if (size) told[used] = '\0';
+}
+
+void reply_failed(seat *here, request *r, scant_status status, int input) {
+    int code = status == SCANT_EUSAGE       ? 409
+               : status == SCANT_EINPUT     ? input
+               : status == SCANT_ENOMEM     ? 503
+               : status == SCANT_EIO        ? 507
+               : status == SCANT_ECANCELLED ? 503
+                                            : 500;
+    const char *text = status == SCANT_ECANCELLED ? "the server is being ended"
+                                                  : scant_ctx_errmsg(here->ctx);
+    char told[500];
+    if (code >= 500 && status != SCANT_ECANCELLED)
+        server_log(here->server, SCANT_LOG_WARNING, "%s", text);
+    public_text(here->server, text, told, sizeof told);
+    reply_error(r, code, "%s", told);
+}
+
+void reply_out(seat *here, request *r, out *o, scant_status status, int input) {
+    if (status == SCANT_OK) {
+        reply_json(r, 200, o);
+        return;
+    }
+    out_end(o);
+    reply_failed(here, r, status, input);
+}
+
+/* ---- bytes ------------------------------------------------------------------------- */
+
+void reply_bytes(seat *here, request *r, const char *type, void *bytes, size_t size) {
+    void *copy = malloc(size ? size : 1); /* the context's are this thread's alone */
+    if (copy) {
+        memcpy(copy, bytes, size);
+        r->reply = (reply){.status = 200, .type = type, .bytes = copy, .size = size};
+        r->replied = true;
+    } else {
+        reply_error(r, 503, "out of memory");
+    }
+    scant_bytes_free(here->ctx, bytes);
+}
+
+/* ---- parts ------------------------------------------------------------------------- */
+
+void write_said(out *o, scant_answer_kind kind, int64_t label) {
+    out_string(o, "kind", request_kind(kind));
+    if (label >= 0)
+        out_integer(o, "label", label);
+    else
+        out_null(o, "label");
+}
+
+double number_setting(seat *here, const char *key) {
+    const char *text = scant_project_get(here->project, key);
+    return text ? strtod(text, NULL) : 0;
+}
+
+size_t largest(const float *values, size_t n) {
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++)
+        if (values[i] > values[best]) best = i;
+    return best;
+}
