@@ -97,9 +97,16 @@ static void json_entry(cli_text *text, const scant_entry *e, bool undone) {
                   undone ? "true" : "false");
 }
 
+/* An id may have any bytes; a terminal is not to obey them. */
+static void add_id(cli_text *text, const char *id) {
+    for (; id && *id; id++)
+        cli_text_addf(text, "%c", (unsigned char)*id < 0x20 || *id == 0x7F ? '?' : *id);
+}
+
 static void text_entry(cli_text *text, const scant_entry *e, bool undone) {
     project_add_time(text, e->at);
-    cli_text_addf(text, "  %-10s %s", e->person ? e->person : "", e->id ? e->id : "");
+    cli_text_addf(text, "  %-10s ", e->person ? e->person : "");
+    add_id(text, e->id);
     if (e->kind == SCANT_ANSWER_LABEL)
         cli_text_addf(text, " = %s", e->class_name ? e->class_name : "");
     else

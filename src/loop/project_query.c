@@ -271,16 +271,15 @@ static scant_status read_state(asking *a) {
     FILE *file = fopen(path, "rb");
     scant__text text;
     char block[4096];
+    scant__free(ctx_of(a), path);
+    if (!file) return SCANT_OK; /* there is none yet */
     scant__text_init(&text, ctx_of(a));
-    for (size_t n = 1; file && n;) {
+    for (size_t n = 1; n;) {
         n = fread(block, 1, sizeof block, file);
         scant__text_bytes(&text, block, n);
     }
-    if (file) fclose(file);
-    scant__free(ctx_of(a), path);
-    if (file) return scant__text_take(&text, &a->state, &a->state_size);
-    scant__text_end(&text);
-    return SCANT_OK;
+    fclose(file);
+    return scant__text_take(&text, &a->state, &a->state_size);
 }
 
 static scant_status keep_state(const asking *a, const scant_picks *picks) {

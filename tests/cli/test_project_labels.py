@@ -33,6 +33,16 @@ class Label(ProjectCase):
                          sorted(unknown))
         self.assertEqual(self.status(project)["entries"], 2)
 
+    def test_the_log_shows_no_control_characters_of_ids(self):
+        table = self.write("m.csv", "id,row\n" + "".join(f"\"a\x1b[31m{i}\",{i}\n"
+                                                       for i in range(30)))
+        project, _ = self.blobs(30, flags=("--manifest", table))
+        path = self.write("a.csv", "id,label\n\"a\x1b[31m7\",red\n")
+        self.ok("label", project, "--import", path)
+        log = self.ok("log", project)
+        self.assertIn("a?[31m7 = red", log)
+        self.assertNotIn("\x1b", log)
+
     def test_the_nearest_id_is_named(self):
         table = self.write("m.csv", "id,row\n" + "".join(f"picture-{i:02},{i}\n"
                                                        for i in range(30)))
