@@ -212,7 +212,7 @@ typedef struct undoing {
     scant_lease lease;
 } undoing;
 
-/* The lease that an undo has given, as it is now; key 0: it is no more. */
+/* The lease that the person has of an item; key 0: none. */
 static scant_status find_lease(scant_project *project, undoing *u, size_t item) {
     sqlite3_stmt *s;
     bool row;
@@ -267,6 +267,19 @@ static scant_status find_entry(scant_project *project, undoing *u, size_t *item)
     return SCANT_OK;
 }
 
+/* An undo that comes again: the lease that it gave, or another where that was given back
+ * meanwhile. */
+static scant_status undo_again(scant_project *project, undoing *u, const known *before) {
+    sqlite3_stmt *s;
+    reason why;
+    TRY(find_lease(project, u, before->item));
+    if (u->lease.key) return SCANT_OK;
+    TRY(store_ask(project, "SELECT role, round, model FROM labels WHERE entry = ?1",
+                  STORE_VALUES(store_int(before->entry)), &s));
+    TRY(read_reason(project, s, &why));
+    return lease_again(project, u, before->item, &why);
+}
+
 static scant_status undo(scant_project *project, void *arg) {
     undoing *u = arg;
     known before;
@@ -279,7 +292,7 @@ static scant_status undo(scant_project *project, void *arg) {
     if (before.entry &&
         (before.kind != SCANT_ANSWER_UNDO || (u->which && u->which != before.undoes)))
         return once_differs(project, u->once);
-    if (before.entry) return find_lease(project, u, before.item);
+    if (before.entry) return undo_again(project, u, &before);
     TRY(find_entry(project, u, &item));
     TRY(answered(project, u->person, item, &kind, &why));
     store_entry entry = {.item = item,

@@ -150,6 +150,10 @@ static void what_comes_twice_is_stored_once(void **state) {
     assert_int_equal(taken, first.entry);
     assert_int_equal(taken_again, first.entry);
     assert_int_equal(lease.key, lease_again.key);
+    OK(scant_project_release(project, ann, NULL, 0)); /* by a page that had not heard */
+    OK(scant_project_undo(project, ann, 0, "back", &taken_again, &lease_again));
+    assert_int_equal(lease_again.item, lease.item);
+    assert_true(lease_again.key != 0 && lease_again.role == lease.role);
     assert_int_equal(info_of(project).entries, 3);
     REFUSED(scant_project_undo(project, ann, 0, "one", NULL, NULL), SCANT_EUSAGE,
             "another answer before");
