@@ -1108,6 +1108,9 @@ typedef struct scant_project_key {
 SCANT_API const scant_project_key *scant_project_key_at(size_t i);
 SCANT_API scant_status scant_project_set(scant_project *project, const char *key,
                                          const char *value);
+/* Several: all or none. */
+SCANT_API scant_status scant_project_set_all(scant_project *project,
+                                             const scant_setting *settings, size_t n);
 /* Borrowed until it is set; NULL: there is no such key. */
 SCANT_API const char *scant_project_get(scant_project *project, const char *key);
 

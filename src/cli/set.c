@@ -72,11 +72,19 @@ static int check_setting(const cli_command *command, const char *word) {
     return status;
 }
 
-static int change(project_job *job, const char *word) {
-    const char *equals = strchr(word, '=');
-    char *key = cli_strndup(word, (size_t)(equals - word));
-    scant_status done = scant_project_set(job->project, key, equals + 1);
-    free(key);
+/* All or none. */
+static int change(project_job *job, const char *const *words, size_t n) {
+    scant_setting *settings = cli_calloc(n, sizeof *settings);
+    char **keys = cli_calloc(n, sizeof *keys);
+    for (size_t i = 0; i < n; i++) {
+        const char *equals = strchr(words[i], '=');
+        keys[i] = cli_strndup(words[i], (size_t)(equals - words[i]));
+        settings[i] = (scant_setting){keys[i], equals + 1};
+    }
+    scant_status done = scant_project_set_all(job->project, settings, n);
+    for (size_t i = 0; i < n; i++) free(keys[i]);
+    free(keys);
+    free(settings);
     return done == SCANT_OK ? CLI_DONE : project_failed(job, done);
 }
 
@@ -93,8 +101,8 @@ static int run(const cli_command *command, int argc, char **argv) {
         status = check_setting(command, parsed.operands[i]);
     if (status != CLI_DONE) return status;
     status = project_open(&job, command, parsed.operand, &args.means);
-    for (size_t i = 1; i < parsed.n_operands && status == CLI_DONE; i++)
-        status = change(&job, parsed.operands[i]);
+    if (status == CLI_DONE && parsed.n_operands > 1)
+        status = change(&job, parsed.operands + 1, parsed.n_operands - 1);
     if (status == CLI_DONE && parsed.n_operands == 1)
         status = list(&job, args.format && strcmp(args.format, "json") == 0);
     project_end(&job);

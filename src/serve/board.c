@@ -328,33 +328,11 @@ void handle_train(seat *here, request *r) {
     reply_json(r, 202, &o);
 }
 
-/* All or none: what was set before one that is refused is set back. */
-static scant_status set_all(seat *here, const request_args *a, char **old, char *why,
-                            size_t size) {
-    for (size_t i = 0; i < a->n_settings; i++) {
-        const scant_setting *new = &a->settings[i];
-        const char *before = scant_project_get(here->project, new->key);
-        old[i] = before ? strdup(before) : NULL;
-        scant_status status = scant_project_set(here->project, new->key, new->value);
-        if (status == SCANT_OK) continue;
-        public_text(here->server, scant_ctx_errmsg(here->ctx), why, size);
-        while (i-- > 0)
-            if (old[i]) scant_project_set(here->project, a->settings[i].key, old[i]);
-        return status;
-    }
-    return SCANT_OK;
-}
-
 void handle_settings(seat *here, request *r) {
-    char *old[REQUEST_MOST_SETTINGS] = {0}, why[500];
-    scant_status status = set_all(here, &r->args, old, why, sizeof why);
-    for (size_t i = 0; i < r->args.n_settings; i++) free(old[i]);
-    if (status == SCANT_EUSAGE || status == SCANT_EINPUT) {
-        reply_error(r, 422, "%s", why);
-        return;
-    }
+    scant_status status =
+        scant_project_set_all(here->project, r->args.settings, r->args.n_settings);
     if (status != SCANT_OK) {
-        reply_failed(here, r, status, 422);
+        reply_failed(here, r, status == SCANT_EUSAGE ? SCANT_EINPUT : status, 422);
         return;
     }
     events_touch(here->server);

@@ -46,13 +46,15 @@ static int by_key(const void *a, const void *b) {
 /* The largest key that is withheld; -1: none is. */
 static scant_status find_limit(scant_project *project, int64_t *limit) {
     sqlite3_stmt *s;
-    size_t n, count = 0;
+    size_t n, withheld, count = 0;
     bool row = true;
     double every;
     *limit = -1;
     TRY(store_setting(project, "audit_every", &every, NULL));
     if (every < 1) return SCANT_OK;
     TRY(store_items(project, &n));
+    TRY(how_many(project, n, &withheld));
+    if (!withheld) return SCANT_OK; /* nor of those that are no copies */
     uint64_t *keys = scant__alloc(project->ctx, n, sizeof *keys);
     if (!keys) return SCANT_ENOMEM;
     scant_status status = store_ask(
@@ -63,7 +65,6 @@ static scant_status find_limit(scant_project *project, int64_t *limit) {
             keys[count++] = (uint64_t)sqlite3_column_int64(s, 0);
     }
     if (status == SCANT_OK && row) store_end(s);
-    size_t withheld = 0;
     if (status == SCANT_OK) status = how_many(project, count, &withheld);
     if (status == SCANT_OK && withheld) {
         qsort(keys, count, sizeof *keys, by_key);
@@ -97,9 +98,10 @@ static scant_status requeue(scant_project *project, size_t first) {
     TRY(store_do(project, "DELETE FROM queue WHERE item >= ?1 AND kind <> 4",
                  STORE_VALUES(store_size(first))));
     TRY(store_do(project,
-                 "DELETE FROM queue WHERE kind <> 4"
-                 " AND item IN (SELECT item FROM items WHERE withheld = 2)",
-                 STORE_NONE));
+                 "DELETE FROM queue WHERE kind <> 4 AND item IN"
+                 " (SELECT item FROM items WHERE withheld = 2 AND grp IN"
+                 "  (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL))",
+                 STORE_VALUES(store_size(first))));
     TRY(store_open_rows(project,
                         "SELECT item, withheld, coalesce(skips, 0) FROM items"
                         " LEFT JOIN states USING (item)"
@@ -158,15 +160,39 @@ scant_status store_audit_apply(scant_project *project) {
     return limit == before ? SCANT_OK : apply_all(project, limit);
 }
 
+/* Items of the groups that items from first on are in, which are learned from. */
+static scant_status learned_beside(scant_project *project, size_t first, int64_t *n) {
+    return store_one(project,
+                     "SELECT count(*) FROM items JOIN states USING (item)"
+                     " WHERE label >= 0 AND withheld = 0 AND grp IN"
+                     " (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL)",
+                     STORE_VALUES(store_size(first)), 0, n);
+}
+
+/* Adds new items to the tallies that count them. */
+static scant_status tally_new(scant_project *project, size_t first) {
+    int64_t n;
+    TRY(store_one(project,
+                  "SELECT count(*) FROM items WHERE item >= ?1 AND copy_of IS NOT NULL",
+                  STORE_VALUES(store_size(first)), 0, &n));
+    TRY(store_tally(project, "copies", n));
+    TRY(store_one(project, "SELECT count(*) FROM items WHERE item >= ?1 AND withheld = 1",
+                  STORE_VALUES(store_size(first)), 0, &n));
+    return store_tally(project, "withheld", n);
+}
+
 scant_status store_audit_extend(scant_project *project, size_t first) {
-    int64_t limit;
+    int64_t limit, before, after;
     TRY(store_meta_number(project, "audit_limit", -1, &limit));
     if (limit < 0) { /* there may have been too few before */
         TRY(find_limit(project, &limit));
         if (limit >= 0) return apply_all(project, limit);
     }
+    TRY(learned_beside(project, first, &before));
     TRY(apply(project, first, limit));
-    return store_tally_recount(project);
+    TRY(learned_beside(project, first, &after));
+    TRY(store_tally(project, "training", after - before));
+    return tally_new(project, first);
 }
 
 scant_status store_audit_front(scant_project *project, int64_t items, int64_t *key) {

@@ -165,12 +165,14 @@ static scant_status list_folder(store_batch *batch, scant_project *project) {
     return status;
 }
 
-/* Rows that are there already, where the same file has grown. */
+/* Rows that are there already, where the same file has grown. Where no manifest chose
+ * them they are in order. */
 static scant_status known_rows(scant_project *project, const char *path, size_t *rows) {
     int64_t last;
     TRY(store_one(project,
-                  "SELECT max(row) FROM sources JOIN items"
-                  " ON item BETWEEN first AND first + count - 1 WHERE sources.path = ?1",
+                  "SELECT max(row) FROM sources JOIN items ON item BETWEEN"
+                  " CASE WHEN manifest IS NULL THEN first + count - 1 ELSE first END"
+                  " AND first + count - 1 WHERE sources.path = ?1",
                   STORE_VALUES(store_text(path)), -1, &last));
     *rows = (size_t)(last + 1);
     return SCANT_OK;

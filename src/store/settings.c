@@ -270,8 +270,7 @@ static scant_status requeue(scant_project *project) {
     return status;
 }
 
-static scant_status put_setting(scant_project *project, void *arg) {
-    const scant_setting *s = arg;
+static scant_status put_setting(scant_project *project, const scant_setting *s) {
     scant__text text;
     char *json;
     size_t size;
@@ -290,9 +289,25 @@ static scant_status put_setting(scant_project *project, void *arg) {
     return status;
 }
 
+typedef struct several {
+    const scant_setting *settings;
+    size_t n;
+} several;
+
+static scant_status put_settings(scant_project *project, void *arg) {
+    const several *all = arg;
+    for (size_t i = 0; i < all->n; i++) TRY(put_setting(project, &all->settings[i]));
+    return SCANT_OK;
+}
+
+scant_status scant_project_set_all(scant_project *project, const scant_setting *settings,
+                                   size_t n) {
+    return store_write(project, put_settings, &(several){settings, n});
+}
+
 scant_status scant_project_set(scant_project *project, const char *key,
                                const char *value) {
-    return store_write(project, put_setting, &(scant_setting){key, value});
+    return scant_project_set_all(project, &(scant_setting){key, value}, 1);
 }
 
 static const char *default_of(const scant_project *project, const key_info *k) {

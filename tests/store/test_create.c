@@ -330,6 +330,36 @@ static void what_is_added_must_be_of_the_projects_kind(void **state) {
     }
 }
 
+/* Ten groups of four labelled items, and ten times four more that come later. */
+static void a_group_that_comes_under_the_audit_is_no_longer_learned_from(void **state) {
+    static const char groups[] =
+        "SELECT count(DISTINCT grp) FROM items WHERE withheld = 1";
+    char manifest[2000] = "id,row,group,label\n", later[2000] = "id,row,group\n";
+    scant_project *project;
+    (void)state;
+    for (size_t i = 0; i < 40; i++) {
+        snprintf(manifest + strlen(manifest), 40, "i%zu,%zu,g%zu,a\n", i, i, i / 4);
+        snprintf(later + strlen(later), 40, "j%zu,%zu,g%zu\n", i, i, i / 4);
+    }
+    scant_project_opts o = {.source = {.features = put_features("gl.npy", 40, 2, 1),
+                                       .manifest = put_text("gl.csv", manifest)},
+                            .classes = abc,
+                            .n_classes = 3,
+                            .settings = (scant_setting[]){{"audit_most", "3"}},
+                            .n_settings = 1};
+    OK(scant_project_create(ctx, path_of("learned"), &o, &project));
+    int64_t before = ask(project, groups);
+    assert_int_equal(info_of(project).training, 40 - 4 * before);
+    OK(scant_project_add(project,
+                         &(scant_source){.features = put_features("gm.npy", 40, 2, 2),
+                                         .manifest = put_text("gm.csv", later)},
+                         NULL));
+    assert_true(ask(project, groups) > before); /* or the seed is a bad one */
+    assert_int_equal(info_of(project).training, 40 - 4 * ask(project, groups));
+    assert_counted(project);
+    scant_project_close(project);
+}
+
 static void a_group_with_a_withheld_item_is_no_candidate(void **state) {
     char manifest[2000] = "id,row,group\n";
     scant_project *project;
@@ -434,7 +464,9 @@ static void settings_are_kept_and_told(void **state) {
         OK(scant_project_set(project, key->key, key->value));
     }
     OK(scant_project_set(project, "batch", "7"));
-    assert_string_equal(scant_project_get(other, "batch"), "7");
+    const scant_setting two[] = {{"batch", "8"}, {"overlap", "-1"}};
+    assert_int_equal(scant_project_set_all(project, two, 2), SCANT_EUSAGE);
+    assert_string_equal(scant_project_get(other, "batch"), "7"); /* all or none */
     assert_true(store_number(other, "batch") == 7);
     assert_true(store_number(other, "auto_train") == 1);
     assert_true(store_number(other, "audit_most") == 0);
@@ -549,6 +581,7 @@ int main(void) {
         cmocka_unit_test(rows_are_added_and_known_again),
         cmocka_unit_test(what_is_added_must_be_of_the_projects_kind),
         cmocka_unit_test(a_group_with_a_withheld_item_is_no_candidate),
+        cmocka_unit_test(a_group_that_comes_under_the_audit_is_no_longer_learned_from),
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(settings_are_kept_and_told),
         cmocka_unit_test(a_lock_is_held_by_one_and_says_by_whom),
