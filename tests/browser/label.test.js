@@ -118,9 +118,10 @@ const saved = (page) => page.locator('#state[data-state="saved"]').waitFor();
 
 const notice = (page, words) => page.locator('#notice.seen', { hasText: words }).waitFor();
 
-// An item whose answer was taken back is in front.
+// An item whose answer was taken back is in front. (Words alone would match "is being taken
+// back", too.)
 async function comesAgain(page, item) {
-  await notice(page, 'Taken back');
+  await notice(page, /^Taken back/);
   assert.strictEqual(await shown(page), item);
 }
 
