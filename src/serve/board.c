@@ -220,7 +220,8 @@ static scant_status map_predict(seat *here, map *m, size_t *model) {
     for (size_t i = 0; p && i < m->n && status == SCANT_OK; i++) {
         if (m->items[i] >= shape[0]) continue;
         status = scant_array_floats(here->ctx, all, m->items[i] * classes, classes, p);
-        if (status == SCANT_OK && classes) m->predicted[i] = (int32_t)largest(p, classes);
+        if (status == SCANT_OK && classes)
+            m->predicted[i] = (int32_t)scant_likeliest(p, classes);
     }
     free(p);
     scant_array_close(all);

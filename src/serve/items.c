@@ -110,7 +110,7 @@ void handle_picture(seat *here, request *r) {
 static void write_likeliest(out *o, float *p, size_t n) {
     out_open(o, "classes", '[');
     for (size_t i = 0; i < LIKELIEST && i < n; i++) {
-        size_t best = largest(p, n);
+        size_t best = scant_likeliest(p, n);
         out_open(o, NULL, '{');
         out_size(o, "label", best);
         out_real(o, "p", (double)p[best]);

@@ -85,10 +85,3 @@ double number_setting(seat *here, const char *key) {
     const char *text = scant_project_get(here->project, key);
     return text ? strtod(text, NULL) : 0;
 }
-
-size_t largest(const float *values, size_t n) {
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++)
-        if (values[i] > values[best]) best = i;
-    return best;
-}

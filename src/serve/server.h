@@ -143,8 +143,6 @@ void public_text(const server *s, const char *text, char *told, size_t size);
 double number_setting(seat *here, const char *key);
 /* {"kind", "label"}, without brackets. */
 void write_said(out *o, scant_answer_kind kind, int64_t label);
-/* Where the largest is; 0 of none. */
-size_t largest(const float *values, size_t n);
 
 /* people.c: people, and what they do; items.c: items and pictures; board.c: the rest. */
 void handle_session_get(seat *here, request *r);

@@ -139,7 +139,7 @@ static scant_status count_predictions(tally *t, seat *here) {
         size_t count = n - at < ROWS ? n - at : ROWS;
         status = scant_array_floats(here->ctx, all, at * classes, count * classes, rows);
         for (size_t i = 0; i < count && status == SCANT_OK; i++) {
-            size_t best = largest(rows + i * classes, classes);
+            size_t best = scant_likeliest(rows + i * classes, classes);
             if (best < t->n_classes) t->predicted[best]++;
         }
     }

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/near.h"
 #include "store/content.h"
 
 typedef struct putting {
@@ -127,19 +126,31 @@ static scant_status put_item(putting *p, size_t i) {
 
 /* ---- labels ------------------------------------------------------------------------ */
 
-static const char *class_name(const void *project, size_t i) {
-    return ((scant_project *const *)project)[0]->classes[i];
+static scant_status no_class(putting *p, const store_new *item, const char *name) {
+    const char *near = store_class_near(p->project, name);
+    return scant__fail(p->project->ctx, SCANT_EINPUT,
+                       "%s: line %zu: '%s' is no class%s%s%s", p->batch->manifest,
+                       item->line, name, near ? "; the nearest is '" : "",
+                       near ? near : "", near ? "'" : "");
 }
 
-static scant_status no_class(putting *p, const store_new *item, const char *name) {
-    scant_project *project = p->project;
-    size_t n;
-    TRY(store_classes(project, &n));
-    if (n) scant_project_class(project, n - 1); /* knows all names then */
-    const char *near = scant__nearest(name, &project, project->n_classes, class_name);
-    return scant__fail(project->ctx, SCANT_EINPUT,
-                       "%s: line %zu: '%s' is no class; the nearest is '%s'",
-                       p->batch->manifest, item->line, name, near ? near : "");
+/* That what a copy is of has no other label. */
+static scant_status check_copy(putting *p, const store_new *item, size_t number,
+                               size_t person, size_t label) {
+    size_t original;
+    int64_t before;
+    TRY(store_original(p->project, number, &original));
+    if (original == number) return SCANT_OK;
+    TRY(store_one(p->project, "SELECT class FROM answers WHERE item = ?1 AND person = ?2",
+                  STORE_VALUES(store_size(original), store_size(person)), -1, &before));
+    if (before < 0 || (size_t)before == label) return SCANT_OK;
+    const char *other = scant_project_class(p->project, (size_t)before);
+    return scant__fail(
+        p->project->ctx, SCANT_EINPUT,
+        "%s: line %zu: is labelled '%s', and is a copy, to the byte, of an "
+        "item that is labelled '%s'",
+        p->batch->manifest, item->line, store_batch_string(p->batch, item->label),
+        other ? other : "");
 }
 
 static scant_status put_label(putting *p, size_t i, size_t person) {
@@ -151,6 +162,7 @@ static scant_status put_label(putting *p, size_t i, size_t person) {
     TRY(store_class_find(p->project, name, &there, &label));
     if (!there && !p->new_classes) return no_class(p, item, name);
     if (!there) TRY(store_class_put(p->project, name, &label));
+    TRY(check_copy(p, item, p->first + i, person, label));
     return store_import_put(p->project, p->first + i, person, SCANT_ANSWER_LABEL, label,
                             -1, NULL);
 }

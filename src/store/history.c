@@ -23,12 +23,6 @@ static const char *const entries_sql[2][2] = {
     {ENTRIES " WHERE l.person = ?1 AND l.entry > ?2 ORDER BY l.entry LIMIT ?3",
      ENTRIES " WHERE l.person = ?1 AND l.entry < ?2 ORDER BY l.entry DESC LIMIT ?3"}};
 
-static int64_t number_or(sqlite3_stmt *s, int column, int64_t otherwise) {
-    return sqlite3_column_type(s, column) == SQLITE_NULL
-               ? otherwise
-               : sqlite3_column_int64(s, column);
-}
-
 static scant_status give_entry(scant_project *project, sqlite3_stmt *s,
                                scant_status (*fn)(void *user, const scant_entry *entry),
                                void *user) {
@@ -37,10 +31,10 @@ static scant_status give_entry(scant_project *project, sqlite3_stmt *s,
                          .id = store_string(s, 2),
                          .person = store_string(s, 3),
                          .kind = (scant_answer_kind)sqlite3_column_int(s, 4),
-                         .label = number_or(s, 5, -1),
+                         .label = store_number_or(s, 5, -1),
                          .class_name = store_string(s, 6),
                          .at = sqlite3_column_int64(s, 7),
-                         .spent = number_or(s, 8, -1),
+                         .spent = store_number_or(s, 8, -1),
                          .role = (scant_role)sqlite3_column_int(s, 9),
                          .round = store_count(s, 10),
                          .model = store_count(s, 11),

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/near.h"
 #include "data/labelfile.h"
 #include "data/looks.h"
 #include "store/store_int.h"
@@ -150,18 +149,10 @@ static scant_status refuse_ids(const importing *m) {
     return status;
 }
 
-static const char *class_name(const void *project, size_t i) {
-    return (*(scant_project *const *)project)->classes[i];
-}
-
 static scant_status refuse_class(const importing *m) {
-    scant_project *project = m->project;
     const char *name = string(m, m->bad->label);
+    const char *near = store_class_near(m->project, name);
     char text[SHOWN];
-    size_t n;
-    TRY(store_classes(project, &n));
-    if (n) scant_project_class(project, n - 1); /* all of them are known then */
-    const char *near = scant__nearest(name, &project, project->n_classes, class_name);
     return scant__fail(m->ctx, SCANT_EINPUT,
                        "%s: line %zu: '%s' is no class of the project%s%s%s (%zu line%s "
                        "with classes that are none), and nothing is imported",

@@ -17,12 +17,6 @@ static const char items_sql[] =
     " LEFT JOIN people p ON p.person = l.person"
     " WHERE i.item >= ?1 AND i.item < ?2 ORDER BY i.item";
 
-static int64_t number_or(sqlite3_stmt *s, int column, int64_t otherwise) {
-    return sqlite3_column_type(s, column) == SQLITE_NULL
-               ? otherwise
-               : sqlite3_column_int64(s, column);
-}
-
 /* What its answers come to. */
 static scant_answer_kind answer_of(sqlite3_stmt *s, const scant_item *item) {
     if (item->label >= 0) return SCANT_ANSWER_LABEL;
@@ -38,12 +32,12 @@ static scant_status take_item(scant_project *project, sqlite3_stmt *s, size_t li
                         .text = store_string(s, 3),
                         .group = store_string(s, 4),
                         .audit = sqlite3_column_int64(s, 6) == 1,
-                        .label = number_or(s, 7, -1),
+                        .label = store_number_or(s, 7, -1),
                         .answers = store_count(s, 8),
                         .disputed = sqlite3_column_int64(s, 9) != 0,
                         .person = store_string(s, 10),
                         .at = sqlite3_column_int64(s, 11),
-                        .spent = number_or(s, 12, -1)};
+                        .spent = store_number_or(s, 12, -1)};
     out->answer = answer_of(s, out);
     TRY(store_index(project, s, 0, limit, &out->item));
     TRY(store_index(project, s, 5, limit, &out->copy_of));
@@ -70,7 +64,7 @@ scant_status scant_project_items(scant_project *project, size_t first, size_t co
         status = store_row(project, rows, &row);
         if (status != SCANT_OK || !row) break;
         /* a class may have come since they were counted */
-        if (number_or(rows, 7, -1) >= (int64_t)classes)
+        if (store_number_or(rows, 7, -1) >= (int64_t)classes)
             status = store_classes(project, &classes);
         if (status == SCANT_OK) status = take_item(project, rows, n, classes, &item);
         if (status == SCANT_OK) status = fn(user, &item);

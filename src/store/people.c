@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "core/near.h"
 #include "data/names.h"
 #include "store/store_int.h"
 
@@ -121,6 +122,17 @@ scant_status store_class_find(scant_project *project, const char *name, bool *th
     *there = number >= 0;
     *label = *there ? (size_t)number : 0;
     return SCANT_OK;
+}
+
+static const char *name_at(const void *project, size_t i) {
+    return (*(scant_project *const *)project)->classes[i];
+}
+
+const char *store_class_near(scant_project *project, const char *name) {
+    size_t n;
+    if (store_classes(project, &n) == SCANT_OK && n)
+        scant_project_class(project, n - 1); /* knows all names then */
+    return scant__nearest(name, &project, project->n_classes, name_at);
 }
 
 scant_status store_class_put(scant_project *project, const char *name, size_t *label) {

@@ -55,17 +55,6 @@ scant_status store_model_add(scant_project *project, const store_model *model,
     return SCANT_OK;
 }
 
-static scant_status set_verdicts(scant_project *project, void *arg) {
-    return put_verdicts(project, arg);
-}
-
-scant_status store_verdicts_set(scant_project *project, size_t model, const size_t *items,
-                                const int32_t *verdicts, size_t n) {
-    return store_write(
-        project, set_verdicts,
-        &(adding){.items = items, .verdicts = verdicts, .n = n, .number = model});
-}
-
 #define MODELS                                                                           \
     "SELECT model, at, entry, seed, labels, classes, items, file, seconds, agreement,"   \
     " over_random, over_random_low, over_random_high, over_random_labels FROM models"    \

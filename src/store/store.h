@@ -161,9 +161,6 @@ typedef struct store_judged {
 } store_judged;
 scant_status store_verdicts(scant_project *project, size_t model, size_t items,
                             scant__arena *arena, store_judged *out);
-/* Takes what is known of a model's verdicts anew (of items that came later). */
-scant_status store_verdicts_set(scant_project *project, size_t model, const size_t *items,
-                                const int32_t *verdicts, size_t n);
 
 /* ---- rounds ---- */
 

@@ -136,6 +136,12 @@ static inline double store_double(sqlite3_stmt *statement, int column) {
                ? __builtin_nan("")
                : sqlite3_column_double(statement, column);
 }
+static inline int64_t store_number_or(sqlite3_stmt *statement, int column,
+                                      int64_t otherwise) {
+    return sqlite3_column_type(statement, column) == SQLITE_NULL
+               ? otherwise
+               : sqlite3_column_int64(statement, column);
+}
 static inline size_t store_count(sqlite3_stmt *statement, int column) {
     int64_t value = sqlite3_column_int64(statement, column);
     return value > 0 ? (size_t)value : 0;
@@ -197,6 +203,8 @@ scant_status store_class_check(scant_ctx *ctx, const char *name);
 scant_status store_class_find(scant_project *project, const char *name, bool *there,
                               size_t *label);
 scant_status store_class_put(scant_project *project, const char *name, size_t *label);
+/* The class whose name is nearest to one that is none; NULL: none is near. Borrowed. */
+const char *store_class_near(scant_project *project, const char *name);
 /* The item of an id; *there false: none. */
 scant_status store_item_find(scant_project *project, const char *id, bool *there,
                              size_t *item);

@@ -231,10 +231,6 @@ static void labels_count_for_the_audit_only_in_its_order(void **state) {
     assert_int_equal(judged.verdicts[1], 2);
     assert_int_equal(judged.labels[1], 0);
     assert_int_equal(judged.left_out, 0);
-    OK(store_verdicts_set(project, model, items, (int32_t[]){1}, 1));
-    OK(store_verdicts(project, model, 0, &arena, &judged));
-    assert_int_equal(judged.n, 1);
-    assert_int_equal(judged.verdicts[0], 1);
     scant__arena_end(&arena);
     scant_project_close(project);
 }

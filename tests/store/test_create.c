@@ -360,6 +360,22 @@ static void a_group_that_comes_under_the_audit_is_no_longer_learned_from(void **
     scant_project_close(project);
 }
 
+static void copies_with_two_labels_are_refused(void **state) {
+    scant_project *project;
+    (void)state;
+    mkdir(path_of("two"), 0777);
+    put_text("two/x.png", "same");
+    put_text("two/y.png", "other");
+    put_text("two/z.png", "same");
+    scant_project_opts o = {
+        .source = {.manifest = put_text("tw.csv", "id,path,label\nx,two/x.png,a\n"
+                                                  "y,two/y.png,b\nz,two/z.png,b\n")},
+        .classes = abc,
+        .n_classes = 3};
+    REFUSED(scant_project_create(ctx, path_of("twice"), &o, &project), SCANT_EINPUT,
+            "line 4: is labelled 'b', and is a copy");
+}
+
 static void a_group_with_a_withheld_item_is_no_candidate(void **state) {
     char manifest[2000] = "id,row,group\n";
     scant_project *project;
@@ -580,6 +596,7 @@ int main(void) {
         cmocka_unit_test(pictures_are_items_by_their_paths_and_copies_are_known),
         cmocka_unit_test(rows_are_added_and_known_again),
         cmocka_unit_test(what_is_added_must_be_of_the_projects_kind),
+        cmocka_unit_test(copies_with_two_labels_are_refused),
         cmocka_unit_test(a_group_with_a_withheld_item_is_no_candidate),
         cmocka_unit_test(a_group_that_comes_under_the_audit_is_no_longer_learned_from),
         cmocka_unit_test(names_are_checked),
