@@ -111,6 +111,7 @@ export class Outbox extends EventTarget {
       // what came when the last had just been looked for
       if (!this.timer && !this.stopped && this.pending.length) this.send();
     });
+    this.tell(); // it may be a while until it is its turn
   }
 
   async sendAll() {

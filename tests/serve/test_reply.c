@@ -38,17 +38,10 @@ static void a_sentence_is_cut_where_there_is_no_room(void **state) {
     assert_string_equal(small, "");
 }
 
-static void the_largest_is_the_first_of_equals(void **state) {
-    (void)state;
-    assert_int_equal(largest(NULL, 0), 0);
-    assert_int_equal(largest((const float[]){1, 3, 3, 2}, 4), 1);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_learn_of_files_but_not_where_they_are),
         cmocka_unit_test(a_sentence_is_cut_where_there_is_no_room),
-        cmocka_unit_test(the_largest_is_the_first_of_equals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
