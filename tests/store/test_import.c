@@ -116,7 +116,7 @@ static void unknown_ids_are_all_listed_and_nothing_is_stored(void **state) {
     assert_int_equal(r.unknown, 30);
     assert_int_equal(r.stored, 0);
     for (int i = 0; i < 30; i++) {
-        char id[8];
+        char id[16];
         snprintf(id, sizeof id, "no%02d", i);
         assert_string_equal(r.unknown_ids[i], id);
     }
