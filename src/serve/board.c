@@ -33,6 +33,14 @@ static void write_info(out *o, const scant_project_info *info) {
     out_close(o, '}');
 }
 
+/* A model's number, or null where there was none. */
+static void write_model_of(out *o, size_t model) {
+    if (model)
+        out_size(o, "model", model);
+    else
+        out_null(o, "model");
+}
+
 static scant_status write_model(void *user, const scant_model_point *p) {
     out *o = user;
     out_open(o, NULL, '{');
@@ -55,10 +63,7 @@ static scant_status write_round(void *user, const scant_round_point *p) {
     out_open(o, NULL, '{');
     out_size(o, "round", p->round);
     out_string(o, "strategy", p->strategy);
-    if (p->model)
-        out_size(o, "model", p->model);
-    else
-        out_null(o, "model");
+    write_model_of(o, p->model);
     out_integer(o, "at", p->at);
     out_size(o, "picked", p->picked);
     out_size(o, "answered", p->answered);
@@ -81,10 +86,7 @@ static scant_status write_agreement(void *user, const scant_agreement_of *pair) 
 static void write_meter(out *o, const scant_meter *m) {
     const scant_model_point *p = &m->last;
     out_open(o, "meter", '{');
-    if (p->model)
-        out_size(o, "model", p->model);
-    else
-        out_null(o, "model");
+    write_model_of(o, p->model);
     out_size(o, "labels", p->labels);
     out_size(o, "audited", p->audited);
     out_size(o, "right", p->right);

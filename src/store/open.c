@@ -22,8 +22,9 @@
 
 int64_t store_now(const scant_project *project) {
     struct timespec now;
+    if (project->clock) return project->clock;
     clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + project->shift;
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 char *store_strdup(scant_ctx *ctx, const char *text) {

@@ -43,7 +43,7 @@ struct scant_project {
     store_kept kept[STORE_STATEMENTS];
     bool writing; /* within store_write() */
     store_waiting waiting;
-    int64_t shift; /* milliseconds that the clock is ahead: of tests alone */
+    int64_t clock; /* what time it is, of tests alone; 0: the machine's clock */
 
     uint64_t seed;
     int64_t created;

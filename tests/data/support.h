@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of arrays and files share: a directory of their own, a context that
- * counts and can fail its allocations, .npy and .npz files built byte by byte.
+ * What the tests of arrays and files share: a context that counts and can fail its
+ * allocations, .npy and .npz files built byte by byte.
  */
 #ifndef SCANT_TESTS_DATA_SUPPORT_H
 #define SCANT_TESTS_DATA_SUPPORT_H
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "../support.h"
+#include "../folder.h"
 
 #include "data/array.h"
 
@@ -28,47 +23,6 @@ static inline void assert_says(scant_ctx *ctx, const char *name, const char *tex
     if (strncmp(message, name, strlen(name)) != 0 || !strstr(message, text))
         fail_msg("message \"%s\" should start with \"%s\" and say \"%s\"", message, name,
                  text);
-}
-
-/* ---- files ---------------------------------------------------------------------- */
-
-static char dir[256];
-
-/* In memory where there is such a place: some tests make ten thousand files. */
-static inline int make_dir(void **state) {
-    const char *const places[] = {getenv("TMPDIR"), "/dev/shm", "/tmp"};
-    (void)state;
-    for (size_t i = 0; i < 3; i++) {
-        if (!places[i]) continue;
-        snprintf(dir, sizeof dir, "%s/scant-test-XXXXXX", places[i]);
-        if (mkdtemp(dir)) return 0;
-    }
-    return -1;
-}
-
-static inline int remove_dir(void **state) {
-    char command[300];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
-    return system(command);
-}
-
-/* The path of name in the test's directory. Sixteen can be in use at once. */
-static inline const char *path_of(const char *name) {
-    static char paths[16][512];
-    static int next;
-    char *path = paths[next++ % 16];
-    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
-    return path;
-}
-
-static inline const char *put(const char *name, const void *bytes, size_t size) {
-    const char *path = path_of(name);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    if (size) assert_int_equal(fwrite(bytes, 1, size, f), size);
-    assert_int_equal(fclose(f), 0);
-    return path;
 }
 
 /* ---- bytes ---------------------------------------------------------------------- */

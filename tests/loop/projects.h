@@ -91,10 +91,16 @@ static inline void lab_make(lab *l, scant_ctx *ctx, const char *name, lab_opts o
     lab_open(l, name, &o);
 }
 
-static inline void lab_end(lab *l) {
+static inline void lab_close(lab *l) {
     scant_project_close(l->project);
     free(l->x);
     free(l->truth);
+}
+
+/* With its context. */
+static inline void lab_end(lab *l) {
+    lab_close(l);
+    scant_ctx_destroy(l->ctx);
 }
 
 static inline void lab_reopen(lab *l) {

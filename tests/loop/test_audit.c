@@ -138,7 +138,6 @@ static void the_interval_covers_the_true_accuracy(void **state) {
         for (size_t i = 0; i < NEW; i++) draw_point(&o, N + i, x + i * D, &truth[i]);
         play(&l, x, truth, NEW, &t);
         lab_end(&l);
-        scant_ctx_destroy(ctx);
     }
     tell("clouds", &t);
     check(&t);
@@ -187,7 +186,7 @@ static void the_interval_covers_on_fashion_mnist(void **state) {
         lab_open(&l, name, &(lab_opts){.seed = run, .settings = cheap, .n_settings = 3});
         play(&l, x, truth, TESTED, &t);
         lab_remove(&l, "");
-        lab_end(&l);
+        lab_close(&l);
     }
     tell("fashion-mnist", &t);
     check(&t);

@@ -21,12 +21,6 @@ static void begin(lab *l, const char *name) {
     lab_make(l, ctx_threads(1), name, o);
 }
 
-static void end(lab *l) {
-    scant_ctx *ctx = l->ctx;
-    lab_end(l);
-    scant_ctx_destroy(ctx);
-}
-
 /* What somebody says of an item that was not handed out to them. */
 static scant_status put_entry(scant_project *project, void *arg) {
     int64_t number;
@@ -84,7 +78,7 @@ static void an_item_that_was_answered_is_not_asked_about_again(void **state) {
     OK(scant_project_audit(l.project, 2 * BATCH, items, &n));
     assert_int_equal(n, 1);
     assert_int_equal(items[0], order[3]);
-    end(&l);
+    lab_end(&l);
 }
 
 static void what_was_passed_over_comes_again_when_all_others_are_answered(void **state) {
@@ -108,7 +102,7 @@ static void what_was_passed_over_comes_again_when_all_others_are_answered(void *
     answer(&l, order[0], "bob", SCANT_ANSWER_UNSURE, 0);
     OK(scant_project_audit(l.project, 400, items, &n));
     assert_int_equal(n, 0);
-    end(&l);
+    lab_end(&l);
 }
 
 static void assert_said(lab *l, const char *words) {
@@ -146,7 +140,7 @@ static void labels_that_wait_for_an_earlier_item_are_said_to(void **state) {
     assert_said(&l, words);
     answer(&l, order[0], "ann", SCANT_ANSWER_UNSURE, 0);
     assert_said(&l, "judged on 2 items");
-    end(&l);
+    lab_end(&l);
 }
 
 int main(void) {

@@ -51,7 +51,6 @@ static void look_alikes_are_the_nearest_that_may_be_asked_about(void **state) {
     assert_int_equal(nearer, 8);
     free(barred);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void why_tells_neighbours_before_there_is_a_model(void **state) {
@@ -80,7 +79,6 @@ static void why_tells_neighbours_before_there_is_a_model(void **state) {
     assert_true(why.newer >= 0 && why.newer <= 1);
     free(labels);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void why_tells_what_the_model_holds(void **state) {
@@ -112,7 +110,6 @@ static void why_tells_what_the_model_holds(void **state) {
     assert_int_equal(scant_project_why(l.project, l.n, &why), SCANT_EINPUT);
     scant_array_close(p);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 /* ---- the map ----------------------------------------------------------------------- */
@@ -135,7 +132,6 @@ static void the_map_shows_all_items_within_its_frame(void **state) {
     }
     assert_true(largest > 0.85f);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 /* Points on a line with a little beside it: the first axis is the line, the second what
@@ -195,7 +191,6 @@ static void a_small_map_has_picks_and_labels_first(void **state) {
     assert_int_equal(known, all);
     free(labels);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void the_map_stays_where_it_is_when_labels_come(void **state) {
@@ -214,7 +209,6 @@ static void the_map_stays_where_it_is_when_labels_come(void **state) {
     for (size_t i = 0; i < n; i++)
         assert_memory_equal(place + 2 * more[i], then + 2 * i, 2 * sizeof *xy);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void one_column_has_a_map_too(void **state) {
@@ -271,7 +265,7 @@ static void memory_failing_anywhere_is_told(void **state) {
         if (done) break;
     }
     assert_true(failed > 20);
-    lab_end(&l);
+    lab_close(&l);
     ctx_end(ctx, &m);
 }
 

@@ -156,7 +156,6 @@ static void pictures_that_cannot_be_read_are_black_and_told_of(void **state) {
     assert_non_null(strstr(warned, "1 other"));
     assert_true(right_of(&l) >= 27);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 /* ---- a backbone -------------------------------------------------------------------- */
@@ -233,7 +232,6 @@ static void a_backbones_features_are_made_once(void **state) {
     free(more);
     free(other);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void a_backbone_that_is_broken_off_goes_on(void **state) {
@@ -261,7 +259,6 @@ static void a_backbone_that_is_broken_off_goes_on(void **state) {
     scant_array_close(array);
     free(features_of(&l, 60));
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 int main(void) {

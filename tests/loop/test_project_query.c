@@ -71,7 +71,6 @@ static void before_the_first_model_the_setting_waits_and_picks_are_random(void *
     assert_int_equal(round, 2);
     scant_picks_free(ctx, picks);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void before_the_first_model_one_that_is_named_must_do(void **state) {
@@ -96,7 +95,6 @@ static void before_the_first_model_one_that_is_named_must_do(void **state) {
         scant_picks_free(ctx, picks);
     }
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 /* ---- by a model -------------------------------------------------------------------- */
@@ -139,7 +137,7 @@ static void every_strategy_picks(void **state) {
             assert_pickable(&l, picks);
             scant_picks_free(ctx, picks);
         }
-        lab_end(&l);
+        lab_close(&l);
     }
     scant_ctx_destroy(ctx);
 }
@@ -155,7 +153,6 @@ static void picks_of(const char *name, unsigned threads, size_t out[10]) {
     for (size_t i = 0; i < 10; i++) out[i] = picks->items[i].index;
     scant_picks_free(ctx, picks);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void picks_are_the_same_on_any_number_of_threads(void **state) {
@@ -181,7 +178,6 @@ static void the_audit_is_hidden_from_strategies(void **state) {
         for (size_t i = 0; i < 10; i++) picked[wrong][i] = picks->items[i].index;
         scant_picks_free(ctx, picks);
         lab_end(&l);
-        scant_ctx_destroy(ctx);
     }
     assert_memory_equal(picked[0], picked[1], sizeof picked[0]);
 }
@@ -226,7 +222,6 @@ static void picks_are_a_round_that_is_handed_out(void **state) {
     assert_int_equal(lease.item, items[0]);
     scant_picks_free(ctx, picks);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void fewer_items_than_asked_for_are_all_of_them_and_then_none(void **state) {
@@ -252,7 +247,6 @@ static void fewer_items_than_asked_for_are_all_of_them_and_then_none(void **stat
     assert_null(picks);
     assert_int_equal(round, 0);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void a_bandit_goes_on_from_round_to_round(void **state) {
@@ -275,7 +269,6 @@ static void a_bandit_goes_on_from_round_to_round(void **state) {
     lab_remove(&l, "cache");
     lab_query(&l, "albl", 4);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void memory_failing_anywhere_makes_no_half_round(void **state) {
@@ -307,7 +300,7 @@ static void memory_failing_anywhere_makes_no_half_round(void **state) {
         if (done) break;
     }
     assert_true(failed > 10);
-    lab_end(&l);
+    lab_close(&l);
     ctx_end(ctx, &m);
 }
 
@@ -362,7 +355,6 @@ static void features_that_another_program_reads_are_waited_for(void **state) {
         scant_project_close(other);
         scant_ctx_destroy(theirs);
         lab_end(&l);
-        scant_ctx_destroy(ctx);
     }
 }
 

@@ -21,6 +21,13 @@ static scant_array *predict(lab *l, size_t *model) {
     return p;
 }
 
+/* A project whose first model has learned from some forty labels. */
+static void lab_trained(lab *l, const char *name) {
+    lab_make(l, ctx_threads(2), name, plain);
+    lab_answer(l, 40, false);
+    train(l);
+}
+
 static const float *numbers(const scant_array *a) { return (const float *)a->data; }
 
 static size_t largest(const float *x, size_t n) {
@@ -54,7 +61,6 @@ static void a_model_learns_what_people_say(void **state) {
     assert_true(right > l.n * 8 / 10);
     scant_array_close(p);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static char *weights_after(const char *name, bool wrong, unsigned threads, size_t *size) {
@@ -65,7 +71,6 @@ static char *weights_after(const char *name, bool wrong, unsigned threads, size_
     train(&l);
     char *bytes = lab_read(&l, "models/0001.safetensors", size);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
     return bytes;
 }
 
@@ -121,7 +126,6 @@ static char *weights_by(const char *method, bool turned, size_t *size) {
     l.project = NULL;
     lab_remove(&l, "");
     lab_end(&l);
-    scant_ctx_destroy(ctx);
     return bytes;
 }
 
@@ -172,7 +176,6 @@ static void a_seed_that_is_given_is_used(void **state) {
     assert_true(sizes[0] != sizes[2] || memcmp(bytes[0], bytes[2], sizes[0]) != 0);
     for (size_t i = 0; i < 3; i++) free(bytes[i]);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 /* ---- labels that are too few ------------------------------------------------------- */
@@ -194,7 +197,6 @@ static void without_labels_of_two_classes_there_is_no_model(void **state) {
     assert_int_equal(scant_project_predict(l.project, &p, &model), SCANT_EUSAGE);
     assert_null(p);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void two_items_are_enough(void **state) {
@@ -243,71 +245,66 @@ static void rows_that_are_all_the_same_do_no_harm(void **state) {
 
 /* ---- cache/ ------------------------------------------------------------------------ */
 
+static size_t bytes_of(const lab *l) { return l->n * l->classes * sizeof(float); }
+
+/* What the first model says of all items; free() ends it. */
+static float *probabilities(lab *l) {
+    size_t model;
+    scant_array *p = predict(l, &model);
+    float *copy = malloc(bytes_of(l));
+    assert_int_equal(model, 1);
+    memcpy(copy, numbers(p), bytes_of(l));
+    scant_array_close(p);
+    return copy;
+}
+
+static void assert_probabilities(lab *l, const float *before) {
+    float *now = probabilities(l);
+    assert_memory_equal(before, now, bytes_of(l));
+    free(now);
+}
+
 static void all_of_cache_can_be_deleted(void **state) {
     (void)state;
-    scant_ctx *ctx = ctx_threads(2);
     lab l;
-    size_t model;
-    lab_make(&l, ctx, "deleted", plain);
-    lab_answer(&l, 40, false);
-    train(&l);
-    scant_array *p = predict(&l, &model);
-    size_t bytes = l.n * l.classes * sizeof(float);
-    float *before = malloc(bytes);
-    memcpy(before, numbers(p), bytes);
-    scant_array_close(p);
+    lab_trained(&l, "deleted");
+    float *before = probabilities(&l);
     for (int reopen = 0; reopen < 2; reopen++) {
         lab_remove(&l, "cache");
         if (reopen) lab_reopen(&l);
-        p = predict(&l, &model);
-        assert_int_equal(model, 1);
-        assert_memory_equal(before, numbers(p), bytes);
-        scant_array_close(p);
+        assert_probabilities(&l, before);
     }
     lab_remove(&l, "cache");
     assert_int_equal(train(&l), 2);
     free(before);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void without_cache_and_weights_it_says_train_again(void **state) {
     (void)state;
-    scant_ctx *ctx = ctx_threads(2);
     lab l;
     scant_array *p;
     size_t model;
-    lab_make(&l, ctx, "lost", plain);
-    lab_answer(&l, 40, false);
-    train(&l);
+    lab_trained(&l, "lost");
     lab_remove(&l, "models/0001.safetensors");
     p = predict(&l, &model); /* cache/ still knows */
     scant_array_close(p);
     lab_remove(&l, "cache");
     assert_int_equal(scant_project_predict(l.project, &p, &model), SCANT_EUSAGE);
-    assert_non_null(strstr(scant_ctx_errmsg(ctx), "train again"));
+    assert_non_null(strstr(scant_ctx_errmsg(l.ctx), "train again"));
     assert_int_equal(train(&l), 2); /* agreement is not known, and that is all */
     p = predict(&l, &model);
     assert_int_equal(model, 2);
     scant_array_close(p);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void damaged_files_of_cache_are_made_anew(void **state) {
     (void)state;
     static const char *const names[] = {"cache/probs-0001.npy", "cache/features.npy"};
-    scant_ctx *ctx = ctx_threads(2);
     lab l;
-    size_t model;
-    lab_make(&l, ctx, "damaged", plain);
-    lab_answer(&l, 40, false);
-    train(&l);
-    scant_array *p = predict(&l, &model);
-    size_t bytes = l.n * l.classes * sizeof(float);
-    float *before = malloc(bytes);
-    memcpy(before, numbers(p), bytes);
-    scant_array_close(p);
+    lab_trained(&l, "damaged");
+    float *before = probabilities(&l);
     for (size_t i = 0; i < 2; i++) {
         char path[500];
         snprintf(path, sizeof path, "%s/%s", l.dir, names[i]);
@@ -315,25 +312,19 @@ static void damaged_files_of_cache_are_made_anew(void **state) {
         fputs("\x93NUMPY what is this?", f);
         fclose(f);
         if (i) lab_remove(&l, "cache/probs-0001.npy");
-        p = predict(&l, &model);
-        assert_memory_equal(before, numbers(p), bytes);
-        scant_array_close(p);
+        assert_probabilities(&l, before);
     }
     free(before);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 /* A disk that is not mounted, or a folder that was moved. */
 static void features_that_were_read_outlive_their_file(void **state) {
     (void)state;
-    scant_ctx *ctx = ctx_threads(2);
     lab l;
     size_t model;
     char features[420], away[430];
-    lab_make(&l, ctx, "moved", plain);
-    lab_answer(&l, 40, false);
-    train(&l);
+    lab_trained(&l, "moved");
     snprintf(features, sizeof features, "%s.npy", l.dir);
     snprintf(away, sizeof away, "%s.away", features);
     assert_int_equal(rename(features, away), 0);
@@ -342,11 +333,10 @@ static void features_that_were_read_outlive_their_file(void **state) {
     lab_remove(&l, "cache");
     lab_reopen(&l);
     assert_true(scant_project_train(l.project, NULL, NULL) != SCANT_OK);
-    assert_says(ctx, features, "");
+    assert_says(l.ctx, features, "");
     assert_int_equal(rename(away, features), 0);
     assert_int_equal(train(&l), 3);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void other_features_in_the_file_are_read_anew(void **state) {
@@ -366,7 +356,6 @@ static void other_features_in_the_file_are_read_anew(void **state) {
     assert_memory_equal(array->data, l.x, l.n * l.d * sizeof *l.x);
     scant_array_close(array);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 /* ---- what comes later -------------------------------------------------------------- */
@@ -418,7 +407,6 @@ static void items_and_classes_that_come_later_are_predicted(void **state) {
     assert_true(numbers(p)[3] > 0 && numbers(p)[3] < 0.34f); /* known now, never seen */
     scant_array_close(p);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void a_second_training_is_told_who_trains(void **state) {
@@ -438,7 +426,6 @@ static void a_second_training_is_told_who_trains(void **state) {
     assert_int_equal(train(&l), 1);
     scant_project_close(again);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
     scant_ctx_destroy(other);
 }
 
@@ -479,7 +466,7 @@ static void memory_failing_anywhere_leaves_a_project_that_works(void **state) {
     }
     assert_true(failed > 20);
     train(&l);
-    lab_end(&l);
+    lab_close(&l);
     ctx_end(ctx, &m);
 }
 

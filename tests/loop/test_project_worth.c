@@ -109,7 +109,6 @@ static found try_often(const char *name, bool even, size_t trials) {
                   name, mean, trials, f.covered, f.above);
     trial_end(&t);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
     return f;
 }
 
@@ -157,7 +156,6 @@ static void chance_is_not_compared_with_chance(void **state) {
     assert_non_null(strstr(text, "What picking is worth is not known yet"));
     scant_bytes_free(ctx, text);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 static void picks_are_compared_once_they_are_half(void **state) {
@@ -177,7 +175,6 @@ static void picks_are_compared_once_they_are_half(void **state) {
     lab_answer(&l, 60, false);
     assert_int_equal(labels_compared(&l), 72); /* of 90, 42 picked */
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 /* Labels that a file brings of items which no round has picked. */
@@ -200,7 +197,6 @@ static void labels_of_no_strategy_do_not_count_as_picked(void **state) {
     lab_answer(&l, 80, false);
     assert_int_equal(labels_compared(&l), 0); /* strategies have seen too many others */
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 /* A batch that goes to people as a file, and comes back as one. */
@@ -240,7 +236,6 @@ static void picks_that_come_back_from_a_file_are_picks(void **state) {
     scant__arena_end(&arena);
     scant_picks_free(ctx, picks);
     lab_end(&l);
-    scant_ctx_destroy(ctx);
 }
 
 int main(void) {

@@ -478,5 +478,5 @@ int main(void) {
         cmocka_unit_test(other_formats_are_refused),
         cmocka_unit_test(an_export_survives_failing_memory),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, begin, end);
 }

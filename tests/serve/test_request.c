@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "serve/out.h"
 #include "serve/request.h"
 
 /* The status that a parser refuses body with, 0 where it takes it. */
@@ -141,13 +142,22 @@ static void answers_come_as_they_were_sent(void **state) {
 
 /* n answers with different items and onces. */
 static char *many_answers(size_t n) {
-    char *text = malloc(64 + n * 64), *end = text;
-    end += sprintf(end, "{\"answers\": [");
-    for (size_t i = 0; i < n; i++)
-        end += sprintf(end, "%s{\"item\": %zu, \"kind\": \"skip\", \"once\": \"%zu\"}",
-                       i ? "," : "", i, i);
-    sprintf(end, "]}");
-    return text;
+    out o = {0};
+    out_open(&o, NULL, '{');
+    out_open(&o, "answers", '[');
+    for (size_t i = 0; i < n; i++) {
+        char once[24];
+        snprintf(once, sizeof once, "%zu", i);
+        out_open(&o, NULL, '{');
+        out_size(&o, "item", i);
+        out_string(&o, "kind", "skip");
+        out_string(&o, "once", once);
+        out_close(&o, '}');
+    }
+    out_close(&o, ']');
+    out_close(&o, '}');
+    assert_false(o.failed);
+    return o.data;
 }
 
 static void a_hundred_answers_are_taken_and_no_more(void **state) {

@@ -4,7 +4,7 @@
  * at once, pages that watch, reads beside them and training, and its end in the middle
  * of it all.
  */
-#include "support.h"
+#include "../folder.h"
 
 #include <arpa/inet.h>
 #include <jansson.h>
@@ -19,8 +19,6 @@
 #include "serve/serve.h"
 
 enum { ITEMS = 400, WIDTH = 3, PEOPLE = 4, LABELS = 20, MOST = 1 << 20 };
-
-static char dir[200];
 
 /* ---- a project --------------------------------------------------------------------- */
 
@@ -285,24 +283,6 @@ static void what_cannot_be_served_is_said(void **state) {
     opts.token = "fifteen letters";
     assert_int_equal(serve_run(&opts, message, sizeof message), SCANT_EUSAGE);
     assert_non_null(strstr(message, "16"));
-}
-
-static int make_dir(void **state) {
-    const char *const places[] = {getenv("TMPDIR"), "/dev/shm", "/tmp"};
-    (void)state;
-    for (size_t i = 0; i < 3; i++) {
-        if (!places[i]) continue;
-        snprintf(dir, sizeof dir, "%s/scant-test-XXXXXX", places[i]);
-        if (mkdtemp(dir)) return 0;
-    }
-    return -1;
-}
-
-static int remove_dir(void **state) {
-    char command[300];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
-    return system(command);
 }
 
 int main(void) {

@@ -79,7 +79,8 @@ static void hear(void *user, const char *name, bool busy) {
     heard *h = user;
     h->n++;
     h->busy += busy;
-    strcat(strcat(h->names, name), " ");
+    size_t used = strlen(h->names);
+    snprintf(h->names + used, sizeof h->names - used, "%s ", name);
 }
 
 static void people_are_told_once(void **state) {

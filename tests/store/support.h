@@ -6,57 +6,22 @@
 #ifndef SCANT_TESTS_STORE_SUPPORT_H
 #define SCANT_TESTS_STORE_SUPPORT_H
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "../support.h"
+#include "../folder.h"
 
 #include "store/store_int.h"
 
-static char dir[256];
 static memory mem;
 static scant_ctx *ctx;
 
-/* In memory where there is such a place: thousands of transactions wait for the disk. */
-static inline int make_dir(void **state) {
-    const char *const places[] = {getenv("TMPDIR"), "/dev/shm", "/tmp"};
-    (void)state;
-    for (size_t i = 0; i < 3; i++) {
-        if (!places[i]) continue;
-        snprintf(dir, sizeof dir, "%s/scant-test-XXXXXX", places[i]);
-        if (!mkdtemp(dir)) continue;
-        ctx = ctx_counting(&mem);
-        return 0;
-    }
-    return -1;
+static inline int begin(void **state) {
+    ctx = ctx_counting(&mem);
+    return make_dir(state);
 }
 
-static inline int remove_dir(void **state) {
-    char command[300];
-    (void)state;
+static inline int end(void **state) {
     scant_ctx_destroy(ctx);
     assert_int_equal(mem.live, 0);
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
-    return system(command);
-}
-
-static inline const char *path_of(const char *name) {
-    static char paths[16][512];
-    static int next;
-    char *path = paths[next++ % 16];
-    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
-    return path;
-}
-
-static inline const char *put(const char *name, const void *bytes, size_t size) {
-    const char *path = path_of(name);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    if (size) assert_int_equal(fwrite(bytes, 1, size, f), size);
-    assert_int_equal(fclose(f), 0);
-    return path;
+    return remove_dir(state);
 }
 
 static inline const char *put_text(const char *name, const char *text) {

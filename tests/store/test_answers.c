@@ -344,12 +344,13 @@ static void who_comes_late_is_told_that_somebody_else_has_it(void **state) {
     scant_lease lease;
     (void)state;
     scant_lease a = one(project, ann);
-    project->shift += 6 * 60000; /* five minutes are a lease */
+    project->clock = store_now(project) + 6 * 60000; /* five minutes are a lease */
     scant_lease b = one(project, bob);
     assert_int_equal(b.item, a.item);
     REFUSED(say(project, ann, &a, SCANT_ANSWER_LABEL, 1), SCANT_EUSAGE,
             "somebody else has it by now");
-    project->shift += 6 * 60000; /* bob's has run out, and nobody has it */
+    project->clock =
+        store_now(project) + 6 * 60000; /* bob's has run out, and nobody has it */
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
     REFUSED(say(project, bob, &b, SCANT_ANSWER_LABEL, 2), SCANT_EUSAGE,
             "somebody else has answered it");
@@ -478,5 +479,5 @@ int main(void) {
         cmocka_unit_test(the_history_is_read_both_ways),
         cmocka_unit_test(agreement_is_cohens_kappa),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, begin, end);
 }

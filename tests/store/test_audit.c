@@ -274,5 +274,5 @@ int main(void) {
         cmocka_unit_test(labels_count_for_the_audit_only_in_its_order),
         cmocka_unit_test(who_learns_does_not_see_what_is_withheld),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, begin, end);
 }

@@ -460,16 +460,18 @@ static void names_are_checked(void **state) {
     scant_project_close(project);
 }
 
-static scant_status count_event(void *user, const scant_event *event) {
+enum { ALL = 1000 };
+
+static scant_status add_event(void *user, const scant_event *event) {
     char *all = user;
-    strcat(all, event->kind);
-    strcat(all, event->text);
+    size_t used = strlen(all);
+    snprintf(all + used, ALL - used, "%s%s", event->kind, event->text);
     return SCANT_OK;
 }
 
 static void settings_are_kept_and_told(void **state) {
     scant_project *project = make_project("settings", 5, NULL, 0), *other;
-    char all[1000] = "";
+    char all[ALL] = "";
     (void)state;
     OK(scant_project_open(ctx, path_of("settings"), &other));
     for (size_t i = 0; scant_project_key_at(i); i++) { /* every default may be set */
@@ -494,7 +496,7 @@ static void settings_are_kept_and_told(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(scant_project_set(project, wrong[i][0], wrong[i][1]),
                          SCANT_EUSAGE);
-    OK(scant_project_events(project, 0, count_event, all));
+    OK(scant_project_events(project, 0, add_event, all));
     assert_non_null(strstr(all, "set{\"key\": \"batch\", \"value\": \"7\"}"));
     assert_non_null(strstr(all, "created{\"items\": 5"));
     scant_project_close(other);
@@ -604,5 +606,5 @@ int main(void) {
         cmocka_unit_test(a_lock_is_held_by_one_and_says_by_whom),
         cmocka_unit_test(memory_failing_at_any_step_is_told_and_nothing_leaks),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, begin, end);
 }

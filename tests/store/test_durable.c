@@ -222,5 +222,5 @@ int main(void) {
         cmocka_unit_test(a_project_that_does_not_fit_is_not_made),
         cmocka_unit_test(readers_do_not_wait_for_writers),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, begin, end);
 }

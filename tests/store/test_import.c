@@ -241,5 +241,5 @@ int main(void) {
         cmocka_unit_test(a_cancelled_import_stores_nothing),
         cmocka_unit_test(an_import_survives_failing_memory),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, begin, end);
 }

@@ -105,5 +105,5 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_pools_are_opened_and_answered_at_once),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, begin, end);
 }

@@ -182,5 +182,5 @@ int main(void) {
         cmocka_unit_test(models_are_kept_as_they_were_told),
         cmocka_unit_test(sources_tell_their_rows),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, begin, end);
 }

@@ -353,5 +353,5 @@ int main(void) {
         cmocka_unit_test(files_that_are_no_pictures_any_more_are_told_of),
         cmocka_unit_test(samples_survive_failing_memory),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, begin, end);
 }

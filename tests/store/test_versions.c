@@ -210,5 +210,5 @@ int main(void) {
         cmocka_unit_test(what_is_no_project_is_refused_and_not_touched),
         cmocka_unit_test(a_damaged_database_is_told),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, begin, end);
 }
