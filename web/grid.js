@@ -4,13 +4,21 @@
 // selected. What does not belong is deselected, then one key answers for all that are
 // selected; the others are given back, but the item it began with, which comes up alone later.
 // Of a text a tile has the beginning; all of it is below, of the tile that is pointed at.
-import { by, cap, make } from './dom.js';
+import { by, make } from './dom.js';
 import { ClassButtons } from './classes.js';
+import { drawCommands } from './commands.js';
 import { address, crisp } from './picture.js';
 import { Watch } from './tally.js';
 import { count } from './words.js';
 
 const ALIKE = 11; // beside the item itself
+
+const COMMANDS = [
+  ['unsure', 'Unsure'],
+  ['skip', 'Skip'],
+  ['undo', 'Undo'],
+  ['grid', 'One by one'],
+];
 
 const hasWords = (item) => !item.picture && Boolean(item.text);
 
@@ -24,7 +32,7 @@ export class GridView {
     this.buttons = new ClassButtons(by('grid-classes'), app, (label) =>
       this.answer('label', label),
     );
-    this.drawCommands();
+    drawCommands(by('grid-commands'), app, COMMANDS);
     by('grid-all').addEventListener('click', () => this.select(this.items));
     by('grid-none').addEventListener('click', () => this.select([]));
     by('grid-items').addEventListener('pointerleave', () => this.read(this.at));
@@ -33,27 +41,9 @@ export class GridView {
     });
   }
 
-  drawCommands() {
-    by('grid-commands').replaceChildren(
-      ...[
-        ['unsure', 'Unsure'],
-        ['skip', 'Skip'],
-        ['undo', 'Undo'],
-        ['grid', 'One by one'],
-      ].map(([name, words]) =>
-        make(
-          'button',
-          { type: 'button', onclick: () => this.app.command(name) },
-          make('span', {}, words),
-          this.app.keys.forCommand(name).slice(0, 1).map(cap)[0],
-        ),
-      ),
-    );
-  }
-
   redraw() {
     this.buttons.draw();
-    this.drawCommands();
+    drawCommands(by('grid-commands'), this.app, COMMANDS);
   }
 
   open() {

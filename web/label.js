@@ -2,8 +2,9 @@
 //
 // One item after the other: one key says what it is and goes on. Back shows what one said of
 // earlier ones, and another key changes it.
-import { by, cap, make } from './dom.js';
+import { by } from './dom.js';
 import { ClassButtons } from './classes.js';
+import { drawCommands } from './commands.js';
 import { Insight } from './insight.js';
 import { Stage } from './stage.js';
 import { Watch } from './tally.js';
@@ -38,16 +39,7 @@ export class LabelView {
   }
 
   drawCommands() {
-    by('commands').replaceChildren(
-      ...COMMANDS.map(([name, words]) =>
-        make(
-          'button',
-          { type: 'button', id: `do-${name}`, onclick: () => this.app.command(name) },
-          make('span', {}, words),
-          this.app.keys.forCommand(name).slice(0, 1).map(cap)[0],
-        ),
-      ),
-    );
+    drawCommands(by('commands'), this.app, COMMANDS, (name) => `do-${name}`);
   }
 
   /** Keys or classes are others. */
