@@ -9,6 +9,15 @@ import { percent } from './words.js';
 import { Refused } from './api.js';
 
 const SURE = 0.8; // a model that gives a class this much does not waver
+const NEW = 0.2; // an item is new where fewer are farther from anything labelled
+
+/** How far an item is from what has a label; newer: the part that is farther. */
+function howNew(newer) {
+  const farther = `${percent(newer)} of the items without a label are farther from anything labelled.`;
+  if (newer < NEW) return `The item is new: only ${farther}`;
+  if (newer > 1 - NEW) return `Much like it has a label: ${farther}`;
+  return `It is neither new nor well known: ${farther}`;
+}
 
 export class Insight {
   constructor(box, app) {
@@ -107,16 +116,7 @@ export class Insight {
       );
     if (why.surer !== null)
       words.push(make('p', {}, `The model is surer of ${percent(why.surer)} of all items.`));
-    if (why.newer !== null)
-      words.push(
-        make(
-          'p',
-          {},
-          why.newer < 0.5
-            ? `The item is new: only ${percent(why.newer)} of the items without a label are farther from anything labelled.`
-            : `The item is like others: ${percent(why.newer)} of the items without a label are farther from anything labelled.`,
-        ),
-      );
+    if (why.newer !== null) words.push(make('p', {}, howNew(why.newer)));
     if (!words.length)
       words.push(make('p', {}, 'It was drawn at random, as there is no model yet.'));
     if (why.neighbours.length) {
