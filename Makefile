@@ -59,6 +59,9 @@ pictures: ## draws the pictures of docs/ again
 	@$(PYTHON) tools/pictures $(BUILD)
 	@$(PYTHON) tools/moons-figure $(BUILD)
 	@$(PYTHON) tools/bss-curves $(BUILD)
+	@tools/deps browser
+	@tests/browser/run --install
+	@SCANT=$(abspath $(BUILD))/scant tests/browser/run tools/page-pictures.js
 
 bench: ## speed, side by side with NumPy and torch
 	@tools/deps build bench
