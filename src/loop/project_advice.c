@@ -24,12 +24,16 @@ static void add_percent(scant__text *t, double part) {
         scant__text_addf(t, "%ld %%", percent);
 }
 
-/* A difference of parts in percentage points, with one decimal. */
-static void add_points(scant__text *t, double part) {
-    long tenths = lround(fabs(1000 * part));
-    scant__text_addf(t, "%s%ld.%ld", part < 0 && tenths ? "-" : "", tenths / 10,
-                     tenths % 10);
+/* A difference of parts in percentage points, with a point in every locale. */
+static void add_decimals(scant__text *t, double part, int decimals) {
+    long unit = 1;
+    for (int i = 0; i < decimals; i++) unit *= 10;
+    long n = lround(fabs(100 * part) * (double)unit);
+    scant__text_addf(t, "%s%ld.%0*ld", part < 0 && n ? "-" : "", n / unit, decimals,
+                     n % unit);
 }
+
+static void add_points(scant__text *t, double part) { add_decimals(t, part, 1); }
 
 static void add_items(scant__text *t, size_t n) {
     scant__text_addf(t, "%zu item%s", n, n == 1 ? "" : "s");
@@ -155,6 +159,15 @@ static void say_worth(scant__text *t, const scant_meter *m, bool features) {
 
 /* ---- whether to go on -------------------------------------------------------------- */
 
+/* How many decimals tell a figure from its limit: "0.5, below 0.5" would say nothing. */
+static int decimals(double value, double limit) {
+    int n = 1;
+    if (value == limit) return n;
+    for (double scale = 1000; n < 4; n++, scale *= 10)
+        if (round(value * scale) != round(limit * scale)) break;
+    return n;
+}
+
 typedef struct limits {
     double width, gain, agreement;
 } limits;
@@ -165,10 +178,12 @@ static void say_width(scant__text *t, const scant_meter *m, const limits *l) {
         return;
     }
     scant__text_add(t, "the interval is ");
-    add_points(t, m->last.high - m->last.low);
+    const double width = m->last.high - m->last.low;
+    const int n = decimals(width, l->width);
+    add_decimals(t, width, n);
     scant__text_addf(t, " points wide%s", m->narrow ? "" : " and is to be ");
     if (m->narrow) return;
-    add_points(t, l->width);
+    add_decimals(t, l->width, n);
     scant__text_add(t, " at most");
 }
 
@@ -178,13 +193,14 @@ static void say_gain(scant__text *t, const scant_meter *m, const limits *l) {
                            "that are ten labels apart");
         return;
     }
+    const int n = decimals(m->per_ten, l->gain);
     scant__text_add(t, "ten labels have lately brought ");
-    add_points(t, m->per_ten);
+    add_decimals(t, m->per_ten, n);
     scant__text_add(t, " points of accuracy (at most ");
     add_points(t, m->per_ten_high);
     scant__text_addf(t, " by a 95 %% interval)%s",
                      m->fading ? ", below " : ", not below ");
-    add_points(t, l->gain);
+    add_decimals(t, l->gain, n);
 }
 
 static void say_agreement(scant__text *t, const scant_meter *m, const limits *l) {

@@ -126,6 +126,28 @@ static void gain_is_of_the_models_within_the_last_labels(void **state) {
     lab_end(&l);
 }
 
+static void figures_near_their_limits_can_be_told_from_them(void **state) {
+    (void)state;
+    lab l;
+    char *text;
+    begin(&l, "near", 40);
+    add_model(&l, (said){20, NAN, 0, 35});
+    add_model(&l, (said){71, 0.99, 0, 36}); /* 2.5 points in 51 labels: 0.490 for ten */
+    OK(scant_project_set(l.project, "stop_labels", "60"));
+    scant_meter m = meter_of(&l);
+    assert_true(m.fading);
+    OK(scant_project_advice(l.project, &m, &text));
+    assert_non_null(strstr(text, "brought 0.49 points"));
+    assert_non_null(strstr(text, ", below 0.50;"));
+    scant_bytes_free(l.ctx, text);
+    OK(scant_project_set(l.project, "stop_gain", "0.2"));
+    OK(scant_project_advice(l.project, &m, &text));
+    assert_non_null(strstr(text, "brought 0.5 points"));
+    assert_non_null(strstr(text, ", below 20.0;"));
+    scant_bytes_free(l.ctx, text);
+    lab_end(&l);
+}
+
 static void stopping_takes_all_three(void **state) {
     (void)state;
     lab l;
@@ -297,6 +319,7 @@ int main(void) {
         cmocka_unit_test(without_a_model_nothing_is_known),
         cmocka_unit_test(accuracy_is_the_share_of_audited_items),
         cmocka_unit_test(gain_is_of_the_models_within_the_last_labels),
+        cmocka_unit_test(figures_near_their_limits_can_be_told_from_them),
         cmocka_unit_test(stopping_takes_all_three),
         cmocka_unit_test(items_that_come_later_leave_earlier_figures_as_they_were),
         cmocka_unit_test(what_nobody_could_tell_is_told),
