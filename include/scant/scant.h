@@ -1133,6 +1133,7 @@ typedef struct scant_project_info {
     size_t audited; /* of those, have a label, as have all before them in the audit order
                      * that nobody passed over: a fair sample */
     size_t rounds, models;  /* how many */
+    size_t round_model;     /* that the last round was picked by; 0: none */
     size_t picked, waiting; /* of the last round; of these, have no answer yet */
     size_t untrained;       /* labels to learn from since the last model */
     int64_t created;        /* milliseconds since 1970 */
