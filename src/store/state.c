@@ -173,12 +173,9 @@ static scant_status find_place(scant_project *project, size_t item, int64_t with
     double overlap;
     *out = (place){.kind = -1};
     if (!opinions) {
-        bool audit = withheld == 1;
-        if (withheld == 2) return SCANT_OK;
-        out->kind = audit ? STORE_QUEUE_AUDIT : STORE_QUEUE_FRESH;
-        if (now->skips) out->kind++;
-        out->key = (int64_t)(audit ? store_audit_key(project->seed, item)
-                                   : store_fill_key(project->seed, item));
+        if (withheld != 2)
+            out->kind =
+                store_open_place(project, item, withheld == 1, now->skips > 0, &out->key);
         return SCANT_OK;
     }
     TRY(store_setting(project, "overlap", &overlap, NULL));
