@@ -1222,6 +1222,17 @@ SCANT_API scant_status scant_project_person(scant_project *project, const char *
 /* Borrowed until the next call for the project; NULL: there is no such person. */
 SCANT_API const char *scant_project_person_name(scant_project *project, size_t person);
 
+typedef struct scant_person {
+    size_t person; /* number, from 1 on */
+    const char *name;
+    size_t answers; /* of theirs that stand: labels, skips and unsures */
+} scant_person;
+/* Calls fn for everybody, in the order of their numbers, as scant_project_items() does.
+ * These counts are kept: it takes time for the people, not for their answers. */
+SCANT_API scant_status scant_project_people(
+    scant_project *project, scant_status (*fn)(void *user, const scant_person *person),
+    void *user);
+
 /* An item that is a person's to answer until a time. */
 typedef struct scant_lease {
     size_t item;

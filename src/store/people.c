@@ -108,6 +108,28 @@ const char *scant_project_person_name(scant_project *project, size_t person) {
     return project->person;
 }
 
+scant_status scant_project_people(scant_project *project,
+                                  scant_status (*fn)(void *user,
+                                                     const scant_person *person),
+                                  void *user) {
+    sqlite3_stmt *rows;
+    bool row;
+    scant_status status;
+    TRY(store_open_rows(project, "SELECT person, name, answers FROM people ORDER BY 1",
+                        STORE_NONE, &rows));
+    for (;;) {
+        status = store_row(project, rows, &row);
+        if (status != SCANT_OK || !row) break;
+        const char *name = store_string(rows, 1);
+        status = fn(user, &(scant_person){.person = store_count(rows, 0),
+                                          .name = name ? name : "",
+                                          .answers = store_count(rows, 2)});
+        if (status != SCANT_OK) break;
+    }
+    store_close_rows(rows);
+    return status;
+}
+
 /* ---- classes ----------------------------------------------------------------------- */
 
 scant_status store_class_check(scant_ctx *ctx, const char *name) {

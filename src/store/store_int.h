@@ -239,6 +239,9 @@ scant_status store_original(scant_project *project, size_t item, size_t *origina
 /* Kept counts: what they count of, and all of them anew. */
 scant_status store_tally(scant_project *project, const char *name, int64_t more);
 scant_status store_tally_recount(scant_project *project);
+/* There is a new model; what is withheld has its places in the queue. */
+scant_status store_tally_trained(scant_project *project);
+scant_status store_tally_front(scant_project *project);
 
 /* Why an item is in the queue. Copies, items whose group has one that is withheld, and
  * those that have been answered are not in it. */
@@ -247,7 +250,8 @@ enum {
     STORE_QUEUE_SKIPPED,       /* somebody has passed it over; likewise */
     STORE_QUEUE_AUDIT,         /* withheld, not answered; in the audit order */
     STORE_QUEUE_AUDIT_SKIPPED, /* likewise, passed over */
-    STORE_QUEUE_OPINION        /* has fewer answers than overlap asks for */
+    STORE_QUEUE_OPINION        /* has fewer answers than overlap asks for; in the order of
+                                * their last entries */
 };
 
 /* ---- audit.c: within store_write() ---- */
