@@ -90,11 +90,22 @@ export class LabelView {
   }
 
   words({ kind, label }) {
-    return kind === 'label'
-      ? (this.app.project.classes[label]?.name ?? `class ${label}`)
-      : kind === 'skip'
-        ? 'skipped'
-        : 'unsure';
+    return kind === 'label' ? this.app.nameOf(label) : kind === 'skip' ? 'skipped' : 'unsure';
+  }
+
+  /** Why an answer of that kind cannot be given to what is shown; null: it can. Who skips what
+   * they have not seen for want of a connection would skip all that come meanwhile. */
+  refusal(kind) {
+    switch (this.stage.state) {
+      case 'away':
+        return 'Not connected: its picture comes by itself.';
+      case 'loading':
+        return kind === 'label' ? 'The picture is still loading.' : null;
+      case 'broken':
+        return kind === 'label' ? 'Its picture cannot be seen: skip it.' : null;
+      default:
+        return null;
+    }
   }
 
   choose(label) {

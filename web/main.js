@@ -271,6 +271,10 @@ class App {
 
   // ---- classes and people ----
 
+  nameOf(label) {
+    return this.project.classes[label]?.name ?? `class ${label}`;
+  }
+
   addClass() {
     by('class-name').value = '';
     by('class-trouble').textContent = '';
