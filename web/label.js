@@ -4,7 +4,7 @@
 // earlier ones, and another key changes it.
 import { by } from './dom.js';
 import { ClassButtons } from './classes.js';
-import { drawCommands } from './commands.js';
+import { answering, drawCommands } from './commands.js';
 import { Insight } from './insight.js';
 import { Stage } from './stage.js';
 import { Watch } from './tally.js';
@@ -86,7 +86,7 @@ export class LabelView {
     for (const name of ['unsure', 'skip', 'grid', 'prediction', 'why'])
       by(`do-${name}`).disabled = !item;
     by('do-forward').disabled = this.back < 0;
-    by('larger').disabled = by('smaller').disabled = !item?.picture;
+    by('zoom').hidden = !item?.picture;
   }
 
   words({ kind, label }) {
@@ -116,12 +116,9 @@ export class LabelView {
   answer(kind, label) {
     const item = this.item;
     if (!item || this.app.held()) return false;
-    if (kind === 'label' && this.stage.state !== 'shown') {
-      this.app.notice(
-        this.stage.state === 'loading'
-          ? 'The picture is still loading.'
-          : 'Its picture cannot be seen: skip it.',
-      );
+    const refusal = this.refusal(kind);
+    if (refusal) {
+      this.app.notice(refusal);
       return false;
     }
     const said = this.words({ kind, label });
@@ -168,14 +165,8 @@ export class LabelView {
   }
 
   command(name) {
+    if (answering(this, name)) return;
     switch (name) {
-      case 'skip':
-      case 'unsure':
-        this.answer(name);
-        break;
-      case 'undo':
-        this.undo();
-        break;
       case 'back':
         this.step(1);
         break;

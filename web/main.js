@@ -14,7 +14,7 @@ import { KeySettings } from './settings.js';
 import { LabelView } from './label.js';
 import { Live } from './live.js';
 import { Outbox } from './outbox.js';
-import { picturesOf } from './picture.js';
+import { picturesOf, tryMissing } from './picture.js';
 import { Queue } from './queue.js';
 import { SignIn } from './signin.js';
 import { Tally } from './tally.js';
@@ -104,7 +104,15 @@ class App {
       if (this.outbox.state === 'offline') this.outbox.hurry();
       if (this.queue.state !== 'some') this.queue.refill();
     });
-    this.live.addEventListener('again', () => this.look());
+    this.live.addEventListener('again', () => {
+      this.look();
+      tryMissing();
+    });
+    window.addEventListener('online', tryMissing);
+    document.querySelector('.jump').addEventListener('click', (event) => {
+      event.preventDefault(); // the address is the view's
+      by('main').focus();
+    });
     by('help').addEventListener('click', () => this.keySettings.show());
     by('person').addEventListener('click', () => this.leave());
     by('class-form').addEventListener('submit', (event) => {
@@ -213,8 +221,10 @@ class App {
       offline: `${trouble || 'Not connected'}${waiting ? ` – ${count(waiting, 'answer')} kept here` : ''}`,
     };
     // Read out where it matters: "saving" and "saved" with every answer would be a nuisance.
-    if ((state === 'offline') !== (by('state').dataset.state === 'offline'))
+    if ((state === 'offline') !== (by('state').dataset.state === 'offline')) {
       this.announce(words[state]);
+      if (state !== 'offline') tryMissing();
+    }
     by('state').dataset.state = state;
     by('state').textContent = words[state];
     this.showProgress();

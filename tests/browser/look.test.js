@@ -94,7 +94,119 @@ test('what was asked about an item is not shown for the next', async () => {
   await done(page);
 });
 
+// ---- pictures that do not come ----
+
+test('a picture that no connection brought comes with it, and is not skipped meanwhile', async () => {
+  const page = await open(servers[10]);
+  page.mayFail = true;
+  await page.route('**/picture?*', (route) => route.abort());
+  await begin(page);
+  await stage(page, 'away');
+  await screen(page, 'away');
+  const item = await id(page);
+  for (const key of ['s', 'u', '1']) {
+    await page.evaluate(() => document.getElementById('notice').classList.remove('seen'));
+    await page.keyboard.press(key);
+    await notice(page, 'Not connected');
+  }
+  assert.strictEqual(await id(page), item);
+  await page.unroute('**/picture?*');
+  await online(page);
+  assert.strictEqual(await shown(page), item);
+  await done(page);
+});
+
+test('a picture that was given up is tried again when the connection is back', async () => {
+  const page = await open(servers[10]);
+  page.mayFail = true;
+  await page.clock.install();
+  let tries = 0;
+  await page.route('**/picture?*', (route) => {
+    tries++;
+    return route.fulfill({ status: 404, json: { error: 'there is no such file' } });
+  });
+  await page.reload();
+  await begin(page);
+  await stage(page, 'broken');
+  let before;
+  do {
+    before = tries;
+    await page.clock.runFor(9000);
+    await page.waitForTimeout(200);
+  } while (tries > before);
+  await page.unroute('**/picture?*');
+  await online(page);
+  await shown(page);
+  await done(page);
+});
+
+test('in the grid nothing is answered for whose picture did not come', async () => {
+  const page = await signIn(servers[10]);
+  page.mayFail = true;
+  // Before there are features nothing is alike: the next items, then.
+  const alike = await page.evaluate(async () => {
+    const { csrf } = await (await fetch('/api/session')).json();
+    const headers = { 'Content-Type': 'application/json', 'X-Scant': csrf };
+    const body = JSON.stringify({ count: 8 });
+    return (await fetch('/api/next', { method: 'POST', headers, body })).json();
+  });
+  await page.route('**/api/alike', (route) => route.fulfill({ json: { items: alike.items } }));
+  const lost = alike.items[3];
+  await page.route(`**${lost.picture}?*`, (route) => route.abort());
+  await page.keyboard.press('g');
+  const tile = page.locator(`.tile[title="${lost.id}"]`),
+    chosen = page.locator('.tile[aria-selected="true"]');
+  await tile.getByText('comes by itself').waitFor();
+  const n = await page.locator('.tile').count();
+  assert.ok(n >= 7, `${n} tiles`);
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  assert.strictEqual(await chosen.count(), n - 1);
+  await tile.click({ force: true }); // it is disabled, which does not keep a person from trying
+  await page.keyboard.press(' ');
+  assert.strictEqual(await chosen.count(), n - 1);
+  await screen(page, 'grid-lost');
+  const [request] = await Promise.all([
+    page.waitForRequest('**/api/answers'),
+    page.keyboard.press('1'),
+  ]);
+  const { answers } = request.postDataJSON();
+  assert.strictEqual(answers.length, n - 1);
+  assert.ok(!answers.some((answer) => answer.item === lost.item));
+  await saved(page);
+  await done(page);
+});
+
+test('before there are features the grid says so, and goes on saying it', async () => {
+  const page = await signIn(servers[20], { viewport: { width: 360, height: 740 } });
+  page.mayFail = true;
+  await page.clock.install();
+  await page.getByRole('link', { name: 'Look-alikes' }).click();
+  const words = page.locator('#grid-words', { hasText: /^There are no features yet/ });
+  await words.waitFor();
+  await page.clock.runFor(20000);
+  assert.ok(await words.isVisible());
+  assert.strictEqual(await page.locator('#notice.seen').count(), 0);
+  await screen(page, 'grid-early');
+  await done(page);
+});
+
 // ---- texts ----
+
+for (const colorScheme of ['light', 'dark'])
+  test(`texts, ${colorScheme}: read out, readable when taken out, and no − and +`, async () => {
+    const page = await signIn(servers.texts, { colorScheme });
+    assert.strictEqual(await page.getByRole('button', { name: 'Larger' }).count(), 0);
+    await page.keyboard.press('g');
+    await page.locator('.tile').nth(1).waitFor();
+    await page.getByRole('button', { name: 'None' }).click();
+    assert.deepStrictEqual(await page.evaluate(unreadable), []);
+    await screen(page, `grid-texts-${colorScheme}`);
+    const names = await page
+      .locator('.tile')
+      .evaluateAll((tiles) => tiles.map((tile) => tile.getAttribute('aria-label')));
+    for (const name of names) assert.match(name, /^Offer \d+: buy now\. Many.{90,130}…$/);
+    await done(page);
+  });
 
 test('of texts that are near, the labels are in sight', async () => {
   const page = await signIn(servers.texts);
