@@ -138,9 +138,16 @@ class App {
     location.hash = `#/${view}`;
   }
 
+  /** The view that the address names. One of a place within the page (#main) names none. */
+  wanted() {
+    const { hash } = location,
+      name = hash.slice(2);
+    if (hash && !hash.startsWith('#/')) return this.view ?? 'label';
+    return Object.hasOwn(this.views, name) ? name : 'label';
+  }
+
   route() {
-    const name = location.hash.slice(2),
-      view = name in this.views ? name : 'label';
+    const view = this.wanted();
     if (document.body.dataset.view === view) return;
     this.views[this.view]?.close();
     this.view = view;

@@ -190,6 +190,28 @@ test('before there are features the grid says so, and goes on saying it', async 
   await done(page);
 });
 
+// ---- where one is ----
+
+test('the skip link leads to the content, and no address breaks the views', async () => {
+  const page = await signIn(servers[10]);
+  const view = () => page.evaluate(() => document.body.dataset.view);
+  await page.getByRole('link', { name: 'Dashboard' }).click();
+  await page.locator('.jump').focus();
+  await page.keyboard.press('Enter');
+  assert.strictEqual(await page.evaluate(() => document.activeElement.id), 'main');
+  assert.strictEqual(await view(), 'dashboard');
+  for (const hash of ['#main', '#/toString', '#/nowhere', '#/dashboard', '#main']) {
+    await page.evaluate((h) => {
+      location.hash = h;
+    }, hash);
+    await page.waitForTimeout(50);
+  }
+  assert.strictEqual(await view(), 'dashboard');
+  await page.getByRole('link', { name: 'Label', exact: true }).click();
+  await shown(page);
+  await done(page);
+});
+
 // ---- texts ----
 
 for (const colorScheme of ['light', 'dark'])
