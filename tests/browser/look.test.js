@@ -94,6 +94,31 @@ test('what was asked about an item is not shown for the next', async () => {
   await done(page);
 });
 
+test('the count of labels follows a label that is changed to unsure, and back', async () => {
+  const page = await signIn(servers[10]);
+  for (let i = 0; i < 3; i++) {
+    const item = await shown(page);
+    await page.keyboard.press('1');
+    await shown(page, item);
+  }
+  const progress = (words) => page.locator('#progress', { hasText: words }).waitFor();
+  await progress('3 labelled now');
+  const now = await id(page);
+  for (const [key, words] of [
+    ['u', '2 labelled now'],
+    ['2', '3 labelled now'],
+  ]) {
+    await page.keyboard.press('b');
+    await shown(page, now);
+    await page.keyboard.press(key);
+    await notice(page, 'Changed to');
+    assert.strictEqual(await shown(page), now);
+    await progress(words);
+  }
+  await saved(page);
+  await done(page);
+});
+
 // ---- pictures that do not come ----
 
 test('a picture that no connection brought comes with it, and is not skipped meanwhile', async () => {
