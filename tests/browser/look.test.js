@@ -237,6 +237,28 @@ test('the skip link leads to the content, and no address breaks the views', asyn
   await done(page);
 });
 
+test('after a wrong token one is in its field', async () => {
+  const dir = path.join(folder, 'closed');
+  texts(dir, MAILS, ['spam', 'ham']);
+  const server = await serve(dir, '--no-training', '--token', 'open sesame, please');
+  try {
+    const page = await open(server);
+    page.mayFail = true;
+    await page.getByLabel('Token').fill('wrong');
+    await page.getByLabel('Your name').fill('eve');
+    await page.getByRole('button', { name: 'Begin' }).click();
+    await page.locator('#signin-trouble', { hasText: /^The token is wrong/ }).waitFor();
+    const field = page.locator('#token:focus[aria-invalid="true"]');
+    await field.waitFor();
+    await page.keyboard.type('open sesame, please'); // instead of what was selected
+    await page.keyboard.press('Enter');
+    await shown(page);
+    await done(page);
+  } finally {
+    await server.kill('SIGTERM');
+  }
+});
+
 // ---- texts ----
 
 for (const colorScheme of ['light', 'dark'])
