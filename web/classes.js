@@ -2,7 +2,7 @@
 //
 // The buttons of the classes, with their keys and colours; where there are many, a field to
 // find one by its name.
-import { cap, make } from './dom.js';
+import { breakable, cap, make } from './dom.js';
 import { swatch } from './colours.js';
 
 const MANY = 12; // classes, that need more room
@@ -29,7 +29,7 @@ export class ClassButtons {
           onclick: () => this.choose(label),
         },
         swatch(label),
-        make('span', { class: 'name' }, name),
+        make('span', { class: 'name' }, ...breakable(name)),
         make('span', { class: 'caps' }, ...this.app.keys.forClass(label).slice(0, 2).map(cap)),
       ),
     );

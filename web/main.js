@@ -81,7 +81,8 @@ class App {
     };
     document.title = `${project.name} – scant`;
     by('project').textContent = project.name;
-    by('person').textContent = person.name;
+    by('person').firstElementChild.textContent = person.name;
+    by('person').title = `${person.name}: press where somebody else labels`;
     this.listen();
     this.route();
     this.queue.start();

@@ -259,6 +259,93 @@ test('after a wrong token one is in its field', async () => {
   }
 });
 
+// ---- small screens, many classes, long names ----
+
+for (const n of [20, 30])
+  test(`on a phone the picture is in sight whichever of ${n} classes is tapped`, async () => {
+    const page = await signIn(servers[n], PHONE);
+    const item = await id(page);
+    const last = page.locator('#classes button').last();
+    await last.scrollIntoViewIfNeeded();
+    await last.tap();
+    await shown(page, item);
+    await screen(page, `phone-${n}`);
+    const { top, bottom, scrolled } = await page.evaluate(() => {
+      const { top, bottom } = document.querySelector('#stage img').getBoundingClientRect();
+      return { top, bottom, scrolled: window.scrollY };
+    });
+    assert.ok(scrolled > 0);
+    assert.ok(top >= 0 && bottom <= 844 && bottom - top > 150, `from ${top} to ${bottom}`);
+    await saved(page);
+    await done(page);
+  });
+
+test('on a phone what was asked can be closed, and is not behind the picture', async () => {
+  const page = await signIn(servers[20], PHONE);
+  page.mayFail = true;
+  await page.locator('#do-why').tap();
+  const close = page.locator('#insight').getByText('Close');
+  await close.waitFor();
+  const [top, under] = await page.evaluate(() => [
+    document.getElementById('insight').getBoundingClientRect().top,
+    document.getElementById('stage').getBoundingClientRect().bottom,
+  ]);
+  assert.ok(top >= under, `${top} under ${under}`);
+  await screen(page, 'phone-why');
+  await close.tap();
+  assert.strictEqual(await page.locator('#insight').isVisible(), false);
+  await done(page);
+});
+
+test('a long name is cut at its end, and what is at the right of the header stays there', async () => {
+  const name = 'Wilhelmina Alexandra von Hohenzollern-Sigmaringen';
+  const page = await person.signIn(browser, servers[10].address, name);
+  for (const width of [360, 481, 700, 890, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    const seen = await page.evaluate(() => {
+      const button = document.getElementById('person'),
+        words = button.firstElementChild,
+        [inner, outer] = [words, button].map((e) => e.getBoundingClientRect());
+      return {
+        cut: words.scrollWidth > words.clientWidth,
+        dots: getComputedStyle(words).textOverflow,
+        within: inner.left >= outer.left && inner.right <= outer.right,
+        right: window.innerWidth - outer.right,
+      };
+    });
+    await screen(page, `header-${width}`);
+    const { right, ...rest } = seen;
+    assert.deepStrictEqual(rest, { cut: true, dots: 'ellipsis', within: true }, `${width} wide`);
+    assert.ok(right < 24, `${width} wide: ${right} pixels at the right`);
+    assert.ok((await page.evaluate(overflow)) <= 0);
+  }
+  assert.match(await page.locator('#person').getAttribute('title'), new RegExp(name));
+  await done(page);
+});
+
+test('names of classes are broken between words alone', async () => {
+  for (const n of [10, 20, 30]) {
+    const page = await signIn(servers[n]);
+    for (const width of [390, 820, 1280, 1920]) {
+      await page.setViewportSize({ width, height: 850 });
+      const broken = await page.evaluate(() => {
+        const found = [];
+        for (const name of document.querySelectorAll('#classes .name'))
+          for (const node of [...name.childNodes].filter((part) => part.nodeType === 3)) {
+            const range = document.createRange();
+            range.selectNodeContents(node);
+            const lines = new Set([...range.getClientRects()].map((r) => r.top)).size;
+            if (lines > node.data.split(' ').length) found.push(name.textContent);
+          }
+        return found;
+      });
+      assert.deepStrictEqual(broken, [], `${n} classes, ${width} wide`);
+      await screen(page, `classes-${n}-${width}`);
+    }
+    await done(page);
+  }
+});
+
 // ---- texts ----
 
 for (const colorScheme of ['light', 'dark'])
