@@ -346,6 +346,41 @@ test('names of classes are broken between words alone', async () => {
   }
 });
 
+test('thirty classes: the list shows that it goes on, and / finds one', async () => {
+  const page = await signIn(servers[30]);
+  const list = page.locator('#classes');
+  assert.ok(await list.evaluate((e) => e.scrollHeight > e.clientHeight + 2));
+  assert.notStrictEqual(await list.evaluate((e) => getComputedStyle(e).maskImage), 'none');
+  const item = await id(page);
+  await page.keyboard.press('/');
+  const field = page.locator('#classes input:focus');
+  await field.waitFor();
+  const room = await field.evaluate((e) => {
+    const inner = e.getBoundingClientRect(),
+      outer = e.parentElement.getBoundingClientRect();
+    return Math.min(inner.top - outer.top, inner.left - outer.left, outer.right - inner.right);
+  });
+  assert.ok(room >= 5, `${room} pixels for the ring about the field`);
+  await page.keyboard.type('rooster');
+  await screen(page, 'find');
+  await page.keyboard.press('Escape');
+  assert.strictEqual(await page.locator('#classes button:visible').count(), 30);
+  assert.strictEqual(await id(page), item);
+  await page.keyboard.press('/');
+  await page.keyboard.type('roos');
+  await page.keyboard.press('Enter');
+  await shown(page, item);
+  await saved(page);
+  assert.strictEqual([...page.confirmed.values()].at(-1).label, NAMES.indexOf('rooster'));
+  await list.evaluate((e) => e.scrollTo(0, e.scrollHeight));
+  await page.waitForFunction(
+    () => getComputedStyle(document.getElementById('classes')).maskImage === 'none',
+  );
+  await page.keyboard.press('?');
+  await page.locator('#keys-commands tr', { hasText: 'Find a class' }).getByText('/').waitFor();
+  await done(page);
+});
+
 // ---- texts ----
 
 for (const colorScheme of ['light', 'dark'])
