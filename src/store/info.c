@@ -50,6 +50,8 @@ static scant_status count_states(scant_project *project, scant_project_info *out
 static scant_status count_rounds(scant_project *project, scant_project_info *out) {
     TRY(count(project, "SELECT max(round) FROM rounds", STORE_NONE, &out->rounds));
     TRY(count(project, "SELECT max(model) FROM models", STORE_NONE, &out->models));
+    TRY(count(project, "SELECT model FROM rounds WHERE round = ?1",
+              STORE_VALUES(store_size(out->rounds)), &out->round_model));
     TRY(count(project,
               "SELECT count(*) FROM rounds CROSS JOIN picks USING (round)"
               " WHERE round = ?1 AND place < batch",

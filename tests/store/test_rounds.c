@@ -140,6 +140,27 @@ static void models_are_kept_as_they_were_told(void **state) {
     scant_project_close(project);
 }
 
+static void the_model_of_the_last_round_is_told(void **state) {
+    scant_project *project = make_project("round_model", 20, no_audit, 1);
+    store_model model = {.classes = 3, .items = 20, .file = "models/1.safetensors"};
+    store_round round = {.strategy = "badge", .batch = 1};
+    scant_pick pick = {.index = 3, .weight = 1};
+    (void)state;
+    assert_int_equal(info_of(project).round_model, 0); /* there is no round */
+    OK(store_round_add(project, &round, &pick, 1, NULL));
+    assert_int_equal(info_of(project).round_model, 0); /* it was picked by none */
+    for (size_t i = 0; i < 3; i++)
+        OK(store_model_add(project, &model, NULL, NULL, 0, NULL));
+    round.model = 2;
+    OK(store_round_add(project, &round, &pick, 1, NULL));
+    assert_int_equal(info_of(project).round_model, 2);
+    assert_int_equal(info_of(project).models, 3);
+    round.model = 0;
+    OK(store_round_add(project, &round, &pick, 1, NULL));
+    assert_int_equal(info_of(project).round_model, 0);
+    scant_project_close(project);
+}
+
 static scant_status sum_source(void *user, const store_source *source) {
     size_t *sum = user;
     assert_int_equal(source->first, *sum);
@@ -180,6 +201,7 @@ int main(void) {
         cmocka_unit_test(picks_come_first_then_the_ranking_then_any_other),
         cmocka_unit_test(a_pick_that_is_withheld_by_now_is_not_handed_out),
         cmocka_unit_test(models_are_kept_as_they_were_told),
+        cmocka_unit_test(the_model_of_the_last_round_is_told),
         cmocka_unit_test(sources_tell_their_rows),
     };
     return cmocka_run_group_tests(tests, begin, end);
