@@ -29,6 +29,8 @@ class Labelling(ServeCase):
         ann = self.person(server)
         session = ann.get("/api/session")
         self.assertEqual(session["person"]["name"], "ann")
+        known = [{key: s[key] for key in ("name", "summary")} for s in json.loads(self.ok("strategies", "--format", "json"))]
+        self.assertEqual(session["project"].pop("strategies"), known)
         self.assertEqual(session["project"] | {"name": 0, "key": 0}, {
             "name": 0, "key": 0, "kind": "features", "items": 120, "batch": 12, "overlap": 1, "lease_seconds": 300,
             "classes": [{"label": i, "name": name} for i, name in enumerate(CLASSES)]})
