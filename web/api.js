@@ -7,11 +7,12 @@
 //
 // Events: "signedout" {session}, "moved".
 import { kept, tab } from './kept.js';
+import { sentence } from './words.js';
 
 /** The server said no: status and its sentence. */
 export class Refused extends Error {
   constructor(status, body) {
-    super(body?.error ?? `The server answered with ${status}.`);
+    super(body?.error ? sentence(String(body.error)) : `The server answered with ${status}.`);
     this.status = status;
     this.ours = typeof body?.error === 'string'; // not from a proxy or a portal
   }

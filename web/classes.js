@@ -2,7 +2,7 @@
 //
 // The buttons of the classes, with their keys and colours; where there are many, a field to
 // find one by its name.
-import { cap, make } from './dom.js';
+import { breakable, cap, make } from './dom.js';
 import { swatch } from './colours.js';
 
 const MANY = 12; // classes, that need more room
@@ -13,6 +13,15 @@ export class ClassButtons {
   constructor(box, app, choose) {
     Object.assign(this, { box, app, choose });
     this.chosen = null;
+    this.field = make('input', {
+      type: 'search',
+      placeholder: 'Find a class',
+      'aria-label': 'Find a class',
+      oninput: () => this.filter(),
+      onkeydown: (event) => this.key(event),
+    });
+    box.addEventListener('scroll', () => this.fade(), { passive: true });
+    new ResizeObserver(() => this.fade()).observe(box);
     this.draw();
   }
 
@@ -29,32 +38,44 @@ export class ClassButtons {
           onclick: () => this.choose(label),
         },
         swatch(label),
-        make('span', { class: 'name' }, name),
+        make('span', { class: 'name' }, ...breakable(name)),
         make('span', { class: 'caps' }, ...this.app.keys.forClass(label).slice(0, 2).map(cap)),
       ),
     );
-    const find = make('input', {
-      type: 'search',
-      placeholder: 'Find a class',
-      'aria-label': 'Find a class',
-    });
-    find.addEventListener('input', () => this.filter(find.value));
-    find.addEventListener('keydown', (event) => {
-      const first = this.buttons.find((button) => !button.hidden);
-      if (event.key !== 'Enter' || !first || !find.value) return;
-      find.value = '';
-      this.filter('');
-      find.blur();
-      first.click();
-    });
-    this.box.replaceChildren(...(classes.length > VERY_MANY ? [find] : []), ...this.buttons);
+    this.box.replaceChildren(...(classes.length > VERY_MANY ? [this.field] : []), ...this.buttons);
     this.box.closest('.work').classList.toggle('many', classes.length > MANY);
     this.mark(this.chosen);
+    this.filter();
   }
 
-  filter(words) {
-    const wanted = words.trim().toLowerCase();
+  filter() {
+    const wanted = this.field.value.trim().toLowerCase();
     for (const button of this.buttons) button.hidden = !button.title.toLowerCase().includes(wanted);
+    this.fade();
+  }
+
+  /** To the field, where there is one. */
+  find() {
+    if (this.field.isConnected) this.field.focus();
+    else this.app.notice('There are so few classes that all of them are in sight.');
+  }
+
+  /** Of the field: Enter chooses the first that is found, Escape leaves. */
+  key(event) {
+    const first = this.buttons.find((button) => !button.hidden),
+      chosen = event.key === 'Enter' && this.field.value ? first : null;
+    if (!chosen && event.key !== 'Escape') return;
+    event.preventDefault();
+    this.field.value = '';
+    this.filter();
+    this.field.blur();
+    chosen?.click();
+  }
+
+  /** Shows that the list goes on below. */
+  fade() {
+    const { box } = this;
+    box.classList.toggle('more', box.scrollTop + box.clientHeight < box.scrollHeight - 2);
   }
 
   /** Shows which was said; null: none. */

@@ -49,6 +49,7 @@ export class Desk extends EventTarget {
   /** Another answer to an item that was answered before. */
   change(record, kind, label, spent) {
     const unsent = record.once !== null && this.outbox.drop(record.once);
+    this.tally.add((kind === 'label') - (record.kind === 'label'), 0);
     this.history.replace(record, {
       kind,
       label,

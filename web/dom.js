@@ -23,6 +23,10 @@ export const make = (tag, attributes = {}, ...children) =>
 export const draw = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
 
+/** A name, to be broken where its words end before it is within one: grand_|piano. */
+export const breakable = (name) =>
+  name.split(/(?<=[_-])(?=.)/).flatMap((word, i) => (i ? [make('wbr'), word] : [word]));
+
 /** A key as it is printed on keyboards. */
 export const cap = (key) => make('kbd', {}, KEY_NAMES[key] ?? key.toUpperCase());
 

@@ -6,8 +6,8 @@
 // Of a text a tile has the beginning; all of it is below, of the tile that is pointed at.
 import { by, make } from './dom.js';
 import { ClassButtons } from './classes.js';
-import { drawCommands } from './commands.js';
-import { address, crisp } from './picture.js';
+import { answering, drawCommands } from './commands.js';
+import { address, crisp, Loading } from './picture.js';
 import { Watch } from './tally.js';
 import { count } from './words.js';
 
@@ -20,6 +20,14 @@ const COMMANDS = [
   ['grid', 'One by one'],
 ];
 
+const BEGINNING = 150; // characters of a text that is read out
+
+/** As much of a text as says what it is, in one line. */
+function beginning(text) {
+  const line = text.slice(0, 2 * BEGINNING).replace(/\s+/g, ' ').trim();
+  return line.length > BEGINNING ? `${line.slice(0, BEGINNING)}…` : line;
+}
+
 const hasWords = (item) => !item.picture && Boolean(item.text);
 
 export class GridView {
@@ -27,6 +35,9 @@ export class GridView {
     this.app = app;
     this.items = [];
     this.selected = new Set();
+    this.unseen = new Map(); // item -> loading, broken or away, where its picture is not there
+    this.loads = [];
+    this.tiles = [];
     this.at = 0;
     this.watch = new Watch();
     this.buttons = new ClassButtons(by('grid-classes'), app, (label) =>
@@ -56,6 +67,7 @@ export class GridView {
     this.isOpen = false;
     this.app.queue.release(this.items);
     this.items = [];
+    this.draw();
   }
 
   /** One load at a time, as the second would be leased what the first gives back. */
@@ -95,13 +107,13 @@ export class GridView {
     this.draw();
     this.select(this.items);
     this.watch.restart();
-    if (alike.length === 0) this.app.notice(trouble);
+    if (alike.length === 0) by('grid-words').textContent = trouble;
     this.tiles[0].focus({ preventScroll: true });
   }
 
   draw() {
     const state = this.app.queue.state;
-    by('grid-empty').textContent = this.items.length
+    by('grid-words').textContent = this.items.length
       ? ''
       : state === 'empty'
         ? 'Nothing is left to label for now.'
@@ -113,16 +125,25 @@ export class GridView {
           role: 'option',
           class: 'tile',
           tabindex: i ? -1 : 0,
-          'aria-label': item.id,
+          'aria-label': item.text ? beginning(item.text) : item.id,
           title: item.id,
           onclick: () => this.toggle(i),
           onfocus: () => this.read(i),
           onpointerenter: () => this.read(i),
         },
-        item.picture ? this.picture(item) : make('span', { class: 'clip' }, item.text ?? item.id),
+        make(
+          'div',
+          { class: 'shown' },
+          item.picture ? null : make('span', { class: 'clip' }, item.text ?? item.id),
+        ),
         make('span', { class: 'tick', 'aria-hidden': 'true' }, '✓'),
       ),
     );
+    this.loads.forEach((load) => load.stop());
+    this.unseen.clear();
+    this.loads = this.items
+      .map((item, i) => item.picture && this.picture(item, this.tiles[i].firstChild))
+      .filter(Boolean);
     by('grid-items').replaceChildren(...this.tiles);
     by('grid-items').classList.toggle('words', this.items.some(hasWords));
     this.read(0);
@@ -140,21 +161,29 @@ export class GridView {
   }
 
   select(items) {
-    this.selected = new Set(items.map((item) => item.item));
+    this.selected = new Set(items.map((item) => item.item).filter((item) => !this.failed(item)));
     this.tell();
+  }
+
+  /** Whether its picture could not be loaded. */
+  failed(item) {
+    return this.unseen.has(item) && this.unseen.get(item) !== 'loading';
   }
 
   toggle(i) {
     const { item } = this.items[i];
-    if (!this.selected.delete(item)) this.selected.add(item);
+    if (this.failed(item)) this.app.notice('Its picture cannot be seen.');
+    else if (!this.selected.delete(item)) this.selected.add(item);
     this.move(i);
     this.tell();
   }
 
   tell() {
-    this.tiles.forEach((tile, i) =>
-      tile.setAttribute('aria-selected', this.selected.has(this.items[i].item)),
-    );
+    this.tiles.forEach((tile, i) => {
+      const { item } = this.items[i];
+      tile.setAttribute('aria-selected', this.selected.has(item));
+      tile.setAttribute('aria-disabled', this.failed(item));
+    });
     const n = this.items.filter((item) => this.selected.has(item.item)).length;
     by('grid-count').textContent = this.items.length
       ? `${count(n, 'item')} of ${this.items.length} selected`
@@ -192,9 +221,13 @@ export class GridView {
       this.app.notice('Nothing is selected.');
       return;
     }
+    if (chosen.some((item) => this.unseen.has(item.item))) {
+      this.app.notice('Some pictures are still loading.');
+      return;
+    }
     const seed = this.items[0],
       rest = this.items.filter((item) => !this.selected.has(item.item));
-    const words = kind === 'label' ? this.app.project.classes[label].name : kind;
+    const words = kind === 'label' ? this.app.nameOf(label) : kind;
     this.items = [];
     if (rest.includes(seed)) this.app.queue.postpone();
     this.app.desk.answer(chosen, kind, label, this.watch.milliseconds);
@@ -212,33 +245,30 @@ export class GridView {
   }
 
   command(name) {
-    switch (name) {
-      case 'skip':
-      case 'unsure':
-        this.answer(name);
-        break;
-      case 'undo':
-        this.undo();
-        break;
-      case 'grid':
-        this.app.go('label');
-        break;
-    }
+    if (!answering(this, name) && name === 'grid') this.app.go('label');
   }
 
   escape() {
     this.app.go('label');
   }
 
-  picture(item) {
-    const image = make('img', { src: address(item, 256), alt: '', draggable: 'false' });
-    image.addEventListener('load', () => crisp(image));
-    image.addEventListener('error', () => {
-      // what cannot be seen is not to be answered for
-      image.replaceWith(make('span', { class: 'clip' }, `${item.id} cannot be loaded`));
-      this.selected.delete(item.item);
+  /** Fills a box with its picture: what is not seen is not to be answered for. */
+  picture(item, box) {
+    const image = make('img', { alt: '', draggable: 'false' });
+    this.unseen.set(item.item, 'loading');
+    return new Loading(image, address(item, 256), (state) => {
+      if (state === 'shown') {
+        crisp(image);
+        this.unseen.delete(item.item);
+      } else {
+        this.unseen.set(item.item, state);
+        this.selected.delete(item.item);
+      }
+      const words = state === 'away' ? 'Not connected: it comes by itself' : 'cannot be loaded';
+      box.replaceChildren(
+        state === 'shown' ? image : make('span', { class: 'clip' }, `${item.id}\n${words}`),
+      );
       this.tell();
     });
-    return image;
   }
 }

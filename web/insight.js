@@ -2,10 +2,11 @@
 //
 // What a person may ask about an item: what the model says of it, and why it is asked about.
 // Only when they ask, as it would sway them.
-import { cap, make } from './dom.js';
+import { bar } from './chart.js';
+import { breakable, cap, make } from './dom.js';
 import { swatch } from './colours.js';
 import { address, crisp } from './picture.js';
-import { percent } from './words.js';
+import { part, percent } from './words.js';
 import { Refused } from './api.js';
 
 const SURE = 0.8; // a model that gives a class this much does not waver
@@ -13,8 +14,8 @@ const NEW = 0.2; // an item is new where fewer are farther from anything labelle
 
 /** How far an item is from what has a label; newer: the part that is farther. */
 function howNew(newer) {
-  const farther = `${percent(newer)} of the items without a label are farther from anything labelled.`;
-  if (newer < NEW) return `The item is new: only ${farther}`;
+  const farther = `${part(newer)} of the items without a label are farther from anything labelled.`;
+  if (newer < NEW) return `The item is new: ${newer > 0 ? 'only ' : ''}${farther}`;
   if (newer > 1 - NEW) return `Much like it has a label: ${farther}`;
   return `It is neither new nor well known: ${farther}`;
 }
@@ -23,7 +24,7 @@ export class Insight {
   constructor(box, app) {
     this.box = box;
     this.app = app;
-    this.asked = null; // what is shown: prediction, why
+    this.asked = null; // what is shown: {what: prediction or why}, another object each time
   }
 
   close() {
@@ -34,11 +35,12 @@ export class Insight {
 
   /** Shows it, or closes it where it is shown already. */
   async ask(what, item) {
-    if (this.asked === what || !item) {
+    if (this.asked?.what === what || !item) {
       this.close();
       return;
     }
-    this.asked = what;
+    const asked = { what };
+    this.asked = asked;
     this.box.hidden = false;
     this.box.replaceChildren(make('p', { class: 'soft' }, 'One moment…'));
     let parts;
@@ -56,7 +58,7 @@ export class Insight {
         ),
       ];
     }
-    if (this.asked !== what) return;
+    if (this.asked !== asked) return; // closed meanwhile, perhaps with its item
     const title = what === 'prediction' ? 'What the model says' : 'Why this item?';
     this.box.replaceChildren(
       make(
@@ -71,6 +73,7 @@ export class Insight {
             onclick: () => this.close(),
             'aria-label': `Close: ${title}`,
           },
+          'Close',
           cap('Escape'),
         ),
       ),
@@ -79,23 +82,17 @@ export class Insight {
     this.box.scrollIntoView({ block: 'nearest' });
   }
 
-  name(label) {
-    return this.app.project.classes[label]?.name ?? `class ${label}`;
-  }
-
   prediction({ model, classes }) {
-    const rows = classes.map(({ label, p }) => {
-      const bar = make('span', { class: 'bar' }, make('span', {}));
-      bar.firstChild.style.width = `${100 * p}%`;
-      return make(
+    const rows = classes.map(({ label, p }) =>
+      make(
         'li',
         {},
         swatch(label),
-        make('span', { class: 'name' }, this.name(label)),
-        bar,
+        make('span', { class: 'name' }, ...breakable(this.app.nameOf(label))),
+        bar(p),
         make('b', {}, percent(p)),
-      );
-    });
+      ),
+    );
     return [
       make('ol', { class: 'guesses' }, ...rows),
       make('p', { class: 'soft' }, `Model ${model}. It may well be wrong: say what you see.`),
@@ -110,39 +107,40 @@ export class Insight {
           'p',
           {},
           why.p_1 > SURE || why.class_2 === null
-            ? `The model takes it for ${this.name(why.class_1)} (${percent(why.p_1)}).`
-            : `The model wavers between ${this.name(why.class_1)} (${percent(why.p_1)}) and ${this.name(why.class_2)} (${percent(why.p_2)}).`,
+            ? `The model takes it for ${this.app.nameOf(why.class_1)} (${percent(why.p_1)}).`
+            : `The model wavers between ${this.app.nameOf(why.class_1)} (${percent(why.p_1)}) and ${this.app.nameOf(why.class_2)} (${percent(why.p_2)}).`,
         ),
       );
     if (why.surer !== null)
-      words.push(make('p', {}, `The model is surer of ${percent(why.surer)} of all items.`));
+      words.push(make('p', {}, `The model is surer of ${part(why.surer)} of the items.`));
     if (why.newer !== null) words.push(make('p', {}, howNew(why.newer)));
     if (!words.length)
       words.push(make('p', {}, 'It was drawn at random, as there is no model yet.'));
     if (why.neighbours.length) {
       words.push(make('p', {}, 'The nearest that have a label:'));
+      const texts = why.neighbours.every((n) => !n.picture);
       words.push(
         make(
           'ul',
-          { class: 'near' },
-          ...why.neighbours.map((n) =>
-            make(
-              'li',
-              {},
-              n.picture
-                ? make('img', {
-                    src: address(n, 96),
-                    alt: n.id,
-                    title: n.id,
-                    onload: ({ target }) => crisp(target),
-                  })
-                : make('span', { class: 'clip', title: n.id }, n.text ?? n.id),
-              make('span', { class: 'name' }, n.label === null ? 'no label' : this.name(n.label)),
-            ),
-          ),
+          { class: texts ? 'near rows' : 'near' },
+          ...why.neighbours.map((n) => this.neighbour(n)),
         ),
       );
     }
     return words;
+  }
+
+  neighbour(n) {
+    const shown = n.picture
+      ? make('img', {
+          src: address(n, 96),
+          alt: n.id,
+          title: n.id,
+          onload: ({ target }) => crisp(target),
+        })
+      : make('span', { class: 'clip', title: n.id }, n.text ?? n.id);
+    const name = n.label === null ? ['no label'] : breakable(this.app.nameOf(n.label)),
+      label = make('span', { class: 'name' }, ...name);
+    return make('li', {}, ...(n.picture ? [shown, label] : [label, shown]));
   }
 }

@@ -17,6 +17,7 @@ export const COMMANDS = [
   { name: 'why', keys: ['w'], words: 'Why this item is asked about' },
   { name: 'larger', keys: ['+', '='], words: 'Larger' },
   { name: 'smaller', keys: ['-'], words: 'Smaller' },
+  { name: 'find', keys: ['/'], words: 'Find a class, where there are many' },
   { name: 'help', keys: ['?'], words: 'All keys' },
 ];
 const DIGITS = '1234567890';

@@ -4,7 +4,7 @@
 // earlier ones, and another key changes it.
 import { by } from './dom.js';
 import { ClassButtons } from './classes.js';
-import { drawCommands } from './commands.js';
+import { answering, drawCommands } from './commands.js';
 import { Insight } from './insight.js';
 import { Stage } from './stage.js';
 import { Watch } from './tally.js';
@@ -86,15 +86,26 @@ export class LabelView {
     for (const name of ['unsure', 'skip', 'grid', 'prediction', 'why'])
       by(`do-${name}`).disabled = !item;
     by('do-forward').disabled = this.back < 0;
-    by('larger').disabled = by('smaller').disabled = !item?.picture;
+    by('zoom').hidden = !item?.picture;
   }
 
   words({ kind, label }) {
-    return kind === 'label'
-      ? (this.app.project.classes[label]?.name ?? `class ${label}`)
-      : kind === 'skip'
-        ? 'skipped'
-        : 'unsure';
+    return kind === 'label' ? this.app.nameOf(label) : kind === 'skip' ? 'skipped' : 'unsure';
+  }
+
+  /** Why an answer of that kind cannot be given to what is shown; null: it can. Who skips what
+   * they have not seen for want of a connection would skip all that come meanwhile. */
+  refusal(kind) {
+    switch (this.stage.state) {
+      case 'away':
+        return 'Not connected: its picture comes by itself.';
+      case 'loading':
+        return kind === 'label' ? 'The picture is still loading.' : null;
+      case 'broken':
+        return kind === 'label' ? 'Its picture cannot be seen: skip it.' : null;
+      default:
+        return null;
+    }
   }
 
   choose(label) {
@@ -105,12 +116,9 @@ export class LabelView {
   answer(kind, label) {
     const item = this.item;
     if (!item || this.app.held()) return false;
-    if (kind === 'label' && this.stage.state !== 'shown') {
-      this.app.notice(
-        this.stage.state === 'loading'
-          ? 'The picture is still loading.'
-          : 'Its picture cannot be seen: skip it.',
-      );
+    const refusal = this.refusal(kind);
+    if (refusal) {
+      this.app.notice(refusal);
       return false;
     }
     const said = this.words({ kind, label });
@@ -157,14 +165,8 @@ export class LabelView {
   }
 
   command(name) {
+    if (answering(this, name)) return;
     switch (name) {
-      case 'skip':
-      case 'unsure':
-        this.answer(name);
-        break;
-      case 'undo':
-        this.undo();
-        break;
       case 'back':
         this.step(1);
         break;

@@ -14,7 +14,7 @@ import { KeySettings } from './settings.js';
 import { LabelView } from './label.js';
 import { Live } from './live.js';
 import { Outbox } from './outbox.js';
-import { picturesOf } from './picture.js';
+import { picturesOf, tryMissing } from './picture.js';
 import { Queue } from './queue.js';
 import { SignIn } from './signin.js';
 import { Tally } from './tally.js';
@@ -88,7 +88,8 @@ class App {
     };
     document.title = `${project.name} – scant`;
     by('project').textContent = project.name;
-    by('person').textContent = person.name;
+    by('person').firstElementChild.textContent = person.name;
+    by('person').title = `${person.name}: press where somebody else labels`;
     this.listen();
     this.route();
     this.queue.start();
@@ -111,7 +112,15 @@ class App {
       if (this.outbox.state === 'offline') this.outbox.hurry();
       if (this.queue.state !== 'some') this.queue.refill();
     });
-    this.live.addEventListener('again', () => this.look());
+    this.live.addEventListener('again', () => {
+      this.look();
+      tryMissing();
+    });
+    window.addEventListener('online', tryMissing);
+    document.querySelector('.jump').addEventListener('click', (event) => {
+      event.preventDefault(); // the address is the view's
+      by('main').focus();
+    });
     by('help').addEventListener('click', () => this.keySettings.show());
     by('person').addEventListener('click', () => this.leave());
     by('class-form').addEventListener('submit', (event) => {
@@ -137,9 +146,16 @@ class App {
     location.hash = `#/${view}`;
   }
 
+  /** The view that the address names. One of a place within the page (#main) names none. */
+  wanted() {
+    const { hash } = location,
+      name = hash.slice(2);
+    if (hash && !hash.startsWith('#/')) return this.view ?? 'label';
+    return Object.hasOwn(this.views, name) ? name : 'label';
+  }
+
   route() {
-    const name = location.hash.slice(2),
-      view = name in this.views ? name : 'label';
+    const view = this.wanted();
     if (document.body.dataset.view === view) return;
     this.views[this.view]?.close();
     this.view = view;
@@ -220,8 +236,10 @@ class App {
       offline: `${trouble || 'Not connected'}${waiting ? ` – ${count(waiting, 'answer')} kept here` : ''}`,
     };
     // Read out where it matters: "saving" and "saved" with every answer would be a nuisance.
-    if ((state === 'offline') !== (by('state').dataset.state === 'offline'))
+    if ((state === 'offline') !== (by('state').dataset.state === 'offline')) {
       this.announce(words[state]);
+      if (state !== 'offline') tryMissing();
+    }
     by('state').dataset.state = state;
     by('state').textContent = words[state];
     this.showProgress();
@@ -277,6 +295,10 @@ class App {
   }
 
   // ---- classes and people ----
+
+  nameOf(label) {
+    return this.project.classes[label]?.name ?? `class ${label}`;
+  }
 
   addClass() {
     by('class-name').value = '';

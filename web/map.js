@@ -146,7 +146,7 @@ export class PoolMap {
     }
     const item = await this.app.api.get(`/api/items/${point.item}`).catch(() => null);
     if (this.at !== point || !item) return;
-    const name = (label) => this.app.project.classes[label]?.name ?? `class ${label}`;
+    const name = (label) => this.app.nameOf(label);
     box.replaceChildren(
       item.picture
         ? make('img', { src: address(item, 256), alt: `Item ${item.id}` })

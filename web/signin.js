@@ -3,6 +3,7 @@
 // Who is labelling: a name, remembered, and a token where the server asks for one.
 import { by } from './dom.js';
 import { kept } from './kept.js';
+import { Refused } from './api.js';
 
 export class SignIn {
   constructor(api) {
@@ -18,7 +19,7 @@ export class SignIn {
     by('name').value = kept.get('scant.name') ?? '';
     by('token-field').hidden = !session.needs_token;
     by('token').required = session.needs_token;
-    by('signin-trouble').textContent = session.why ?? '';
+    this.tell(session.why ?? '');
     (by('name').value && session.needs_token ? by('token') : by('name')).focus();
     return new Promise((resolve) => {
       this.resolve = resolve;
@@ -27,17 +28,28 @@ export class SignIn {
 
   async submit() {
     const name = by('name').value.trim();
-    if (!name) return;
-    by('signin-trouble').textContent = '';
-    by('signin-go').disabled = true;
+    if (!name || this.busy) return;
+    this.busy = true;
+    this.tell('');
     try {
       const session = await this.api.signIn(name, by('token').value);
       by('token').value = '';
       this.resolve?.(session);
     } catch (error) {
-      by('signin-trouble').textContent = error.message;
+      const status = error instanceof Refused ? error.status : 0,
+        wrong = { 403: by('token'), 422: by('name') }[status];
+      this.tell(error.message, wrong);
     } finally {
-      by('signin-go').disabled = false;
+      this.busy = false;
     }
+  }
+
+  /** What is the matter, and with which field. */
+  tell(words, wrong = null) {
+    by('signin-trouble').textContent = words;
+    for (const field of [by('name'), by('token')])
+      if (field === wrong) field.setAttribute('aria-invalid', 'true');
+      else field.removeAttribute('aria-invalid');
+    wrong?.select(); // and focus
   }
 }

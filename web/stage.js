@@ -4,11 +4,10 @@
 // are), its text, or where it has neither a notice with its id. A picture can be zoomed, and
 // moved by scrolling or dragging.
 import { make } from './dom.js';
-import { address, crisp } from './picture.js';
+import { address, crisp, Loading } from './picture.js';
 
 const ZOOMS = [1, 1.5, 2, 3, 4, 6, 8];
 const ENLARGE = 3; // times, at most, where it is not small
-const RETRIES = 4; // of a picture that does not come, after 1, 2, 4 and 8 seconds
 
 export class Stage {
   constructor(box) {
@@ -19,7 +18,7 @@ export class Stage {
     this.drag();
   }
 
-  /** loading, shown or broken: what cannot be seen is not to be labelled. */
+  /** loading, shown, broken, or away (not connected): what cannot be seen is not to be labelled. */
   get state() {
     return this.box.dataset.state;
   }
@@ -28,6 +27,7 @@ export class Stage {
     this.item = item;
     this.level = 0;
     this.image = null;
+    this.loading?.stop();
     if (!item) this.notice(why ?? '');
     else if (item.picture) this.picture(item);
     else if (item.text !== null && item.text !== undefined)
@@ -59,49 +59,34 @@ export class Stage {
     this.image = image;
     image.alt = `Item ${item.id}`;
     image.draggable = false;
-    if (!image.src) image.src = address(item, 1024);
-    const settle = () => {
-      if (this.image !== image) return;
-      if (image.naturalWidth) {
-        this.put(image, 'shown');
+    this.put(make('p', { class: 'empty' }, 'Loading the picture…'), 'loading');
+    this.loading = new Loading(image, address(item, 1024), (state) => {
+      if (state === 'shown') {
+        this.put(image, state);
         this.fit();
       } else {
-        this.broken(item);
+        this.missing(item, state);
       }
-    };
-    if (image.complete) {
-      settle();
-      return;
-    }
-    if (!item.failures) this.put(make('p', { class: 'empty' }, 'Loading the picture…'), 'loading');
-    image.addEventListener('load', settle, { once: true });
-    image.addEventListener('error', settle, { once: true });
+    });
   }
 
-  broken(item) {
-    const again = () => {
-      if (this.item !== item) return;
-      item.image = null;
-      this.show(item);
-    };
-    item.failures = (item.failures ?? 0) + 1;
-    if (item.failures <= RETRIES) setTimeout(again, 500 * 2 ** item.failures);
-    this.put(
-      make(
-        'div',
-        { class: 'empty' },
-        make('p', {}, 'The picture of ', make('b', {}, item.id), ' cannot be loaded.'),
-        make(
-          'p',
-          {},
-          'Skip it, or ',
-          make('button', { type: 'button', onclick: again }, 'try again'),
-          '.',
-        ),
-        item.text ? make('p', { class: 'text' }, item.text) : null,
-      ),
-      'broken',
-    );
+  missing(item, state) {
+    const name = make('b', {}, item.id);
+    const words =
+      state === 'away'
+        ? [make('p', {}, 'Not connected. The picture of ', name, ' comes by itself.')]
+        : [
+            make('p', {}, 'The picture of ', name, ' cannot be loaded.'),
+            make(
+              'p',
+              {},
+              'Skip it, or ',
+              make('button', { type: 'button', onclick: () => this.loading.again() }, 'try again'),
+              '.',
+            ),
+          ];
+    const text = item.text ? make('p', { class: 'text' }, item.text) : null;
+    this.put(make('div', { class: 'empty' }, ...words, text), state);
   }
 
   fit() {

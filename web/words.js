@@ -17,6 +17,12 @@ export function percent(x, digits = 0) {
   return `${words}\u202f%`;
 }
 
+/** The same of a part of something: none of it, 20 % of it, all of it. */
+export const part = (x) => (x === 0 ? 'none' : x === 1 ? 'all' : percent(x));
+
+/** A sentence of the server's, which begins with a small letter as those of programs do. */
+export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+
 export const fixed = (x, digits) => (known(x) ? x.toFixed(digits) : '–');
 
 export const count = (n, one, many = one + 's') => `${grouped(n)} ${n === 1 ? one : many}`;

@@ -231,16 +231,19 @@ static scant_status find_lease(scant_project *project, undoing *u, size_t item) 
     return SCANT_OK;
 }
 
-/* The item is to be answered again, by the same person where nobody else has it. */
+/* The item is to be answered again, by the same person where nobody else has it and they
+ * have not answered it meanwhile. */
 static scant_status lease_again(scant_project *project, undoing *u, size_t item,
                                 const reason *why) {
     size_t holder;
-    int64_t queued;
+    int64_t wanted;
     u->lease = (scant_lease){.item = item};
     TRY(store_lease_holder(project, item, &holder));
-    TRY(store_one(project, "SELECT 1 FROM queue WHERE item = ?1",
-                  STORE_VALUES(store_size(item)), 0, &queued));
-    if ((holder && holder != u->person) || !queued) return SCANT_OK;
+    TRY(store_one(project,
+                  "SELECT 1 FROM queue q WHERE q.item = ?1 AND NOT EXISTS"
+                  " (SELECT 1 FROM answers a WHERE a.item = q.item AND a.person = ?2)",
+                  STORE_VALUES(store_size(item), store_size(u->person)), 0, &wanted));
+    if ((holder && holder != u->person) || !wanted) return SCANT_OK;
     return store_lease_give(project, u->person, item, (scant_role)why->role, why->round,
                             why->model, &u->lease);
 }

@@ -22,6 +22,13 @@ uint64_t store_fill_key(uint64_t seed, size_t item) {
     return scant__rng_u64(&(scant__rng){seed, SCANT__RNG_FILL}, item) >> 1;
 }
 
+int64_t store_open_place(const scant_project *project, size_t item, bool audit,
+                         bool skipped, int64_t *key) {
+    *key = (int64_t)(audit ? store_audit_key(project->seed, item)
+                           : store_fill_key(project->seed, item));
+    return (audit ? STORE_QUEUE_AUDIT : STORE_QUEUE_FRESH) + skipped;
+}
+
 /* ---- how many ---------------------------------------------------------------------- */
 
 enum { LEAST = 10, SHARE = 5, USUAL = 1000 };
@@ -90,7 +97,8 @@ static const char beside_sql[] =
     "  WHERE o.withheld = 1 AND i.grp IN"
     "   (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL))";
 
-/* Every item from first on, and all of their groups, gets its place in the queue. */
+/* Every item from first on, and all of their groups, gets its place in the queue; what is
+ * not in it any more is nobody's. */
 static scant_status requeue(scant_project *project, size_t first) {
     sqlite3_stmt *rows;
     bool row = true;
@@ -112,19 +120,21 @@ static scant_status requeue(scant_project *project, size_t first) {
         status = store_row(project, rows, &row);
         if (status != SCANT_OK || !row) break;
         size_t item = store_count(rows, 0);
-        bool audit = sqlite3_column_int64(rows, 1) == 1;
-        int64_t kind = (audit ? STORE_QUEUE_AUDIT : STORE_QUEUE_FRESH) +
-                       (sqlite3_column_int64(rows, 2) > 0);
-        uint64_t key = audit ? store_audit_key(project->seed, item)
-                             : store_fill_key(project->seed, item);
-        status = store_do(
-            project,
-            "INSERT INTO queue (item, kind, asked, key)"
-            " VALUES (?1, ?2, 0, ?3)",
-            STORE_VALUES(store_size(item), store_int(kind), store_int((int64_t)key)));
+        int64_t key,
+            kind = store_open_place(project, item, sqlite3_column_int64(rows, 1) == 1,
+                                    sqlite3_column_int64(rows, 2) > 0, &key);
+        status =
+            store_do(project,
+                     "INSERT INTO queue (item, kind, asked, key)"
+                     " VALUES (?1, ?2, 0, ?3)",
+                     STORE_VALUES(store_size(item), store_int(kind), store_int(key)));
     }
     store_close_rows(rows);
-    return status;
+    if (status != SCANT_OK) return status;
+    return store_do(project,
+                    "UPDATE leases SET live = 0 WHERE live = 1"
+                    " AND item NOT IN (SELECT item FROM queue)",
+                    STORE_NONE);
 }
 
 static scant_status apply(scant_project *project, size_t first, int64_t limit) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Leases: an item is a person's for some minutes. One that has run out, or was given
- * back, stays for a while without force, so that an answer which comes late still knows
- * why the item was handed out.
+ * Leases: an item is a person's for some minutes. One that has run out, was given back,
+ * or whose item need not be answered any more, stays for a while without force, so that
+ * an answer which comes late still knows why the item was handed out.
  */
 #include "store/store_int.h"
 

@@ -157,8 +157,10 @@ static scant_status hand_own(scant_project *project, handing *h) {
     TRY(store_lease_until(project, &until));
     TRY(store_ask(
         project,
-        "SELECT item, key, role, round FROM leases"
-        " WHERE person = ?1 AND live = 1 ORDER BY lease LIMIT ?2",
+        "SELECT item, key, role, round FROM leases l"
+        " WHERE person = ?1 AND live = 1 AND NOT EXISTS"
+        "  (SELECT 1 FROM answers a WHERE a.item = l.item AND a.person = ?1)"
+        " ORDER BY lease LIMIT ?2",
         STORE_VALUES(store_size(h->person), store_size(size_min(h->count, 1 << 20))),
         &s));
     for (;;) {

@@ -40,13 +40,16 @@ static const key_info keys[] = {
      0,
      0},
     {{"batch", "20", "1 to 100000", "items of a round"}, WHOLE, false, 1, 100000},
-    {{"audit_every", "10", "0 to 1000", "one in so many is of the audit; 0: no audit"},
+    {{"audit_every", "10", "0 to 1000",
+      "one in so many is of the audit; 0: no audit (decided before the first answer)"},
      WHOLE,
      false,
      0,
      1000},
     {{"audit_most", "auto", "auto, 0 and more",
-      "items that are withheld for the audit; auto: a fifth of all, at most 1000"},
+      "items that are withheld for the audit; auto: a fifth of all, at most 1000 "
+      "(decided "
+      "before the first answer)"},
      WHOLE,
      true,
      0,
@@ -270,12 +273,49 @@ static scant_status requeue(scant_project *project) {
     return status;
 }
 
+/* What the settings say of which items are withheld. How often they come up is no part of
+ * it. */
+typedef struct withholding {
+    double most;
+    bool automatic, some;
+} withholding;
+
+static scant_status read_withholding(scant_project *project, withholding *out) {
+    double every;
+    TRY(store_setting(project, "audit_every", &every, NULL));
+    out->some = every >= 1;
+    return store_setting(project, "audit_most", &out->most, &out->automatic);
+}
+
+/* An item that was learned from, or picked for what a model did not know, is no part of a
+ * fair sample any more. */
+static scant_status rewithhold(scant_project *project, const scant_setting *s,
+                               const withholding *before) {
+    withholding now;
+    int64_t answered;
+    TRY(read_withholding(project, &now));
+    if (now.some == before->some && now.automatic == before->automatic &&
+        now.most == before->most)
+        return SCANT_OK;
+    TRY(store_one(project, "SELECT EXISTS (SELECT 1 FROM labels)", STORE_NONE, 0,
+                  &answered));
+    if (answered)
+        return scant__fail(project->ctx, SCANT_EUSAGE,
+                           "%s is to be '%s', but which items are withheld for the audit "
+                           "is decided before the first answer; a new project may have "
+                           "it otherwise, and import the labels of this one",
+                           s->key, s->value);
+    return store_audit_apply(project);
+}
+
 static scant_status put_setting(scant_project *project, const scant_setting *s) {
     scant__text text;
     char *json;
     size_t size;
+    withholding before;
+    TRY(read_withholding(project, &before));
     TRY(store_setting_put(project, s->key, s->value));
-    if (strncmp(s->key, "audit_", 6) == 0) TRY(store_audit_apply(project));
+    TRY(rewithhold(project, s, &before));
     if (strcmp(s->key, "overlap") == 0) TRY(requeue(project));
     scant__text_init(&text, project->ctx);
     scant__text_add(&text, "{\"key\": ");

@@ -173,12 +173,9 @@ static scant_status find_place(scant_project *project, size_t item, int64_t with
     double overlap;
     *out = (place){.kind = -1};
     if (!opinions) {
-        bool audit = withheld == 1;
-        if (withheld == 2) return SCANT_OK;
-        out->kind = audit ? STORE_QUEUE_AUDIT : STORE_QUEUE_FRESH;
-        if (now->skips) out->kind++;
-        out->key = (int64_t)(audit ? store_audit_key(project->seed, item)
-                                   : store_fill_key(project->seed, item));
+        if (withheld != 2)
+            out->kind =
+                store_open_place(project, item, withheld == 1, now->skips > 0, &out->key);
         return SCANT_OK;
     }
     TRY(store_setting(project, "overlap", &overlap, NULL));
@@ -223,8 +220,8 @@ scant_status store_refresh(scant_project *project, size_t item, int64_t entry) {
     TRY(write_state(project, item, &now));
     TRY(find_place(project, item, withheld, &now, own, &at));
     TRY(move_in_queue(project, item, &at));
-    if (at.kind < 0) /* nobody need answer it any more */
-        TRY(store_do(project, "DELETE FROM leases WHERE item = ?1",
+    if (at.kind < 0) /* nobody need answer it any more; who does may */
+        TRY(store_do(project, "UPDATE leases SET live = 0 WHERE item = ?1 AND live = 1",
                      STORE_VALUES(store_size(item))));
     return tally_change(project, &old, &now, withheld == 0);
 }
@@ -249,6 +246,11 @@ static scant_status replace_answer(scant_project *project, const store_entry *e,
         return store_do(project, "DELETE FROM answers WHERE item = ?1 AND person = ?2",
                         STORE_VALUES(item, person));
     TRY(tally_role(project, (int64_t)e->role, 1));
+    /* they need not be asked, whatever way the answer came */
+    TRY(store_do(
+        project,
+        "UPDATE leases SET live = 0 WHERE item = ?1 AND person = ?2 AND live = 1",
+        STORE_VALUES(item, person)));
     store_value class =
         e->kind == SCANT_ANSWER_LABEL ? store_size(e->label) : store_text(NULL);
     return store_do(project,

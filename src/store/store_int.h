@@ -254,6 +254,10 @@ enum {
 
 uint64_t store_audit_key(uint64_t seed, size_t item);
 uint64_t store_fill_key(uint64_t seed, size_t item);
+/* The place in the queue of an item that has neither label nor unsure, and is in it: why
+ * it is, and *key. */
+int64_t store_open_place(const scant_project *project, size_t item, bool audit,
+                         bool skipped, int64_t *key);
 /* Which items are withheld, by the settings and how many there are, anew. */
 scant_status store_audit_apply(scant_project *project);
 /* The same for items from first on, where the last that is withheld is known: in time

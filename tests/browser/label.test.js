@@ -10,10 +10,11 @@ const assert = require('node:assert');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const person = require('./person.js');
 const { launch, overflow, sticking, unreadable } = require('./sight.js');
 const { CLASSES, labels, pictures, serve, strategies, texts } = require('./project.js');
 
-const PATIENCE = 15000; // milliseconds, on a machine that does other things, too
+const { done, id, notice, saved, shown, watch } = person;
 const SCREENS = process.env.SCREENS;
 const ITEMS = 260;
 
@@ -37,68 +38,9 @@ after(async () => {
 
 // ---- a person at a page ----
 
-// A page that notes what must not be. `confirmed`: answers that the server has confirmed, by
-// item; `ids`: of the items it gave.
-async function open(options = {}, address = server.address) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  const page = await watch(await context.newPage(), address);
-  await page.goto(address);
-  return page;
-}
-
-async function watch(page, address) {
-  page.faults = [];
-  page.mayFail = false; // requests, for a while
-  page.confirmed = new Map();
-  page.ids = new Map();
-  page.setDefaultTimeout(PATIENCE);
-  page.on('console', (m) => {
-    if (!page.mayFail || !/Failed to load resource|ERR_/.test(m.text()))
-      page.faults.push(`${m.type()}: ${m.text()}`);
-  });
-  page.on('pageerror', (e) => page.faults.push(`error: ${e.stack}`));
-  page.on('request', (r) => {
-    if (!r.url().startsWith(new URL(address).origin + '/') && !r.url().startsWith('data:'))
-      page.faults.push('asks for ' + r.url());
-  });
-  page.on('response', async (r) => {
-    if (r.status() !== 200) return;
-    if (r.url().endsWith('/api/answers'))
-      for (const answer of r.request().postDataJSON().answers)
-        page.confirmed.set(answer.item, answer);
-    if (r.url().endsWith('/api/next'))
-      for (const item of (await r.json().catch(() => ({ items: [] }))).items)
-        page.ids.set(item.item, item.id);
-  });
-  return page;
-}
-
-async function done(page) {
-  assert.deepStrictEqual(page.faults, []);
-  await page.context().close();
-}
-
-async function signIn(name, options, address) {
-  const page = await open(options, address);
-  await page.getByLabel('Your name').fill(name);
-  await page.keyboard.press('Enter');
-  await shown(page);
-  return page;
-}
-
-const id = (page) => page.locator('#item-id').textContent();
-
-// The item in front, once it can be seen; other than `before`. Returns its id.
-async function shown(page, before = '') {
-  await page.waitForFunction(
-    (old) =>
-      document.body.dataset.view === 'label' &&
-      document.getElementById('stage').dataset.state === 'shown' &&
-      document.getElementById('item-id').textContent !== old,
-    before,
-  );
-  return id(page);
-}
+const open = (options, address = server.address) => person.open(browser, address, options);
+const signIn = (name, options, address = server.address) =>
+  person.signIn(browser, address, name, options);
 
 const keyOf = (label) => String((label + 1) % 10);
 
@@ -113,10 +55,6 @@ async function label(page, n) {
   }
   return said;
 }
-
-const saved = (page) => page.locator('#state[data-state="saved"]').waitFor();
-
-const notice = (page, words) => page.locator('#notice.seen', { hasText: words }).waitFor();
 
 // An item whose answer was taken back is in front. (Words alone would match "is being taken
 // back", too.)

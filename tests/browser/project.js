@@ -89,7 +89,10 @@ function clothes(i) {
 exports.strategies = () => JSON.parse(scant('strategies', '--format', 'json')).map((s) => s.name);
 
 /** A project of n pictures; returns the classes by id. */
-exports.pictures = (dir, n, ...more) => {
+exports.pictures = (dir, n, ...more) => exports.picturesOf(exports.CLASSES, dir, n, ...more);
+
+/** The same with other names of classes, and perhaps more of them than are true. */
+exports.picturesOf = (classes, dir, n, ...more) => {
   const folder = dir + '-pictures',
     truth = new Map();
   fs.mkdirSync(folder);
@@ -100,7 +103,7 @@ exports.pictures = (dir, n, ...more) => {
     fs.writeFileSync(path.join(folder, id), png(pixels));
     truth.set(id, label);
   }
-  scant('new', dir, '--images', folder, '--classes', exports.CLASSES.join(','), '--quiet', ...more);
+  scant('new', dir, '--images', folder, '--classes', classes.join(','), '--quiet', ...more);
   return truth;
 };
 

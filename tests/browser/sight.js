@@ -40,17 +40,25 @@ exports.unreadable = () => {
     }
     return [255, 255, 255];
   };
+  const opacity = (e) => {
+    let product = 1;
+    for (; e; e = e.parentElement) product *= Number(getComputedStyle(e).opacity);
+    return product;
+  };
   const bad = [];
   document
     .querySelectorAll('h1,h2,h3,p,a,b,th,td,li,span,label,small,kbd,button,summary,svg text')
     .forEach((e) => {
       const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
-      if (!own || !e.checkVisibility({ opacityProperty: true }) || e.closest('.cell, :disabled'))
+      if (!own || !e.checkVisibility({ opacityProperty: true }) || e.closest('.cell, .notice, :disabled'))
         return;
       const style = getComputedStyle(e),
         svg = e.tagName === 'text';
-      const a = light(parse(svg ? style.fill : style.color)),
-        b = light(behind(svg ? e.closest('section') : e));
+      const ground = behind(svg ? e.closest('section') : e).slice(0, 3),
+        ink = parse(svg ? style.fill : style.color).slice(0, 3),
+        strength = opacity(e);
+      const a = light(ink.map((v, i) => strength * v + (1 - strength) * ground[i])),
+        b = light(ground);
       const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
       const scale = svg
         ? e.getScreenCTM().d || Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b)

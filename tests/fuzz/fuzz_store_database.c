@@ -130,6 +130,7 @@ static void answer(scant_ctx *ctx, scant_project *project) {
     scant_status status = scant_project_person(project, "ann", &person);
     check(ctx, status);
     if (status != SCANT_OK) return;
+    check(ctx, scant_project_set(project, "audit_most", "3"));
     status = scant_project_next(project, person, 3, leases, &n);
     check(ctx, status);
     for (size_t i = 0; status == SCANT_OK && i < n; i++) {
@@ -138,7 +139,6 @@ static void answer(scant_ctx *ctx, scant_project *project) {
         check(ctx, scant_project_answer(project, person, &said, 1, NULL));
     }
     check(ctx, scant_project_undo(project, person, 0, NULL, NULL, leases));
-    check(ctx, scant_project_set(project, "audit_most", "3"));
     check(ctx, scant_project_set(project, "overlap", "2"));
     check(ctx, scant_project_class_add(project, "new", NULL));
 }

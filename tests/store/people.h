@@ -70,6 +70,13 @@ static inline void assert_counted(scant_project *project) {
             fail_msg("%s: %lld are kept, %lld counted", counts[i][0],
                      (long long)ask(project, sql), (long long)ask(project, counts[i][1]));
     }
+    /* What nobody need answer, or its person has answered, is nobody's. */
+    assert_int_equal(ask(project, "SELECT count(*) FROM leases WHERE live = 1"
+                                  " AND item NOT IN (SELECT item FROM queue)"),
+                     0);
+    assert_int_equal(ask(project, "SELECT count(*) FROM leases JOIN answers"
+                                  " USING (item, person) WHERE live = 1"),
+                     0);
     /* An answer that stands is the last of its person's to the item, and not undone. */
     assert_int_equal(
         ask(project, "SELECT count(*) FROM answers a WHERE a.entry <> (SELECT max(entry)"

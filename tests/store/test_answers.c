@@ -382,6 +382,64 @@ static void a_lease_that_was_given_back_still_brings_an_answer(void **state) {
     scant_project_close(project);
 }
 
+static void a_second_opinion_may_come_late(void **state) {
+    scant_project *project = make_project("opinion", 5, two_people, 2);
+    size_t ann = person(project, "ann"), bob = person(project, "bob"), kept;
+    char text[100];
+    (void)state;
+    /* a file labels what ann has: it is hers no more, but her answer is the second */
+    scant_lease a = one(project, ann);
+    snprintf(text, sizeof text, "id,label\n%zu,a\n", a.item);
+    OK(scant_project_import(project, put_text("late.csv", text), NULL, NULL));
+    OK(scant_project_renew(project, ann, &a.key, 1, &kept));
+    assert_int_equal(kept, 0);
+    assert_counted(project);
+    OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
+    assert_int_equal(item_of(project, a.item).answers, 2);
+    assert_int_equal(ask(project, "SELECT role FROM labels ORDER BY entry DESC"),
+                     SCANT_ROLE_FILL);
+    /* it is not asked for any more, and then again, while bob looks at it */
+    a = one(project, ann);
+    OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
+    scant_lease b = one(project, bob);
+    assert_int_equal(b.item, a.item);
+    OK(scant_project_set(project, "overlap", "1"));
+    REFUSED(say(project, bob, &b, SCANT_ANSWER_LABEL, 1), SCANT_EUSAGE,
+            "somebody else has answered it meanwhile");
+    OK(scant_project_set(project, "overlap", "2"));
+    OK(say(project, bob, &b, SCANT_ANSWER_LABEL, 1));
+    assert_int_equal(item_of(project, a.item).answers, 2);
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+/* Three are to answer; ann has, by whatever way. */
+static void nobody_is_asked_again_about_what_they_have_answered(void **state) {
+    static const scant_setting three[] = {{"audit_every", "0"}, {"overlap", "3"}};
+    scant_project *project = make_project("again", 1, three, 2);
+    size_t ann = person(project, "ann"), bob = person(project, "bob"), n;
+    scant_lease lease, none;
+    (void)state;
+    lease = one(project, ann);
+    OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
+    OK(scant_project_undo(project, ann, 0, "u", NULL, &lease));
+    OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 2));
+    OK(scant_project_undo(project, ann, 0, "u", NULL, &none)); /* that came again */
+    assert_int_equal(none.key, 0);
+    OK(scant_project_next(project, ann, 1, &none, &n));
+    assert_int_equal(n, 0);
+    assert_counted(project);
+    /* bob's answer comes from a file while he looks at it: another may have it */
+    lease = one(project, bob);
+    OK(scant_project_import(project, put_text("bob.csv", "id,label,annotator\n0,b,bob\n"),
+                            NULL, NULL));
+    OK(scant_project_next(project, bob, 1, &none, &n));
+    assert_int_equal(n, 0);
+    lease = one(project, person(project, "eve"));
+    assert_counted(project);
+    scant_project_close(project);
+}
+
 /* ---- reading it -------------------------------------------------------------------- */
 
 typedef struct lines {
@@ -476,6 +534,8 @@ int main(void) {
         cmocka_unit_test(second_opinions_come_first_and_never_to_who_gave_the_first),
         cmocka_unit_test(who_comes_late_is_told_that_somebody_else_has_it),
         cmocka_unit_test(a_lease_that_was_given_back_still_brings_an_answer),
+        cmocka_unit_test(a_second_opinion_may_come_late),
+        cmocka_unit_test(nobody_is_asked_again_about_what_they_have_answered),
         cmocka_unit_test(the_history_is_read_both_ways),
         cmocka_unit_test(agreement_is_cohens_kappa),
     };

@@ -92,6 +92,90 @@ static void what_is_withheld_is_what_settings_say(void **state) {
     scant_project_close(project);
 }
 
+static void what_is_withheld_stays_from_the_first_answer_on(void **state) {
+    static const struct {
+        const char *key, *value;
+        bool refused;
+    } changes[] = {{"audit_every", "0", true},    {"audit_most", "41", true},
+                   {"audit_most", "40", true},    {"audit_most", "0", true},
+                   {"audit_most", "auto", false}, {"audit_every", "5", false},
+                   {"audit_every", "1", false},   {"audit_every", "1000", false}};
+    static const char marks[] = "SELECT sum(item * (withheld + 1)) FROM items";
+    scant_project *project = make_project("decided", 200, NULL, 0);
+    size_t ann = person(project, "ann");
+    (void)state;
+    OK(scant_project_add(
+        project, &(scant_source){.features = put_features("more.npy", 600, 3, 9)}, NULL));
+    int64_t withheld = ask(project, marks);
+    OK(scant_project_set(project, "audit_every", "5")); /* also before it */
+    assert_int_equal(ask(project, marks), withheld);
+    OK(scant_project_set(project, "audit_most", "7"));
+    assert_int_equal(info_of(project).withheld, 7);
+    OK(scant_project_set(project, "audit_every", "0"));
+    OK(scant_project_set(project, "audit_most", "auto"));
+    OK(scant_project_set(project, "audit_every", "10"));
+    assert_int_equal(info_of(project).withheld, 160); /* a fifth of what there is now */
+    scant_lease lease = one(project, ann);
+    OK(say(project, ann, &lease, SCANT_ANSWER_SKIP, 0));
+    OK(scant_project_undo(project, ann, 0, NULL, NULL, NULL)); /* it was seen, still */
+    OK(scant_project_add(
+        project, &(scant_source){.features = put_features("yet.npy", 50, 3, 11)}, NULL));
+    withheld = ask(project, marks);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        scant_setting two[] = {{"batch", "33"}, {changes[i].key, changes[i].value}};
+        scant_status status = scant_project_set_all(project, two, 2);
+        assert_int_equal(status, changes[i].refused ? SCANT_EUSAGE : SCANT_OK);
+        if (changes[i].refused) {
+            assert_non_null(strstr(scant_ctx_errmsg(ctx), "decided before the first "
+                                                          "answer; a new project"));
+            assert_string_equal(scant_project_get(project, "batch"), "20");
+        }
+        assert_int_equal(ask(project, marks), withheld);
+        if (i == 0) assert_string_equal(scant_project_get(project, "audit_every"), "10");
+    }
+    assert_string_equal(scant_project_get(project, "audit_every"), "1000");
+    assert_counted(project);
+    scant_project_close(project);
+
+    project = make_project("none", 50, no_audit, 1); /* nor later, where none was */
+    ann = person(project, "ann");
+    lease = one(project, ann);
+    OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 0));
+    REFUSED(scant_project_set(project, "audit_every", "10"), SCANT_EUSAGE,
+            "decided before the first answer");
+    assert_int_equal(info_of(project).withheld, 0);
+    scant_project_close(project);
+}
+
+/* Of the rows 0 .. 19 each two are a group. */
+static void what_leaves_the_queue_is_nobodys(void **state) {
+    char manifest[600] = "id,row,group\n";
+    scant_lease leases[40];
+    scant_project *project;
+    size_t n, kept;
+    (void)state;
+    for (size_t i = 0; i < 20; i++)
+        snprintf(manifest + strlen(manifest), 20, "i%zu,%zu,g%zu\n", i, i, i / 2);
+    scant_project_opts opts = {.source = {.features = put_features("g.npy", 20, 3, 7),
+                                          .manifest = put_text("g.csv", manifest)},
+                               .classes = abc,
+                               .n_classes = 3,
+                               .settings = no_audit,
+                               .n_settings = 1};
+    OK(scant_project_create(ctx, path_of("leaves"), &opts, &project));
+    size_t ann = person(project, "ann");
+    OK(scant_project_next(project, ann, 40, leases, &n));
+    assert_int_equal(n, 20);
+    OK(scant_project_set(project, "audit_every", "10"));
+    assert_int_equal(info_of(project).withheld, 4);
+    int64_t beside = ask(project, "SELECT count(*) FROM items WHERE withheld = 2");
+    assert_true(beside > 0);
+    assert_counted(project);
+    OK(scant_project_renew(project, ann, NULL, 0, &kept));
+    assert_int_equal(kept, 20 - (size_t)beside);
+    scant_project_close(project);
+}
+
 /* One in audit_every, with several people who come and go; those in the audit order. */
 static void one_in_so_many_is_of_the_audit(void **state) {
     static const scant_setting five[] = {{"audit_every", "5"}};
@@ -267,6 +351,8 @@ int main(void) {
         cmocka_unit_test(audit_keys_are_uniform),
         cmocka_unit_test(every_item_is_withheld_as_often),
         cmocka_unit_test(what_is_withheld_is_what_settings_say),
+        cmocka_unit_test(what_is_withheld_stays_from_the_first_answer_on),
+        cmocka_unit_test(what_leaves_the_queue_is_nobodys),
         cmocka_unit_test(one_in_so_many_is_of_the_audit),
         cmocka_unit_test(open_leases_count_too),
         cmocka_unit_test(what_is_left_in_the_end_is_handed_out),

@@ -15,7 +15,7 @@ typedef struct given {
     uint64_t key;
     size_t item, person;
     int64_t until;
-    bool live, gone; /* gone: no trace of it is left */
+    bool live, gone; /* gone: used, and no trace of it is left */
 } given;
 
 typedef struct model {
@@ -88,15 +88,15 @@ static void note_lease(size_t person, const scant_lease *lease, int64_t until) {
     m.leases[m.n++] = (given){lease->key, lease->item, person, until, true, false};
 }
 
-/* Leases of an item that needs no answers any more are gone; of one that was answered,
- * the person's. */
+/* Leases of an item that needs no answers any more lose their force; of one that was
+ * answered, the person's are gone. */
 static void after_answer(size_t item, size_t person) {
     bool done = opinions(item, 0) >= m.overlap;
     for (size_t i = 0; i < m.n; i++) {
         given *g = &m.leases[i];
         if (g->item != item || !(done || g->person == person)) continue;
         g->live = false;
-        g->gone = true;
+        g->gone |= g->person == person;
     }
 }
 
@@ -181,14 +181,43 @@ static void do_answer(scant_project *project, size_t person) {
     after_answer(answer.item, person);
 }
 
+/* The last undo that was told to come once: whose, of what, how. */
+static struct {
+    size_t person, item;
+    int64_t entry;
+    char once[24];
+} undone;
+
+/* It comes again, at any later time. */
+static void do_undo_again(scant_project *project) {
+    int64_t entry;
+    scant_lease lease;
+    if (!undone.person) return;
+    bool mine = has(undone.item, undone.person);
+    bool again = mine || may_have(undone.item, undone.person);
+    OK(scant_project_undo(project, undone.person, 0, undone.once, &entry, &lease));
+    assert_int_equal(entry, undone.entry);
+    assert_int_equal(lease.item, undone.item);
+    assert_int_equal(lease.key != 0, again);
+    if (again) note_lease(undone.person, &lease, lease.until);
+}
+
 static void do_undo(scant_project *project, size_t person) {
     size_t last = 0, item = 0;
     int64_t entry;
+    const char *once = NULL;
     scant_lease lease;
     for (size_t i = 0; i < ITEMS; i++)
         if (m.kind[i][person] && m.entry[i][person] > last)
             last = m.entry[i][person], item = i;
-    scant_status status = scant_project_undo(project, person, 0, NULL, &entry, &lease);
+    if (last && !draw(3)) {
+        undone.person = person;
+        undone.item = item;
+        undone.entry = (int64_t)last;
+        snprintf(undone.once, sizeof undone.once, "u%zu", m.entries);
+        once = undone.once;
+    }
+    scant_status status = scant_project_undo(project, person, 0, once, &entry, &lease);
     assert_int_equal(status, last ? SCANT_OK : SCANT_EUSAGE);
     if (!last) return;
     assert_int_equal(entry, last);
@@ -279,8 +308,10 @@ static void nobody_gets_what_is_anothers_whatever_people_do(void **state) {
             do_next(project, who);
         else if (what < 65)
             do_answer(project, who);
-        else if (what < 75)
+        else if (what < 73)
             do_undo(project, who);
+        else if (what < 75)
+            do_undo_again(project);
         else if (what < 85)
             do_leases(project, who);
         else if (what < 92)

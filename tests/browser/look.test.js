@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a person has before their eyes on the labelling page, on phones and with many classes,
+// too: nothing is answered for that was not seen, and nothing is cut, hidden or too faint.
+// A picture of each view is left in build-browser/screens/ to be looked at.
+'use strict';
+const { test, before, after } = require('node:test');
+const assert = require('node:assert');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const person = require('./person.js');
+const { launch, overflow, unreadable } = require('./sight.js');
+const { picturesOf, serve, texts } = require('./project.js');
+
+const { done, id, notice, saved, shown } = person;
+const SCREENS = process.env.SCREENS;
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+const NAMES = [
+  'airplane', 'bonsai', 'brain', 'buddha', 'butterfly', 'car_side', 'chandelier', 'Faces_easy',
+  'grand_piano', 'hawksbill', 'helicopter', 'kangaroo', 'ketch', 'Leopards', 'menorah',
+  'Motorbikes', 'starfish', 'sunflower', 'trilobite', 'watch', 'accordion', 'umbrella', 'rooster',
+  'lotus', 'laptop', 'joshua-tree', 'electric guitar', 'hedgehog', 'flamingo', 'crocodile',
+]; // prettier-ignore
+const MAILS = Array.from({ length: 24 }, (_, i) => [
+  `mail ${i}`,
+  `Offer ${i}: buy\nnow. ${'Many more words. '.repeat(30)}`,
+]);
+
+let browser, folder;
+const servers = {};
+
+before(async () => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'scant-look-'));
+  fs.mkdirSync(SCREENS, { recursive: true });
+  for (const n of [10, 20, 30]) {
+    const dir = path.join(folder, `of ${n}`);
+    picturesOf(NAMES.slice(0, n), dir, 60, '--set', 'audit_every=0');
+    servers[n] = await serve(dir, '--no-training');
+  }
+  const mails = path.join(folder, 'mails');
+  texts(mails, MAILS, ['spam', 'ham'], '--set', 'audit_every=0');
+  servers.texts = await serve(mails, '--no-training');
+  browser = await launch();
+});
+after(async () => {
+  if (browser) await browser.close();
+  for (const server of Object.values(servers)) await server.kill('SIGTERM');
+  fs.rmSync(folder, { recursive: true, force: true });
+});
+
+const open = (server, options) => person.open(browser, server.address, options);
+const signIn = (server, options) => person.signIn(browser, server.address, 'ann', options);
+const screen = (page, name) => page.screenshot({ path: path.join(SCREENS, `${name}.png`) });
+
+// The name of who labels, given to a page whose picture may never come.
+async function begin(page) {
+  await page.getByLabel('Your name').fill('ann');
+  await page.keyboard.press('Enter');
+}
+
+const stage = (page, state) => page.locator(`#stage[data-state="${state}"]`).waitFor();
+const online = (page) => page.evaluate(() => window.dispatchEvent(new Event('online')));
+
+// ---- what is shown is of the item that is shown ----
+
+test('what was asked about an item is not shown for the next', async () => {
+  const page = await signIn(servers[10]);
+  let release;
+  const asked = [];
+  await page.route('**/why', async (route) => {
+    asked.push(route.request().url());
+    if (asked.length === 1)
+      await new Promise((resolve) => {
+        release = resolve;
+      });
+    const json = { class_1: asked.length - 1, p_1: 0.9, class_2: null, p_2: null };
+    await route.fulfill({ json: { ...json, surer: 0, newer: 0, neighbours: [] } });
+  });
+  const first = await id(page);
+  await Promise.all([page.waitForRequest('**/why'), page.keyboard.press('w')]);
+  await page.keyboard.press('1');
+  await shown(page, first);
+  await page.keyboard.press('w');
+  const box = page.locator('#insight');
+  await box.getByText('takes it for bonsai').waitFor();
+  const late = page.waitForResponse(asked[0]);
+  release();
+  await (await late).finished();
+  await page.waitForTimeout(100);
+  assert.match(await box.textContent(), /takes it for bonsai/);
+  assert.strictEqual(new Set(asked).size, 2);
+  assert.match(await box.textContent(), /surer of none of the items.*is new: none of the items/);
+  await done(page);
+});
+
+test('the count of labels follows a label that is changed to unsure, and back', async () => {
+  const page = await signIn(servers[10]);
+  for (let i = 0; i < 3; i++) {
+    const item = await shown(page);
+    await page.keyboard.press('1');
+    await shown(page, item);
+  }
+  const progress = (words) => page.locator('#progress', { hasText: words }).waitFor();
+  await progress('3 labelled now');
+  const now = await id(page);
+  for (const [key, words] of [
+    ['u', '2 labelled now'],
+    ['2', '3 labelled now'],
+  ]) {
+    await page.keyboard.press('b');
+    await shown(page, now);
+    await page.keyboard.press(key);
+    await notice(page, 'Changed to');
+    assert.strictEqual(await shown(page), now);
+    await progress(words);
+  }
+  await saved(page);
+  await done(page);
+});
+
+// ---- pictures that do not come ----
+
+test('a picture that no connection brought comes with it, and is not skipped meanwhile', async () => {
+  const page = await open(servers[10]);
+  page.mayFail = true;
+  await page.route('**/picture?*', (route) => route.abort());
+  await begin(page);
+  await stage(page, 'away');
+  await screen(page, 'away');
+  const item = await id(page);
+  for (const key of ['s', 'u', '1']) {
+    await page.evaluate(() => document.getElementById('notice').classList.remove('seen'));
+    await page.keyboard.press(key);
+    await notice(page, 'Not connected');
+  }
+  assert.strictEqual(await id(page), item);
+  await page.unroute('**/picture?*');
+  await online(page);
+  assert.strictEqual(await shown(page), item);
+  await done(page);
+});
+
+test('a picture that was given up is tried again when the connection is back', async () => {
+  const page = await open(servers[10]);
+  page.mayFail = true;
+  await page.clock.install();
+  let tries = 0;
+  await page.route('**/picture?*', (route) => {
+    tries++;
+    return route.fulfill({ status: 404, json: { error: 'there is no such file' } });
+  });
+  await page.reload();
+  await begin(page);
+  await stage(page, 'broken');
+  let before;
+  do {
+    before = tries;
+    await page.clock.runFor(9000);
+    await page.waitForTimeout(200);
+  } while (tries > before);
+  await page.unroute('**/picture?*');
+  await online(page);
+  await shown(page);
+  await done(page);
+});
+
+test('in the grid nothing is answered for whose picture did not come', async () => {
+  const page = await signIn(servers[10]);
+  page.mayFail = true;
+  // Before there are features nothing is alike: the next items, then.
+  const alike = await page.evaluate(async () => {
+    const { csrf } = await (await fetch('/api/session')).json();
+    const headers = { 'Content-Type': 'application/json', 'X-Scant': csrf };
+    const body = JSON.stringify({ count: 8 });
+    return (await fetch('/api/next', { method: 'POST', headers, body })).json();
+  });
+  await page.route('**/api/alike', (route) => route.fulfill({ json: { items: alike.items } }));
+  const lost = alike.items[3];
+  await page.route(`**${lost.picture}?*`, (route) => route.abort());
+  await page.keyboard.press('g');
+  const tile = page.locator(`.tile[title="${lost.id}"]`),
+    chosen = page.locator('.tile[aria-selected="true"]');
+  await tile.getByText('comes by itself').waitFor();
+  const n = await page.locator('.tile').count();
+  assert.ok(n >= 7, `${n} tiles`);
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  assert.strictEqual(await chosen.count(), n - 1);
+  await tile.click({ force: true }); // it is disabled, which does not keep a person from trying
+  await page.keyboard.press(' ');
+  assert.strictEqual(await chosen.count(), n - 1);
+  await screen(page, 'grid-lost');
+  const [request] = await Promise.all([
+    page.waitForRequest('**/api/answers'),
+    page.keyboard.press('1'),
+  ]);
+  const { answers } = request.postDataJSON();
+  assert.strictEqual(answers.length, n - 1);
+  assert.ok(!answers.some((answer) => answer.item === lost.item));
+  await saved(page);
+  await done(page);
+});
+
+test('before there are features the grid says so, and goes on saying it', async () => {
+  const page = await signIn(servers[20], { viewport: { width: 360, height: 740 } });
+  page.mayFail = true;
+  await page.clock.install();
+  await page.getByRole('link', { name: 'Look-alikes' }).click();
+  const words = page.locator('#grid-words', { hasText: /^There are no features yet/ });
+  await words.waitFor();
+  await page.clock.runFor(20000);
+  assert.ok(await words.isVisible());
+  assert.strictEqual(await page.locator('#notice.seen').count(), 0);
+  await screen(page, 'grid-early');
+  await done(page);
+});
+
+// ---- where one is ----
+
+test('the skip link leads to the content, and no address breaks the views', async () => {
+  const page = await signIn(servers[10]);
+  const view = () => page.evaluate(() => document.body.dataset.view);
+  await page.getByRole('link', { name: 'Dashboard' }).click();
+  await page.locator('.jump').focus();
+  await page.keyboard.press('Enter');
+  assert.strictEqual(await page.evaluate(() => document.activeElement.id), 'main');
+  assert.strictEqual(await view(), 'dashboard');
+  for (const hash of ['#main', '#/toString', '#/nowhere', '#/dashboard', '#main']) {
+    await page.evaluate((h) => {
+      location.hash = h;
+    }, hash);
+    await page.waitForTimeout(50);
+  }
+  assert.strictEqual(await view(), 'dashboard');
+  await page.getByRole('link', { name: 'Label', exact: true }).click();
+  await shown(page);
+  await done(page);
+});
+
+test('after a wrong token one is in its field', async () => {
+  const dir = path.join(folder, 'closed');
+  texts(dir, MAILS, ['spam', 'ham']);
+  const server = await serve(dir, '--no-training', '--token', 'open sesame, please');
+  try {
+    const page = await open(server);
+    page.mayFail = true;
+    await page.getByLabel('Token').fill('wrong');
+    await page.getByLabel('Your name').fill('eve');
+    await page.getByRole('button', { name: 'Begin' }).click();
+    await page.locator('#signin-trouble', { hasText: /^The token is wrong/ }).waitFor();
+    const field = page.locator('#token:focus[aria-invalid="true"]');
+    await field.waitFor();
+    await page.keyboard.type('open sesame, please'); // instead of what was selected
+    await page.keyboard.press('Enter');
+    await shown(page);
+    await done(page);
+  } finally {
+    await server.kill('SIGTERM');
+  }
+});
+
+// ---- small screens, many classes, long names ----
+
+for (const n of [20, 30])
+  test(`on a phone the picture is in sight whichever of ${n} classes is tapped`, async () => {
+    const page = await signIn(servers[n], PHONE);
+    const item = await id(page);
+    const last = page.locator('#classes button').last();
+    await last.scrollIntoViewIfNeeded();
+    await last.tap();
+    await shown(page, item);
+    await screen(page, `phone-${n}`);
+    const { top, bottom, scrolled } = await page.evaluate(() => {
+      const { top, bottom } = document.querySelector('#stage img').getBoundingClientRect();
+      return { top, bottom, scrolled: window.scrollY };
+    });
+    assert.ok(scrolled > 0);
+    assert.ok(top >= 0 && bottom <= 844 && bottom - top > 150, `from ${top} to ${bottom}`);
+    await saved(page);
+    await done(page);
+  });
+
+test('on a phone what was asked can be closed, and is not behind the picture', async () => {
+  const page = await signIn(servers[20], PHONE);
+  page.mayFail = true;
+  await page.locator('#do-why').tap();
+  const close = page.locator('#insight').getByText('Close');
+  await close.waitFor();
+  const [top, under] = await page.evaluate(() => [
+    document.getElementById('insight').getBoundingClientRect().top,
+    document.getElementById('stage').getBoundingClientRect().bottom,
+  ]);
+  assert.ok(top >= under, `${top} under ${under}`);
+  await screen(page, 'phone-why');
+  await close.tap();
+  assert.strictEqual(await page.locator('#insight').isVisible(), false);
+  await done(page);
+});
+
+test('a long name is cut at its end, and what is at the right of the header stays there', async () => {
+  const name = 'Wilhelmina Alexandra von Hohenzollern-Sigmaringen';
+  const page = await person.signIn(browser, servers[10].address, name);
+  for (const width of [360, 481, 700, 890, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    const seen = await page.evaluate(() => {
+      const button = document.getElementById('person'),
+        words = button.firstElementChild,
+        [inner, outer] = [words, button].map((e) => e.getBoundingClientRect());
+      return {
+        cut: words.scrollWidth > words.clientWidth,
+        dots: getComputedStyle(words).textOverflow,
+        within: inner.left >= outer.left && inner.right <= outer.right,
+        right: window.innerWidth - outer.right,
+      };
+    });
+    await screen(page, `header-${width}`);
+    const { right, ...rest } = seen;
+    assert.deepStrictEqual(rest, { cut: true, dots: 'ellipsis', within: true }, `${width} wide`);
+    assert.ok(right < 24, `${width} wide: ${right} pixels at the right`);
+    assert.ok((await page.evaluate(overflow)) <= 0);
+  }
+  assert.match(await page.locator('#person').getAttribute('title'), new RegExp(name));
+  await done(page);
+});
+
+test('names of classes are broken between words alone', async () => {
+  for (const n of [10, 20, 30]) {
+    const page = await signIn(servers[n]);
+    for (const width of [390, 820, 1280, 1920]) {
+      await page.setViewportSize({ width, height: 850 });
+      const broken = await page.evaluate(() => {
+        const found = [];
+        for (const name of document.querySelectorAll('#classes .name'))
+          for (const node of [...name.childNodes].filter((part) => part.nodeType === 3)) {
+            const range = document.createRange();
+            range.selectNodeContents(node);
+            const lines = new Set([...range.getClientRects()].map((r) => r.top)).size;
+            if (lines > node.data.split(' ').length) found.push(name.textContent);
+          }
+        return found;
+      });
+      assert.deepStrictEqual(broken, [], `${n} classes, ${width} wide`);
+      await screen(page, `classes-${n}-${width}`);
+    }
+    await done(page);
+  }
+});
+
+test('thirty classes: the list shows that it goes on, and / finds one', async () => {
+  const page = await signIn(servers[30]);
+  const list = page.locator('#classes');
+  assert.ok(await list.evaluate((e) => e.scrollHeight > e.clientHeight + 2));
+  assert.notStrictEqual(await list.evaluate((e) => getComputedStyle(e).maskImage), 'none');
+  const item = await id(page);
+  await page.keyboard.press('/');
+  const field = page.locator('#classes input:focus');
+  await field.waitFor();
+  const room = await field.evaluate((e) => {
+    const inner = e.getBoundingClientRect(),
+      outer = e.parentElement.getBoundingClientRect();
+    return Math.min(inner.top - outer.top, inner.left - outer.left, outer.right - inner.right);
+  });
+  assert.ok(room >= 5, `${room} pixels for the ring about the field`);
+  await page.keyboard.type('rooster');
+  await screen(page, 'find');
+  await page.keyboard.press('Escape');
+  assert.strictEqual(await page.locator('#classes button:visible').count(), 30);
+  assert.strictEqual(await id(page), item);
+  await page.keyboard.press('/');
+  await page.keyboard.type('roos');
+  await page.keyboard.press('Enter');
+  await shown(page, item);
+  await saved(page);
+  assert.strictEqual([...page.confirmed.values()].at(-1).label, NAMES.indexOf('rooster'));
+  await list.evaluate((e) => e.scrollTo(0, e.scrollHeight));
+  await page.waitForFunction(
+    () => getComputedStyle(document.getElementById('classes')).maskImage === 'none',
+  );
+  await page.keyboard.press('?');
+  await page.locator('#keys-commands tr', { hasText: 'Find a class' }).getByText('/').waitFor();
+  await done(page);
+});
+
+// ---- texts ----
+
+for (const colorScheme of ['light', 'dark'])
+  test(`texts, ${colorScheme}: read out, readable when taken out, and no − and +`, async () => {
+    const page = await signIn(servers.texts, { colorScheme });
+    assert.strictEqual(await page.getByRole('button', { name: 'Larger' }).count(), 0);
+    await page.keyboard.press('g');
+    await page.locator('.tile').nth(1).waitFor();
+    await page.getByRole('button', { name: 'None' }).click();
+    assert.deepStrictEqual(await page.evaluate(unreadable), []);
+    await screen(page, `grid-texts-${colorScheme}`);
+    const names = await page
+      .locator('.tile')
+      .evaluateAll((tiles) => tiles.map((tile) => tile.getAttribute('aria-label')));
+    for (const name of names) assert.match(name, /^Offer \d+: buy now\. Many.{90,130}…$/);
+    await done(page);
+  });
+
+test('of texts that are near, the labels are in sight', async () => {
+  const page = await signIn(servers.texts);
+  const neighbours = MAILS.slice(0, 5).map(([name, text], item) => ({
+    item,
+    id: name,
+    text,
+    picture: null,
+    label: item % 2,
+  }));
+  const why = { class_1: 0, p_1: 0.5, class_2: 1, p_2: 0.4, surer: 0.5, newer: 0.1 };
+  await page.route('**/why', (route) => route.fulfill({ json: { ...why, neighbours } }));
+  await page.keyboard.press('w');
+  await page.locator('.near .name').first().waitFor();
+  await screen(page, 'why-texts');
+  const seen = await page.evaluate(() => {
+    const box = document.getElementById('insight').getBoundingClientRect();
+    return [...document.querySelectorAll('.near li')].map((row) => {
+      const [label, text] = [...row.children].map((e) => e.getBoundingClientRect());
+      return [label.right <= text.left, text.width > 300, text.height < 50, label.bottom < box.bottom];
+    });
+  });
+  assert.deepStrictEqual(seen.slice(0, 2), Array(2).fill(Array(4).fill(true)));
+  await done(page);
+});
