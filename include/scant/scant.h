@@ -1106,8 +1106,8 @@ typedef struct scant_project_key {
     const char *key, *value, *choices, *help;
 } scant_project_key;
 SCANT_API const scant_project_key *scant_project_key_at(size_t i);
-/* SCANT_EUSAGE where it must not be that; also where there are answers and it would change
- * which items are withheld (audit_most; audit_every to 0 or from 0). */
+/* SCANT_EUSAGE where it must not be that; also where there are answers and it would
+ * change which items are withheld (audit_most; audit_every to 0 or from 0). */
 SCANT_API scant_status scant_project_set(scant_project *project, const char *key,
                                          const char *value);
 /* Several: all or none. */
