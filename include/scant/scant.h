@@ -1106,8 +1106,8 @@ typedef struct scant_project_key {
     const char *key, *value, *choices, *help;
 } scant_project_key;
 SCANT_API const scant_project_key *scant_project_key_at(size_t i);
-/* SCANT_EUSAGE where it must not be that; also where there are answers and it would change
- * which items are withheld (audit_most; audit_every to 0 or from 0). */
+/* SCANT_EUSAGE where it must not be that; also where there are answers and it would
+ * change which items are withheld (audit_most; audit_every to 0 or from 0). */
 SCANT_API scant_status scant_project_set(scant_project *project, const char *key,
                                          const char *value);
 /* Several: all or none. */
@@ -1402,6 +1402,11 @@ SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
  * scant_array_close() ends it. *model: which. SCANT_EUSAGE where there is no model. */
 SCANT_API scant_status scant_project_predict(scant_project *project, scant_array **out,
                                              size_t *model);
+/* The same as far as cache/ has it, without asking a network: it takes no time, but there
+ * may be fewer rows than items, and fewer columns than classes. *out NULL: there is
+ * nothing, *model 0: nor a model. */
+SCANT_API scant_status scant_project_predicted(scant_project *project, scant_array **out,
+                                               size_t *model);
 /* The class that a row of probabilities, or of logits, says: the largest, of several the
  * first. */
 SCANT_API size_t scant_likeliest(const float *row, size_t classes);
@@ -1475,7 +1480,7 @@ SCANT_API scant_status scant_project_advice(scant_project *project,
 enum { SCANT_WHY_NEIGHBOURS = 6 };
 typedef struct scant_why {
     size_t model;             /* 0: none yet, and what needs one is NaN */
-    int64_t class_1, class_2; /* what the model holds most likely; -1: nothing */
+    int64_t class_1, class_2; /* what it holds most likely; -1: not asked yet */
     double p_1, p_2;
     double entropy;      /* of its probabilities, as a part of the largest there can be */
     double surer;        /* the part of all items that the model is surer of */
@@ -1521,8 +1526,9 @@ SCANT_API scant_status scant_project_events(scant_project *project, int64_t afte
 SCANT_API scant_status scant_project_event(scant_project *project, const char *kind,
                                            const char *json);
 
-/* At most one program holds each of a project's locks ("serve", "train" and "cache",
- * which whoever fills it holds) at a time, until it lets go or ends, however that comes.
+/* At most one program holds each of a project's locks ("serve", "train"; "cache" and
+ * "predict", which whoever fills cache/ with features or predictions holds) at a time,
+ * until it lets go or ends, however that comes.
  * who (a sentence: "process 12 on host, serving http://127.0.0.1:8080") is told to those
  * that come too late: SCANT_EUSAGE. */
 typedef struct scant_hold scant_hold;

@@ -189,6 +189,10 @@ scant_status store_event_add(scant_project *project, const char *kind, const cha
 scant_status store_setting_check(scant_ctx *ctx, const char *key, const char *value);
 scant_status store_setting_put(scant_project *project, const char *key,
                                const char *value);
+/* SCANT_EUSAGE where one of those that were put cannot be with another: a strategy that
+ * asks draws of a model, and models without. */
+scant_status store_settings_fit(scant_project *project, const scant_setting *changed,
+                                size_t n);
 /* store_number() that can fail. automatic (may be NULL): it is "auto". */
 scant_status store_setting(scant_project *project, const char *key, double *number,
                            bool *automatic);

@@ -469,6 +469,33 @@ static scant_status add_event(void *user, const scant_event *event) {
     return SCANT_OK;
 }
 
+static void a_strategy_and_what_it_asks_are_set_together(void **state) {
+    static const scant_setting both[] = {{"bayes", "dropout"}, {"strategy", "bald"}};
+    static const scant_setting other[] = {{"strategy", "sparse-greedy"},
+                                          {"bayes", "none"}};
+    scant_project *project = make_project("fit", 5, NULL, 0);
+    scant_project_opts o = {.source = {.features = put_features("fit2.npy", 5, 3, 7)},
+                            .classes = abc,
+                            .n_classes = 3,
+                            .settings = both + 1,
+                            .n_settings = 1};
+    (void)state;
+    REFUSED(scant_project_set(project, "strategy", "bald"), SCANT_EUSAGE, "bayes");
+    assert_string_equal(scant_project_get(project, "strategy"), "badge");
+    OK(scant_project_set_all(project, both, 2));
+    assert_string_equal(scant_project_get(project, "strategy"), "bald");
+    REFUSED(scant_project_set(project, "bayes", "none"), SCANT_EUSAGE, "bald");
+    OK(scant_project_set(project, "batch", "7"));
+    OK(scant_project_set_all(project, other, 2)); /* it can do without */
+    scant_project_close(project);
+    REFUSED(scant_project_create(ctx, path_of("fit2"), &o, &project), SCANT_EUSAGE,
+            "bayes");
+    assert_int_equal(access(path_of("fit2"), F_OK), -1);
+    o.settings = both, o.n_settings = 2;
+    OK(scant_project_create(ctx, path_of("fit2"), &o, &project));
+    scant_project_close(project);
+}
+
 static void settings_are_kept_and_told(void **state) {
     scant_project *project = make_project("settings", 5, NULL, 0), *other;
     char all[ALL] = "";
@@ -602,6 +629,7 @@ int main(void) {
         cmocka_unit_test(a_group_with_a_withheld_item_is_no_candidate),
         cmocka_unit_test(a_group_that_comes_under_the_audit_is_no_longer_learned_from),
         cmocka_unit_test(names_are_checked),
+        cmocka_unit_test(a_strategy_and_what_it_asks_are_set_together),
         cmocka_unit_test(settings_are_kept_and_told),
         cmocka_unit_test(a_lock_is_held_by_one_and_says_by_whom),
         cmocka_unit_test(memory_failing_at_any_step_is_told_and_nothing_leaks),
