@@ -1216,7 +1216,8 @@ typedef enum scant_role {
 SCANT_API const char *scant_role_name(scant_role role); /* "pick"; static */
 
 /* The number of a person, who is added where the name is new. Names are not empty, at
- * most 100 bytes of UTF-8 without control characters. */
+ * most 100 bytes of UTF-8, without control characters, those that change the direction of
+ * writing, and blanks at their ends; so are those of classes, of 200 bytes. */
 SCANT_API scant_status scant_project_person(scant_project *project, const char *name,
                                             size_t *person);
 /* Borrowed until the next call for the project; NULL: there is no such person. */
@@ -1327,6 +1328,7 @@ SCANT_API scant_status scant_project_history(
 typedef struct scant_import {
     size_t lines, stored, repeated; /* repeated: that answer was there already */
     size_t others;  /* of those stored: no labels, but skips and unsures */
+    size_t older;   /* not stored: its person has said otherwise after that time */
     size_t unknown; /* ids that are not in the project */
     const char *const *unknown_ids; /* all of them; borrowed until the next import */
 } scant_import;
@@ -1334,7 +1336,8 @@ typedef struct scant_import {
  * JSON; an answer may be label, skip or unsure, the last two without a label.
  * All or none: SCANT_EINPUT where an id or a class is not known, unless partial, which
  * leaves those lines out. A new class is none, unless add_classes. person: who is said to
- * have labelled what names nobody. */
+ * have labelled what names nobody. Where a line has a time, and its person has given
+ * another answer to the item after it, that answer stays. */
 typedef struct scant_import_opts {
     const char *person; /* ("import") */
     int partial, add_classes;

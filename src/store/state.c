@@ -372,23 +372,41 @@ scant_status store_original(scant_project *project, size_t item, size_t *origina
     return SCANT_OK;
 }
 
+/* What the person's standing answer makes of one from a file. */
+static scant_status hold_against(scant_project *project, const store_entry *e,
+                                 store_imported *out) {
+    sqlite3_stmt *s;
+    bool row;
+    *out = STORE_IMPORTED;
+    TRY(store_ask(project,
+                  "SELECT a.kind, a.class, l.at FROM answers a JOIN labels l"
+                  " USING (entry) WHERE a.item = ?1 AND a.person = ?2",
+                  STORE_VALUES(store_size(e->item), store_size(e->person)), &s));
+    TRY(store_row(project, s, &row));
+    if (!row) return SCANT_OK;
+    if (sqlite3_column_int64(s, 0) == (int64_t)e->kind &&
+        (e->kind != SCANT_ANSWER_LABEL ||
+         sqlite3_column_int64(s, 1) == (int64_t)e->label))
+        *out = STORE_REPEATED;
+    else if (e->at >= 0 && sqlite3_column_int64(s, 2) > e->at)
+        *out = STORE_OLDER;
+    store_end(s);
+    return SCANT_OK;
+}
+
 scant_status store_import_put(scant_project *project, size_t item, size_t person,
                               scant_answer_kind kind, size_t label, int64_t at,
-                              bool *repeated) {
+                              store_imported *out) {
     store_entry entry = {.person = person,
                          .kind = kind,
                          .label = label,
                          .at = at,
                          .spent = -1,
                          .role = SCANT_ROLE_IMPORT};
-    int64_t said, number;
+    store_imported unseen;
+    int64_t number;
+    if (!out) out = &unseen;
     TRY(store_original(project, item, &entry.item));
-    TRY(store_one(project,
-                  "SELECT CASE kind WHEN 1 THEN class ELSE -kind END FROM answers"
-                  " WHERE item = ?1 AND person = ?2",
-                  STORE_VALUES(store_size(entry.item), store_size(person)), -1, &said));
-    bool same = said == (kind == SCANT_ANSWER_LABEL ? (int64_t)label : -(int64_t)kind);
-    if (repeated) *repeated = same;
-    if (same) return SCANT_OK;
-    return store_entry_add(project, &entry, &number);
+    TRY(hold_against(project, &entry, out));
+    return *out == STORE_IMPORTED ? store_entry_add(project, &entry, &number) : SCANT_OK;
 }
