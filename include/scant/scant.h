@@ -1172,9 +1172,6 @@ typedef struct scant_item {
     /* SCANT_ANSWER_LABEL: there is a label. Else _UNSURE, or _SKIP, where that is all
      * that was said of it; 0: nothing was, or answers differ. */
     scant_answer_kind answer;
-    /* the last answer that stands: who gave it (NULL: none), when, how long it took */
-    const char *person;
-    int64_t at, spent;
 } scant_item;
 
 /* Calls fn for items first .. first + count - 1 (SIZE_MAX: to the last) in order; it ends

@@ -11,18 +11,17 @@
 
 static const char items_sql[] =
     "SELECT i.item, i.id, i.path, i.text, i.grp, o.item, o.withheld, s.label, s.answers,"
-    " s.disputed, p.name, l.at, l.spent, s.skips, s.unsures"
+    " s.disputed, s.skips, s.unsures"
     " FROM items i JOIN items o ON o.item = coalesce(i.copy_of, i.item)"
-    " LEFT JOIN states s ON s.item = o.item LEFT JOIN labels l ON l.entry = s.last"
-    " LEFT JOIN people p ON p.person = l.person"
+    " LEFT JOIN states s ON s.item = o.item"
     " WHERE i.item >= ?1 AND i.item < ?2 ORDER BY i.item";
 
 /* What its answers come to. */
 static scant_answer_kind answer_of(sqlite3_stmt *s, const scant_item *item) {
     if (item->label >= 0) return SCANT_ANSWER_LABEL;
     if (item->answers) return 0; /* they differ */
-    if (store_count(s, 14)) return SCANT_ANSWER_UNSURE;
-    return store_count(s, 13) ? SCANT_ANSWER_SKIP : 0;
+    if (store_count(s, 11)) return SCANT_ANSWER_UNSURE;
+    return store_count(s, 10) ? SCANT_ANSWER_SKIP : 0;
 }
 
 static scant_status take_item(scant_project *project, sqlite3_stmt *s, size_t limit,
@@ -34,10 +33,7 @@ static scant_status take_item(scant_project *project, sqlite3_stmt *s, size_t li
                         .audit = sqlite3_column_int64(s, 6) == 1,
                         .label = store_number_or(s, 7, -1),
                         .answers = store_count(s, 8),
-                        .disputed = sqlite3_column_int64(s, 9) != 0,
-                        .person = store_string(s, 10),
-                        .at = sqlite3_column_int64(s, 11),
-                        .spent = store_number_or(s, 12, -1)};
+                        .disputed = sqlite3_column_int64(s, 9) != 0};
     out->answer = answer_of(s, out);
     TRY(store_index(project, s, 0, limit, &out->item));
     TRY(store_index(project, s, 5, limit, &out->copy_of));
@@ -89,16 +85,14 @@ typedef struct keeping {
 static scant_status keep_item(void *user, const scant_item *item) {
     keeping *k = user;
     scant__text *lines = &k->project->lines;
-    const char *const from[] = {item->id, item->path, item->text, item->group,
-                                item->person};
-    size_t at[5];
+    const char *const from[] = {item->id, item->path, item->text, item->group};
+    size_t at[4];
     *k->out = *item;
     k->found = true;
-    for (size_t i = 0; i < 5; i++) keep(lines, from[i], &at[i]);
+    for (size_t i = 0; i < 4; i++) keep(lines, from[i], &at[i]);
     if (lines->failed) return SCANT_ENOMEM;
-    const char **to[] = {&k->out->id, &k->out->path, &k->out->text, &k->out->group,
-                         &k->out->person};
-    for (size_t i = 0; i < 5; i++)
+    const char **to[] = {&k->out->id, &k->out->path, &k->out->text, &k->out->group};
+    for (size_t i = 0; i < 4; i++)
         *to[i] = at[i] == SIZE_MAX ? NULL : lines->data + at[i];
     return SCANT_OK;
 }
