@@ -20,7 +20,7 @@
 #include "loop/project.h"
 #include "nn/readout.h"
 
-enum { BLOCK_BYTES = 4 << 20, BACKBONE_SIDE = 224 };
+enum { BLOCK_BYTES = 4 << 20 };
 
 /* ---- what they are made of --------------------------------------------------------- */
 
@@ -123,7 +123,7 @@ static scant_status run_backbone(scant_project *project, scant_net *net, size_t 
     scant_ctx *ctx = store_ctx(project);
     scant_data *data;
     bool files;
-    TRY(project_pictures_open(project, BACKBONE_SIDE, &files, &data));
+    TRY(project_pictures_open(project, STORE_BACKBONE_SIDE, &files, &data));
     size_t *rows = scant__alloc(ctx, n - have, sizeof *rows);
     scant_status status = rows ? SCANT_OK : SCANT_ENOMEM;
     for (size_t i = have; rows && i < n; i++) rows[i - have] = i;
@@ -139,17 +139,9 @@ static scant_status run_backbone(scant_project *project, scant_net *net, size_t 
     return status;
 }
 
-/* A file that another program wrote does not say how pictures were scaled. With a
- * backbone that is no question, and none is asked. */
 static scant_status open_backbone(scant_project *project, scant_net **out) {
-    scant_ctx *ctx = store_ctx(project);
     const char *weights, *name = store_backbone(project, &weights);
-    scant_net_opts opts = {.shape = {3, BACKBONE_SIDE, BACKBONE_SIDE}};
-    void (*log)(void *, scant_log_level, const char *) = ctx->opts.log;
-    ctx->opts.log = NULL;
-    scant_status status = scant_net_open(ctx, weights, name, &opts, out);
-    ctx->opts.log = log;
-    return status;
+    return store_backbone_open(store_ctx(project), name, weights, out);
 }
 
 static scant_status fill(scant_project *project, size_t n) {

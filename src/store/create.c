@@ -54,18 +54,23 @@ static const char *model_name(const void *list, size_t i) {
     return ((const scant_model_info *const *)list)[i]->name;
 }
 
+scant_status store_backbone_open(scant_ctx *ctx, const char *name, const char *weights,
+                                 scant_net **out) {
+    const scant_net_opts opts = {.shape = {3, STORE_BACKBONE_SIDE, STORE_BACKBONE_SIDE}};
+    void (*log)(void *, scant_log_level, const char *) = ctx->opts.log;
+    ctx->opts.log = NULL;
+    scant_status status = scant_net_open(ctx, weights, name, &opts, out);
+    ctx->opts.log = log;
+    return status;
+}
+
 /* Weights that are not the backbone's are found out about now, and not when the project
- * is there. Warnings are of other uses of them. */
+ * is there. */
 static scant_status check_weights(creating *c) {
     scant_net *net;
-    const scant_net_opts opts = {.shape = {3, 224, 224}};
-    void (*log)(void *, scant_log_level, const char *) = c->ctx->opts.log;
-    c->ctx->opts.log = NULL;
-    scant_status status =
-        scant_net_open(c->ctx, c->weights, c->opts->backbone, &opts, &net);
-    c->ctx->opts.log = log;
-    if (status == SCANT_OK) scant_net_destroy(net);
-    return status;
+    TRY(store_backbone_open(c->ctx, c->opts->backbone, c->weights, &net));
+    scant_net_destroy(net);
+    return SCANT_OK;
 }
 
 static scant_status check_backbone(creating *c) {
