@@ -11,6 +11,7 @@ import { ago, count, fixed, grouped, percent, seconds } from './words.js';
 
 const REFRESH = 3000; // milliseconds, at most as often
 const MAP_REFRESH = 15000;
+const ENOUGH = 20; // audited items that one figure may be told of
 
 export class Dashboard {
   constructor(app) {
@@ -55,6 +56,7 @@ export class Dashboard {
       return;
     }
     this.app.showWorker(this.status.worker, this.status.info.labelled);
+    by('dashboard').classList.add('known');
     this.drawMeter();
     this.drawCurve();
     this.drawBalance();
@@ -66,9 +68,17 @@ export class Dashboard {
   drawMeter() {
     const { meter, info, advice } = this.status;
     const measured = typeof meter.accuracy === 'number';
-    by('accuracy').textContent = measured ? `${percent(meter.accuracy)} right` : 'Not measured yet';
+    const span = `${percent(meter.low)} and ${percent(meter.high)}`,
+      few = meter.audited < ENOUGH;
+    by('accuracy').textContent = measured
+      ? few
+        ? `Between ${span} right`
+        : `${percent(meter.accuracy)} right`
+      : 'Not measured yet';
     by('accuracy-words').textContent = measured
-      ? `Between ${percent(meter.low)} and ${percent(meter.high)}, 19 times out of 20.`
+      ? few
+        ? `${meter.right} of ${meter.audited} audited items: so few say no more, 19 times out of 20.`
+        : `Between ${span}, 19 times out of 20.`
       : 'That takes a model, and labels of some items that are kept apart at random.';
     by('interval').replaceChildren(...(measured ? [intervalBar(meter)] : []));
     by('stop-state').textContent = meter.stop ? 'You can stop' : 'Go on labelling';
@@ -84,8 +94,7 @@ export class Dashboard {
           'li',
           { class: is ? 'yes' : 'no' },
           make('span', { 'aria-hidden': 'true' }, is ? '✓' : '○'),
-          ` ${words}`,
-          make('span', { class: 'unseen' }, is ? ': yes' : ': not yet'),
+          is ? ` ${words}` : ` Not yet: ${words.toLowerCase()}`,
         ),
       ),
     );

@@ -22,6 +22,13 @@ import { count, grouped, percent, seconds } from './words.js';
 
 const LOOK = 60000; // milliseconds: for classes that others have added
 
+// What the worker could not do, by what it was doing.
+const FAILED = {
+  preparing: 'The items could not be looked at',
+  training: 'The last training failed',
+  picking: 'Nothing could be picked',
+};
+
 class App {
   constructor() {
     this.api = new Api();
@@ -271,7 +278,7 @@ class App {
         ? 1 - Math.min(after, batch) / batch
         : 0;
     let words = 'Resting';
-    if (worker.error) words = `The last training failed: ${worker.error}`;
+    if (worker.error) words = `${FAILED[worker.failed] ?? 'Something went wrong'}: ${worker.error}`;
     else if (doing)
       words = [
         doing,

@@ -141,7 +141,7 @@ export class PoolMap {
     this.draw();
     const box = by('map-item');
     if (!point) {
-      box.replaceChildren(make('p', { class: 'soft' }, 'Point at the map to see an item.'));
+      box.replaceChildren(make('p', { class: 'soft' }, 'Point at the map, or tap it, to see an item.'));
       return;
     }
     const item = await this.app.api.get(`/api/items/${point.item}`).catch(() => null);

@@ -3,26 +3,6 @@
 // The project's settings as a form: those of them that matter from day to day, in words.
 import { by, make } from './dom.js';
 
-const STRATEGIES = [
-  'random',
-  'entropy',
-  'margin',
-  'confidence',
-  'coreset',
-  'badge',
-  'bald',
-  'batchbald',
-  'bss',
-  'crc',
-  'npc',
-  'dynamic',
-  'egl',
-  'albl',
-  'acs-fw',
-  'sparse-greedy',
-  'sparse-iht',
-];
-
 const FIELDS = [
   {
     key: 'batch',
@@ -32,11 +12,17 @@ const FIELDS = [
     min: 1,
     step: 1,
   },
-  { key: 'strategy', words: 'Strategy', help: 'How items are picked.', list: STRATEGIES },
+  { key: 'strategy', words: 'Strategy', help: 'How items are picked.', list: [] },
+  {
+    key: 'bayes',
+    words: 'Draws of a model',
+    help: 'What bald, batchbald and acs-fw compare.',
+    list: ['none', 'dropout', 'variational'],
+  },
   {
     key: 'audit_every',
     words: 'Audit: one in',
-    help: 'Of so many items one is drawn at random, to measure by.',
+    help: 'Of so many items one is drawn at random, to measure by; 0 only before the first label.',
     type: 'number',
     min: 0,
     step: 1,
@@ -126,20 +112,34 @@ export class ProjectSettings {
       name: key,
       id: `set-${key}`,
       'aria-describedby': `help-${key}`,
+      required: true, // an empty number would be 0
       ...attributes,
     });
+    const about = make('small', { id: `help-${key}` }, help);
+    if (key === 'strategy') list = this.explain(input, about);
     if (list) {
       const known = list.includes(String(value)) ? list : [String(value), ...list];
       input.append(...known.map((name) => make('option', { value: name }, name)));
     }
     input.value = value;
+    input.dispatchEvent(new Event('change'));
     return make(
       'div',
       { class: 'field' },
       make('label', { for: `set-${key}` }, words),
       input,
-      make('small', { id: `help-${key}` }, help),
+      about,
     );
+  }
+
+  /** Has `about` say what the strategy that is chosen does; returns the names of all. */
+  explain(input, about) {
+    const { strategies } = this.app.project;
+    input.addEventListener('change', () => {
+      const chosen = strategies.find(({ name }) => name === input.value);
+      if (chosen) about.textContent = `How items are picked: ${chosen.summary}.`;
+    });
+    return strategies.map(({ name }) => name);
   }
 
   async save() {

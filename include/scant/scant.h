@@ -1106,8 +1106,8 @@ typedef struct scant_project_key {
     const char *key, *value, *choices, *help;
 } scant_project_key;
 SCANT_API const scant_project_key *scant_project_key_at(size_t i);
-/* SCANT_EUSAGE where it must not be that; also where there are answers and it would change
- * which items are withheld (audit_most; audit_every to 0 or from 0). */
+/* SCANT_EUSAGE where it must not be that; also where there are answers and it would
+ * change which items are withheld (audit_most; audit_every to 0 or from 0). */
 SCANT_API scant_status scant_project_set(scant_project *project, const char *key,
                                          const char *value);
 /* Several: all or none. */
@@ -1216,11 +1216,23 @@ typedef enum scant_role {
 SCANT_API const char *scant_role_name(scant_role role); /* "pick"; static */
 
 /* The number of a person, who is added where the name is new. Names are not empty, at
- * most 100 bytes of UTF-8 without control characters. */
+ * most 100 bytes of UTF-8, without control characters, those that change the direction of
+ * writing, and blanks at their ends; so are those of classes, of 200 bytes. */
 SCANT_API scant_status scant_project_person(scant_project *project, const char *name,
                                             size_t *person);
 /* Borrowed until the next call for the project; NULL: there is no such person. */
 SCANT_API const char *scant_project_person_name(scant_project *project, size_t person);
+
+typedef struct scant_person {
+    size_t person; /* number, from 1 on */
+    const char *name;
+    size_t answers; /* of theirs that stand: labels, skips and unsures */
+} scant_person;
+/* Calls fn for everybody, in the order of their numbers, as scant_project_items() does.
+ * These counts are kept: it takes time for the people, not for their answers. */
+SCANT_API scant_status scant_project_people(
+    scant_project *project, scant_status (*fn)(void *user, const scant_person *person),
+    void *user);
 
 /* An item that is a person's to answer until a time. */
 typedef struct scant_lease {
@@ -1316,6 +1328,7 @@ SCANT_API scant_status scant_project_history(
 typedef struct scant_import {
     size_t lines, stored, repeated; /* repeated: that answer was there already */
     size_t others;  /* of those stored: no labels, but skips and unsures */
+    size_t older;   /* not stored: its person has said otherwise after that time */
     size_t unknown; /* ids that are not in the project */
     const char *const *unknown_ids; /* all of them; borrowed until the next import */
 } scant_import;
@@ -1323,7 +1336,8 @@ typedef struct scant_import {
  * JSON; an answer may be label, skip or unsure, the last two without a label.
  * All or none: SCANT_EINPUT where an id or a class is not known, unless partial, which
  * leaves those lines out. A new class is none, unless add_classes. person: who is said to
- * have labelled what names nobody. */
+ * have labelled what names nobody. Where a line has a time, and its person has given
+ * another answer to the item after it, that answer stays. */
 typedef struct scant_import_opts {
     const char *person; /* ("import") */
     int partial, add_classes;
@@ -1391,6 +1405,11 @@ SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
  * scant_array_close() ends it. *model: which. SCANT_EUSAGE where there is no model. */
 SCANT_API scant_status scant_project_predict(scant_project *project, scant_array **out,
                                              size_t *model);
+/* The same as far as cache/ has it, without asking a network: it takes no time, but there
+ * may be fewer rows than items, and fewer columns than classes. *out NULL: there is
+ * nothing, *model 0: nor a model. */
+SCANT_API scant_status scant_project_predicted(scant_project *project, scant_array **out,
+                                               size_t *model);
 /* The class that a row of probabilities, or of logits, says: the largest, of several the
  * first. */
 SCANT_API size_t scant_likeliest(const float *row, size_t classes);
@@ -1464,7 +1483,7 @@ SCANT_API scant_status scant_project_advice(scant_project *project,
 enum { SCANT_WHY_NEIGHBOURS = 6 };
 typedef struct scant_why {
     size_t model;             /* 0: none yet, and what needs one is NaN */
-    int64_t class_1, class_2; /* what the model holds most likely; -1: nothing */
+    int64_t class_1, class_2; /* what it holds most likely; -1: not asked yet */
     double p_1, p_2;
     double entropy;      /* of its probabilities, as a part of the largest there can be */
     double surer;        /* the part of all items that the model is surer of */
@@ -1510,8 +1529,9 @@ SCANT_API scant_status scant_project_events(scant_project *project, int64_t afte
 SCANT_API scant_status scant_project_event(scant_project *project, const char *kind,
                                            const char *json);
 
-/* At most one program holds each of a project's locks ("serve", "train" and "cache",
- * which whoever fills it holds) at a time, until it lets go or ends, however that comes.
+/* At most one program holds each of a project's locks ("serve", "train"; "cache" and
+ * "predict", which whoever fills cache/ with features or predictions holds) at a time,
+ * until it lets go or ends, however that comes.
  * who (a sentence: "process 12 on host, serving http://127.0.0.1:8080") is told to those
  * that come too late: SCANT_EUSAGE. */
 typedef struct scant_hold scant_hold;

@@ -179,6 +179,7 @@ typedef struct cli_example {
 typedef struct cli_command {
     const char *name;
     const char *synopsis; /* after the name */
+    const char *also;     /* another way to call it; NULL: there is none */
     const char *summary;  /* one line */
     const char *about;    /* paragraphs */
     cli_operand operand;

@@ -114,8 +114,10 @@ const cli_command cli_cmd_export = {
     .about =
         "Writes all items: their ids, label, who gave it and when, and of those without "
         "a label what the last model says and how sure it is. csv and jsonl have a line "
-        "an item; label-studio has the labelled items, as its import reads them; npy has "
-        "an int64 an item, the class or -1. --model takes the last model home.",
+        "an item; label-studio has those of them that have a label, or that the model "
+        "says "
+        "something of, as its import reads them; npy has an int64 an item, the class or "
+        "-1. --model takes the last model home.",
     .operand = CLI_PROJECT,
     .project = true,
     .flags = flags,

@@ -172,6 +172,9 @@ static void man_synopsis(cli_text *text) {
         if (list[i]->hidden) continue;
         cli_text_addf(text, ".Nm\n.Cm %s\n", list[i]->name);
         man_words(text, list[i]->synopsis);
+        if (!list[i]->also) continue;
+        cli_text_addf(text, ".Nm\n.Cm %s\n", list[i]->name);
+        man_words(text, list[i]->also);
     }
     cli_text_add(text, ".Nm\n.Fl \\-help | \\-version\n");
 }

@@ -161,6 +161,9 @@ static int tell(project_job *job) {
         return CLI_DONE;
     }
     cli_ui_clear(&job->net.ui);
+    if (info.classes < 2)
+        cli_note("a model learns to tell two classes apart at least: others can be added "
+                 "on the page, or come with 'scant label --add-classes'");
     return cli_print(&text);
 }
 

@@ -10,9 +10,9 @@
 
 enum { HELP_COLUMN = 24 };
 
-static void add_examples(cli_text *text, const cli_command *command) {
-    if (command->n_examples) cli_text_add(text, "\nExamples\n");
-    for (size_t i = 0; i < command->n_examples; i++) {
+/* At most so many. */
+static void add_examples(cli_text *text, const cli_command *command, size_t most) {
+    for (size_t i = 0; i < command->n_examples && i < most; i++) {
         cli_text_pad(text, 2);
         cli_text_wrap(text, 2, command->examples[i].what);
         cli_text_addf(text, "    %s\n", command->examples[i].call);
@@ -38,9 +38,15 @@ void cli_page_program(cli_text *text) {
     cli_text_add(text, "\nProjects, for people who label\n");
     add_commands(text, true);
     cli_text_add(text,
+                 "  train        (above) with a project's folder: train a model on its "
+                 "labels\n");
+    cli_text_add(text,
                  "\n'scant COMMAND --help' explains a command; 'scant completion bash' "
                  "prints a\ncompletion script; 'scant --version' tells the version.\n");
-    add_examples(text, &cli_cmd_select);
+    cli_text_add(text, "\nExamples\n");
+    add_examples(text, &cli_cmd_new, 1);
+    add_examples(text, &cli_cmd_serve, 1);
+    add_examples(text, &cli_cmd_select, SIZE_MAX);
     const cli_exit_row *exits = cli_exit_table(&count);
     cli_text_add(text, "\nExit status\n");
     for (size_t i = 0; i < count; i++)
@@ -106,8 +112,11 @@ static void add_settings(cli_text *text) {
 
 void cli_page_command(cli_text *text, const cli_command *command) {
     size_t count;
-    cli_text_addf(text, "Usage: scant %s%s%s\n\n", command->name,
+    cli_text_addf(text, "Usage: scant %s%s%s\n", command->name,
                   *command->synopsis ? " " : "", command->synopsis);
+    if (command->also)
+        cli_text_addf(text, "       scant %s %s\n", command->name, command->also);
+    cli_text_add(text, "\n");
     cli_text_wrap(text, 0, command->about);
     if (command->operand == CLI_STRATEGY) {
         const scant_strategy_info *const *list = scant_strategies(&count);
@@ -123,7 +132,8 @@ void cli_page_command(cli_text *text, const cli_command *command) {
     if (command == &cli_cmd_new || command == &cli_cmd_set) add_settings(text);
     const cli_flag *common = cli_common_flags(&count);
     add_flags(text, common, count);
-    add_examples(text, command);
+    if (command->n_examples) cli_text_add(text, "\nExamples\n");
+    add_examples(text, command, SIZE_MAX);
 }
 
 int cli_print_page(const cli_command *command) {

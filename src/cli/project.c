@@ -205,7 +205,7 @@ void project_meter_json(cli_text *text, const scant_meter *meter) {
 
 void project_add_accuracy(cli_text *text, const scant_model_point *point) {
     if (isnan(point->accuracy)) {
-        cli_text_add(text, "not known: no withheld item has a label yet");
+        cli_text_add(text, "not known: no withheld item has a label that counts yet");
         return;
     }
     cli_text_addf(text, "%.1f%% (95%% interval %.1f%% to %.1f%%; right on %zu of %zu)",

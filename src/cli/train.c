@@ -436,7 +436,8 @@ static int run(const cli_command *command, int argc, char **argv) {
 
 const cli_command cli_cmd_train = {
     .name = "train",
-    .synopsis = "--data SPEC --model NAME --out DIR [options] | PROJECT",
+    .synopsis = "--data SPEC --model NAME --out DIR [options]",
+    .also = "PROJECT [options]",
     .summary = "train a network, on labelled samples and with others that have none",
     .about =
         "Trains a network and keeps it in DIR. Where there are samples to test with, "

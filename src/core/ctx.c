@@ -93,14 +93,25 @@ scant_status scant__fault_set(scant__fault *fault, scant_status status, const ch
     return status;
 }
 
-void scant__warn(scant_ctx *ctx, const char *fmt, ...) {
-    if (!ctx->opts.log) return;
+static void tell(scant_ctx *ctx, scant_log_level level, const char *fmt, va_list args) {
     char text[SCANT__ERR_SIZE];
+    if (!ctx->opts.log) return;
+    vsnprintf(text, sizeof text, fmt, args);
+    ctx->opts.log(ctx->opts.user, level, text);
+}
+
+void scant__warn(scant_ctx *ctx, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    tell(ctx, SCANT_LOG_WARNING, fmt, args);
     va_end(args);
-    ctx->opts.log(ctx->opts.user, SCANT_LOG_WARNING, text);
+}
+
+void scant__note(scant_ctx *ctx, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    tell(ctx, SCANT_LOG_INFO, fmt, args);
+    va_end(args);
 }
 
 scant_status scant__tick(scant_ctx *ctx, const char *phase, size_t done, size_t total) {

@@ -49,6 +49,7 @@ scant_status scant__fault_set(scant__fault *fault, scant_status status, const ch
 scant_status scant__fail(scant_ctx *ctx, scant_status status, const char *fmt, ...)
     SCANT__PRINTF(3, 4);
 void scant__warn(scant_ctx *ctx, const char *fmt, ...) SCANT__PRINTF(2, 3);
+void scant__note(scant_ctx *ctx, const char *fmt, ...) SCANT__PRINTF(2, 3);
 /* Tells progress and asks for cancellation: SCANT_OK or SCANT_ECANCELLED. total may be 0.
  */
 scant_status scant__tick(scant_ctx *ctx, const char *phase, size_t done, size_t total);

@@ -27,6 +27,11 @@
 char *project_cache_path(scant_project *project, const char *name);
 /* The same of "name-NNNN.npy". */
 char *project_cache_of(scant_project *project, const char *name, size_t model);
+/* The lock of whoever fills cache/ ("cache": with features, "predict": with predictions),
+ * waited for: who has it does the work that is to be done. Without waiting *out may be
+ * NULL. */
+scant_status project_hold(scant_project *project, const char *lock, bool wait,
+                          scant_hold **out);
 
 /* Arrays that stay mapped while the handle is open; looked at again when they are asked
  * for. */
@@ -137,6 +142,9 @@ void project_predict_forget(scant_project *project, size_t model);
  * project_keep(). *model 0 and *out NULL: there is none. */
 scant_status project_predicted(scant_project *project, const scant_array **out,
                                size_t *model);
+/* The same as far as cache/ has it: *out may be NULL, or have fewer rows or columns. */
+scant_status project_predicted_now(scant_project *project, const scant_array **out,
+                                   size_t *model);
 /* The same of a model's weights, which are opened; SCANT_EUSAGE where they are gone. */
 scant_status project_net_open(scant_project *project, const store_model *model,
                               scant_net **out);

@@ -127,9 +127,11 @@ static void say_worth(scant__text *t, const scant_meter *m, bool features) {
         scant__text_add(t, "What picking is worth is not known yet: that takes twenty "
                            "audited items, and nearly as many other labels of which a "
                            "strategy has picked at least half");
-        scant__text_add(t, features ? "."
-                                    : "; of large pictures it is not told, as six more "
-                                      "networks would have to be trained.");
+        scant__text_add(t, features
+                               ? "."
+                               : "; of pictures in colour, or larger than 32 x 32, "
+                                 "it is not told, as six more networks would have to "
+                                 "be trained.");
         return;
     }
     bool less = m->over_random < 0;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "core/rng.h"
 #include "data/file.h"
@@ -26,6 +28,22 @@ char *project_cache_of(scant_project *project, const char *name, size_t model) {
     char file[64];
     snprintf(file, sizeof file, "%s-%04zu.npy", name, model);
     return project_cache_path(project, file);
+}
+
+scant_status project_hold(scant_project *project, const char *lock, bool wait,
+                          scant_hold **out) {
+    scant_ctx *ctx = store_ctx(project);
+    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+    char who[64];
+    snprintf(who, sizeof who, "process %ld, filling cache/", (long)getpid());
+    for (bool told = false;; told = true) {
+        scant_status status = scant_project_hold(project, lock, who, out);
+        if (status != SCANT_EUSAGE) return status;
+        if (!wait) return SCANT_OK;
+        if (!told) scant__warn(ctx, "%s; waiting for it", ctx->err);
+        TRY(scant__tick(ctx, "waiting", 0, 0));
+        nanosleep(&pause, NULL);
+    }
 }
 
 enum { NOTE = 64 };

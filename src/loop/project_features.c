@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/text.h"
@@ -21,7 +20,7 @@
 #include "loop/project.h"
 #include "nn/readout.h"
 
-enum { BLOCK_BYTES = 4 << 20, BACKBONE_SIDE = 224, WHO = 160 };
+enum { BLOCK_BYTES = 4 << 20, BACKBONE_SIDE = 224 };
 
 /* ---- what they are made of --------------------------------------------------------- */
 
@@ -225,23 +224,6 @@ static scant_status prepare_held(scant_project *project, readiness *r) {
     return fill(project, r->n);
 }
 
-/* The lock, waited for: who has it does the work that is to be done. Without waiting *out
- * may be NULL. */
-static scant_status hold_cache(scant_project *project, bool wait, scant_hold **out) {
-    scant_ctx *ctx = store_ctx(project);
-    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
-    char who[WHO];
-    snprintf(who, sizeof who, "process %ld, reading features", (long)getpid());
-    for (bool told = false;; told = true) {
-        scant_status status = scant_project_hold(project, "cache", who, out);
-        if (status != SCANT_EUSAGE) return status;
-        if (!wait) return SCANT_OK;
-        if (!told) scant__warn(ctx, "%s; waiting for it", ctx->err);
-        TRY(scant__tick(ctx, "waiting", 0, 0));
-        nanosleep(&pause, NULL);
-    }
-}
-
 static scant_status prepare(scant_project *project, bool wait) {
     scant_ctx *ctx = store_ctx(project);
     readiness r;
@@ -251,7 +233,7 @@ static scant_status prepare(scant_project *project, bool wait) {
     if (!features) return SCANT_OK;
     scant_status status = ready_begin(project, &r);
     if (status == SCANT_OK && !r.ready) {
-        status = hold_cache(project, wait, &hold);
+        status = project_hold(project, "cache", wait, &hold);
         if (status == SCANT_OK && hold) {
             status = prepare_held(project, &r);
             scant_project_unhold(hold);

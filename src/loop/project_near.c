@@ -182,8 +182,8 @@ static scant_status surer_block(void *arg, size_t block, unsigned worker,
 static scant_status ask_model(scant_project *project, size_t item, scant_why *why) {
     scant_ctx *ctx = store_ctx(project);
     const scant_array *probs;
-    TRY(project_predicted(project, &probs, &why->model));
-    if (!probs) return SCANT_OK;
+    TRY(project_predicted_now(project, &probs, &why->model));
+    if (!probs || item >= scant_array_shape(probs)[0]) return SCANT_OK;
     size_t n = scant_array_shape(probs)[0], classes = scant_array_shape(probs)[1];
     const float *p = (const float *)probs->data + item * classes;
     size_t first = scant_likeliest(p, classes), second = first == 0;

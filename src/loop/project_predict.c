@@ -215,22 +215,46 @@ static bool fits(const scant_array *array, size_t n, size_t classes) {
            scant_array_shape(array)[1] == classes;
 }
 
-static scant_status find(scant_project *project, const store_model *model,
-                         const char *path, const scant_array **out) {
-    size_t n, classes;
+/* *fresh: it is of all items and classes. */
+static scant_status look(scant_project *project, const char *path,
+                         const scant_array **out, size_t *classes, bool *fresh) {
+    size_t n;
     TRY(store_items(project, &n));
-    TRY(store_classes(project, &classes));
+    TRY(store_classes(project, classes));
     TRY(project_keep(project, PROJECT_PROBS, path, out));
-    if (fits(*out, n, classes)) return SCANT_OK;
-    TRY(remake(project, model, classes, path));
-    TRY(project_keep(project, PROJECT_PROBS, path, out));
-    if (*out) return SCANT_OK;
-    return scant__fail(store_ctx(project), SCANT_EIO,
-                       "%s: was deleted as soon as it was there", path);
+    *fresh = fits(*out, n, *classes);
+    return SCANT_OK;
 }
 
-scant_status project_predicted(scant_project *project, const scant_array **out,
-                               size_t *model) {
+/* Who comes second waits, and finds it made. */
+static scant_status make(scant_project *project, const store_model *model,
+                         const char *path, const scant_array **out) {
+    scant_hold *hold;
+    size_t classes;
+    bool fresh;
+    TRY(project_hold(project, "predict", true, &hold));
+    scant_status status = look(project, path, out, &classes, &fresh);
+    if (status == SCANT_OK && !fresh) {
+        status = remake(project, model, classes, path);
+        if (status == SCANT_OK) status = project_keep(project, PROJECT_PROBS, path, out);
+        if (status == SCANT_OK && !*out)
+            status = scant__fail(store_ctx(project), SCANT_EIO,
+                                 "%s: was deleted as soon as it was there", path);
+    }
+    scant_project_unhold(hold);
+    return status;
+}
+
+static scant_status find(scant_project *project, const store_model *model, bool now,
+                         const char *path, const scant_array **out) {
+    size_t classes;
+    bool fresh;
+    TRY(look(project, path, out, &classes, &fresh));
+    return fresh || now ? SCANT_OK : make(project, model, path, out);
+}
+
+static scant_status predicted(scant_project *project, bool now, const scant_array **out,
+                              size_t *model) {
     scant_ctx *ctx = store_ctx(project);
     scant__arena arena;
     store_model last;
@@ -241,12 +265,22 @@ scant_status project_predicted(scant_project *project, const scant_array **out,
     scant_status status = store_model_last(project, &arena, &there, &last);
     if (status == SCANT_OK && there) {
         char *path = project_cache_of(project, "probs", last.number);
-        status = path ? find(project, &last, path, out) : SCANT_ENOMEM;
+        status = path ? find(project, &last, now, path, out) : SCANT_ENOMEM;
         scant__free(ctx, path);
         *model = last.number;
     }
     scant__arena_end(&arena);
     return status;
+}
+
+scant_status project_predicted(scant_project *project, const scant_array **out,
+                               size_t *model) {
+    return predicted(project, false, out, model);
+}
+
+scant_status project_predicted_now(scant_project *project, const scant_array **out,
+                                   size_t *model) {
+    return predicted(project, true, out, model);
 }
 
 scant_status scant_project_predict(scant_project *project, scant_array **out,
@@ -261,4 +295,13 @@ scant_status scant_project_predict(scant_project *project, scant_array **out,
                            store_dir(project));
     if (model) *model = number;
     return scant_array_open(store_ctx(project), scant_array_name(kept), out);
+}
+
+scant_status scant_project_predicted(scant_project *project, scant_array **out,
+                                     size_t *model) {
+    const scant_array *kept;
+    *out = NULL;
+    TRY(project_predicted_now(project, &kept, model));
+    return kept ? scant_array_open(store_ctx(project), scant_array_name(kept), out)
+                : SCANT_OK;
 }

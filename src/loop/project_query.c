@@ -116,7 +116,7 @@ static scant_status choose_strategy(asking *a) {
     TRY(scant_select_inputs(ctx_of(a), a->strategy, &o, a->given, &a->used, &missing));
     if (!missing) return SCANT_OK;
     if (named || a->model.number) return lacks(a, missing);
-    scant__warn(ctx_of(a),
+    scant__note(ctx_of(a),
                 "there is no model yet that %s could ask: items are picked at random",
                 a->strategy);
     a->strategy = "random";
@@ -327,7 +327,10 @@ static scant_status pick_all(asking *a, scant_picks **out, scant_pick **all,
                              size_t *n_all) {
     scant_picks *more = NULL;
     bool ranked = ranks(a->strategy);
-    size_t first = ranked ? size_add(a->batch, a->spare) : a->batch;
+    /* more to fall back on than there are is no news, a batch that does not fit is */
+    size_t left = a->n_candidates > a->batch ? a->n_candidates - a->batch : 0;
+    size_t spare = size_min(a->spare, left);
+    size_t first = ranked ? size_add(a->batch, spare) : a->batch;
     TRY(pick(a, first, out));
     size_t mine = (*out)->count;
     leave_out(a, *out);

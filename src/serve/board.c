@@ -206,19 +206,17 @@ static void map_end(map *m) {
     free(m->picked);
 }
 
-/* What the last model holds most likely; *model is 0 where there is none. */
+/* What the last model holds most likely, as far as it was asked; *model 0: not at all. */
 static scant_status map_predict(seat *here, map *m, size_t *model) {
     scant_array *all = NULL;
     for (size_t i = 0; i < m->n; i++) m->predicted[i] = -1;
-    scant_status status = scant_project_predict(here->project, &all, model);
-    if (status == SCANT_EUSAGE) {
-        *model = 0;
-        return SCANT_OK;
-    }
-    if (status != SCANT_OK) return status;
+    scant_status status = scant_project_predicted(here->project, &all, model);
+    if (!all) *model = 0;
+    if (status != SCANT_OK || !all) return status;
     const size_t *shape = scant_array_shape(all);
     size_t classes = shape[1];
     float *p = calloc(classes ? classes : 1, sizeof *p);
+    if (!p) *model = 0;
     for (size_t i = 0; p && i < m->n && status == SCANT_OK; i++) {
         if (m->items[i] >= shape[0]) continue;
         status = scant_array_floats(here->ctx, all, m->items[i] * classes, classes, p);

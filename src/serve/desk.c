@@ -11,7 +11,7 @@
 enum { MOST_SEATS = 2, MOST_WAITING = 1000 };
 
 static const unsigned n_seats[DESK_KINDS] = {
-    [DESK_LABELS] = 1, [DESK_READS] = 2, [DESK_PICTURES] = 2};
+    [DESK_LABELS] = 1, [DESK_READS] = 2, [DESK_PICTURES] = 2, [DESK_EXPORTS] = 1};
 
 struct desk {
     desk_kind kind;

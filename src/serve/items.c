@@ -127,22 +127,26 @@ void handle_prediction(seat *here, request *r) {
     float *p = NULL;
     out o = {0};
     scant_status status = scant_project_item(here->project, r->args.number, &item);
-    if (status == SCANT_OK) status = scant_project_predict(here->project, &all, &model);
-    if (status == SCANT_EUSAGE) status = SCANT_EINPUT; /* there is no model yet: 404 */
+    if (status == SCANT_OK) status = scant_project_predicted(here->project, &all, &model);
+    if (status == SCANT_OK && (!all || r->args.number >= scant_array_shape(all)[0])) {
+        reply_error(r, 404,
+                    model ? "the model has not been asked about this item yet"
+                          : "there is no model yet");
+        scant_array_close(all);
+        return;
+    }
     if (status == SCANT_OK) {
-        const size_t *shape = scant_array_shape(all);
-        size_t n = shape[1];
+        size_t n = scant_array_shape(all)[1];
         p = calloc(n ? n : 1, sizeof *p);
         if (!p) {
             reply_error(r, 503, "out of memory");
             scant_array_close(all);
             return;
         }
-        if (r->args.number < shape[0])
-            status = scant_array_floats(here->ctx, all, r->args.number * n, n, p);
+        status = scant_array_floats(here->ctx, all, r->args.number * n, n, p);
         out_open(&o, NULL, '{');
         out_size(&o, "model", model);
-        write_likeliest(&o, p, r->args.number < shape[0] ? n : 0);
+        write_likeliest(&o, p, n);
         out_close(&o, '}');
     }
     free(p);

@@ -28,6 +28,19 @@ void write_classes(seat *here, out *o) {
     out_close(o, ']');
 }
 
+static void write_strategies(out *o) {
+    size_t n;
+    const scant_strategy_info *const *all = scant_strategies(&n);
+    out_open(o, "strategies", '[');
+    for (size_t i = 0; i < n; i++) {
+        out_open(o, NULL, '{');
+        out_string(o, "name", all[i]->name);
+        out_string(o, "summary", all[i]->summary);
+        out_close(o, '}');
+    }
+    out_close(o, ']');
+}
+
 static scant_status write_project(seat *here, out *o) {
     scant_project_info info;
     scant_status status = scant_project_info_get(here->project, &info);
@@ -42,6 +55,7 @@ static scant_status write_project(seat *here, out *o) {
     out_real(o, "batch", number_setting(here, "batch"));
     out_real(o, "overlap", number_setting(here, "overlap"));
     out_real(o, "lease_seconds", 60 * number_setting(here, "lease_minutes"));
+    write_strategies(o);
     out_close(o, '}');
     return SCANT_OK;
 }

@@ -38,7 +38,7 @@ const route routes[] = {
     {"POST", "/api/train", DESK_READS, NEEDS_PERSON, SMALL, request_empty, handle_train},
     {"POST", "/api/settings", DESK_LABELS, NEEDS_PERSON, SMALL, request_settings,
      handle_settings},
-    {"GET", "/api/export", DESK_READS, 0, 0, request_export, handle_export},
+    {"GET", "/api/export", DESK_EXPORTS, 0, 0, request_export, handle_export},
     {"GET", "/api/events", DESK_NONE, 0, 0, request_none, handle_events},
     {"GET", "/api/openapi.json", DESK_NONE, 0, 0, request_none, handle_openapi},
 };

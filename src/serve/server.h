@@ -83,6 +83,7 @@ typedef enum desk_kind {
     DESK_LABELS, /* what people wait for; one thread */
     DESK_READS,  /* what takes longer */
     DESK_PICTURES,
+    DESK_EXPORTS, /* what may take minutes: a network is asked about all items */
     DESK_KINDS
 } desk_kind;
 

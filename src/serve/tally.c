@@ -29,6 +29,7 @@ struct tally {
 
     size_t *labelled, *predicted; /* items a class */
     size_t n_classes;
+    bool stale;                   /* the last count failed */
     size_t items, entries, model; /* when it was counted; model 0: nothing is predicted */
     int64_t counted, took;        /* milliseconds: when, and how long */
 };
@@ -126,12 +127,9 @@ static scant_status count_predictions(tally *t, seat *here) {
     enum { ROWS = 1024 };
     scant_array *all = NULL;
     size_t model = 0;
-    scant_status status = scant_project_predict(here->project, &all, &model);
-    if (status == SCANT_EUSAGE) {
-        t->model = 0;
-        return SCANT_OK;
-    }
-    if (status != SCANT_OK) return status;
+    scant_status status = scant_project_predicted(here->project, &all, &model);
+    t->model = 0;
+    if (status != SCANT_OK || !all) return status;
     size_t n = scant_array_shape(all)[0], classes = scant_array_shape(all)[1];
     float *rows = calloc(ROWS * (classes ? classes : 1), sizeof *rows);
     memset(t->predicted, 0, t->n_classes * sizeof *t->predicted);
@@ -163,7 +161,7 @@ static bool make_room(tally *t, size_t classes) {
 }
 
 static bool is_due(const tally *t, const scant_project_info *info, int64_t now) {
-    if (!t->labelled || t->n_classes != info->classes) return true;
+    if (!t->labelled || t->stale || t->n_classes != info->classes) return true;
     bool same = t->items == info->items && t->entries == info->entries &&
                 t->model == info->models;
     return !same && now - t->counted >= PATIENCE * t->took;
@@ -179,7 +177,7 @@ static scant_status count(tally *t, seat *here, const scant_project_info *info) 
     t->items = info->items, t->entries = info->entries;
     t->counted = server_now();
     t->took = t->counted - now;
-    if (status != SCANT_OK) t->n_classes = SIZE_MAX; /* all anew next time */
+    t->stale = status != SCANT_OK;
     return status;
 }
 

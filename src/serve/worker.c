@@ -29,12 +29,15 @@ struct worker {
     bool news; /* since it looked last */
     const char *doing;
     char phase[80], error[500];
+    const char *failed_at; /* what it was doing when that happened */
     double fraction;
     int64_t next_after; /* labels; negative: it does not train by itself */
 
     /* of the thread alone */
     bool prepared;
     size_t items;    /* that it has prepared */
+    size_t asked_of; /* the last model that was asked what to pick */
+    bool owes;       /* picks, of the model that it has trained itself */
     bool failed;     /* the last try did */
     uint64_t digest; /* of what there was then */
 };
@@ -60,6 +63,7 @@ static void show_error(worker *w, const char *text) {
     pthread_mutex_lock(&w->lock);
     bool same = strcmp(w->error, told) == 0;
     memcpy(w->error, told, sizeof told);
+    w->failed_at = w->doing;
     pthread_mutex_unlock(&w->lock);
     if (!same) events_touch(w->server);
 }
@@ -72,6 +76,7 @@ void worker_write(server *s, out *o, const char *key) {
     out_string(o, "phase", w->phase);
     out_real(o, "fraction", w->fraction);
     out_string(o, "error", *w->error ? w->error : NULL);
+    out_string(o, "failed", *w->error ? w->failed_at : NULL);
     if (w->next_after >= 0)
         out_integer(o, "next_after", w->next_after);
     else
@@ -107,12 +112,21 @@ static void on_step(void *user, const scant_train_state *state) {
 
 /* ---- its turns --------------------------------------------------------------------- */
 
+/* What pages show without waiting for it: features, and what the last model says. */
 static scant_status prepare(worker *w, const scant_project_info *info) {
+    scant_array *all = NULL;
     if (w->prepared && w->items == info->items) return SCANT_OK;
     show(w, "preparing", "", 0);
     scant_status status = scant_project_prepare(w->seat.project);
+    if (status == SCANT_OK && info->models &&
+        scant_project_predict(w->seat.project, &all, NULL) != SCANT_OK) {
+        /* another model may do without it */
+        server_log(w->server, SCANT_LOG_WARNING, "%s", scant_ctx_errmsg(w->seat.ctx));
+    }
+    scant_array_close(all);
     w->prepared = status == SCANT_OK;
     w->items = info->items;
+    w->asked_of = 0;
     return status;
 }
 
@@ -121,7 +135,7 @@ static size_t batch_setting(worker *w) {
     return batch >= 1 && batch < 1e9 ? (size_t)batch : 1;
 }
 
-static scant_status pick(worker *w, size_t batch) {
+static scant_status pick(worker *w, size_t batch, size_t model) {
     scant_picks *picks = NULL;
     size_t spare = 2 * batch > SPARE_LEAST ? 2 * batch : SPARE_LEAST;
     show(w, "picking", "", 0);
@@ -129,14 +143,17 @@ static scant_status pick(worker *w, size_t batch) {
         w->seat.project, &(scant_project_query_opts){.batch = batch, .spare = spare},
         &picks, NULL);
     scant_picks_free(w->seat.ctx, picks); /* NULL: there is nothing left to pick */
+    w->owes = status != SCANT_OK;
+    if (status == SCANT_OK) w->asked_of = model;
     return status;
 }
 
 static scant_status train(worker *w, size_t batch) {
     scant_project_train_opts opts = {.user = w, .report = on_step};
+    size_t model;
     show(w, "training", "", 0);
-    scant_status status = scant_project_train(w->seat.project, &opts, NULL);
-    return status == SCANT_OK ? pick(w, batch) : status;
+    scant_status status = scant_project_train(w->seat.project, &opts, &model);
+    return status == SCANT_OK ? pick(w, batch, model) : status;
 }
 
 static bool trains_by_itself(worker *w) {
@@ -155,15 +172,23 @@ static void foretell(worker *w, const scant_project_info *info, size_t batch) {
     if (!same) events_touch(w->server);
 }
 
+/* Whether the last model has not been asked yet: picking went wrong or was cut off, or
+ * another program has trained it. */
+static bool owes_picks(worker *w, const scant_project_info *info) {
+    if (!info->rounds || w->owes) return true;
+    return trains_by_itself(w) && info->round_model < info->models &&
+           w->asked_of < info->models;
+}
+
 /* What is to be done now, if anything is. */
 static scant_status turn(worker *w, bool asked, const scant_project_info *info,
                          size_t batch) {
     bool quiet = w->server->opts->no_training;
-    scant_status status = SCANT_OK;
-    if (!quiet || asked) status = prepare(w, info);
-    if (status == SCANT_OK && !quiet && !info->rounds) status = pick(w, batch);
     bool due = trains_by_itself(w) && info->untrained >= batch && info->learnable;
-    if (status == SCANT_OK && (asked || due)) status = train(w, batch);
+    scant_status status = !quiet || asked ? prepare(w, info) : SCANT_OK;
+    if (status == SCANT_OK && (asked || due)) return train(w, batch);
+    if (status == SCANT_OK && !quiet && owes_picks(w, info))
+        status = pick(w, batch, info->models);
     return status;
 }
 

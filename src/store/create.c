@@ -264,6 +264,7 @@ static scant_status fill(scant_project *project, void *arg) {
         TRY(store_class_put(project, o->classes[i], &label));
     for (size_t i = 0; i < o->n_settings; i++)
         TRY(store_setting_put(project, o->settings[i].key, o->settings[i].value));
+    TRY(store_settings_fit(project, o->settings, o->n_settings));
     TRY(store_batch_put(project, &c->batch, !o->n_classes));
     return put_event(project, c);
 }
@@ -277,9 +278,10 @@ static scant_status write_database(creating *c, scant_project *project) {
     TRY(store_script(project, text));
     TRY(store_migrate(project, store_steps, store_version));
     TRY(store_write(project, fill, c));
+    /* main: what alters tables leaves the temporary one as if it were in use */
     return store_script(project,
                         "PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL;"
-                        "PRAGMA wal_checkpoint(TRUNCATE);");
+                        "PRAGMA main.wal_checkpoint(TRUNCATE);");
 }
 
 static scant_status build(creating *c) {

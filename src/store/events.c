@@ -11,6 +11,7 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -117,14 +118,17 @@ static scant_status open_lock(scant_project *project, const char *path, const ch
 
 scant_status scant_project_hold(scant_project *project, const char *lock, const char *who,
                                 scant_hold **out) {
-    char name[32] = {0};
+    static const char *const locks[] = {"serve", "train", "cache", "predict"};
+    char name[32];
+    bool known = false;
     *out = NULL;
-    if (strcmp(lock, "serve") != 0 && strcmp(lock, "train") != 0 &&
-        strcmp(lock, "cache") != 0)
+    for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)
+        known |= strcmp(lock, locks[i]) == 0;
+    if (!known)
         return scant__fail(project->ctx, SCANT_EUSAGE,
-                           "there is no lock '%s': it is serve, train or cache", lock);
-    memcpy(name, lock, 5);
-    memcpy(name + 5, ".lock", 6);
+                           "there is no lock '%s': it is serve, train, cache or predict",
+                           lock);
+    snprintf(name, sizeof name, "%s.lock", lock);
     char *path = store_path(project, name);
     if (!path) return SCANT_ENOMEM;
     scant_status status = open_lock(project, path, lock, who, out);

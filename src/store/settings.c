@@ -329,6 +329,25 @@ static scant_status put_setting(scant_project *project, const scant_setting *s) 
     return status;
 }
 
+scant_status store_settings_fit(scant_project *project, const scant_setting *changed,
+                                size_t n) {
+    bool concerned = false;
+    for (size_t i = 0; i < n; i++)
+        concerned |= strcmp(changed[i].key, "strategy") == 0 ||
+                     strcmp(changed[i].key, "bayes") == 0;
+    if (!concerned) return SCANT_OK;
+    const char *strategy = scant_project_get(project, "strategy");
+    const char *bayes = scant_project_get(project, "bayes");
+    const scant_strategy_info *info = strategy ? scant_strategy_find(strategy) : NULL;
+    if (!info || !bayes || strcmp(bayes, "none") != 0) return SCANT_OK;
+    bool draws = info->needs & SCANT_SAMPLES;
+    if (!draws || (info->or_needs && !(info->or_needs & SCANT_SAMPLES))) return SCANT_OK;
+    return scant__fail(project->ctx, SCANT_EUSAGE,
+                       "strategy %s asks where draws of a model disagree, and bayes is "
+                       "none: set bayes to dropout or variational with it",
+                       strategy);
+}
+
 typedef struct several {
     const scant_setting *settings;
     size_t n;
@@ -337,7 +356,7 @@ typedef struct several {
 static scant_status put_settings(scant_project *project, void *arg) {
     const several *all = arg;
     for (size_t i = 0; i < all->n; i++) TRY(put_setting(project, &all->settings[i]));
-    return SCANT_OK;
+    return store_settings_fit(project, all->settings, all->n);
 }
 
 scant_status scant_project_set_all(scant_project *project, const scant_setting *settings,

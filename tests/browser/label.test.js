@@ -747,6 +747,14 @@ test('the model, once there is one: prediction and why on demand, look-alikes in
   await done(page);
 });
 
+// A field that the form does not take.
+async function keepsOut(page, field, value) {
+  await page.locator(field).fill(value);
+  await page.getByRole('button', { name: 'Keep settings' }).click();
+  assert.strictEqual(await page.locator(field).evaluate((input) => input.validity.valid), false);
+  assert.strictEqual(await page.evaluate(() => document.activeElement.id), field.slice(1));
+}
+
 test('the dashboard shows curve, interval, classes, map, people and rounds, and does things', async () => {
   const page = await signIn('ann', { viewport: { width: 1280, height: 2600 } });
   await page.getByRole('link', { name: 'Dashboard' }).click();
@@ -758,7 +766,8 @@ test('the dashboard shows curve, interval, classes, map, people and rounds, and 
     await page.locator('#curve .point title').first().textContent(),
     /labels?: [\d.]+\s% right, between/,
   );
-  assert.match(await page.locator('#accuracy').textContent(), /^\d+\s% right$/);
+  // of so few audited items the interval is told
+  assert.match(await page.locator('#accuracy').textContent(), /^Between \d+\s% and \d+\s% right$/);
   assert.strictEqual(await page.locator('#balance li').count(), CLASSES.length);
   assert.ok((await page.locator('#people tbody tr').count()) >= 4);
   assert.ok((await page.locator('#rounds tbody tr').count()) >= 1);
@@ -787,6 +796,23 @@ test('the dashboard shows curve, interval, classes, map, people and rounds, and 
   await page.getByRole('button', { name: 'Keep settings' }).click();
   await notice(page, 'Settings are kept');
   assert.strictEqual(String((await told(page, '/api/status')).settings.batch), '30');
+  await keepsOut(page, '#set-stop_width', ''); // which is no 0
+  await page.locator('#set-stop_width').fill('0.15');
+  page.mayFail = true;
+  await page.locator('#set-audit_every').fill('0'); // labels of it are there already
+  await page.getByRole('button', { name: 'Keep settings' }).click();
+  await notice(page, /decided before the first answer/);
+  await page.locator('#set-audit_every').fill('10');
+  await page.locator('#set-strategy').selectOption('bald');
+  await page.locator('#help-strategy', { hasText: 'disagree' }).waitFor();
+  await page.getByRole('button', { name: 'Keep settings' }).click();
+  await notice(page, /bayes/);
+  page.mayFail = false;
+  const { settings } = await told(page, '/api/status');
+  assert.deepStrictEqual(
+    [settings.stop_width, settings.audit_every, settings.strategy].map(String),
+    ['0.15', '10', 'badge'],
+  );
   await page.getByRole('button', { name: 'Add a class…' }).last().click();
   await page.getByLabel('Its name').fill('Hat');
   await page.keyboard.press('Enter');

@@ -158,7 +158,8 @@ class ServeCase(Case):
         draw = np.random.default_rng(7)
         self.truth = draw.integers(0, 3, n)
         features = draw.normal(0, 0.5, (n, 4)) + 3 * np.eye(3, 4)[self.truth]
-        flags = ["--features", self.save(name + "-features", features.astype(np.float32))]
+        self.features = self.save(name + "-features", features.astype(np.float32))
+        flags = ["--features", self.features]
         for key, value in {"seed": 1, **more}.items():
             flags += ["--" + key, value]
         for setting in settings:

@@ -9,7 +9,9 @@ import io
 import json
 import os
 import resource
+import shutil
 import signal
+import sqlite3
 import threading
 import time
 import unittest
@@ -27,6 +29,8 @@ class Labelling(ServeCase):
         ann = self.person(server)
         session = ann.get("/api/session")
         self.assertEqual(session["person"]["name"], "ann")
+        known = [{key: s[key] for key in ("name", "summary")} for s in json.loads(self.ok("strategies", "--format", "json"))]
+        self.assertEqual(session["project"].pop("strategies"), known)
         self.assertEqual(session["project"] | {"name": 0, "key": 0}, {
             "name": 0, "key": 0, "kind": "features", "items": 120, "batch": 12, "overlap": 1, "lease_seconds": 300,
             "classes": [{"label": i, "name": name} for i, name in enumerate(CLASSES)]})
@@ -352,6 +356,57 @@ class Labelling(ServeCase):
         self.eventually(lambda: ann.get("/api/status")["info"]["models"], "a model")
         self.eventually(lambda: ann.get("/api/status")["worker"]["error"] is None, "no error any more")
 
+    def test_a_model_that_was_not_asked_what_to_pick_is_asked_once_that_can_be(self):
+        project = self.project(settings=("batch=6", "audit_every=0"))
+        server = self.serve(project)
+        ann = self.person(server)
+        self.eventually(lambda: ann.get("/api/status")["info"]["rounds"] == 1, "a round")
+        with sqlite3.connect(os.path.join(project, "project.db")) as database:  # as an earlier version might have
+            database.execute("INSERT INTO settings VALUES ('strategy', 'bald')")
+        for item in ann.next(6):
+            ann.answer(item, int(self.truth[item["item"]]))
+        for _ in range(2):  # it stays told while people go on
+            worker = self.eventually(
+                lambda: (w := ann.get("/api/status")["worker"])["error"] and w["doing"] == "idle" and w, "an error")
+            self.assertEqual(worker["failed"], "picking")
+            self.assertIn("bayes", worker["error"])
+            ann.answer(ann.next()[0], 0)
+            time.sleep(0.5)
+        status = ann.get("/api/status")
+        self.assertEqual((status["info"]["models"], status["info"]["rounds"]), (1, 1))
+        ann.post("/api/settings", strategy="margin")
+        self.eventually(lambda: ann.get("/api/status")["info"]["rounds"] == 2, "picks")
+        status = ann.get("/api/status")
+        self.assertEqual((status["rounds"][-1]["model"], status["rounds"][-1]["strategy"]), (1, "margin"))
+        self.eventually(lambda: ann.get("/api/status")["worker"]["failed"] is None, "no error any more")
+        # and one that another program has trained
+        self.ok("train", project)
+        self.eventually(lambda: ann.get("/api/status")["info"]["rounds"] == 3, "picks")
+        self.assertEqual(ann.get("/api/status")["rounds"][-1]["model"], 2)
+
+    def test_what_cannot_be_predicted_now_is_not_waited_for(self):
+        project = self.project(settings=("batch=6", "audit_every=0"))
+        server = self.serve(project)
+        ann = self.person(server)
+        for item in ann.next(6):
+            ann.answer(item, int(self.truth[item["item"]]))
+        self.eventually(lambda: ann.get("/api/status")["info"]["rounds"] == 2, "a model's picks")
+        self.assertIsNotNone(ann.get("/api/status")["balance"][0]["predicted"])
+        self.assertEqual(server.end(), 0)
+        shutil.rmtree(os.path.join(project, "cache"))
+        os.rename(self.features, self.features + ".away")  # a disk that is not mounted
+        server = self.serve(project)
+        ann = self.person(server)
+        status = ann.get("/api/status")
+        self.assertEqual(status["info"]["labelled"], 6)
+        self.assertIsNone(status["balance"][0]["predicted"])
+        self.assertIn("not been asked", self.refused(404, ann.get, "/api/items/3/prediction")["error"])
+        self.eventually(lambda: ann.get("/api/status")["worker"]["failed"] == "preparing", "a failure")
+        os.rename(self.features + ".away", self.features)
+        ann.answer(ann.next()[0], 0)
+        self.eventually(lambda: ann.get("/api/status")["balance"][0]["predicted"] is not None, "predictions")
+        self.assertEqual(len(ann.get("/api/items/3/prediction")["classes"]), 3)
+
     def test_what_another_program_does_is_told_to_pages(self):
         project = self.project()
         server = self.serve(project, "--no-training")
@@ -399,6 +454,18 @@ class Labelling(ServeCase):
         if "broken.png" in items:
             self.assertEqual(ann.raw("GET", items["broken.png"]["picture"])[0], 404)
         self.assertEqual(ann.raw("GET", "/api/items/999/picture")[0], 404)
+
+    def test_names_that_look_like_others_are_refused(self):
+        server = self.serve(self.project(20), "--no-training")
+        ann, stranger = self.person(server), Person(server.port)
+        self.addCleanup(stranger.close)
+        stranger.csrf = stranger.get("/api/session")["csrf"]
+        for name in (" ", "ann ", "\u00a0ann", "ann\u200b", "a\u202enn"):
+            with self.subTest(name):
+                status, body = stranger.ask("POST", "/api/session", {"name": name})
+                self.assertEqual(status, 422, body)
+                self.refused(409, ann.post, "/api/classes", name=name)
+        self.assertEqual(len(ann.get("/api/session")["project"]["classes"]), 3)
 
     def test_texts_are_shown_as_texts(self):
         with open(self.path("m.jsonl"), "w") as file:

@@ -360,6 +360,18 @@ static void other_features_in_the_file_are_read_anew(void **state) {
 
 /* ---- what comes later -------------------------------------------------------------- */
 
+/* What is there without asking a network; rows 0: nothing. */
+static void assert_there(lab *l, size_t model, size_t rows, size_t columns) {
+    scant_array *p;
+    size_t number;
+    OK(scant_project_predicted(l->project, &p, &number));
+    assert_int_equal(number, model);
+    assert_int_equal(p != NULL, rows > 0);
+    if (p) assert_int_equal(scant_array_shape(p)[0], rows);
+    if (p) assert_int_equal(scant_array_shape(p)[1], columns);
+    scant_array_close(p);
+}
+
 static void items_and_classes_that_come_later_are_predicted(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
@@ -367,14 +379,18 @@ static void items_and_classes_that_come_later_are_predicted(void **state) {
     size_t model, added, label;
     char more[500];
     lab_make(&l, ctx, "later", plain);
+    assert_there(&l, 0, 0, 0);
     lab_answer(&l, 60, false);
     train(&l);
+    lab_remove(&l, "cache");
+    assert_there(&l, 1, 0, 0);
     scant_array *p = predict(&l, &model);
     float first[3];
     memcpy(first, numbers(p), sizeof first);
     scant_array_close(p);
 
     OK(scant_project_class_add(l.project, "later", &label));
+    assert_there(&l, 1, l.n, 3); /* nothing is made for who only looks */
     p = predict(&l, &model);
     assert_int_equal(scant_array_shape(p)[1], 4);
     assert_memory_equal(first, numbers(p), sizeof first);
@@ -397,6 +413,7 @@ static void items_and_classes_that_come_later_are_predicted(void **state) {
     OK(scant_project_add(
         l.project, &(scant_source){.features = more, .manifest = manifest}, &added));
     assert_int_equal(added, 25);
+    assert_there(&l, 1, l.n, 4);
     p = predict(&l, &model);
     assert_int_equal(scant_array_shape(p)[0], l.n + 25);
     for (size_t i = 0; i < 4 * (l.n + 25); i++) assert_true(isfinite(numbers(p)[i]));
