@@ -109,6 +109,7 @@ export class GridView {
     this.watch.restart();
     if (alike.length === 0) by('grid-words').textContent = trouble;
     this.tiles[0].focus({ preventScroll: true });
+    window.scrollTo(0, 0); // on a phone the classes are below the items
   }
 
   draw() {

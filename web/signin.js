@@ -34,6 +34,7 @@ export class SignIn {
     try {
       const session = await this.api.signIn(name, by('token').value);
       by('token').value = '';
+      document.activeElement?.blur(); // a browser does so a moment later, and keys are answers by now
       this.resolve?.(session);
     } catch (error) {
       const status = error instanceof Refused ? error.status : 0,

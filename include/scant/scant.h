@@ -1216,11 +1216,23 @@ typedef enum scant_role {
 SCANT_API const char *scant_role_name(scant_role role); /* "pick"; static */
 
 /* The number of a person, who is added where the name is new. Names are not empty, at
- * most 100 bytes of UTF-8 without control characters. */
+ * most 100 bytes of UTF-8, without control characters, those that change the direction of
+ * writing, and blanks at their ends; so are those of classes, of 200 bytes. */
 SCANT_API scant_status scant_project_person(scant_project *project, const char *name,
                                             size_t *person);
 /* Borrowed until the next call for the project; NULL: there is no such person. */
 SCANT_API const char *scant_project_person_name(scant_project *project, size_t person);
+
+typedef struct scant_person {
+    size_t person; /* number, from 1 on */
+    const char *name;
+    size_t answers; /* of theirs that stand: labels, skips and unsures */
+} scant_person;
+/* Calls fn for everybody, in the order of their numbers, as scant_project_items() does.
+ * These counts are kept: it takes time for the people, not for their answers. */
+SCANT_API scant_status scant_project_people(
+    scant_project *project, scant_status (*fn)(void *user, const scant_person *person),
+    void *user);
 
 /* An item that is a person's to answer until a time. */
 typedef struct scant_lease {
@@ -1316,6 +1328,7 @@ SCANT_API scant_status scant_project_history(
 typedef struct scant_import {
     size_t lines, stored, repeated; /* repeated: that answer was there already */
     size_t others;  /* of those stored: no labels, but skips and unsures */
+    size_t older;   /* not stored: its person has said otherwise after that time */
     size_t unknown; /* ids that are not in the project */
     const char *const *unknown_ids; /* all of them; borrowed until the next import */
 } scant_import;
@@ -1323,7 +1336,8 @@ typedef struct scant_import {
  * JSON; an answer may be label, skip or unsure, the last two without a label.
  * All or none: SCANT_EINPUT where an id or a class is not known, unless partial, which
  * leaves those lines out. A new class is none, unless add_classes. person: who is said to
- * have labelled what names nobody. */
+ * have labelled what names nobody. Where a line has a time, and its person has given
+ * another answer to the item after it, that answer stays. */
 typedef struct scant_import_opts {
     const char *person; /* ("import") */
     int partial, add_classes;

@@ -153,9 +153,12 @@ static int tell(project_job *job, const scant_import *import) {
         cli_text_addf(&text, ", and %zu answer%s skip or unsure", import->others,
                       import->others == 1 ? " that is" : "s that are");
     if (import->repeated) cli_text_addf(&text, ", %zu there already", import->repeated);
-    if (import->lines > import->stored + import->repeated)
-        cli_text_addf(&text, ", %zu left out",
-                      import->lines - import->stored - import->repeated);
+    if (import->older)
+        cli_text_addf(&text, ", %zu older than what %s annotator has said since",
+                      import->older, import->older == 1 ? "its" : "their");
+    size_t read = import->stored + import->repeated + import->older;
+    if (import->lines > read)
+        cli_text_addf(&text, ", %zu left out", import->lines - read);
     cli_text_add(&text, "\n");
     return cli_print(&text);
 }

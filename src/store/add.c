@@ -161,7 +161,9 @@ static scant_status put_label(putting *p, size_t i, size_t person) {
     if (!name) return SCANT_OK;
     TRY(store_class_find(p->project, name, &there, &label));
     if (!there && !p->new_classes) return no_class(p, item, name);
-    if (!there) TRY(store_class_put(p->project, name, &label));
+    if (!there)
+        TRY(store_name_line(p->project->ctx, p->batch->manifest, item->line, "the label",
+                            store_class_put(p->project, name, &label)));
     TRY(check_copy(p, item, p->first + i, person, label));
     return store_import_put(p->project, p->first + i, person, SCANT_ANSWER_LABEL, label,
                             -1, NULL);

@@ -124,9 +124,7 @@ static scant_status requeue(scant_project *project, size_t first) {
             kind = store_open_place(project, item, sqlite3_column_int64(rows, 1) == 1,
                                     sqlite3_column_int64(rows, 2) > 0, &key);
         status =
-            store_do(project,
-                     "INSERT INTO queue (item, kind, asked, key)"
-                     " VALUES (?1, ?2, 0, ?3)",
+            store_do(project, "INSERT INTO queue (item, kind, key) VALUES (?1, ?2, ?3)",
                      STORE_VALUES(store_size(item), store_int(kind), store_int(key)));
     }
     store_close_rows(rows);
@@ -170,13 +168,27 @@ scant_status store_audit_apply(scant_project *project) {
     return limit == before ? SCANT_OK : apply_all(project, limit);
 }
 
-/* Items of the groups that items from first on are in, which are learned from. */
-static scant_status learned_beside(scant_project *project, size_t first, int64_t *n) {
-    return store_one(project,
-                     "SELECT count(*) FROM items JOIN states USING (item)"
-                     " WHERE label >= 0 AND withheld = 0 AND grp IN"
-                     " (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL)",
-                     STORE_VALUES(store_size(first)), 0, n);
+/* What is learned from of the groups that items from first on are in: into the tallies,
+ * or (more = -1) out of them. */
+#define BESIDE                                                                           \
+    " FROM items JOIN states USING (item) WHERE label >= 0 AND withheld = 0 AND grp IN"  \
+    " (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL)"
+
+static scant_status tally_beside(scant_project *project, size_t first, int64_t more) {
+    store_value from = store_size(first);
+    int64_t training, untrained;
+    TRY(store_one(project, "SELECT count(*)" BESIDE, STORE_VALUES(from), 0, &training));
+    TRY(store_one(project,
+                  "SELECT count(*)" BESIDE " AND since > coalesce"
+                  " ((SELECT entry FROM models ORDER BY model DESC LIMIT 1), 0)",
+                  STORE_VALUES(from), 0, &untrained));
+    TRY(store_tally(project, "training", more * training));
+    TRY(store_tally(project, "untrained", more * untrained));
+    return store_do(project,
+                    "UPDATE classes SET learned = learned + ?2 * n FROM"
+                    " (SELECT label, count(*) AS n" BESIDE " GROUP BY label)"
+                    " WHERE class = label",
+                    STORE_VALUES(from, store_int(more)));
 }
 
 /* Adds new items to the tallies that count them. */
@@ -188,26 +200,26 @@ static scant_status tally_new(scant_project *project, size_t first) {
     TRY(store_tally(project, "copies", n));
     TRY(store_one(project, "SELECT count(*) FROM items WHERE item >= ?1 AND withheld = 1",
                   STORE_VALUES(store_size(first)), 0, &n));
-    return store_tally(project, "withheld", n);
+    TRY(store_tally(project, "withheld", n));
+    return store_tally_front(project);
 }
 
 scant_status store_audit_extend(scant_project *project, size_t first) {
-    int64_t limit, before, after;
+    int64_t limit;
     TRY(store_meta_number(project, "audit_limit", -1, &limit));
     if (limit < 0) { /* there may have been too few before */
         TRY(find_limit(project, &limit));
         if (limit >= 0) return apply_all(project, limit);
     }
-    TRY(learned_beside(project, first, &before));
+    TRY(tally_beside(project, first, -1));
     TRY(apply(project, first, limit));
-    TRY(learned_beside(project, first, &after));
-    TRY(store_tally(project, "training", after - before));
+    TRY(tally_beside(project, first, 1));
     return tally_new(project, first);
 }
 
 scant_status store_audit_front(scant_project *project, int64_t items, int64_t *key) {
     return store_one(project,
-                     "SELECT key FROM queue WHERE kind = ?1 AND asked = 0 AND item < ?2"
+                     "SELECT key FROM queue WHERE kind = ?1 AND item < ?2"
                      " ORDER BY key LIMIT 1",
                      STORE_VALUES(store_int(STORE_QUEUE_AUDIT), store_int(items)),
                      INT64_MAX, key);

@@ -38,6 +38,17 @@ static scant_status add_string(store_batch *batch, const char *text, size_t *pla
     return SCANT_OK;
 }
 
+/* Without the blanks around it, of which a name has none; nothing else is none. */
+static scant_status add_name(store_batch *batch, const char *text, size_t *place) {
+    size_t length = 0;
+    *place = SIZE_MAX;
+    if (text) text = store_trim(text, &length);
+    if (!length) return SCANT_OK;
+    TRY(scant__names_add(batch->ctx, &batch->strings, text, length));
+    *place = batch->strings.count - 1;
+    return SCANT_OK;
+}
+
 static scant_status add_item(store_batch *batch, const store_new *item) {
     void *block = batch->items;
     scant_status status =
@@ -204,7 +215,7 @@ static scant_status take_line(void *user, const scant__manifest_row *row) {
     TRY(add_string(r->batch, row->path, &item.path));
     TRY(add_string(r->batch, row->text, &item.text));
     TRY(add_string(r->batch, row->group, &item.group));
-    TRY(add_string(r->batch, row->label, &item.label));
+    TRY(add_name(r->batch, row->label, &item.label));
     item.id = item.path;
     if (row->id) TRY(add_string(r->batch, row->id, &item.id));
     if (row->text) r->batch->texts = true;

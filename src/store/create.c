@@ -278,9 +278,10 @@ static scant_status write_database(creating *c, scant_project *project) {
     TRY(store_script(project, text));
     TRY(store_migrate(project, store_steps, store_version));
     TRY(store_write(project, fill, c));
+    /* main: what alters tables leaves the temporary one as if it were in use */
     return store_script(project,
                         "PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL;"
-                        "PRAGMA wal_checkpoint(TRUNCATE);");
+                        "PRAGMA main.wal_checkpoint(TRUNCATE);");
 }
 
 static scant_status build(creating *c) {

@@ -5,7 +5,9 @@
  * The file is read whole and its ids and classes are looked up before anything is
  * written: a file with unknown ones keeps nobody waiting. Then one transaction stores
  * what is new. Where a file has several answers by one person of one item (or of copies
- * of it), its last one counts, so that importing a file again changes nothing.
+ * of it), its last one counts, so that importing a file again changes nothing. What a
+ * person has said of an item after the time that the file tells stays: last week's export
+ * does not undo what was corrected since.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +48,17 @@ static scant_status keep_string(importing *m, const char *text, size_t *place) {
     return scant__names_add(m->ctx, &m->strings, text, strlen(text));
 }
 
+/* Without the blanks around it, of which a name has none; SIZE_MAX: that leaves nothing.
+ */
+static scant_status keep_name(importing *m, const char *text, size_t *place) {
+    size_t length;
+    if (!text) return SCANT_OK;
+    text = store_trim(text, &length);
+    if (!length) return SCANT_OK;
+    *place = m->strings.count;
+    return scant__names_add(m->ctx, &m->strings, text, length);
+}
+
 static scant_status keep_line(void *user, const scant__label_line *line) {
     importing *m = user;
     given g = {.label = SIZE_MAX,
@@ -55,8 +68,9 @@ static scant_status keep_line(void *user, const scant__label_line *line) {
                .at = line->at};
     void *block = m->lines;
     TRY(keep_string(m, line->id, &g.id));
-    if (line->label) TRY(keep_string(m, line->label, &g.label));
-    if (line->person) TRY(keep_string(m, line->person, &g.person));
+    TRY(keep_name(m, line->label, &g.label));
+    TRY(keep_name(m, line->person, &g.person));
+    if (g.answer == SCANT_ANSWER_LABEL && g.label == SIZE_MAX) return SCANT_OK; /* none */
     scant_status status = scant__grow(m->ctx, &block, &m->room, m->n + 1, sizeof g);
     m->lines = block;
     if (status == SCANT_OK) m->lines[m->n++] = g;
@@ -163,28 +177,20 @@ static scant_status refuse_class(const importing *m) {
 
 /* ---- storing ----------------------------------------------------------------------- */
 
-/* What is wrong with a name, with the line that has it. */
-static scant_status wrong_name(const importing *m, const given *g, const char *what,
-                               scant_status status) {
-    char why[SCANT__ERR_SIZE];
-    if (status != SCANT_EUSAGE) return status;
-    memcpy(why, m->ctx->err, sizeof why);
-    return scant__fail(m->ctx, SCANT_EINPUT, "%s: line %zu: %s: %s", m->file, g->line,
-                       what, why);
-}
-
 static scant_status name_line(importing *m, given *g) {
     const char *label, *person = person_of(m, g);
     bool there;
     TRY(store_original(m->project, g->item, &g->item));
     scant_status status = store_person_put(m->project, person, &g->who);
     if (status != SCANT_OK && g->person == SIZE_MAX) return status; /* the caller's */
-    if (status != SCANT_OK) return wrong_name(m, g, "the annotator", status);
+    if (status != SCANT_OK)
+        return store_name_line(m->ctx, m->file, g->line, "the annotator", status);
     if (g->label == SIZE_MAX) return SCANT_OK;
     label = string(m, g->label);
     TRY(store_class_find(m->project, label, &there, &g->class));
     if (there) return SCANT_OK;
-    return wrong_name(m, g, "the label", store_class_put(m->project, label, &g->class));
+    return store_name_line(m->ctx, m->file, g->line, "the label",
+                           store_class_put(m->project, label, &g->class));
 }
 
 /* ---- one answer a person and item -------------------------------------------------- */
@@ -227,8 +233,9 @@ static scant_status tell_event(const importing *m) {
     scant__text_json(&text, m->file);
     scant__text_addf(&text,
                      ", \"lines\": %zu, \"stored\": %zu, \"repeated\": %zu, "
-                     "\"unknown\": %zu}",
-                     m->out->lines, m->out->stored, m->out->repeated, m->out->unknown);
+                     "\"older\": %zu, \"unknown\": %zu}",
+                     m->out->lines, m->out->stored, m->out->repeated, m->out->older,
+                     m->out->unknown);
     TRY(scant__text_take(&text, &json, &size));
     scant_status status = store_event_add(m->project, "imported", json);
     scant__free(m->ctx, json);
@@ -242,13 +249,14 @@ static scant_status store_all(scant_project *project, void *arg) {
     TRY(drop_replaced(m));
     for (size_t i = 0; i < m->n; i++) {
         const given *g = &m->lines[i];
-        bool repeated;
+        store_imported how;
         if (i % TICK == 0) TRY(scant__tick(m->ctx, "importing", i, m->n));
         if (!g->known) continue;
-        TRY(store_import_put(project, g->item, g->who, g->answer, g->class, g->at,
-                             &repeated));
-        *(repeated ? &m->out->repeated : &m->out->stored) += 1;
-        if (!repeated && g->answer != SCANT_ANSWER_LABEL) m->out->others++;
+        TRY(store_import_put(project, g->item, g->who, g->answer, g->class, g->at, &how));
+        *(how == STORE_OLDER      ? &m->out->older
+          : how == STORE_REPEATED ? &m->out->repeated
+                                  : &m->out->stored) += 1;
+        if (how == STORE_IMPORTED && g->answer != SCANT_ANSWER_LABEL) m->out->others++;
     }
     return m->out->stored ? tell_event(m) : SCANT_OK;
 }
@@ -261,7 +269,8 @@ static scant_status import(importing *m) {
     if (!m->opts.partial && m->out->unknown) return refuse_ids(m);
     if (!m->opts.partial && m->bad) return refuse_class(m);
     scant_status status = store_write(m->project, store_all, m);
-    if (status != SCANT_OK) m->out->stored = m->out->repeated = m->out->others = 0;
+    if (status != SCANT_OK)
+        m->out->stored = m->out->repeated = m->out->older = m->out->others = 0;
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is in a project, in numbers that are kept, or counted over a few rows.
+ * What is in a project, in numbers that are kept: people wait for them with every item.
+ * Only the last round's batch is counted.
  */
 #include "store/store_int.h"
 
@@ -18,7 +19,6 @@ static scant_status tally(scant_project *project, const char *name, size_t *out)
 }
 
 static scant_status count_states(scant_project *project, scant_project_info *out) {
-    int64_t front;
     TRY(tally(project, "copies", &out->copies));
     TRY(tally(project, "labelled", &out->labelled));
     TRY(tally(project, "training", &out->training));
@@ -26,25 +26,13 @@ static scant_status count_states(scant_project *project, scant_project_info *out
     TRY(tally(project, "skipped", &out->skipped));
     TRY(tally(project, "unsure", &out->unsure));
     TRY(tally(project, "withheld", &out->withheld));
-    TRY(store_audit_front(project, INT64_MAX, &front));
+    TRY(tally(project, "audited", &out->audited));
+    size_t learned;
     TRY(count(project,
-              "SELECT count(*) FROM items JOIN states USING (item)"
-              " WHERE withheld = 1 AND label >= 0 AND audit < ?1",
-              STORE_VALUES(store_int(front)), &out->audited));
-    size_t others; /* than the first one's: found soon where there are any */
-    TRY(count(project,
-              "WITH learned AS (SELECT label FROM states JOIN items USING (item)"
-              "  WHERE label >= 0 AND withheld = 0)"
-              "SELECT EXISTS (SELECT 1 FROM learned"
-              "  WHERE label <> (SELECT label FROM learned LIMIT 1))",
-              STORE_NONE, &others));
-    out->learnable = others > 0;
-    return count(project,
-                 "SELECT count(*) FROM states JOIN items USING (item)"
-                 " WHERE label >= 0 AND withheld = 0"
-                 " AND since > coalesce((SELECT entry FROM models ORDER BY model DESC"
-                 "  LIMIT 1), 0)",
-                 STORE_NONE, &out->untrained);
+              "SELECT count(*) FROM (SELECT 1 FROM classes WHERE learned > 0 LIMIT 2)",
+              STORE_NONE, &learned));
+    out->learnable = learned > 1;
+    return tally(project, "untrained", &out->untrained);
 }
 
 static scant_status count_rounds(scant_project *project, scant_project_info *out) {

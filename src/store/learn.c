@@ -159,8 +159,7 @@ static scant_status read_waiting(scant_project *project, void *arg) {
                   "SELECT count(*) FROM items CROSS JOIN states USING (item)"
                   " WHERE withheld = 1 AND audit >= ?1 AND label >= 0",
                   STORE_VALUES(store_int(front)), 0, &n));
-    TRY(store_one(project,
-                  "SELECT item FROM queue WHERE kind = 2 AND asked = 0 AND key = ?1",
+    TRY(store_one(project, "SELECT item FROM queue WHERE kind = 2 AND key = ?1",
                   STORE_VALUES(store_int(front)), 0, &item));
     *a = (ahead){(size_t)n, (size_t)item};
     return SCANT_OK;

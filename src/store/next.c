@@ -2,7 +2,8 @@
  *
  * What a person is to answer next. Work is proportional to what is handed out, to what is
  * leased, and to the items that this person passed over: an item that need not be
- * answered is not in the queue.
+ * answered is not in the queue, and a place in the order of second opinions is kept for
+ * each person.
  *
  * Of what is handed out (second opinions apart), counted over answers and open leases of
  * all people, one in audit_every is of the audit order: one at a place drawn at random
@@ -17,6 +18,7 @@ typedef struct handing {
     size_t n;
     size_t asked, audits; /* answers and open leases so far; of those, of the audit */
     size_t every;         /* the setting; 0: no audit */
+    int64_t opinions;     /* where those begin that this person may give; -1: nowhere */
     size_t round, model, batch, start;
     const size_t *items; /* of scant_project_take() */
     size_t n_items;
@@ -34,26 +36,23 @@ typedef struct handing {
 static scant_status first_of(scant_project *project, const handing *h, int64_t kind,
                              int64_t *item) {
     return store_one(project,
-                     "SELECT q.item FROM queue q WHERE q.kind = ?3 AND q.asked = 0" FREE(
+                     "SELECT q.item FROM queue q WHERE q.kind = ?3" FREE(
                          "q.item") " ORDER BY q.key LIMIT 1",
                      STORE_VALUES(store_int(store_now(project)), store_size(h->person),
                                   store_int(kind)),
                      -1, item);
 }
 
-/* A second opinion: of what others were asked about first. */
+/* A second opinion, of what has waited longest. */
 static scant_status opinion(scant_project *project, const handing *h, int64_t *item) {
-    store_value now = store_int(store_now(project)), person = store_size(h->person);
-    store_value kind = store_int(STORE_QUEUE_OPINION);
-    TRY(store_one(project,
-                  "SELECT q.item FROM queue q WHERE q.kind = ?3 AND q.asked < ?2" FREE(
-                      "q.item") " ORDER BY q.asked, q.key LIMIT 1",
-                  STORE_VALUES(now, person, kind), -1, item));
-    if (*item >= 0) return SCANT_OK;
+    *item = -1;
+    if (h->opinions < 0) return SCANT_OK;
     return store_one(project,
-                     "SELECT q.item FROM queue q WHERE q.kind = ?3 AND q.asked > ?2" FREE(
-                         "q.item") " ORDER BY q.asked, q.key LIMIT 1",
-                     STORE_VALUES(now, person, kind), -1, item);
+                     "SELECT q.item FROM queue q WHERE q.kind = ?3 AND q.key >= ?4" FREE(
+                         "q.item") " ORDER BY q.key LIMIT 1",
+                     STORE_VALUES(store_int(store_now(project)), store_size(h->person),
+                                  store_int(STORE_QUEUE_OPINION), store_int(h->opinions)),
+                     -1, item);
 }
 
 static bool audit_is_due(const scant_project *project, const handing *h) {
@@ -205,6 +204,27 @@ static scant_status count_asked(scant_project *project, handing *h) {
     return SCANT_OK;
 }
 
+/* Where second opinions begin that this person has not given yet: they were passed once,
+ * whatever of them still waits for others. */
+static scant_status read_opinions(scant_project *project, handing *h) {
+    store_value person = store_size(h->person), kind = store_int(STORE_QUEUE_OPINION);
+    int64_t start, place;
+    TRY(store_one(project, "SELECT opinions FROM people WHERE person = ?1",
+                  STORE_VALUES(person), 0, &start));
+    TRY(store_one(project,
+                  "SELECT q.key FROM queue q WHERE q.kind = ?1 AND q.key >= ?2"
+                  " AND NOT EXISTS (SELECT 1 FROM answers a WHERE a.item = q.item"
+                  "  AND a.person = ?3) ORDER BY q.key LIMIT 1",
+                  STORE_VALUES(kind, store_int(start), person), -1, &h->opinions));
+    place = h->opinions;
+    if (place < 0) /* none: behind the last one */
+        TRY(store_one(project, "SELECT max(key) + 1 FROM queue WHERE kind = ?1",
+                      STORE_VALUES(kind), 0, &place));
+    if (place <= start) return SCANT_OK;
+    return store_do(project, "UPDATE people SET opinions = ?2 WHERE person = ?1",
+                    STORE_VALUES(person, store_int(place)));
+}
+
 /* The last round, and where of its ranking there is something left. */
 static scant_status read_round(scant_project *project, handing *h) {
     sqlite3_stmt *s;
@@ -244,6 +264,7 @@ static scant_status next(scant_project *project, void *arg) {
     TRY(hand_own(project, h));
     if (h->n >= h->count) return SCANT_OK;
     TRY(count_asked(project, h));
+    TRY(read_opinions(project, h));
     TRY(read_round(project, h));
     return hand_out(project, h);
 }

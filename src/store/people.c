@@ -25,10 +25,66 @@ static size_t character(const unsigned char *text) {
     return text[0] == 0xf4 && text[1] > 0x8f ? 0 : n;
 }
 
+/* Its number; step bytes. */
+static uint32_t code_of(const unsigned char *at, size_t step) {
+    static const unsigned char first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t code = at[0] & first[step];
+    for (size_t i = 1; i < step; i++) code = code << 6 | (at[i] & 0x3f);
+    return code;
+}
+
+typedef struct range {
+    uint32_t first, last;
+} range;
+
+static bool is_in(uint32_t code, const range *ranges, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (code >= ranges[i].first && code <= ranges[i].last) return true;
+    return false;
+}
+
+/* What leaves no trace at the end of a name: Unicode's White_Space, and characters that
+ * have no width or are drawn as nothing. Some have a meaning between others. */
+static bool is_blank(uint32_t code) {
+    static const range blanks[] = {{0x09, 0x0d},     {0x20, 0x20},     {0x85, 0x85},
+                                   {0xa0, 0xa0},     {0xad, 0xad},     {0x34f, 0x34f},
+                                   {0x115f, 0x1160}, {0x1680, 0x1680}, {0x180e, 0x180e},
+                                   {0x2000, 0x200d}, {0x2028, 0x2029}, {0x202f, 0x202f},
+                                   {0x205f, 0x2064}, {0x2800, 0x2800}, {0x3000, 0x3000},
+                                   {0x3164, 0x3164}, {0xfeff, 0xfeff}, {0xffa0, 0xffa0}};
+    return is_in(code, blanks, sizeof blanks / sizeof *blanks);
+}
+
+/* Unicode's Bidi_Control: what follows is shown in another order than it is written. */
+static bool is_turning(uint32_t code) {
+    static const range turning[] = {
+        {0x61c, 0x61c}, {0x200e, 0x200f}, {0x202a, 0x202e}, {0x2066, 0x2069}};
+    return is_in(code, turning, sizeof turning / sizeof *turning);
+}
+
+/* Of ASCII, of Latin 1, and Unicode's ends of lines and paragraphs. */
+static bool is_control(uint32_t code) {
+    static const range controls[] = {{0, 0x1f}, {0x7f, 0x9f}, {0x2028, 0x2029}};
+    return is_in(code, controls, sizeof controls / sizeof *controls);
+}
+
+const char *store_trim(const char *text, size_t *length) {
+    const unsigned char *at = (const unsigned char *)text, *begin = NULL, *end = at;
+    for (size_t step; *at; at += step) {
+        step = character(at);
+        bool blank = step && is_blank(code_of(at, step));
+        if (!step) step = 1;
+        if (!blank && !begin) begin = at;
+        if (!blank) end = at + step;
+    }
+    *length = begin ? (size_t)(end - begin) : 0;
+    return begin ? (const char *)begin : text;
+}
+
 static scant_status check_text(scant_ctx *ctx, const char *what, size_t most,
                                const char *name) {
     const unsigned char *at = (const unsigned char *)name;
-    size_t step;
+    size_t step, length;
     if (!*at) return scant__fail(ctx, SCANT_EUSAGE, "%s is empty", what);
     if (strlen(name) > most)
         return scant__fail(ctx, SCANT_EUSAGE, "%s has %zu bytes, and %zu are the most",
@@ -36,11 +92,30 @@ static scant_status check_text(scant_ctx *ctx, const char *what, size_t most,
     for (; *at; at += step) {
         step = character(at);
         if (!step) return scant__fail(ctx, SCANT_EUSAGE, "%s is not UTF-8", what);
-        if (*at < 32 || *at == 127 || (*at == 0xc2 && at[1] < 0xa0))
+        if (is_control(code_of(at, step)))
             return scant__fail(ctx, SCANT_EUSAGE,
                                "%s has a control character, which it must not", what);
+        if (is_turning(code_of(at, step)))
+            return scant__fail(ctx, SCANT_EUSAGE,
+                               "%s has a character that changes the direction of "
+                               "writing, which it must not",
+                               what);
     }
+    store_trim(name, &length);
+    if (!length) return scant__fail(ctx, SCANT_EUSAGE, "%s is nothing but blanks", what);
+    if (length < strlen(name))
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s, '%s', begins or ends with a blank, which it must not",
+                           what, name);
     return SCANT_OK;
+}
+
+scant_status store_name_line(scant_ctx *ctx, const char *file, size_t line,
+                             const char *what, scant_status status) {
+    char why[SCANT__ERR_SIZE];
+    if (status != SCANT_EUSAGE) return status;
+    memcpy(why, ctx->err, sizeof why);
+    return scant__fail(ctx, SCANT_EINPUT, "%s: line %zu: %s: %s", file, line, what, why);
 }
 
 /* ---- people ------------------------------------------------------------------------ */
@@ -106,6 +181,28 @@ const char *scant_project_person_name(scant_project *project, size_t person) {
     if (name) project->person = store_strdup(project->ctx, name);
     store_end(statement);
     return project->person;
+}
+
+scant_status scant_project_people(scant_project *project,
+                                  scant_status (*fn)(void *user,
+                                                     const scant_person *person),
+                                  void *user) {
+    sqlite3_stmt *rows;
+    bool row;
+    scant_status status;
+    TRY(store_open_rows(project, "SELECT person, name, answers FROM people ORDER BY 1",
+                        STORE_NONE, &rows));
+    for (;;) {
+        status = store_row(project, rows, &row);
+        if (status != SCANT_OK || !row) break;
+        const char *name = store_string(rows, 1);
+        status = fn(user, &(scant_person){.person = store_count(rows, 0),
+                                          .name = name ? name : "",
+                                          .answers = store_count(rows, 2)});
+        if (status != SCANT_OK) break;
+    }
+    store_close_rows(rows);
+    return status;
 }
 
 /* ---- classes ----------------------------------------------------------------------- */

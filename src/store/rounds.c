@@ -16,8 +16,6 @@ typedef struct adding {
 } adding;
 
 static scant_status put_verdicts(scant_project *project, const adding *a) {
-    TRY(store_do(project, "DELETE FROM verdicts WHERE model = ?1",
-                 STORE_VALUES(store_size(a->number))));
     for (size_t i = 0; i < a->n; i++)
         TRY(store_do(project,
                      "INSERT INTO verdicts (model, item, class) VALUES (?1, ?2, ?3)",
@@ -43,6 +41,7 @@ static scant_status put_model(scant_project *project, void *arg) {
                      store_real(m->over_random_high),
                      store_size(m->over_random_labels))));
     a->number = (size_t)sqlite3_last_insert_rowid(project->db);
+    TRY(store_tally_trained(project));
     return put_verdicts(project, a);
 }
 

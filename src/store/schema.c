@@ -95,7 +95,39 @@ static const char step_1_derived[] =
     "CREATE TABLE events (event INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL,"
     "  kind TEXT NOT NULL, text TEXT NOT NULL) STRICT;";
 
-const store_step store_steps[] = {{{step_1_items, step_1_history, step_1_derived}}};
+/* Counts that would otherwise be counted anew whenever somebody asks: labels that models
+ * learn from, of each class; those since the last model; those that count for the audit;
+ * answers that stand, of each person. */
+static const char step_2_counts[] =
+    "ALTER TABLE classes ADD COLUMN learned INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX classes_learned ON classes (class) WHERE learned > 0;"
+    "UPDATE classes SET learned = n FROM"
+    "  (SELECT label, count(*) AS n FROM states JOIN items USING (item)"
+    "   WHERE label >= 0 AND withheld = 0 GROUP BY label) WHERE class = label;"
+    "INSERT OR REPLACE INTO tally (name, n)"
+    "  SELECT 'untrained', count(*) FROM states JOIN items USING (item)"
+    "  WHERE label >= 0 AND withheld = 0 AND since > coalesce"
+    "   ((SELECT entry FROM models ORDER BY model DESC LIMIT 1), 0);"
+    "INSERT OR REPLACE INTO tally (name, n) VALUES ('front',"
+    "  coalesce((SELECT min(key) FROM queue WHERE kind = 2), 9223372036854775807));"
+    "INSERT OR REPLACE INTO tally (name, n)"
+    "  SELECT 'audited', count(*) FROM items JOIN states USING (item)"
+    "  WHERE withheld = 1 AND label >= 0"
+    "  AND audit < (SELECT n FROM tally WHERE name = 'front');"
+    "ALTER TABLE people ADD COLUMN answers INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE people SET answers ="
+    "  (SELECT count(*) FROM answers a WHERE a.person = people.person);";
+
+/* Second opinions in the order of their last answers, whoever was asked first; each
+ * person's place in it. */
+static const char step_2_opinions[] =
+    "ALTER TABLE people ADD COLUMN opinions INTEGER NOT NULL DEFAULT 0;"
+    "DROP INDEX queue_order;"
+    "ALTER TABLE queue DROP COLUMN asked;"
+    "CREATE INDEX queue_order ON queue (kind, key);";
+
+const store_step store_steps[] = {{{step_1_items, step_1_history, step_1_derived}},
+                                  {{step_2_counts, step_2_opinions}}};
 const size_t store_version = sizeof store_steps / sizeof *store_steps;
 
 typedef struct migration {

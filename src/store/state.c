@@ -39,6 +39,13 @@ static const struct {
     {"labelled", "SELECT count(*) FROM states WHERE label >= 0"},
     {"training", "SELECT count(*) FROM states JOIN items USING (item)"
                  " WHERE label >= 0 AND withheld = 0"},
+    {"untrained", "SELECT count(*) FROM states JOIN items USING (item)"
+                  " WHERE label >= 0 AND withheld = 0 AND since > coalesce"
+                  " ((SELECT entry FROM models ORDER BY model DESC LIMIT 1), 0)"},
+    {"front", "SELECT coalesce(min(key), 9223372036854775807) FROM queue WHERE kind = 2"},
+    {"audited", "SELECT count(*) FROM items JOIN states USING (item)"
+                " WHERE withheld = 1 AND label >= 0"
+                " AND audit < (SELECT n FROM tally WHERE name = 'front')"},
     {"disputed", "SELECT count(*) FROM states WHERE disputed = 1"},
     {"skipped", "SELECT count(*) FROM states WHERE label < 0 AND skips > 0"},
     {"unsure", "SELECT count(*) FROM states WHERE label < 0 AND unsures > 0"},
@@ -46,23 +53,89 @@ static const struct {
     {"asked", "SELECT count(*) FROM answers WHERE role IN (1, 2, 4, 5)"},
 };
 
+static scant_status recount(scant_project *project, size_t i) {
+    int64_t n;
+    TRY(store_one(project, tallies[i].sql, STORE_NONE, 0, &n));
+    return store_do(project,
+                    "INSERT INTO tally (name, n) VALUES (?1, ?2)"
+                    " ON CONFLICT (name) DO UPDATE SET n = ?2",
+                    STORE_VALUES(store_text(tallies[i].name), store_int(n)));
+}
+
 scant_status store_tally_recount(scant_project *project) {
-    for (size_t i = 0; i < sizeof tallies / sizeof *tallies; i++) {
-        int64_t n;
-        TRY(store_one(project, tallies[i].sql, STORE_NONE, 0, &n));
-        TRY(store_do(project,
-                     "INSERT INTO tally (name, n) VALUES (?1, ?2)"
-                     " ON CONFLICT (name) DO UPDATE SET n = ?2",
-                     STORE_VALUES(store_text(tallies[i].name), store_int(n))));
-    }
+    for (size_t i = 0; i < sizeof tallies / sizeof *tallies; i++)
+        TRY(recount(project, i));
+    TRY(store_do(project, "UPDATE classes SET learned = 0 WHERE learned > 0",
+                 STORE_NONE));
+    return store_do(project,
+                    "UPDATE classes SET learned = n FROM"
+                    " (SELECT label, count(*) AS n FROM states JOIN items USING (item)"
+                    "  WHERE label >= 0 AND withheld = 0 GROUP BY label)"
+                    " WHERE class = label",
+                    STORE_NONE);
+}
+
+scant_status store_tally_trained(scant_project *project) {
+    for (size_t i = 0; i < sizeof tallies / sizeof *tallies; i++)
+        if (strcmp(tallies[i].name, "untrained") == 0) TRY(recount(project, i));
     return SCANT_OK;
 }
 
+static scant_status learn_class(scant_project *project, int64_t label, int64_t more) {
+    if (label < 0) return SCANT_OK;
+    return store_do(project, "UPDATE classes SET learned = learned + ?2 WHERE class = ?1",
+                    STORE_VALUES(store_int(label), store_int(more)));
+}
+
+/* What models learn from. */
+static scant_status tally_learned(scant_project *project, const state *old,
+                                  const state *now) {
+    int64_t seen;
+    if (old->label == now->label && old->since == now->since) return SCANT_OK;
+    TRY(store_one(project, "SELECT entry FROM models ORDER BY model DESC LIMIT 1",
+                  STORE_NONE, 0, &seen));
+    TRY(store_tally(project, "training", (now->label >= 0) - (old->label >= 0)));
+    TRY(store_tally(project, "untrained",
+                    (now->label >= 0 && now->since > seen) -
+                        (old->label >= 0 && old->since > seen)));
+    TRY(learn_class(project, old->label, -1));
+    return learn_class(project, now->label, 1);
+}
+
+/* Labels of withheld items count up to the first place of the audit order, the front,
+ * that nobody has answered. It moves rarely, and over few. */
+scant_status store_tally_front(scant_project *project) {
+    int64_t before, front, passed;
+    TRY(store_one(project, "SELECT n FROM tally WHERE name = 'front'", STORE_NONE,
+                  INT64_MAX, &before));
+    TRY(store_audit_front(project, INT64_MAX, &front));
+    if (front == before) return SCANT_OK;
+    TRY(store_one(project,
+                  "SELECT count(*) FROM items JOIN states USING (item)"
+                  " WHERE withheld = 1 AND label >= 0 AND audit >= ?1 AND audit < ?2",
+                  STORE_VALUES(store_int(front < before ? front : before),
+                               store_int(front < before ? before : front)),
+                  0, &passed));
+    TRY(store_tally(project, "audited", front < before ? -passed : passed));
+    return store_do(project,
+                    "INSERT OR REPLACE INTO tally (name, n) VALUES ('front', ?1)",
+                    STORE_VALUES(store_int(front)));
+}
+
+/* Of a withheld item. */
+static scant_status tally_audited(scant_project *project, size_t item, const state *old,
+                                  const state *now) {
+    int64_t front, key = (int64_t)store_audit_key(project->seed, item);
+    TRY(store_one(project, "SELECT n FROM tally WHERE name = 'front'", STORE_NONE,
+                  INT64_MAX, &front));
+    if (key < front)
+        TRY(store_tally(project, "audited", (now->label >= 0) - (old->label >= 0)));
+    return store_tally_front(project);
+}
+
 static scant_status tally_change(scant_project *project, const state *old,
-                                 const state *now, bool learned) {
-    int64_t labelled = (now->label >= 0) - (old->label >= 0);
-    TRY(store_tally(project, "labelled", labelled));
-    if (learned) TRY(store_tally(project, "training", labelled));
+                                 const state *now) {
+    TRY(store_tally(project, "labelled", (now->label >= 0) - (old->label >= 0)));
     TRY(store_tally(project, "disputed", now->disputed - old->disputed));
     TRY(store_tally(project, "skipped",
                     (now->label < 0 && now->skips) - (old->label < 0 && old->skips)));
@@ -153,18 +226,16 @@ static scant_status write_state(scant_project *project, size_t item, const state
 
 typedef struct place {
     int64_t kind; /* -1: not in the queue */
-    int64_t asked, key;
+    int64_t key;
 } place;
 
 static scant_status write_place(scant_project *project, size_t item, const place *now) {
     if (now->kind < 0)
         return store_do(project, "DELETE FROM queue WHERE item = ?1",
                         STORE_VALUES(store_size(item)));
-    return store_do(project,
-                    "INSERT OR REPLACE INTO queue (item, kind, asked, key)"
-                    " VALUES (?1, ?2, ?3, ?4)",
-                    STORE_VALUES(store_size(item), store_int(now->kind),
-                                 store_int(now->asked), store_int(now->key)));
+    return store_do(
+        project, "INSERT OR REPLACE INTO queue (item, kind, key) VALUES (?1, ?2, ?3)",
+        STORE_VALUES(store_size(item), store_int(now->kind), store_int(now->key)));
 }
 
 static scant_status find_place(scant_project *project, size_t item, int64_t withheld,
@@ -182,10 +253,7 @@ static scant_status find_place(scant_project *project, size_t item, int64_t with
     if (!own || (double)opinions >= overlap) return SCANT_OK;
     out->kind = STORE_QUEUE_OPINION;
     out->key = now->last;
-    return store_one(project,
-                     "SELECT person FROM answers WHERE item = ?1 AND kind <> 2"
-                     " ORDER BY entry LIMIT 1",
-                     STORE_VALUES(store_size(item)), 0, &out->asked);
+    return SCANT_OK;
 }
 
 static bool to_pick(int64_t kind) {
@@ -198,6 +266,12 @@ static scant_status move_in_queue(scant_project *project, size_t item, const pla
                   STORE_VALUES(store_size(item)), -1, &kind));
     if (kind < 0 && now->kind < 0) return SCANT_OK;
     TRY(write_place(project, item, now));
+    /* Who has not answered it is to look for second opinions from there on again. */
+    if (now->kind == STORE_QUEUE_OPINION)
+        TRY(store_do(project,
+                     "UPDATE people SET opinions = ?2 WHERE opinions > ?2 AND person"
+                     " NOT IN (SELECT a.person FROM answers a WHERE a.item = ?1)",
+                     STORE_VALUES(store_size(item), store_int(now->key))));
     if (to_pick(kind) || !to_pick(now->kind)) return SCANT_OK;
     /* It is back among what may be handed out: the last ranking is to be looked through
      * from its start again. */
@@ -223,7 +297,9 @@ scant_status store_refresh(scant_project *project, size_t item, int64_t entry) {
     if (at.kind < 0) /* nobody need answer it any more; who does may */
         TRY(store_do(project, "UPDATE leases SET live = 0 WHERE item = ?1 AND live = 1",
                      STORE_VALUES(store_size(item))));
-    return tally_change(project, &old, &now, withheld == 0);
+    if (withheld == 0) TRY(tally_learned(project, &old, &now));
+    if (withheld == 1) TRY(tally_audited(project, item, &old, &now));
+    return tally_change(project, &old, &now);
 }
 
 /* ---- the history ------------------------------------------------------------------- */
@@ -241,6 +317,11 @@ static scant_status replace_answer(scant_project *project, const store_entry *e,
     store_value item = store_size(e->item), person = store_size(e->person);
     TRY(store_one(project, "SELECT role FROM answers WHERE item = ?1 AND person = ?2",
                   STORE_VALUES(item, person), 0, &role));
+    int64_t more = (e->kind != SCANT_ANSWER_UNDO) - (role != 0);
+    if (more)
+        TRY(store_do(project,
+                     "UPDATE people SET answers = answers + ?2 WHERE person = ?1",
+                     STORE_VALUES(person, store_int(more))));
     if (role) TRY(tally_role(project, role, -1));
     if (e->kind == SCANT_ANSWER_UNDO)
         return store_do(project, "DELETE FROM answers WHERE item = ?1 AND person = ?2",
@@ -291,23 +372,41 @@ scant_status store_original(scant_project *project, size_t item, size_t *origina
     return SCANT_OK;
 }
 
+/* What the person's standing answer makes of one from a file. */
+static scant_status hold_against(scant_project *project, const store_entry *e,
+                                 store_imported *out) {
+    sqlite3_stmt *s;
+    bool row;
+    *out = STORE_IMPORTED;
+    TRY(store_ask(project,
+                  "SELECT a.kind, a.class, l.at FROM answers a JOIN labels l"
+                  " USING (entry) WHERE a.item = ?1 AND a.person = ?2",
+                  STORE_VALUES(store_size(e->item), store_size(e->person)), &s));
+    TRY(store_row(project, s, &row));
+    if (!row) return SCANT_OK;
+    if (sqlite3_column_int64(s, 0) == (int64_t)e->kind &&
+        (e->kind != SCANT_ANSWER_LABEL ||
+         sqlite3_column_int64(s, 1) == (int64_t)e->label))
+        *out = STORE_REPEATED;
+    else if (e->at >= 0 && sqlite3_column_int64(s, 2) > e->at)
+        *out = STORE_OLDER;
+    store_end(s);
+    return SCANT_OK;
+}
+
 scant_status store_import_put(scant_project *project, size_t item, size_t person,
                               scant_answer_kind kind, size_t label, int64_t at,
-                              bool *repeated) {
+                              store_imported *out) {
     store_entry entry = {.person = person,
                          .kind = kind,
                          .label = label,
                          .at = at,
                          .spent = -1,
                          .role = SCANT_ROLE_IMPORT};
-    int64_t said, number;
+    store_imported unseen;
+    int64_t number;
+    if (!out) out = &unseen;
     TRY(store_original(project, item, &entry.item));
-    TRY(store_one(project,
-                  "SELECT CASE kind WHEN 1 THEN class ELSE -kind END FROM answers"
-                  " WHERE item = ?1 AND person = ?2",
-                  STORE_VALUES(store_size(entry.item), store_size(person)), -1, &said));
-    bool same = said == (kind == SCANT_ANSWER_LABEL ? (int64_t)label : -(int64_t)kind);
-    if (repeated) *repeated = same;
-    if (same) return SCANT_OK;
-    return store_entry_add(project, &entry, &number);
+    TRY(hold_against(project, &entry, out));
+    return *out == STORE_IMPORTED ? store_entry_add(project, &entry, &number) : SCANT_OK;
 }

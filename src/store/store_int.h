@@ -200,6 +200,11 @@ scant_status store_setting(scant_project *project, const char *key, double *numb
 /* ---- people.c, within a transaction ---- */
 
 scant_status store_person_check(scant_ctx *ctx, const char *name);
+/* The status of a check of a name that a file has: with the line, where it is refused. */
+scant_status store_name_line(scant_ctx *ctx, const char *file, size_t line,
+                             const char *what, scant_status status);
+/* Where the text without the blanks around it begins, and its length. */
+const char *store_trim(const char *text, size_t *length);
 /* Adds the person where the name is new. */
 scant_status store_person_put(scant_project *project, const char *name, size_t *person);
 scant_status store_class_check(scant_ctx *ctx, const char *name);
@@ -230,11 +235,15 @@ typedef struct store_entry {
 } store_entry;
 scant_status store_entry_add(scant_project *project, const store_entry *entry,
                              int64_t *number);
-/* An answer from a file: of a copy it is its original's. *repeated (may be NULL): the
- * person says just that of it already, and nothing is stored. at negative: now. */
+/* An answer from a file: of a copy it is its original's. at negative: now. */
+typedef enum store_imported {
+    STORE_IMPORTED,
+    STORE_REPEATED, /* the person says just that of it already: nothing is stored */
+    STORE_OLDER     /* the person has said something else after `at`, likewise */
+} store_imported;
 scant_status store_import_put(scant_project *project, size_t item, size_t person,
                               scant_answer_kind kind, size_t label, int64_t at,
-                              bool *repeated);
+                              store_imported *out); /* may be NULL */
 /* What follows from the standing answers to an item, anew: its state, its place in the
  * queue, the tallies. entry: the one that is to blame for a change. */
 scant_status store_refresh(scant_project *project, size_t item, int64_t entry);
@@ -243,6 +252,9 @@ scant_status store_original(scant_project *project, size_t item, size_t *origina
 /* Kept counts: what they count of, and all of them anew. */
 scant_status store_tally(scant_project *project, const char *name, int64_t more);
 scant_status store_tally_recount(scant_project *project);
+/* There is a new model; what is withheld has its places in the queue. */
+scant_status store_tally_trained(scant_project *project);
+scant_status store_tally_front(scant_project *project);
 
 /* Why an item is in the queue. Copies, items whose group has one that is withheld, and
  * those that have been answered are not in it. */
@@ -251,7 +263,8 @@ enum {
     STORE_QUEUE_SKIPPED,       /* somebody has passed it over; likewise */
     STORE_QUEUE_AUDIT,         /* withheld, not answered; in the audit order */
     STORE_QUEUE_AUDIT_SKIPPED, /* likewise, passed over */
-    STORE_QUEUE_OPINION        /* has fewer answers than overlap asks for */
+    STORE_QUEUE_OPINION        /* has fewer answers than overlap asks for; in the order of
+                                * their last entries */
 };
 
 /* ---- audit.c: within store_write() ---- */

@@ -16,12 +16,11 @@ const { picturesOf, serve, texts } = require('./project.js');
 const { done, id, notice, saved, shown } = person;
 const SCREENS = process.env.SCREENS;
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
-const NAMES = [
-  'airplane', 'bonsai', 'brain', 'buddha', 'butterfly', 'car_side', 'chandelier', 'Faces_easy',
-  'grand_piano', 'hawksbill', 'helicopter', 'kangaroo', 'ketch', 'Leopards', 'menorah',
-  'Motorbikes', 'starfish', 'sunflower', 'trilobite', 'watch', 'accordion', 'umbrella', 'rooster',
-  'lotus', 'laptop', 'joshua-tree', 'electric guitar', 'hedgehog', 'flamingo', 'crocodile',
-]; // prettier-ignore
+const NAMES = (
+  'airplane,bonsai,brain,buddha,butterfly,car_side,chandelier,Faces_easy,grand_piano,hawksbill,' +
+  'helicopter,kangaroo,ketch,Leopards,menorah,Motorbikes,starfish,sunflower,trilobite,watch,' +
+  'accordion,umbrella,rooster,lotus,laptop,joshua-tree,electric guitar,hedgehog,flamingo,crocodile'
+).split(',');
 const MAILS = Array.from({ length: 24 }, (_, i) => [
   `mail ${i}`,
   `Offer ${i}: buy\nnow. ${'Many more words. '.repeat(30)}`,
@@ -61,6 +60,22 @@ async function begin(page) {
 
 const stage = (page, state) => page.locator(`#stage[data-state="${state}"]`).waitFor();
 const online = (page) => page.evaluate(() => window.dispatchEvent(new Event('online')));
+
+// The items that are given to who asks for some.
+const next = (page) =>
+  page.evaluate(async () => {
+    const { csrf } = await (await fetch('/api/session')).json();
+    const headers = { 'Content-Type': 'application/json', 'X-Scant': csrf };
+    const body = JSON.stringify({ count: 8 });
+    return (await (await fetch('/api/next', { method: 'POST', headers, body })).json()).items;
+  });
+
+// Before there are features nothing is alike: the next items are, then.
+const alikeAreNext = (page) =>
+  page.route('**/api/alike', async (route) => {
+    await saved(page); // or what was just answered would come again
+    await route.fulfill({ json: { items: await next(page) } });
+  });
 
 // ---- what is shown is of the item that is shown ----
 
@@ -168,15 +183,8 @@ test('a picture that was given up is tried again when the connection is back', a
 test('in the grid nothing is answered for whose picture did not come', async () => {
   const page = await signIn(servers[10]);
   page.mayFail = true;
-  // Before there are features nothing is alike: the next items, then.
-  const alike = await page.evaluate(async () => {
-    const { csrf } = await (await fetch('/api/session')).json();
-    const headers = { 'Content-Type': 'application/json', 'X-Scant': csrf };
-    const body = JSON.stringify({ count: 8 });
-    return (await fetch('/api/next', { method: 'POST', headers, body })).json();
-  });
-  await page.route('**/api/alike', (route) => route.fulfill({ json: { items: alike.items } }));
-  const lost = alike.items[3];
+  await alikeAreNext(page);
+  const lost = (await next(page))[3];
   await page.route(`**${lost.picture}?*`, (route) => route.abort());
   await page.keyboard.press('g');
   const tile = page.locator(`.tile[title="${lost.id}"]`),
@@ -250,8 +258,17 @@ test('after a wrong token one is in its field', async () => {
     await page.locator('#signin-trouble', { hasText: /^The token is wrong/ }).waitFor();
     const field = page.locator('#token:focus[aria-invalid="true"]');
     await field.waitFor();
+    const focused = page.evaluate(
+      () =>
+        new Promise((resolve) => {
+          new MutationObserver(() => resolve(document.activeElement.id)).observe(document.body, {
+            attributeFilter: ['data-view'],
+          });
+        }),
+    );
     await page.keyboard.type('open sesame, please'); // instead of what was selected
     await page.keyboard.press('Enter');
+    assert.strictEqual(await focused, '', 'the next key is an answer, not typed into the form');
     await shown(page);
     await done(page);
   } finally {
@@ -279,6 +296,22 @@ for (const n of [20, 30])
     await saved(page);
     await done(page);
   });
+
+test('on a phone one sees the next look-alikes after those that were answered', async () => {
+  const page = await signIn(servers[30], PHONE);
+  await alikeAreNext(page);
+  await page.getByRole('link', { name: 'Look-alikes' }).tap();
+  await page.locator('.tile').nth(1).waitFor();
+  const first = await page.locator('.tile').first().getAttribute('title');
+  await page.locator('#grid-classes button').last().tap();
+  await page.waitForFunction(
+    (old) => (document.querySelector('.tile')?.title ?? old) !== old,
+    first,
+  );
+  await page.waitForFunction(() => window.scrollY === 0);
+  await saved(page);
+  await done(page);
+});
 
 test('on a phone what was asked can be closed, and is not behind the picture', async () => {
   const page = await signIn(servers[20], PHONE);
@@ -342,6 +375,15 @@ test('names of classes are broken between words alone', async () => {
       assert.deepStrictEqual(broken, [], `${n} classes, ${width} wide`);
       await screen(page, `classes-${n}-${width}`);
     }
+    await done(page);
+  }
+});
+
+test('two classes are as high as one of many', async () => {
+  for (const width of [390, 820, 1280]) {
+    const page = await signIn(servers.texts, { viewport: { width, height: 800 } });
+    const { height } = await page.locator('#classes button').first().boundingBox();
+    assert.ok(height < 60, `${height} pixels`);
     await done(page);
   }
 });

@@ -45,6 +45,7 @@ exports.watch = async (page, address) => {
 
 exports.done = async (page) => {
   assert.deepStrictEqual(page.faults, []);
+  await page.unrouteAll({ behavior: 'ignoreErrors' }); // of requests that are under way
   await page.context().close();
 };
 

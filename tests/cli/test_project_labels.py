@@ -61,6 +61,32 @@ class Label(ProjectCase):
         self.assertEqual([one["name"] for one in self.status(project)["classes"]],
                          [*CLASSES, "grene", "mauve"])
 
+    def test_older_answers_stay_in_their_file(self):
+        project, _ = self.blobs(50)
+        head = "id,label,annotator,time\n"
+        old = self.write("old.csv", head + "3,red,ann,2026-01-05\n4,red,ann,2026-01-05\n5,red,ann,2026-01-05\n")
+        self.ok("label", project, "--import", old)
+        new = self.write("new.csv", head + "3,green,ann,2026-01-12\n4,green,ann,2026-01-12\n")
+        self.ok("label", project, "--import", new)
+        self.assertIn("0 labels stored, 1 there already, 2 older than what their annotator has said since\n",
+                      self.ok("label", project, "--import", old))
+        self.assertEqual(self.status(project)["entries"], 5)
+
+    def test_names_with_blanks_and_other_directions(self):
+        features, turned = self.path("x.npy"), "ro\u202ebin"
+        np.save(features, np.eye(12, dtype=np.float32))
+        self.fails(2, "new", self.path("p"), "--features", features, "--classes", f"a,{turned}",
+                   says="changes the direction")
+        self.fails(2, "new", self.path("p"), "--features", features, "--classes", "a,b\u00a0", says="blank")
+        self.ok("new", self.path("p"), "--features", features, "--classes", " a , b")
+        labels = self.write("l.csv", "id,label,annotator\n0,a,\" ann \"\n1,\u00a0b,ann\n")
+        self.assertIn("2 labels stored", self.ok("label", self.path("p"), "--import", labels))
+        self.assertEqual([one["name"] for one in self.status(self.path("p"))["people"]], ["ann"])
+        labels = self.write("l.csv", f"id,label\n0,{turned}\n")
+        self.fails(3, "label", self.path("p"), "--import", labels, "--add-classes",
+                   says=("line 2", "changes the direction"))
+        self.fails(2, "label", self.path("p"), "--import", labels, "--annotator", " ", says="blanks")
+
     def test_files_that_are_wrong(self):
         project, _ = self.blobs(50)
         self.fails(2, "label", project, says="--import is missing")

@@ -455,6 +455,18 @@ class Labelling(ServeCase):
             self.assertEqual(ann.raw("GET", items["broken.png"]["picture"])[0], 404)
         self.assertEqual(ann.raw("GET", "/api/items/999/picture")[0], 404)
 
+    def test_names_that_look_like_others_are_refused(self):
+        server = self.serve(self.project(20), "--no-training")
+        ann, stranger = self.person(server), Person(server.port)
+        self.addCleanup(stranger.close)
+        stranger.csrf = stranger.get("/api/session")["csrf"]
+        for name in (" ", "ann ", "\u00a0ann", "ann\u200b", "a\u202enn"):
+            with self.subTest(name):
+                status, body = stranger.ask("POST", "/api/session", {"name": name})
+                self.assertEqual(status, 422, body)
+                self.refused(409, ann.post, "/api/classes", name=name)
+        self.assertEqual(len(ann.get("/api/session")["project"]["classes"]), 3)
+
     def test_texts_are_shown_as_texts(self):
         with open(self.path("m.jsonl"), "w") as file:
             for i in range(9):

@@ -57,6 +57,12 @@ static inline void assert_counted(scant_project *project) {
         {"labelled", "SELECT count(*) FROM states WHERE label >= 0"},
         {"training", "SELECT count(*) FROM states JOIN items USING (item)"
                      " WHERE label >= 0 AND withheld = 0"},
+        {"untrained", "SELECT count(*) FROM states JOIN items USING (item)"
+                      " WHERE label >= 0 AND withheld = 0"
+                      " AND since > coalesce((SELECT max(entry) FROM models), 0)"},
+        {"audited", "SELECT count(*) FROM states JOIN items USING (item)"
+                    " WHERE label >= 0 AND withheld = 1 AND audit < coalesce("
+                    "(SELECT min(key) FROM queue WHERE kind = 2), 9223372036854775807)"},
         {"disputed", "SELECT count(*) FROM states WHERE disputed"},
         {"skipped", "SELECT count(*) FROM states WHERE label < 0 AND skips"},
         {"unsure", "SELECT count(*) FROM states WHERE label < 0 AND unsures"},
@@ -70,6 +76,21 @@ static inline void assert_counted(scant_project *project) {
             fail_msg("%s: %lld are kept, %lld counted", counts[i][0],
                      (long long)ask(project, sql), (long long)ask(project, counts[i][1]));
     }
+    assert_int_equal(
+        ask(project, "SELECT count(*) FROM classes c WHERE learned <> (SELECT count(*)"
+                     " FROM states s JOIN items USING (item)"
+                     " WHERE s.label = c.class AND withheld = 0)"),
+        0);
+    assert_int_equal(ask(project,
+                         "SELECT count(*) FROM people p WHERE answers <> (SELECT count(*)"
+                         " FROM answers a WHERE a.person = p.person)"),
+                     0);
+    /* Before a person's place there is no second opinion that they could give. */
+    assert_int_equal(
+        ask(project, "SELECT count(*) FROM people p JOIN queue q ON q.kind = 4"
+                     " AND q.key < p.opinions WHERE NOT EXISTS (SELECT 1 FROM answers a"
+                     " WHERE a.item = q.item AND a.person = p.person)"),
+        0);
     /* What nobody need answer, or its person has answered, is nobody's. */
     assert_int_equal(ask(project, "SELECT count(*) FROM leases WHERE live = 1"
                                   " AND item NOT IN (SELECT item FROM queue)"),

@@ -89,6 +89,16 @@ static inline int64_t ask(scant_project *project, const char *sql) {
     return value;
 }
 
+/* Steps of SQLite's machine that the kept statements took since this was last asked. */
+static inline int64_t steps_taken(scant_project *project) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < STORE_STATEMENTS; i++)
+        if (project->kept[i].sql)
+            sum += sqlite3_stmt_status(project->kept[i].statement,
+                                       SQLITE_STMTSTATUS_VM_STEP, 1);
+    return sum;
+}
+
 static inline scant_project_info info_of(scant_project *project) {
     scant_project_info info;
     OK(scant_project_info_get(project, &info));

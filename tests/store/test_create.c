@@ -60,6 +60,9 @@ static void what_is_wrong_is_refused_and_leaves_nothing(void **state) {
     refuse(&o, SCANT_EUSAGE, "two classes 'a'");
     o.classes = empty, o.n_classes = 2;
     refuse(&o, SCANT_EUSAGE, "a class's name is empty");
+    static const char *const blank[] = {"a", "b "};
+    o.classes = blank;
+    refuse(&o, SCANT_EUSAGE, "a class's name, 'b ', begins or ends with a blank");
     o.classes = abc, o.n_classes = 3;
     o.source = (scant_source){0};
     refuse(&o, SCANT_EUSAGE, "nothing says where items come from");
@@ -181,11 +184,18 @@ static void a_manifest_names_labels_and_groups_items(void **state) {
     REFUSED(scant_project_find(project, "nobody", &found), SCANT_EINPUT,
             "no item 'nobody'");
     scant_project_close(project);
-    o.n_classes = 0; /* they are what the manifest says */
+    o.n_classes = 0; /* they are what the manifest says, but for blanks */
+    o.source.manifest = put_text(
+        "t2.csv", "id,row,text,label\np,3,three,\" b\xc2\xa0\"\nq,1,one,\" \"\n");
     OK(scant_project_create(ctx, path_of("texts2"), &o, &project));
     assert_string_equal(scant_project_class(project, 0), "b");
+    assert_int_equal(info_of(project).labelled, 1);
     assert_counted(project);
     scant_project_close(project);
+    o.source.manifest = put_text("t3.csv", "id,row,label\np,3,b\nq,1,\xe2\x80\xae"
+                                           "c\n");
+    REFUSED(scant_project_create(ctx, path_of("texts3"), &o, &project), SCANT_EINPUT,
+            "t3.csv: line 3: the label: a class's name has a character that");
 }
 
 static void pictures_are_items_by_their_paths_and_copies_are_known(void **state) {
@@ -441,6 +451,44 @@ static void names_are_checked(void **state) {
             "not UTF-8");
     REFUSED(scant_project_person(project, "\xe2\x82", &number), SCANT_EUSAGE,
             "not UTF-8");
+    static const char *const blanks[] = {" ", "\xc2\xa0", "\xe2\x80\x8b", "\xe3\x80\x80 ",
+                                         "\xef\xbb\xbf\xe2\x81\xa0"};
+    static const char *const ends[] = {" anna",
+                                       "anna ",
+                                       "anna\xc2\xa0",
+                                       "\xe2\x80\x8b"
+                                       "anna",
+                                       "anna\xc2\xad",
+                                       "\xef\xbb\xbf"
+                                       "anna",
+                                       "anna\xe2\x80\x8d"};
+    static const char *const turning[] = {"a\xe2\x80\xae"
+                                          "b",
+                                          "\xe2\x80\x8f"
+                                          "b",
+                                          "a\xd8\x9c"
+                                          "b",
+                                          "a\xe2\x81\xa6"
+                                          "b"};
+    for (size_t i = 0; i < sizeof blanks / sizeof *blanks; i++)
+        REFUSED(scant_project_person(project, blanks[i], &number), SCANT_EUSAGE,
+                "a person's name is nothing but blanks");
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        REFUSED(scant_project_class_add(project, ends[i], &number), SCANT_EUSAGE,
+                "begins or ends with a blank");
+    for (size_t i = 0; i < sizeof turning / sizeof *turning; i++)
+        REFUSED(scant_project_person(project, turning[i], &number), SCANT_EUSAGE,
+                "changes the direction");
+    REFUSED(scant_project_person(project,
+                                 "a\xe2\x80\xa8"
+                                 "b",
+                                 &number),
+            SCANT_EUSAGE, "control");
+    /* within a name they have their meaning: a family, Persian */
+    person(project, "Jean Paul");
+    person(project, "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7");
+    person(project,
+           "\xd9\x85\xdb\x8c\xe2\x80\x8c\xd8\xae\xd9\x88\xd8\xa7\xd9\x87\xd9\x85");
     memset(longest, 'x', sizeof longest);
     longest[101] = 0;
     REFUSED(scant_project_person(project, longest, &number), SCANT_EUSAGE, "101 bytes");

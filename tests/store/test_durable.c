@@ -145,7 +145,7 @@ static void a_full_disk_refuses_answers_and_loses_none(void **state) {
     struct stat wal;
     assert_int_equal(stat(path_of("full/project.db-wal"), &wal), 0);
     small = old;
-    small.rlim_cur = (rlim_t)wal.st_size + 100000; /* it cannot grow further */
+    small.rlim_cur = (rlim_t)wal.st_size + 400000; /* it cannot grow further */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     scant_lease lease;
     scant_status status = SCANT_OK;
@@ -156,7 +156,7 @@ static void a_full_disk_refuses_answers_and_loses_none(void **state) {
     }
     char why[1024];
     snprintf(why, sizeof why, "%s", scant_ctx_errmsg(ctx));
-    scant_status again = scant_project_person(project, "new", &n);
+    scant_status again = say(project, ann, &lease, SCANT_ANSWER_LABEL, 2);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_equal(status, SCANT_EIO);
     assert_int_equal(again, SCANT_EIO);

@@ -73,6 +73,63 @@ static void a_file_comes_in_once(void **state) {
     scant_project_close(project);
 }
 
+static void an_older_answer_does_not_replace_a_newer_one(void **state) {
+    static const char week[] = "id,label,answer,annotator,time\n0,a,,ann,1000\n"
+                               "1,a,,ann,1000\n2,,skip,ann,1000\n0,b,,bob,1000\n";
+    scant_project *project = make_project("older", 20, NULL, 0);
+    (void)state;
+    scant_import r = imported(project, week, (scant_import_opts){0});
+    assert_int_equal(r.stored, 4);
+    r = imported(project,
+                 "id,label,answer,annotator,time\n0,c,,ann,2000\n1,,unsure,ann,2000\n"
+                 "2,b,,ann,2000\n",
+                 (scant_import_opts){0});
+    assert_int_equal(r.stored, 3);
+    r = imported(project, week, (scant_import_opts){0}); /* again */
+    assert_int_equal(r.lines, 4);
+    assert_int_equal(r.stored, 0);
+    assert_int_equal(r.older, 3);
+    assert_int_equal(r.repeated, 1);
+    assert_int_equal(r.others, 0);
+    assert_int_equal(said(project, 0, "ann"), 2);
+    assert_int_equal(said(project, 2, "ann"), 1);
+    assert_int_equal(entries(project), 7);
+    /* one of the same moment, a later one, and one that tells no time replace */
+    r = imported(project,
+                 "id,label,annotator,time\n0,a,ann,2000\n1,a,ann,2001\n2,a,ann,\n",
+                 (scant_import_opts){0});
+    assert_int_equal(r.stored, 3);
+    assert_int_equal(r.older, 0);
+    assert_int_equal(said(project, 0, "ann"), 0);
+    scant_project_close(project);
+}
+
+static void blanks_around_names_do_not_count(void **state) {
+    scant_project *project = make_project("blanks", 20, NULL, 0);
+    (void)state;
+    scant_import r = imported(project,
+                              "id,label,annotator\n0,\" a\xc2\xa0\",\"ann \"\n"
+                              "1,\xe2\x80\x8b"
+                              "b,\xe3\x80\x80"
+                              "ann\n"
+                              "2,\" new \",\"  \"\n3,\" \",ann\n",
+                              (scant_import_opts){.add_classes = 1});
+    assert_int_equal(r.lines, 3); /* item 3 has no label */
+    assert_int_equal(r.stored, 3);
+    assert_int_equal(said(project, 0, "ann"), 0);
+    assert_int_equal(said(project, 1, "ann"), 1);
+    assert_int_equal(said(project, 2, "import"), 3);
+    assert_string_equal(scant_project_class(project, 3), "new");
+    assert_int_equal(ask(project, "SELECT count(*) FROM people"), 2);
+    REFUSED(scant_project_import(project, put_text("in", "id,label\n0,x\xe2\x80\xaey\n"),
+                                 &(scant_import_opts){.add_classes = 1}, &r),
+            SCANT_EINPUT, "in: line 2: the label: a class's name has a character that");
+    REFUSED(scant_project_import(project, put_text("in", "id,label\n0,a\n"),
+                                 &(scant_import_opts){.person = "ann "}, &r),
+            SCANT_EUSAGE, "'ann ', begins or ends with a blank");
+    scant_project_close(project);
+}
+
 static void a_label_of_a_copy_is_its_originals(void **state) {
     const float rows[3][2] = {{1, 2}, {3, 4}, {1, 2}};
     scant_array *array;
@@ -234,6 +291,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_are_stored_with_who_and_when),
         cmocka_unit_test(a_file_comes_in_once),
+        cmocka_unit_test(an_older_answer_does_not_replace_a_newer_one),
+        cmocka_unit_test(blanks_around_names_do_not_count),
         cmocka_unit_test(a_label_of_a_copy_is_its_originals),
         cmocka_unit_test(unknown_ids_are_all_listed_and_nothing_is_stored),
         cmocka_unit_test(unknown_classes_are_refused_left_out_or_added),

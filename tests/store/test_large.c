@@ -46,6 +46,26 @@ static void answer_some(scant_project *project) {
     print_message("%-28s %9.3f ms\n", "answer, 3 items", 1e3 * answer / CALLS);
 }
 
+/* Most of the pool has a label from a file, sorted by class: what people wait for. */
+static void answer_among_labels(scant_project *project) {
+    const size_t n = soaking() ? N - N / 4 : N / 10;
+    char *text = malloc(16 * n + 16);
+    assert_non_null(text);
+    size_t used = (size_t)sprintf(text, "id,label\n");
+    for (size_t i = 0; i < n; i++)
+        used += (size_t)sprintf(text + used, "%zu,%s\n", i, abc[3 * i / n]);
+    put_text("labels.csv", text);
+    free(text);
+    double start = seconds();
+    OK(scant_project_import(project, path_of("labels.csv"), NULL, NULL));
+    print_message("%zu labels from a file\n", n);
+    told("import", start, 1);
+    answer_some(project);
+    start = seconds();
+    for (size_t i = 0; i < 100; i++) assert_true(info_of(project).labelled >= n);
+    told("info", start, 100);
+}
+
 static scant_status count_item(void *user, const scant_item *item) {
     size_t *n = user;
     assert_int_equal(item->item, *n);
@@ -98,6 +118,7 @@ static void large_pools_are_opened_and_answered_at_once(void **state) {
     told("info", start, 100);
     assert_int_equal(info_of(project).labelled, 3 * CALLS);
     read_all(project);
+    answer_among_labels(project);
     scant_project_close(project);
 }
 

@@ -25,22 +25,79 @@ static void make_database(const char *name, const char *sql) {
 
 static void an_earlier_version_is_brought_up_to_date(void **state) {
     /* the schema of today, and two steps that are yet to come */
-    store_step steps[3] = {
+    store_step steps[4] = {
         store_steps[0],
+        store_steps[1],
         {{"ALTER TABLE people ADD COLUMN mail TEXT;", "CREATE TABLE more (x INTEGER);"}},
         {{"INSERT INTO more SELECT count(*) FROM items;"}}};
     scant_project *project = make_project("old", 12, NULL, 0);
     (void)state;
-    assert_int_equal(store_version, 1);
-    assert_int_equal(ask(project, "PRAGMA user_version"), 1);
-    OK(store_migrate(project, steps, 3));
-    assert_int_equal(ask(project, "PRAGMA user_version"), 3);
+    assert_int_equal(store_version, 2);
+    assert_int_equal(ask(project, "PRAGMA user_version"), 2);
+    OK(store_migrate(project, steps, 4));
+    assert_int_equal(ask(project, "PRAGMA user_version"), 4);
     assert_int_equal(ask(project, "SELECT x FROM more"), 12);
-    OK(store_migrate(project, steps, 3)); /* once */
+    OK(store_migrate(project, steps, 4)); /* once */
     assert_int_equal(ask(project, "SELECT count(*) FROM more"), 1);
-    REFUSED(store_migrate(project, steps, 2), SCANT_EINPUT, "a later version of scant");
+    REFUSED(store_migrate(project, steps, 3), SCANT_EINPUT, "a later version of scant");
     scant_project_close(project);
-    refuses("old", "has version 3, this program knows 1");
+    refuses("old", "has version 4, this program knows 2");
+}
+
+static size_t read_file(const char *path, unsigned char *out, size_t room) {
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    size_t n = fread(out, 1, room, f);
+    fclose(f);
+    return n;
+}
+
+/* A database that the first version wrote. */
+static scant_project *open_first(const char *name) {
+    static unsigned char bytes[60000];
+    char file[100];
+    scant_project *project;
+    size_t size = read_file(CORPUS "/store_database/version_1.db", bytes, sizeof bytes);
+    assert_true(size > 4096 && size < sizeof bytes && bytes[63] == 1); /* user_version */
+    mkdir(path_of(name), 0777);
+    snprintf(file, sizeof file, "%s/project.db", name);
+    put(file, bytes, size);
+    OK(scant_project_open(ctx, path_of(name), &project));
+    return project;
+}
+
+/* Of twelve items ann and bob have answered some: 1 is labelled and wants a second
+ * opinion, 4, 5 and 6 are disputed, 10 is passed over. */
+static void a_project_of_the_first_version_is_counted(void **state) {
+    scant_project *project = open_first("first");
+    scant_lease lease;
+    (void)state;
+    assert_int_equal(ask(project, "PRAGMA user_version"), 2);
+    assert_counted(project);
+    assert_int_equal(info_of(project).training, 1);
+    assert_int_equal(info_of(project).untrained, 1);
+    assert_int_equal(info_of(project).learnable, 0);
+    assert_int_equal(ask(project, "SELECT learned FROM classes WHERE name = 'b'"), 1);
+    assert_int_equal(ask(project, "SELECT answers FROM people WHERE name = 'ann'"), 5);
+    lease = one(project, person(project, "bob"));
+    assert_int_equal(lease.item, 1);
+    assert_int_equal(lease.role, SCANT_ROLE_OVERLAP);
+    OK(say(project, person(project, "bob"), &lease, SCANT_ANSWER_LABEL, 1));
+    for (size_t i = 0; i < 4; i++) {
+        size_t ann = person(project, "ann");
+        lease = one(project, ann);
+        OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, i % 3));
+        assert_counted(project);
+    }
+    scant_project_close(project);
+    /* the same schema as one that is made today */
+    project = open_first("first2");
+    scant_project *today = make_project("today", 12, NULL, 0);
+    static const char schema[] =
+        "SELECT count(*) FROM sqlite_schema s JOIN pragma_table_info(s.name)";
+    assert_int_equal(ask(project, schema), ask(today, schema));
+    scant_project_close(today);
+    scant_project_close(project);
 }
 
 static void a_project_has_a_key_of_its_own_also_one_that_was_made_without(void **state) {
@@ -67,13 +124,14 @@ static void a_project_has_a_key_of_its_own_also_one_that_was_made_without(void *
 }
 
 static void a_step_that_fails_leaves_the_version_there_was(void **state) {
-    store_step steps[3] = {store_steps[0],
+    store_step steps[4] = {store_steps[0],
+                           store_steps[1],
                            {{"CREATE TABLE more (x INTEGER);"}},
                            {{"INSERT INTO none SELECT 1;"}}};
     scant_project *project = make_project("fails", 12, NULL, 0);
     (void)state;
-    assert_int_equal(store_migrate(project, steps, 3), SCANT_EINPUT);
-    assert_int_equal(ask(project, "PRAGMA user_version"), 1);
+    assert_int_equal(store_migrate(project, steps, 4), SCANT_EINPUT);
+    assert_int_equal(ask(project, "PRAGMA user_version"), 2);
     assert_int_equal(ask(project, "SELECT count(*) FROM sqlite_schema"
                                   " WHERE name = 'more'"),
                      0);
@@ -110,7 +168,7 @@ static void what_is_no_project_is_refused_and_not_touched(void **state) {
     mkdir(path_of("dir/project.db"), 0777);
     refuses("dir", "is no file");
     make_database("hollow",
-                  "PRAGMA application_id = 0x5363616e; PRAGMA user_version = 1");
+                  "PRAGMA application_id = 0x5363616e; PRAGMA user_version = 2");
     refuses("hollow", "is damaged");
     make_database("later",
                   "PRAGMA application_id = 0x5363616e; PRAGMA user_version = 99");
@@ -150,14 +208,6 @@ static scant_status read_everything(scant_project *project) {
     if (status == SCANT_OK) status = scant_project_labels(project, all, 40);
     scant__arena_end(&arena);
     return status;
-}
-
-static size_t read_file(const char *path, unsigned char *out, size_t room) {
-    FILE *f = fopen(path, "rb");
-    assert_non_null(f);
-    size_t n = fread(out, 1, room, f);
-    fclose(f);
-    return n;
 }
 
 /* Bytes overwritten here and there, and ends cut off: a sentence, or it did no harm. */
@@ -205,6 +255,7 @@ static void a_damaged_database_is_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_earlier_version_is_brought_up_to_date),
+        cmocka_unit_test(a_project_of_the_first_version_is_counted),
         cmocka_unit_test(a_project_has_a_key_of_its_own_also_one_that_was_made_without),
         cmocka_unit_test(a_step_that_fails_leaves_the_version_there_was),
         cmocka_unit_test(what_is_no_project_is_refused_and_not_touched),

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What people wait for with every item takes no longer in a project with many labels:
+ * steps of the database's machine are counted, not time.
+ */
+#include "people.h"
+
+enum { ITEMS = 1200, BATCH = 200 };
+
+/* Labels of items first .. last - 1 from a file, all of one class. */
+static void import_labels(scant_project *project, size_t first, size_t last,
+                          const char *name) {
+    static char text[32 * ITEMS];
+    size_t used = (size_t)snprintf(text, sizeof text, "id,label\n");
+    for (size_t i = first; i < last; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%zu,%s\n", i, name);
+    OK(scant_project_import(project, put_text("labels.csv", text), NULL, NULL));
+}
+
+static int64_t steps_of_info(scant_project *project, scant_project_info *info) {
+    *info = info_of(project); /* statements are there afterwards */
+    steps_taken(project);
+    *info = info_of(project);
+    return steps_taken(project);
+}
+
+/* A person's next item, and the answer to it. */
+static int64_t steps_of_turn(scant_project *project, size_t who) {
+    steps_taken(project);
+    scant_lease lease = one(project, who);
+    OK(say(project, who, &lease, SCANT_ANSWER_LABEL, 1));
+    return steps_taken(project);
+}
+
+/* The first class is that of nearly all, which is where looking for another takes
+ * longest. */
+static void counts_take_as_long_with_many_labels(void **state) {
+    scant_project *project = make_project("counts", ITEMS, NULL, 0);
+    scant_project_info few, many;
+    size_t ann = person(project, "ann");
+    store_model model = {.classes = 3, .items = ITEMS, .file = "models/1"};
+    (void)state;
+    import_labels(project, 0, 100, "a");
+    int64_t first = steps_of_info(project, &few);
+    assert_false(few.learnable);
+    for (size_t i = 0; i < 2; i++) steps_of_turn(project, ann);
+    int64_t turn = steps_of_turn(project, ann);
+    import_labels(project, 100, ITEMS - BATCH, "a");
+    int64_t then = steps_of_info(project, &many);
+    assert_true(many.untrained > 8 * few.untrained && many.labelled > ITEMS / 2);
+    print_message("info: %lld steps, then %lld\n", (long long)first, (long long)then);
+    assert_true(then <= first + 20); /* a class more */
+    int64_t late = steps_of_turn(project, ann);
+    print_message("a turn: %lld steps, then %lld\n", (long long)turn, (long long)late);
+    assert_true(late < 2 * turn);
+    assert_counted(project);
+    /* a model has seen all of them but the last */
+    model.entry = ask(project, "SELECT max(entry) FROM labels");
+    steps_of_turn(project, ann);
+    OK(store_model_add(project, &model, NULL, NULL, 0, NULL));
+    assert_true(info_of(project).untrained <= 1);
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+/* What waits for a third person does not keep the second from their items. */
+static void second_opinions_that_were_given_are_passed_once(void **state) {
+    static const scant_setting three[] = {{"audit_every", "0"}, {"overlap", "3"}};
+    scant_project *project = make_project("given", ITEMS, three, 2);
+    size_t who[] = {person(project, "ann"), person(project, "bob")};
+    int64_t first = 0, last = 0;
+    (void)state;
+    for (size_t i = 0; i < 400; i++) {
+        int64_t steps = steps_of_turn(project, who[i % 2]);
+        if (i >= 20 && i < 40) first += steps;
+        if (i >= 380) last += steps;
+    }
+    print_message("20 turns: %lld steps, then %lld\n", (long long)first, (long long)last);
+    assert_true(last < first + first / 4);
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+static scant_status add_person(void *user, const scant_person *p) {
+    scant__text *text = user;
+    scant__text_addf(text, "%zu %s %zu;", p->person, p->name, p->answers);
+    return SCANT_OK;
+}
+
+static scant_status stop(void *user, const scant_person *p) {
+    (void)user, (void)p;
+    return SCANT_ECANCELLED;
+}
+
+static void everybodys_standing_answers_are_told(void **state) {
+    scant_project *project = make_project("people", 20, two_people, 2);
+    size_t ann = person(project, "ann"), bob = person(project, "bob");
+    scant__text text;
+    (void)state;
+    scant_lease a = one(project, ann);
+    OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
+    OK(change(project, ann, a.item, SCANT_ANSWER_LABEL, 2)); /* one in its place */
+    a = one(project, ann);
+    OK(say(project, ann, &a, SCANT_ANSWER_SKIP, 0));
+    a = one(project, bob);
+    OK(say(project, bob, &a, SCANT_ANSWER_UNSURE, 0));
+    OK(scant_project_undo(project, bob, 0, NULL, NULL, NULL));
+    import_labels(project, 3, 6, "b");
+    person(project, "eve");
+    scant__text_init(&text, ctx);
+    OK(scant_project_people(project, add_person, &text));
+    scant__text_bytes(&text, "", 1);
+    assert_string_equal(text.data, "1 ann 2;2 bob 0;3 import 3;4 eve 0;");
+    scant__text_end(&text);
+    assert_int_equal(scant_project_people(project, stop, NULL), SCANT_ECANCELLED);
+    assert_counted(project);
+    scant_project_close(project);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_take_as_long_with_many_labels),
+        cmocka_unit_test(second_opinions_that_were_given_are_passed_once),
+        cmocka_unit_test(everybodys_standing_answers_are_told),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
