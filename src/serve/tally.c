@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the dashboard shows of all items and of the whole history, without looking through
- * all of them each time: answers a person are counted on from where they were counted
+ * all of them each time: how long people take is counted on from where it was counted
  * last, and classes are counted anew only when something has changed, and no more often
  * than costs a twentieth of the time.
  */
@@ -17,7 +17,8 @@ enum { STEPS = 16, BUCKETS = 28 * STEPS, MOST_PEOPLE = 1000, PATIENCE = 20 };
 
 typedef struct person {
     char *name;
-    int64_t answers, last;
+    size_t answers; /* that stand */
+    int64_t last;
     size_t timed, times[BUCKETS];
 } person;
 
@@ -75,12 +76,17 @@ static scant_status count_entry(void *user, const scant_entry *e) {
     t->entry = e->entry;
     if (!p) return SCANT_OK;
     p->last = e->at;
-    p->answers += e->kind == SCANT_ANSWER_UNDO ? -1 : 1;
     if (e->kind != SCANT_ANSWER_UNDO && e->spent > 0) {
         size_t bucket = (size_t)(STEPS * log2((double)e->spent));
         p->times[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
         p->timed++;
     }
+    return SCANT_OK;
+}
+
+static scant_status count_standing(void *user, const scant_person *of) {
+    person *p = find(user, of->name);
+    if (p) p->answers = of->answers;
     return SCANT_OK;
 }
 
@@ -95,7 +101,7 @@ static void write_person(out *o, const person *p) {
     double seconds = median_seconds(p);
     out_open(o, NULL, '{');
     out_string(o, "name", p->name);
-    out_integer(o, "answers", p->answers);
+    out_size(o, "answers", p->answers);
     out_real(o, "median_seconds", round(seconds * 100) / 100);
     out_integer(o, "last", p->last);
     out_close(o, '}');
@@ -105,6 +111,8 @@ scant_status tally_people(tally *t, seat *here, out *o) {
     pthread_mutex_lock(&t->lock);
     scant_status status = scant_project_history(here->project, SIZE_MAX, t->entry, 0,
                                                 SIZE_MAX, count_entry, t);
+    if (status == SCANT_OK)
+        status = scant_project_people(here->project, count_standing, t);
     out_open(o, "people", '[');
     for (size_t i = 0; i < t->n_people; i++) write_person(o, t->people[i]);
     out_close(o, ']');

@@ -123,6 +123,23 @@ class Labelling(ServeCase):
                 break
         self.refused(409, ann.post, "/api/undo", once=ann.once())
 
+    def test_answers_that_were_replaced_or_taken_back_are_not_counted(self):
+        project = self.project()
+        server = self.serve(project, "--no-training")
+        ann = self.person(server)
+        first, second = ann.next(2)
+        for label in 0, 1, 2:
+            ann.answer(first, label)
+        ann.answer(second, 0)
+        people = lambda: [(p["name"], p["answers"]) for p in ann.get("/api/status")["people"]]
+        told = lambda: [(p["name"], p["answers"]) for p in
+                        json.loads(self.ok("status", project, "--format", "json"))["people"]]
+        self.assertEqual(people(), [("ann", 2)])
+        self.assertEqual(told(), people())
+        ann.post("/api/undo", once="u")
+        self.assertEqual(people(), [("ann", 1)])
+        self.assertEqual(told(), people())
+
     def test_an_entry_is_taken_back_by_its_number(self):
         server = self.serve(self.project(), "--no-training")
         ann, bob = self.person(server), self.person(server, "bob")
