@@ -21,7 +21,7 @@ from servecase import SLOW, Person, Refused, ServeCase
 SOAK = int(os.environ.get("SCANT_SOAK", 0)) > 1000
 KILLS = int(os.environ.get("SCANT_KILLS", 200 if SOAK else 20))
 PEOPLE = 8
-ITEMS = 2000 + 200 * KILLS  # more than can be labelled meanwhile
+ITEMS = 2000 + 1000 * KILLS  # more than can be labelled meanwhile
 
 
 class Stubborn(Person):
