@@ -77,7 +77,7 @@ export class Dashboard {
       : 'Not measured yet';
     by('accuracy-words').textContent = measured
       ? few
-        ? `${meter.right} of ${meter.audited} audited items: so few say no more, 19 times out of 20.`
+        ? `${meter.right} of ${meter.audited} audited items are right. So few tell no more than that, 19 times out of 20.`
         : `Between ${span}, 19 times out of 20.`
       : 'That takes a model, and labels of some items that are kept apart at random.';
     by('interval').replaceChildren(...(measured ? [intervalBar(meter)] : []));
