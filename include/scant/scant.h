@@ -1325,7 +1325,8 @@ SCANT_API scant_status scant_project_history(
 typedef struct scant_import {
     size_t lines, stored, repeated; /* repeated: that answer was there already */
     size_t others;  /* of those stored: no labels, but skips and unsures */
-    size_t older;   /* not stored: its person has said otherwise after that time */
+    size_t older;   /* not stored: its person has said otherwise after that time, or
+                     * taken back an answer */
     size_t unknown; /* ids that are not in the project */
     const char *const *unknown_ids; /* all of them; borrowed until the next import */
 } scant_import;

@@ -207,7 +207,8 @@ static scant_status tally_new(scant_project *project, size_t first) {
 scant_status store_audit_extend(scant_project *project, size_t first) {
     int64_t limit;
     TRY(store_meta_number(project, "audit_limit", -1, &limit));
-    if (limit < 0) { /* there may have been too few before */
+    if (limit < 0) { /* there may have been too few before. Models that have learned from
+                      * one of those are not judged on it: they said nothing of it. */
         TRY(find_limit(project, &limit));
         if (limit >= 0) return apply_all(project, limit);
     }

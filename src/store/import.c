@@ -6,8 +6,8 @@
  * written: a file with unknown ones keeps nobody waiting. Then one transaction stores
  * what is new. Where a file has several answers by one person of one item (or of copies
  * of it), its last one counts, so that importing a file again changes nothing. What a
- * person has said of an item after the time that the file tells stays: last week's export
- * does not undo what was corrected since.
+ * person has said of an item after the time that the file tells, or taken back, stays:
+ * last week's export does not undo what was corrected since.
  */
 #include <stdlib.h>
 #include <string.h>

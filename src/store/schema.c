@@ -126,8 +126,25 @@ static const char step_2_opinions[] =
     "ALTER TABLE queue DROP COLUMN asked;"
     "CREATE INDEX queue_order ON queue (kind, key);";
 
-const store_step store_steps[] = {{{step_1_items, step_1_history, step_1_derived}},
-                                  {{step_2_counts, step_2_opinions}}};
+/* What people have taken back, for files that still say it. */
+static const char step_2_undone[] =
+    "CREATE INDEX labels_undone ON labels (item, person) WHERE kind = 4;";
+
+/* Names have no blanks around them any more: those that had lose them, unless another has
+ * the name that is left. The characters are people.c's is_blank(). */
+#define BARE                                                                             \
+    "trim(name, char(9, 10, 11, 12, 13, 32, 133, 160, 173, 847, 4447, 4448, 5760, 6158," \
+    " 8192, 8193, 8194, 8195, 8196, 8197, 8198, 8199, 8200, 8201, 8202, 8203, 8204,"     \
+    " 8205, 8232, 8233, 8239, 8287, 8288, 8289, 8290, 8291, 8292, 10240, 12288, 12644,"  \
+    " 65279, 65440))"
+#define BARE_NAMES(table)                                                                \
+    "UPDATE OR IGNORE " table " SET name = " BARE "  WHERE name <> " BARE " AND " BARE   \
+    " <> '';"
+static const char step_2_names[] = BARE_NAMES("classes") BARE_NAMES("people");
+
+const store_step store_steps[] = {
+    {{step_1_items, step_1_history, step_1_derived}},
+    {{step_2_counts, step_2_opinions, step_2_undone, step_2_names}}};
 const size_t store_version = sizeof store_steps / sizeof *store_steps;
 
 typedef struct migration {

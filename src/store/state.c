@@ -372,6 +372,19 @@ scant_status store_original(scant_project *project, size_t item, size_t *origina
     return SCANT_OK;
 }
 
+/* What it makes of one from a file that the person has taken back an answer since. */
+static scant_status hold_against_undo(scant_project *project, const store_entry *e,
+                                      store_imported *out) {
+    int64_t at;
+    if (e->at < 0) return SCANT_OK;
+    TRY(store_one(project,
+                  "SELECT max(at) FROM labels WHERE item = ?1 AND person = ?2"
+                  " AND kind = 4",
+                  STORE_VALUES(store_size(e->item), store_size(e->person)), -1, &at));
+    if (at > e->at) *out = STORE_OLDER;
+    return SCANT_OK;
+}
+
 /* What the person's standing answer makes of one from a file. */
 static scant_status hold_against(scant_project *project, const store_entry *e,
                                  store_imported *out) {
@@ -383,7 +396,7 @@ static scant_status hold_against(scant_project *project, const store_entry *e,
                   " USING (entry) WHERE a.item = ?1 AND a.person = ?2",
                   STORE_VALUES(store_size(e->item), store_size(e->person)), &s));
     TRY(store_row(project, s, &row));
-    if (!row) return SCANT_OK;
+    if (!row) return hold_against_undo(project, e, out);
     if (sqlite3_column_int64(s, 0) == (int64_t)e->kind &&
         (e->kind != SCANT_ANSWER_LABEL ||
          sqlite3_column_int64(s, 1) == (int64_t)e->label))

@@ -239,7 +239,8 @@ scant_status store_entry_add(scant_project *project, const store_entry *entry,
 typedef enum store_imported {
     STORE_IMPORTED,
     STORE_REPEATED, /* the person says just that of it already: nothing is stored */
-    STORE_OLDER     /* the person has said something else after `at`, likewise */
+    STORE_OLDER     /* after `at` the person has said something else, or taken back an
+                     * answer, likewise */
 } store_imported;
 scant_status store_import_put(scant_project *project, size_t item, size_t person,
                               scant_answer_kind kind, size_t label, int64_t at,

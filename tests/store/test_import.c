@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "support.h"
+#include "people.h"
 
 /* ---- what is there ----------------------------------------------------------------- */
 
@@ -101,6 +101,30 @@ static void an_older_answer_does_not_replace_a_newer_one(void **state) {
     assert_int_equal(r.stored, 3);
     assert_int_equal(r.older, 0);
     assert_int_equal(said(project, 0, "ann"), 0);
+    scant_project_close(project);
+}
+
+static void what_was_taken_back_does_not_come_back_with_an_older_file(void **state) {
+    static const char week[] = "id,label,annotator,time\n3,b,ann,1000\n3,b,bob,1000\n";
+    scant_project *project = make_project("undone", 20, NULL, 0);
+    scant_lease lease;
+    int64_t entry;
+    (void)state;
+    imported(project, week, (scant_import_opts){0});
+    OK(scant_project_undo(project, person(project, "ann"), 0, NULL, &entry, &lease));
+    scant_import r = imported(project, week, (scant_import_opts){0});
+    assert_int_equal(r.stored, 0);
+    assert_int_equal(r.older, 1);    /* ann's */
+    assert_int_equal(r.repeated, 1); /* bob's */
+    assert_int_equal(said(project, 3, "ann"), -1);
+    /* what tells no time, or was said after that, is new */
+    r = imported(project, "id,label,annotator\n3,b,ann\n", (scant_import_opts){0});
+    assert_int_equal(r.stored, 1);
+    OK(scant_project_undo(project, person(project, "ann"), 0, NULL, &entry, &lease));
+    r = imported(project, "id,label,annotator,time\n3,c,ann,2999-01-01T00:00:00Z\n",
+                 (scant_import_opts){0});
+    assert_int_equal(r.stored, 1);
+    assert_int_equal(said(project, 3, "ann"), 2);
     scant_project_close(project);
 }
 
@@ -292,6 +316,7 @@ int main(void) {
         cmocka_unit_test(labels_are_stored_with_who_and_when),
         cmocka_unit_test(a_file_comes_in_once),
         cmocka_unit_test(an_older_answer_does_not_replace_a_newer_one),
+        cmocka_unit_test(what_was_taken_back_does_not_come_back_with_an_older_file),
         cmocka_unit_test(blanks_around_names_do_not_count),
         cmocka_unit_test(a_label_of_a_copy_is_its_originals),
         cmocka_unit_test(unknown_ids_are_all_listed_and_nothing_is_stored),

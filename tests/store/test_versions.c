@@ -52,8 +52,8 @@ static size_t read_file(const char *path, unsigned char *out, size_t room) {
     return n;
 }
 
-/* A database that the first version wrote. */
-static scant_project *open_first(const char *name) {
+/* A database that the first version wrote, after somebody has changed it so. */
+static scant_project *open_changed(const char *name, const char *sql) {
     static unsigned char bytes[60000];
     char file[100];
     scant_project *project;
@@ -62,9 +62,12 @@ static scant_project *open_first(const char *name) {
     mkdir(path_of(name), 0777);
     snprintf(file, sizeof file, "%s/project.db", name);
     put(file, bytes, size);
+    make_database(name, sql);
     OK(scant_project_open(ctx, path_of(name), &project));
     return project;
 }
+
+static scant_project *open_first(const char *name) { return open_changed(name, ""); }
 
 /* Of twelve items ann and bob have answered some: 1 is labelled and wants a second
  * opinion, 4, 5 and 6 are disputed, 10 is passed over. */
@@ -97,6 +100,23 @@ static void a_project_of_the_first_version_is_counted(void **state) {
         "SELECT count(*) FROM sqlite_schema s JOIN pragma_table_info(s.name)";
     assert_int_equal(ask(project, schema), ask(today, schema));
     scant_project_close(today);
+    scant_project_close(project);
+}
+
+/* The first version took them as they were. */
+static void names_of_the_first_version_lose_the_blanks_around_them(void **state) {
+    scant_project *project =
+        open_changed("blanks", "UPDATE classes SET name = ' b\t' WHERE name = 'b';"
+                               "UPDATE people SET name = char(160) || 'ann ' WHERE name "
+                               "= 'ann'; UPDATE people SET name = 'X' WHERE name = 'bob';"
+                               "INSERT INTO people (name) VALUES ('X '), (' ');");
+    (void)state;
+    assert_int_equal(ask(project, "SELECT count(*) FROM classes WHERE name = 'b'"), 1);
+    assert_int_equal(ask(project, "SELECT answers FROM people WHERE name = 'ann'"), 5);
+    /* those of which another has the name, or nothing would be left, keep it */
+    assert_int_equal(ask(project, "SELECT count(*) FROM people WHERE name IN"
+                                  " ('X', 'X ', ' ')"),
+                     3);
     scant_project_close(project);
 }
 
@@ -256,6 +276,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_earlier_version_is_brought_up_to_date),
         cmocka_unit_test(a_project_of_the_first_version_is_counted),
+        cmocka_unit_test(names_of_the_first_version_lose_the_blanks_around_them),
         cmocka_unit_test(a_project_has_a_key_of_its_own_also_one_that_was_made_without),
         cmocka_unit_test(a_step_that_fails_leaves_the_version_there_was),
         cmocka_unit_test(what_is_no_project_is_refused_and_not_touched),
