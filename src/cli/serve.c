@@ -33,7 +33,7 @@ static const cli_flag flags[] = {
     {"no-training", NULL, CLI_SWITCH, AT(no_training), 0, 0, NET_MEANS,
      "train and pick only when the page asks for it"},
     {"threads", "T", CLI_NUMBER, AT(means.threads), 0, 1024, NET_MEANS,
-     "of training (default and 0: all cores)"},
+     "of training (default and 0: all cores but one, which is left for people)"},
     {"memory", "SIZE", CLI_SIZE, AT(means.memory), 0, 0, NET_MEANS,
      "cap on what training allocates, as 512M or 4G (default: half of the machine's)"},
     {"quiet", NULL, CLI_SWITCH, AT(means.quiet), 0, 0, NET_MEANS,

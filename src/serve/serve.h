@@ -15,7 +15,7 @@ typedef struct serve_opts {
     const char *host;  /* an address to listen at; NULL: 127.0.0.1 */
     unsigned port;     /* 0: any that is free */
     const char *token; /* what people must know; needed where host is no loopback */
-    unsigned threads;  /* of training; 0: all cores */
+    unsigned threads;  /* of training; 0: all cores but one */
     size_t memory;     /* cap of training, in bytes; 0: the library's default */
     bool no_training;  /* the worker does nothing by itself */
     void *user;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The thread that trains and picks, beside those who label: at a low priority, with a
- * context of its own that has the threads and the memory of the call. It prepares
- * features, sees to a first round, trains when enough labels are new or somebody asks for
- * it, and picks the next round. What goes wrong is kept for people to see; it is tried
- * again when there are new entries, items or settings, or somebody asks.
+ * context of its own that has the threads and the memory of the call (one core is left
+ * for people, unless the call says otherwise: threads that wait for each other come to a
+ * standstill on cores that others use). It prepares features, sees to a first round,
+ * trains when enough labels are new or somebody asks for it, and picks the next round.
+ * What goes wrong is kept for people to see; it is tried again when there are new
+ * entries, items or settings, or somebody asks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +38,7 @@ struct worker {
     /* of the thread alone */
     bool prepared;
     size_t items;    /* that it has prepared */
+    size_t mute;     /* a model that cannot be asked; 0: none */
     size_t asked_of; /* the last model that was asked what to pick */
     bool owes;       /* picks, of the model that it has trained itself */
     bool failed;     /* the last try did */
@@ -112,16 +115,30 @@ static void on_step(void *user, const scant_train_state *state) {
 
 /* ---- its turns --------------------------------------------------------------------- */
 
+/* Whether it has been prepared, and is still there: cache/ may be deleted at any time. */
+static bool is_prepared(worker *w, const scant_project_info *info) {
+    scant_array *all = NULL;
+    size_t model;
+    if (!w->prepared || w->items != info->items) return false;
+    if (!info->models || w->mute == info->models) return true;
+    if (scant_project_predicted(w->seat.project, &all, &model) != SCANT_OK) return true;
+    bool there = all && scant_array_shape(all)[0] >= info->items;
+    scant_array_close(all);
+    return there;
+}
+
 /* What pages show without waiting for it: features, and what the last model says. */
 static scant_status prepare(worker *w, const scant_project_info *info) {
     scant_array *all = NULL;
-    if (w->prepared && w->items == info->items) return SCANT_OK;
+    if (is_prepared(w, info)) return SCANT_OK;
     show(w, "preparing", "", 0);
     scant_status status = scant_project_prepare(w->seat.project);
+    w->mute = 0;
     if (status == SCANT_OK && info->models &&
         scant_project_predict(w->seat.project, &all, NULL) != SCANT_OK) {
         /* another model may do without it */
         server_log(w->server, SCANT_LOG_WARNING, "%s", scant_ctx_errmsg(w->seat.ctx));
+        w->mute = info->models;
     }
     scant_array_close(all);
     w->prepared = status == SCANT_OK;
@@ -185,7 +202,7 @@ static scant_status turn(worker *w, bool asked, const scant_project_info *info,
                          size_t batch) {
     bool quiet = w->server->opts->no_training;
     bool due = trains_by_itself(w) && info->untrained >= batch && info->learnable;
-    scant_status status = !quiet || asked ? prepare(w, info) : SCANT_OK;
+    scant_status status = prepare(w, info);
     if (status == SCANT_OK && (asked || due)) return train(w, batch);
     if (status == SCANT_OK && !quiet && owes_picks(w, info))
         status = pick(w, batch, info->models);
@@ -268,9 +285,14 @@ static void *work(void *user) {
 
 /* ---- from outside ------------------------------------------------------------------ */
 
+static unsigned spare_cores(void) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 2 ? (unsigned)cores - 1 : 1;
+}
+
 static scant_status open_project(worker *w, char *message, size_t size) {
     const serve_opts *o = w->server->opts;
-    scant_ctx_opts opts = {.threads = o->threads,
+    scant_ctx_opts opts = {.threads = o->threads ? o->threads : spare_cores(),
                            .memory = o->memory,
                            .user = w,
                            .log = on_log,

@@ -424,6 +424,21 @@ class Labelling(ServeCase):
         self.eventually(lambda: ann.get("/api/status")["balance"][0]["predicted"] is not None, "predictions")
         self.assertEqual(len(ann.get("/api/items/3/prediction")["classes"]), 3)
 
+    def test_a_cache_that_is_deleted_is_filled_again(self):
+        project = self.project()
+        with open(self.path("labels.csv"), "w") as file:
+            file.write("id,label\n" + "".join(f"{i},{CLASSES[self.truth[i]]}\n" for i in range(40)))
+        self.ok("label", project, "--import", self.path("labels.csv"))
+        self.ok("train", project)
+        shutil.rmtree(os.path.join(project, "cache"))
+        server = self.serve(project, "--no-training")
+        ann = self.person(server)
+        for _ in range(2):
+            self.eventually(lambda: ann.ask("GET", "/api/items/50/prediction")[0] == 200, "a prediction")
+            self.assertIsNotNone(ann.get("/api/status")["balance"][0]["predicted"])
+            shutil.rmtree(os.path.join(project, "cache"))  # while it is served
+        self.assertEqual(ann.get("/api/status")["info"]["models"], 1)
+
     def test_what_another_program_does_is_told_to_pages(self):
         project = self.project()
         server = self.serve(project, "--no-training")
