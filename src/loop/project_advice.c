@@ -94,8 +94,12 @@ static scant_status say_how_good(scant_project *project, scant__text *t,
                                  const scant_meter *m, size_t every) {
     const scant_model_point *p = &m->last;
     if (!p->model) {
-        scant__text_add(t, "There is no model yet: that takes labels of two classes at "
-                           "least.");
+        scant_project_info info;
+        TRY(scant_project_info_get(project, &info));
+        scant__text_add(
+            t, info.learnable ? "There is no model yet; there are labels to train one on."
+                              : "There is no model yet: that takes labels of two classes "
+                                "at least.");
         return SCANT_OK;
     }
     if (!p->audited) {

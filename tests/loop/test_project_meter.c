@@ -74,7 +74,11 @@ static void without_a_model_nothing_is_known(void **state) {
     assert_true(isnan(m.last.accuracy) && isnan(m.per_ten) && isnan(m.over_random));
     assert_true(!m.narrow && !m.fading && !m.agreeing && !m.stop);
     OK(scant_project_advice(l.project, &m, &text));
-    assert_non_null(strstr(text, "There is no model yet"));
+    assert_non_null(strstr(text, "There is no model yet: that takes labels of two"));
+    scant_bytes_free(l.ctx, text);
+    lab_answer(&l, 20, false); /* the forty that are withheld have labels */
+    OK(scant_project_advice(l.project, &m, &text));
+    assert_non_null(strstr(text, "There is no model yet; there are labels to train"));
     scant_bytes_free(l.ctx, text);
     lab_end(&l);
 }
