@@ -2,8 +2,12 @@
  *
  * The context: resolved options, the last error's text, callbacks.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getaffinity */
+#endif
 #include "core/ctx.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +42,13 @@ const char *scant_status_text(scant_status status) {
     return statuses[status_row(status)].text;
 }
 
+/* The cores that the process may use: a container or `taskset` may leave it few, and
+ * threads that wait for each other on one core come to a standstill. */
 static unsigned machine_threads(void) {
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+        return (unsigned)CPU_COUNT(&cores);
+    long n = sysconf(_SC_NPROCESSORS_ONLN); /* more cores than a set has room for */
     return n > 0 ? (unsigned)n : 1;
 }
 

@@ -286,8 +286,11 @@ static void *work(void *user) {
 /* ---- from outside ------------------------------------------------------------------ */
 
 static unsigned spare_cores(void) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 2 ? (unsigned)cores - 1 : 1;
+    scant_ctx *usual;
+    if (scant_ctx_create(NULL, &usual) != SCANT_OK) return 1;
+    unsigned cores = scant_ctx_threads(usual);
+    scant_ctx_destroy(usual);
+    return cores > 2 ? cores - 1 : 1;
 }
 
 static scant_status open_project(worker *w, char *message, size_t size) {

@@ -2,6 +2,10 @@
  *
  * The context: statuses, defaults, error text, callbacks.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_setaffinity */
+#endif
+#include <sched.h>
 #include <stdio.h>
 
 #include "core/ctx.h"
@@ -29,6 +33,22 @@ static void the_library_is_as_old_as_its_header(void **state) {
     snprintf(expected, sizeof expected, "%d.%d.%d", SCANT_VERSION_MAJOR,
              SCANT_VERSION_MINOR, SCANT_VERSION_PATCH);
     assert_string_equal(scant_version(), expected);
+}
+
+static void a_process_of_one_core_has_one_thread(void **state) {
+    (void)state;
+    scant_ctx *ctx;
+    cpu_set_t all, one;
+    int core = 0;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    while (!CPU_ISSET(core, &all)) core++;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_int_equal(scant_ctx_create(NULL, &ctx), SCANT_OK);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(scant_ctx_threads(ctx), 1);
+    scant_ctx_destroy(ctx);
 }
 
 static void defaults_come_from_the_machine(void **state) {
@@ -199,6 +219,7 @@ int main(void) {
         cmocka_unit_test(a_status_that_does_not_exist_still_has_a_name),
         cmocka_unit_test(the_library_is_as_old_as_its_header),
         cmocka_unit_test(defaults_come_from_the_machine),
+        cmocka_unit_test(a_process_of_one_core_has_one_thread),
         cmocka_unit_test(options_are_taken),
         cmocka_unit_test(half_an_allocator_is_refused),
         cmocka_unit_test(no_memory_for_the_context_itself),
