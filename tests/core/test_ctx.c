@@ -39,7 +39,7 @@ static void a_process_of_one_core_has_one_thread(void **state) {
     (void)state;
     scant_ctx *ctx;
     cpu_set_t all, one;
-    int core = 0;
+    size_t core = 0;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     while (!CPU_ISSET(core, &all)) core++;
     CPU_ZERO(&one);
