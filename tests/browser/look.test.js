@@ -423,6 +423,36 @@ test('thirty classes: the list shows that it goes on, and / finds one', async ()
   await done(page);
 });
 
+test('who looks for a class goes on typing when somebody adds one', async () => {
+  const page = await open(servers[30]);
+  await page.clock.install();
+  await page.reload();
+  await begin(page);
+  const item = await shown(page);
+  await page.route('**/api/session', async (route) => {
+    const response = await route.fetch(),
+      json = await response.json();
+    json.project.classes.push({ label: NAMES.length, name: 'raster' });
+    await route.fulfill({ response, json });
+  });
+  await page.keyboard.press('/');
+  await page.keyboard.type('rster');
+  for (let i = 0; i < 4; i++) await page.keyboard.press('ArrowLeft');
+  await page.clock.fastForward(61000);
+  await page.locator('#classes button', { hasText: 'raster' }).waitFor({ state: 'attached' });
+  await page.keyboard.type('oo');
+  const field = page.locator('#classes input:focus');
+  assert.strictEqual(await field.inputValue(), 'rooster');
+  assert.strictEqual(await page.locator('#classes button:visible').count(), 1);
+  assert.strictEqual(await id(page), item);
+  await page.keyboard.press('Enter');
+  await shown(page, item);
+  await saved(page);
+  const said = [...page.confirmed.values()].map((answer) => answer.label);
+  assert.deepStrictEqual(said, [NAMES.indexOf('rooster')]);
+  await done(page);
+});
+
 // ---- texts ----
 
 for (const colorScheme of ['light', 'dark'])
