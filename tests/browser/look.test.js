@@ -109,6 +109,30 @@ test('what was asked about an item is not shown for the next', async () => {
   await done(page);
 });
 
+test('why there is no opinion of the model is told as it is', async () => {
+  const page = await signIn(servers[10]);
+  page.mayFail = true;
+  const box = page.locator('#insight'),
+    says = (words) => box.locator('p').getByText(words, { exact: true }).waitFor(),
+    ask = async (key, words) => {
+      await page.keyboard.press(key);
+      await says(words);
+      await page.keyboard.press('Escape');
+    };
+  await ask('p', 'There is no model yet.');
+  await ask('w', 'It was drawn at random, as there is no model yet.');
+  const words = 'the model has not been asked about this item yet';
+  await page.route('**/prediction', (route) =>
+    route.fulfill({ status: 404, json: { error: words } }),
+  );
+  const nothing = { class_1: null, p_1: null, class_2: null, p_2: null, surer: null, newer: null };
+  await page.route('**/why', (route) =>
+    route.fulfill({ json: { ...nothing, model: 3, neighbours: [] } }),
+  );
+  for (const key of ['p', 'w']) await ask(key, 'The model has not been asked about this item yet.');
+  await done(page);
+});
+
 test('the count of labels follows a label that is changed to unsure, and back', async () => {
   const page = await signIn(servers[10]);
   for (let i = 0; i < 3; i++) {
