@@ -300,6 +300,55 @@ test('after a wrong token one is in its field', async () => {
   }
 });
 
+test('who is asked for another token is left to type, and the old one is not sent again', async () => {
+  const dir = path.join(folder, 'locked');
+  texts(dir, MAILS, ['spam', 'ham']);
+  const server = await serve(dir, '--no-training', '--token', 'the first of tokens');
+  const restart = async () => {
+    await server.kill('SIGTERM');
+    server.args = ['--no-training', '--token', 'the second of tokens'];
+    await server.start();
+  };
+  try {
+    const page = await open(server);
+    page.mayFail = true;
+    await page.getByLabel('Token').fill('the first of tokens');
+    await begin(page);
+    const item = await shown(page);
+    let asked = 0;
+    page.on('request', () => asked++);
+    const sent = page.waitForRequest((r) => r.method() === 'POST' && r.url().endsWith('/session'));
+    await restart();
+    await page.keyboard.press('1');
+    await sent;
+    const name = page.getByLabel('Your name');
+    await name.waitFor();
+    await name.fill('');
+    await name.pressSequentially('a');
+    await page.waitForTimeout(500); // what was under way
+    asked = 0;
+    await page.waitForTimeout(6000); // more than the page waits before it asks again
+    assert.strictEqual(asked, 0, 'nothing is asked while nobody is signed in');
+    await page.keyboard.press('n');
+    assert.strictEqual(await name.inputValue(), 'an');
+    await page.evaluate(() => {
+      location.hash = '#/dashboard';
+    });
+    await restart(); // what was asked of the last one is of no use
+    await name.fill('ann');
+    await page.getByLabel('Token').fill('the second of tokens');
+    await page.keyboard.press('Enter');
+    await page.locator('#balance li').first().waitFor();
+    await page.keyboard.press('Escape');
+    await shown(page, item);
+    await saved(page);
+    assert.strictEqual(page.confirmed.size, 1);
+    await done(page);
+  } finally {
+    await server.kill('SIGTERM');
+  }
+});
+
 // ---- small screens, many classes, long names ----
 
 for (const n of [20, 30])
