@@ -204,6 +204,39 @@ test('a picture that was given up is tried again when the connection is back', a
   await done(page);
 });
 
+test('a picture that the server fails at can be skipped in the end, one that nobody answers for cannot', async () => {
+  for (const [fail, state] of [
+    [(route) => route.fulfill({ status: 500, json: { error: 'the disk is broken' } }), 'broken'],
+    [(route) => route.abort(), 'away'],
+  ]) {
+    const page = await open(servers[10]);
+    page.mayFail = true;
+    await page.clock.install();
+    await page.route('**/picture?*', fail);
+    await page.reload();
+    await begin(page);
+    await stage(page, 'away');
+    const item = await id(page);
+    await page.keyboard.press('s');
+    await notice(page, 'Not connected');
+    assert.strictEqual(await id(page), item);
+    for (let tries = 0; tries < 6; tries++) {
+      await page.clock.runFor(9000);
+      await page.waitForTimeout(200);
+    }
+    await stage(page, state);
+    await page.keyboard.press('s');
+    if (state === 'broken')
+      await page.waitForFunction(
+        (old) => document.getElementById('item-id').textContent !== old,
+        item,
+      );
+    else assert.strictEqual(await id(page), item);
+    await saved(page);
+    await done(page);
+  }
+});
+
 test('in the grid nothing is answered for whose picture did not come', async () => {
   const page = await signIn(servers[10]);
   page.mayFail = true;
