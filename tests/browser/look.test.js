@@ -601,3 +601,34 @@ test('of texts that are near, the labels are in sight', async () => {
   assert.deepStrictEqual(seen.slice(0, 2), Array(2).fill(Array(4).fill(true)));
   await done(page);
 });
+
+test('look-alikes are asked for once after an answer, when it is stored', async () => {
+  const page = await signIn(servers.texts);
+  let asked = 0;
+  page.on('request', (r) => {
+    if (r.url().endsWith('/api/alike')) asked++;
+  });
+  await page.route('**/api/answers', async (route) => {
+    await page.waitForTimeout(300);
+    await route.continue();
+  });
+  const tile = (i) => page.locator('.tile').nth(i),
+    told = new Set();
+  await page.keyboard.press('g');
+  for (const which of [0, 1]) {
+    await tile(1).waitFor();
+    asked = 0;
+    await page.getByRole('button', { name: 'None' }).click();
+    await tile(which).click();
+    told.add(await tile(which).getAttribute('title'));
+    await page.keyboard.press('1');
+    await notice(page, '1 item: spam');
+    await saved(page);
+    await tile(1).waitFor();
+    await page.waitForTimeout(300);
+    assert.strictEqual(asked, 1);
+    const titles = await page.locator('.tile').evaluateAll((all) => all.map((e) => e.title));
+    assert.ok(!titles.some((title) => told.has(title)));
+  }
+  await done(page);
+});
