@@ -3,7 +3,8 @@
 // The server's interface (openapi.json). A session that was lost, as the server was started
 // again, is taken up by itself with the name and token given before, and the request repeated;
 // but never for another project or another person than the page's: it asks nothing any more
-// then, as answers would be stored where they do not belong.
+// then, as answers would be stored where they do not belong. While a person is
+// to sign in it asks nothing either.
 //
 // Events: "signedout" {session}, "moved".
 import { kept, tab } from './kept.js';
@@ -32,6 +33,7 @@ export class SignedOut extends Error {}
 export class Moved extends SignedOut {}
 
 const PATIENCE = 30000; // milliseconds
+const SIGN_IN = 'Please sign in again.';
 
 export class Api extends EventTarget {
   constructor() {
@@ -41,6 +43,7 @@ export class Api extends EventTarget {
     this.project = null; // the key of the page's, once there is one
     this.person = null; // the name
     this.gone = false;
+    this.signedOut = false; // a person is asked who they are
   }
 
   /** From now on the page is of this project and person. */
@@ -83,6 +86,7 @@ export class Api extends EventTarget {
   }
 
   async signedIn(method, path, body) {
+    if (this.signedOut) throw new SignedOut(SIGN_IN);
     try {
       return await this.call(method, path, body);
     } catch (error) {
@@ -116,13 +120,13 @@ export class Api extends EventTarget {
     return session;
   }
 
-  /** project: the key it must be; null: any. */
+  /** After session(). project: the key it must be; null: any. */
   async signIn(name, token, project = this.project) {
-    if (!this.csrf) await this.session();
     const body = token ? { name, token } : { name };
     const session = await this.call('POST', '/api/session', body, {}, project);
     if (project && session.project.key !== project) throw this.moved();
     this.csrf = session.csrf;
+    this.signedOut = false;
     kept.set('scant.name', session.person.name); // to be proposed, whatever the project
     kept.set(`scant.name/${session.project.key}`, session.person.name);
     if (token) tab.set('scant.token', token);
@@ -177,9 +181,13 @@ export class Api extends EventTarget {
         return await this.signIn(name, token, project);
       } catch (error) {
         if (!(error instanceof Refused) || error.passing) throw error;
+        if (error.status === 403) tab.drop('scant.token'); // it is another by now
       }
     }
-    this.dispatchEvent(new CustomEvent('signedout', { detail: { ...session, why } }));
-    throw new SignedOut('Please sign in again.');
+    if (!this.signedOut) {
+      this.signedOut = true;
+      this.dispatchEvent(new CustomEvent('signedout', { detail: { ...session, why } }));
+    }
+    throw new SignedOut(SIGN_IN);
   }
 }

@@ -13,6 +13,7 @@ export class ClassButtons {
   constructor(box, app, choose) {
     Object.assign(this, { box, app, choose });
     this.chosen = null;
+    this.buttons = [];
     this.field = make('input', {
       type: 'search',
       placeholder: 'Find a class',
@@ -26,7 +27,9 @@ export class ClassButtons {
   }
 
   draw() {
-    const { classes } = this.app.project;
+    const { classes } = this.app.project,
+      many = classes.length > VERY_MANY;
+    for (const button of this.buttons) button.remove();
     this.buttons = classes.map(({ label, name }) =>
       make(
         'button',
@@ -42,7 +45,10 @@ export class ClassButtons {
         make('span', { class: 'caps' }, ...this.app.keys.forClass(label).slice(0, 2).map(cap)),
       ),
     );
-    this.box.replaceChildren(...(classes.length > VERY_MANY ? [this.field] : []), ...this.buttons);
+    // Somebody may be typing into the field: it stays where it is.
+    if (many && !this.field.isConnected) this.box.prepend(this.field);
+    else if (!many) this.field.remove();
+    this.box.append(...this.buttons);
     this.box.closest('.work').classList.toggle('many', classes.length > MANY);
     this.mark(this.chosen);
     this.filter();

@@ -91,6 +91,8 @@ export class GridView {
     let alike = [],
       trouble = 'Nothing without an answer is like this one.';
     try {
+      await this.app.outbox.sending; // or what was just answered would come again
+      if (!this.isOpen || this.wanted) return;
       const body = { item: seed.item, count: ALIKE, page: this.app.outbox.page };
       alike = (await this.app.api.post('/api/alike', body)).items;
     } catch (error) {

@@ -7,7 +7,6 @@ import { breakable, cap, make } from './dom.js';
 import { swatch } from './colours.js';
 import { address, crisp } from './picture.js';
 import { part, percent } from './words.js';
-import { Refused } from './api.js';
 
 const SURE = 0.8; // a model that gives a class this much does not waver
 const NEW = 0.2; // an item is new where fewer are farther from anything labelled
@@ -48,15 +47,7 @@ export class Insight {
       const reply = await this.app.api.get(`/api/items/${item.item}/${what}`);
       parts = what === 'prediction' ? this.prediction(reply) : this.why(reply);
     } catch (error) {
-      parts = [
-        make(
-          'p',
-          {},
-          error instanceof Refused && error.status === 404
-            ? 'There is no model yet. The first is trained once there are labels of two classes.'
-            : error.message,
-        ),
-      ];
+      parts = [make('p', {}, error.message.replace(/\.?$/, '.'))];
     }
     if (this.asked !== asked) return; // closed meanwhile, perhaps with its item
     const title = what === 'prediction' ? 'What the model says' : 'Why this item?';
@@ -115,7 +106,15 @@ export class Insight {
       words.push(make('p', {}, `The model is surer of ${part(why.surer)} of the items.`));
     if (why.newer !== null) words.push(make('p', {}, howNew(why.newer)));
     if (!words.length)
-      words.push(make('p', {}, 'It was drawn at random, as there is no model yet.'));
+      words.push(
+        make(
+          'p',
+          {},
+          why.model === null
+            ? 'It was drawn at random, as there is no model yet.'
+            : 'The model has not been asked about this item yet.',
+        ),
+      );
     if (why.neighbours.length) {
       words.push(make('p', {}, 'The nearest that have a label:'));
       const texts = why.neighbours.every((n) => !n.picture);

@@ -53,6 +53,7 @@ class App {
 
   async signedOut(session) {
     document.body.dataset.view = 'signin';
+    this.live?.stop();
     const now = await this.signIn.ask(session);
     if (!this.project) {
       this.enter(now);
@@ -156,7 +157,7 @@ class App {
 
   route() {
     const view = this.wanted();
-    if (document.body.dataset.view === view) return;
+    if (document.body.dataset.view === view || this.api.signedOut) return;
     this.views[this.view]?.close();
     this.view = view;
     document.body.dataset.view = view;

@@ -4,8 +4,9 @@
 // another project may be served at the same one tomorrow: the project's key keeps its pictures
 // apart.
 //
-// A picture that does not come is tried again after 1, 2, 4 and 8 seconds; where nobody answers
-// for it until somebody does; and all that are missing as soon as the connection is back.
+// A picture that does not come is tried again after 1, 2, 4 and 8 seconds, and given up where the
+// server fails at it even then; where nobody answers for it until somebody does; and all that
+// are missing as soon as the connection is back.
 const SMALL = 128; // pixels: up to here each is shown as a square
 const FIRST = 1000; // milliseconds
 const RETRIES = 4;
@@ -34,11 +35,12 @@ export function tryMissing() {
   for (const loading of [...missing]) loading.again();
 }
 
-/** "away" where nobody answers for a picture, or not to us, for now; else "broken". */
-async function reason(source) {
+/** "away" where nobody answers for a picture, or not to us, for now; else "broken". What
+ * the server fails at is "away" to the patient. */
+async function reason(source, patient) {
   try {
     const { status } = await fetch(source, { cache: 'no-store' });
-    const passing = status >= 500 || [401, 403, 408, 429].includes(status);
+    const passing = (status >= 500 && patient) || [401, 403, 408, 429].includes(status);
     return passing ? 'away' : 'broken';
   } catch {
     return 'away';
@@ -73,7 +75,7 @@ export class Loading {
   }
 
   async failed() {
-    const state = await reason(this.source);
+    const state = await reason(this.source, this.failures < RETRIES);
     if (this.stopped) return;
     missing.add(this);
     const wait = FIRST * 2 ** Math.min(this.failures++, RETRIES - 1);

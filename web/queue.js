@@ -6,6 +6,7 @@
 // go to others.
 //
 // Events: "change" (what is in front may be another), "left" (what the round has left).
+import { SignedOut } from './api.js';
 import { address } from './picture.js';
 
 const AHEAD = 3;
@@ -124,7 +125,8 @@ export class Queue extends EventTarget {
     } catch (error) {
       this.trouble = error.message;
       if (!this.items.length) this.state = 'failed';
-      this.timer = setTimeout(() => this.refill(), ASK_AGAIN / 4);
+      if (!(error instanceof SignedOut))
+        this.timer = setTimeout(() => this.refill(), ASK_AGAIN / 4);
     } finally {
       this.busy = false;
     }

@@ -17,13 +17,17 @@ export class SignIn {
   /** Resolves with the session once a person has signed in. */
   ask(session) {
     by('name').value = kept.get('scant.name') ?? '';
-    by('token-field').hidden = !session.needs_token;
-    by('token').required = session.needs_token;
+    this.askToken(session.needs_token);
     this.tell(session.why ?? '');
     (by('name').value && session.needs_token ? by('token') : by('name')).focus();
     return new Promise((resolve) => {
       this.resolve = resolve;
     });
+  }
+
+  askToken(needed) {
+    by('token-field').hidden = !needed;
+    by('token').required = needed;
   }
 
   async submit() {
@@ -32,6 +36,7 @@ export class SignIn {
     this.busy = true;
     this.tell('');
     try {
+      this.askToken((await this.api.session()).needs_token); // of a server that may be another by now
       const session = await this.api.signIn(name, by('token').value);
       by('token').value = '';
       document.activeElement?.blur(); // a browser does so a moment later, and keys are answers by now

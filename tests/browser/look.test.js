@@ -109,6 +109,30 @@ test('what was asked about an item is not shown for the next', async () => {
   await done(page);
 });
 
+test('why there is no opinion of the model is told as it is', async () => {
+  const page = await signIn(servers[10]);
+  page.mayFail = true;
+  const box = page.locator('#insight'),
+    says = (words) => box.locator('p').getByText(words, { exact: true }).waitFor(),
+    ask = async (key, words) => {
+      await page.keyboard.press(key);
+      await says(words);
+      await page.keyboard.press('Escape');
+    };
+  await ask('p', 'There is no model yet.');
+  await ask('w', 'It was drawn at random, as there is no model yet.');
+  const words = 'the model has not been asked about this item yet';
+  await page.route('**/prediction', (route) =>
+    route.fulfill({ status: 404, json: { error: words } }),
+  );
+  const nothing = { class_1: null, p_1: null, class_2: null, p_2: null, surer: null, newer: null };
+  await page.route('**/why', (route) =>
+    route.fulfill({ json: { ...nothing, model: 3, neighbours: [] } }),
+  );
+  for (const key of ['p', 'w']) await ask(key, 'The model has not been asked about this item yet.');
+  await done(page);
+});
+
 test('the count of labels follows a label that is changed to unsure, and back', async () => {
   const page = await signIn(servers[10]);
   for (let i = 0; i < 3; i++) {
@@ -178,6 +202,39 @@ test('a picture that was given up is tried again when the connection is back', a
   await online(page);
   await shown(page);
   await done(page);
+});
+
+test('a picture that the server fails at can be skipped in the end, one that nobody answers for cannot', async () => {
+  for (const [fail, state] of [
+    [(route) => route.fulfill({ status: 500, json: { error: 'the disk is broken' } }), 'broken'],
+    [(route) => route.abort(), 'away'],
+  ]) {
+    const page = await open(servers[10]);
+    page.mayFail = true;
+    await page.clock.install();
+    await page.route('**/picture?*', fail);
+    await page.reload();
+    await begin(page);
+    await stage(page, 'away');
+    const item = await id(page);
+    await page.keyboard.press('s');
+    await notice(page, 'Not connected');
+    assert.strictEqual(await id(page), item);
+    for (let tries = 0; tries < 6; tries++) {
+      await page.clock.runFor(9000);
+      await page.waitForTimeout(200);
+    }
+    await stage(page, state);
+    await page.keyboard.press('s');
+    if (state === 'broken')
+      await page.waitForFunction(
+        (old) => document.getElementById('item-id').textContent !== old,
+        item,
+      );
+    else assert.strictEqual(await id(page), item);
+    await saved(page);
+    await done(page);
+  }
 });
 
 test('in the grid nothing is answered for whose picture did not come', async () => {
@@ -270,6 +327,55 @@ test('after a wrong token one is in its field', async () => {
     await page.keyboard.press('Enter');
     assert.strictEqual(await focused, '', 'the next key is an answer, not typed into the form');
     await shown(page);
+    await done(page);
+  } finally {
+    await server.kill('SIGTERM');
+  }
+});
+
+test('who is asked for another token is left to type, and the old one is not sent again', async () => {
+  const dir = path.join(folder, 'locked');
+  texts(dir, MAILS, ['spam', 'ham']);
+  const server = await serve(dir, '--no-training', '--token', 'the first of tokens');
+  const restart = async () => {
+    await server.kill('SIGTERM');
+    server.args = ['--no-training', '--token', 'the second of tokens'];
+    await server.start();
+  };
+  try {
+    const page = await open(server);
+    page.mayFail = true;
+    await page.getByLabel('Token').fill('the first of tokens');
+    await begin(page);
+    const item = await shown(page);
+    let asked = 0;
+    page.on('request', () => asked++);
+    const sent = page.waitForRequest((r) => r.method() === 'POST' && r.url().endsWith('/session'));
+    await restart();
+    await page.keyboard.press('1');
+    await sent;
+    const name = page.getByLabel('Your name');
+    await name.waitFor();
+    await name.fill('');
+    await name.pressSequentially('a');
+    await page.waitForTimeout(500); // what was under way
+    asked = 0;
+    await page.waitForTimeout(6000); // more than the page waits before it asks again
+    assert.strictEqual(asked, 0, 'nothing is asked while nobody is signed in');
+    await page.keyboard.press('n');
+    assert.strictEqual(await name.inputValue(), 'an');
+    await page.evaluate(() => {
+      location.hash = '#/dashboard';
+    });
+    await restart(); // what was asked of the last one is of no use
+    await name.fill('ann');
+    await page.getByLabel('Token').fill('the second of tokens');
+    await page.keyboard.press('Enter');
+    await page.locator('#balance li').first().waitFor();
+    await page.keyboard.press('Escape');
+    await shown(page, item);
+    await saved(page);
+    assert.strictEqual(page.confirmed.size, 1);
     await done(page);
   } finally {
     await server.kill('SIGTERM');
@@ -423,6 +529,36 @@ test('thirty classes: the list shows that it goes on, and / finds one', async ()
   await done(page);
 });
 
+test('who looks for a class goes on typing when somebody adds one', async () => {
+  const page = await open(servers[30]);
+  await page.clock.install();
+  await page.reload();
+  await begin(page);
+  const item = await shown(page);
+  await page.route('**/api/session', async (route) => {
+    const response = await route.fetch(),
+      json = await response.json();
+    json.project.classes.push({ label: NAMES.length, name: 'raster' });
+    await route.fulfill({ response, json });
+  });
+  await page.keyboard.press('/');
+  await page.keyboard.type('rster');
+  for (let i = 0; i < 4; i++) await page.keyboard.press('ArrowLeft');
+  await page.clock.fastForward(61000);
+  await page.locator('#classes button', { hasText: 'raster' }).waitFor({ state: 'attached' });
+  await page.keyboard.type('oo');
+  const field = page.locator('#classes input:focus');
+  assert.strictEqual(await field.inputValue(), 'rooster');
+  assert.strictEqual(await page.locator('#classes button:visible').count(), 1);
+  assert.strictEqual(await id(page), item);
+  await page.keyboard.press('Enter');
+  await shown(page, item);
+  await saved(page);
+  const said = [...page.confirmed.values()].map((answer) => answer.label);
+  assert.deepStrictEqual(said, [NAMES.indexOf('rooster')]);
+  await done(page);
+});
+
 // ---- texts ----
 
 for (const colorScheme of ['light', 'dark'])
@@ -463,5 +599,36 @@ test('of texts that are near, the labels are in sight', async () => {
     });
   });
   assert.deepStrictEqual(seen.slice(0, 2), Array(2).fill(Array(4).fill(true)));
+  await done(page);
+});
+
+test('look-alikes are asked for once after an answer, when it is stored', async () => {
+  const page = await signIn(servers.texts);
+  let asked = 0;
+  page.on('request', (r) => {
+    if (r.url().endsWith('/api/alike')) asked++;
+  });
+  await page.route('**/api/answers', async (route) => {
+    await page.waitForTimeout(300);
+    await route.continue();
+  });
+  const tile = (i) => page.locator('.tile').nth(i),
+    told = new Set();
+  await page.keyboard.press('g');
+  for (const which of [0, 1]) {
+    await tile(1).waitFor();
+    asked = 0;
+    await page.getByRole('button', { name: 'None' }).click();
+    await tile(which).click();
+    told.add(await tile(which).getAttribute('title'));
+    await page.keyboard.press('1');
+    await notice(page, '1 item: spam');
+    await saved(page);
+    await tile(1).waitFor();
+    await page.waitForTimeout(300);
+    assert.strictEqual(asked, 1);
+    const titles = await page.locator('.tile').evaluateAll((all) => all.map((e) => e.title));
+    assert.ok(!titles.some((title) => told.has(title)));
+  }
   await done(page);
 });
