@@ -166,7 +166,7 @@ export class Api extends EventTarget {
     return this.resuming;
   }
 
-  async resumeOnce() {
+  async resumeOnce(tries = 5) {
     const session = await this.session();
     const why = tab.get('scant.moved');
     tab.drop('scant.moved');
@@ -181,7 +181,11 @@ export class Api extends EventTarget {
         return await this.signIn(name, token, project);
       } catch (error) {
         if (!(error instanceof Refused) || error.passing) throw error;
-        if (error.status === 403) tab.drop('scant.token'); // it is another by now
+        // Another tab may have begun or ended the browser's session meanwhile; without cookies
+        // it is another each time.
+        const another = (await this.session()).csrf !== session.csrf;
+        if (another && tries > 1) return this.resumeOnce(tries - 1);
+        if (error.status === 403) tab.drop('scant.token'); // the server's is another by now
       }
     }
     if (!this.signedOut) {
