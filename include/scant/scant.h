@@ -70,7 +70,8 @@ typedef struct scant_ctx scant_ctx;
 typedef enum scant_log_level { SCANT_LOG_INFO = 1, SCANT_LOG_WARNING } scant_log_level;
 
 typedef struct scant_ctx_opts {
-    unsigned threads; /* 0: all cores that the process may use */
+    unsigned threads; /* 0: all cores that the process may use, or fewer where
+                       * OMP_NUM_THREADS says so */
     /* Cap in bytes on what is allocated at once; 0: half of the machine's memory. */
     size_t memory;
     void *user; /* handed to every callback */

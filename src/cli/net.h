@@ -117,7 +117,7 @@ typedef struct net_means {
     NET_FLAG("seed", "S", CLI_SEED, offsetof(type, field.seed), 0, 0, NET_MEANS,         \
              "decides every random choice (default 0)"),                                 \
         NET_FLAG("threads", "T", CLI_NUMBER, offsetof(type, field.threads), 0, 1024,     \
-                 NET_MEANS, "default and 0: all cores"),                                 \
+                 NET_MEANS, "default and 0: all cores, or OMP_NUM_THREADS"),             \
         NET_FLAG(                                                                        \
             "memory", "SIZE", CLI_SIZE, offsetof(type, field.memory), 0, 0, NET_MEANS,   \
             "cap on what is allocated, as 512M or 4G (default: half of the machine's)"), \

@@ -63,7 +63,7 @@ static const cli_flag flags[] = {
     {"opt", "KEY=VALUE", CLI_SETTING, AT(settings), 0, 0, options_group,
      "an option of the strategy, see 'scant strategies NAME'; may be given again"},
     {"threads", "T", CLI_NUMBER, AT(threads), 0, MOST_THREADS, options_group,
-     "default and 0: all cores; the picks do not depend on it"},
+     "default and 0: all cores, or OMP_NUM_THREADS; the picks do not depend on it"},
     {"memory", "SIZE", CLI_SIZE, AT(memory), 0, 0, options_group,
      "cap on what is allocated, as 512M or 4G (default: half of the machine's)"},
     {"dry-run", NULL, CLI_SWITCH, AT(dry_run), 0, 0, options_group,

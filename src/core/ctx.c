@@ -2,16 +2,14 @@
  *
  * The context: resolved options, the last error's text, callbacks.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getaffinity */
-#endif
 #include "core/ctx.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "core/parfor.h"
 
 #define STRINGIFY_(x) #x
 #define STRINGIFY(x) STRINGIFY_(x)
@@ -42,16 +40,6 @@ const char *scant_status_text(scant_status status) {
     return statuses[status_row(status)].text;
 }
 
-/* The cores that the process may use: a container or `taskset` may leave it few, and
- * threads that wait for each other on one core come to a standstill. */
-static unsigned machine_threads(void) {
-    cpu_set_t cores;
-    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
-        return (unsigned)CPU_COUNT(&cores);
-    long n = sysconf(_SC_NPROCESSORS_ONLN); /* more cores than a set has room for */
-    return n > 0 ? (unsigned)n : 1;
-}
-
 static size_t machine_memory(void) {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     if (pages <= 0 || size <= 0) return SIZE_MAX;
@@ -66,7 +54,7 @@ scant_status scant_ctx_create(const scant_ctx_opts *opts, scant_ctx **out) {
     if (!ctx) return SCANT_ENOMEM;
     *ctx = (scant_ctx){.opts = o,
                        .lock = ATOMIC_FLAG_INIT,
-                       .threads = o.threads ? o.threads : machine_threads(),
+                       .threads = o.threads ? o.threads : scant__threads_usual(),
                        .cap = o.memory ? o.memory : machine_memory() / 2};
     *out = ctx;
     return SCANT_OK;

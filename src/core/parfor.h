@@ -28,6 +28,10 @@ scant_status scant__parfor(scant_ctx *ctx, const char *phase, size_t blocks,
 void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size_t block),
                  void *arg);
 
+/* How many there are where nobody says: as many as the cores that the process may use,
+ * or fewer where OMP_NUM_THREADS says so. */
+unsigned scant__threads_usual(void);
+
 /* Libraries that run OpenMP loops of their own take ctx's number of threads when this
  * thread calls them between the two. leave() takes what enter() gave. */
 int scant__threads_enter(const scant_ctx *ctx);

@@ -12,14 +12,11 @@ import numpy as np
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SCANT = os.environ.get("SCANT", os.path.join(ROOT, "build", "scant"))
 BUILD = os.environ.get("SCANT_BUILD", os.path.dirname(SCANT))
-# One thread is for NumPy here: its own would wait for each other while the program works.
-ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
 
 
-def run(*args, text=True, timeout=120, env=None, **kw):
+def run(*args, text=True, timeout=120, **kw):
     """The finished process: returncode, stdout, stderr."""
-    return subprocess.run([SCANT, *map(str, args)], capture_output=True, text=text,
-                          timeout=timeout, env=env or ENVIRONMENT, **kw)
+    return subprocess.run([SCANT, *map(str, args)], capture_output=True, text=text, timeout=timeout, **kw)
 
 
 class Case(unittest.TestCase):

@@ -18,7 +18,7 @@ import zlib
 
 import numpy as np
 
-from scantcli import ENVIRONMENT, SCANT, Case
+from scantcli import SCANT, Case
 
 SLOW = 60  # seconds that anything may take on a busy machine, under sanitizers
 CLASSES = ("cat", "dog", "fox")
@@ -46,7 +46,7 @@ class Server:
 
         self.child = subprocess.Popen(
             [SCANT, "serve", project, *(() if "--port" in flags else ("--port", "0")), *map(str, flags)],
-            env={**ENVIRONMENT, **(env or {})}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, **(env or {})}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             preexec_fn=prepare, restore_signals=False)
         self.said = []
         self.listener = threading.Thread(target=self.listen, daemon=True)

@@ -71,6 +71,15 @@ class Plan(Case):
         self.fails(4, "select", "margin", "--batch", 3, "--probs", self.p, "--memory", "1K",
                    "--dry-run")
 
+    def test_threads_are_as_many_as_openmp_has(self):
+        call = ("select", "margin", "--batch", 3, "--probs", self.save("p3", np.full((9, 3), 1 / 3)), "--dry-run")
+        cores = len(os.sched_getaffinity(0))
+        for said, threads in (("1", 1), (str(cores), cores), (str(5 * cores), cores)):
+            done = run(*call, env=dict(os.environ, OMP_NUM_THREADS=said))
+            self.assertRegex(done.stdout, rf"(?m)^threads +{threads}$")
+        done = run(*call, "--threads", 2, env=dict(os.environ, OMP_NUM_THREADS="1"))
+        self.assertRegex(done.stdout, r"(?m)^threads +2$")
+
     def test_what_options_and_shapes_rule_out_is_told_without_reading(self):
         rng = np.random.default_rng(6)
         wide = self.save("wide", rng.normal(size=(200, 60)))

@@ -11,7 +11,7 @@ import urllib.request
 import numpy as np
 
 from projectcase import CLASSES, ProjectCase
-from scantcli import ENVIRONMENT, SCANT, run
+from scantcli import SCANT, run
 
 
 class Label(ProjectCase):
@@ -133,7 +133,7 @@ class Label(ProjectCase):
         path = self.answers([{"id": str(i)} for i in range(3000)], truth)
         call = f"ulimit -f 100; exec {SCANT} label {project} --import {path}"
         done = subprocess.run(["bash", "-c", "trap '' XFSZ; " + call], capture_output=True,
-                              text=True, env=ENVIRONMENT, check=False)
+                              text=True, check=False)
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertEqual(done.stdout, "")
         self.assertEqual(self.status(project)["entries"], 0)
@@ -251,8 +251,7 @@ class Page:
 
     def __init__(self, case, project):
         self.server = subprocess.Popen([SCANT, "serve", project, "--port", "0", "--no-training",
-                                        "--quiet"], stdout=subprocess.PIPE, text=True,
-                                       env=ENVIRONMENT)
+                                        "--quiet"], stdout=subprocess.PIPE, text=True)
         case.addCleanup(self.server.stdout.close)
         case.addCleanup(self.server.wait)
         case.addCleanup(self.server.terminate)

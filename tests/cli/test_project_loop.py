@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 
 from projectcase import CLASSES, ProjectCase
-from scantcli import ENVIRONMENT, SCANT, run
+from scantcli import SCANT, run
 
 STATUS = {"dir", "kind", "created", "items", "copies", "withheld", "labelled", "training",
           "audited", "disputed", "skipped", "unsure", "entries", "picked", "waiting", "untrained",
@@ -96,8 +96,8 @@ class Loop(ProjectCase):
                     .splitlines() if "while scant query" in line)
         call = call.strip().replace("birds", project)
         call = call.replace("./ask-people batch.csv", "/usr/bin/python3 oracle.py batch.csv")
-        environment = dict(ENVIRONMENT, PATH=os.path.dirname(SCANT) + os.pathsep
-                           + ENVIRONMENT["PATH"])
+        environment = dict(os.environ, PATH=os.path.dirname(SCANT) + os.pathsep
+                           + os.environ["PATH"])
         done = subprocess.run(["bash", "-c", call], cwd=self.dir, capture_output=True, text=True,
                               timeout=200, env=environment, check=False)
         state = self.status(project)

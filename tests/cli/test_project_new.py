@@ -11,7 +11,7 @@ import unittest
 import numpy as np
 
 from projectcase import CLASSES, ProjectCase, blobs, png
-from scantcli import ENVIRONMENT, SCANT, run
+from scantcli import SCANT, run
 
 
 class New(ProjectCase):
@@ -111,8 +111,7 @@ class New(ProjectCase):
         call = [SCANT, "new", project, "--images", folder, "--classes", ",".join(CLASSES),
                 "--backbone", "mobilenetv2", "--weights", weights + "/weights.safetensors",
                 "--threads", "1"]
-        with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env=ENVIRONMENT) as process:
+        with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             said = process.stdout.readline()  # the project is there, features are not
             self.assertIn("150 pictures", said)
             process.send_signal(signal.SIGINT)
@@ -131,7 +130,7 @@ class New(ProjectCase):
         rows = self.save("rows", blobs(20000)[0])
         call = f"ulimit -f 200; exec {SCANT} new p --features {rows} --classes a,b"
         done = subprocess.run(["bash", "-c", "trap '' XFSZ; " + call], cwd=self.dir,
-                              capture_output=True, text=True, env=ENVIRONMENT, check=False)
+                              capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertEqual(done.stdout, "")
         self.assertIn("scant: ", done.stderr)

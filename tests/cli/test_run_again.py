@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from runcase import MOONS, RunCase, sets
-from scantcli import ENVIRONMENT, SCANT, run
+from scantcli import SCANT, run
 from test_cli_work import on_terminal
 from test_run import write_png
 
@@ -167,7 +167,7 @@ class Interrupted(RunCase):
     def interrupt(self, *flags, when):
         """Ctrl-C as soon as it is caught and when() says so."""
         with subprocess.Popen([SCANT, "run", *map(str, flags)], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as child:
+                              stderr=subprocess.PIPE, text=True) as child:
             end = time.monotonic() + 60
             while time.monotonic() < end and not (when() and self.catches(child.pid)):
                 time.sleep(0.005)

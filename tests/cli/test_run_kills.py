@@ -15,7 +15,7 @@ import time
 import unittest
 
 from runcase import MOONS, RunCase, sets
-from scantcli import ENVIRONMENT, SCANT
+from scantcli import SCANT
 
 SOAK = int(os.environ.get("SCANT_SOAK", 0)) > 1000
 KILLS = 20 if SOAK else 3  # of a variant
@@ -33,7 +33,7 @@ INTERRUPTED = 130
 
 
 def start(flags):
-    return subprocess.Popen([SCANT, "run", *map(str, flags)], env=ENVIRONMENT, text=True,
+    return subprocess.Popen([SCANT, "run", *map(str, flags)], text=True,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 

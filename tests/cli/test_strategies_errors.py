@@ -103,6 +103,7 @@ class Samples(ErrorCase):
                                  ("sparse-iht", "--opt", "terms=variance"),
                                  ("acs-fw", "--opt", "inner=fisher")):
             with self.subTest(strategy, words=words):
+                words += "--threads", 2  # each has its own scratch
                 arrays = {"samples": self.whole["samples"]}
                 if "inner=fisher" in words:
                     arrays["features"] = self.whole["features"]

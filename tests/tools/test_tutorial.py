@@ -24,9 +24,7 @@ def read(*names):
 
 
 def scant(*args, cwd=None):
-    environment = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
-    return subprocess.run([SCANT, *args], cwd=cwd, capture_output=True, text=True, check=False,
-                          env=environment)
+    return subprocess.run([SCANT, *args], cwd=cwd, capture_output=True, text=True, check=False)
 
 
 SERVES = scant("serve", "--help").returncode == 0  # built where there is libmicrohttpd

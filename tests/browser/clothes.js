@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A project of pictures of clothes, served while the tests of a file run, and people at its
+// page.
+'use strict';
+const { before, after } = require('node:test');
+const assert = require('node:assert');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const person = require('./person.js');
+const { launch } = require('./sight.js');
+const { CLASSES, labels, pictures, serve } = require('./project.js');
+
+const { notice, shown } = person;
+const ITEMS = 260;
+
+/** browser, server, folder of the files, dir of the project, truth: labels by id. */
+const here = {};
+exports.here = here;
+
+before(async () => {
+  here.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'scant-label-'));
+  fs.mkdirSync(process.env.SCREENS, { recursive: true });
+  here.dir = path.join(here.folder, 'clothes');
+  // It trains when a test asks for it: what may be taken back changes with a round.
+  const set = ['batch=200', 'epochs=20', 'auto_train=no'].flatMap((one) => ['--set', one]);
+  here.truth = pictures(here.dir, ITEMS, ...set);
+  here.server = await serve(here.dir);
+  here.browser = await launch();
+});
+after(async () => {
+  if (here.browser) await here.browser.close();
+  if (here.server) await here.server.kill('SIGTERM');
+  fs.rmSync(here.folder, { recursive: true, force: true });
+});
+
+const open = (options, address = here.server.address) =>
+  person.open(here.browser, address, options);
+const signIn = (name, options, address = here.server.address) =>
+  person.signIn(here.browser, address, name, options);
+
+const keyOf = (label) => String((label + 1) % 10);
+
+// Labels n items by keyboard; returns what was said, by id.
+async function label(page, n) {
+  const said = new Map();
+  for (let i = 0; i < n; i++) {
+    const now = await shown(page);
+    await page.keyboard.press(keyOf(here.truth.get(now)));
+    said.set(now, CLASSES[here.truth.get(now)]);
+    await shown(page, now);
+  }
+  return said;
+}
+
+// An item whose answer was taken back is in front. (Words alone would match "is being taken
+// back", too.)
+async function comesAgain(page, item) {
+  await notice(page, /^Taken back/);
+  assert.strictEqual(await shown(page), item);
+}
+
+function assertStored(said, person) {
+  const stored = labels(here.dir);
+  for (const [item, name] of said) {
+    assert.strictEqual(stored.get(item)?.label, name, item);
+    if (person) assert.strictEqual(stored.get(item).annotator, person);
+  }
+  return stored;
+}
+
+// Each answer of a person that stands, oldest first.
+const told = (page, path) => page.evaluate(async (p) => (await fetch(p)).json(), path);
+const mine = async (page) =>
+  (await told(page, '/api/mine?count=50')).entries
+    .filter((e) => e.stands && e.kind !== 'undo')
+    .reverse();
+
+// All that a person is given who asks for as much as there is.
+const given = (page) =>
+  page.evaluate(async () => {
+    const { csrf } = await (await fetch('/api/session')).json();
+    const headers = { 'Content-Type': 'application/json', 'X-Scant': csrf };
+    const body = JSON.stringify({ count: 50 });
+    const reply = await fetch('/api/next', { method: 'POST', headers, body });
+    return (await reply.json()).items.map((item) => item.id);
+  });
+
+Object.assign(exports, {
+  open,
+  signIn,
+  keyOf,
+  label,
+  comesAgain,
+  assertStored,
+  told,
+  mine,
+  given,
+});
