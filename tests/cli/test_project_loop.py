@@ -80,7 +80,8 @@ class Loop(ProjectCase):
     def test_pictures_without_a_backbone(self):
         folder, truth = self.pictures(60)
         project = self.path("p")
-        self.ok("new", project, "--images", folder, "--classes", ",".join(CLASSES), "--quiet")
+        self.ok("new", project, "--images", folder, "--classes", ",".join(CLASSES), "--quiet",
+                "--set", "epochs=20")
         rows = self.label(project, truth, "--batch", "30")
         self.assertTrue(all(row["id"] in truth for row in rows))
         self.ok("train", project)
