@@ -68,7 +68,9 @@ bench: ## speed, side by side with NumPy and torch
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) bench/bench.py --build $(BUILD)
 
-load: all ## a server on loopback under wrk: requests a second, latencies
+load: ## a server on loopback under wrk: requests a second, latencies
+	@tools/deps build load
+	@$(MAKE) --no-print-directory all
 	@tools/load $(BUILD)
 
 parity: ## losses and gradients of networks, beside PyTorch's
