@@ -22,7 +22,7 @@ export class Live extends EventTarget {
 
   start() {
     this.stop();
-    if (document.hidden) return;
+    if (document.hidden || this.api.signedOut) return;
     this.source = new EventSource('/api/events');
     this.source.addEventListener('status', (event) => {
       this.heard();

@@ -326,6 +326,7 @@ class App {
   }
 
   async look() {
+    if (this.api.signedOut) return;
     const session = await this.api.session().catch(() => null);
     if (!session?.project) return;
     const known = JSON.stringify(this.project.classes);

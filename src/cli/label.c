@@ -154,7 +154,8 @@ static int tell(project_job *job, const scant_import *import) {
                       import->others == 1 ? " that is" : "s that are");
     if (import->repeated) cli_text_addf(&text, ", %zu there already", import->repeated);
     if (import->older)
-        cli_text_addf(&text, ", %zu older than what %s annotator has said since",
+        cli_text_addf(&text,
+                      ", %zu older than what %s annotator has said or taken back since",
                       import->older, import->older == 1 ? "its" : "their");
     size_t read = import->stored + import->repeated + import->older;
     if (import->lines > read)

@@ -11,7 +11,7 @@
 /* Rows of a table of flags, where field is the place of a net_means. */
 #define PROJECT_MEANS_FLAGS(type, field)                                                 \
     NET_FLAG("threads", "T", CLI_NUMBER, offsetof(type, field.threads), 0, 1024,         \
-             NET_MEANS, "default and 0: all cores"),                                     \
+             NET_MEANS, "default and 0: all cores, or OMP_NUM_THREADS"),                 \
         NET_FLAG(                                                                        \
             "memory", "SIZE", CLI_SIZE, offsetof(type, field.memory), 0, 0, NET_MEANS,   \
             "cap on what is allocated, as 512M or 4G (default: half of the machine's)"), \

@@ -10,14 +10,13 @@
 #endif
 #include "core/parfor.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
 #ifdef SCANT_PTHREADS
 #include <pthread.h>
+#include <sched.h>
 #else
 #include <omp.h>
 #endif
@@ -111,7 +110,11 @@ void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size
     scant__parfor(&quiet, NULL, blocks, share_block, &(share){fn, arg});
 }
 
-static unsigned offered(void) { return MAX_PTHREADS; }
+unsigned scant__threads_usual(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
+    return 1; /* more cores than a set has room for */
+}
 
 int scant__threads_enter(const scant_ctx *ctx) { return (void)ctx, 0; }
 void scant__threads_leave(int before) { (void)before; }
@@ -142,7 +145,12 @@ void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size
     }
 }
 
-static unsigned offered(void) { return (unsigned)omp_get_max_threads(); }
+/* A container or `taskset` may leave a process few of the machine's cores, and threads
+ * that wait for each other on one core come to a standstill. */
+unsigned scant__threads_usual(void) {
+    int cores = omp_get_num_procs(), most = omp_get_max_threads();
+    return (unsigned)(most < cores ? most : cores);
+}
 
 int scant__threads_enter(const scant_ctx *ctx) {
     int before = omp_get_max_threads();
@@ -152,20 +160,6 @@ int scant__threads_enter(const scant_ctx *ctx) {
 
 void scant__threads_leave(int before) { omp_set_num_threads(before); }
 #endif
-
-/* A container or `taskset` may leave a process few of the machine's cores, and threads
- * that wait for each other on one core come to a standstill. */
-static unsigned cores(void) {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
-    long n = sysconf(_SC_NPROCESSORS_ONLN); /* more cores than a set has room for */
-    return n > 0 ? (unsigned)n : 1;
-}
-
-unsigned scant__threads_usual(void) {
-    unsigned most = offered(), all = cores();
-    return most < all ? most : all;
-}
 
 scant_status scant__parfor(scant_ctx *ctx, const char *phase, size_t blocks,
                            scant__block_fn fn, void *arg) {

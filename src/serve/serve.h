@@ -17,7 +17,7 @@ typedef struct serve_opts {
     const char *token; /* what people must know; needed where host is no loopback */
     unsigned threads;  /* of training; 0: all cores but one */
     size_t memory;     /* cap of training, in bytes; 0: the library's default */
-    bool no_training;  /* the worker does nothing by itself */
+    bool no_training;  /* the worker neither trains nor picks by itself */
     void *user;
     /* Called once it listens, with "http://127.0.0.1:8080/". */
     void (*ready)(void *user, const char *address);

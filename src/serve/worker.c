@@ -97,7 +97,8 @@ static void on_log(void *user, scant_log_level level, const char *text) {
 
 static void on_progress(void *user, const char *phase, double fraction) {
     worker *w = user;
-    show(w, w->doing, phase, fraction);
+    /* a cache that was deleted is filled while it does nothing else */
+    show(w, strcmp(w->doing, "idle") == 0 ? "preparing" : w->doing, phase, fraction);
 }
 
 static int on_cancel(void *user) {
@@ -115,11 +116,10 @@ static void on_step(void *user, const scant_train_state *state) {
 
 /* ---- its turns --------------------------------------------------------------------- */
 
-/* Whether it has been prepared, and is still there: cache/ may be deleted at any time. */
-static bool is_prepared(worker *w, const scant_project_info *info) {
+/* Whether cache/ has what the last model says of all items, or it cannot be asked. */
+static bool is_said(worker *w, const scant_project_info *info) {
     scant_array *all = NULL;
     size_t model;
-    if (!w->prepared || w->items != info->items) return false;
     if (!info->models || w->mute == info->models) return true;
     if (scant_project_predicted(w->seat.project, &all, &model) != SCANT_OK) return true;
     bool there = all && scant_array_shape(all)[0] >= info->items;
@@ -127,14 +127,18 @@ static bool is_prepared(worker *w, const scant_project_info *info) {
     return there;
 }
 
-/* What pages show without waiting for it: features, and what the last model says. */
+/* What pages show without waiting for it: features, and what the last model says. Looked
+ * at each time, as cache/ may be deleted at any time; that takes next to none where it is
+ * there. */
 static scant_status prepare(worker *w, const scant_project_info *info) {
     scant_array *all = NULL;
-    if (is_prepared(w, info)) return SCANT_OK;
-    show(w, "preparing", "", 0);
+    bool before = w->prepared && w->items == info->items;
+    if (!before) {
+        show(w, "preparing", "", 0);
+        w->asked_of = w->mute = 0;
+    }
     scant_status status = scant_project_prepare(w->seat.project);
-    w->mute = 0;
-    if (status == SCANT_OK && info->models &&
+    if (status == SCANT_OK && !is_said(w, info) &&
         scant_project_predict(w->seat.project, &all, NULL) != SCANT_OK) {
         /* another model may do without it */
         server_log(w->server, SCANT_LOG_WARNING, "%s", scant_ctx_errmsg(w->seat.ctx));
@@ -143,7 +147,6 @@ static scant_status prepare(worker *w, const scant_project_info *info) {
     scant_array_close(all);
     w->prepared = status == SCANT_OK;
     w->items = info->items;
-    w->asked_of = 0;
     return status;
 }
 

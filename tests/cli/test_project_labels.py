@@ -68,7 +68,7 @@ class Label(ProjectCase):
         self.ok("label", project, "--import", old)
         new = self.write("new.csv", head + "3,green,ann,2026-01-12\n4,green,ann,2026-01-12\n")
         self.ok("label", project, "--import", new)
-        self.assertIn("0 labels stored, 1 there already, 2 older than what their annotator has said since\n",
+        self.assertIn("0 labels stored, 1 there already, 2 older than what their annotator has said or taken back since\n",
                       self.ok("label", project, "--import", old))
         self.assertEqual(self.status(project)["entries"], 5)
 
