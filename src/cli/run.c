@@ -27,8 +27,7 @@ static const cli_flag flags[] = {
      "runs side by side (default 1)"},
     {"threads", "T", CLI_NUMBER, AT(run_threads), 0, 1024, NET_MEANS,
      "of each run (default and 0: all cores, or OMP_NUM_THREADS, divided by --jobs; to "
-     "go "
-     "on: as before)"},
+     "go on: as before)"},
     {"memory", "SIZE", CLI_SIZE, AT(means.memory), 0, 0, NET_MEANS,
      "cap on what is allocated, as 512M or 4G (default: half of the machine's)"},
     {"quiet", NULL, CLI_SWITCH, AT(means.quiet), 0, 0, NET_MEANS,

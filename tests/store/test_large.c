@@ -49,11 +49,13 @@ static void answer_some(scant_project *project) {
 /* Most of the pool has a label from a file, sorted by class: what people wait for. */
 static void answer_among_labels(scant_project *project) {
     const size_t n = soaking() ? N - N / 4 : N / 10;
-    char *text = malloc(16 * n + 16);
+    const size_t room = 16 * n + 16;
+    char *text = malloc(room);
     assert_non_null(text);
-    size_t used = (size_t)sprintf(text, "id,label\n");
+    size_t used = (size_t)snprintf(text, room, "id,label\n");
     for (size_t i = 0; i < n; i++)
-        used += (size_t)sprintf(text + used, "%zu,%s\n", i, abc[3 * i / n]);
+        used += (size_t)snprintf(text + used, room - used, "%zu,%s\n", i, abc[3 * i / n]);
+    assert_true(used < room);
     put_text("labels.csv", text);
     free(text);
     double start = seconds();
