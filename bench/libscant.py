@@ -64,7 +64,7 @@ class Scant:
         self.lib.scant_ctx_errmsg.argtypes = [c_void_p]
         self.lib.scant_array_wrap.argtypes = [c_void_p, c_char_p, c_void_p, c_int, c_size_t,
                                               POINTER(c_size_t), POINTER(c_void_p)]
-        self.lib.scant_array_close.argtypes = [c_void_p]
+        self.lib.scant_array_free.argtypes = [c_void_p]
         self.lib.scant_select.argtypes = [c_void_p, c_char_p, POINTER(Evidence), c_size_t,
                                           POINTER(SelectOpts), POINTER(POINTER(Picks))]
         self.lib.scant_picks_free.argtypes = [c_void_p, POINTER(Picks)]
@@ -110,7 +110,7 @@ class Scant:
             if picks:
                 self.lib.scant_picks_free(self.ctx, picks)
             for handle in handles:
-                self.lib.scant_array_close(handle)
+                self.lib.scant_array_free(handle)
 
 
 def chosen(picks):

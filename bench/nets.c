@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <scant/scant.h>
+#include <scant/train.h>
 
 enum { MOST = 10000 };
 
@@ -124,8 +124,8 @@ int main(int argc, char **argv) {
         print("norms", sum);
         free(norms);
     }
-    scant_net_destroy(net);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
     return 0;
 }

@@ -4,7 +4,7 @@
  *
  *   cc data.c $(pkg-config --cflags --libs scant) -o data && ./data photos/ [LABELS]
  */
-#include <scant/scant.h>
+#include <scant/train.h>
 #include <stdio.h>
 
 static void describe(const scant_data *data) {
@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
         describe(data);
     else
         fprintf(stderr, "%s\n", scant_ctx_errmsg(ctx));
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
     return status == SCANT_OK ? 0 : 1;
 }

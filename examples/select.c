@@ -43,8 +43,8 @@ int main(void) {
     else
         fprintf(stderr, "%s\n", scant_ctx_errmsg(ctx));
     scant_picks_free(ctx, picks);
-    scant_array_close(p);
-    scant_array_close(h);
-    scant_ctx_destroy(ctx);
+    scant_array_free(p);
+    scant_array_free(h);
+    scant_ctx_free(ctx);
     return status == SCANT_OK ? 0 : 1;
 }

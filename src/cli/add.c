@@ -3,6 +3,7 @@
  * `scant add`: more items for a project.
  */
 #include "cli/project.h"
+#include "scant/project.h"
 
 typedef struct add_args {
     scant_source source;

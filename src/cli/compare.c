@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/net.h"
+#include "scant/train.h"
 
 typedef struct compare_args {
     const char *baseline, *csv;

@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/select.h"
+#include "scant/project.h"
 
 static const char head[] =
     "# bash completion for scant; written by 'scant completion bash'\n"

@@ -4,6 +4,7 @@
  * or anybody else. All files are opened before the work, and none appears before its end.
  */
 #include "cli/embed.h"
+#include "scant/train.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,7 +168,7 @@ static int open_members(embed_job *job) {
         if (status != CLI_DONE) break;
         scant_status joined = scant_net_join(job->network, member);
         if (joined == SCANT_OK) continue;
-        scant_net_destroy(member);
+        scant_net_free(member);
         status = net_failed(&job->net, joined);
     }
     return status;
@@ -268,8 +269,8 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (status == CLI_DONE) status = check_call(&job);
     if (status == CLI_DONE) status = work(&job);
     embed_run_end(&job);
-    scant_net_destroy(job.network);
-    scant_data_close(job.data);
+    scant_net_free(job.network);
+    scant_data_free(job.data);
     free(job.rows);
     free(job.labelled);
     free(job.fitted);

@@ -6,6 +6,7 @@
 #define SCANT_CLI_EMBED_H
 
 #include "cli/net.h"
+#include "scant/train.h"
 
 /* The arrays of floats, in the order of flags. */
 enum {

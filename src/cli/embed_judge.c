@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/embed.h"
+#include "scant/train.h"
 
 /* ---- classes by name --------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/embed.h"
+#include "scant/train.h"
 
 enum { BLOCK = 1024, BLOCK_BYTES = 64 << 20, SKETCH = 512 };
 
@@ -183,7 +184,7 @@ static scant_status run_block(embed_job *job) {
 static scant_status close_writer(scant_writer **writer) {
     scant_writer *w = *writer;
     *writer = NULL;
-    return w ? scant_writer_close(w) : SCANT_OK;
+    return w ? scant_writer_finish(w) : SCANT_OK;
 }
 
 static int write_ids(embed_job *job) {
@@ -246,10 +247,10 @@ int embed_run(embed_job *job) {
 
 void embed_run_end(embed_job *job) {
     for (int i = 0; i < EMBED_ARRAYS; i++) {
-        scant_writer_abandon(job->arrays[i].writer);
+        scant_writer_free(job->arrays[i].writer);
         free(job->arrays[i].block);
     }
-    scant_writer_abandon(job->labels);
+    scant_writer_free(job->labels);
     free(job->block_rows);
     free(job->block_labels);
     free(job->label_block);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/project.h"
+#include "scant/project.h"
 
 typedef struct export_args {
     const char *format, *out, *model;

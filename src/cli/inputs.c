@@ -221,6 +221,6 @@ int select_check_ids(const select_job *job) {
 }
 
 void select_close_inputs(select_job *job) {
-    for (input i = 0; i < N_INPUTS; i++) scant_array_close(job->arrays[i]);
-    scant_ids_close(job->ids);
+    for (input i = 0; i < N_INPUTS; i++) scant_array_free(job->arrays[i]);
+    scant_ids_free(job->ids);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/project.h"
+#include "scant/project.h"
 
 typedef struct label_args {
     const char *import;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/project.h"
+#include "scant/project.h"
 
 typedef struct log_args {
     const char *format, *person;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "scant/train.h"
 
 typedef struct models_args {
     const char *format;
@@ -117,7 +118,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     bool json = args.format && strcmp(args.format, "json") == 0;
     scant_status made = list_models(&text, ctx, parsed.operand, json);
     if (made != SCANT_OK) cli_error("%s", scant_ctx_errmsg(ctx));
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     if (made == SCANT_OK) return cli_print(&text);
     cli_text_end(&text);
     return cli_exit_of(made);

@@ -3,6 +3,7 @@
  * Samples and networks as flags name them.
  */
 #include "cli/net.h"
+#include "scant/train.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ int net_failed(net_job *job, scant_status status) {
 
 void net_end(net_job *job) {
     cli_ui_clear(&job->ui);
-    scant_ctx_destroy(job->ctx);
+    scant_ctx_free(job->ctx);
 }
 
 int net_open_data(net_job *job, const net_samples *samples, const net_means *means,
@@ -92,7 +93,7 @@ int net_read_rows(net_job *job, const char *path, const scant_data *data, size_t
         result = check_rows(path, read, data, *rows, n);
     }
     free(read);
-    scant_array_close(array);
+    scant_array_free(array);
     return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/ui.h"
+#include "scant/train.h"
 
 /* Which samples. */
 typedef struct net_samples {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "cli/net.h"
+#include "scant/train.h"
 
 const char *net_option_of(const net_model *model) {
     return model->width        ? "width"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/net.h"
+#include "scant/train.h"
 
 /* All rows that have a label; *n becomes their number. The answer is new. */
 static size_t *labelled_rows(const scant_data *data, size_t *n) {

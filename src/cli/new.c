@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/project.h"
+#include "scant/project.h"
 
 typedef struct new_args {
     scant_source source;

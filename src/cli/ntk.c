@@ -5,6 +5,7 @@
  * written.
  */
 #include "cli/ntk.h"
+#include "scant/study.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -400,10 +401,10 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (status == CLI_DONE) status = check_call(&job);
     if (status == CLI_DONE) status = work(&job);
     ntk_run_end(&job);
-    if (job.reader != job.network) scant_net_destroy(job.reader);
-    scant_net_destroy(job.network);
-    scant_data_close(job.data);
-    scant_data_close(job.test.data);
+    if (job.reader != job.network) scant_net_free(job.reader);
+    scant_net_free(job.network);
+    scant_data_free(job.data);
+    scant_data_free(job.test.data);
     free(job.test.rows);
     free(job.rows);
     free(job.places);

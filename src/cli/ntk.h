@@ -8,6 +8,7 @@
 #define SCANT_CLI_NTK_H
 
 #include "cli/net.h"
+#include "scant/study.h"
 
 typedef struct ntk_args {
     net_samples samples;

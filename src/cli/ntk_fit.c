@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "cli/ntk.h"
+#include "scant/study.h"
 
 typedef struct tally {
     double squares;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/ntk.h"
+#include "scant/study.h"
 
 static void add_number(cli_text *text, const char *key, double value) {
     cli_text_addf(text, "\"%s\": ", key);

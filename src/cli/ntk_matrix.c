@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/ntk.h"
+#include "scant/study.h"
 
 /* ---- the closed form --------------------------------------------------------------- */
 
@@ -43,8 +44,8 @@ static scant_status closed_form(ntk_job *job, const float *a, size_t n, const fl
     if (status == SCANT_OK && b)
         status = scant_array_wrap(ctx, "features", b, SCANT_F32, 2, other, &y);
     if (status == SCANT_OK) status = scant_ntk_kernel(ctx, x, y, job->depth, out);
-    scant_array_close(x);
-    scant_array_close(y);
+    scant_array_free(x);
+    scant_array_free(y);
     return status;
 }
 
@@ -190,9 +191,9 @@ int ntk_write_kernel(ntk_job *job) {
     if (status != SCANT_OK) return net_failed(&job->net, status);
     status = scant_writer_append(writer, job->k, side * side * sizeof *job->k);
     if (status == SCANT_OK) {
-        status = scant_writer_close(writer);
+        status = scant_writer_finish(writer);
     } else {
-        scant_writer_abandon(writer);
+        scant_writer_free(writer);
     }
     return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/ntk.h"
+#include "scant/study.h"
 
 static int failed(ntk_job *job, scant_status status) {
     return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);

@@ -114,7 +114,7 @@ static scant_status npy_bytes(cli_text *text, const select_job *job) {
     if (status == SCANT_OK) status = scant_array_encode(job->ctx, array, &bytes, &size);
     if (status == SCANT_OK) cli_text_bytes(text, bytes, size);
     scant_bytes_free(job->ctx, bytes);
-    scant_array_close(array);
+    scant_array_free(array);
     free(rows);
     return status;
 }

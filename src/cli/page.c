@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/select.h"
+#include "scant/project.h"
 
 enum { HELP_COLUMN = 24 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/project.h"
+#include "scant/project.h"
 
 typedef struct predict_args {
     const char *format, *out;
@@ -144,7 +145,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     free(job.names);
     free(job.row);
     cli_text_end(&job.text);
-    scant_array_close(job.probs);
+    scant_array_free(job.probs);
     project_end(&job.project);
     return status;
 }

@@ -3,6 +3,7 @@
  * What the commands of a project share.
  */
 #include "cli/project.h"
+#include "scant/project.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,7 @@ int project_failed(project_job *job, scant_status status) {
 }
 
 void project_end(project_job *job) {
-    scant_project_close(job->project);
+    scant_project_free(job->project);
     net_end(&job->net);
 }
 

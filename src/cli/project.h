@@ -7,6 +7,7 @@
 #define SCANT_CLI_PROJECT_H
 
 #include "cli/net.h"
+#include "scant/project.h"
 
 /* Rows of a table of flags, where field is the place of a net_means. */
 #define PROJECT_MEANS_FLAGS(type, field)                                                 \

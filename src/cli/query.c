@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/project.h"
+#include "scant/project.h"
 
 typedef struct query_args {
     size_t batch;
@@ -113,7 +114,7 @@ static scant_status npy_bytes(cli_text *text, const query_job *job) {
     if (status == SCANT_OK) status = scant_array_encode(ctx, array, &bytes, &size);
     if (status == SCANT_OK) cli_text_bytes(text, bytes, size);
     scant_bytes_free(ctx, bytes);
-    scant_array_close(array);
+    scant_array_free(array);
     free(items);
     return status;
 }

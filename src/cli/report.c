@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/net.h"
+#include "scant/train.h"
 
 typedef struct report_args {
     const char *out;

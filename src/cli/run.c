@@ -3,6 +3,7 @@
  * `scant run`: an experiment in, a folder of results out.
  */
 #include "cli/run.h"
+#include "scant/train.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +135,7 @@ static int run(const cli_command *command, int argc, char **argv) {
         status = cli_usage(command, "--out is missing: a folder for the results");
     if (status == CLI_DONE) status = open_and_run(&job, parsed.operand);
     run_show_end(&job);
-    scant_experiment_close(job.experiment);
+    scant_experiment_free(job.experiment);
     free(job.args.settings.items);
     net_end(&job.net);
     return status;

@@ -6,6 +6,7 @@
 #define SCANT_CLI_RUN_H
 
 #include "cli/net.h"
+#include "scant/train.h"
 
 typedef struct run_args {
     cli_settings settings;

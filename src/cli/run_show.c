@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/run.h"
+#include "scant/train.h"
 
 enum { BAR = 20, LEAST = 5, NARROW = 80 };
 static const double redraw = 0.1;

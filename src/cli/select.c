@@ -192,7 +192,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     scant_bytes_free(job.ctx, job.picture);
     scant_picks_free(job.ctx, job.picks);
     select_close_inputs(&job);
-    scant_ctx_destroy(job.ctx);
+    scant_ctx_free(job.ctx);
     cli_text_end(&job.state);
     free(job.args.settings.items);
     return status;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/project.h"
+#include "scant/project.h"
 
 typedef struct set_args {
     const char *format;

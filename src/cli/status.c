@@ -3,6 +3,7 @@
  * `scant status`: where a project stands, and whether to go on.
  */
 #include "cli/status.h"
+#include "scant/project.h"
 
 #include <math.h>
 #include <stdlib.h>

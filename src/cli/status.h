@@ -7,6 +7,7 @@
 #define SCANT_CLI_STATUS_H
 
 #include "cli/project.h"
+#include "scant/project.h"
 
 typedef struct status_person {
     char *name;

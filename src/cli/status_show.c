@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/status.h"
+#include "scant/project.h"
 
 /* ---- for people -------------------------------------------------------------------- */
 

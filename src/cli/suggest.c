@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "scant/train.h"
 
 char *cli_suggest(const char *word, const char *before, const void *names, size_t count,
                   cli_name_at name_at) {

@@ -7,6 +7,7 @@
  * state are written, and --resume goes on to the same weights as if nothing had happened.
  */
 #include "cli/train.h"
+#include "scant/train.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -418,9 +419,9 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (status == CLI_DONE) status = check_call(&job);
     if (status == CLI_DONE) status = work(&job);
     if (job.log) fclose(job.log);
-    scant_net_destroy(job.network);
-    scant_data_close(job.test);
-    scant_data_close(job.data);
+    scant_net_free(job.network);
+    scant_data_free(job.test);
+    scant_data_free(job.data);
     free(job.rows);
     free(job.weights);
     free(job.valid);

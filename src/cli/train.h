@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "cli/net.h"
+#include "scant/train.h"
 
 typedef struct train_args {
     net_samples samples;

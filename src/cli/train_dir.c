@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "cli/train.h"
+#include "scant/train.h"
 
 enum { MOST_JSON = 1 << 20, MOST_LOG = 1 << 30 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/train.h"
+#include "scant/train.h"
 
 bool train_by_method(const train_job *job) {
     return strcmp(job->args.method, "supervised") != 0;
@@ -175,7 +176,7 @@ static int read_target(train_job *job) {
     if (n == classes) status = scant_array_floats(job->net.ctx, array, 0, n, numbers);
     for (size_t i = 0; i < n; i++) job->darp_target[i] = (double)numbers[i];
     free(numbers);
-    scant_array_close(array);
+    scant_array_free(array);
     if (status != SCANT_OK) return net_failed(&job->net, status);
     if (n == classes) return CLI_DONE;
     cli_error("%s: is no list of %zu numbers, one for each class", path, classes);

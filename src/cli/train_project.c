@@ -8,6 +8,7 @@
 
 #include "cli/project.h"
 #include "cli/train.h"
+#include "scant/project.h"
 
 static bool is_allowed(const char *flag) {
     static const char *const allowed[] = {"seed",  "threads",  "memory",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/train.h"
+#include "scant/train.h"
 
 const char *train_stop_name(scant_stop stop) {
     switch (stop) {

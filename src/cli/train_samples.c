@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/train.h"
+#include "scant/train.h"
 
 static bool usable(const scant_data *data, size_t row) {
     const int32_t *labels = scant_data_labels(data);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/train.h"
+#include "scant/train.h"
 
 enum { MOST_PICKS = 1 << 30 };
 
@@ -167,7 +168,7 @@ int train_read_weights(train_job *job) {
         scant_status opened = scant_array_open(job->net.ctx, path, &array);
         if (opened != SCANT_OK) return net_failed(&job->net, opened);
         status = read_array(job, array, path);
-        scant_array_close(array);
+        scant_array_free(array);
     }
     return status == CLI_DONE ? check(job, path) : status;
 }

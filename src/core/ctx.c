@@ -60,7 +60,7 @@ scant_status scant_ctx_create(const scant_ctx_opts *opts, scant_ctx **out) {
     return SCANT_OK;
 }
 
-void scant_ctx_destroy(scant_ctx *ctx) {
+void scant_ctx_free(scant_ctx *ctx) {
     if (!ctx) return;
     if (ctx->opts.release)
         ctx->opts.release(ctx->opts.user, ctx);

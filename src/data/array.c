@@ -79,7 +79,7 @@ scant_status scant_array_wrap(scant_ctx *ctx, const char *name, const void *data
     return SCANT_OK;
 }
 
-void scant_array_close(scant_array *array) {
+void scant_array_free(scant_array *array) {
     if (!array) return;
     scant__source source = {
         .map = array->map, .map_size = array->map_size, .owned = array->owned};

@@ -10,6 +10,7 @@
 #include "core/mem.h"
 #include "data/looks.h"
 #include "data/samples_int.h"
+#include "scant/train.h"
 
 typedef struct known {
     const char *name;

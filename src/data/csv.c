@@ -27,6 +27,7 @@
 #include "data/samples_int.h"
 #include "data/source.h"
 #include "data/unpack.h"
+#include "scant/train.h"
 
 enum { MAX_CLASSES = 1000000, SHOWN = 40, TICK = 4096 };
 

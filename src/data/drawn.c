@@ -26,6 +26,7 @@
 #include "core/mem.h"
 #include "core/rng.h"
 #include "data/samples_int.h"
+#include "scant/train.h"
 
 enum { DEFAULT_COUNT = 1000, PLANE = 2, BLOBS = 3, HEAVY = 8 };
 static const double pi = 3.14159265358979323846;

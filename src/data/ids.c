@@ -173,11 +173,11 @@ scant_status scant_ids_open(scant_ctx *ctx, const char *spec, scant_ids **out) {
     if (status == SCANT_OK)
         *out = ids;
     else
-        scant_ids_close(ids);
+        scant_ids_free(ids);
     return status;
 }
 
-void scant_ids_close(scant_ids *ids) {
+void scant_ids_free(scant_ids *ids) {
     if (!ids) return;
     scant__source_close(ids->ctx, &ids->source);
     scant__free(ids->ctx, ids->spans);

@@ -134,6 +134,6 @@ scant_status scant__idx_open(scant_ctx *ctx, const char *path, scant_array **out
     if (status == SCANT_OK)
         *out = array;
     else
-        scant_array_close(array);
+        scant_array_free(array);
     return status;
 }

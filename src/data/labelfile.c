@@ -26,6 +26,7 @@
 #include "data/fields.h"
 #include "data/looks.h"
 #include "data/moment.h"
+#include "scant/project.h"
 
 enum { ID, LABEL, ANSWER, ANNOTATOR, TIME, FIELDS };
 static const char *const names[FIELDS] = {"id", "label", "answer", "annotator", "time"};

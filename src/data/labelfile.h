@@ -10,7 +10,7 @@
 #define SCANT_DATA_LABELFILE_H
 
 #include "core/ctx.h"
-#include "scant/scant.h"
+#include "scant/project.h"
 
 typedef struct scant__label_line {
     size_t line;    /* of the file; of JSON, which task; from 1 */

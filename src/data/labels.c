@@ -11,6 +11,7 @@
 #include "data/samples_int.h"
 #include "data/source.h"
 #include "data/unpack.h"
+#include "scant/train.h"
 
 /* A network has an output a class: more than this is not a number of classes but a
  * mistake. */
@@ -75,6 +76,6 @@ scant_status scant__data_label(scant_data *data, const char *spec, bool regressi
     scant__source_close(data->ctx, &source);
     TRY((idx ? scant__idx_open : scant_array_open)(data->ctx, spec, &array));
     scant_status status = scant__data_label_from(data, array, regression);
-    scant_array_close(array);
+    scant_array_free(array);
     return status;
 }

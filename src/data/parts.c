@@ -12,6 +12,7 @@
 
 #include "core/mem.h"
 #include "data/samples_int.h"
+#include "scant/train.h"
 
 static scant_status read_part(const scant_data *data, size_t row, float *out,
                               scant__fault *fault) {
@@ -42,7 +43,7 @@ scant_status scant__data_open_files(scant_ctx *ctx, const char *folder,
     if (status == SCANT_OK)
         *out = data;
     else
-        scant_data_close(data);
+        scant_data_free(data);
     return status;
 }
 
@@ -70,7 +71,7 @@ static const scant_data *joined_part(const scant_data *data, size_t *row) {
 
 static void end_joined(scant_data *data) {
     joined *j = data->store;
-    for (size_t i = 0; i < j->n; i++) scant_data_close(j->parts[i]);
+    for (size_t i = 0; i < j->n; i++) scant_data_free(j->parts[i]);
     scant__free(data->ctx, j->first);
     scant__free(data->ctx, j);
 }
@@ -112,7 +113,7 @@ static scant_status join(scant_ctx *ctx, scant_data *const *parts, size_t n,
     if (j) j->first = scant__alloc(ctx, n, sizeof *j->first);
     if (!j || !j->first) {
         scant__free(ctx, j);
-        scant_data_close(data);
+        scant_data_free(data);
         return SCANT_ENOMEM;
     }
     j->n = n;
@@ -138,7 +139,7 @@ scant_status scant__data_join(scant_ctx *ctx, scant_data **parts, size_t n,
         return SCANT_OK;
     }
     scant_status status = join(ctx, parts, n, out);
-    for (size_t i = 0; i < n && status != SCANT_OK; i++) scant_data_close(parts[i]);
+    for (size_t i = 0; i < n && status != SCANT_OK; i++) scant_data_free(parts[i]);
     return status;
 }
 
@@ -157,7 +158,7 @@ static const scant_data *chosen_part(const scant_data *data, size_t *row) {
 
 static void end_chosen(scant_data *data) {
     chosen *c = data->store;
-    scant_data_close(c->of);
+    scant_data_free(c->of);
     scant__free(data->ctx, c);
 }
 
@@ -176,7 +177,7 @@ static scant_status choose(scant_ctx *ctx, scant_data *of, const size_t *rows, s
     size_t bytes = size_add(sizeof(chosen), size_mul(n, sizeof *rows));
     chosen *c = scant__alloc(ctx, bytes, 1);
     if (!c) {
-        scant_data_close(data);
+        scant_data_free(data);
         return SCANT_ENOMEM;
     }
     c->of = of;
@@ -194,6 +195,6 @@ scant_status scant__data_some(scant_ctx *ctx, scant_data *data, const size_t *ro
                               size_t n, scant_data **out) {
     *out = NULL;
     scant_status status = choose(ctx, data, rows, n, out);
-    if (status != SCANT_OK) scant_data_close(data);
+    if (status != SCANT_OK) scant_data_free(data);
     return status;
 }

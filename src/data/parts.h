@@ -8,6 +8,7 @@
 
 #include "core/ctx.h"
 #include "data/names.h"
+#include "scant/train.h"
 
 /* Pictures in files, in the order of names, which are paths below folder (absolute ones
  * are taken as they are). No file is looked at before it is read. */

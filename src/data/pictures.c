@@ -13,6 +13,7 @@
 #include "data/parts.h"
 #include "data/resize.h"
 #include "data/samples_int.h"
+#include "scant/train.h"
 
 enum { DEFAULT_SIDE = 224, MAX_SIDE = 4096, MAX_DEPTH = 16 };
 

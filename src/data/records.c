@@ -16,6 +16,7 @@
 #include "data/samples_int.h"
 #include "data/source.h"
 #include "data/unpack.h"
+#include "scant/train.h"
 
 enum {
     SIDE = 32,
@@ -235,7 +236,7 @@ static scant_status read_names(scant_data *data, const char *path) {
         const char *text = scant_ids_get(ids, i, &length);
         status = scant__names_add(data->ctx, &data->class_names, text, length);
     }
-    scant_ids_close(ids);
+    scant_ids_free(ids);
     return status;
 }
 

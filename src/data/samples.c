@@ -17,6 +17,7 @@
 #include "data/npy.h"
 #include "data/source.h"
 #include "data/unpack.h"
+#include "scant/train.h"
 
 /* ---- which reader ------------------------------------------------------------------ */
 
@@ -173,14 +174,14 @@ scant_status scant_data_open(scant_ctx *ctx, const char *spec,
     if (status == SCANT_OK)
         *out = data;
     else
-        scant_data_close(data);
+        scant_data_free(data);
     return status;
 }
 
-void scant_data_close(scant_data *data) {
+void scant_data_free(scant_data *data) {
     if (!data) return;
     if (data->end) data->end(data);
-    scant_array_close(data->array);
+    scant_array_free(data->array);
     scant__names_end(data->ctx, &data->class_names);
     scant__names_end(data->ctx, &data->sample_names);
     scant__free(data->ctx, data->numbers);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "core/parfor.h"
+#include "scant/train.h"
 
 /* Floats of one sample: channels * height * width. */
 size_t scant__data_width(const scant_data *data);

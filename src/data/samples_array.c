@@ -13,6 +13,7 @@
 #include "core/mem.h"
 #include "data/idx.h"
 #include "data/samples_int.h"
+#include "scant/train.h"
 
 enum { CHUNK = 1024 };
 

@@ -15,6 +15,7 @@
 #include "data/map.h"
 #include "data/names.h"
 #include "data/samples.h"
+#include "scant/train.h"
 
 typedef scant_status scant__read_fn(const scant_data *data, size_t row, float *out,
                                     scant__fault *fault);

@@ -16,6 +16,7 @@
 #include "data/parts.h"
 #include "data/resize.h"
 #include "data/samples_int.h"
+#include "scant/train.h"
 
 enum { QUALITY = 88 };
 

@@ -87,7 +87,7 @@ scant_status scant_writer_put(scant_writer *w, size_t at, const void *data,
     return w->failed;
 }
 
-scant_status scant_writer_close(scant_writer *w) {
+scant_status scant_writer_finish(scant_writer *w) {
     scant_ctx *ctx = w->file.ctx;
     scant_status status = w->failed;
     if (status == SCANT_OK && w->written < w->promised)
@@ -102,7 +102,7 @@ scant_status scant_writer_close(scant_writer *w) {
     return status;
 }
 
-void scant_writer_abandon(scant_writer *w) {
+void scant_writer_free(scant_writer *w) {
     if (!w) return;
     scant__outfile_abandon(&w->file);
     scant__free(w->file.ctx, w);

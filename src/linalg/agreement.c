@@ -14,6 +14,7 @@
 #include "core/parfor.h"
 #include "core/rng.h"
 #include "linalg/theory.h"
+#include "scant/study.h"
 
 typedef struct owned {
     scant_agreement agreement;

@@ -14,6 +14,7 @@
 
 #include "linalg/dense.h"
 #include "linalg/theory.h"
+#include "scant/study.h"
 
 _Static_assert((int)SCANT_STUDY_ROWS == (int)LA_EIGH_MOST, "what scant.h says");
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "core/mem.h"
+#include "scant/study.h"
 
 /* A study's lists, to be filled in; the study's own. */
 typedef struct la_study_lists {

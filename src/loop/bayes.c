@@ -12,6 +12,7 @@
 
 #include "core/number.h"
 #include "loop/loop.h"
+#include "scant/train.h"
 
 enum { MANY = 20 }; /* members: more are likely meant as draws */
 

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "loop/loop.h"
+#include "scant/train.h"
 
 static bool is_known(const scant_calibration *c) {
     for (size_t b = 0; b < SCANT_CALIBRATION_BINS; b++)

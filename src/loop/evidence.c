@@ -32,6 +32,7 @@
 #include "nn/feed.h"
 #include "nn/loss.h"
 #include "nn/readout.h"
+#include "scant/train.h"
 
 enum { SKETCH = 512, LEAST_SKETCH = 32, FOLDS = 5, SHORT = 4, SHORT_EPOCHS = 10 };
 
@@ -160,7 +161,7 @@ static scant_status do_fold(loop_run *run, const loop_labelled *labelled, folds 
     for (size_t i = 0; i < out; i++)
         f->labels[f->filled + i] = scant_data_labels(s->train)[f->out[i]];
     f->filled += out;
-    scant_net_destroy(net);
+    scant_net_free(net);
     return status;
 }
 
@@ -448,7 +449,7 @@ scant_status loop_choose(loop_run *run, const loop_labelled *labelled, size_t ba
     loop_clock(run, LOOP_PICKING);
     loop_tell(run, "picking", 0);
     if (status == SCANT_OK) status = pick(&r, batch, out);
-    for (size_t i = 0; i < EVIDENCE; i++) scant_array_close(r.arrays[i]);
+    for (size_t i = 0; i < EVIDENCE; i++) scant_array_free(r.arrays[i]);
     scant__arena_end(&r.arena);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/near.h"
+#include "scant/train.h"
 
 const char loop_origin_set[] = "--set";
 
@@ -199,11 +200,11 @@ scant_status scant_experiment_open(scant_ctx *ctx, const char *path,
     if (status == SCANT_OK)
         *out = e;
     else
-        scant_experiment_close(e);
+        scant_experiment_free(e);
     return status;
 }
 
-void scant_experiment_close(scant_experiment *e) {
+void scant_experiment_free(scant_experiment *e) {
     if (!e) return;
     scant__arena_end(&e->arena);
     scant__free(e->ctx, e);

@@ -13,6 +13,7 @@
 
 #include "core/mem.h"
 #include "core/text.h"
+#include "scant/train.h"
 
 /* Ways of training that learn from samples without labels, and the keys of each: in units
  * of scant_ssl_opts, but 0 is 0. A method does not have all of them. */

@@ -15,6 +15,7 @@
 #include "core/size.h"
 #include "data/source.h"
 #include "loop/experiment.h"
+#include "scant/train.h"
 
 enum { MOST_BYTES = 1 << 20, LONGEST = 190, WRAP = 150 };
 

@@ -21,6 +21,7 @@
 #include "data/file.h"
 #include "data/source.h"
 #include "loop/loop.h"
+#include "scant/train.h"
 
 char *loop_path(loop_job *job, const char *name) {
     size_t size = strlen(job->opts.out) + strlen(name) + 2;
@@ -162,7 +163,7 @@ static scant_status compare_experiment(loop_job *job, const char *path,
                              job->opts.out, left, right);
     }
     scant_bytes_free(job->ctx, theirs);
-    scant_experiment_close(e);
+    scant_experiment_free(e);
     return status;
 }
 

@@ -9,6 +9,7 @@
 #include "core/near.h"
 #include "core/number.h"
 #include "loop/experiment.h"
+#include "scant/train.h"
 
 #define AT(field) offsetof(loop_settings, field)
 #define MANY 1e15

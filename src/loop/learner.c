@@ -21,6 +21,7 @@
 #include "core/rng.h"
 #include "loop/loop.h"
 #include "nn/feed.h"
+#include "scant/train.h"
 
 static const char *or_null(const char *text) { return *text ? text : NULL; }
 
@@ -68,7 +69,7 @@ static scant_status create(scant_ctx *ctx, const loop_job *job, uint64_t seed,
         TRY(scant_net_create(ctx, set->model, &opts, out));
     scant_status status = nn_feed_check(*out, samples->test);
     if (status == SCANT_OK) return SCANT_OK;
-    scant_net_destroy(*out);
+    scant_net_free(*out);
     *out = NULL;
     return status;
 }
@@ -80,7 +81,7 @@ scant_status loop_net_check(loop_job *job) {
     job->ctx->opts.log = NULL;
     scant_status status = create(job->ctx, job, 0, 0, &net);
     job->ctx->opts.log = log;
-    scant_net_destroy(net);
+    scant_net_free(net);
     return status;
 }
 
@@ -88,7 +89,7 @@ scant_status loop_net_make_one(loop_run *run, uint64_t seed, scant_net **out) {
     TRY(create(run->ctx, run->job, seed, run->seed, out));
     scant_status status = scale(run, *out);
     if (status == SCANT_OK) return SCANT_OK;
-    scant_net_destroy(*out);
+    scant_net_free(*out);
     *out = NULL;
     return status;
 }
@@ -102,10 +103,10 @@ scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out) {
         scant_status status = loop_net_make_one(run, scant__rng_u64(&rng, i), &member);
         if (status == SCANT_OK) {
             status = scant_net_join(*out, member);
-            if (status != SCANT_OK) scant_net_destroy(member);
+            if (status != SCANT_OK) scant_net_free(member);
         }
         if (status == SCANT_OK) continue;
-        scant_net_destroy(*out);
+        scant_net_free(*out);
         *out = NULL;
         return status;
     }
@@ -387,7 +388,7 @@ size_t loop_median(const loop_verdict *verdicts, size_t n) {
 }
 
 static void drop(scant_net **net) {
-    scant_net_destroy(*net);
+    scant_net_free(*net);
     *net = NULL;
 }
 

@@ -16,6 +16,7 @@
 
 #include "core/crew.h"
 #include "loop/experiment.h"
+#include "scant/train.h"
 
 /* ---- samples.c ---- */
 

@@ -17,6 +17,7 @@
 
 #include "loop/loop.h"
 #include "nn/network.h"
+#include "scant/train.h"
 
 typedef struct loop_side {
     loop_run *run;
@@ -116,9 +117,9 @@ static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
     p.status = loop_ctx_create(&p.run, side->threads, &p.run.ctx);
     if (p.status == SCANT_OK) p.status = learn(&p);
     if (p.status != SCANT_OK) scant__crew_ask(crew, take_failure, &p);
-    scant_net_destroy(p.net);
+    scant_net_free(p.net);
     if (p.run.ctx) scant__free(p.run.ctx, p.plain);
-    scant_ctx_destroy(p.run.ctx);
+    scant_ctx_free(p.run.ctx);
 }
 
 /* ---- all ---- */

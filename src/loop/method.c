@@ -16,6 +16,7 @@
 
 #include "core/number.h"
 #include "loop/loop.h"
+#include "scant/train.h"
 
 static const char *const names[LOOP_METHODS] = {"fixmatch", "mean-teacher", "pi",
                                                 "pseudo-label"};

@@ -26,6 +26,7 @@
 
 #include "data/source.h"
 #include "loop/loop.h"
+#include "scant/train.h"
 
 static char *file_path(const loop_run *run, const char *rest) {
     scant__text text;
@@ -254,7 +255,7 @@ static scant_status load_models(loop_run *run) {
 /* As if nothing of the round had been trained: what a part of it has loaded goes. */
 static scant_status unload_models(loop_run *run) {
     for (size_t i = 0; i < run->n_models; i++) {
-        scant_net_destroy(run->models[i]);
+        scant_net_free(run->models[i]);
         run->models[i] = NULL;
     }
     if (run->job->e->set.reinit || !run->round) return SCANT_OK;
@@ -280,7 +281,7 @@ static scant_status load_asker(loop_run *run) {
     if (made) TRY(loop_net_make(run, 0, &run->asker));
     scant_status status = load_trained(run, LOOP_ASKER, run->asker);
     if (status != SCANT_OK && made) {
-        scant_net_destroy(run->asker);
+        scant_net_free(run->asker);
         run->asker = NULL;
     }
     return status;

@@ -8,6 +8,7 @@
 
 #include "core/near.h"
 #include "loop/experiment.h"
+#include "scant/train.h"
 
 /* Options that are no strategy's but say what evidence it gets. */
 typedef struct layers_of {

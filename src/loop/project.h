@@ -18,6 +18,7 @@
 #define SCANT_LOOP_PROJECT_H
 
 #include "data/array.h"
+#include "scant/project.h"
 #include "store/samples.h"
 #include "store/store.h"
 
@@ -126,7 +127,7 @@ typedef struct project_lesson {
     void (*report)(void *user, const scant_train_state *state);
 } project_lesson;
 
-/* *out is new: scant_net_destroy(). */
+/* *out is new: scant_net_free(). */
 scant_status project_net_train(scant_project *project, const project_recipe *recipe,
                                const project_samples *samples,
                                const project_lesson *lesson, scant_net **out);

@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "loop/project.h"
+#include "scant/project.h"
 
 enum { FEW = 10 }; /* audited items: fewer tell next to nothing */
 

@@ -9,6 +9,7 @@
  * but never by more than half of a batch: people wait for the model, too.
  */
 #include "core/ctx.h"
+#include "scant/project.h"
 #include "store/store.h"
 
 /* How many of a batch. An item that was asked about is done with, whatever was said: of

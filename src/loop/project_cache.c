@@ -12,6 +12,7 @@
 #include "core/rng.h"
 #include "data/file.h"
 #include "loop/project.h"
+#include "scant/project.h"
 
 char *project_cache_path(scant_project *project, const char *name) {
     char below[64];
@@ -65,7 +66,7 @@ typedef struct attached {
 
 static void forget(attached *a, project_kept which) {
     mapped *m = &a->kept[which];
-    scant_array_close(m->array);
+    scant_array_free(m->array);
     scant__free(a->ctx, m->path);
     *m = (mapped){0};
     if (which != PROJECT_FEATURES) return;

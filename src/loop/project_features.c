@@ -19,6 +19,7 @@
 #include "data/growing.h"
 #include "loop/project.h"
 #include "nn/readout.h"
+#include "scant/project.h"
 
 enum { BLOCK_BYTES = 4 << 20 };
 
@@ -135,7 +136,7 @@ static scant_status run_backbone(scant_project *project, scant_net *net, size_t 
                                           .alone = true});
     project_pictures_tell(data);
     scant__free(ctx, rows);
-    scant_data_close(data);
+    scant_data_free(data);
     return status;
 }
 
@@ -164,7 +165,7 @@ static scant_status fill(scant_project *project, size_t n) {
         status = net ? run_backbone(project, net, have, n, growing)
                      : copy_rows(project, have, n, width, growing);
     scant__growing_close(growing);
-    scant_net_destroy(net);
+    scant_net_free(net);
     scant__free(ctx, path);
     return status;
 }
@@ -228,7 +229,7 @@ static scant_status prepare(scant_project *project, bool wait) {
         status = project_hold(project, "cache", wait, &hold);
         if (status == SCANT_OK && hold) {
             status = prepare_held(project, &r);
-            scant_project_unhold(hold);
+            scant_hold_free(hold);
         }
     }
     ready_end(ctx, &r);

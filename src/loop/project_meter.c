@@ -24,6 +24,7 @@
 
 #include "core/beta.h"
 #include "loop/project.h"
+#include "scant/project.h"
 
 enum { LEAST_SPAN = 10 }; /* labels between two models whose difference is looked at */
 

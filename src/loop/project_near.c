@@ -13,6 +13,7 @@
 #include "core/rng.h"
 #include "linalg/topk.h"
 #include "loop/project.h"
+#include "scant/project.h"
 
 enum { BLOCK = 512, SAMPLE = 300, BEST = 1024 };
 

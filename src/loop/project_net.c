@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "loop/project.h"
+#include "scant/project.h"
 
 enum {
     HEAD_STEPS = 600,
@@ -119,7 +120,7 @@ static scant_status create(scant_project *project, const project_recipe *r,
     if (status == SCANT_OK) status = scale(s, *out);
     scant__free(ctx, names);
     if (status == SCANT_OK) return SCANT_OK;
-    scant_net_destroy(*out);
+    scant_net_free(*out);
     *out = NULL;
     return status;
 }
@@ -208,7 +209,7 @@ static scant_status train(scant_ctx *ctx, const project_samples *s, scant_train_
     o->rows = rows;
     scant_status status = rows ? scant_net_train(net, copy, o, NULL) : SCANT_ENOMEM;
     scant__free(ctx, rows);
-    scant_data_close(copy);
+    scant_data_free(copy);
     return status;
 }
 
@@ -226,7 +227,7 @@ static scant_status make(scant_project *project, const project_recipe *recipe,
     if (status == SCANT_OK) status = train(ctx, samples, &o, *out);
     scant__free(ctx, unlabelled);
     if (status == SCANT_OK) return SCANT_OK;
-    scant_net_destroy(*out);
+    scant_net_free(*out);
     *out = NULL;
     return status;
 }

@@ -16,6 +16,7 @@
 #include "loop/project.h"
 #include "nn/loss.h"
 #include "nn/readout.h"
+#include "scant/project.h"
 
 /* ---- writing ----------------------------------------------------------------------- */
 
@@ -96,12 +97,12 @@ static scant_status open_writer(scant_ctx *ctx, const char *path, size_t n, size
 static scant_status finish(saying *s, scant_status status) {
     if (s->features) {
         if (status == SCANT_OK)
-            status = scant_writer_close(s->features);
+            status = scant_writer_finish(s->features);
         else
-            scant_writer_abandon(s->features);
+            scant_writer_free(s->features);
     }
-    if (status == SCANT_OK) return scant_writer_close(s->probs);
-    scant_writer_abandon(s->probs);
+    if (status == SCANT_OK) return scant_writer_finish(s->probs);
+    scant_writer_free(s->probs);
     return status;
 }
 
@@ -206,7 +207,7 @@ static scant_status remake(scant_project *project, const store_model *model,
         project_samples_close(&samples);
     }
     scant__arena_end(&arena);
-    scant_net_destroy(net);
+    scant_net_free(net);
     return status;
 }
 
@@ -241,7 +242,7 @@ static scant_status make(scant_project *project, const store_model *model,
             status = scant__fail(store_ctx(project), SCANT_EIO,
                                  "%s: was deleted as soon as it was there", path);
     }
-    scant_project_unhold(hold);
+    scant_hold_free(hold);
     return status;
 }
 

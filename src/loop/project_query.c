@@ -24,6 +24,7 @@
 #include "core/text.h"
 #include "loop/project.h"
 #include "nn/readout.h"
+#include "scant/project.h"
 
 enum { FEATURES, PROBS, CALIBRATED, SAMPLES, LABELS, CANDIDATES, ARRAYS };
 
@@ -241,7 +242,7 @@ static scant_status give_samples(asking *a) {
     scant_status status = project_net_open(a->project, &a->model, &net);
     if (status == SCANT_OK) {
         status = draw(a, net, path);
-        scant_net_destroy(net);
+        scant_net_free(net);
     }
     scant__free(ctx_of(a), path);
     return status;
@@ -306,7 +307,7 @@ static bool ranks(const char *strategy) {
 
 static scant_status pick(asking *a, size_t count, scant_picks **out) {
     scant_select_opts o = select_opts(a);
-    scant_array_close(a->arrays[CANDIDATES]);
+    scant_array_free(a->arrays[CANDIDATES]);
     a->arrays[CANDIDATES] = NULL;
     TRY(wrap(a, CANDIDATES, "candidates", a->candidates, SCANT_I64, a->n_candidates, 0,
              &a->evidence.candidates));
@@ -422,7 +423,7 @@ scant_status scant_project_query(scant_project *project,
     } else if (round) {
         *round = a.round;
     }
-    for (size_t i = 0; i < ARRAYS; i++) scant_array_close(a.arrays[i]);
+    for (size_t i = 0; i < ARRAYS; i++) scant_array_free(a.arrays[i]);
     scant__free(ctx, a.state);
     scant__arena_end(&a.arena);
     return status;

@@ -13,6 +13,7 @@
 
 #include "data/samples_int.h"
 #include "loop/project.h"
+#include "scant/project.h"
 
 /* ---- black pictures ---------------------------------------------------------------- */
 
@@ -33,7 +34,7 @@ static scant_status read_patiently(const scant_data *data, size_t row, float *ou
 
 static void end_patiently(scant_data *data) {
     patient *p = data->store;
-    scant_data_close(p->inner);
+    scant_data_free(p->inner);
     scant__free(data->ctx, p->bad);
     scant__free(data->ctx, p);
     data->sample_names = (scant__names){0}; /* they are the inner one's */
@@ -48,7 +49,7 @@ static scant_status make_patient(scant_ctx *ctx, scant_data *inner, scant_data *
         scant__free(ctx, data);
         scant__free(ctx, p);
         scant__free(ctx, bad);
-        scant_data_close(inner);
+        scant_data_free(inner);
         return SCANT_ENOMEM;
     }
     *p = (patient){inner, bad};
@@ -204,7 +205,7 @@ scant_status project_samples_open(scant_project *project, size_t side,
 }
 
 void project_samples_close(project_samples *samples) {
-    scant_data_close(samples->data);
+    scant_data_free(samples->data);
     samples->data = NULL;
 }
 

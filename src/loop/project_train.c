@@ -17,6 +17,7 @@
 #include "core/text.h"
 #include "data/file.h"
 #include "loop/project.h"
+#include "scant/project.h"
 
 enum { WHO = 320, NAME = 48, SMALL = 1024 /* numbers of a picture */ };
 
@@ -226,7 +227,7 @@ static scant_status learn(training *t) {
     scant_status status = save(t, net);
     if (status == SCANT_OK)
         status = project_predict_all(t->project, net, &t->samples, t->model.number);
-    scant_net_destroy(net);
+    scant_net_free(net);
     return status;
 }
 
@@ -268,7 +269,7 @@ scant_status scant_project_train(scant_project *project,
     scant_status status = work(&t);
     project_samples_close(&t.samples);
     scant__arena_end(&t.arena);
-    scant_project_unhold(hold);
+    scant_hold_free(hold);
     if (status == SCANT_OK && model) *model = t.model.number;
     return status;
 }

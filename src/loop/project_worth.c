@@ -28,6 +28,7 @@
 #include "core/rng.h"
 #include "loop/project.h"
 #include "nn/loss.h"
+#include "scant/project.h"
 
 enum { FOLDS = 5, LEAST_AUDITED = 20, PICKED = 2, OTHERS = 4 /* a half; a quarter */ };
 static const double NORMAL = 1.959963984540054; /* 97.5 % of it are below */
@@ -90,7 +91,7 @@ static scant_status do_fold(folding *f, size_t k, float *logits, size_t *places,
     TRY(project_net_train(f->project, f->recipe, f->samples, &lesson, &net));
     scant_status status = scant_net_predict(net, f->samples->data, f->out, out,
                                             &(scant_outputs){.logits = logits});
-    scant_net_destroy(net);
+    scant_net_free(net);
     return status;
 }
 
@@ -171,7 +172,7 @@ static scant_status judge_picked(folding *f, const project_lesson *picked,
     scant_status status =
         scant_net_predict(net, f->samples->data, audited->rows, audited->n,
                           &(scant_outputs){.logits = f->logits});
-    scant_net_destroy(net);
+    scant_net_free(net);
     for (size_t i = 0; i < audited->n && status == SCANT_OK; i++) {
         bool mine = (int32_t)scant_likeliest(f->logits + i * classes, classes) ==
                     audited->labels[i];

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "loop/loop.h"
+#include "scant/train.h"
 
 double loop_now(void) {
     struct timespec t = {0};
@@ -444,10 +445,10 @@ void loop_run_work(loop_run *run) {
     memcpy(run->error, run->ctx->err, sizeof run->error);
     run->alone = run->own && (run->status == SCANT_EINPUT || run->status == SCANT_EUSAGE);
     if (run->alone) loop_ask(run, end_failed, run);
-    scant_net_destroy(run->asker);
-    scant_net_destroy(run->net);
+    scant_net_free(run->asker);
+    scant_net_free(run->net);
     for (size_t i = 0; run->models && i < run->job->e->set.initial_models; i++)
-        scant_net_destroy(run->models[i]);
+        scant_net_free(run->models[i]);
     run->net = run->asker = NULL;
     run->models = NULL;
     run->taught = NULL;

@@ -11,6 +11,7 @@
 #include "core/hash.h"
 #include "data/file.h"
 #include "loop/loop.h"
+#include "scant/train.h"
 
 /* ---- a run's context --------------------------------------------------------------- */
 
@@ -89,7 +90,7 @@ static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
     run->status = loop_ctx_create(run, job->threads, &run->ctx);
     if (run->status == SCANT_OK) {
         loop_run_work(run);
-        scant_ctx_destroy(run->ctx);
+        scant_ctx_free(run->ctx);
         run->ctx = NULL;
     } else {
         snprintf(run->error, sizeof run->error, "%s", scant_status_text(run->status));

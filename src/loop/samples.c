@@ -16,6 +16,7 @@
 #include "core/rng.h"
 #include "data/samples.h"
 #include "loop/loop.h"
+#include "scant/train.h"
 
 static const char *or_null(const char *text) { return *text ? text : NULL; }
 
@@ -267,7 +268,7 @@ static scant_status read_target(const scant_experiment *e, scant__arena *arena,
     if (!needed || !*set->darp_target) return SCANT_OK;
     TRY(scant_array_open(e->ctx, set->darp_target, &array));
     scant_status status = take_target(e->ctx, arena, array, s);
-    scant_array_close(array);
+    scant_array_free(array);
     return status;
 }
 
@@ -323,6 +324,6 @@ scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
 }
 
 void loop_samples_close(loop_samples *s) {
-    if (s->test != s->train) scant_data_close(s->test);
-    scant_data_close(s->train);
+    if (s->test != s->train) scant_data_free(s->test);
+    scant_data_free(s->train);
 }

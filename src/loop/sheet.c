@@ -13,6 +13,7 @@
 
 #include "data/samples.h"
 #include "loop/loop.h"
+#include "scant/train.h"
 
 enum { SHOWN = 24, SIDE = 64 };
 
@@ -119,7 +120,7 @@ static scant_status write_pictures(loop_job *job, const sheet *s) {
         status = scant_file_write(job->ctx, path, bytes, size);
         scant_bytes_free(job->ctx, bytes);
     }
-    scant_array_close(array);
+    scant_array_free(array);
     return status;
 }
 

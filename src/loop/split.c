@@ -10,6 +10,7 @@
 
 #include "core/rng.h"
 #include "loop/loop.h"
+#include "scant/train.h"
 
 void loop_shuffle(uint64_t seed, uint32_t purpose, size_t *rows, size_t n) {
     const scant__rng rng = {seed, purpose};

@@ -40,6 +40,7 @@
 #include "linalg/kron.h"
 #include "linalg/theory.h"
 #include "loop/loop.h"
+#include "scant/study.h"
 
 /* Rows of a kernel; and those of a matrix whose eigenvalues every round can wait for,
  * unless the rate hangs on them. */
@@ -379,7 +380,7 @@ static scant_status measure_seed(loop_run *run, size_t round, const size_t *rows
     run->ctx->opts.log = log;
     TRY(status);
     status = measure_start(run, net, rows, n, out, stable);
-    scant_net_destroy(net);
+    scant_net_free(net);
     return status;
 }
 

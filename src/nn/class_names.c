@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nn/class_names.h"
+#include "scant/train.h"
 
 #include <string.h>
 

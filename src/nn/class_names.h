@@ -10,6 +10,7 @@
 
 #include "data/names.h"
 #include "nn/network.h"
+#include "scant/train.h"
 
 /* In arena; *out NULL: there are none, or more than a megabyte of them. */
 scant_status nn_class_names_text(const scant_net *net, scant__arena *arena,

@@ -22,6 +22,7 @@
 #include "core/rng.h"
 #include "nn/feed.h"
 #include "nn/persample.h"
+#include "scant/study.h"
 
 enum { POWER_STEPS = 30 };
 

@@ -8,6 +8,7 @@
 #include "core/rng.h"
 #include "nn/kernels.h"
 #include "nn/noise.h"
+#include "scant/train.h"
 
 enum {
     ROWS = 32,             /* samples a block */

@@ -16,6 +16,7 @@
 #define SCANT_NN_DRAWS_H
 
 #include "nn/network.h"
+#include "scant/train.h"
 
 typedef struct nn_draws {
     size_t m, classes, width;

@@ -4,6 +4,7 @@
  * in files, so samples are shared out one by one among threads.
  */
 #include "nn/feed.h"
+#include "scant/train.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 
 #include "data/samples.h"
 #include "nn/network.h"
+#include "scant/train.h"
 
 /* Whether data's samples are of the shape that net takes; rows of features may stand for
  * planes of as many numbers. */

@@ -14,6 +14,7 @@
 #include "nn/class_names.h"
 #include "nn/models.h"
 #include "nn/network.h"
+#include "scant/train.h"
 
 /* ---- writing ---- */
 
@@ -555,7 +556,7 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
     if (s == SCANT_OK && !written && !scant__tensors_meta(file, "scant.mean"))
         tell_scaling(*out, path, any_head);
     if (s != SCANT_OK) {
-        scant_net_destroy(*out);
+        scant_net_free(*out);
         *out = NULL;
     }
     scant__tensors_close(file);

@@ -36,6 +36,7 @@
 #include "nn/feed.h"
 #include "nn/loss.h"
 #include "nn/persample.h"
+#include "scant/train.h"
 
 enum {
     DENSE_BLOCK = 16,        /* samples a task: their products with V are one product */

@@ -25,6 +25,7 @@
 #include "linalg/single.h"
 #include "nn/feed.h"
 #include "nn/persample.h"
+#include "scant/study.h"
 
 enum {
     PIECE = 4096,      /* numbers of a product in float */

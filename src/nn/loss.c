@@ -10,6 +10,7 @@
 
 #include "core/size.h"
 #include "linalg/minimum.h"
+#include "scant/train.h"
 
 static double max_of(const float *z, size_t c, size_t *at) {
     *at = 0;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scant/scant.h"
+#include "scant/train.h"
 
 /* What a batch is to be. One of labels, soft (n x c, rows that sum to 1) and targets
  * (n x c numbers, squared error) is set. */

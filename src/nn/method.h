@@ -21,6 +21,7 @@
 
 #include "data/strong.h"
 #include "nn/network.h"
+#include "scant/train.h"
 
 /* What a step saw of samples without labels. */
 typedef struct nn_seen {

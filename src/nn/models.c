@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "data/looks.h"
+#include "scant/train.h"
 
 /* A model being written down. */
 typedef struct sketch {

@@ -6,6 +6,7 @@
 #define SCANT_NN_MODELS_H
 
 #include "nn/net.h"
+#include "scant/train.h"
 
 /* Writes down the model called name for the shape and options given. On SCANT_OK *out is
  * new: nn_net_destroy() ends it; else NULL, and the text says what the model cannot take.

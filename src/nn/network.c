@@ -10,6 +10,7 @@
 
 #include "nn/draws.h"
 #include "nn/models.h"
+#include "scant/train.h"
 
 /* The caller's words may go: the network keeps its own. */
 static void keep_options(scant_net *n, const scant_net_opts *opts) {
@@ -35,7 +36,7 @@ scant_status scant_net_create(scant_ctx *ctx, const char *model,
     if (s == SCANT_OK)
         s = nn_weights_create(n->net, n->backend, opts ? opts->seed : 0, &n->weights);
     if (s != SCANT_OK) {
-        scant_net_destroy(n);
+        scant_net_free(n);
         return s;
     }
     *out = n;
@@ -51,10 +52,10 @@ scant_status scant_model_parameters(scant_ctx *ctx, const char *model,
     return SCANT_OK;
 }
 
-void scant_net_destroy(scant_net *n) {
+void scant_net_free(scant_net *n) {
     if (!n) return;
     for (int i = 0; i < NN_PLANS; i++) nn_plan_destroy(n->plans[i].plan);
-    for (size_t i = 0; i < n->n_members; i++) scant_net_destroy(n->members[i]);
+    for (size_t i = 0; i < n->n_members; i++) scant_net_free(n->members[i]);
     scant__free(n->ctx, n->members);
     nn_draws_destroy(n->ctx, n->drawn);
     nn_weights_destroy(n->weights);

@@ -7,6 +7,7 @@
 
 #include "data/names.h"
 #include "nn/plan.h"
+#include "scant/train.h"
 
 enum { NN_PLANS = 9 }; /* kept; the one unused longest makes room */
 

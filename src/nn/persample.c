@@ -14,6 +14,7 @@
 #include "linalg/single.h"
 #include "nn/feed.h"
 #include "nn/readout.h"
+#include "scant/train.h"
 
 enum {
     STRIP_FLOATS = 128 << 10, /* of patches: half of a near cache */

@@ -13,6 +13,7 @@
 #define SCANT_NN_PERSAMPLE_H
 
 #include "nn/network.h"
+#include "scant/train.h"
 
 typedef struct nn_layer {
     const nn_node *node;

@@ -16,6 +16,7 @@
 #include "nn/feed.h"
 #include "nn/loss.h"
 #include "nn/readout.h"
+#include "scant/train.h"
 
 enum { SLOTS = 3, BYTES_AIM = 256 << 20 };
 

@@ -7,6 +7,7 @@
 #define SCANT_NN_READOUT_H
 
 #include "nn/network.h"
+#include "scant/train.h"
 
 /* What is said of rows first, first+1, ... of those asked for. */
 typedef struct nn_said {

@@ -7,6 +7,7 @@
  */
 #include "data/file.h"
 #include "nn/readout.h"
+#include "scant/train.h"
 
 enum {
     BYTES = 8 << 20, /* held at once, unless a single sample has more */
@@ -75,9 +76,9 @@ static scant_status run(scant_net *net, const scant_data *data, const size_t *ro
     if (s == SCANT_OK && !g->lasting) scant__writer_passing(g->writer);
     if (s == SCANT_OK) s = nn_readout(net, data, rows, g->n, &g->reading);
     if (s == SCANT_OK)
-        s = scant_writer_close(g->writer);
+        s = scant_writer_finish(g->writer);
     else
-        scant_writer_abandon(g->writer);
+        scant_writer_free(g->writer);
     scant__free(net->ctx, g->block);
     return s;
 }

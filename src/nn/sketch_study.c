@@ -29,6 +29,7 @@
 #include "linalg/theory.h"
 #include "nn/feed.h"
 #include "nn/persample.h"
+#include "scant/study.h"
 
 enum {
     BLOCK_MOST = 512, /* samples at a time */

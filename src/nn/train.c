@@ -19,6 +19,7 @@
 
 #include "nn/class_names.h"
 #include "nn/readout.h"
+#include "scant/train.h"
 
 static double now(void) {
     struct timespec t;

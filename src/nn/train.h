@@ -12,6 +12,7 @@
 #include "nn/loss.h"
 #include "nn/method.h"
 #include "nn/optim.h"
+#include "scant/train.h"
 
 /* A batch on its way: `room` samples fit. */
 typedef struct nn_batch {

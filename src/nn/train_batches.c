@@ -15,6 +15,7 @@
 
 #include "core/rng.h"
 #include "nn/train.h"
+#include "scant/train.h"
 
 /* ---- which samples ---- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nn/train.h"
+#include "scant/train.h"
 
 scant_status nn_train_wrong(scant_ctx *ctx, const char *what, double value,
                             const char *wants) {

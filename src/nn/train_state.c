@@ -11,6 +11,7 @@
 #include "core/number.h"
 #include "data/safetensors.h"
 #include "nn/train.h"
+#include "scant/train.h"
 
 enum { OWN = 6, VECTORS = OWN + 1 + NN_KEPT, NUMBERS = 24 };
 

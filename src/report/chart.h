@@ -13,6 +13,7 @@
 #define SCANT_REPORT_CHART_H
 
 #include "report/measures.h"
+#include "scant/train.h"
 
 typedef enum chart_form { CHART_WIDE = 1, CHART_NARROW, CHART_FILE } chart_form;
 

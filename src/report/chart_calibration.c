@@ -8,6 +8,7 @@
 
 #include "core/size.h"
 #include "report/chart.h"
+#include "scant/train.h"
 
 enum { MOST_PANELS = 64, LEGEND = 30, NAMES = 44, UNDER = 46 };
 

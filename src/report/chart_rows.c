@@ -11,6 +11,7 @@
 #include "core/size.h"
 #include "report/chart.h"
 #include "report/compare.h"
+#include "scant/train.h"
 
 enum { ROW = 30, MARGIN = 14 };
 

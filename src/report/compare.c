@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/stats.h"
+#include "scant/train.h"
 
 static const double SIGNIFICANT = 0.05;
 static const double ROUNDING = 1e-12; /* of two numbers that are the same */

@@ -13,6 +13,7 @@
 #define SCANT_REPORT_COMPARE_H
 
 #include "report/measures.h"
+#include "scant/train.h"
 
 /* Pairs of each strategy with those before it, or with the baseline (a strategy, or
  * n_strategies: none). In the results' arena. */

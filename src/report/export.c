@@ -21,6 +21,7 @@
 #include "core/text.h"
 #include "data/moment.h"
 #include "data/names.h"
+#include "scant/project.h"
 #include "store/store.h"
 
 enum { TICK = 1024 };
@@ -370,7 +371,7 @@ static scant_status encode_labels(exporting *x, void **bytes, size_t *size) {
     TRY(scant_array_wrap(x->ctx, "labels", x->labels ? x->labels : &none, SCANT_I64, 1,
                          &x->items, &array));
     scant_status status = scant_array_encode(x->ctx, array, bytes, size);
-    scant_array_close(array);
+    scant_array_free(array);
     return status;
 }
 
@@ -417,7 +418,7 @@ static void end(exporting *x) {
     scant__free(x->ctx, x->given);
     scant__free(x->ctx, x->row);
     scant__free(x->ctx, x->labels);
-    scant_array_close(x->p);
+    scant_array_free(x->p);
     scant__text_end(&x->out);
 }
 

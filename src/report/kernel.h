@@ -7,6 +7,7 @@
 #define SCANT_REPORT_KERNEL_H
 
 #include "report/chart.h"
+#include "scant/study.h"
 
 /* What a chart cannot show of a view, it expects not to be asked for. */
 void kernel_chart_spectrum(scant__text *out, const scant_study_view *v, chart_form form);

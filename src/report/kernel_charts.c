@@ -9,6 +9,7 @@
 
 #include "core/size.h"
 #include "report/kernel.h"
+#include "scant/study.h"
 
 enum { POINTS = 400, LEVELS = 12 };
 

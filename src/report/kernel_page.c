@@ -7,6 +7,7 @@
 #include "core/size.h"
 #include "report/kernel.h"
 #include "report/page.h"
+#include "scant/study.h"
 
 static void add_value(scant__text *out, double value) {
     if (isnan(value))

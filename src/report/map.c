@@ -15,6 +15,7 @@
 
 #include "data/array.h"
 #include "report/project.h"
+#include "scant/project.h"
 #include "store/store.h"
 
 enum { SAMPLE = 4000 };
@@ -72,7 +73,7 @@ static scant_status project_sample(fitting *f, report_axes *shown) {
     for (size_t i = 0; i < f->m; i++) f->rows[i] = i;
     if (status == SCANT_OK)
         status = report_project(&f->arena, &pool, f->rows, f->m, f->at, shown);
-    scant_array_close(array);
+    scant_array_free(array);
     return status;
 }
 
@@ -244,6 +245,6 @@ scant_status scant_project_map(scant_project *project, size_t most, size_t *item
     scant_status status = SCANT_OK;
     if (scant_array_shape(features)[0] && most)
         status = draw(project, features, most, items, xy, n);
-    scant_array_close(features);
+    scant_array_free(features);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "report/experiment.h"
 #include "report/results_int.h"
 #include "report/sheet.h"
+#include "scant/train.h"
 
 typedef struct page {
     scant__text *out;

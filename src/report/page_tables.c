@@ -7,6 +7,7 @@
 
 #include "report/compare.h"
 #include "report/page.h"
+#include "scant/train.h"
 
 static const char none[] = "<td class=\"soft\">\xe2\x80\x93</td>";
 

@@ -13,6 +13,7 @@
 
 #include "report/measures.h"
 #include "report/stats.h"
+#include "scant/train.h"
 
 /* The strategy's run that has fewest bins, of those that have any; NULL: none has. */
 static const report_run *shortest(const report_strategy *strategy) {

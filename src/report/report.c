@@ -16,6 +16,7 @@
 #include "report/compare.h"
 #include "report/page.h"
 #include "report/results_int.h"
+#include "scant/train.h"
 
 typedef struct reporting {
     scant_ctx *ctx;

@@ -17,6 +17,7 @@
 #include "data/source.h"
 #include "report/experiment.h"
 #include "report/results_int.h"
+#include "scant/train.h"
 
 enum { MOST_STRATEGIES = 1024, MOST_RUNS = 1 << 14, SLOTS = 1 << 15 };
 

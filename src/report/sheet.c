@@ -62,7 +62,7 @@ scant_status report_pictures_open(report_results *r, size_t folder,
 }
 
 void report_pictures_close(report_pictures *pictures) {
-    scant_array_close(pictures->array);
+    scant_array_free(pictures->array);
     *pictures = (report_pictures){0};
 }
 

@@ -15,6 +15,7 @@
 #include "core/number.h"
 #include "linalg/dense.h"
 #include "linalg/ntk.h"
+#include "scant/study.h"
 #include "select/evidence.h"
 
 /* ---- names ------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/number.h"
+#include "scant/study.h"
 
 /* Which word of "a|b|c:K" text is; -1: none. */
 static int choice_of(const scant_option *o, const char *text, double *param) {

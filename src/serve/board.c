@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scant/project.h"
 #include "serve/assets.h"
 #include "serve/server.h"
 
@@ -224,7 +225,7 @@ static scant_status map_predict(seat *here, map *m, size_t *model) {
             m->predicted[i] = (int32_t)scant_likeliest(p, classes);
     }
     free(p);
-    scant_array_close(all);
+    scant_array_free(all);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "scant/project.h"
 #include "serve/server.h"
 
 enum { MOST_SEATS = 2, MOST_WAITING = 1000 };
@@ -46,8 +47,8 @@ scant_status seat_open(seat *s, server *on, desk *of, char *message, size_t size
 }
 
 void seat_close(seat *s) {
-    scant_project_close(s->project);
-    scant_ctx_destroy(s->ctx);
+    scant_project_free(s->project);
+    scant_ctx_free(s->ctx);
     s->project = NULL, s->ctx = NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scant/project.h"
 #include "serve/server.h"
 
 enum { LIKELIEST = 5 };
@@ -132,7 +133,7 @@ void handle_prediction(seat *here, request *r) {
         reply_error(r, 404,
                     model ? "the model has not been asked about this item yet"
                           : "there is no model yet");
-        scant_array_close(all);
+        scant_array_free(all);
         return;
     }
     if (status == SCANT_OK) {
@@ -140,7 +141,7 @@ void handle_prediction(seat *here, request *r) {
         p = calloc(n ? n : 1, sizeof *p);
         if (!p) {
             reply_error(r, 503, "out of memory");
-            scant_array_close(all);
+            scant_array_free(all);
             return;
         }
         status = scant_array_floats(here->ctx, all, r->args.number * n, n, p);
@@ -150,7 +151,7 @@ void handle_prediction(seat *here, request *r) {
         out_close(&o, '}');
     }
     free(p);
-    scant_array_close(all);
+    scant_array_free(all);
     finish(here, r, &o, status);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scant/project.h"
 #include "serve/server.h"
 
 enum { MOST = 4096 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/request.h"
+#include "scant/project.h"
 
 #include <jansson.h>
 #include <stdarg.h>

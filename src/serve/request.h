@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scant/scant.h"
+#include "scant/project.h"
 
 enum {
     REQUEST_MOST_ANSWERS = 100,

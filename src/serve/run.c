@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "scant/project.h"
 #include "serve/server.h"
 
 enum {
@@ -131,7 +132,7 @@ static void finish(server *s) {
     tally_destroy(s->tally);
     pages_destroy(s->pages);
     sessions_destroy(s->sessions);
-    scant_project_unhold(s->hold);
+    scant_hold_free(s->hold);
     seat_close(&s->front);
 }
 

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "scant/project.h"
 #include "serve/out.h"
 #include "serve/request.h"
 #include "serve/serve.h"

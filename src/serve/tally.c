@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scant/project.h"
 #include "serve/server.h"
 
 /* Seconds an answer are kept as counts in 16 steps an octave of milliseconds, so that a
@@ -151,7 +152,7 @@ static scant_status count_predictions(tally *t, seat *here) {
     }
     t->model = rows && classes ? model : 0;
     free(rows);
-    scant_array_close(all);
+    scant_array_free(all);
     return status;
 }
 

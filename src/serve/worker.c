@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "scant/project.h"
 #include "serve/server.h"
 
 enum { NICE = 10, LOOK_SECONDS = 2, SPARE_LEAST = 50 };
@@ -123,7 +124,7 @@ static bool is_said(worker *w, const scant_project_info *info) {
     if (!info->models || w->mute == info->models) return true;
     if (scant_project_predicted(w->seat.project, &all, &model) != SCANT_OK) return true;
     bool there = all && scant_array_shape(all)[0] >= info->items;
-    scant_array_close(all);
+    scant_array_free(all);
     return there;
 }
 
@@ -144,7 +145,7 @@ static scant_status prepare(worker *w, const scant_project_info *info) {
         server_log(w->server, SCANT_LOG_WARNING, "%s", scant_ctx_errmsg(w->seat.ctx));
         w->mute = info->models;
     }
-    scant_array_close(all);
+    scant_array_free(all);
     w->prepared = status == SCANT_OK;
     w->items = info->items;
     return status;
@@ -292,7 +293,7 @@ static unsigned spare_cores(void) {
     scant_ctx *usual;
     if (scant_ctx_create(NULL, &usual) != SCANT_OK) return 1;
     unsigned cores = scant_ctx_threads(usual);
-    scant_ctx_destroy(usual);
+    scant_ctx_free(usual);
     return cores > 2 ? cores - 1 : 1;
 }
 

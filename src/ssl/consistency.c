@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "scant/project.h"
 #include "ssl/ssl.h"
 
 typedef struct consistency {

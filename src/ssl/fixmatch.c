@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "scant/project.h"
 #include "ssl/darp.h"
 #include "ssl/ssl.h"
 

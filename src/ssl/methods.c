@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "scant/train.h"
 #include "ssl/ssl.h"
 
 const ssl_kind ssl_supervised = {

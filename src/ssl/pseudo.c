@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "scant/project.h"
 #include "ssl/ssl.h"
 
 typedef struct pseudo {

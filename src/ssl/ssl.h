@@ -10,6 +10,7 @@
 #include "nn/feed.h"
 #include "nn/loss.h"
 #include "nn/method.h"
+#include "scant/train.h"
 
 /* A training in the making. What is allocated comes from the arena. */
 typedef struct ssl_setup {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "scant/train.h"
 #include "ssl/ssl.h"
 
 /* ---- options ---- */

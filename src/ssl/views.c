@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "scant/train.h"
 #include "ssl/ssl.h"
 
 enum { SAMPLES = 10000 };

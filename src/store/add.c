@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "scant/project.h"
 #include "store/content.h"
 
 typedef struct putting {

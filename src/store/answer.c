@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "scant/project.h"
 #include "store/store_int.h"
 
 const char *scant_role_name(scant_role role) {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "core/rng.h"
+#include "scant/project.h"
 #include "store/store_int.h"
 
 uint64_t store_audit_key(uint64_t seed, size_t item) {

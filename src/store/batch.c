@@ -15,6 +15,7 @@
 #include "data/manifest.h"
 #include "data/parts.h"
 #include "data/samples_int.h"
+#include "scant/project.h"
 #include "store/content.h"
 
 const char *store_batch_string(const store_batch *batch, size_t place) {

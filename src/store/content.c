@@ -17,6 +17,7 @@
 #include "data/file.h"
 #include "data/folder.h"
 #include "data/samples.h"
+#include "scant/train.h"
 
 enum { PIECE = 32 << 10 };
 
@@ -63,8 +64,8 @@ scant_status store_content_open(scant_ctx *ctx, store_kind kind, const char *pat
 
 void store_content_close(store_content *content) {
     if (!content->ctx) return;
-    scant_array_close(content->array);
-    scant_data_close(content->data);
+    scant_array_free(content->array);
+    scant_data_free(content->data);
     scant__free(content->ctx, content->row);
     scant__free(content->ctx, content->path);
     *content = (store_content){0};

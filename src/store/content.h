@@ -6,6 +6,7 @@
 #ifndef SCANT_STORE_CONTENT_H
 #define SCANT_STORE_CONTENT_H
 
+#include "scant/project.h"
 #include "store/store_int.h"
 
 /* ---- content.c ---- */

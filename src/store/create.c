@@ -19,6 +19,7 @@
 #include "core/near.h"
 #include "data/file.h"
 #include "data/folder.h"
+#include "scant/project.h"
 #include "store/content.h"
 
 typedef struct creating {
@@ -69,7 +70,7 @@ scant_status store_backbone_open(scant_ctx *ctx, const char *name, const char *w
 static scant_status check_weights(creating *c) {
     scant_net *net;
     TRY(store_backbone_open(c->ctx, c->opts->backbone, c->weights, &net));
-    scant_net_destroy(net);
+    scant_net_free(net);
     return SCANT_OK;
 }
 
@@ -297,7 +298,7 @@ static scant_status build(creating *c) {
     TRY(make_temp(c));
     TRY(store_handle_open(c->ctx, c->temp, true, &project));
     scant_status status = write_database(c, project);
-    scant_project_close(project);
+    scant_project_free(project);
     return status == SCANT_OK ? settle(c) : status;
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "data/file.h"
+#include "scant/project.h"
 #include "store/store_int.h"
 
 /* ---- events ------------------------------------------------------------------------ */
@@ -136,7 +137,7 @@ scant_status scant_project_hold(scant_project *project, const char *lock, const 
     return status;
 }
 
-void scant_project_unhold(scant_hold *hold) {
+void scant_hold_free(scant_hold *hold) {
     if (!hold) return;
     if (ftruncate(hold->fd, 0) != 0) { /* the sentence stays, and nobody reads it */
     }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "scant/project.h"
 #include "store/store_int.h"
 
 /* ---- entries ----------------------------------------------------------------------- */

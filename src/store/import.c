@@ -14,6 +14,7 @@
 
 #include "data/labelfile.h"
 #include "data/looks.h"
+#include "scant/project.h"
 #include "store/store_int.h"
 
 enum { SHOWN = 80, SHOWN_IDS = 5, TICK = 1024 };

@@ -3,6 +3,7 @@
  * What is in a project, in numbers that are kept: people wait for them with every item.
  * Only the last round's batch is counted.
  */
+#include "scant/project.h"
 #include "store/store_int.h"
 
 static scant_status count(scant_project *project, const char *sql,

@@ -3,6 +3,7 @@
  * What models learn from and are judged by: items with labels, apart from those that are
  * withheld; these in the audit order; what may be picked.
  */
+#include "scant/project.h"
 #include "store/store_int.h"
 
 typedef struct listing {

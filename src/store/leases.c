@@ -4,6 +4,7 @@
  * or whose item need not be answered any more, stays for a while without force, so that
  * an answer which comes late still knows why the item was handed out.
  */
+#include "scant/project.h"
 #include "store/store_int.h"
 
 scant_status store_lease_until(scant_project *project, int64_t *until) {

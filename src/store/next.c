@@ -10,6 +10,7 @@
  * among each audit_every, so that nobody can tell which it is.
  */
 #include "core/rng.h"
+#include "scant/project.h"
 #include "store/store_int.h"
 
 typedef struct handing {

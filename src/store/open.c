@@ -16,6 +16,7 @@
 
 #include "data/file.h"
 #include "data/folder.h"
+#include "scant/project.h"
 #include "store/store_int.h"
 
 /* ---- small things ------------------------------------------------------------------ */
@@ -190,7 +191,7 @@ scant_status store_handle_open(scant_ctx *ctx, const char *dir, bool create,
     if (status == SCANT_OK)
         *out = project;
     else
-        scant_project_close(project);
+        scant_project_free(project);
     return status;
 }
 
@@ -214,12 +215,12 @@ scant_status scant_project_open(scant_ctx *ctx, const char *dir, scant_project *
     TRY(store_handle_open(ctx, dir, false, out));
     scant_status status = check_file(*out);
     if (status == SCANT_OK) return SCANT_OK;
-    scant_project_close(*out);
+    scant_project_free(*out);
     *out = NULL;
     return status;
 }
 
-void scant_project_close(scant_project *project) {
+void scant_project_free(scant_project *project) {
     if (!project) return;
     scant_ctx *ctx = project->ctx;
     for (size_t i = 0; i < STORE_SLOTS; i++)

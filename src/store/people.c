@@ -6,6 +6,7 @@
 
 #include "core/near.h"
 #include "data/names.h"
+#include "scant/project.h"
 #include "store/store_int.h"
 
 /* Bytes of the character of UTF-8 that text begins with; 0: it is none. */

@@ -2,6 +2,7 @@
  *
  * What the last round has picked.
  */
+#include "scant/project.h"
 #include "store/store_int.h"
 
 scant_status scant_project_picked(scant_project *project, size_t room, size_t *items,

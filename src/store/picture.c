@@ -15,6 +15,7 @@
 #include "data/file.h"
 #include "data/folder.h"
 #include "data/parts.h"
+#include "scant/project.h"
 #include "store/samples.h"
 #include "store/store_int.h"
 
@@ -169,7 +170,7 @@ static scant_status make_file(const asked *a) {
             scant__data_open_files(ctx, scant__names_get(&a->source, 0), &one, 0, &data);
     if (status == SCANT_OK)
         status = scant__data_picture(data, 0, a->most, a->bytes, a->size, a->type);
-    scant_data_close(data);
+    scant_data_free(data);
     scant__names_end(ctx, &one);
     return status;
 }

@@ -2,6 +2,7 @@
  *
  * Models that were trained and rounds that were picked, as the database keeps them.
  */
+#include "scant/project.h"
 #include "store/store_int.h"
 
 /* ---- models ------------------------------------------------------------------------ */

@@ -14,6 +14,7 @@
 
 #include "data/folder.h"
 #include "data/parts.h"
+#include "scant/project.h"
 #include "store/store_int.h"
 
 /* ---- what is open ------------------------------------------------------------------ */
@@ -27,8 +28,8 @@ typedef struct opened {
 } opened;
 
 static void forget(opened *o) {
-    scant_data_close(o->data);
-    scant_array_close(o->array);
+    scant_data_free(o->data);
+    scant_array_free(o->array);
     scant__free(o->ctx, o->path);
     *o = (opened){.ctx = o->ctx};
 }
@@ -182,7 +183,7 @@ static scant_status take_rows(scant_project *project, const store_source *source
     if (status == SCANT_OK)
         *out = data;
     else
-        scant_data_close(data);
+        scant_data_free(data);
     return status;
 }
 
@@ -193,7 +194,7 @@ static scant_status open_array(scant_project *project, const store_source *sourc
                         &(scant_data_opts){.unlabelled = 1, .side = side}, &data));
     size_t *rows = scant__alloc(project->ctx, source->count, sizeof *rows);
     if (!rows) {
-        scant_data_close(data);
+        scant_data_free(data);
         return SCANT_ENOMEM;
     }
     scant_status status = take_rows(project, source, data, rows, out);
@@ -235,7 +236,7 @@ scant_status store_samples(scant_project *project, size_t side, scant_data **out
     if (status == SCANT_OK)
         status = scant__data_join(project->ctx, parts, n, out);
     else
-        for (size_t i = 0; i < n; i++) scant_data_close(parts[i]);
+        for (size_t i = 0; i < n; i++) scant_data_free(parts[i]);
     scant__arena_end(&arena);
     return status;
 }

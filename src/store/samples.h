@@ -6,10 +6,11 @@
 #ifndef SCANT_STORE_SAMPLES_H
 #define SCANT_STORE_SAMPLES_H
 
+#include "scant/project.h"
 #include "store/store.h"
 
 /* All items as samples, item i is sample i; pictures of files are brought to side x side.
- * A project of features has none: SCANT_EUSAGE. *out is new: scant_data_close(). */
+ * A project of features has none: SCANT_EUSAGE. *out is new: scant_data_free(). */
 scant_status store_samples(scant_project *project, size_t side, scant_data **out);
 /* Features of items first .. first + count - 1 of a project of features, as its files
  * have them: out (count, width). */

@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 
+#include "scant/project.h"
 #include "store/store_int.h"
 
 /* Items and what is about them. */

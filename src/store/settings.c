@@ -8,6 +8,7 @@
 
 #include "core/near.h"
 #include "core/number.h"
+#include "scant/project.h"
 #include "store/store_int.h"
 
 typedef enum value_kind {

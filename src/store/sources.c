@@ -2,6 +2,7 @@
  *
  * Where items come from, for those who read them.
  */
+#include "scant/project.h"
 #include "store/store_int.h"
 
 scant_status store_sources(scant_project *project,

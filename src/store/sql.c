@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "scant/project.h"
 #include "store/store_int.h"
 
 /* ---- failures ---------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "scant/project.h"
 #include "store/store_int.h"
 
 typedef struct state {

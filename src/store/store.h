@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "core/mem.h"
+#include "scant/project.h"
 
 enum { STORE_WAIT_SECONDS = 30 };
 
@@ -73,7 +74,7 @@ scant_status store_rows(scant_project *project, const store_source *source, size
 const char *store_backbone(scant_project *project, const char **weights);
 /* A backbone, for pictures of STORE_BACKBONE_SIDE pixels a side. Nothing is logged:
  * that a file does not say how pictures were scaled is no question of a backbone. *out is
- * new: scant_net_destroy(). */
+ * new: scant_net_free(). */
 enum { STORE_BACKBONE_SIDE = 224 };
 scant_status store_backbone_open(scant_ctx *ctx, const char *name, const char *weights,
                                  scant_net **out);

@@ -13,6 +13,7 @@
 
 #include "core/text.h"
 #include "data/names.h"
+#include "scant/project.h"
 #include "store/store.h"
 
 enum {

@@ -74,7 +74,7 @@ static void items_come_once_and_in_order(void **state) {
         assert_true(b.in_order);
         assert_true(b.most_at_once <= (threads ? threads : 1));
         scant__ahead_end(ahead);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
 }
 
@@ -99,7 +99,7 @@ static void never_further_ahead_than_there_are_slots(void **state) {
     assert_int_equal(b.prepared, SLOTS);
     assert_int_equal(b.slots[slot], held);
     scant__ahead_end(ahead); /* with work under way */
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void a_failure_comes_with_its_item(void **state) {
@@ -114,7 +114,7 @@ static void a_failure_comes_with_its_item(void **state) {
         assert_int_equal(scant__ahead_take(ahead, &slot), SCANT_EINPUT);
         assert_string_equal(scant_ctx_errmsg(ctx), "item 6 is bad");
         scant__ahead_end(ahead);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
 }
 
@@ -130,7 +130,7 @@ static void no_memory_is_told(void **state) {
             .last = 3, .slots = 2, .threads = 1, .arg = &b, .fill = fill};
         assert_int_equal(scant__ahead_start(ctx, &job, &ahead), SCANT_ENOMEM);
         assert_null(ahead);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
         assert_int_equal(m.live, 0);
     }
 }

@@ -56,7 +56,7 @@ static void all_jobs_run_once_and_call_back_to_the_caller(void **state) {
         assert_false(b.elsewhere);
         assert_false(b.clash);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void a_crew_that_is_stopped_begins_no_more(void **state) {
@@ -65,7 +65,7 @@ static void a_crew_that_is_stopped_begins_no_more(void **state) {
     (void)state;
     assert_int_equal(scant__crew_run(ctx, JOBS, 1, job, &b), SCANT_OK);
     assert_int_equal(b.answered, 5);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static int cancel(void *user) {
@@ -86,7 +86,7 @@ static void cancelling_stops_it(void **state) {
     scant_ctx_opts opts = {.threads = 1, .user = &b, .cancel = cancel};
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
     assert_int_equal(scant__crew_run(ctx, 5, 2, wait_for_the_end, &b), SCANT_ECANCELLED);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

@@ -48,7 +48,7 @@ static void a_process_of_one_core_has_one_thread(void **state) {
     assert_int_equal(scant_ctx_create(NULL, &ctx), SCANT_OK);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
     assert_int_equal(scant_ctx_threads(ctx), 1);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void defaults_come_from_the_machine(void **state) {
@@ -59,8 +59,8 @@ static void defaults_come_from_the_machine(void **state) {
     assert_true(scant_ctx_memory(ctx) > 1 << 20);
     assert_int_equal(scant_ctx_memory_peak(ctx), 0);
     assert_string_equal(scant_ctx_errmsg(ctx), "");
-    scant_ctx_destroy(ctx);
-    scant_ctx_destroy(NULL);
+    scant_ctx_free(ctx);
+    scant_ctx_free(NULL);
 }
 
 static void options_are_taken(void **state) {
@@ -70,7 +70,7 @@ static void options_are_taken(void **state) {
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
     assert_int_equal(scant_ctx_threads(ctx), 3);
     assert_int_equal(scant_ctx_memory(ctx), 12345);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void *nothing(void *user, size_t bytes) {
@@ -110,8 +110,8 @@ static void fail_keeps_the_sentence_and_hands_the_status_on(void **state) {
     assert_string_equal(scant_ctx_errmsg(b), ""); /* contexts do not meet */
     scant__fail(a, SCANT_EIO, "the last one counts");
     assert_string_equal(scant_ctx_errmsg(a), "the last one counts");
-    scant_ctx_destroy(b);
-    scant_ctx_destroy(a);
+    scant_ctx_free(b);
+    scant_ctx_free(a);
 }
 
 static void a_sentence_too_long_is_cut(void **state) {
@@ -124,7 +124,7 @@ static void a_sentence_too_long_is_cut(void **state) {
     scant__fail(ctx, SCANT_EINPUT, "%s", text);
     size_t length = strlen(scant_ctx_errmsg(ctx));
     assert_in_range(length, SCANT__ERR_SIZE / 2, SCANT__ERR_SIZE - 1);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 typedef struct heard {
@@ -168,8 +168,8 @@ static void a_warning_reaches_the_log(void **state) {
     assert_int_equal(h.level, SCANT_LOG_WARNING);
     assert_string_equal(h.text, "only 3 rows");
     assert_string_equal(scant_ctx_errmsg(ctx), ""); /* a warning is no error */
-    scant_ctx_destroy(deaf);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(deaf);
+    scant_ctx_free(ctx);
 }
 
 static void tick_tells_progress_and_asks_for_cancel(void **state) {
@@ -190,7 +190,7 @@ static void tick_tells_progress_and_asks_for_cancel(void **state) {
     h.cancel = 1;
     assert_int_equal(scant__tick(ctx, NULL, 1, 4), SCANT_ECANCELLED);
     assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static scant_status sum_of_tries(scant_status first, scant_status second, int *reached) {

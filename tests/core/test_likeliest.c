@@ -3,6 +3,7 @@
  * What a row of probabilities says.
  */
 #include "../support.h"
+#include "scant/project.h"
 
 static void the_largest_is_likeliest_and_of_several_the_first(void **state) {
     (void)state;

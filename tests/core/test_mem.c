@@ -26,7 +26,7 @@ static void blocks_are_aligned_and_apart(void **state) {
         for (size_t k = 0; k < 3 * i; k++) assert_int_equal(block[i][k], i);
     for (size_t i = 0; i < 100; i++) scant__free(ctx, block[i]);
     scant__free(ctx, NULL);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void zalloc_is_zero_also_where_memory_is_used_again(void **state) {
@@ -39,7 +39,7 @@ static void zalloc_is_zero_also_where_memory_is_used_again(void **state) {
         memset(block, 0xff, 700);
         scant__free(ctx, block);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void the_cap_is_exact(void **state) {
@@ -60,7 +60,7 @@ static void the_cap_is_exact(void **state) {
     assert_non_null(b);
     scant__free(ctx, a);
     scant__free(ctx, b);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void a_little_is_granted_under_any_cap(void **state) {
@@ -72,7 +72,7 @@ static void a_little_is_granted_under_any_cap(void **state) {
     assert_null(scant__alloc(ctx, 1, 1));
     scant__free(ctx, block);
     assert_null(scant__alloc(ctx, all + 1, 1));
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void the_peak_is_the_most_held_at_once(void **state) {
@@ -87,7 +87,7 @@ static void the_peak_is_the_most_held_at_once(void **state) {
     scant__free(ctx, b);
     scant__free(ctx, c);
     assert_int_equal(scant_ctx_memory_peak(ctx), peak);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void sizes_that_overflow_are_refused(void **state) {
@@ -113,7 +113,7 @@ static void sizes_that_overflow_are_refused(void **state) {
     assert_int_equal(scant_ctx_memory_peak(ctx), 0);
     assert_true(scant__alloc_cost(SIZE_MAX) == SIZE_MAX);
     scant__arena_end(&arena);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void checked_arithmetic_leaves_out_alone_on_overflow(void **state) {
@@ -157,7 +157,7 @@ static void an_arena_gives_all_back_and_can_start_again(void **state) {
         scant__arena_end(&arena);
         assert_int_equal(count.live, before);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     assert_int_equal(count.live, 0);
 }
 
@@ -194,7 +194,7 @@ static void running_out_at_any_step_leaks_nothing_and_says_so(void **state) {
             assert_int_equal(count.live, 1); /* the context itself */
             count.fail_at = SIZE_MAX;
             assert_int_equal(work(ctx), SCANT_OK); /* a failure breaks nothing */
-            scant_ctx_destroy(ctx);
+            scant_ctx_free(ctx);
         }
         assert_int_equal(count.live, 0);
         assert_int_equal(s, step < STEPS ? SCANT_ENOMEM : SCANT_OK);
@@ -215,7 +215,7 @@ static void a_refused_block_is_not_counted(void **state) {
     void *block = scant__alloc(ctx, 1 << 20, 1); /* the whole cap is still there */
     assert_non_null(block);
     scant__free(ctx, block);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Blocks of workers: each is its own, and all are counted. */
@@ -249,7 +249,7 @@ static void workers_may_allocate_at_the_same_time(void **state) {
         assert_int_equal(scant__parfor(ctx, NULL, 500, take_and_give, ctx), SCANT_OK);
         assert_int_equal(ctx->used, 0);
         assert_true(scant_ctx_memory_peak(ctx) >= 8 * scant__alloc_cost(100) + 1000);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
         if (own) assert_int_equal(count.live, 0);
     }
 }
@@ -268,7 +268,7 @@ static void a_worker_is_told_in_its_fault(void **state) {
     assert_null(scant__worker_alloc(ctx, 1, 1, &fault));
     scant__uncharge(ctx, 1 << 20);
     assert_string_equal(scant_ctx_errmsg(ctx), "");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* A context that works for another one: both caps hold, and who refuses says so. */
@@ -288,8 +288,8 @@ static void what_another_pays_for_counts_there_too(void **state) {
     scant__uncharge(ctx, 1 << 18);
     scant__free(ctx, a);
     assert_true(payer->used == 0 && ctx->used == 0);
-    scant_ctx_destroy(ctx);
-    scant_ctx_destroy(payer);
+    scant_ctx_free(ctx);
+    scant_ctx_free(payer);
 }
 
 int main(void) {

@@ -57,7 +57,7 @@ static void every_block_runs_exactly_once(void **state) {
             for (size_t i = 0; i < MAX_BLOCKS; i++)
                 assert_int_equal(atomic_load(&t.runs[i]), i < blocks[b]);
         }
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
 }
 
@@ -90,7 +90,7 @@ static void the_lowest_failing_block_is_reported(void **state) {
                              f.first % 2 ? SCANT_EINPUT : SCANT_EIO);
             assert_string_equal(scant_ctx_errmsg(ctx), expected);
         }
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
 }
 
@@ -100,7 +100,7 @@ static void a_failure_ends_the_loop_soon(void **state) {
     failing f = {.first = 3};
     assert_int_equal(scant__parfor(ctx, NULL, MAX_BLOCKS, fail_block, &f), SCANT_EINPUT);
     assert_int_equal(atomic_load(&f.runs), 4);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void a_loop_that_failed_does_not_spoil_the_next(void **state) {
@@ -110,7 +110,7 @@ static void a_loop_that_failed_does_not_spoil_the_next(void **state) {
     assert_int_equal(scant__parfor(ctx, NULL, 10, fail_block, &f), SCANT_EIO);
     assert_int_equal(scant__parfor(ctx, NULL, 10, fail_block, &none), SCANT_OK);
     assert_int_equal(atomic_load(&none.runs), 10);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* What the callbacks heard, and on which thread. */
@@ -163,7 +163,7 @@ static void cancel_ends_the_loop(void **state) {
             SCANT_ECANCELLED);
         assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
         assert_int_equal(l.strangers, 0);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
 }
 
@@ -175,7 +175,7 @@ static void nothing_starts_after_cancel(void **state) {
     assert_int_equal(scant__parfor(ctx, "x", MAX_BLOCKS, fail_block, &none),
                      SCANT_ECANCELLED);
     assert_int_equal(atomic_load(&none.runs), 3);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void progress_never_goes_back_and_comes_on_the_callers_thread(void **state) {
@@ -200,7 +200,7 @@ static void progress_never_goes_back_and_comes_on_the_callers_thread(void **stat
         assert_int_equal(scant__parfor(ctx, NULL, MAX_BLOCKS, fail_block, &none),
                          SCANT_OK);
         assert_int_equal(l.reports, before); /* no phase: quiet */
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
 }
 
@@ -217,7 +217,7 @@ static void *own_context(void *arg) {
         scant_status s = scant__parfor(ctx, "x", 20, fail_block, &none);
         *wrong += s != SCANT_OK || atomic_load(&none.runs) != 20;
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return NULL;
 }
 

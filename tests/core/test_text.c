@@ -33,7 +33,7 @@ static void strings_are_quoted_where_they_must_be(void **state) {
     is(&text, "plain words|\"a,b\"|\"say \"\"x\"\"\"|\" x\"");
     scant__text_json(&text, "a\"\\\n\x7F\xC3\xA9\xE2\x82\xAC\xFF\xC3");
     is(&text, "\"a\\\"\\\\\\u000a\\u007f\xC3\xA9\xE2\x82\xAC??\"");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void numbers_have_as_many_digits_as_asked_for(void **state) {
@@ -48,7 +48,7 @@ static void numbers_have_as_many_digits_as_asked_for(void **state) {
     scant__text_number(&text, (double)NAN, 4);
     is(&text, "0.1 0.3333 nan");
     is(&text, "");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void it_grows_and_a_failure_sticks(void **state) {
@@ -70,7 +70,7 @@ static void it_grows_and_a_failure_sticks(void **state) {
         assert_int_equal(scant__text_take(&text, &bytes, &size), SCANT_ENOMEM);
         assert_null(bytes);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     assert_int_equal(m.live, 0);
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/mem.h"
 #include "data/samples.h"
+#include "scant/train.h"
 
 static memory mem;
 static scant_ctx *ctx;
@@ -97,7 +98,7 @@ static inline size_t torture(const char *spec, scant_data_opts opts) {
         }
         bool reached = mem.calls > k;
         mem.fail_at = SIZE_MAX;
-        scant_data_close(data);
+        scant_data_free(data);
         assert_int_equal(mem.live, live);
         assert_int_equal(ctx->used, used);
         if (!reached) {
@@ -127,7 +128,7 @@ static inline size_t cancels(const char *spec, scant_data_opts opts) {
         scant_data *data;
         cancel_asked = 0;
         scant_status status = scant_data_open(ctx, spec, &opts, &data);
-        scant_data_close(data);
+        scant_data_free(data);
         assert_int_equal(ctx->used, used);
         if (cancel_asked <= cancel_after) {
             assert_int_equal(status, SCANT_OK);

@@ -13,7 +13,7 @@
 /* ---- context -------------------------------------------------------------------- */
 
 static inline void ctx_end(scant_ctx *ctx, memory *m) {
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     assert_int_equal(m->live, 0);
 }
 

@@ -36,8 +36,8 @@ static void a_wrapped_array_is_the_callers_memory_under_a_name(void **state) {
     assert_true(scant__array_is_direct(array, SCANT_I32));
     scant__array_read_i64(array, 3, 2, out);
     assert_true(out[0] == -4 && out[1] == 5);
-    scant_array_close(array);
-    scant_array_close(NULL);
+    scant_array_free(array);
+    scant_array_free(NULL);
 }
 
 static void a_wrong_call_of_wrap_is_told(void **state) {
@@ -66,7 +66,7 @@ static void a_wrong_call_of_wrap_is_told(void **state) {
     assert_null(array);
     assert_int_equal(
         scant_array_wrap(ctx, "w", NULL, SCANT_F32, 1, (size_t[]){0}, &array), SCANT_OK);
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 static void encodes(scant_dtype dtype, const void *data, size_t ndim, const size_t *shape,
@@ -89,7 +89,7 @@ static void encodes(scant_dtype dtype, const void *data, size_t ndim, const size
     assert_int_equal(b[size - elements - 1], '\n');
     if (elements) assert_memory_equal(b + size - elements, data, elements);
     scant_bytes_free(ctx, bytes);
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 /* first and thirty ones, each with its comma */
@@ -155,8 +155,8 @@ static void what_was_encoded_opens_again(void **state) {
         assert_memory_equal(twice, bytes, size);
         scant_bytes_free(ctx, twice);
         scant_bytes_free(ctx, bytes);
-        scant_array_close(again);
-        scant_array_close(array);
+        scant_array_free(again);
+        scant_array_free(array);
     }
 }
 
@@ -175,8 +175,8 @@ static void numbers_are_read_as_floats(void **state) {
     assert_int_equal(scant_array_floats(ctx, a, 2, 2, out), SCANT_EUSAGE);
     assert_int_equal(scant_array_floats(ctx, b, 0, 3, out), SCANT_EINPUT);
     assert_says(ctx, "r", "element 1 is not a finite number");
-    scant_array_close(a);
-    scant_array_close(b);
+    scant_array_free(a);
+    scant_array_free(b);
 }
 
 static void dtypes_have_the_names_numpy_gives_them(void **state) {

@@ -3,6 +3,7 @@
  * CSV files of numbers and labels.
  */
 #include "samples.h"
+#include "scant/train.h"
 
 #include <locale.h>
 
@@ -21,7 +22,7 @@ static void gives(const char *text, size_t rows, size_t columns, const int *labe
         reads(d, i, want);
         assert_int_equal(scant_data_labels(d)[i], labels[i]);
     }
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void the_last_column_is_the_label(void **state) {
@@ -39,7 +40,7 @@ static void the_last_column_is_the_label(void **state) {
     scant_data *d = opened(csv("1,2,0\n3,4,2\n"), none);
     assert_int_equal(scant_data_classes(d), 3);
     assert_null(scant_data_class_name(d, 0));
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void labels_are(const scant_data *d, const int *want, size_t n) {
@@ -62,12 +63,12 @@ static void classes_are_numbered_as_others_are(void **state) {
     assert_int_equal(scant_data_classes(d), 5);
     assert_string_equal(scant_data_class_name(d, 3), "cat");
     assert_null(scant_data_class_name(d, 1));
-    scant_data_close(d);
+    scant_data_free(d);
     /* numbers have no names to go by */
     d = opened(csv("1,2,0\n3,4,2\n5,6,1\n"), none);
     assert_int_equal(scant_data_renumber(d, names, 5), SCANT_OK);
     labels_are(d, (const int[]){0, 2, 1}, 3);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void without_labels_all_columns_are_numbers(void **state) {
@@ -85,11 +86,11 @@ static void without_labels_all_columns_are_numbers(void **state) {
         assert_null(scant_data_labels(d));
         assert_null(scant_data_targets(d));
         assert_int_equal(scant_data_classes(d), 0);
-        scant_data_close(d);
+        scant_data_free(d);
     }
     scant_data *d = opened(csv("1\n2\n"), (scant_data_opts){.unlabelled = 1});
     has_shape(d, 2, 1, 1, 1);
-    scant_data_close(d);
+    scant_data_free(d);
     refuses(csv("1,2\n3,x\n"), (scant_data_opts){.unlabelled = 1}, "'x' is no number");
 }
 
@@ -113,7 +114,7 @@ static void words_are_classes_in_the_order_of_their_bytes(void **state) {
     assert_string_equal(scant_data_class_name(d, 1), "bee");
     assert_string_equal(scant_data_class_name(d, 2), "cat");
     assert_null(scant_data_class_name(d, 3));
-    scant_data_close(d);
+    scant_data_free(d);
     gives("1,1\n2,-1\n", 2, 1, (int[]){1, 0}); /* "-1" comes before "1" */
     gives("1,10\n2,x\n3,9\n", 3, 1, (int[]){0, 2, 1});
 }
@@ -130,7 +131,7 @@ static void numbers_to_predict_are_any_numbers(void **state) {
     assert_null(scant_data_labels(d));
     assert_true(scant_data_targets(d)[0] == -.5F && scant_data_targets(d)[1] == 1000);
     reads(d, 1, (float[]){3, 4});
-    scant_data_close(d);
+    scant_data_free(d);
     refuses(csv("1,cat\n"), (scant_data_opts){.regression = 1},
             "line 1, column 2: 'cat' is no number");
     refuses(csv("1,0.5\n2,1\n"), none, "the label of sample 0 is 0.5, which is no class");
@@ -169,7 +170,7 @@ static void numbers_have_up_to_399_characters(void **state) {
     memcpy(text + 399, ",5\n", 4);
     scant_data *d = opened(csv(text), none);
     reads(d, 0, (float[]){1});
-    scant_data_close(d);
+    scant_data_free(d);
     memset(text + 399, '0', 2);
     memcpy(text + 400, ",5\n", 4);
     refuses(csv(text), none, "line 1, column 1: '1.000");
@@ -184,7 +185,7 @@ static void a_cut_file_has_the_rows_before_or_is_refused(void **state) {
         scant_status status = scant_data_open(ctx, put("a.csv", text, n), NULL, &d);
         assert_true(status == SCANT_OK || status == SCANT_EINPUT);
         if (n && text[n - 1] == '\n') assert_int_equal(status == SCANT_OK, n > 20);
-        scant_data_close(d);
+        scant_data_free(d);
     }
 }
 
@@ -193,7 +194,7 @@ static void a_program_with_a_comma_in_its_numbers_reads_the_same(void **state) {
     if (!setlocale(LC_ALL, "de_DE.UTF-8")) skip();
     scant_data *d = opened(csv("1.5,2.25,0\n"), none);
     reads(d, 0, (float[]){1.5F, 2.25F});
-    scant_data_close(d);
+    scant_data_free(d);
     assert_string_equal(localeconv()->decimal_point, ",");
     setlocale(LC_ALL, "C");
 }
@@ -206,7 +207,7 @@ static void packed_tables_are_read_and_memory_may_fail(void **state) {
     scant_data *d = opened(tight, none);
     has_shape(d, 3, 1, 1, 1);
     assert_string_equal(scant_data_class_name(d, 0), "a \"dog\"");
-    scant_data_close(d);
+    scant_data_free(d);
     assert_true(torture(csv(text), none) >= 10);
     assert_true(torture(packed, none) >= 10);
     assert_true(torture(csv("1,2\n3,4\n"), (scant_data_opts){.regression = 1}) >= 4);

@@ -41,7 +41,7 @@ static void holds(const char *path, size_t rows) {
         assert_int_equal(scant_array_floats(ctx, array, i * WIDTH, WIDTH, out), SCANT_OK);
         for (size_t j = 0; j < WIDTH; j++) assert_true(out[j] == value(i, j));
     }
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 static off_t size_of(const char *path) {
@@ -153,7 +153,7 @@ static void those_who_have_it_mapped_keep_what_they_saw(void **state) {
     scant__growing_close(g);
     assert_int_equal(scant_array_floats(ctx, before, 4 * WIDTH, WIDTH, out), SCANT_OK);
     assert_true(out[1] == value(4, 1));
-    scant_array_close(before);
+    scant_array_free(before);
 }
 
 static void two_at_once_are_refused(void **state) {

@@ -35,7 +35,7 @@ static void gives(const char *spec, size_t count, const char *joined) {
     }
     all[used] = 0;
     assert_string_equal(all, joined);
-    scant_ids_close(ids);
+    scant_ids_free(ids);
 }
 
 static void refuses(const char *spec, const char *words) {
@@ -123,7 +123,7 @@ static void what_is_no_character_is_refused(void **state) {
         data[1] = good[i];
         assert_int_equal(scant_ids_open(ctx, strings(NPY("=U1", "(2,)"), data, 8), &ids),
                          SCANT_OK);
-        scant_ids_close(ids);
+        scant_ids_free(ids);
     }
     refuses(strings(NPY("=U3", "(1,)"), (uint32_t[]){'a', 0, 'b'}, 12),
             "has a zero in it");

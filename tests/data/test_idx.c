@@ -3,6 +3,7 @@
  * IDX files, plain and packed, with the labels beside them; folders of them.
  */
 #include "samples.h"
+#include "scant/train.h"
 
 static const scant_data_opts none = {0};
 
@@ -42,7 +43,7 @@ static void is_the_two(scant_data *d, bool labelled) {
     } else {
         assert_null(scant_data_labels(d));
     }
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void images_are_read_plain_and_packed(void **state) {
@@ -70,10 +71,10 @@ static void labels_are_found_beside_images(void **state) {
     scant_data *d =
         opened(path_of("b-images-idx3-ubyte"), (scant_data_opts){.labels = given});
     assert_int_equal(scant_data_classes(d), 2);
-    scant_data_close(d);
+    scant_data_free(d);
     d = opened(path_of("b-images-idx3-ubyte"), (scant_data_opts){.regression = 1});
     assert_true(scant_data_targets(d)[0] == 9);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void a_folder_of_them_has_two_parts(void **state) {
@@ -92,7 +93,7 @@ static void a_folder_of_them_has_two_parts(void **state) {
     put_buffer("set/t10k-images-idx3-ubyte", &one);
     d = opened(folder, (scant_data_opts){.test = 1});
     has_shape(d, 1, 1, 2, 3);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void other_types_of_numbers_are_converted_or_refused(void **state) {
@@ -102,7 +103,7 @@ static void other_types_of_numbers_are_converted_or_refused(void **state) {
     scant_data *d = opened(put_buffer("x", &b), none);
     has_shape(d, 1, 2, 1, 1);
     reads(d, 0, (float[]){1, -2});
-    scant_data_close(d);
+    scant_data_free(d);
     b = idx(0x0c, 2, (uint32_t[]){1, 2}, be, 8);
     refuses(put_buffer("x", &b), none, "samples of int32");
     b = idx(0x08, 1, (uint32_t[]){8}, be, 8);
@@ -113,7 +114,7 @@ static void other_types_of_numbers_are_converted_or_refused(void **state) {
     b = idx(0x0c, 1, (uint32_t[]){2}, labels, 8);
     d = opened(path_of("x"), (scant_data_opts){.labels = put_buffer("y", &b)});
     assert_int_equal(scant_data_labels(d)[0], 4);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void dimensions_are_one_to_four_and_types_are_known(void **state) {
@@ -123,7 +124,7 @@ static void dimensions_are_one_to_four_and_types_are_known(void **state) {
     scant_data *d = opened(put_buffer("x", &b), none);
     has_shape(d, 1, 3, 1, 2);
     reads(d, 0, (float[]){0, .6F, .2F, .8F, .4F, 1});
-    scant_data_close(d);
+    scant_data_free(d);
     b = idx(8, 5, (uint32_t[]){1, 1, 1, 2, 3}, pixels, 6);
     refuses(put_buffer("x", &b), none, "is none of the files");
     b = idx(0x0a, 3, (uint32_t[]){1, 2, 3}, pixels, 6);
@@ -141,7 +142,7 @@ static void dimensions_are_one_to_four_and_types_are_known(void **state) {
     d = opened(x, (scant_data_opts){.labels = put_buffer("y", &b)});
     assert_int_equal(scant_data_labels(d)[0], 4);
     assert_int_equal(scant_data_labels(d)[1], 1);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 /* A cut file is refused, wherever it is cut; so is one with a byte more. */
@@ -235,7 +236,7 @@ static void fashion_mnist_is_known_by_name(void **state) {
         for (size_t k = 0; k < 10; k++) assert_int_equal(many[k], counts[test] / 10);
         assert_string_equal(scant_data_class_name(d, 0), "T-shirt/top");
         assert_string_equal(scant_data_class_name(d, 9), "Ankle boot");
-        scant_data_close(d);
+        scant_data_free(d);
     }
 }
 
@@ -248,7 +249,7 @@ static void mnist_has_the_counts_that_were_published(void **state) {
     has_shape(d, 10000, 1, 28, 28);
     for (size_t i = 0; i < 10000; i++) many[scant_data_labels(d)[i]]++;
     for (size_t k = 0; k < 10; k++) assert_int_equal(many[k], want[k]);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 int main(void) {

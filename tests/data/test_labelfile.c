@@ -3,6 +3,7 @@
 
 #include "data/labelfile.h"
 #include "data/moment.h"
+#include "scant/project.h"
 
 static scant_status on_label(void *user, const scant__label_line *line) {
     (void)user;

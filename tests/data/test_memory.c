@@ -38,7 +38,7 @@ static scant_status open_array(const char *spec) {
     scant_array *array = (scant_array *)1;
     scant_status status = scant_array_open(ctx, spec, &array);
     assert_int_equal(status == SCANT_OK, array != NULL);
-    scant_array_close(array);
+    scant_array_free(array);
     return status;
 }
 
@@ -46,7 +46,7 @@ static scant_status open_ids(const char *spec) {
     scant_ids *ids = (scant_ids *)1;
     scant_status status = scant_ids_open(ctx, spec, &ids);
     assert_int_equal(status == SCANT_OK, ids != NULL);
-    scant_ids_close(ids);
+    scant_ids_free(ids);
     return status;
 }
 
@@ -60,7 +60,7 @@ static scant_status wrap_and_encode(const char *name) {
     if (status == SCANT_OK) status = scant_array_encode(ctx, array, &bytes, &size);
     assert_int_equal(status == SCANT_OK, bytes != NULL);
     scant_bytes_free(ctx, bytes);
-    scant_array_close(array);
+    scant_array_free(array);
     return status;
 }
 

@@ -44,7 +44,7 @@ static void reads_2x3(int version, const char *header) {
     assert_int_equal(scant_array_shape(array)[1], 3);
     scant__array_read_f32(array, 0, 6, out);
     assert_memory_equal(out, data, sizeof data);
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 static void every_version_is_read(void **state) {
@@ -170,7 +170,7 @@ static void every_dtype_is_read_in_both_byte_orders(void **state) {
         assert_int_equal(scant_array_dtype(array), cases[i / 2].dtype);
         scant__array_read_f64(array, 0, 1, &out);
         assert_true(out == cases[i / 2].value);
-        scant_array_close(array);
+        scant_array_free(array);
     }
 }
 
@@ -184,7 +184,7 @@ a_number_without_dimensions_and_arrays_without_elements_are_fine(void **state) {
     assert_int_equal(scant_array_ndim(array), 0);
     scant__array_read_f32(array, 0, 1, &out);
     assert_true(out == 3);
-    scant_array_close(array);
+    scant_array_free(array);
 
     static const char *const shapes[] = {NPY("<f4", "(0,)"), NPY("<f4", "(0, 5)"),
                                          NPY("<f4", "(7, 0, 3)")};
@@ -192,7 +192,7 @@ a_number_without_dimensions_and_arrays_without_elements_are_fine(void **state) {
         b = npy(1, shapes[i], NULL, 0);
         array = opens(&b);
         scant__array_read_f32(array, 0, 0, &out);
-        scant_array_close(array);
+        scant_array_free(array);
     }
 }
 
@@ -201,7 +201,7 @@ static void bytes_after_the_elements_are_ignored(void **state) {
     buffer b = npy(1, NPY("|u1", "(2,)"), "\1\2and more", 10);
     scant_array *array = opens(&b);
     assert_int_equal(scant_array_shape(array)[0], 2);
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 static void fortran_order_is_refused_only_where_it_matters(void **state) {
@@ -212,7 +212,7 @@ static void fortran_order_is_refused_only_where_it_matters(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         buffer b = npy(1, same[i], "abcdef", 6);
-        scant_array_close(opens(&b));
+        scant_array_free(opens(&b));
     }
     buffer b = npy(1, FORTRAN("(2, 3)"), "abcdef", 6);
     refuses(&b, "is in Fortran order (shape 2 x 3), C order is expected: save "
@@ -251,7 +251,7 @@ static void thirty_two_dimensions_are_read(void **state) {
     scant_array *array = opens(&b);
     assert_int_equal(scant_array_ndim(array), 32);
     assert_int_equal(array->count, 3);
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 static void a_file_cut_anywhere_is_refused_and_says_so(void **state) {
@@ -286,7 +286,7 @@ static void a_changed_byte_never_crashes(void **state) {
             }
             assert_true(array->count <= 64);
             scant__array_read_f32(array, 0, array->count, out);
-            scant_array_close(array);
+            scant_array_free(array);
         }
 }
 

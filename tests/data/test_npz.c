@@ -49,7 +49,7 @@ static void gives(const char *path, const char *key, float first) {
     assert_int_equal(array->count, 6);
     scant__array_read_f32(array, 0, 6, out);
     for (int i = 0; i < 6; i++) assert_true(out[i] == first + (float)i);
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 static void refuses(const char *key, const char *words) {
@@ -80,7 +80,7 @@ static void stored_members_cost_no_memory_for_their_bytes(void **state) {
     assert_int_equal(scant_array_open(ctx, spec, &array), SCANT_OK);
     assert_non_null(array->map);
     assert_null(array->owned);
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 static void a_single_array_needs_no_key(void **state) {
@@ -279,7 +279,7 @@ static void a_deflated_member_above_the_cap_says_how_much_it_needs(void **state)
     assert_int_equal(scant_array_open(small, path, &array), SCANT_ENOMEM);
     assert_says(small, path, "bytes of memory to be inflated");
     assert_says(small, path, "store it uncompressed");
-    scant_ctx_destroy(small);
+    scant_ctx_free(small);
 }
 
 static int yes(void *user) {
@@ -297,7 +297,7 @@ static void inflating_can_be_cancelled(void **state) {
                      SCANT_OK);
     assert_int_equal(scant_array_open(other, spec, &array), SCANT_ECANCELLED);
     assert_null(array);
-    scant_ctx_destroy(other);
+    scant_ctx_free(other);
 }
 
 /* Opened under every cut and every changed byte: refused or right-sized, never a crash.
@@ -313,7 +313,7 @@ static void try_out(const buffer *b) {
     }
     assert_true(array->count <= 64);
     scant__array_read_f32(array, 0, array->count, out);
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 static void an_archive_cut_or_changed_anywhere_never_crashes(void **state) {

@@ -6,6 +6,7 @@
 
 #include "data/folder.h"
 #include "data/parts.h"
+#include "scant/train.h"
 
 #ifndef PICTURES
 #error "PICTURES is the folder tests/data/pictures"
@@ -57,8 +58,8 @@ static void files_read_as_the_folder_does(void **state) {
     for (size_t i = 0; i < names.count; i++)
         assert_string_equal(scant_data_sample_name(files, i),
                             scant_data_sample_name(folder, i));
-    scant_data_close(folder);
-    scant_data_close(files);
+    scant_data_free(folder);
+    scant_data_free(files);
     scant__names_end(ctx, &names);
 }
 
@@ -76,8 +77,8 @@ static void absolute_paths_stay_what_they_are(void **state) {
     float out[WIDTH];
     assert_int_equal(scant__data_read(elsewhere, 1, out, &fault), SCANT_EINPUT);
     assert_non_null(strstr(fault.text, "nowhere/rgb8.png: there is no such file"));
-    scant_data_close(elsewhere);
-    scant_data_close(here);
+    scant_data_free(elsewhere);
+    scant_data_free(here);
     scant__names_end(ctx, &names);
 }
 
@@ -147,12 +148,12 @@ static void joined_samples_are_those_of_the_parts_in_order(void **state) {
     assert_false(scant__data_bytes(all));
     for (size_t i = 0; i < 5; at += counts[i++]) {
         same_samples(again[i], 0, all, at, counts[i]);
-        scant_data_close(again[i]);
+        scant_data_free(again[i]);
     }
     scant__fault fault;
     float out[4];
     assert_int_equal(scant__data_read(all, 14, out, &fault), SCANT_EUSAGE);
-    scant_data_close(all);
+    scant_data_free(all);
 }
 
 static void some_samples_come_in_the_order_asked_for(void **state) {
@@ -164,8 +165,8 @@ static void some_samples_come_in_the_order_asked_for(void **state) {
     has_shape(some, 4, 3, 1, 1);
     assert_false(scant__data_bytes(some));
     for (size_t i = 0; i < 4; i++) same_samples(again, rows[i], some, i, 1);
-    scant_data_close(some);
-    scant_data_close(again);
+    scant_data_free(some);
+    scant_data_free(again);
 }
 
 /* A list within a list: names and bytes are found through both. */
@@ -187,8 +188,8 @@ static void parts_of_parts_are_seen_through(void **state) {
     assert_string_equal(scant_data_sample_name(all, 1),
                         scant_data_sample_name(folder, 0));
     assert_null(scant_data_sample_name(all, n + 1));
-    scant_data_close(folder);
-    scant_data_close(all);
+    scant_data_free(folder);
+    scant_data_free(all);
 }
 
 static void parts_that_do_not_fit_are_refused_and_closed(void **state) {
@@ -209,7 +210,7 @@ static void parts_that_do_not_fit_are_refused_and_closed(void **state) {
     scant_data *one = numbers("x3.npy", 2, 3, 0);
     assert_int_equal(scant__data_join(ctx, &one, 1, &out), SCANT_OK);
     assert_ptr_equal(one, out);
-    scant_data_close(out);
+    scant_data_free(out);
 }
 
 static scant_status build(const scant__names *names, scant_data **out) {
@@ -218,7 +219,7 @@ static scant_status build(const scant__names *names, scant_data **out) {
     if (status == SCANT_OK)
         status = scant__data_open_files(ctx, PICTURES, names, SIDE, &parts[1]);
     if (status == SCANT_OK) return scant__data_join(ctx, parts, 2, out);
-    scant_data_close(parts[0]);
+    scant_data_free(parts[0]);
     *out = NULL;
     return status;
 }
@@ -238,7 +239,7 @@ static void putting_together_survives_failing_memory(void **state) {
         mem.fail_at = SIZE_MAX;
         assert_int_equal(status == SCANT_OK, some != NULL);
         assert_true(status == SCANT_OK || status == SCANT_ENOMEM);
-        scant_data_close(some);
+        scant_data_free(some);
         assert_int_equal(ctx->used, used);
     }
     assert_true(k > 8);

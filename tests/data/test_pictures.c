@@ -9,6 +9,7 @@
 #include "data/array.h"
 #include "data/decode.h"
 #include "data/resize.h"
+#include "scant/train.h"
 
 #ifndef PICTURES
 #error "PICTURES is the folder tests/data/pictures"
@@ -45,8 +46,8 @@ static void pictures_are_what_pil_makes_of_them(void **state) {
         }
     }
     assert_int_equal(jpegs, 15);
-    scant_array_close(golden);
-    scant_data_close(d);
+    scant_array_free(golden);
+    scant_data_free(d);
 }
 
 static void keep_first(void *self, size_t y, const unsigned char *rgb) {
@@ -132,7 +133,7 @@ static scant_status read_bytes(const char *name, const void *bytes, size_t size,
     scant_status status = scant__data_read(d, 0, out, fault);
     assert_int_equal(ctx->used, used);
     if (status != SCANT_OK) assert_ptr_equal(strstr(fault->text, path), fault->text);
-    scant_data_close(d);
+    scant_data_free(d);
     unlink(path);
     return status;
 }
@@ -226,8 +227,8 @@ static void the_cap_covers_what_libjpeg_takes(void **state) {
     assert_int_equal(scant_data_open(tight, path_of("prog"), &small, &d), SCANT_OK);
     assert_int_equal(scant__data_read(d, 0, out, &fault), SCANT_ENOMEM);
     assert_true(strlen(fault.text) > 0);
-    scant_data_close(d);
-    scant_ctx_destroy(tight);
+    scant_data_free(d);
+    scant_ctx_free(tight);
 }
 
 /* ---- folders ----------------------------------------------------------------------- */
@@ -288,7 +289,7 @@ static void class_folders_are_labels_in_the_order_of_their_bytes(void **state) {
     assert_int_equal(scant__data_read(d, 1, out, &fault), SCANT_OK);
     assert_non_null(strstr(warnings, "1 of 3 class folders have no pictures|"));
     assert_non_null(strstr(warnings, "2 files are not used"));
-    scant_data_close(d);
+    scant_data_free(d);
     refuses_as(SCANT_EUSAGE, path_of("zoo"), (scant_data_opts){.labels = "y.npy"},
                "y.npy", "carries its own");
     refuses_as(SCANT_EUSAGE, path_of("zoo"), (scant_data_opts){.regression = 1},
@@ -315,10 +316,10 @@ static void pictures_by_themselves_take_labels_from_a_file(void **state) {
     assert_null(scant_data_class_name(d, 0));
     assert_int_equal(scant_data_labels(d)[0], 4);
     assert_int_equal(scant_data_classes(d), 5);
-    scant_data_close(d);
+    scant_data_free(d);
     d = opened(path_of("flat"), (scant_data_opts){0});
     has_shape(d, 2, 3, 224, 224);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void a_folder_without_pictures_is_refused(void **state) {
@@ -340,7 +341,7 @@ static void a_picture_that_went_away_is_told_when_read(void **state) {
     unlink(path);
     assert_int_equal(scant__data_read(d, 0, out, &fault), SCANT_EINPUT);
     assert_non_null(strstr(fault.text, "gone/a.png: there is no such file"));
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void pictures_survive_failing_memory(void **state) {
@@ -388,8 +389,8 @@ static void any_number_of_threads_reads_the_same(void **state) {
         assert_int_equal(scant__parfor(many, NULL, BLOCKS, read_block, &(all){d, out[k]}),
                          SCANT_OK);
         assert_int_equal(many->used, used);
-        scant_data_close(d);
-        scant_ctx_destroy(many);
+        scant_data_free(d);
+        scant_ctx_free(many);
     }
     assert_memory_equal(out[0], out[1], BLOCKS * WIDTH * sizeof(float));
     free(out[0]);

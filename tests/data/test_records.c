@@ -3,6 +3,7 @@
  * CIFAR's records: files, packed files, folders of batches.
  */
 #include "samples.h"
+#include "scant/train.h"
 
 enum { TEN = 3073, HUNDRED = 3074 };
 
@@ -34,7 +35,7 @@ static void has_rows(scant_data *d, size_t n, const size_t *rows) {
         reads(d, i, want);
         assert_int_equal(scant_data_labels(d)[i], rows[i] % 10);
     }
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void records_are_planes_behind_a_label(void **state) {
@@ -62,7 +63,7 @@ static void the_second_label_of_two_counts(void **state) {
     float want[3072];
     for (size_t j = 0; j < 3072; j++) want[j] = (float)pixel(1, j) / 255;
     reads(d, 1, want);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void labels_out_of_range_are_refused(void **state) {
@@ -106,19 +107,19 @@ static void where_both_lengths_divide_the_name_or_the_labels_decide(void **state
     refuses(put("a.bin", bytes, size), none, "may be records of 3073 bytes or of 3074");
     scant_data *d = opened(put("my-CIFAR-100.bin", bytes, size), none);
     assert_int_equal(scant_data_count(d), TEN);
-    scant_data_close(d);
+    scant_data_free(d);
     d = opened(put("cifar10.bin", bytes, size), none);
     assert_int_equal(scant_data_count(d), HUNDRED);
-    scant_data_close(d);
+    scant_data_free(d);
     bytes[HUNDRED] = 200; /* no label of the second record of two labels */
     d = opened(put("b.bin", bytes, size), none);
     assert_int_equal(scant_data_count(d), HUNDRED);
-    scant_data_close(d);
+    scant_data_free(d);
     bytes[HUNDRED] = 0;
     bytes[TEN] = 200; /* of the second record of one */
     d = opened(put("b.bin", bytes, size), none);
     assert_int_equal(scant_data_classes(d), 100);
-    scant_data_close(d);
+    scant_data_free(d);
     free(bytes);
 }
 
@@ -166,12 +167,12 @@ static void classes_are_called_what_the_archive_calls_them(void **state) {
             assert_null(scant_data_class_name(d, 0));
         }
         assert_null(scant_data_class_name(d, 10));
-        scant_data_close(d);
+        scant_data_free(d);
     }
     put("named/batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n", 22);
     scant_data *d = opened(folder, none);
     assert_null(scant_data_class_name(d, 0));
-    scant_data_close(d);
+    scant_data_free(d);
     put("named/batches.meta.txt", names, strlen(names));
     assert_true(torture(folder, none) >= 12);
 }
@@ -187,11 +188,11 @@ static void a_folder_of_the_hundred_has_train_and_test(void **state) {
     put("hundred/train.bin", b.bytes, HUNDRED);
     scant_data *d = opened(path_of("hundred"), none);
     assert_int_equal(scant_data_count(d), 1);
-    scant_data_close(d);
+    scant_data_free(d);
     d = opened(path_of("hundred"), (scant_data_opts){.test = 1});
     assert_int_equal(scant_data_count(d), 2);
     assert_int_equal(scant_data_labels(d)[1], 51);
-    scant_data_close(d);
+    scant_data_free(d);
     refuses("/proc/self/nothing", none, "there is no such file");
 }
 
@@ -223,10 +224,10 @@ static void a_bomb_ends_at_the_cap(void **state) {
         assert_int_equal(scant_data_open(small, path, NULL, &d), SCANT_ENOMEM);
         assert_says(small, path, "larger than the memory");
         assert_true(scant_ctx_memory_peak(small) <= 4 << 20);
-        scant_ctx_destroy(small);
+        scant_ctx_free(small);
         d = opened(path, none);
         assert_int_equal(scant_data_count(d), 3000);
-        scant_data_close(d);
+        scant_data_free(d);
     }
     free(zeros);
 }
@@ -241,7 +242,7 @@ static void a_published_set_is_read(void **state) {
     assert_int_equal(scant_data_classes(d), 100);
     for (size_t i = 0; i < 2500; i++) many[scant_data_labels(d)[i]]++;
     for (size_t i = 0; i < 100; i++) assert_int_equal(many[i], 25);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void unpacking_can_be_cancelled(void **state) {

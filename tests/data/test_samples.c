@@ -3,6 +3,7 @@
  * Samples of arrays with their labels, and those that are drawn.
  */
 #include "samples.h"
+#include "scant/train.h"
 
 static const char *array(const char *name, const char *header, const void *data,
                          size_t size) {
@@ -26,7 +27,7 @@ static void rows_of_features_are_read_as_they_are(void **state) {
     assert_string_equal(scant_data_name(d), path_of("a.npy"));
     reads(d, 0, x);
     reads(d, 1, x + 3);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void bytes_are_read_as_fractions_of_255(void **state) {
@@ -36,7 +37,7 @@ static void bytes_are_read_as_fractions_of_255(void **state) {
         opened(array("a.npy", NPY("|u1", "(2, 3)"), x, sizeof x), (scant_data_opts){0});
     reads(d, 0, (float[]){0, 1, .2F});
     reads(d, 1, (float[]){.4F, 1 / 255.F, 254 / 255.F});
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void doubles_halves_and_the_other_byte_order_are_converted(void **state) {
@@ -47,13 +48,13 @@ static void doubles_halves_and_the_other_byte_order_are_converted(void **state) 
     scant_data *d =
         opened(array("a.npy", NPY("=f8", "(1, 2)"), f8, sizeof f8), (scant_data_opts){0});
     reads(d, 0, (float[]){1.5F, -2});
-    scant_data_close(d);
+    scant_data_free(d);
     d = opened(array("a.npy", NPY("<f2", "(1, 2)"), f2, sizeof f2), (scant_data_opts){0});
     reads(d, 0, (float[]){1, -2});
-    scant_data_close(d);
+    scant_data_free(d);
     d = opened(array("a.npy", NPY(">f4", "(1, 2)"), be, sizeof be), (scant_data_opts){0});
     reads(d, 0, (float[]){1, -2});
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void channels_that_come_last_become_planes(void **state) {
@@ -68,18 +69,18 @@ static void channels_that_come_last_become_planes(void **state) {
     for (size_t c = 0; c < 2; c++)
         for (size_t i = 0; i < 6; i++) want[c * 6 + i] = (float)(12 + 2 * i + c) / 255;
     reads(d, 1, want);
-    scant_data_close(d);
+    scant_data_free(d);
     d = opened(array("a.npy", NPY("=f4", "(2, 2, 3, 2)"), f, sizeof f),
                (scant_data_opts){0});
     for (size_t i = 0; i < 12; i++) want[i] = (float)(12 + 2 * (i % 6) + i / 6);
     reads(d, 1, want);
-    scant_data_close(d);
+    scant_data_free(d);
     d = opened(array("a.npy", NPY("=f4", "(2, 3, 4)"), f, sizeof f),
                (scant_data_opts){0});
     has_shape(d, 2, 1, 3, 4);
     assert_true(scant__data_pictures(d));
     reads(d, 1, f + 12);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 /* More than one chunk of what is converted at once. */
@@ -92,7 +93,7 @@ static void large_pictures_of_numbers_keep_their_places(void **state) {
     scant_data *d = opened(array("a.npy", NPY("=f4", "(1, 40, 50, 3)"), x, sizeof x),
                            (scant_data_opts){0});
     reads(d, 0, want);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void a_number_that_is_not_finite_is_told_when_read(void **state) {
@@ -107,7 +108,7 @@ static void a_number_that_is_not_finite_is_told_when_read(void **state) {
         assert_non_null(strstr(fault.text, "a.npy: sample 1 has a number"));
         assert_int_equal(scant__data_read(d, 2, out, &fault), SCANT_EUSAGE);
         assert_non_null(strstr(fault.text, "has no sample 2, only 2"));
-        scant_data_close(d);
+        scant_data_free(d);
     }
 }
 
@@ -145,7 +146,7 @@ static void labels_come_from_a_file_of_any_integers(void **state) {
         assert_int_equal(scant_data_classes(d), 7);
         for (size_t j = 0; j < 4; j++) assert_int_equal(scant_data_labels(d)[j], wide[j]);
         assert_null(scant_data_targets(d));
-        scant_data_close(d);
+        scant_data_free(d);
     }
 }
 
@@ -160,11 +161,11 @@ static void numbers_to_predict_come_from_any_numbers(void **state) {
     assert_null(scant_data_labels(d));
     assert_int_equal(scant_data_classes(d), 0);
     for (size_t j = 0; j < 4; j++) assert_true(scant_data_targets(d)[j] == (float)f8[j]);
-    scant_data_close(d);
+    scant_data_free(d);
     d = opened(x, (scant_data_opts){.labels = array("b.npy", NPY("|i1", "(4,)"), i1, 4),
                                     .regression = 1});
     assert_true(scant_data_targets(d)[1] == -2);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void a_label_of_minus_one_is_none(void **state) {
@@ -176,11 +177,11 @@ static void a_label_of_minus_one_is_none(void **state) {
     d = opened(x, (scant_data_opts){.labels = file});
     assert_int_equal(scant_data_classes(d), 2);
     for (int i = 0; i < 4; i++) assert_int_equal(scant_data_labels(d)[i], y[i]);
-    scant_data_close(d);
+    scant_data_free(d);
     file = array("b.npy", NPY("=i8", "(4,)"), none, sizeof none);
     d = opened(x, (scant_data_opts){.labels = file});
     assert_int_equal(scant_data_classes(d), 0);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void labels_that_do_not_fit_are_refused(void **state) {
@@ -240,7 +241,7 @@ static void moons_lie_on_two_half_circles(void **state) {
     assert_int_equal(many[0], 1000);
     assert_int_equal(many[1], 1001);
     assert_true(turns > 900 && turns < 1100); /* shuffled */
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void blobs_are_three_round_clouds(void **state) {
@@ -268,7 +269,7 @@ static void blobs_are_three_round_clouds(void **state) {
                 ((double)p[i][j] - mean[y[i]][j]) * ((double)p[i][j] - mean[y[i]][j]) / 2;
     for (size_t k = 0; k < 3; k++)
         assert_true(fabs(square[k] / (double)many[k] - 1) < .15);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 /* A mean of n numbers of variance v is within so much of what is expected. */
@@ -317,7 +318,7 @@ static void waves_are_a_smooth_function_of_a_square(void **state) {
     mean_is(both, N, 0, 1. / 9);
     mean_is(y2, N, .25 + .0025, 9. / 64); /* of fourth moment 9/64, and less variance */
     noise_is(rest, N, .05);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void heavy_rows_have_the_tail_of_their_law(void **state) {
@@ -359,7 +360,7 @@ static void heavy_rows_have_the_tail_of_their_law(void **state) {
     }
     assert_true(centre / N < .001); /* where half of the rows are, there is little */
     noise_is(rest, N, .02);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void a_seed_decides_what_is_drawn_and_the_test_part_is_another_draw(void **state) {
@@ -380,7 +381,7 @@ static void a_seed_decides_what_is_drawn_and_the_test_part_is_another_draw(void 
             if (i) assert_int_equal(memcmp(a, b, n * sizeof *a) == 0, i == 1);
             if (i && k >= 2)
                 assert_int_equal(memcmp(a + n, b + n, 1000 * sizeof *a) == 0, i == 1);
-            scant_data_close(d);
+            scant_data_free(d);
         }
     }
 }
@@ -398,8 +399,8 @@ static void more_rows_begin_with_the_same(void **state) {
         read_rows(many, b);
         assert_memory_equal(a, b, n * sizeof *a);
         assert_memory_equal(scant_data_targets(few), scant_data_targets(many), 40);
-        scant_data_close(few);
-        scant_data_close(many);
+        scant_data_free(few);
+        scant_data_free(many);
     }
 }
 
@@ -409,17 +410,17 @@ static void few_points_can_be_drawn(void **state) {
         scant_data *d = opened("moons", (scant_data_opts){.count = n});
         assert_int_equal(scant_data_count(d), n);
         assert_int_equal(scant_data_labels(d)[0] == 1, n == 1 || scant_data_labels(d)[0]);
-        scant_data_close(d);
+        scant_data_free(d);
     }
     for (size_t n = 1; n < 3; n++) {
         scant_data *d = opened("heavy", (scant_data_opts){.count = n, .regression = 1});
         has_shape(d, n, 8, 1, 1);
-        scant_data_close(d);
+        scant_data_free(d);
     }
     /* without what is to be predicted nothing need be said of it */
     scant_data *d = opened("heavy", (scant_data_opts){.unlabelled = 1});
     assert_null(scant_data_targets(d));
-    scant_data_close(d);
+    scant_data_free(d);
     refuses_as(SCANT_EUSAGE, "moons", (scant_data_opts){.regression = 1}, "moons",
                "has classes, not numbers");
     refuses_as(SCANT_EUSAGE, "waves", (scant_data_opts){0}, "waves",

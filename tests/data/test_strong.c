@@ -356,7 +356,7 @@ static void threads_and_order_change_nothing(void **state) {
         m.views.noise = .1f;
         m.views.drop = .2f;
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void seeds_and_draws_make_others(void **state) {

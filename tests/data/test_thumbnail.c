@@ -8,6 +8,7 @@
 #include "data/encode.h"
 #include "data/map.h"
 #include "data/parts.h"
+#include "scant/train.h"
 
 #ifndef PICTURES
 #error "PICTURES is the folder tests/data/pictures"
@@ -135,7 +136,7 @@ static void a_picture_that_fits_is_nearly_itself(void **state) {
         *(png ? &pngs : &jpegs) += 1;
     }
     assert_true(pngs > 10 && jpegs == 15);
-    scant_data_close(data);
+    scant_data_free(data);
 }
 
 static void every_orientation_is_upright(void **state) {
@@ -159,7 +160,7 @@ static void every_orientation_is_upright(void **state) {
         seen++;
     }
     assert_int_equal(seen, 8);
-    scant_data_close(data);
+    scant_data_free(data);
 }
 
 static void the_longer_side_is_as_asked_for_and_means_stay(void **state) {
@@ -192,7 +193,7 @@ static void the_longer_side_is_as_asked_for_and_means_stay(void **state) {
                     fail_msg("%s at %zu: colour %zu is %g, not %g", name, most, c, a, b);
             }
         }
-    scant_data_close(data);
+    scant_data_free(data);
 }
 
 /* 300 x 220, at 96 and smaller decoded at less than its size: each ninth of it keeps its
@@ -215,7 +216,7 @@ static void a_large_jpeg_keeps_its_parts(void **state) {
             if (fabs(a - b) > 14) fail_msg("%zu, part %zu: %g, not %g", most, k, a, b);
         }
     }
-    scant_data_close(data);
+    scant_data_free(data);
     scant__names_end(ctx, &names);
 }
 
@@ -241,14 +242,14 @@ static void arrays_are_shown_pixel_by_pixel(void **state) {
     assert_int_equal(thumb.height, 3);
     for (size_t i = 0; i < 36; i++)
         assert_int_equal(thumb.rgb[i], (&grey[1][0][0])[i / 3]);
-    scant_data_close(d);
+    scant_data_free(d);
     d = array("c.npy", NPY("|u1", "(1, 2, 2, 3)"), colour, sizeof colour);
     shown(d, 0, 28, &thumb, &type);
     assert_memory_equal(thumb.rgb, colour, sizeof colour);
     shown(d, 0, 1, &thumb, &type); /* larger than asked for: made smaller */
     assert_string_equal(type, "image/png");
     assert_int_equal(thumb.width * thumb.height, 1);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 static void numbers_beyond_black_and_white_are_cut(void **state) {
@@ -259,7 +260,7 @@ static void numbers_beyond_black_and_white_are_cut(void **state) {
     scant_data *d = array("f.npy", NPY("<f4", "(1, 2, 3)"), values, sizeof values);
     shown(d, 0, 28, &thumb, &type);
     for (size_t i = 0; i < 18; i++) assert_int_equal(thumb.rgb[i], want[i / 3]);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 /* Of two channels the first, of five the first three. */
@@ -270,11 +271,11 @@ static void other_numbers_of_channels_are_shown_in_part(void **state) {
     scant_data *d = array("2.npy", NPY("|u1", "(1, 1, 2, 2)"), two, sizeof two);
     shown(d, 0, 28, &thumb, &type);
     assert_memory_equal(thumb.rgb, ((unsigned char[]){1, 1, 1, 3, 3, 3}), 6);
-    scant_data_close(d);
+    scant_data_free(d);
     d = array("5.npy", NPY("|u1", "(1, 1, 2, 5)"), five, sizeof five);
     shown(d, 0, 28, &thumb, &type);
     assert_memory_equal(thumb.rgb, ((unsigned char[]){1, 2, 3, 6, 7, 8}), 6);
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 /* ---- what cannot be shown ---------------------------------------------------------- */
@@ -295,12 +296,12 @@ static void what_is_no_picture_is_refused(void **state) {
     (void)state;
     scant_data *d = array("r.npy", NPY("<f4", "(2, 2)"), values, sizeof values);
     refuses_to_show(d, 0, 28, SCANT_EINPUT, "r.npy: has rows of numbers, not pictures");
-    scant_data_close(d);
+    scant_data_free(d);
     d = array("n.npy", NPY("<f4", "(1, 2, 2)"), values, sizeof values);
     refuses_to_show(d, 0, 28, SCANT_EINPUT, "n.npy: sample 0 has a number that is not");
     refuses_to_show(d, 1, 28, SCANT_EUSAGE, "n.npy: has no sample 1");
     refuses_to_show(d, 0, 0, SCANT_EUSAGE, "n.npy: has no sample 0 of at most 0");
-    scant_data_close(d);
+    scant_data_free(d);
 }
 
 /* Cut anywhere, any byte changed: a picture or a sentence. */
@@ -331,7 +332,7 @@ static void damaged_pictures_do_no_harm(void **state) {
             failed += status != SCANT_OK;
             scant__free(ctx, out);
             assert_int_equal(ctx->used, used);
-            scant_data_close(d);
+            scant_data_free(d);
         }
         assert_true(failed > 20);
     }
@@ -370,7 +371,7 @@ static void showing_survives_failing_memory(void **state) {
         }
         assert_true(k > 5);
     }
-    for (size_t i = 0; i < 3; i++) scant_data_close(data[i]);
+    for (size_t i = 0; i < 3; i++) scant_data_free(data[i]);
 }
 
 int main(void) {

@@ -69,12 +69,12 @@ static void pieces_make_the_bytes_that_encoding_at_once_makes(void **state) {
                 scant_writer_append(w, (char *)data + at, piece < rest ? piece : rest),
                 SCANT_OK);
         }
-        assert_int_equal(scant_writer_close(w), SCANT_OK);
+        assert_int_equal(scant_writer_finish(w), SCANT_OK);
         assert_int_equal(slurp(path, found, sizeof found), size);
         assert_memory_equal(found, expected, size);
     }
     scant_bytes_free(ctx, expected);
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 static void a_file_appears_when_it_is_closed_and_not_before(void **state) {
@@ -88,12 +88,12 @@ static void a_file_appears_when_it_is_closed_and_not_before(void **state) {
     assert_int_equal(scant_writer_append(w, rows, sizeof rows), SCANT_OK);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(entries(path_of("late")), 1); /* the temporary one */
-    assert_int_equal(scant_writer_close(w), SCANT_OK);
+    assert_int_equal(scant_writer_finish(w), SCANT_OK);
     assert_int_equal(entries(path_of("late")), 1);
     assert_int_equal(scant_array_open(ctx, path, &array), SCANT_OK);
     assert_int_equal(scant_array_integers(ctx, array, 0, 3, back), SCANT_OK);
     assert_memory_equal(back, rows, sizeof rows);
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 static void what_is_abandoned_leaves_the_old_file_alone(void **state) {
@@ -103,8 +103,8 @@ static void what_is_abandoned_leaves_the_old_file_alone(void **state) {
     const char *path = put("kept/a.npy", "old", 3);
     scant_writer *w = begin(path, SCANT_U8, 1, (size_t[]){2});
     assert_int_equal(scant_writer_append(w, "ab", 2), SCANT_OK);
-    scant_writer_abandon(w);
-    scant_writer_abandon(NULL);
+    scant_writer_free(w);
+    scant_writer_free(NULL);
     assert_int_equal(slurp(path, bytes, sizeof bytes), 3);
     assert_int_equal(entries(path_of("kept")), 1);
 }
@@ -115,7 +115,7 @@ static void fewer_or_more_bytes_than_promised_are_no_file(void **state) {
     const char *path = path_of("odd/a.npy");
     scant_writer *w = begin(path, SCANT_U8, 1, (size_t[]){4});
     assert_int_equal(scant_writer_append(w, "abc", 3), SCANT_OK);
-    assert_int_equal(scant_writer_close(w), SCANT_EUSAGE);
+    assert_int_equal(scant_writer_finish(w), SCANT_EUSAGE);
     assert_says(ctx, path, "only 3 of 4 bytes");
 
     w = begin(path, SCANT_U8, 1, (size_t[]){4});
@@ -123,7 +123,7 @@ static void fewer_or_more_bytes_than_promised_are_no_file(void **state) {
     assert_int_equal(scant_writer_append(w, "de", 2), SCANT_EUSAGE);
     assert_says(ctx, path, "room for 4 bytes");
     assert_int_equal(scant_writer_append(w, "d", 1), SCANT_EUSAGE); /* once and for all */
-    assert_int_equal(scant_writer_close(w), SCANT_EUSAGE);
+    assert_int_equal(scant_writer_finish(w), SCANT_EUSAGE);
     assert_int_equal(entries(path_of("odd")), 0);
 }
 
@@ -135,14 +135,14 @@ static void pieces_may_come_in_any_order(void **state) {
     (void)state;
     scant_writer *w = begin(path, SCANT_I32, 2, shape);
     assert_int_equal(scant_writer_append(w, data, sizeof data), SCANT_OK);
-    assert_int_equal(scant_writer_close(w), SCANT_OK);
+    assert_int_equal(scant_writer_finish(w), SCANT_OK);
     size_t size = slurp(path, ordered, sizeof ordered);
     static const size_t order[] = {4, 0, 5, 2, 1, 3};
     w = begin(path, SCANT_I32, 2, shape);
     for (int i = 0; i < 6; i++)
         assert_int_equal(scant_writer_put(w, 4 * order[i], &data[order[i]], 4), SCANT_OK);
     assert_int_equal(scant_writer_put(w, 20, data, 0), SCANT_OK);
-    assert_int_equal(scant_writer_close(w), SCANT_OK);
+    assert_int_equal(scant_writer_finish(w), SCANT_OK);
     assert_int_equal(slurp(path, found, sizeof found), size);
     assert_memory_equal(found, ordered, size);
     /* too far out, or too much, or too little, and the old file stays */
@@ -151,11 +151,11 @@ static void pieces_may_come_in_any_order(void **state) {
         w = begin(path, SCANT_I32, 2, shape);
         assert_int_equal(scant_writer_put(w, wrong[i][0], ordered, wrong[i][1]),
                          SCANT_EUSAGE);
-        assert_int_equal(scant_writer_close(w), SCANT_EUSAGE);
+        assert_int_equal(scant_writer_finish(w), SCANT_EUSAGE);
     }
     w = begin(path, SCANT_I32, 2, shape);
     assert_int_equal(scant_writer_put(w, 4, data, 20), SCANT_OK);
-    assert_int_equal(scant_writer_close(w), SCANT_EUSAGE);
+    assert_int_equal(scant_writer_finish(w), SCANT_EUSAGE);
     assert_int_equal(slurp(path, found, sizeof found), size);
     assert_memory_equal(found, ordered, size);
 }
@@ -165,10 +165,10 @@ static void an_array_without_elements_is_a_file(void **state) {
     (void)state;
     scant_writer *w = begin(path_of("none.npy"), SCANT_F64, 2, (size_t[]){0, 7});
     assert_int_equal(scant_writer_append(w, NULL, 0), SCANT_OK);
-    assert_int_equal(scant_writer_close(w), SCANT_OK);
+    assert_int_equal(scant_writer_finish(w), SCANT_OK);
     assert_int_equal(scant_array_open(ctx, path_of("none.npy"), &array), SCANT_OK);
     assert_int_equal(scant_array_shape(array)[1], 7);
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 static void a_wrong_call_and_a_wrong_place_are_told(void **state) {
@@ -208,7 +208,7 @@ static void a_full_disk_leaves_the_old_file_and_no_other(void **state) {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     assert_int_equal(status, SCANT_EIO);
     assert_says(ctx, path, strerror(EFBIG));
-    assert_int_equal(scant_writer_close(w), SCANT_EIO);
+    assert_int_equal(scant_writer_finish(w), SCANT_EIO);
     assert_int_equal(slurp(path, bytes, sizeof bytes), 3);
     assert_int_equal(entries(path_of("full")), 1);
 }
@@ -226,7 +226,7 @@ static void a_pipe_gets_the_bytes_as_they_come(void **state) {
     assert_memory_equal(bytes, "\x93NUMPY", 6);
     assert_int_equal(scant_writer_append(w, "ab", 2), SCANT_OK);
     assert_int_equal(read(reader, bytes, sizeof bytes), 2);
-    assert_int_equal(scant_writer_close(w), SCANT_OK);
+    assert_int_equal(scant_writer_finish(w), SCANT_OK);
     close(reader);
 }
 
@@ -257,13 +257,13 @@ static void integers_are_read_and_what_is_none_is_refused(void **state) {
     assert_says(ctx, "u: ", "element 1");
     assert_int_equal(scant_array_integers(ctx, array, 1, 2, out), SCANT_EUSAGE);
     assert_int_equal(scant_array_integers(ctx, array, 3, 0, out), SCANT_EUSAGE);
-    scant_array_close(array);
+    scant_array_free(array);
     assert_int_equal(
         scant_array_wrap(ctx, "f", numbers, SCANT_F32, 1, (size_t[]){1}, &array),
         SCANT_OK);
     assert_int_equal(scant_array_integers(ctx, array, 0, 1, out), SCANT_EINPUT);
     assert_says(ctx, "f: ", "float32");
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 int main(void) {

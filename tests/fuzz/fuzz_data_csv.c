@@ -3,6 +3,7 @@
  * Any bytes as a CSV file, with classes and with numbers to predict.
  */
 #include "fuzz_data_samples.h"
+#include "scant/train.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memfile f = fuzz_put("a.csv", data, size);

@@ -17,11 +17,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             const char *text = scant_ids_get(ids, i, &length);
             if (length && memchr(text, 0, length)) abort();
         }
-        scant_ids_close(ids);
+        scant_ids_free(ids);
     } else {
         check_failure(ctx, status, ids);
     }
     close(f.fd);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }

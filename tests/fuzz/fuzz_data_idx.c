@@ -3,6 +3,7 @@
  * Any bytes as an IDX file, plain or packed: as samples, and as labels of two.
  */
 #include "fuzz_data_samples.h"
+#include "scant/train.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memfile f = fuzz_put("images", data, size);

@@ -8,6 +8,7 @@
 
 #include "data/labelfile.h"
 #include "data/moment.h"
+#include "scant/project.h"
 
 static scant_status on_label(void *user, const scant__label_line *line) {
     size_t *before = user;
@@ -35,6 +36,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (status != SCANT_OK) check_failure(ctx, status, NULL);
     if (ctx->used) abort();
     close(f.fd);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }

@@ -29,6 +29,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (status != SCANT_OK) check_failure(ctx, status, NULL);
     if (ctx->used) abort();
     close(f.fd);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }

@@ -19,7 +19,7 @@ static void check_same(scant_ctx *ctx, const scant_array *array) {
         (array->count &&
          memcmp(again->data, array->data, array->count * array->item) != 0))
         abort();
-    scant_array_close(again);
+    scant_array_free(again);
     close(f.fd);
     scant_bytes_free(ctx, bytes);
 }
@@ -32,11 +32,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (status == SCANT_OK) {
         read_all(array);
         check_same(ctx, array);
-        scant_array_close(array);
+        scant_array_free(array);
     } else {
         check_failure(ctx, status, array);
     }
     close(f.fd);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }

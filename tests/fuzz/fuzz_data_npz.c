@@ -31,12 +31,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     scant_status status = scant_array_open(ctx, f.path, &array);
     if (status == SCANT_OK) {
         read_all(array);
-        scant_array_close(array);
+        scant_array_free(array);
     } else {
         check_failure(ctx, status, array);
     }
     find_by_key(ctx, data, size);
     close(f.fd);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }

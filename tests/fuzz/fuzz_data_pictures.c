@@ -6,6 +6,7 @@
 
 #include "core/mem.h"
 #include "data/parts.h"
+#include "scant/train.h"
 
 static void show(size_t most) {
     scant_ctx *ctx = fuzz_ctx();
@@ -18,9 +19,9 @@ static void show(size_t most) {
     if (status == SCANT_OK && (!bytes || !size)) abort();
     if (status != SCANT_OK) check_failure(ctx, status, bytes);
     scant__free(ctx, bytes);
-    scant_data_close(data);
+    scant_data_free(data);
     if (ctx->used) abort();
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

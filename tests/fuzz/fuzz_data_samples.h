@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "data/samples.h"
+#include "scant/train.h"
 
 static char fuzz_folder[64], fuzz_path[128];
 
@@ -67,9 +68,9 @@ static inline void fuzz_samples(const char *spec, const scant_data_opts *opts) {
         fuzz_check(data);
     else
         check_failure(ctx, status, data);
-    scant_data_close(data);
+    scant_data_free(data);
     if (ctx->used) abort();
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 #endif

@@ -3,6 +3,7 @@
  * Any bytes as an experiment; what is taken prints as one that prints the same.
  */
 #include "fuzz_data_memfile.h"
+#include "scant/train.h"
 
 #include <string.h>
 
@@ -12,7 +13,7 @@ static void *print(scant_ctx *ctx, const char *path, size_t *size) {
     scant_status status = scant_experiment_open(ctx, path, NULL, 0, &e);
     if (status == SCANT_OK) {
         if (scant_experiment_print(e, &bytes, size) != SCANT_OK) abort();
-        scant_experiment_close(e);
+        scant_experiment_free(e);
     } else if (status != SCANT_EUSAGE) { /* options that contradict each other */
         check_failure(ctx, status, e);
     }
@@ -34,6 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         scant_bytes_free(ctx, second);
     }
     scant_bytes_free(ctx, first);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }

@@ -11,6 +11,7 @@
 #include "report/chart.h"
 #include "report/compare.h"
 #include "report/results.h"
+#include "scant/train.h"
 
 static void check_measures(const report_results *r, const report_measures *m) {
     for (size_t s = 0; s < r->n_strategies; s++) {
@@ -123,6 +124,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_failure(ctx, status, NULL);
     }
     if (ctx->used) abort();
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }

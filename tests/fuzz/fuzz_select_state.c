@@ -33,9 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     } else {
         check_failure(ctx, status, picks);
     }
-    scant_array_close(h);
-    scant_array_close(p);
-    scant_array_close(y);
-    scant_ctx_destroy(ctx);
+    scant_array_free(h);
+    scant_array_free(p);
+    scant_array_free(y);
+    scant_ctx_free(ctx);
     return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scant/project.h"
 #include "serve/out.h"
 #include "serve/request.h"
 

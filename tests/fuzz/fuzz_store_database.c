@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 
+#include "scant/project.h"
 #include "store/store_int.h"
 
 static char folder[64], file[96];
@@ -175,7 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     scant_status status = scant_project_open(ctx, folder, &project);
     check(ctx, status);
     if (status == SCANT_OK) use(ctx, project);
-    scant_project_close(project);
-    scant_ctx_destroy(ctx);
+    scant_project_free(project);
+    scant_ctx_free(ctx);
     return 0;
 }

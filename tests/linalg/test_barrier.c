@@ -59,7 +59,7 @@ static trial *make(uint64_t seed, size_t n, size_t d, unsigned threads) {
 
 static void end(trial *t) {
     scant__arena_end(&t->arena);
-    scant_ctx_destroy(t->ctx);
+    scant_ctx_free(t->ctx);
     free(t->f);
     free(t);
 }

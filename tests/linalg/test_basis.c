@@ -39,7 +39,7 @@ static void build(built *b, const double *f, size_t n, size_t d, double bias,
 
 static void end(built *b) {
     scant__arena_end(&b->arena);
-    scant_ctx_destroy(b->ctx);
+    scant_ctx_free(b->ctx);
 }
 
 /* v_i, written out. */

@@ -67,7 +67,7 @@ static void eigenvectors_are_rows(void **state) {
         check_eigh(ctx, sizes[s], true);
         check_eigh(ctx, sizes[s], false);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void numbers_that_are_none_are_told(void **state) {
@@ -77,7 +77,7 @@ static void numbers_that_are_none_are_told(void **state) {
     for (size_t i = 0; i < 9; i++) a[i] = NAN;
     scant_status s = la_eigh_alone(ctx, 3, a, false, values, room);
     assert_true(s == SCANT_EINTERNAL || isnan(values[0]));
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(room);
 }
 
@@ -99,7 +99,7 @@ static bool cholesky(size_t n, double *a, size_t lda) {
     scant_ctx *ctx = ctx_threads(1);
     factor f = {n, lda, a, false};
     assert_int_equal(scant__parfor(ctx, NULL, 1, factor_block, &f), SCANT_OK);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return f.definite;
 }
 

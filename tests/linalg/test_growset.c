@@ -147,7 +147,7 @@ static void check_farthest(pool *p, size_t n_start, size_t want, unsigned thread
     }
     free(start), free(rows), free(plain), free(d2), free(plain_d2), free(barred);
     scant__arena_end(&arena);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void farthest_first_equals_the_plain_algorithm(void **state) {
@@ -191,7 +191,7 @@ static void farthest_of_three_on_a_line(void **state) {
     assert_int_equal(rows[1], 1);
     assert_true(d2[0] == 100 && d2[1] == 1);
     scant__arena_end(&arena);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Draws want rows after row 0, with a seed. */
@@ -286,7 +286,7 @@ static void check_law(pool *p, pool *drawn) {
     assert_true(cells > 30);
     assert_true(chi < chi_square_limit(cells));
     free(count), free(want);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void draws_follow_the_law(void **state) {
@@ -354,7 +354,7 @@ static void stale_bounds_leave_the_same_potential(void **state) {
     /* five standard errors: chance exceeds them once in two million */
     assert_true(fabs(sum[0] - sum[1]) / TRIALS < 5 * sqrt(variance));
     end_pool(&p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void every_draw_reports_its_true_distance(void **state) {
@@ -367,7 +367,7 @@ static void every_draw_reports_its_true_distance(void **state) {
             scant_ctx *ctx = ctx_threads(threads);
             assert_int_equal(
                 draw_rows(ctx, &p, 7, 500, rows[threads - 1], d2[threads - 1]), 500);
-            scant_ctx_destroy(ctx);
+            scant_ctx_free(ctx);
         }
         assert_memory_equal(rows[0], rows[1], sizeof rows[0]);
         assert_memory_equal(rows[0], rows[2], sizeof rows[0]);
@@ -391,7 +391,7 @@ static void draws_end_where_only_copies_are_left(void **state) {
     double d2[50];
     assert_int_equal(draw_rows(ctx, &p, 1, 49, rows, d2), 4);
     end_pool(&p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

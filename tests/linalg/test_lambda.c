@@ -214,7 +214,7 @@ static void engine_make(engine *g, const pool *p, const la_kernel *kernel, size_
 static void engine_end(engine *g) {
     assert_true(scant_ctx_memory_peak(g->ctx) <= g->planned);
     scant__arena_end(&g->arena);
-    scant_ctx_destroy(g->ctx);
+    scant_ctx_free(g->ctx);
     free(g->base);
 }
 
@@ -643,7 +643,7 @@ static int make_ctx(void **state) {
 
 static int end_ctx(void **state) {
     (void)state;
-    scant_ctx_destroy(one_thread);
+    scant_ctx_free(one_thread);
     return 0;
 }
 

@@ -134,7 +134,7 @@ static void race_begin(race *t, const shape *s, la_type type, bool copies, servi
 
 static void race_end(race *t) {
     scant__arena_end(&t->arena);
-    scant_ctx_destroy(t->ctx);
+    scant_ctx_free(t->ctx);
     served_end(&t->h);
     served_end(&t->a);
     free(t->list);

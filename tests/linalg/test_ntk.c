@@ -324,7 +324,7 @@ static double smallest(const double *k, size_t n, double *largest) {
     assert_int_equal(la_eigh_alone(ctx, n, a, false, values, room), SCANT_OK);
     double least = values[0];
     *largest = values[n - 1];
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(a);
     free(values);
     free(room);

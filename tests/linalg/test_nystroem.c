@@ -41,7 +41,7 @@ static void bed_make(bed *b, const double *h, size_t n, size_t d, size_t depth,
 
 static void bed_end(bed *b) {
     scant__arena_end(&b->arena);
-    scant_ctx_destroy(b->ctx);
+    scant_ctx_free(b->ctx);
     free(b->h);
     free(b->list);
 }

@@ -67,7 +67,7 @@ static double *result(const call *c, unsigned threads) {
     assert_memory_equal(first, out, size * sizeof *out);
     assert_true(isnan(out[size])); /* nothing behind the end */
     scant__arena_end(&arena);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(first);
     return out;
 }
@@ -326,7 +326,7 @@ static void memory_is_what_was_planned_and_taken_once(void **state) {
             work.memory--;
             assert_int_equal(call_run(&c, out, &work), SCANT_EINTERNAL);
             scant__arena_end(&arena);
-            scant_ctx_destroy(ctx);
+            scant_ctx_free(ctx);
             assert_int_equal(count.live, 0);
             matrix_end(&m);
             free(out);
@@ -351,7 +351,7 @@ static void without_memory_nothing_leaks(void **state) {
         assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
         assert_int_equal(count.live, before);
         scant__arena_end(&arena);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
         assert_int_equal(count.live, 0);
     }
     matrix_end(&m);
@@ -368,7 +368,7 @@ static void absurd_sizes_are_planned_as_too_large(void **state) {
     la_work work = {.ctx = ctx, .memory = SIZE_MAX};
     assert_int_equal(la_gram(&v, NULL, NULL, &work), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "columns"));
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 typedef struct watch {
@@ -412,7 +412,7 @@ static void long_sums_tell_progress_and_can_be_cancelled(void **state) {
         assert_true(limit == 1 || (watched.last == 1 && watched.polls > 2));
         assert_false(watched.back);
         scant__arena_end(&arena);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
     matrix_end(&m);
 }

@@ -34,7 +34,7 @@ static size_t rank_of(const rows *r) {
     scant__arena arena;
     size_t rank = span_of(r, 0, ctx, &arena).rank;
     scant__arena_end(&arena);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return rank;
 }
 
@@ -111,7 +111,7 @@ static void coordinates_keep_inner_products(void **state) {
                 }
         }
         scant__arena_end(&arena);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
         free(r.value);
     }
 }

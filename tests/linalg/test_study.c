@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "linalg/theory.h"
+#include "scant/study.h"
 #include "support.h"
 
 enum { N = 14, C = 3 };
@@ -21,7 +22,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }
 
@@ -318,7 +319,7 @@ static void agreement_is_of_the_sets_it_says(void **state) {
                      SCANT_OK);
     assert_memory_equal(one->dynamics, got->dynamics, SETS * sizeof(double));
     scant_agreement_free(alone, one);
-    scant_ctx_destroy(alone);
+    scant_ctx_free(alone);
     scant_agreement_free(ctx, got);
     opts.draw = 3;
     assert_int_equal(scant_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
@@ -348,10 +349,10 @@ static void thread_counts_do_not_change_a_bit(void **state) {
         assert_memory_equal(s->energy, one->energy, MANY * sizeof(double));
         assert_true(s->bound == one->bound && s->alignment == one->alignment);
         scant_study_free(other, s);
-        scant_ctx_destroy(other);
+        scant_ctx_free(other);
     }
     scant_study_free(alone, one);
-    scant_ctx_destroy(alone);
+    scant_ctx_free(alone);
 }
 
 static scant_status all_calls(scant_ctx *c, const double *k, const int32_t *labels,
@@ -390,7 +391,7 @@ static void memory_that_fails_leaves_nothing(void **state) {
         assert_true(done ? at > 10 : s == SCANT_ENOMEM);
         m.fail_at = SIZE_MAX;
         assert_true(scant_ctx_memory_peak(c) - before <= scant_study_memory(N, C, 1));
-        scant_ctx_destroy(c);
+        scant_ctx_free(c);
         assert_int_equal(m.live, 0);
     }
 }

@@ -7,6 +7,7 @@
 #define SCANT_TESTS_LOOP_PROJECTS_H
 
 #include "../data/support.h"
+#include "scant/project.h"
 
 #include <math.h>
 
@@ -54,7 +55,7 @@ static inline void write_features(scant_ctx *ctx, const char *path, const float 
     OK(scant_array_encode(ctx, array, &bytes, &size));
     OK(scant_file_write(ctx, path, bytes, size));
     scant_bytes_free(ctx, bytes);
-    scant_array_close(array);
+    scant_array_free(array);
 }
 
 static inline const char *const *class_names(size_t n) {
@@ -92,7 +93,7 @@ static inline void lab_make(lab *l, scant_ctx *ctx, const char *name, lab_opts o
 }
 
 static inline void lab_close(lab *l) {
-    scant_project_close(l->project);
+    scant_project_free(l->project);
     free(l->x);
     free(l->truth);
 }
@@ -100,11 +101,11 @@ static inline void lab_close(lab *l) {
 /* With its context. */
 static inline void lab_end(lab *l) {
     lab_close(l);
-    scant_ctx_destroy(l->ctx);
+    scant_ctx_free(l->ctx);
 }
 
 static inline void lab_reopen(lab *l) {
-    scant_project_close(l->project);
+    scant_project_free(l->project);
     OK(scant_project_open(l->ctx, l->dir, &l->project));
 }
 

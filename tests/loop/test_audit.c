@@ -13,6 +13,7 @@
 #include "projects.h"
 
 #include "data/samples.h"
+#include "scant/project.h"
 
 enum { ROUNDS = 4, BATCH = 25 };
 
@@ -50,8 +51,8 @@ static double accuracy_outside(const lab *l, const float *x, const int32_t *trut
     OK(scant_net_open(l->ctx, weights, NULL, NULL, &net));
     OK(scant_net_predict(net, data, NULL, 0, &(scant_outputs){.probs = p}));
     double accuracy = accuracy_of(p, truth, NULL, n, l->classes);
-    scant_net_destroy(net);
-    scant_data_close(data);
+    scant_net_free(net);
+    scant_data_free(data);
     unlink(path);
     free(p);
     return accuracy;
@@ -67,7 +68,7 @@ static double accuracy_inside(const lab *l) {
     OK(scant_project_predict(l->project, &p, &model));
     double accuracy =
         accuracy_of((const float *)p->data, l->truth, skip, l->n, l->classes);
-    scant_array_close(p);
+    scant_array_free(p);
     free(labels);
     free(skip);
     return accuracy;
@@ -165,7 +166,7 @@ static void the_interval_covers_on_fashion_mnist(void **state) {
     scant_data *train, *test;
     tally t = {0};
     if (!soaking() || scant_data_open(ctx, "fashion-mnist", NULL, &train) != SCANT_OK) {
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
         skip();
     }
     lab_ctx = ctx;
@@ -193,9 +194,9 @@ static void the_interval_covers_on_fashion_mnist(void **state) {
     free(order);
     free(x);
     free(truth);
-    scant_data_close(train);
-    scant_data_close(test);
-    scant_ctx_destroy(ctx);
+    scant_data_free(train);
+    scant_data_free(test);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

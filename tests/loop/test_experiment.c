@@ -5,6 +5,7 @@
 #include "../data/support.h"
 
 #include "loop/experiment.h"
+#include "scant/train.h"
 
 static char *print(scant_experiment *e) {
     void *bytes;
@@ -35,8 +36,8 @@ static void check_round_trip(scant_ctx *ctx, const char *text) {
     assert_int_equal(e->n_arms, again->n_arms);
     free(first);
     free(second);
-    scant_experiment_close(e);
-    scant_experiment_close(again);
+    scant_experiment_free(e);
+    scant_experiment_free(again);
 }
 
 /* Samples go into a kernel as they are, unless a constant is asked for. */
@@ -58,9 +59,9 @@ static void a_kernel_has_a_default_of_its_own(void **state) {
         char *printed = print(e);
         assert_non_null(strstr(printed, all[i].says));
         free(printed);
-        scant_experiment_close(e);
+        scant_experiment_free(e);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void what_is_printed_is_read_as_the_same(void **state) {
@@ -92,11 +93,11 @@ static void what_is_printed_is_read_as_the_same(void **state) {
         scant_experiment *again = open_text(ctx, printed);
         assert_string_equal(again->set.test, value);
         free(printed);
-        scant_experiment_close(e);
-        scant_experiment_close(again);
+        scant_experiment_free(e);
+        scant_experiment_free(again);
         (void)at;
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void values_mean_what_they_say(void **state) {
@@ -118,8 +119,8 @@ static void values_mean_what_they_say(void **state) {
         found |= !strcmp(e->arms[1].settings[i].key, "candidates") &&
                  !strcmp(e->arms[1].settings[i].value, "5");
     assert_true(found);
-    scant_experiment_close(e);
-    scant_ctx_destroy(ctx);
+    scant_experiment_free(e);
+    scant_ctx_free(ctx);
 }
 
 static void values_that_no_file_can_hold_are_refused(void **state) {
@@ -134,7 +135,7 @@ static void values_that_no_file_can_hold_are_refused(void **state) {
         assert_null(e);
         assert_says(ctx, "--set: data.train", "cannot stand in a file");
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* A long value is broken into lines, which must not read as keys or lose a blank. */
@@ -161,10 +162,10 @@ static void values_that_cannot_be_broken_are_refused(void **state) {
             scant_experiment *again = open_text(ctx, printed);
             assert_string_equal(again->set.test, value);
             free(printed);
-            scant_experiment_close(e);
-            scant_experiment_close(again);
+            scant_experiment_free(e);
+            scant_experiment_free(again);
         }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void every_allocation_may_fail(void **state) {
@@ -187,7 +188,7 @@ static void every_allocation_may_fail(void **state) {
         bool reached = m.calls > m.fail_at;
         m.fail_at = SIZE_MAX;
         scant_bytes_free(ctx, bytes);
-        scant_experiment_close(e);
+        scant_experiment_free(e);
         assert_int_equal(m.live, live);
         if (!reached) {
             assert_int_equal(status, SCANT_OK);
@@ -210,11 +211,11 @@ static void every_key_has_a_default_that_is_taken(void **state) {
         const scant_setting setting = {name, key->value};
         if (scant_experiment_open(ctx, NULL, &setting, 1, &e) != SCANT_OK)
             fail_msg("%s", scant_ctx_errmsg(ctx));
-        scant_experiment_close(e);
+        scant_experiment_free(e);
         assert_true(key->help[0] && key->choices[0]);
     }
     assert_int_equal(n, LOOP_KEYS);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "loop/loop.h"
+#include "scant/train.h"
 
 typedef struct replaced {
     size_t curves, picks, bins, reports;
@@ -60,7 +61,7 @@ static scant_status play(scant_ctx *ctx, scant_run_opts opts) {
     TRY(scant_experiment_open(ctx, NULL, moons, SETTINGS, &e));
     seen = (replaced){0};
     scant_status status = scant_experiment_run(e, &opts);
-    scant_experiment_close(e);
+    scant_experiment_free(e);
     return status;
 }
 
@@ -80,7 +81,7 @@ static void what_is_finished_is_written_and_reported_once(void **state) {
     assert_int_equal(seen.picks, 1);
     assert_int_equal(seen.reports, 1);
     assert_int_equal(seen.shrunk, 0);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- threads --------------------------------------------------------------------- */
@@ -138,7 +139,7 @@ static void what_is_gone_on_with_has_the_threads_it_had(void **state) {
     scant_run_opts fresh = {.out = path_of("fresh"), .jobs = 100};
     assert_int_equal(play(ctx, fresh), SCANT_OK);
     assert_int_equal(threads_of(fresh.out), 2);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- others ---------------------------------------------------------------------- */
@@ -161,7 +162,7 @@ static void results_that_come_before_the_lock_are_not_begun_over(void **state) {
     assert_non_null(fgets(left, sizeof left, file));
     fclose(file);
     assert_string_equal(left, "[data]\n");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void a_log_of_others_is_left_alone(void **state) {
@@ -190,7 +191,7 @@ static void a_log_of_others_is_left_alone(void **state) {
             play(ctx, (scant_run_opts){.out = path_of(folder), .threads = 1}), SCANT_OK);
         assert_int_equal(threads_of(path_of(folder)), 1);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- warnings -------------------------------------------------------------------- */

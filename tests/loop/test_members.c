@@ -6,6 +6,7 @@
 #include "../data/support.h"
 
 #include "loop/loop.h"
+#include "scant/train.h"
 
 /* Calibrated by ensembles, too, which are trained aside. */
 static scant_status play(scant_ctx *ctx, const char *folder, unsigned threads,
@@ -34,7 +35,7 @@ static scant_status play(scant_ctx *ctx, const char *folder, unsigned threads,
     if (status == SCANT_OK)
         status = scant_experiment_run(
             e, &(scant_run_opts){.out = path_of(folder), .threads = threads});
-    scant_experiment_close(e);
+    scant_experiment_free(e);
     return status;
 }
 
@@ -61,7 +62,7 @@ static void members_learn_the_same_on_any_number_of_threads(void **state) {
         const char *folder = folders[threads - 1];
         scant_ctx *ctx = ctx_threads(threads);
         assert_int_equal(play(ctx, folder, threads, "0.1", "2"), SCANT_OK);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
         for (int i = 0; i < 3; i++) {
             size_t n = read_member("one", i, a, sizeof a);
             assert_int_equal(read_member(folder, i, b, sizeof b), n);
@@ -79,7 +80,7 @@ static void a_member_that_diverges_ends_the_run(void **state) {
     (void)state;
     assert_int_equal(play(ctx, "far", 2, "1e9", "2"), SCANT_EINPUT);
     assert_says(ctx, "sparse-greedy, seed 8, round 0", "loss");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Of one round; wherever it is, nothing is left behind. Which call that is hangs on how

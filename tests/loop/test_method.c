@@ -7,6 +7,7 @@
 
 #include "core/number.h"
 #include "loop/loop.h"
+#include "scant/train.h"
 
 enum { MORE = 20, TEXT = 4096 };
 
@@ -83,11 +84,11 @@ static void what_is_not_given_is_as_scant_train_has_it(void **state) {
             assert_true(m->mu == usual->ssl.mu && m->weight == usual->ssl.weight);
             assert_true(m->threshold == usual->ssl.threshold);
         }
-        scant_experiment_close(e);
+        scant_experiment_free(e);
     }
     assert_int_equal(n, METHODS + 1);
     assert_string_equal(said, "");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void what_is_printed_has_it_and_is_the_same_again(void **state) {
@@ -107,11 +108,11 @@ static void what_is_printed_has_it_and_is_the_same_again(void **state) {
         assert_true((strstr(first, "\nlr = 0.0003\n") != NULL) == (i >= 2));
         assert_true((strstr(first, "fixmatch_mu") != NULL) == (i == 0));
         assert_true((strstr(first, "pi_weight") != NULL) == (i == 2));
-        scant_experiment_close(e);
-        scant_experiment_close(again);
+        scant_experiment_free(e);
+        scant_experiment_free(again);
     }
     assert_string_equal(said, "");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void what_is_given_goes_before_it(void **state) {
@@ -126,18 +127,18 @@ static void what_is_given_goes_before_it(void **state) {
     assert_true(e->set.lr == 0.001 && e->set.ema == 0 && e->set.weight_decay == 0);
     assert_false(e->set.nesterov || e->set.decay_weights_only);
     assert_int_equal(e->set.methods[LOOP_FIXMATCH].mu, 3);
-    scant_experiment_close(e);
+    scant_experiment_free(e);
     e = open_with(ctx, (scant_setting[MORE]){{"train.method", "fixmatch"},
                                              {"train.momentum", "0"},
                                              {"train.batch", "32"}});
     assert_false(e->set.nesterov);
     assert_true(e->set.lr == 0.03 && e->set.batch == 32);
-    scant_experiment_close(e);
+    scant_experiment_free(e);
     e = open_with(ctx, (scant_setting[MORE]){{"train.warm", "yes"}});
     assert_false(e->set.reinit);
-    scant_experiment_close(e);
+    scant_experiment_free(e);
     assert_string_equal(said, "");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static double zero_or(const char *text) {
@@ -202,10 +203,10 @@ static void they_are_the_librarys_whatever_is_given(void **state) {
         assert_true(e->set.weight_decay == or_zero(o.weight_decay));
         assert_int_equal(e->set.decay_weights_only, o.decay_weights_only > 0);
         assert_true(e->set.ema == or_zero(o.ema) && e->set.batch == o.batch);
-        scant_experiment_close(e);
+        scant_experiment_free(e);
     }
     assert_string_equal(said, "");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* By hand, of FixMatch: sgd at 0.03 with Nesterov's momentum, decay of weights alone. */
@@ -243,11 +244,11 @@ static void keys_of_another_method_say_nothing_and_are_told(void **state) {
                                              {"train.fixmatch_mu", "3"},
                                              {"train.darp", "yes"}});
     print_to(e, with);
-    scant_experiment_close(e);
+    scant_experiment_free(e);
     assert_non_null(strstr(said, "fixmatch_mu, darp"));
     e = open_with(ctx, (scant_setting[MORE]){{"train.method", "pi"}});
     print_to(e, without);
-    scant_experiment_close(e);
+    scant_experiment_free(e);
     assert_string_equal(with, without);
     /* yet they must be right */
     const scant_setting wrong = {"train.fixmatch_mu", "0"};
@@ -255,15 +256,15 @@ static void keys_of_another_method_say_nothing_and_are_told(void **state) {
     said[0] = 0;
     e = open_with(ctx, (scant_setting[MORE]){{"train.method", "fixmatch"},
                                              {"train.darp_alpha", "3"}});
-    scant_experiment_close(e);
+    scant_experiment_free(e);
     assert_non_null(strstr(said, "train.darp = yes"));
     said[0] = 0;
     e = open_with(ctx, (scant_setting[MORE]){{"train.method", "fixmatch"},
                                              {"train.darp", "no"},
                                              {"train.darp_alpha", "3"}});
-    scant_experiment_close(e);
+    scant_experiment_free(e);
     assert_string_equal(said, "");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void contradictions_are_refused(void **state) {
@@ -293,7 +294,7 @@ static void contradictions_are_refused(void **state) {
         assert_null(e);
         assert_says(ctx, "", cases[i].says);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- runs -------------------------------------------------------------------------- */
@@ -334,8 +335,8 @@ static outcome play(const char *strategy, const char *folder,
         memcpy(out.picks, state.picks, out.n_picks * sizeof *state.picks);
     }
     scant__arena_end(&arena);
-    scant_experiment_close(e);
-    scant_ctx_destroy(ctx);
+    scant_experiment_free(e);
+    scant_ctx_free(ctx);
     return out;
 }
 
@@ -490,7 +491,7 @@ static void samples_to_validate_with_are_not_learnt_from(void **state) {
             if (pool[k]) spoiled[k][0] += 1;
         loop_samples_close(&samples);
         scant__arena_end(&arena);
-        scant_experiment_close(e);
+        scant_experiment_free(e);
         put_npy("x2.npy", "<f4", ROWS, 2, other, sizeof other);
         s.all[0].value = path_of("x2.npy");
         snprintf(folder, sizeof folder, "moved%zu", i);
@@ -504,7 +505,7 @@ static void samples_to_validate_with_are_not_learnt_from(void **state) {
         must(&c);
         assert_false(same_points(&a, &c));
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* An average that hardly moves is still the untrained network. */

@@ -11,6 +11,7 @@
 #include "../data/support.h"
 
 #include "loop/loop.h"
+#include "scant/train.h"
 
 enum { BASE = 9, MORE = 10, ROUNDS = 2, ROOM = 60, LINE = 256 };
 
@@ -90,8 +91,8 @@ static scant_status play(const plan *p, const char *folder, bool resume, heard *
                                                   .report = hear});
     if (status != SCANT_OK && status != SCANT_ECANCELLED)
         fail_msg("%s", scant_ctx_errmsg(ctx));
-    scant_experiment_close(e);
-    scant_ctx_destroy(ctx);
+    scant_experiment_free(e);
+    scant_ctx_free(ctx);
     return status;
 }
 
@@ -121,7 +122,7 @@ static kept read_kept(const plan *p, const char *folder) {
 
 static void end_kept(kept *k) {
     scant__arena_end(&k->arena);
-    scant_ctx_destroy(k->ctx);
+    scant_ctx_free(k->ctx);
 }
 
 /* Files of the runs' folder that have part in their names; the last one's path. */
@@ -565,7 +566,7 @@ static void a_strategy_that_picks_nothing_says_so(void **state) {
     assert_string_equal(h.said,
                         "bss, seed 0: the pool is used up after round 1 of 9; the "
                         "run ends there\n");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

@@ -4,6 +4,7 @@
  */
 #include "projects.h"
 
+#include "scant/project.h"
 #include "store/store_int.h"
 
 enum { BATCH = 10 };

@@ -5,6 +5,7 @@
  */
 #include "projects.h"
 
+#include "scant/project.h"
 #include "store/store.h"
 
 /* Forty withheld items, the first of them with labels, and nothing else. */

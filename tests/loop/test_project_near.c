@@ -3,6 +3,7 @@
  * Look-alikes, why an item is asked about, and the map: by slow ways to find the same.
  */
 #include "projects.h"
+#include "scant/project.h"
 
 static const lab_opts plain = {.n = 400, .d = 7, .classes = 3, .noise = 0.5, .seed = 21};
 
@@ -108,7 +109,7 @@ static void why_tells_what_the_model_holds(void **state) {
     for (size_t i = 0; i < l.n; i++) surer += entropies[i] < entropies[9];
     assert_true(fabs(why.surer - (double)surer / (double)(l.n - 1)) < 0.006);
     assert_int_equal(scant_project_why(l.project, l.n, &why), SCANT_EINPUT);
-    scant_array_close(p);
+    scant_array_free(p);
     lab_end(&l);
 }
 
@@ -163,8 +164,8 @@ static void the_map_keeps_distances(void **state) {
         if (scale == 0) scale = shown / sqrt(sum);
         assert_true(fabs(shown / sqrt(sum) / scale - 1) < 1e-4);
     }
-    scant_project_close(l.project);
-    scant_ctx_destroy(ctx);
+    scant_project_free(l.project);
+    scant_ctx_free(ctx);
 }
 
 static void a_small_map_has_picks_and_labels_first(void **state) {
@@ -223,8 +224,8 @@ static void one_column_has_a_map_too(void **state) {
     OK(scant_project_map(l.project, 5, items, xy, &n));
     assert_int_equal(n, 5);
     for (size_t i = 0; i < n; i++) assert_true(xy[2 * i + 1] == 0);
-    scant_project_close(l.project);
-    scant_ctx_destroy(ctx);
+    scant_project_free(l.project);
+    scant_ctx_free(ctx);
 }
 
 /* ---- memory ------------------------------------------------------------------------ */

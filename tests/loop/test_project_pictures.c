@@ -7,6 +7,7 @@
 
 #include "core/mem.h"
 #include "data/encode.h"
+#include "scant/project.h"
 
 /* ---- pictures ---------------------------------------------------------------------- */
 
@@ -66,7 +67,7 @@ static size_t right_of(lab *l) {
     const float *x = (const float *)p->data;
     for (size_t i = 0; i < l->n; i++)
         right += (x[2 * i + 1] > x[2 * i]) == (l->truth[i] == 1);
-    scant_array_close(p);
+    scant_array_free(p);
     return right;
 }
 
@@ -92,7 +93,7 @@ static void a_small_network_learns_pixels(void **state) {
     OK(scant_array_encode(ctx, array, &bytes, &size));
     put("pixels.npy", bytes, size);
     scant_bytes_free(ctx, bytes);
-    scant_array_close(array);
+    scant_array_free(array);
     snprintf(l.dir, sizeof l.dir, "%s/pixels", dir);
     const scant_setting settings[] = {{"epochs", "20"}};
     scant_project_opts opts = {.source = {.images = path_of("pixels.npy")},
@@ -110,7 +111,7 @@ static void a_small_network_learns_pixels(void **state) {
     OK(scant_project_features(l.project, &features));
     assert_non_null(features);
     assert_int_equal(scant_array_shape(features)[0], N);
-    scant_array_close(features);
+    scant_array_free(features);
     lab_query(&l, "badge", 5);
     lab_query(&l, "sparse-greedy", 5); /* calibrated by five short trainings */
     OK(scant_project_alike(l.project, 0, 5, items, &n));
@@ -121,9 +122,9 @@ static void a_small_network_learns_pixels(void **state) {
     assert_true(right_of(&l) > N * 9 / 10); /* from the weights, with its features */
     OK(scant_project_features(l.project, &features));
     assert_non_null(features);
-    scant_array_close(features);
-    scant_project_close(l.project);
-    scant_ctx_destroy(ctx);
+    scant_array_free(features);
+    scant_project_free(l.project);
+    scant_ctx_free(ctx);
 }
 
 static char warned[1024];
@@ -182,7 +183,7 @@ static void put_backbone(scant_ctx *ctx, const char *name, uint64_t seed) {
     scant_net_opts opts = {.shape = {3, 224, 224}, .classes = 10, .seed = seed};
     OK(scant_net_create(ctx, "mobilenetv2", &opts, &net));
     OK(scant_net_save(net, path_of(name)));
-    scant_net_destroy(net);
+    scant_net_free(net);
 }
 
 static float *features_of(lab *l, size_t n) {
@@ -193,7 +194,7 @@ static float *features_of(lab *l, size_t n) {
     assert_int_equal(scant_array_shape(array)[1], 1280);
     float *copy = malloc(n * 1280 * sizeof *copy);
     memcpy(copy, array->data, n * 1280 * sizeof *copy);
-    scant_array_close(array);
+    scant_array_free(array);
     return copy;
 }
 
@@ -256,7 +257,7 @@ static void a_backbone_that_is_broken_off_goes_on(void **state) {
     OK(scant_project_features(l.project, &array));
     size_t had = array ? scant_array_shape(array)[0] : 0;
     assert_true(had > 0 && had < 60);
-    scant_array_close(array);
+    scant_array_free(array);
     free(features_of(&l, 60));
     lab_end(&l);
 }

@@ -3,6 +3,7 @@
  * Picks of a project: which items may be picked, by what, and that they are a round.
  */
 #include "projects.h"
+#include "scant/project.h"
 
 static const lab_opts plain = {.n = 200, .d = 5, .classes = 3, .noise = 0.6, .seed = 11};
 
@@ -149,7 +150,7 @@ static void every_strategy_picks(void **state) {
         }
         lab_close(&l);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void picks_of(const char *name, unsigned threads, size_t out[10]) {
@@ -327,7 +328,7 @@ static int give_back(void *user) {
     if (!w->warned) return 0;
     w->asked++;
     if (w->asked == 3 && !w->never) {
-        scant_project_unhold(w->hold);
+        scant_hold_free(w->hold);
         w->hold = NULL;
     }
     return w->asked == 5 && w->never;
@@ -361,9 +362,9 @@ static void features_that_another_program_reads_are_waited_for(void **state) {
         assert_int_equal(status, never ? SCANT_ECANCELLED : SCANT_OK);
         assert_int_equal(w.warned, 1); /* once, however long it takes */
         if (!never) scant_picks_free(ctx, picks);
-        scant_project_unhold(w.hold);
-        scant_project_close(other);
-        scant_ctx_destroy(theirs);
+        scant_hold_free(w.hold);
+        scant_project_free(other);
+        scant_ctx_free(theirs);
         lab_end(&l);
     }
 }

@@ -5,6 +5,7 @@
  */
 #include "projects.h"
 
+#include "scant/project.h"
 #include "store/store.h"
 
 static const lab_opts plain = {.n = 300, .d = 6, .classes = 3, .noise = 0.5, .seed = 5};
@@ -59,7 +60,7 @@ static void a_model_learns_what_people_say(void **state) {
         right += largest(row, l.classes) == (size_t)l.truth[i];
     }
     assert_true(right > l.n * 8 / 10);
-    scant_array_close(p);
+    scant_array_free(p);
     lab_end(&l);
 }
 
@@ -115,14 +116,14 @@ static char *weights_by(const char *method, bool turned, size_t *size) {
     lab_make(&l, ctx, turned ? "turned" : "straight", o);
     if (turned) {
         turn_withheld(&l);
-        scant_project_close(l.project);
+        scant_project_free(l.project);
         lab_remove(&l, "");
         lab_open(&l, "turned", &o);
     }
     lab_answer(&l, 60, false);
     train(&l);
     char *bytes = lab_read(&l, "models/0001.safetensors", size);
-    scant_project_close(l.project);
+    scant_project_free(l.project);
     l.project = NULL;
     lab_remove(&l, "");
     lab_end(&l);
@@ -213,9 +214,9 @@ static void two_items_are_enough(void **state) {
     train(&l);
     scant_array *p = predict(&l, &model);
     assert_true(numbers(p)[0] > 0.5f && numbers(p)[3] > 0.5f);
-    scant_array_close(p);
-    scant_project_close(l.project);
-    scant_ctx_destroy(ctx);
+    scant_array_free(p);
+    scant_project_free(l.project);
+    scant_ctx_free(ctx);
 }
 
 /* All rows alike: nothing can be told apart, and nothing breaks. */
@@ -235,12 +236,12 @@ static void rows_that_are_all_the_same_do_no_harm(void **state) {
         train(&l);
         scant_array *p = predict(&l, &model);
         for (size_t i = 0; i < 100; i++) assert_true(isfinite(numbers(p)[i]));
-        scant_array_close(p);
+        scant_array_free(p);
         OK(scant_project_why(l.project, 3, &why));
         assert_true(why.novelty == 0);
     }
-    scant_project_close(l.project);
-    scant_ctx_destroy(ctx);
+    scant_project_free(l.project);
+    scant_ctx_free(ctx);
 }
 
 /* ---- cache/ ------------------------------------------------------------------------ */
@@ -254,7 +255,7 @@ static float *probabilities(lab *l) {
     float *copy = malloc(bytes_of(l));
     assert_int_equal(model, 1);
     memcpy(copy, numbers(p), bytes_of(l));
-    scant_array_close(p);
+    scant_array_free(p);
     return copy;
 }
 
@@ -288,14 +289,14 @@ static void without_cache_and_weights_it_says_train_again(void **state) {
     lab_trained(&l, "lost");
     lab_remove(&l, "models/0001.safetensors");
     p = predict(&l, &model); /* cache/ still knows */
-    scant_array_close(p);
+    scant_array_free(p);
     lab_remove(&l, "cache");
     assert_int_equal(scant_project_predict(l.project, &p, &model), SCANT_EUSAGE);
     assert_non_null(strstr(scant_ctx_errmsg(l.ctx), "train again"));
     assert_int_equal(train(&l), 2); /* agreement is not known, and that is all */
     p = predict(&l, &model);
     assert_int_equal(model, 2);
-    scant_array_close(p);
+    scant_array_free(p);
     lab_end(&l);
 }
 
@@ -329,7 +330,7 @@ static void features_that_were_read_outlive_their_file(void **state) {
     snprintf(away, sizeof away, "%s.away", features);
     assert_int_equal(rename(features, away), 0);
     assert_int_equal(train(&l), 2);
-    scant_array_close(predict(&l, &model));
+    scant_array_free(predict(&l, &model));
     lab_remove(&l, "cache");
     lab_reopen(&l);
     assert_true(scant_project_train(l.project, NULL, NULL) != SCANT_OK);
@@ -348,13 +349,13 @@ static void other_features_in_the_file_are_read_anew(void **state) {
     lab_make(&l, ctx, "other", plain);
     OK(scant_project_features(l.project, &array));
     assert_memory_equal(array->data, l.x, l.n * l.d * sizeof *l.x);
-    scant_array_close(array);
+    scant_array_free(array);
     for (size_t i = 0; i < l.n * l.d; i++) l.x[i] = -l.x[i];
     snprintf(features, sizeof features, "%s.npy", l.dir);
     write_features(ctx, features, l.x, l.n, l.d);
     OK(scant_project_features(l.project, &array));
     assert_memory_equal(array->data, l.x, l.n * l.d * sizeof *l.x);
-    scant_array_close(array);
+    scant_array_free(array);
     lab_end(&l);
 }
 
@@ -369,7 +370,7 @@ static void assert_there(lab *l, size_t model, size_t rows, size_t columns) {
     assert_int_equal(p != NULL, rows > 0);
     if (p) assert_int_equal(scant_array_shape(p)[0], rows);
     if (p) assert_int_equal(scant_array_shape(p)[1], columns);
-    scant_array_close(p);
+    scant_array_free(p);
 }
 
 static void items_and_classes_that_come_later_are_predicted(void **state) {
@@ -387,7 +388,7 @@ static void items_and_classes_that_come_later_are_predicted(void **state) {
     scant_array *p = predict(&l, &model);
     float first[3];
     memcpy(first, numbers(p), sizeof first);
-    scant_array_close(p);
+    scant_array_free(p);
 
     OK(scant_project_class_add(l.project, "later", &label));
     assert_there(&l, 1, l.n, 3); /* nothing is made for who only looks */
@@ -395,7 +396,7 @@ static void items_and_classes_that_come_later_are_predicted(void **state) {
     assert_int_equal(scant_array_shape(p)[1], 4);
     assert_memory_equal(first, numbers(p), sizeof first);
     for (size_t i = 0; i < l.n; i++) assert_true(numbers(p)[i * 4 + 3] == 0);
-    scant_array_close(p);
+    scant_array_free(p);
 
     snprintf(more, sizeof more, "%s-more.npy", l.dir);
     write_features(ctx, more, l.x, 25, l.d); /* the same points, as new items */
@@ -418,11 +419,11 @@ static void items_and_classes_that_come_later_are_predicted(void **state) {
     assert_int_equal(scant_array_shape(p)[0], l.n + 25);
     for (size_t i = 0; i < 4 * (l.n + 25); i++) assert_true(isfinite(numbers(p)[i]));
     assert_true(fabsf(numbers(p)[0] - numbers(p)[4 * l.n]) < 0.01f);
-    scant_array_close(p);
+    scant_array_free(p);
     assert_int_equal(train(&l), 2);
     p = predict(&l, &model);
     assert_true(numbers(p)[3] > 0 && numbers(p)[3] < 0.34f); /* known now, never seen */
-    scant_array_close(p);
+    scant_array_free(p);
     lab_end(&l);
 }
 
@@ -439,11 +440,11 @@ static void a_second_training_is_told_who_trains(void **state) {
                      SCANT_OK);
     assert_int_equal(scant_project_train(l.project, NULL, NULL), SCANT_EUSAGE);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "somebody else"));
-    scant_project_unhold(hold);
+    scant_hold_free(hold);
     assert_int_equal(train(&l), 1);
-    scant_project_close(again);
+    scant_project_free(again);
     lab_end(&l);
-    scant_ctx_destroy(other);
+    scant_ctx_free(other);
 }
 
 /* ---- memory ------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 #include "projects.h"
 
 #include "loop/project.h"
+#include "scant/project.h"
 
 enum {
     N = 1500,

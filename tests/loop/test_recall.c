@@ -12,6 +12,7 @@
 #include "../data/support.h"
 
 #include "loop/loop.h"
+#include "scant/train.h"
 
 enum { PICTURES = 120, SIDE = 4, ROUNDS = 1 };
 
@@ -73,8 +74,8 @@ static scant_status play(const scant_setting *all, size_t n, bool resume, heard 
                .out = path_of("out"), .resume = resume, .user = h, .report = hear});
     if (status != SCANT_OK && status != SCANT_ECANCELLED)
         fail_msg("%s", scant_ctx_errmsg(ctx));
-    scant_experiment_close(e);
-    scant_ctx_destroy(ctx);
+    scant_experiment_free(e);
+    scant_ctx_free(ctx);
     return status;
 }
 
@@ -145,7 +146,7 @@ static void nothing_kept_is_lost_however_soon_it_is_cancelled_again(void **state
         scant__arena_end(&after_arena);
     }
     assert_true(under_way && early > 3);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

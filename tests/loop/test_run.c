@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "loop/loop.h"
+#include "scant/train.h"
 
 static const scant_setting moons[] = {
     {"data.train", "moons"}, {"data.test_size", "100"},
@@ -49,7 +50,7 @@ static scant_status play(scant_ctx *ctx, const char *out, unsigned jobs, bool re
                                                                     .threads = 1,
                                                                     .user = h,
                                                                     .report = hear});
-    scant_experiment_close(e);
+    scant_experiment_free(e);
     return status;
 }
 
@@ -69,7 +70,7 @@ static void runs_side_by_side_find_the_same(void **state) {
     assert_int_equal(again.begun, 0);
     assert_int_equal(again.ended, RUNS);
     assert_memory_equal(one.accuracy, again.accuracy, sizeof one.accuracy);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static int cancel(void *user) {
@@ -90,8 +91,8 @@ static void a_cancelled_experiment_is_gone_on_with(void **state) {
     assert_int_equal(play(ctx, path_of("cut"), 1, true, &h), SCANT_OK);
     assert_int_equal(play(plain, path_of("whole"), 1, false, &whole), SCANT_OK);
     assert_memory_equal(h.accuracy, whole.accuracy, sizeof h.accuracy);
-    scant_ctx_destroy(ctx);
-    scant_ctx_destroy(plain);
+    scant_ctx_free(ctx);
+    scant_ctx_free(plain);
 }
 
 /* Wherever memory ends, the call says so, holds nothing, and can be gone on with. */

@@ -5,6 +5,7 @@
 #include "../data/support.h"
 
 #include "loop/loop.h"
+#include "scant/train.h"
 
 enum { N = 400, CLASSES = 5 };
 
@@ -36,8 +37,8 @@ static void begin(bench *b, const scant_setting *more, size_t n_more) {
 static void end(bench *b) {
     loop_samples_close(&b->samples);
     scant__arena_end(&b->arena);
-    scant_experiment_close(b->e);
-    scant_ctx_destroy(b->ctx);
+    scant_experiment_free(b->e);
+    scant_ctx_free(b->ctx);
 }
 
 static loop_split split(bench *b, uint64_t seed) {

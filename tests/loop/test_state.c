@@ -8,6 +8,7 @@
 #include "../data/support.h"
 
 #include "loop/loop.h"
+#include "scant/train.h"
 
 static const loop_run_name name = {"badge", 7};
 
@@ -58,7 +59,7 @@ static void a_state_is_read_as_it_was_written(void **state) {
     assert_string_equal(a.memory, b.memory);
     assert_true(b.partial.there && b.partial.round == 1 && b.partial.best == 0.25);
     scant__arena_end(&arena);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 #define ROUND                                                                            \
@@ -134,7 +135,7 @@ static void a_damaged_state_is_refused(void **state) {
     assert_true(isnan(s.theories->figures[LOOP_DYNAMICS]));
     assert_true(s.theories->figures[LOOP_LR_ADVICE] == 10);
     scant__arena_end(&arena);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- a round that is broken off ---- */
@@ -192,7 +193,7 @@ static void a_broken_off_round_is_read_as_it_was_written(void **state) {
     assert_memory_equal(got->verdicts, verdicts, sizeof verdicts);
     assert_memory_equal(got->epochs, epochs, sizeof epochs);
     scant__arena_end(&arena);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 #define PARTIAL(round, parts, models, rest)                                              \
@@ -254,7 +255,7 @@ static void a_damaged_broken_off_round_is_refused(void **state) {
     fine = "{\"round\": 1, \"trained\": 1, \"training\": [1, 0]}";
     assert_int_equal(read_partial(ctx, fine, &s), SCANT_OK);
     assert_false(s.partial.there);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

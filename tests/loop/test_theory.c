@@ -11,6 +11,7 @@
 #include "../select/pools.h"
 
 #include "loop/loop.h"
+#include "scant/train.h"
 
 enum {
     INITIAL = 8,
@@ -62,7 +63,7 @@ static scant_status play(scant_ctx *ctx, const char *folder, const char *strateg
                                                            .threads = 1,
                                                            .user = name,
                                                            .report = keep_weights});
-    scant_experiment_close(e);
+    scant_experiment_free(e);
     return status;
 }
 
@@ -140,8 +141,8 @@ static again open_again(scant_ctx *ctx, const char *weights) {
 
 static void close_again(again *a) {
     plain_close(&a->p);
-    scant_net_destroy(a->f.net);
-    scant_data_close(a->data);
+    scant_net_free(a->f.net);
+    scant_data_free(a->data);
     free(a->g);
 }
 
@@ -236,7 +237,7 @@ static void dynamic_ranks_by_whole_gradients(void **state) {
         free(sum);
         close_again(&a);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void egl_ranks_by_whole_gradients(void **state) {
@@ -260,7 +261,7 @@ static void egl_ranks_by_whole_gradients(void **state) {
     }
     check_batch("egl", &a, scores);
     close_again(&a);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- figures ----------------------------------------------------------------------- */
@@ -419,7 +420,7 @@ static void figures_are_those_of_explicit_gradients_and_kernels(void **state) {
         assert_true(figure(folder, 0, "mmd") == 0); /* S is S0 */
         assert_true(isnan(figure(folder, ROUNDS, "ratio")));
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static double start_of(again *a) {
@@ -448,7 +449,7 @@ static void the_rate_follows_the_smallest_eigenvalue(void **state) {
     assert_true(part_of(figure("auto", 1, "lr_advice"), 0.01 * ratio) < 0.02);
     close_again(&first);
     close_again(&then);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- the ratio --------------------------------------------------------------------- */
@@ -509,8 +510,8 @@ static scant_status check_labels(size_t cap, const char *theory, size_t initial,
     e->set.initial = initial;
     scant_status s = loop_theory_check(&(loop_job){.e = e, .ctx = ctx}, n_pool);
     snprintf(said, room, "%s", scant_ctx_errmsg(ctx));
-    scant_experiment_close(e);
-    scant_ctx_destroy(ctx);
+    scant_experiment_free(e);
+    scant_ctx_free(ctx);
     return s;
 }
 

@@ -10,6 +10,7 @@
 #include "../data/support.h"
 
 #include "nn/network.h"
+#include "scant/train.h"
 
 static int cancel_now;
 
@@ -51,7 +52,7 @@ static inline scant_data *data_of(scant_ctx *ctx, size_t n, size_t side, size_t 
     OK(scant_file_write(ctx, path_of("x.npy"), bytes, size));
     OK(scant_data_open(ctx, path_of("x.npy"), NULL, &data));
     scant_bytes_free(ctx, bytes);
-    scant_array_close(array);
+    scant_array_free(array);
     free(x);
     return data;
 }

@@ -8,6 +8,7 @@
 #include "data/array.h"
 #include "data/safetensors.h"
 #include "pass.h"
+#include "scant/train.h"
 
 enum { NAME = 128 };
 
@@ -127,9 +128,9 @@ int main(int argc, char **argv) {
     pass_end(&p);
     free(rows);
     free(labels);
-    scant_net_destroy(net);
-    scant_array_close(x);
-    scant_array_close(y);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_array_free(x);
+    scant_array_free(y);
+    scant_ctx_free(ctx);
     return 0;
 }

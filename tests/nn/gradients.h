@@ -15,6 +15,7 @@
 #include "data/samples_int.h"
 #include "nn/network.h"
 #include "nn/plan.h"
+#include "scant/train.h"
 
 typedef struct fixture {
     scant_ctx *ctx; /* the caller's */
@@ -94,7 +95,7 @@ static inline fixture fixture_open(scant_ctx *ctx, const model_case *m) {
 }
 
 static inline void fixture_close(fixture *f) {
-    scant_net_destroy(f->net);
+    scant_net_free(f->net);
     free(f->numbers);
 }
 

@@ -12,6 +12,7 @@
 
 #include "nn/loss.h"
 #include "nn/network.h"
+#include "scant/train.h"
 
 /* "KEY=VALUE,..." into opts, which point into text; text is cut up. */
 static inline bool options_read(char *text, scant_net_opts *opts) {

@@ -3,6 +3,7 @@
  * Ensembles, the file of what each draw says, and whether Bayesian networks learn.
  */
 #include "bayes.h"
+#include "scant/train.h"
 
 /* ---- ensembles ---- */
 
@@ -45,9 +46,9 @@ static void an_ensemble_is_the_mean_of_its_members(void **state) {
     }
     for (int i = 0; i < 3; i++) forget(&each[i]);
     forget(&all);
-    scant_net_destroy(nets[0]);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(nets[0]);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
 }
 
 /* Training, its watching and saving are of the first alone. */
@@ -69,10 +70,10 @@ static void a_member_is_trained_by_itself(void **state) {
     OK(scant_net_evaluate(net, data, NULL, 0, &both));
     OK(scant_net_evaluate(alone, data, NULL, 0, &one));
     assert_true(one.loss == b.valid_loss && both.loss != one.loss);
-    scant_net_destroy(net);
-    scant_net_destroy(alone);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_net_free(alone);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
 }
 
 static void members_that_do_not_fit_are_refused_and_stay_the_callers(void **state) {
@@ -85,15 +86,15 @@ static void members_that_do_not_fit_are_refused_and_stay_the_callers(void **stat
     other = net_of(ctx, "mlp", o);
     assert_int_equal(scant_net_join(net, other), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "same classes"));
-    scant_net_destroy(other);
+    scant_net_free(other);
     o.classes = 2, o.shape[0] = 7;
     other = net_of(ctx, "mlp", o);
     assert_int_equal(scant_net_join(net, other), SCANT_EINPUT);
-    scant_net_destroy(other);
+    scant_net_free(other);
     o.shape[0] = 6;
     other = net_of(elsewhere, "mlp", o);
     assert_int_equal(scant_net_join(net, other), SCANT_EUSAGE);
-    scant_net_destroy(other);
+    scant_net_free(other);
     other = net_of(ctx, "mlp", o);
     OK(scant_net_set_class_names(net, (const char *[]){"cat", "dog"}));
     OK(scant_net_set_class_names(other, (const char *[]){"dog", "cat"}));
@@ -102,10 +103,10 @@ static void members_that_do_not_fit_are_refused_and_stay_the_callers(void **stat
     OK(scant_net_join(net, other));
     scant_net *third = net_of(ctx, "mlp", o);
     assert_int_equal(scant_net_join(third, net), SCANT_EUSAGE); /* an ensemble */
-    scant_net_destroy(third);
-    scant_net_destroy(net);
-    scant_ctx_destroy(ctx);
-    scant_ctx_destroy(elsewhere);
+    scant_net_free(third);
+    scant_net_free(net);
+    scant_ctx_free(ctx);
+    scant_ctx_free(elsewhere);
 }
 
 /* ---- the file ---- */
@@ -119,7 +120,7 @@ static float *read_file(scant_ctx *ctx, const char *path, size_t shape[3]) {
     size_t n = shape[0] * shape[1] * shape[2];
     float *x = floats_of(n);
     OK(scant_array_floats(ctx, array, 0, n, x));
-    scant_array_close(array);
+    scant_array_free(array);
     return x;
 }
 
@@ -153,9 +154,9 @@ static void the_file_has_what_each_draw_says(void **state) {
                         1e-6);
     free(file);
     forget(&s);
-    scant_net_destroy(net);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
 }
 
 static void a_file_that_cannot_be_is_not_begun(void **state) {
@@ -168,11 +169,11 @@ static void a_file_that_cannot_be_is_not_begun(void **state) {
     scant_net *net = net_of(ctx, "mlp", o);
     assert_int_equal(scant_net_samples(net, data, NULL, 0, path), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "nothing can disagree"));
-    scant_net_destroy(net);
+    scant_net_free(net);
     o.bayes = "variational", o.samples = 1;
     net = net_of(ctx, "mlp", o);
     assert_int_equal(scant_net_samples(net, data, NULL, 0, path), SCANT_EINPUT);
-    scant_net_destroy(net);
+    scant_net_free(net);
     o.samples = 3;
     net = net_of(ctx, "mlp", o);
     assert_int_equal(scant_net_samples(net, data, (size_t[]){20}, 1, path), SCANT_EINPUT);
@@ -187,9 +188,9 @@ static void a_file_that_cannot_be_is_not_begun(void **state) {
     assert_int_equal(fread(text, 1, 8, f), 3);
     fclose(f);
     assert_string_equal(text, "old");
-    scant_net_destroy(net);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
 }
 
 /* Numbers of 32 MB do not fit under the cap; the file is written all the same. */
@@ -206,9 +207,9 @@ static void the_file_may_be_larger_than_the_memory(void **state) {
     assert_int_equal(stat(path_of("large.npy"), &info), 0);
     assert_true(info.st_size > 30 << 20);
     assert_true(scant_ctx_memory_peak(ctx) < (size_t)24 << 20);
-    scant_net_destroy(net);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
     /* weights of all draws that do not fit are refused, and the text says how much */
     ctx = ctx_of(1, (size_t)8 << 20);
     data = data_of(ctx, 20, 0, 100);
@@ -221,9 +222,9 @@ static void the_file_may_be_larger_than_the_memory(void **state) {
                      SCANT_ENOMEM);
     if (!strstr(scant_ctx_errmsg(ctx), "needs 20000"))
         fail_msg("%s", scant_ctx_errmsg(ctx));
-    scant_net_destroy(net);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
 }
 
 static scant_status whole_life(scant_ctx *ctx) {
@@ -249,9 +250,9 @@ static scant_status whole_life(scant_ctx *ctx) {
     if (s == SCANT_OK)
         s = scant_net_predict(net, data, NULL, 0, &(scant_outputs){.probs = probs});
     if (s == SCANT_OK) s = scant_net_samples(net, data, NULL, 0, path_of("t.npy"));
-    scant_net_destroy(net);
-    scant_net_destroy(other);
-    scant_data_close(data);
+    scant_net_free(net);
+    scant_net_free(other);
+    scant_data_free(data);
     return s;
 }
 
@@ -291,10 +292,10 @@ static double accuracy_of(const char *bayes, scant_evaluation *e) {
         &state));
     OK(scant_net_evaluate(net, test, NULL, 0, e));
     assert_true(state.valid_accuracy == e->accuracy); /* judged by draws, too */
-    scant_net_destroy(net);
-    scant_data_close(data);
-    scant_data_close(test);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_data_free(data);
+    scant_data_free(test);
+    scant_ctx_free(ctx);
     return e->accuracy;
 }
 
@@ -316,7 +317,7 @@ static void a_law_on_lenet5_is_within_a_point_of_the_plain_network(void **state)
         scant_data *data, *test;
         if (scant_data_open(ctx, "fashion-mnist", NULL, &data) != SCANT_OK) {
             print_message("%s\n", scant_ctx_errmsg(ctx));
-            scant_ctx_destroy(ctx);
+            scant_ctx_free(ctx);
             skip();
         }
         OK(scant_data_open(ctx, "fashion-mnist", &(scant_data_opts){.test = 1}, &test));
@@ -329,10 +330,10 @@ static void a_law_on_lenet5_is_within_a_point_of_the_plain_network(void **state)
         accuracy[k] = e.accuracy;
         print_message("%s: accuracy %.4f, loss %.4f, calibration error %.4f\n", kinds[k],
                       e.accuracy, e.loss, e.calibration);
-        scant_net_destroy(net);
-        scant_data_close(data);
-        scant_data_close(test);
-        scant_ctx_destroy(ctx);
+        scant_net_free(net);
+        scant_data_free(data);
+        scant_data_free(test);
+        scant_ctx_free(ctx);
     }
     assert_true(accuracy[1] > accuracy[0] - 0.01);
 }

@@ -8,6 +8,7 @@
 #include "../data/support.h"
 
 #include "nn/loss.h"
+#include "scant/train.h"
 
 enum { BINS = SCANT_CALIBRATION_BINS };
 
@@ -156,9 +157,9 @@ static void a_network_is_judged_at_a_temperature(void **state) {
                          SCANT_EUSAGE);
         assert_says(ctx, "temperature", "not above 0");
     }
-    scant_net_destroy(net);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

@@ -6,6 +6,7 @@
 #include "gradients.h"
 
 #include "linalg/dense.h"
+#include "scant/study.h"
 
 static scant_ctx *ctx;
 
@@ -17,7 +18,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }
 
@@ -248,7 +249,7 @@ static void no_allocation_that_fails_leaves_anything(void **state) {
         assert_true(done || s == SCANT_ENOMEM);
         scant_study_free(other, study);
         fixture_close(&f);
-        scant_ctx_destroy(other);
+        scant_ctx_free(other);
         assert_int_equal(m.live, 0);
     }
     assert_true(done);

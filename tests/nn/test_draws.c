@@ -7,6 +7,7 @@
 
 #include "nn/draws.h"
 #include "nn/kernels.h"
+#include "scant/train.h"
 
 static void set_param(scant_net *net, const char *name, float value) {
     const nn_param *p = nn_net_find(net->net, name);
@@ -149,8 +150,8 @@ static void drawn_weights_have_the_laws_mean_and_variance(void **state) {
     assert_true(fabs(second / n - 1) < 0.01);
     assert_true(fabs(crossed / n) < 0.01); /* classes are independent */
     assert_true(fabs(shared / n - 1) < 0.02);
-    scant_net_destroy(net);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_ctx_free(ctx);
 }
 
 /* From features, weights and the keys of draws, in double. */
@@ -196,9 +197,9 @@ static void dropout_draws_are_those_of_a_slow_reference(void **state) {
     assert_true(share > 0.2 && share < 0.4);
     forget(&s);
     free(all);
-    scant_net_destroy(net);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
 }
 
 /* ---- predictions ---- */
@@ -236,9 +237,9 @@ static void predictions_are_the_mean_over_draws(void **state) {
     assert_memory_equal(probs, s.probs, s.n * s.c * sizeof *probs);
     free(probs);
     forget(&s);
-    scant_net_destroy(net);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
 }
 
 /* BALD: the mean's entropy without the mean of entropies. */
@@ -283,10 +284,10 @@ static void a_narrow_law_is_the_plain_network_and_never_disagrees(void **state) 
     assert_near(one.samples, one.probs, one.n * one.c, 0); /* one draw: itself */
     forget(&wide), forget(&narrow), forget(&one);
     free(all);
-    scant_net_destroy(net);
-    scant_net_destroy(plain);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_net_free(plain);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
 }
 
 /* Samples that are the same one, wherever they stand in a batch, say the same to the bit
@@ -315,10 +316,10 @@ static void duplicates_have_identical_rows(void **state) {
                                     samples + (s * N + twin) * c, c * sizeof *samples);
         }
         free(samples), free(probs);
-        scant_net_destroy(net);
+        scant_net_free(net);
     }
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
 }
 
 static void draws_follow_the_weights_and_the_seed(void **state) {
@@ -346,16 +347,16 @@ static void draws_follow_the_weights_and_the_seed(void **state) {
     OK(scant_net_open(ctx, path_of("w.safetensors"), NULL, NULL, &back));
     says c = ask(back, data);
     assert_near(a.samples, c.samples, a.m * a.n * a.c, 0);
-    scant_net_destroy(back);
+    scant_net_free(back);
     OK(scant_net_open(ctx, path_of("w.safetensors"), NULL,
                       &(scant_net_opts){.draw_seed = 1}, &back));
     says d = ask(back, data);
     assert_true(memcmp(a.samples, d.samples, a.m * a.n * a.c * sizeof(float)) != 0);
-    scant_net_destroy(back);
+    scant_net_free(back);
     forget(&a), forget(&b), forget(&c), forget(&d);
-    scant_net_destroy(net);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
 }
 
 static void any_number_of_threads_gives_the_same_rows(void **state) {
@@ -378,8 +379,8 @@ static void any_number_of_threads_gives_the_same_rows(void **state) {
         sums[t] = calloc(N * C, sizeof *sums[t]);
         OK(nn_draws_add(ctx, d, h, N, sums[t], samples[t], N * C, room));
         free(room);
-        scant_net_destroy(net);
-        scant_ctx_destroy(ctx);
+        scant_net_free(net);
+        scant_ctx_free(ctx);
     }
     assert_memory_equal(samples[0], samples[1], M * N * C * sizeof(float));
     assert_memory_equal(sums[0], sums[1], N * C * sizeof(double));
@@ -410,9 +411,9 @@ static void one_output_is_averaged_as_it_is(void **state) {
                      SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "one output"));
     forget(&s);
-    scant_net_destroy(net);
-    scant_data_close(data);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_data_free(data);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

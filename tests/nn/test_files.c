@@ -10,6 +10,7 @@
 
 #include "data/safetensors.h"
 #include "nn/network.h"
+#include "scant/train.h"
 
 static scant_ctx *ctx;
 
@@ -19,7 +20,7 @@ static int setup(void **state) {
 }
 
 static int teardown(void **state) {
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return remove_dir(state);
 }
 
@@ -95,8 +96,8 @@ static void scaling_of_any_number_of_channels_is_saved(void **state) {
         assert_non_null(again->mean);
         assert_memory_equal(again->mean, mean, c * sizeof *mean);
         assert_memory_equal(again->deviation, deviation, c * sizeof *mean);
-        scant_net_destroy(again);
-        scant_net_destroy(net);
+        scant_net_free(again);
+        scant_net_free(net);
     }
 }
 
@@ -115,14 +116,14 @@ static void scaling_is_saved_alike_in_any_locale(void **state) {
     assert_memory_equal(again->mean, mean, sizeof mean);
     assert_memory_equal(again->deviation, deviation, sizeof deviation);
     assert_true(again->opts.dropout == 0.5);
-    scant_net_destroy(again);
+    scant_net_free(again);
     setlocale(LC_ALL, "de_DE.UTF-8");
     must(scant_net_open(ctx, path_of("german"), NULL, NULL, &again));
     assert_memory_equal(again->mean, mean, sizeof mean);
     assert_string_equal(localeconv()->decimal_point, ",");
     setlocale(LC_ALL, "C");
-    scant_net_destroy(again);
-    scant_net_destroy(net);
+    scant_net_free(again);
+    scant_net_free(net);
 }
 
 static void scaling_that_a_header_cannot_hold_is_refused(void **state) {
@@ -134,7 +135,7 @@ static void scaling_that_a_header_cannot_hold_is_refused(void **state) {
         create("linear", (scant_net_opts){.shape = {MANY, 1, 1}, .classes = 1});
     must(scant_net_set_scaling(net, numbers, numbers));
     says(scant_net_save(net, path_of("large")), SCANT_EINPUT, "header");
-    scant_net_destroy(net);
+    scant_net_free(net);
     free(numbers);
 }
 
@@ -146,12 +147,12 @@ static void photographs_alone_get_the_usual_scaling(void **state) {
     must(
         scant_net_open(ctx, path, "linear", &(scant_net_opts){.shape = {3, 1, 1}}, &net));
     assert_null(net->mean);
-    scant_net_destroy(net);
+    scant_net_free(net);
     path = linear_file("foreign", 12, 1, NULL, 0, NULL);
     must(
         scant_net_open(ctx, path, "linear", &(scant_net_opts){.shape = {3, 2, 2}}, &net));
     assert_true(net->mean && net->mean[1] == .456f && net->deviation[2] == .225f);
-    scant_net_destroy(net);
+    scant_net_free(net);
 }
 
 static void scaling_that_is_not_a_number_a_channel_is_refused(void **state) {
@@ -182,7 +183,7 @@ static void scaling_that_is_not_a_number_a_channel_is_refused(void **state) {
         says(scant_net_load(net, path, 0), SCANT_EINPUT, words);
         assert_true(first_weight(net) == before); /* nothing was taken */
         assert_true(net->mean[0] == 9);
-        scant_net_destroy(net);
+        scant_net_free(net);
     }
 }
 
@@ -200,7 +201,7 @@ static void loading_brings_the_files_scaling_or_none(void **state) {
     assert_null(net->mean);
     assert_null(net->deviation);
     assert_true(first_weight(net) == 6);
-    scant_net_destroy(net);
+    scant_net_free(net);
 }
 
 /* ---- what does not fit ---- */
@@ -228,7 +229,7 @@ static void another_head_is_only_what_is_called_so(void **state) {
          SCANT_EINPUT, "fc1.weight is not the network's");
     says(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc"), 1), SCANT_EINPUT,
          "fc is not the network's");
-    scant_net_destroy(net);
+    scant_net_free(net);
 }
 
 static void words_of_a_file_cannot_command_a_terminal(void **state) {
@@ -236,7 +237,7 @@ static void words_of_a_file_cannot_command_a_terminal(void **state) {
     scant_net *net = create("linear", (scant_net_opts){.shape = {4, 1, 1}, .classes = 2});
     says(scant_net_load(net, linear_file("e", 4, 1, NULL, 0, "\033[2Jx"), 0),
          SCANT_EINPUT, "?[2Jx is not");
-    scant_net_destroy(net);
+    scant_net_free(net);
     scant_setting meta[] = {{"scant.model", "linear"}, {"scant.activation", "\033c"}};
     says(scant_net_open(ctx, linear_file("e", 4, 1, meta, 2, NULL), NULL, NULL, &net),
          SCANT_EINPUT, "not '?c'");
@@ -282,7 +283,7 @@ static void whole_numbers_are_no_weights(void **state) {
         must(scant__tensors_write(ctx, path_of("float"), items, 3, NULL, 0));
         must(scant_net_load(net, path_of("float"), 0));
     }
-    scant_net_destroy(net);
+    scant_net_free(net);
 }
 
 /* ---- names of classes ---- */
@@ -304,13 +305,13 @@ static void names_of_classes_come_back_as_they_were(void **state) {
             assert_null(scant_net_class_name(again, i));
     }
     assert_null(scant_net_class_name(again, 7));
-    scant_net_destroy(again);
+    scant_net_free(again);
     /* of another head they say nothing */
     must(scant_net_start(ctx, path_of("named"), "linear",
                          &(scant_net_opts){.shape = {3, 1, 1}, .classes = 2}, &again));
     assert_null(scant_net_class_name(again, 0));
-    scant_net_destroy(again);
-    scant_net_destroy(net);
+    scant_net_free(again);
+    scant_net_free(net);
 }
 
 static void lists_of_names_that_are_none_are_refused(void **state) {
@@ -329,7 +330,7 @@ static void lists_of_names_that_are_none_are_refused(void **state) {
     const scant_setting right = {"scant.class_names", "%2c,x"}; /* digits are capitals */
     says(scant_net_load(net, linear_file("n", 3, 7, &right, 1, NULL), 0), SCANT_EINPUT,
          "list of 2 names");
-    scant_net_destroy(net);
+    scant_net_free(net);
 }
 
 /* A megabyte of them does not stand in the way of the weights. */
@@ -345,8 +346,8 @@ static void names_that_no_header_holds_are_left_out(void **state) {
     must(scant_net_save(net, path_of("long")));
     must(scant_net_open(ctx, path_of("long"), NULL, NULL, &again));
     assert_null(scant_net_class_name(again, 0));
-    scant_net_destroy(again);
-    scant_net_destroy(net);
+    scant_net_free(again);
+    scant_net_free(net);
     free(names);
 }
 
@@ -377,10 +378,10 @@ static void every_failed_allocation_leaves_the_network_as_it_was(void **state) {
         if (s == SCANT_OK) s = scant_net_open(counting, path, NULL, NULL, &opened);
         done = s == SCANT_OK;
         if (done)
-            scant_net_destroy(opened);
+            scant_net_free(opened);
         else
             assert_int_equal(s, SCANT_ENOMEM);
-        scant_net_destroy(net);
+        scant_net_free(net);
         ctx_end(counting, &m);
     }
     assert_true(done);

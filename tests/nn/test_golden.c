@@ -9,6 +9,7 @@
 #include "data/safetensors.h"
 #include "golden.h"
 #include "pass.h"
+#include "scant/train.h"
 
 enum { TEXT = 200 };
 
@@ -34,7 +35,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }
 
@@ -195,7 +196,7 @@ static void agrees(const char *name) {
     free(g.weights);
     free(g.x);
     free(g.y);
-    scant_net_destroy(g.net);
+    scant_net_free(g.net);
     scant__tensors_close(g.file);
 }
 

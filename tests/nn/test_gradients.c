@@ -4,6 +4,7 @@
  * of the loss.
  */
 #include "gradients.h"
+#include "scant/train.h"
 
 enum { SKETCH = 64 };
 
@@ -17,7 +18,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }
 
@@ -364,7 +365,7 @@ static void thread_counts_do_not_change_results(void **state) {
                          SCANT_OK);
         results_free(&r);
         fixture_close(&f);
-        scant_ctx_destroy(other);
+        scant_ctx_free(other);
     }
     for (size_t i = 0; i < 5; i++) {
         assert_close(norms[1][i], norms[0][i], norms[0][i], 1e-5, "norm", i);
@@ -447,7 +448,7 @@ static void torture(const model_case *small) {
         if (at != SIZE_MAX && at > 50) at += 7; /* plans take many */
         results_free(&r);
         fixture_close(&f);
-        scant_ctx_destroy(other);
+        scant_ctx_free(other);
         assert_int_equal(m.live, 0);
     }
     assert_true(done);

@@ -6,6 +6,7 @@
 #include "gradients.h"
 
 #include "linalg/dense.h"
+#include "scant/study.h"
 
 static scant_ctx *ctx;
 
@@ -17,7 +18,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }
 
@@ -145,7 +146,7 @@ static void small_memory_gives_the_same_kernel(void **state) {
         if (small) free(wide), free(crossed);
         wide = full, crossed = part;
         fixture_close(&f);
-        scant_ctx_destroy(other);
+        scant_ctx_free(other);
     }
     free(wide), free(crossed);
 }
@@ -195,7 +196,7 @@ static void thread_counts_do_not_change_results(void **state) {
         free(one);
         one = k;
         fixture_close(&f);
-        scant_ctx_destroy(other);
+        scant_ctx_free(other);
     }
     free(one);
 }
@@ -244,7 +245,7 @@ static void it_can_be_cancelled(void **state) {
         assert_true(done ? at > 3 : true);
     }
     fixture_close(&f);
-    scant_ctx_destroy(other);
+    scant_ctx_free(other);
 }
 
 static void no_allocation_that_fails_leaves_anything(void **state) {
@@ -264,7 +265,7 @@ static void no_allocation_that_fails_leaves_anything(void **state) {
         done = s == SCANT_OK;
         assert_true(done || s == SCANT_ENOMEM);
         fixture_close(&f);
-        scant_ctx_destroy(other);
+        scant_ctx_free(other);
         assert_int_equal(m.live, 0);
     }
     assert_true(done);

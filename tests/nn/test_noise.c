@@ -10,6 +10,7 @@
 #include "nn/models.h"
 #include "nn/noise.h"
 #include "pass.h"
+#include "scant/train.h"
 
 static scant_net *net_of(scant_ctx *ctx, const char *model, scant_net_opts o) {
     scant_net *net;
@@ -61,12 +62,12 @@ static void divergence_is_zero_at_the_prior_alone(void **state) {
         set_param(net, "fc2.weight", 0);
         set_param(net, "fc2.weight_rho", (float)log(exp(2 * sqrt(prior)) - 1));
         assert_true(fabs(nn_kl(net->weights) - 35 * (3 - log(4)) / 2) < 1e-4);
-        scant_net_destroy(net);
+        scant_net_free(net);
     }
     scant_net *plain = net_of(ctx, "lenet5", (scant_net_opts){0});
     assert_true(nn_kl(plain->weights) == 0);
-    scant_net_destroy(plain);
-    scant_ctx_destroy(ctx);
+    scant_net_free(plain);
+    scant_ctx_free(ctx);
 }
 
 static void divergence_has_the_gradient_of_differences(void **state) {
@@ -103,8 +104,8 @@ static void divergence_has_the_gradient_of_differences(void **state) {
     nn_kl_add(w, 1);
     int rho = (int)(nn_net_find(net->net, "fc2.weight_rho") - net->net->params);
     assert_true(fabsf(nn_grads_at(w, rho)[0] + 1) < 1e-6f);
-    scant_net_destroy(net);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_ctx_free(ctx);
 }
 
 /* ---- the noise ---- */
@@ -159,8 +160,8 @@ static void logits_have_the_mean_and_variance_of_the_formula(void **state) {
     assert_true(fabs(pairs / n) < 0.01); /* from sample to sample it is drawn anew */
     assert_true(first != second);        /* and from step to step */
     free(x);
-    scant_net_destroy(net);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_ctx_free(ctx);
 }
 
 static void noise_is_there_in_training_alone(void **state) {
@@ -199,9 +200,9 @@ static void noise_is_there_in_training_alone(void **state) {
     assert_true(moved > 200);
     pass_end(&a), pass_end(&b), pass_end(&c), pass_end(&d);
     free(all);
-    scant_net_destroy(net);
-    scant_net_destroy(plain);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_net_free(plain);
+    scant_ctx_free(ctx);
 }
 
 /* Weights are moved one by one under the same noise. Outputs are floats: the tolerance is
@@ -243,8 +244,8 @@ static void training_has_the_gradient_of_differences(void **state) {
     if (!(worst < 2e-3 * largest)) fail_msg("off by %g of %g", worst, largest);
     free(w);
     pass_end(&p);
-    scant_net_destroy(net);
-    scant_ctx_destroy(ctx);
+    scant_net_free(net);
+    scant_ctx_free(ctx);
 }
 
 static void any_number_of_threads_gives_the_same_noise_and_gradients(void **state) {
@@ -264,7 +265,7 @@ static void any_number_of_threads_gives_the_same_noise_and_gradients(void **stat
         d_h[t] = malloc(N * WIDE * sizeof(float));
         assert_int_equal(nn_noise_forward(ctx, &noise, &rng, z, out[t]), SCANT_OK);
         assert_int_equal(nn_noise_back(ctx, &noise, out[t], d_h[t], d_rho[t]), SCANT_OK);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
     assert_memory_equal(out[0], out[1], N * OUT * sizeof(float));
     assert_memory_equal(d_h[0], d_h[1], N * WIDE * sizeof(float));
@@ -306,7 +307,7 @@ static void models_get_a_hidden_layer_where_features_come_from_planes(void **sta
         assert_int_equal(law + cases[i].plain * 10,
                          plain + (cases[i].plain + 1) * 32 + 320);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void dropout_is_before_the_last_layer_of_every_model(void **state) {
@@ -330,7 +331,7 @@ static void dropout_is_before_the_last_layer_of_every_model(void **state) {
             nn_net_destroy(n);
         }
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void assert_refused(scant_ctx *ctx, const char *model, scant_net_opts o,
@@ -360,7 +361,7 @@ static void wrong_options_are_refused(void **state) {
     assert_refused(ctx, "onehidden", (scant_net_opts){.bayes = "variational"},
                    "not trained");
     assert_refused(ctx, "onehidden", (scant_net_opts){.hidden = 8}, "not trained");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- training ---- */
@@ -383,9 +384,9 @@ static bed bed_of(scant_net_opts o, unsigned threads) {
 }
 
 static void bed_end(bed *b) {
-    scant_net_destroy(b->net);
-    scant_data_close(b->data);
-    scant_ctx_destroy(b->ctx);
+    scant_net_free(b->net);
+    scant_data_free(b->data);
+    scant_ctx_free(b->ctx);
 }
 
 static void train(bed *b, scant_train_opts o) {
@@ -549,8 +550,8 @@ static void weights_and_options_survive_a_file(void **state) {
         assert_int_equal(nn_weights_get(back->weights, y), SCANT_OK);
         assert_memory_equal(x, y, a->n_floats * sizeof *x);
         free(x);
-        scant_net_destroy(net);
-        scant_net_destroy(back);
+        scant_net_free(net);
+        scant_net_free(back);
     }
     /* draws may be others than the file says */
     scant_net *net = net_of(ctx, "mlp", (scant_net_opts){.bayes = "dropout"}), *back;
@@ -559,16 +560,16 @@ static void weights_and_options_survive_a_file(void **state) {
         scant_net_open(ctx, path, NULL, &(scant_net_opts){.samples = 9}, &back),
         SCANT_OK);
     assert_int_equal(back->net->draws, 9);
-    scant_net_destroy(back);
+    scant_net_free(back);
     /* and it may be read as what it is without them */
     assert_int_equal(
         scant_net_open(ctx, path, NULL, &(scant_net_opts){.bayes = "none"}, &back),
         SCANT_OK);
     assert_int_equal(back->net->draws, 1);
-    scant_net_destroy(back);
-    scant_net_destroy(net);
+    scant_net_free(back);
+    scant_net_free(net);
     remove(path);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* From features that others learned: the head may be new, with a layer of its own. */
@@ -604,11 +605,11 @@ static void a_law_starts_from_a_plain_networks_weights(void **state) {
     assert_int_equal(nn_weights_get(back->weights, c), SCANT_OK);
     assert_memory_equal(b, c, back->net->n_floats * sizeof *c);
     free(a), free(b), free(c);
-    scant_net_destroy(plain);
-    scant_net_destroy(law);
-    scant_net_destroy(back);
+    scant_net_free(plain);
+    scant_net_free(law);
+    scant_net_free(back);
     remove(path);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

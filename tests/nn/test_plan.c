@@ -14,6 +14,7 @@
 
 #include "nn/models.h"
 #include "nn/network.h"
+#include "scant/train.h"
 
 static scant_ctx *ctx;
 
@@ -25,7 +26,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }
 
@@ -71,7 +72,7 @@ static pair pair_of(const char *model, scant_net_opts opts, size_t n, nn_mode mo
 
 static void pair_end(pair *p) {
     oracle_free(&p->o);
-    scant_net_destroy(p->net);
+    scant_net_free(p->net);
 }
 
 static double tolerance = 1e-4;
@@ -267,8 +268,8 @@ static void a_step_allocates_nothing(void **state) {
             nn_plan_keep_statistics(plan, 0.1);
         }
         assert_int_equal(mem.calls, before);
-        scant_net_destroy(net);
-        scant_ctx_destroy(counting);
+        scant_net_free(net);
+        scant_ctx_free(counting);
         assert_int_equal(mem.live, 0);
     }
 }
@@ -345,7 +346,7 @@ static void dropout_keeps_the_mean_and_follows_its_seed(void **state) {
     assert_int_equal(nn_plan_forward(plan, 5, 0), SCANT_OK);
     assert_true((double)nn_plan_logits(plan)[0] == first);
     free(plain);
-    scant_net_destroy(net);
+    scant_net_free(net);
 }
 
 /* After a failure the same network goes on, and has lost nothing. */
@@ -368,8 +369,8 @@ static void every_failed_allocation_is_told(void **state) {
             assert_int_equal(nn_network_plan(net, 2, NN_TRAIN, &plan), SCANT_OK);
             assert_int_equal(nn_plan_forward(plan, 0, 0), SCANT_OK);
         }
-        scant_net_destroy(net);
-        scant_ctx_destroy(counting);
+        scant_net_free(net);
+        scant_ctx_free(counting);
         assert_int_equal(mem.live, 0);
         if (!failed) return;
     }
@@ -397,8 +398,8 @@ static void plans_of_before_make_room_where_memory_is_short(void **state) {
         }
         if (round) /* what does not fit at all is still told */
             assert_int_equal(nn_network_plan(net, 64, NN_PREDICT, &plan), SCANT_ENOMEM);
-        scant_net_destroy(net);
-        scant_ctx_destroy(capped);
+        scant_net_free(net);
+        scant_ctx_free(capped);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "../data/support.h"
 
 #include "nn/network.h"
+#include "scant/train.h"
 
 enum { N = 20, WIDTH = 4, D = 8, FLOATS = WIDTH * D + WIDTH };
 
@@ -36,9 +37,9 @@ static void begin(bed *b) {
 }
 
 static void end(bed *b) {
-    scant_net_destroy(b->net);
-    scant_data_close(b->data);
-    scant_ctx_destroy(b->ctx);
+    scant_net_free(b->net);
+    scant_data_free(b->data);
+    scant_ctx_free(b->ctx);
 }
 
 /* What one step from the start moves the network's numbers by, at a rate of 1. */

@@ -10,6 +10,7 @@
 
 #include "nn/models.h"
 #include "pass.h"
+#include "scant/train.h"
 
 enum { LINE = 300, DIMS = 4 };
 
@@ -26,7 +27,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }
 

@@ -227,7 +227,7 @@ static work start(const net *from, size_t n, size_t batch, unsigned threads) {
 
 static void finish(work *w) {
     nn_stack_destroy(w->stack);
-    scant_ctx_destroy(w->ctx);
+    scant_ctx_free(w->ctx);
     void *all[] = {w->p,      w->x, w->y,     w->d,       w->grads,
                    w->d_rows, w->g, w->norms, w->products};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
@@ -522,7 +522,7 @@ static void stage_gives(nn_stage s, const float *p, const float *x, const float 
     for (size_t i = 0; i < out_size(&t); i++) assert_true(y[i] == want[i]);
     for (size_t i = 0; i < in_size(&t); i++) assert_true(dx[i] == want_dx[i]);
     nn_stack_destroy(stack);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void the_first_maximum_has_the_gradient(void **state) {
@@ -600,7 +600,7 @@ static void tanh_is_right_to_the_last_places(void **state) {
         }
     }
     nn_stack_destroy(stack);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void what_is_not_a_number_stays_so(void **state) {
@@ -673,7 +673,7 @@ static void refused(net from, void (*spoil)(nn_stage *s), const char *says) {
     assert_null(stack);
     if (!strstr(scant_ctx_errmsg(ctx), says))
         fail_msg("'%s' does not say '%s'", scant_ctx_errmsg(ctx), says);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void no_kernel(nn_stage *s) { s[0].kernel[1] = 0; }
@@ -721,7 +721,7 @@ static void planes_beyond_memory_are_refused(void **state) {
     s.ih = s.oh = s.iw = s.ow = 1;
     s.ic = s.oc = 1;
     assert_int_equal(nn_stack_create(ctx, &s, 1, SIZE_MAX, true, &stack), SCANT_ENOMEM);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void calls_in_the_wrong_order_are_refused(void **state) {
@@ -770,7 +770,7 @@ static void no_memory_leaves_nothing_behind(void **state) {
     free(g);
     nn_stack_destroy(stack);
     assert_int_equal(m.live, before);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

@@ -119,7 +119,7 @@ static void compute(problem *p, unsigned threads, bool bias) {
     assert_true(scratch[bytes / sizeof(float)] == 7 && p->dw[p->n_w] == 7 &&
                 p->db[p->s.oc] == 7);
     free(scratch);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Planes in blocks of eight: channel c, row r, column k of sample n. */

@@ -12,6 +12,7 @@
 #include "../data/support.h"
 
 #include "nn/network.h"
+#include "scant/train.h"
 
 static int stop_after; /* steps; 0: never */
 
@@ -47,10 +48,10 @@ static bed bed_of(const char *data, size_t count, const char *model, scant_net_o
 }
 
 static void bed_end(bed *b) {
-    scant_net_destroy(b->net);
-    scant_data_close(b->data);
-    scant_data_close(b->test);
-    scant_ctx_destroy(b->ctx);
+    scant_net_free(b->net);
+    scant_data_free(b->data);
+    scant_data_free(b->test);
+    scant_ctx_free(b->ctx);
 }
 
 static scant_train_state train(bed *b, scant_train_opts o) {
@@ -574,7 +575,7 @@ static void saved_weights_come_back_to_the_bit(void **state) {
         scant_net_predict(again.net, b.data, NULL, 0, &(scant_outputs){.logits = c}),
         SCANT_OK);
     assert_memory_equal(a, c, sizeof a);
-    scant_net_destroy(again.net);
+    scant_net_free(again.net);
     bed_end(&b);
 }
 

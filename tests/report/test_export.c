@@ -3,6 +3,7 @@
  * What a project says to other programs, and that it reads it again.
  */
 #include "../store/support.h"
+#include "scant/project.h"
 
 #include <jansson.h>
 
@@ -27,7 +28,7 @@ static scant_project *awkward(const char *name) {
     const scant_setting none = {"audit_every", "0"};
     OK(scant_array_wrap(ctx, "x", rows, SCANT_F32, 2, (size_t[]){7, 2}, &array));
     OK(scant_array_encode(ctx, array, &bytes, &size));
-    scant_array_close(array);
+    scant_array_free(array);
     put("rows.npy", bytes, size);
     scant_bytes_free(ctx, bytes);
     scant_project_opts opts = {.source = {.features = path_of("rows.npy"),
@@ -84,7 +85,7 @@ static void a_table_has_a_row_an_item_well_quoted(void **state) {
     assert_int_equal(size, strlen(text));
     assert_string_equal(text, want);
     scant_bytes_free(ctx, text);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* Who gave the label, not who said something else of the item after. */
@@ -119,7 +120,7 @@ static void the_annotator_is_one_who_gave_the_label(void **state) {
     assert_non_null(row);
     assert_non_null(strstr(row, "Z,1.234,1,0,"));
     scant_bytes_free(ctx, text);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- JSON -------------------------------------------------------------------------- */
@@ -167,7 +168,7 @@ static void lines_of_json_have_everybodys_answer(void **state) {
     }
     assert_int_equal(n, 7);
     scant_bytes_free(ctx, text);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void tasks_are_what_label_studio_takes(void **state) {
@@ -196,14 +197,14 @@ static void tasks_are_what_label_studio_takes(void **state) {
     }
     json_decref(tasks);
     scant_bytes_free(ctx, text);
-    scant_project_close(project);
+    scant_project_free(project);
     project = awkward("no-tasks");
     text = exported(project, "label-studio", &size);
     tasks = parsed(text, size);
     assert_int_equal(json_array_size(tasks), 0);
     json_decref(tasks);
     scant_bytes_free(ctx, text);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- back again -------------------------------------------------------------------- */
@@ -260,9 +261,9 @@ static void what_is_exported_can_be_imported(void **state) {
         OK(scant_project_import(to, path_of("exported"), &opts, &r));
         assert_int_equal(r.stored, 0);
         scant_bytes_free(ctx, text);
-        scant_project_close(to);
+        scant_project_free(to);
     }
-    scant_project_close(from);
+    scant_project_free(from);
 }
 
 static void what_nobody_can_label_is_exported_and_read_back(void **state) {
@@ -315,9 +316,9 @@ static void what_nobody_can_label_is_exported_and_read_back(void **state) {
         OK(scant_project_import(to, path_of("exported"),
                                 &(scant_import_opts){.partial = 1}, &r));
         assert_int_equal(r.stored, 0);
-        scant_project_close(to);
+        scant_project_free(to);
     }
-    scant_project_close(from);
+    scant_project_free(from);
 }
 
 /* ---- numbers ----------------------------------------------------------------------- */
@@ -339,8 +340,8 @@ static void an_array_has_the_class_of_every_item(void **state) {
     assert_int_equal(scant_array_shape(array)[0], 7);
     OK(scant_array_integers(ctx, array, 0, 7, got));
     assert_memory_equal(got, want, sizeof want);
-    scant_array_close(array);
-    scant_project_close(project);
+    scant_array_free(array);
+    scant_project_free(project);
 }
 
 static void withheld_items_are_there_too(void **state) {
@@ -359,7 +360,7 @@ static void withheld_items_are_there_too(void **state) {
     assert_int_equal(audited, info_of(project).withheld);
     assert_true(audited > 0);
     scant_bytes_free(ctx, text);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* Two clouds, some of each labelled: the model knows the rest. */
@@ -378,7 +379,7 @@ static void without_a_label_there_is_what_the_model_says(void **state) {
             rows[i][j] = (float)(i % 2 ? 4 : -4) + (float)unit_at(3, 2 * i + j);
     OK(scant_array_wrap(ctx, "x", rows, SCANT_F32, 2, (size_t[]){N, 2}, &array));
     OK(scant_array_encode(ctx, array, &bytes, &size));
-    scant_array_close(array);
+    scant_array_free(array);
     put("clouds.npy", bytes, size);
     scant_bytes_free(ctx, bytes);
     OK(scant_project_create(
@@ -423,7 +424,7 @@ static void without_a_label_there_is_what_the_model_says(void **state) {
     assert_string_equal(text_at(guess, "model_version"), "1");
     json_decref(tasks);
     scant_bytes_free(ctx, text);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- failures ---------------------------------------------------------------------- */
@@ -436,7 +437,7 @@ static void other_formats_are_refused(void **state) {
     REFUSED(scant_project_export(project, "xml", &bytes, &size), SCANT_EUSAGE,
             "there is no format 'xml': csv, jsonl, label-studio and npy are");
     assert_null(bytes);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void an_export_survives_failing_memory(void **state) {
@@ -461,7 +462,7 @@ static void an_export_survives_failing_memory(void **state) {
         }
         assert_true(k > 1);
     }
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 int main(void) {

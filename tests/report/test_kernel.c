@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "report/kernel.h"
+#include "scant/study.h"
 #include "support.h"
 
 enum { N = 130, C = 3, STEPS = 4 };
@@ -71,7 +72,7 @@ static void names_are_no_markup(void **state) {
     assert_non_null(strstr(bytes, "0.3125"));
     assert_null(strstr(bytes, "accuracy on")); /* numbers have none */
     scant_bytes_free(ctx, bytes);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Blocks of two and three samples of one class are 1, of two classes 0.25, and where a
@@ -120,7 +121,7 @@ static void memory_that_fails_leaves_nothing(void **state) {
         assert_true(done ? at > 5 : s == SCANT_ENOMEM && !bytes);
         m.fail_at = SIZE_MAX;
         scant_bytes_free(ctx, bytes);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
         assert_int_equal(m.live, 0);
     }
 }

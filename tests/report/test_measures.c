@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "report/compare.h"
+#include "scant/train.h"
 #include "support.h"
 
 #define CURVE "strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n"
@@ -65,7 +66,7 @@ static job measure(const char *curve, const char *picks) {
 
 static void end(job *j) {
     report_results_close(&j->r);
-    scant_ctx_destroy(j->ctx);
+    scant_ctx_free(j->ctx);
 }
 
 static void assert_near(double got, double want) {

@@ -89,8 +89,8 @@ static void check_known(const known *p, double tolerance) {
         }
     }
     scant__arena_end(&arena);
-    scant_array_close(features);
-    scant_ctx_destroy(ctx);
+    scant_array_free(features);
+    scant_ctx_free(ctx);
     free(rows);
     free(at);
 }
@@ -192,8 +192,8 @@ static scant_status draw(scant_ctx *ctx, const fixture *f, char **text, size_t *
         memcpy(*text, bytes, *size);
     }
     scant_bytes_free(ctx, bytes);
-    scant_array_close(labels);
-    scant_array_close(features);
+    scant_array_free(labels);
+    scant_array_free(features);
     return s;
 }
 
@@ -234,7 +234,7 @@ static void the_picture_has_every_pick_and_label(void **state) {
     assert_non_null(strstr(text, "score 0, weight 0.125</title>"));
     assert_non_null(strstr(text, "r=\"10\"")); /* the heaviest */
     free(text);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(f);
 }
 
@@ -249,7 +249,7 @@ static void thread_counts_change_nothing(void **state) {
         if (want) assert_string_equal(text, want);
         if (want) free(text);
         want = want ? want : text;
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
     free(want);
     free(f);
@@ -271,7 +271,7 @@ static void names_cannot_break_the_markup(void **state) {
     assert_int_equal(draw(ctx, f, &text, &size), SCANT_OK);
     assert_non_null(strstr(text, ">1 of 500 rows picked<"));
     free(text);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(f);
 }
 
@@ -298,7 +298,7 @@ static void numbers_are_written_in_the_c_locale(void **state) {
     assert_int_equal(size, sizeof want - 1);
     assert_memory_equal(bytes, want, size);
     scant_bytes_free(ctx, bytes);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- pools of every kind ----------------------------------------------------------- */
@@ -329,9 +329,9 @@ static void degenerate_pools_are_drawn(void **state) {
             if (n > 0 && kind < 2) assert_non_null(strstr(text, point));
             free(text);
             scant_bytes_free(ctx, bytes);
-            scant_array_close(features);
+            scant_array_free(features);
         }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* One feature lies on a line; two are themselves, and up is more. */
@@ -359,9 +359,9 @@ static void few_features_are_themselves(void **state) {
         assert_int_equal(strstr(text, ">feature 1<") != NULL, d == 2);
         free(text);
         scant_bytes_free(ctx, bytes);
-        scant_array_close(features);
+        scant_array_free(features);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void a_large_pool_is_thinned_and_says_so(void **state) {
@@ -398,9 +398,9 @@ static void a_large_pool_is_thinned_and_says_so(void **state) {
     assert_int_equal(occurrences(text, "<circle "), 4001);
     free(text);
     scant_bytes_free(ctx, bytes);
-    scant_array_close(labels);
-    scant_array_close(features);
-    scant_ctx_destroy(ctx);
+    scant_array_free(labels);
+    scant_array_free(features);
+    scant_ctx_free(ctx);
     free(x), free(y), free(items);
 }
 
@@ -423,7 +423,7 @@ static void every_allocation_may_fail(void **state) {
     }
     assert_true(steps > 15);
     free(text);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(f);
 }
 
@@ -457,9 +457,9 @@ static void check_plan(size_t n, size_t d, size_t batch, unsigned threads) {
         if (c == 0) caps[1] = need = planned_bytes;
         assert_int_equal(planned_bytes, need);
         scant_bytes_free(ctx, bytes);
-        scant_array_close(labels);
-        scant_array_close(features);
-        scant_ctx_destroy(ctx);
+        scant_array_free(labels);
+        scant_array_free(features);
+        scant_ctx_free(ctx);
     }
     free(x), free(items), free(y);
 }
@@ -501,7 +501,7 @@ static void wrong_calls_are_refused_with_a_reason(void **state) {
     f->labels[9] = -3;
     assert_int_equal(draw(ctx, f, &text, &size), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "labels: row 9 is -3"));
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(f);
 }
 
@@ -517,7 +517,7 @@ static void a_cancelled_call_ends_and_leaves_nothing(void **state) {
     size_t size;
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
     assert_int_equal(draw(ctx, f, &text, &size), SCANT_ECANCELLED);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(f);
 }
 

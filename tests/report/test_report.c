@@ -13,6 +13,7 @@
 #include "report/page.h"
 #include "report/results.h"
 #include "report/sheet.h"
+#include "scant/train.h"
 
 #define CURVE "strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n"
 #define PICKS "strategy,seed,round,rank,index,weight,score,label\n"
@@ -96,7 +97,7 @@ static void every_file_is_there_and_the_same_again(void **state) {
         free(again);
     }
     assert_null(text_of("all/sources.txt"));
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* The curve of a strategy is a path of as many places as it has numbers of labels. */
@@ -130,7 +131,7 @@ static void charts_have_a_place_for_every_number(void **state) {
     svg = text_of("count/charts/time.svg");
     assert_int_equal(count(svg, "class=\"row "), 3);
     free(svg);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 #define BINS "strategy,seed,round,when,temperature,bin,count,confidence,accuracy\n"
@@ -174,7 +175,7 @@ static void calibration_is_shown_before_and_after(void **state) {
     page = text_of("bins/report.html");
     assert_int_equal(count(page, "There is no calibration.csv"), 1);
     free(page);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 #define THEORY "strategy,seed,round,labels,layers,lambda,largest,ratio,epochs\n"
@@ -219,7 +220,7 @@ static void theory_is_shown_by_its_means(void **state) {
     page = text_of("theory/report.html");
     assert_int_equal(count(page, "There is no theory.csv"), 1);
     free(page);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Values lie where the axis says: 10 labels at its left end, 40 at its right. */
@@ -244,7 +245,7 @@ static void points_lie_where_the_axes_say(void **state) {
         assert_true(fabs(y[i] - want) < 0.11);
     }
     free(svg);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void little_is_enough(void **state) {
@@ -279,7 +280,7 @@ static void little_is_enough(void **state) {
         assert_non_null(strstr(page, "</html>"));
         free(page);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- text from files --------------------------------------------------------------- */
@@ -314,7 +315,7 @@ static void names_stay_text(void **state) {
         assert_non_null(strstr(svg, "&lt;/script&gt;"));
         free(svg);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- pictures ---------------------------------------------------------------------- */
@@ -346,7 +347,7 @@ static void pictures_are_those_of_the_first_picks(void **state) {
     assert_int_equal(count(page, "<i role=\"img\""), 2);
     assert_non_null(strstr(page, "pick 3, sample 10: shirt"));
     free(page);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void pictures_that_are_wrong_are_refused(void **state) {
@@ -373,7 +374,7 @@ static void pictures_that_are_wrong_are_refused(void **state) {
         if (!strstr(scant_ctx_errmsg(ctx), cases[i].says))
             fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), cases[i].says);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- several folders --------------------------------------------------------------- */
@@ -403,7 +404,7 @@ static void folders_are_put_together_elsewhere(void **state) {
     assert_int_equal(scant_report(ctx, dirs, 1, dirs[1]), SCANT_EUSAGE);
     assert_says(ctx, dirs[1], "results of its own");
     assert_null(text_of("west/summary.csv"));
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void what_cannot_be_written_is_told(void **state) {
@@ -416,7 +417,7 @@ static void what_cannot_be_written_is_told(void **state) {
     assert_int_equal(scant_report(ctx, &path, 1, path_of("blocked/charts/below")),
                      SCANT_EIO);
     assert_int_equal(scant_report(ctx, &path, 1, path_of("blocked/charts")), SCANT_EIO);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void folders_above_are_made(void **state) {
@@ -427,7 +428,7 @@ static void folders_above_are_made(void **state) {
     char *page = text_of("new/and/deep/report.html");
     assert_non_null(page);
     free(page);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* With one strategy there are no differences; what others put there stays. */
@@ -449,7 +450,7 @@ static void charts_of_earlier_results_go(void **state) {
     assert_non_null(curves = text_of("again/charts/curves.svg"));
     free(mine);
     free(curves);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- what a page claims ------------------------------------------------------------ */
@@ -487,7 +488,7 @@ static void a_page_marks_what_holds_after_correction(void **state) {
     assert_non_null(strstr(page, "+1.13"));
     assert_non_null(strstr(page, "An interval alone"));
     free(page);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void a_page_says_what_it_does_not_know(void **state) {
@@ -535,7 +536,7 @@ static void a_page_says_what_it_does_not_know(void **state) {
         assert_null(strstr(page, "nan"));
         free(page);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 typedef struct heard {
@@ -591,7 +592,7 @@ static void experiments_that_differ_are_told(void **state) {
             assert_non_null(strstr(page, said));
         }
         free(page);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
 }
 
@@ -623,7 +624,7 @@ static void a_long_table_takes_no_long_time(void **state) {
     assert_int_equal(rows, LEVELS + 1);
     scant__text_end(&text);
     free(levels);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void a_report_without_memory_gives_everything_back(void **state) {

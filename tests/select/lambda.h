@@ -59,8 +59,8 @@ static inline scant_status pool_call(scant_ctx *ctx, const pool *p, const char *
         SCANT_OK);
     scant_evidence e = {.features = features, .labels = labels};
     scant_status s = scant_select(ctx, strategy, &e, batch, &opts, out);
-    scant_array_close(features);
-    scant_array_close(labels);
+    scant_array_free(features);
+    scant_array_free(labels);
     return s;
 }
 
@@ -86,7 +86,7 @@ static inline double *spectrum(const pool *p, const size_t *rows, size_t n) {
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++) a[i * n + j] = inner(p, rows[i], rows[j]);
     assert_int_equal(la_eigh_alone(ctx, n, a, false, values, room), SCANT_OK);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(a);
     free(room);
     return values;

@@ -55,7 +55,7 @@ static inline void given_open(scant_ctx *ctx, const given *g, opened *o) {
 }
 
 static inline void given_close(opened *o) {
-    for (size_t i = 0; i < o->count; i++) scant_array_close(o->array[i]);
+    for (size_t i = 0; i < o->count; i++) scant_array_free(o->array[i]);
 }
 
 /* settings: "key=value key=value" or NULL. The picks end with scant_picks_free(). */

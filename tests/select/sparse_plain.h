@@ -149,7 +149,7 @@ static call call_begin(scant_ctx *ctx, const pool *p) {
 
 static void call_end(call *c) {
     for (size_t i = 0; i < c->count; i++) {
-        scant_array_close(c->array[i]);
+        scant_array_free(c->array[i]);
         free(c->copy[i]);
     }
 }

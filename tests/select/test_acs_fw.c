@@ -131,7 +131,7 @@ static void a_dense_run_gives_the_same(void **state) {
         scant_picks_free(ctx, picks);
         posterior_end(&g);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* A larger batch takes the same steps and some more: the objective only falls. */
@@ -148,7 +148,7 @@ static void the_objective_falls_with_the_batch(void **state) {
         scant_picks_free(ctx, picks);
     }
     posterior_end(&g);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* One row stands for itself; of n copies the first stands for all, at weight n. So the
@@ -174,7 +174,7 @@ static void copies_are_one_row_with_their_weight(void **state) {
         scant_picks_free(ctx, picks);
         posterior_end(&g);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Where no two samples differ no row says anything, and none has weight. */
@@ -191,7 +191,7 @@ static void agreement_leaves_only_filling(void **state) {
     assert_int_equal(figure_of(picks, "steps"), 0);
     scant_picks_free(ctx, picks);
     posterior_end(&g);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* The pool is the rows that may be picked: labelled ones might as well not be there. */
@@ -223,7 +223,7 @@ static void labelled_rows_play_no_part(void **state) {
     scant_picks_free(ctx, b);
     free(p);
     posterior_end(&g);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void more_projections_than_samples_are_refused(void **state) {
@@ -234,7 +234,7 @@ static void more_projections_than_samples_are_refused(void **state) {
                   "projections is 5, but samples holds 4");
     given_refused(ctx, "acs-fw", &g, 3, "projections=-1", SCANT_EUSAGE, "whole number");
     posterior_end(&g);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

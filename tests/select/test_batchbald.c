@@ -54,7 +54,7 @@ static void exact_picks_are_those_of_enumeration(void **state) {
             scant_picks_free(ctx, picks);
             posterior_end(&g);
         }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Joint information of picks and each row, all at once: J is (strings, m). */
@@ -115,7 +115,7 @@ static void lazy_picks_are_those_of_looking_at_every_row(void **state) {
         scant_picks_free(ctx, picks);
         posterior_end(&g);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void a_copy_tells_nothing_new(void **state) {
@@ -138,7 +138,7 @@ static void a_copy_tells_nothing_new(void **state) {
     assert_int_equal(figure_of(picks, "exact"), 1);
     assert_true(figure_of(picks, "ceiling") == log(2));
     scant_picks_free(ctx, picks);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Between the largest and the sum of the parts, and never more than ln m. */
@@ -172,7 +172,7 @@ static void information_is_monotone_and_bounded(void **state) {
             scant_picks_free(ctx, alone);
             posterior_end(&g);
         }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* An estimate is ln m less a mean of entropies between 0 and ln m over the strings: its
@@ -212,7 +212,7 @@ static void estimates_are_near_the_truth(void **state) {
             assert_true(fabs(error[k]) < noise_of(&g, mc) / sqrt(SEEDS));
         posterior_end(&g);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* The gain of rows given some picks, from drawn strings, on average over many draws: as
@@ -281,7 +281,7 @@ static void gains_are_unbiased_and_merged_ones_are_bounds(void **state) {
     assert_true(fabs(log(M) - left - told) < noise_of(&g, 140 * DRAWS));
     given_close(&o);
     posterior_end(&g);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Labels come as often as the samples predict them. Ten rows on which all agree make so
@@ -322,7 +322,7 @@ static void labels_are_drawn_by_their_probabilities(void **state) {
     given_close(&o);
     posterior_end(&g);
     posterior_end(&other);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* When the picks have told nearly all, noise must not be larger than what is left. */
@@ -357,7 +357,7 @@ static void gains_are_within_what_is_left(void **state) {
     scant__arena_end(&arena);
     given_close(&o);
     posterior_end(&g);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 #ifdef SCANT_SANITIZED
@@ -410,7 +410,7 @@ static void the_race_is_won_by_the_best(void **state) {
         scant_picks_free(ctx, picks);
         posterior_end(&g);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Hundreds of labels that say very little, and impossible ones: products of so many
@@ -443,7 +443,7 @@ static void long_strings_do_not_vanish(void **state) {
         scant_picks_free(ctx, picks);
         posterior_end(&g);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void degenerate_pools_are_fine(void **state) {
@@ -473,7 +473,7 @@ static void degenerate_pools_are_fine(void **state) {
     assert_int_equal(figure_of(picks, "by_bald"), 10);
     scant_picks_free(ctx, picks);
     posterior_end(&same);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

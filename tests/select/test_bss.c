@@ -63,14 +63,14 @@ static scant_status make_call(const call *c, result *r) {
     scant_select_opts o = {
         .seed = c->seed, .settings = settings, .n_settings = n_settings};
     scant_status s = scant_select(r->ctx, "bss", &e, c->batch, &o, &r->picks);
-    scant_array_close(x);
-    scant_array_close(labels);
+    scant_array_free(x);
+    scant_array_free(labels);
     return s;
 }
 
 static void end(result *r) {
     scant_picks_free(r->ctx, r->picks);
-    scant_ctx_destroy(r->ctx);
+    scant_ctx_free(r->ctx);
 }
 
 static void run(const call *c, result *r) {
@@ -547,7 +547,7 @@ static void monomials_are_listed_by_degree(void **state) {
     assert_int_equal(select_monomials_count(7, 1, false), 7);
     assert_true(select_monomials_count(1000000000, 8, true) == SIZE_MAX);
     scant__arena_end(&arena);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- which rows ---------------------------------------------------------------------
@@ -673,7 +673,7 @@ static scant_status kernel_call(scant_ctx *ctx, const double *x, size_t n, size_
     scant_select_opts o = {.seed = 5, .kernel = "ntk:depth=2"};
     scant_status s = scant_select_plan(ctx, "bss", &e, batch, &o, plan);
     if (s == SCANT_OK) s = scant_select(ctx, "bss", &e, batch, &o, picks);
-    scant_array_close(features);
+    scant_array_free(features);
     return s;
 }
 
@@ -702,7 +702,7 @@ static void a_kernel_keeps_to_its_plan(void **state) {
             }
             assert_memory_equal(picks->items, first, bytes);
             scant_picks_free(ctx, picks);
-            scant_ctx_destroy(ctx);
+            scant_ctx_free(ctx);
         }
         free(first);
     }
@@ -718,7 +718,7 @@ static void a_kernel_keeps_to_its_plan(void **state) {
         scant_status status = kernel_call(ctx, x, 4200, 30, &plan, &picks);
         assert_int_equal(status, turn ? SCANT_OK : SCANT_ENOMEM);
         scant_picks_free(ctx, picks);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
     free(x);
 }

@@ -144,7 +144,7 @@ static void the_best_groups_are_picked_whole(void **state) {
             scant_picks_free(ctx, picks);
             pool_end(&p);
         }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Groups of one are rows by their own lambda, known of the fixture. */
@@ -165,7 +165,7 @@ static void single_rows_come_by_their_lambda(void **state) {
         scant_picks_free(ctx, picks);
     }
     pool_end(&p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* More is asked for than there is: all groups, then the rows that are left over. */
@@ -192,7 +192,7 @@ static void rows_left_over_fill_up_with_score_0(void **state) {
     }
     scant_picks_free(ctx, picks);
     pool_end(&p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void one_group_of_all_is_the_pool(void **state) {
@@ -208,7 +208,7 @@ static void one_group_of_all_is_the_pool(void **state) {
     for (size_t i = 0; i < 12; i++) assert_int_equal(picks->items[i].index, i);
     scant_picks_free(ctx, picks);
     pool_end(&p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Groups that cannot change lambda tie, and come by their lowest row. */
@@ -231,7 +231,7 @@ static void equal_groups_come_in_order(void **state) {
     }
     scant_picks_free(ctx, picks);
     pool_end(&p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Rows that are all the same are as good as one another, whichever way they lie. */
@@ -252,7 +252,7 @@ static void equal_rows_come_in_order(void **state) {
         p.labels[0] = 0, p.l = 1;
     }
     pool_end(&p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void group_sizes_are_made_to_fit(void **state) {
@@ -278,12 +278,12 @@ static void group_sizes_are_made_to_fit(void **state) {
             assert_non_null(
                 strstr(w.last, too_large ? "larger than the pool" : "groups of"));
         scant_picks_free(ctx, picks);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
     scant_ctx *ctx = ctx_threads(1);
     scant_picks *picks;
     assert_int_equal(call(ctx, &p, 10, 0, "0", &picks), SCANT_EUSAGE);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     pool_end(&p);
 }
 

@@ -42,7 +42,7 @@ static void the_fixture_has_the_specified_scores(void **state) {
         assert_true(fabs(figure_of(p, "speed") - 2.38625) < 6e-7);
         scant_picks_free(ctx, p);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 enum { N = 600, D = 7, C = 4, K = C * (D + 1) };
@@ -107,7 +107,7 @@ static void gamma_two_is_the_gain_in_speed(void **state) {
         scant_picks_free(ctx, from_g);
         free(p);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* |g|^2 and <g, g_S> of gradients that only the test has pick as those do, whatever
@@ -143,7 +143,7 @@ static void slopes_pick_as_the_gradients_they_are_of(void **state) {
     }
     free(slopes);
     free(p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* The same of egl and lengths: nothing else is asked for. */
@@ -161,7 +161,7 @@ static void lengths_rank_by_themselves(void **state) {
         assert_true(got->items[i].score == lengths[want[i]]);
     }
     scant_picks_free(ctx, got);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* The second half copies the first: a tie a row, which goes to the first. */
@@ -190,7 +190,7 @@ static void copies_tie_wherever_they_stand(void **state) {
         scant_picks_free(ctx, got);
     }
     free(p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void with_nothing_labelled_length_decides_and_inf_ties(void **state) {
@@ -209,7 +209,7 @@ static void with_nothing_labelled_length_decides_and_inf_ties(void **state) {
     scant_picks_free(ctx, two);
     scant_picks_free(ctx, zero);
     scant_picks_free(ctx, inf);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void sizes_of_features_do_not_change_the_order(void **state) {
@@ -227,7 +227,7 @@ static void sizes_of_features_do_not_change_the_order(void **state) {
         scant_picks_free(ctx, got);
     }
     scant_picks_free(ctx, want);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void wrong_calls_name_what_is_missing(void **state) {
@@ -260,8 +260,8 @@ static void wrong_calls_name_what_is_missing(void **state) {
     scant_evidence e = {.slopes = wide};
     assert_int_equal(scant_select(ctx, "dynamic", &e, 1, NULL, &picks), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "wide: has 3 columns, expected 2"));
-    scant_array_close(wide);
-    scant_ctx_destroy(ctx);
+    scant_array_free(wide);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

@@ -38,9 +38,9 @@ static void inner_products(const double *h, const double *samples, size_t m, siz
                      SCANT_OK);
     assert_int_equal(la_kron_pairs(&view, NULL, n, out, &work), SCANT_OK);
     scant__arena_end(&arena);
-    scant_array_close(array);
+    scant_array_free(array);
     free(mean);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Of y = x.w + noise of variance v, w normal around mu with covariance S = L L^T, the
@@ -273,7 +273,7 @@ static void a_run_with_built_vectors_gives_the_same(void **state) {
         free(h);
         posterior_end(&g);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Rows that are the same are one row with their weight; features at 0 say nothing, with
@@ -303,7 +303,7 @@ static void copies_and_rows_that_say_nothing(void **state) {
     assert_true(figure_of(picks, "objective_start") == 0);
     scant_picks_free(ctx, picks);
     posterior_end(&g);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Weights have no unit: features times a power of two, with the size of a row that says
@@ -329,7 +329,7 @@ static void features_of_extreme_size_give_the_same_picks(void **state) {
     }
     scant_picks_free(ctx, want);
     posterior_end(&g);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void features_are_asked_for(void **state) {
@@ -350,7 +350,7 @@ static void features_are_asked_for(void **state) {
     given g = posterior(8, 6, 50, 3, 1, 1);
     given_refused(ctx, "acs-fw", &g, 5, "inner=fisher", SCANT_EUSAGE, "features");
     posterior_end(&g);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "scant/study.h"
 #include "support.h"
 
 static scant_ctx *ctx;
@@ -17,7 +18,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return 0;
 }
 
@@ -34,8 +35,8 @@ static void ntk(const double *a, size_t n, const double *b, size_t m, size_t d,
     scant_array *x = rows_of(ctx, "a", a, SCANT_F64, n, d);
     scant_array *y = b ? rows_of(ctx, "b", b, SCANT_F64, m, d) : NULL;
     assert_int_equal(scant_ntk_kernel(ctx, x, y, depth, out), SCANT_OK);
-    scant_array_close(x);
-    scant_array_close(y);
+    scant_array_free(x);
+    scant_array_free(y);
 }
 
 /* ---- names ---- */
@@ -99,8 +100,8 @@ static void thread_counts_and_types_change_no_bit(void **state) {
         scant_array *x = rows_of(c, "h", h, SCANT_F32, N, D);
         assert_int_equal(scant_ntk_kernel(c, x, NULL, 2, k), SCANT_OK);
         assert_memory_equal(k, first, sizeof k);
-        scant_array_close(x);
-        scant_ctx_destroy(c);
+        scant_array_free(x);
+        scant_ctx_free(c);
     }
 }
 
@@ -122,7 +123,7 @@ static void any_scale_is_exact_or_refused(void **state) {
     assert_int_equal(scant_ntk_kernel(ctx, x, NULL, 2, k), SCANT_EINPUT);
     assert_non_null(
         strstr(scant_ctx_errmsg(ctx), "long row 0 and long row 0 are so long"));
-    scant_array_close(x);
+    scant_array_free(x);
 }
 
 static void wrong_arrays_are_refused_with_a_reason(void **state) {
@@ -143,9 +144,9 @@ static void wrong_arrays_are_refused_with_a_reason(void **state) {
     h[3] = NAN;
     assert_int_equal(scant_ntk_kernel(ctx, a, NULL, 1, k), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "a: row 1, column 1 is nan"));
-    scant_array_close(a);
-    scant_array_close(b);
-    scant_array_close(flat);
+    scant_array_free(a);
+    scant_array_free(b);
+    scant_array_free(flat);
 }
 
 /* ---- fits ---- */
@@ -279,7 +280,7 @@ static scant_status whole(scant_ctx *c, double *k, double *alpha) {
     if (s != SCANT_OK) return s;
     s = scant_ntk_kernel(c, x, NULL, 2, k);
     if (s == SCANT_OK) s = scant_kernel_fit(c, k, N, y, 1, 0, alpha, NULL);
-    scant_array_close(x);
+    scant_array_free(x);
     return s;
 }
 
@@ -298,7 +299,7 @@ static void every_allocation_may_fail(void **state) {
         assert_true(strlen(scant_ctx_errmsg(c)) > 0);
     }
     assert_true(steps > 4);
-    scant_ctx_destroy(c);
+    scant_ctx_free(c);
 }
 
 /* Rows as they lie, and rows so long that they are scaled. */
@@ -317,8 +318,8 @@ static void memory_is_as_planned(void **state) {
                 assert_int_equal(scant_ntk_kernel(c, x, NULL, 2, k), SCANT_OK);
                 size_t said = scant_ntk_memory(c, d), peak = scant_ctx_memory_peak(c);
                 assert_true(peak <= said && said < 2 * peak + (3 << 20));
-                scant_array_close(x);
-                scant_ctx_destroy(c);
+                scant_array_free(x);
+                scant_ctx_free(c);
             }
 }
 

@@ -57,7 +57,7 @@ static void scores_are_the_lambda_of_the_batch(void **state) {
             }
             pool_end(&p);
         }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* The first candidates are the same ones: more can only raise lambda. */
@@ -81,7 +81,7 @@ static void more_candidates_are_never_worse(void **state) {
         pool_end(&p);
     }
     assert_true(rises > 25);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* With more candidates than there are batches, the best there is. */
@@ -109,7 +109,7 @@ static void the_best_pair_of_the_fixture_is_found(void **state) {
     assert_true(isnan(figure(picks, "cap"))); /* N > r: there is none */
     scant_picks_free(ctx, picks);
     pool_end(&p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Of unit vectors at angles to a labelled one: the one at the right angle. */
@@ -130,7 +130,7 @@ static void the_vector_at_the_widest_angle_is_picked(void **state) {
     assert_true(fabs(picks->items[0].score - 0.9) < NEAR * 2);
     scant_picks_free(ctx, picks);
     pool_end(&p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void all_rows_are_a_single_candidate(void **state) {
@@ -146,7 +146,7 @@ static void all_rows_are_a_single_candidate(void **state) {
         scant_picks_free(ctx, picks);
         pool_end(&p);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* A single candidate is a uniform sample: each row comes as often as another. */
@@ -177,7 +177,7 @@ static void batches_are_uniform(void **state) {
     /* 5/12 * 4/11 = 0.1515 of the turns, and five standard deviations of it */
     assert_true(fabs((double)together - 0.1515 * TURNS) < 5 * sqrt(0.1286 * TURNS));
     pool_end(&p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void a_label_given_twice_blinds_nothing(void **state) {
@@ -197,7 +197,7 @@ static void a_label_given_twice_blinds_nothing(void **state) {
     scant_picks_free(ctx, picks);
     pool_end(&p);
     pool_end(&once);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Without a bias, as 1 is not scaled. Squares of the extreme ones leave the range of
@@ -225,7 +225,7 @@ static void scale_is_no_matter(void **state) {
     }
     scant_picks_free(ctx, want);
     pool_end(&p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void normalised_rows_are_unit_vectors(void **state) {
@@ -246,7 +246,7 @@ static void normalised_rows_are_unit_vectors(void **state) {
     scant_picks_free(ctx, picks);
     pool_end(&p);
     pool_end(&unit);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Fewer rows than columns need no square of the columns, but a block of rows a worker and
@@ -266,7 +266,7 @@ static void few_wide_rows_take_little_memory(void **state) {
     }
     assert_true(scant_ctx_memory_peak(ctx) < 4 * ROWS * WIDE * sizeof(double));
     pool_end(&p);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* ---- refining ---- */
@@ -322,7 +322,7 @@ static void refining_ends_where_no_exchange_helps(void **state) {
             pool_end(&p);
         }
     assert_true(risen >= 8); /* a few begin at the end */
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* How many rows would have raised lambda more than the one that came in. */
@@ -373,7 +373,7 @@ static void in_a_larger_pool_some_rows_are_tried(void **state) {
         for (size_t k = 0; k < 5; k++) scant_picks_free(ctx, picks[k]);
         pool_end(&p);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* They come from everywhere in the pool. */
@@ -399,7 +399,7 @@ static void rows_to_be_tried_are_uniform(void **state) {
         chi += pow((double)times[k] - expected, 2) / expected;
     }
     assert_true(chi < chi_square_limit(PARTS - 1));
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* A batch with a row twice has nothing; one exchange mends it. */
@@ -424,7 +424,7 @@ static void refining_takes_copies_out(void **state) {
         pool_end(&p);
     }
     assert_true(mended > 2);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Refining has memory of its own in the plan, at any thread count the same bits, and may
@@ -449,15 +449,15 @@ static void refining_keeps_the_promises(void **state) {
                          SCANT_OK);
         scant_evidence e = {.features = features};
         assert_int_equal(scant_select_plan(ctx, "npc", &e, 20, &opts, &plan), SCANT_OK);
-        scant_array_close(features);
+        scant_array_free(features);
         assert_int_equal(pool_call(ctx, &p, "npc", 20, 0, settings, 2, &picks), SCANT_OK);
         assert_true(scant_ctx_memory_peak(ctx) <= plan.memory);
         assert_memory_equal(picks->items, first->items, 20 * sizeof *picks->items);
         scant_picks_free(ctx, picks);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
     scant_picks_free(first_ctx, first);
-    scant_ctx_destroy(first_ctx);
+    scant_ctx_free(first_ctx);
     memory m;
     scant_ctx *ctx = ctx_counting(&m);
     scant_status status = SCANT_ENOMEM;
@@ -469,7 +469,7 @@ static void refining_keeps_the_promises(void **state) {
         scant_picks_free(ctx, picks);
         assert_int_equal(m.live, 1);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     pool_end(&p);
 }
 

@@ -96,7 +96,7 @@ static scant_status wrap_samples(scant_ctx *ctx, inputs *in, const float *sample
 }
 
 static void close_inputs(inputs *in) {
-    for (size_t i = 0; i < in->count; i++) scant_array_close(in->array[i]);
+    for (size_t i = 0; i < in->count; i++) scant_array_free(in->array[i]);
 }
 
 static scant_status open_inputs(scant_ctx *ctx, const fixture *f, size_t candidates,
@@ -264,7 +264,7 @@ static void picks_are_distinct_unlabelled_candidates(void **state) {
                 }
                 scant_picks_free(ctx, picks);
             }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(f);
 }
 
@@ -288,10 +288,10 @@ static void thread_counts_change_nothing(void **state) {
             assert_memory_equal(picks->items, first->items,
                                 picks->count * sizeof *picks->items);
             scant_picks_free(ctx, picks);
-            scant_ctx_destroy(ctx);
+            scant_ctx_free(ctx);
         }
         scant_picks_free(first_ctx, first);
-        scant_ctx_destroy(first_ctx);
+        scant_ctx_free(first_ctx);
     }
     free(f);
 }
@@ -320,7 +320,7 @@ static void every_allocation_may_fail(void **state) {
         assert_true(steps > 8); /* it did fail, many times */
         scant_picks_free(ctx, picks);
         assert_int_equal(m.live, 1);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
     free(f);
 }
@@ -352,7 +352,7 @@ static void the_plan_holds(void **state) {
             assert_true(plan.block_rows * plan.blocks >= N);
             scant_picks_free(ctx, picks);
             close_inputs(&in);
-            scant_ctx_destroy(ctx);
+            scant_ctx_free(ctx);
         }
     free(f);
 }
@@ -396,11 +396,11 @@ static void check_caps(const fixture *f, const char *strategy, size_t batch) {
         }
         scant_picks_free(ctx, picks);
         close_inputs(&in);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
     assert_true(granted > 1 && refused > 1);
     scant_picks_free(free_ctx, want);
-    scant_ctx_destroy(free_ctx);
+    scant_ctx_free(free_ctx);
 }
 
 static void a_tight_cap_gives_the_same_picks_or_the_number(void **state) {
@@ -447,10 +447,10 @@ static void check_extreme(const fixture *f, const char *strategy) {
                 cap = named * 100 / NEXT_CLOSE + 100, granted = 0; /* is tried next */
         }
         scant_picks_free(tight, picks);
-        scant_ctx_destroy(tight);
+        scant_ctx_free(tight);
     }
     scant_picks_free(ctx, want);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void features_of_extreme_size_keep_to_the_cap(void **state) {
@@ -513,7 +513,7 @@ static void wrong_calls_are_refused_with_a_reason(void **state) {
     e.labels = in.evidence.probs;
     refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT, "probs: has the shape 700 x 5");
     close_inputs(&in);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(f);
 }
 
@@ -565,7 +565,7 @@ static void a_kernel_is_refused_with_a_reason(void **state) {
             SCANT_EUSAGE);
     }
     close_inputs(&in);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(f);
 }
 
@@ -591,7 +591,7 @@ static void the_bias_that_was_used_is_told(void **state) {
                 assert_null(picks->kernel);
             scant_picks_free(ctx, picks);
         }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(f);
 }
 
@@ -629,7 +629,7 @@ static void wrong_numbers_are_named_by_row_and_value(void **state) {
         if (d->at) *d->at = was;
         if (d->label) *d->label = label;
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(f);
 }
 
@@ -681,7 +681,7 @@ static void the_locale_is_no_matter(void **state) {
     }
     assert_string_equal(localeconv()->decimal_point, ","); /* it is left as it was */
     setlocale(LC_NUMERIC, "C");
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(f);
 }
 
@@ -726,7 +726,7 @@ static void check_cancel(const fixture *f, const char *strategy,
     assert_memory_equal(picks->items, want->items, want->count * sizeof *want->items);
     scant_picks_free(ctx, picks);
     assert_int_equal(c.m.live, 1);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void a_cancelled_call_ends_and_leaves_nothing(void **state) {
@@ -743,7 +743,7 @@ static void a_cancelled_call_ends_and_leaves_nothing(void **state) {
         check_cancel(f, all[s].name, want);
         scant_picks_free(ctx, want);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     free(f);
 }
 

@@ -33,7 +33,7 @@ static void gradients_by_hand(void **state) {
         assert_true(figure(got, "sigma_max") == got->items[0].score);
         scant_picks_free(ctx, got);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     pool_end(&p);
 }
 
@@ -64,7 +64,7 @@ static void samples_by_hand(void **state) {
         }
         scant_picks_free(ctx, got);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     pool_end(&p);
 }
 
@@ -105,7 +105,7 @@ static void the_largest_sigma_come_first(void **state) {
         dense_end(&d);
         pool_end(&p);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* The fit alone is alpha = 0, whatever alpha is. */
@@ -127,7 +127,7 @@ static void the_fit_alone_is_without_alpha(void **state) {
         scant_picks_free(ctx, both);
         pool_end(&p);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* A row is read, measured and forgotten: many samples take no more than few. */
@@ -149,7 +149,7 @@ static void ranking_keeps_no_vectors(void **state) {
         many[k] = plan.memory;
         call_end(&c);
         pool_end(&p);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
     assert_true(many[1] - many[0] > 78 * 3000 * sizeof(double));
     assert_true(few[1] < few[0] + 3000 * sizeof(double));
@@ -185,7 +185,7 @@ static void only_what_matters_is_warned_of(void **state) {
         for (size_t i = 0; agree && i < 5; i++) assert_int_equal(got->items[i].index, i);
         scant_picks_free(ctx, got);
         pool_end(&p);
-        scant_ctx_destroy(ctx);
+        scant_ctx_free(ctx);
     }
 }
 

@@ -41,7 +41,7 @@ static void three_of_four_give_one_over_ln_three(void **state) {
     fitted f = fit(ctx, &g);
     assert_int_equal(f.status, SCANT_OK);
     assert_true(fabs(f.temperature - 1 / log(3)) < 1e-9);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static double loss(const double *z, const int64_t *y, size_t n, size_t c, double t) {
@@ -86,7 +86,7 @@ static void no_other_temperature_is_likelier(void **state) {
             assert_true(loss(z, y, N, C, f.temperature / (1 + off)) > best);
         }
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void count(void *user, scant_log_level level, const char *text) {
@@ -115,7 +115,7 @@ static void ends_of_the_range_are_told(void **state) {
     g.labels = wrong;
     assert_true(fabs(fit(ctx, &g).temperature - 100) < 1e-9);
     assert_int_equal(warned, 2);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 static void rows_that_cannot_be_fitted_to_are_named(void **state) {
@@ -142,7 +142,7 @@ static void rows_that_cannot_be_fitted_to_are_named(void **state) {
         if (!strstr(scant_ctx_errmsg(ctx), all[i].says))
             fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), all[i].says);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* Served rows: p, p~ and p - e_y. */
@@ -177,7 +177,7 @@ static void rows_are_served_as_they_are_named(void **state) {
         }
     }
     given_close(&o);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* However cold or hot it is: all on the largest logits, or on none. */
@@ -203,7 +203,7 @@ static void extreme_temperatures_have_their_limits(void **state) {
                 assert_true(fabs(at[k] - (hot ? 1. / 3 : cold[k])) < 1e-14);
         given_close(&o);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 int main(void) {

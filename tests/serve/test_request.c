@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "scant/project.h"
 #include "serve/out.h"
 #include "serve/request.h"
 

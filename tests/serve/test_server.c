@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "scant/project.h"
 #include "serve/serve.h"
 
 enum { ITEMS = 400, WIDTH = 3, PEOPLE = 4, LABELS = 20, MOST = 1 << 20 };
@@ -39,7 +40,7 @@ static void make_project(const char *name, char *path, size_t size) {
     assert_int_equal(scant_array_encode(ctx, array, &bytes, &length), 0);
     assert_int_equal(scant_file_write(ctx, file, bytes, length), 0);
     scant_bytes_free(ctx, bytes);
-    scant_array_close(array);
+    scant_array_free(array);
     scant_project *project;
     const char *const classes[] = {"a", "b", "c"};
     const scant_setting settings[] = {{"batch", "15"}, {"epochs", "30"}};
@@ -49,8 +50,8 @@ static void make_project(const char *name, char *path, size_t size) {
                                .settings = settings,
                                .n_settings = 2};
     assert_int_equal(scant_project_create(ctx, path, &opts, &project), 0);
-    scant_project_close(project);
-    scant_ctx_destroy(ctx);
+    scant_project_free(project);
+    scant_ctx_free(ctx);
 }
 
 static scant_project_info info_of(const char *path) {
@@ -59,8 +60,8 @@ static scant_project_info info_of(const char *path) {
     scant_project_info info;
     assert_int_equal(scant_project_open(ctx, path, &project), 0);
     assert_int_equal(scant_project_info_get(project, &info), 0);
-    scant_project_close(project);
-    scant_ctx_destroy(ctx);
+    scant_project_free(project);
+    scant_ctx_free(ctx);
     return info;
 }
 

@@ -10,6 +10,7 @@
 #include "../data/support.h"
 
 #include "nn/network.h"
+#include "scant/train.h"
 #include "ssl/ssl.h"
 
 static int stop_after;  /* questions whether to stop; 0: never */
@@ -54,10 +55,10 @@ static inline bed bed_of(const char *data, size_t count, const char *model,
 }
 
 static inline void bed_end(bed *b) {
-    scant_net_destroy(b->net);
-    scant_data_close(b->data);
-    scant_data_close(b->test);
-    scant_ctx_destroy(b->ctx);
+    scant_net_free(b->net);
+    scant_data_free(b->data);
+    scant_data_free(b->test);
+    scant_ctx_free(b->ctx);
 }
 
 static inline scant_train_state train_so(bed *b, scant_train_opts o, bool mixed) {

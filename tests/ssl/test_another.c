@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "beds.h"
+#include "scant/train.h"
 
 typedef struct change {
     const char *name;

@@ -40,7 +40,7 @@ static bed bed_of(unsigned threads, size_t n, size_t c, ssl_darp_opts o) {
 
 static void bed_end(bed *b) {
     scant__arena_end(&b->arena);
-    scant_ctx_destroy(b->ctx);
+    scant_ctx_free(b->ctx);
 }
 
 static void column_sums(const float *x, size_t n, size_t c, double *sums) {
@@ -297,7 +297,7 @@ static void memory_that_is_refused_leaves_nothing(void **state) {
         if (!reached) break;
         assert_true(k < 50);
     }
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 
 /* A training's answers are sure, wrong in ever new ways, and each refinement begins where

@@ -8,6 +8,7 @@
 #include "core/mem.h"
 #include "data/safetensors.h"
 #include "data/samples.h"
+#include "scant/train.h"
 
 static const char *const methods[] = {"fixmatch", "mean-teacher", "pi", "pseudo-label"};
 
@@ -405,7 +406,7 @@ static const char *copy_with(const char *from, const char *tensor, float value,
             break;
         }
     scant__tensors_close(file);
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     return put("spoilt.safetensors", all, bytes ? bytes : n);
 }
 
@@ -568,7 +569,7 @@ static void refused_memory_leaves_nothing(void **state) {
         s = scant_net_train(net, data, &o, NULL);
         bool reached = m.calls > k;
         m.fail_at = SIZE_MAX;
-        scant_net_destroy(net);
+        scant_net_free(net);
         assert_int_equal(m.live, live);
         if (!reached) {
             assert_int_equal(s, SCANT_OK);
@@ -577,7 +578,7 @@ static void refused_memory_leaves_nothing(void **state) {
         }
         if (s != SCANT_OK) assert_int_equal(s, SCANT_ENOMEM);
     }
-    scant_data_close(data);
+    scant_data_free(data);
     ctx_end(ctx, &m);
 }
 

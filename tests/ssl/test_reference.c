@@ -7,6 +7,7 @@
 #include "beds.h"
 
 #include "data/samples.h"
+#include "scant/train.h"
 #include "ssl/darp.h"
 
 enum { N = 90, C = 3, D = 2, STEPS = 29, MOST = 64 };

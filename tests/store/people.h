@@ -5,6 +5,7 @@
 #ifndef SCANT_TESTS_STORE_PEOPLE_H
 #define SCANT_TESTS_STORE_PEOPLE_H
 
+#include "scant/project.h"
 #include "support.h"
 
 static const scant_setting no_audit[] = {{"audit_every", "0"}};

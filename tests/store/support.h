@@ -8,6 +8,7 @@
 
 #include "../folder.h"
 
+#include "scant/project.h"
 #include "store/store_int.h"
 
 static memory mem;
@@ -19,7 +20,7 @@ static inline int begin(void **state) {
 }
 
 static inline int end(void **state) {
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
     assert_int_equal(mem.live, 0);
     return remove_dir(state);
 }
@@ -55,7 +56,7 @@ static inline const char *put_features(const char *name, size_t n, size_t d,
     OK(scant_array_encode(ctx, array, &bytes, &size));
     OK(scant_file_write(ctx, path, bytes, size));
     scant_bytes_free(ctx, bytes);
-    scant_array_close(array);
+    scant_array_free(array);
     free(rows);
     return path;
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "people.h"
+#include "scant/project.h"
 
 static void an_answer_is_the_items_label(void **state) {
     scant_project *project = make_project("label", 20, no_audit, 1);
@@ -24,7 +25,7 @@ static void an_answer_is_the_items_label(void **state) {
     assert_int_equal(info.untrained, 1);
     assert_int_equal(info.entries, 1);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void skip_and_unsure_are_no_labels_and_differ(void **state) {
@@ -50,7 +51,7 @@ static void skip_and_unsure_are_no_labels_and_differ(void **state) {
     assert_true(leases[0].item == a.item || leases[1].item == a.item);
     assert_true(leases[0].item != b.item && leases[1].item != b.item);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void an_answer_may_be_replaced_by_whoever_gave_it(void **state) {
@@ -71,7 +72,7 @@ static void an_answer_may_be_replaced_by_whoever_gave_it(void **state) {
                    SCANT_ANSWER_LABEL, 1),
             SCANT_EUSAGE, "was not handed out");
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void wrong_answers_are_refused_and_none_of_theirs_is_stored(void **state) {
@@ -115,7 +116,7 @@ static void wrong_answers_are_refused_and_none_of_theirs_is_stored(void **state)
     once[64] = 0;
     OK(scant_project_answer(project, ann, two, 2, NULL));
     assert_int_equal(info_of(project).entries, 2);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void what_comes_twice_is_stored_once(void **state) {
@@ -158,7 +159,7 @@ static void what_comes_twice_is_stored_once(void **state) {
     REFUSED(scant_project_undo(project, ann, 0, "one", NULL, NULL), SCANT_EUSAGE,
             "another answer before");
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void what_can_be_learned_from_has_two_classes(void **state) {
@@ -182,7 +183,7 @@ static void what_can_be_learned_from_has_two_classes(void **state) {
     }
     OK(scant_project_undo(project, ann, 4, NULL, NULL, NULL));
     assert_false(info_of(project).learnable);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void an_undo_of_an_entry_takes_back_that_one_or_none(void **state) {
@@ -225,7 +226,7 @@ static void an_undo_of_an_entry_takes_back_that_one_or_none(void **state) {
     OK(scant_project_said(project, ann, b.item, &said, &kind, &label));
     assert_int_equal(said, 2);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void an_undo_is_an_entry_and_hands_the_item_out_again(void **state) {
@@ -255,7 +256,7 @@ static void an_undo_is_an_entry_and_hands_the_item_out_again(void **state) {
     assert_int_equal(item_of(project, a.item).label, 2);
     assert_int_equal(info_of(project).entries, 5);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void the_history_cannot_be_changed(void **state) {
@@ -272,7 +273,7 @@ static void the_history_cannot_be_changed(void **state) {
         assert_non_null(strstr(sqlite3_errmsg(project->db), "the history only grows"));
     }
     assert_int_equal(ask(project, "SELECT class FROM labels"), 1);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- several people ---------------------------------------------------------------- */
@@ -306,7 +307,7 @@ static void most_decide_and_a_tie_is_disputed(void **state) {
     OK(scant_project_next(project, who[3], 1, &lease, &n)); /* three were asked for */
     assert_int_equal(n, 0);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void second_opinions_come_first_and_never_to_who_gave_the_first(void **state) {
@@ -335,7 +336,7 @@ static void second_opinions_come_first_and_never_to_who_gave_the_first(void **st
     OK(scant_project_set(project, "overlap", "1"));
     OK(scant_project_next(project, bob, 6, leases, &n));
     assert_int_equal(n, 4);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void who_comes_late_is_told_that_somebody_else_has_it(void **state) {
@@ -365,7 +366,7 @@ static void who_comes_late_is_told_that_somebody_else_has_it(void **state) {
     assert_int_equal(lease.key, 0);
     OK(say(project, bob, &b, SCANT_ANSWER_LABEL, 2));
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void a_lease_that_was_given_back_still_brings_an_answer(void **state) {
@@ -379,7 +380,7 @@ static void a_lease_that_was_given_back_still_brings_an_answer(void **state) {
     OK(scant_project_renew(project, ann, &a.key, 1, &kept));
     assert_int_equal(kept, 0);
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void a_second_opinion_may_come_late(void **state) {
@@ -410,7 +411,7 @@ static void a_second_opinion_may_come_late(void **state) {
     OK(say(project, bob, &b, SCANT_ANSWER_LABEL, 1));
     assert_int_equal(item_of(project, a.item).answers, 2);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* Three are to answer; ann has, by whatever way. */
@@ -437,7 +438,7 @@ static void nobody_is_asked_again_about_what_they_have_answered(void **state) {
     assert_int_equal(n, 0);
     lease = one(project, person(project, "eve"));
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- reading it -------------------------------------------------------------------- */
@@ -480,7 +481,7 @@ static void the_history_is_read_both_ways(void **state) {
     OK(scant_project_history(project, 77, 0, 1, 5, write_line, &l));
     OK(scant_project_history(project, ann, 0, 1, 0, write_line, &l));
     assert_int_equal(l.n, 2);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static scant_status keep_pair(void *user, const scant_agreement_of *pair) {
@@ -516,7 +517,7 @@ static void agreement_is_cohens_kappa(void **state) {
     assert_int_equal(pair.items, 10);
     assert_float_equal(pair.agreed, 0.7, 1e-12);
     assert_float_equal(pair.kappa, 0.4, 1e-12);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 int main(void) {

@@ -4,6 +4,7 @@
  * out; and labels that count for it.
  */
 #include "people.h"
+#include "scant/project.h"
 
 static void audit_keys_are_uniform(void **state) {
     enum { CELLS = 64, N = 64000 };
@@ -58,7 +59,7 @@ static void every_item_is_withheld_as_often(void **state) {
         assert_int_equal(n, N / 5);
         for (size_t i = 0; i < n; i++) often[items[i]]++;
         scant__arena_end(&arena);
-        scant_project_close(project);
+        scant_project_free(project);
     }
     for (size_t i = 0; i < N; i++) {
         const double expected = SEEDS / 5.0;
@@ -86,10 +87,10 @@ static void what_is_withheld_is_what_settings_say(void **state) {
     OK(scant_project_set(project, "audit_most", "1000"));
     assert_int_equal(info_of(project).withheld, 100);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
     project = make_project("few", 9, NULL, 0);
     assert_int_equal(info_of(project).withheld, 0);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void what_is_withheld_stays_from_the_first_answer_on(void **state) {
@@ -135,7 +136,7 @@ static void what_is_withheld_stays_from_the_first_answer_on(void **state) {
     }
     assert_string_equal(scant_project_get(project, "audit_every"), "1000");
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 
     project = make_project("none", 50, no_audit, 1); /* nor later, where none was */
     ann = person(project, "ann");
@@ -144,7 +145,7 @@ static void what_is_withheld_stays_from_the_first_answer_on(void **state) {
     REFUSED(scant_project_set(project, "audit_every", "10"), SCANT_EUSAGE,
             "decided before the first answer");
     assert_int_equal(info_of(project).withheld, 0);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* Of the rows 0 .. 19 each two are a group. */
@@ -173,7 +174,7 @@ static void what_leaves_the_queue_is_nobodys(void **state) {
     assert_counted(project);
     OK(scant_project_renew(project, ann, NULL, 0, &kept));
     assert_int_equal(kept, 20 - (size_t)beside);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* One in audit_every, with several people who come and go; those in the audit order. */
@@ -205,7 +206,7 @@ static void one_in_so_many_is_of_the_audit(void **state) {
     assert_int_equal(info_of(project).audited, 60);
     assert_int_equal(info_of(project).training, 240);
     for (size_t i = 0; i < 5; i++) assert_true(at_place[i] > 0); /* nobody can tell */
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void open_leases_count_too(void **state) {
@@ -221,7 +222,7 @@ static void open_leases_count_too(void **state) {
         for (size_t j = 0; j < 10; j++) audits += leases[j].role == SCANT_ROLE_AUDIT;
         assert_int_equal(audits, 2 * (i + 1));
     }
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void what_is_left_in_the_end_is_handed_out(void **state) {
@@ -240,7 +241,7 @@ static void what_is_left_in_the_end_is_handed_out(void **state) {
     assert_int_equal(info.audited, 10);
     assert_int_equal(info.training, 40);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* The sample stays uniform over all items: of those that come, as large a part. */
@@ -260,14 +261,14 @@ static void items_that_come_later_are_withheld_by_the_same_rule(void **state) {
     assert_true(later > 600 && later < 1000);
     assert_int_equal(ask(project, "SELECT count(*) FROM queue"), 6000);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
     project = make_project("grown", 5, NULL, 0); /* too few at first */
     assert_int_equal(info_of(project).withheld, 0);
     OK(scant_project_add(
         project, &(scant_source){.features = put_features("l2.npy", 45, 3, 9)}, &added));
     assert_int_equal(info_of(project).withheld, 10);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void labels_count_for_the_audit_only_in_its_order(void **state) {
@@ -316,7 +317,7 @@ static void labels_count_for_the_audit_only_in_its_order(void **state) {
     assert_int_equal(judged.labels[1], 0);
     assert_int_equal(judged.left_out, 0);
     scant__arena_end(&arena);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void who_learns_does_not_see_what_is_withheld(void **state) {
@@ -343,7 +344,7 @@ static void who_learns_does_not_see_what_is_withheld(void **state) {
     for (size_t i = 0; i < 50; i++)
         if (item_of(project, i).audit) assert_int_equal(all[i], -1);
     scant__arena_end(&arena);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 int main(void) {

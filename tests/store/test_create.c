@@ -3,6 +3,7 @@
  * Projects are made whole or not at all, of what they are made of; and grow.
  */
 #include "people.h"
+#include "scant/project.h"
 
 #include <dirent.h>
 
@@ -19,7 +20,7 @@ static size_t entries_of(const char *path) {
 static void a_project_is_made_and_opened(void **state) {
     scant_project *project;
     (void)state;
-    scant_project_close(make_project("one", 50, NULL, 0));
+    scant_project_free(make_project("one", 50, NULL, 0));
     OK(scant_project_open(ctx, path_of("one"), &project));
     scant_project_info info = info_of(project);
     assert_int_equal(info.items, 50);
@@ -35,7 +36,7 @@ static void a_project_is_made_and_opened(void **state) {
     assert_string_equal(item_of(project, 7).id, "7");
     assert_int_equal(store_seed(project), 5);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- what is refused --------------------------------------------------------------- */
@@ -87,7 +88,7 @@ static void what_is_wrong_is_refused_and_leaves_nothing(void **state) {
     OK(scant_net_create(ctx, "mlp", &(scant_net_opts){.shape = {1, 1, 4}, .classes = 2},
                         &net));
     OK(scant_net_save(net, path_of("mlp.safetensors")));
-    scant_net_destroy(net);
+    scant_net_free(net);
     o.source = (scant_source){.images = path_of("somepics")};
     o.weights = path_of("mlp.safetensors");
     refuse(&o, SCANT_EINPUT, "mlp.safetensors");
@@ -143,11 +144,11 @@ static void a_folder_that_is_there_must_be_empty(void **state) {
     assert_int_equal(entries_of(path_of("empty")), 0);
     o.source.manifest = NULL;
     OK(scant_project_create(ctx, path_of("empty"), &o, &project));
-    scant_project_close(project);
+    scant_project_free(project);
     assert_int_equal(entries_of(path_of("empty")), 1);
     OK(scant_project_create(ctx, path_of("new/deep/down/"), &o, &project));
     assert_string_equal(scant_project_get(project, "name"), "down");
-    scant_project_close(project);
+    scant_project_free(project);
     REFUSED(scant_project_create(ctx, path_of("empty"), &o, &project), SCANT_EUSAGE,
             "is not empty");
 }
@@ -185,7 +186,7 @@ static void a_manifest_names_labels_and_groups_items(void **state) {
     assert_int_equal(found, 1);
     REFUSED(scant_project_find(project, "nobody", &found), SCANT_EINPUT,
             "no item 'nobody'");
-    scant_project_close(project);
+    scant_project_free(project);
     o.n_classes = 0; /* they are what the manifest says, but for blanks */
     o.source.manifest = put_text(
         "t2.csv", "id,row,text,label\np,3,three,\" b\xc2\xa0\"\nq,1,one,\" \"\n");
@@ -193,7 +194,7 @@ static void a_manifest_names_labels_and_groups_items(void **state) {
     assert_string_equal(scant_project_class(project, 0), "b");
     assert_int_equal(info_of(project).labelled, 1);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
     o.source.manifest = put_text("t3.csv", "id,row,label\np,3,b\nq,1,\xe2\x80\xae"
                                            "c\n");
     REFUSED(scant_project_create(ctx, path_of("texts3"), &o, &project), SCANT_EINPUT,
@@ -247,7 +248,7 @@ static void pictures_are_items_by_their_paths_and_copies_are_known(void **state)
     assert_string_equal(item_of(project, 5).id, "c.png");
     assert_int_equal(item_of(project, 6).copy_of, 1);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
     /* a project below its pictures does not take its thumbnails for some */
     o.source.images = path_of("pics");
     OK(scant_project_create(ctx, path_of("pics/project"), &o, &project));
@@ -255,7 +256,7 @@ static void pictures_are_items_by_their_paths_and_copies_are_known(void **state)
     put_text("pics/project/cache/1.jpg", "a thumbnail");
     OK(scant_project_add(project, NULL, &added));
     assert_int_equal(added, 0);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void rows_are_added_and_known_again(void **state) {
@@ -293,7 +294,7 @@ static void rows_are_added_and_known_again(void **state) {
             SCANT_EINPUT, "line 3: the id '7' is in the project already");
     REFUSED(scant_project_add(project, NULL, NULL), SCANT_EUSAGE, "no folder to look");
     assert_int_equal(info_of(project).items, 65);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* Ten pictures of 4 x 4. */
@@ -308,7 +309,7 @@ static const char *put_array(const char *name) {
     OK(scant_array_encode(ctx, array, &bytes, &size));
     OK(scant_file_write(ctx, path, bytes, size));
     scant_bytes_free(ctx, bytes);
-    scant_array_close(array);
+    scant_array_free(array);
     return path;
 }
 
@@ -338,7 +339,7 @@ static void what_is_added_must_be_of_the_projects_kind(void **state) {
                     expected);
         }
         assert_int_equal(info_of(project).items, items);
-        scant_project_close(project);
+        scant_project_free(project);
     }
 }
 
@@ -369,7 +370,7 @@ static void a_group_that_comes_under_the_audit_is_no_longer_learned_from(void **
     assert_true(ask(project, groups) > before); /* or the seed is a bad one */
     assert_int_equal(info_of(project).training, 40 - 4 * ask(project, groups));
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void copies_with_two_labels_are_refused(void **state) {
@@ -430,7 +431,7 @@ static void a_group_with_a_withheld_item_is_no_candidate(void **state) {
     assert_int_equal(n, 80 - 8 * groups);
     assert_counted(project);
     scant__arena_end(&arena);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- names and settings ------------------------------------------------------------ */
@@ -507,7 +508,7 @@ static void names_are_checked(void **state) {
     assert_string_equal(scant_project_class(project, 3), "d");
     REFUSED(scant_project_class_add(project, "b", NULL), SCANT_EUSAGE,
             "class 'b' already");
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 enum { ALL = 1000 };
@@ -537,13 +538,13 @@ static void a_strategy_and_what_it_asks_are_set_together(void **state) {
     REFUSED(scant_project_set(project, "bayes", "none"), SCANT_EUSAGE, "bald");
     OK(scant_project_set(project, "batch", "7"));
     OK(scant_project_set_all(project, other, 2)); /* it can do without */
-    scant_project_close(project);
+    scant_project_free(project);
     REFUSED(scant_project_create(ctx, path_of("fit2"), &o, &project), SCANT_EUSAGE,
             "bayes");
     assert_int_equal(access(path_of("fit2"), F_OK), -1);
     o.settings = both, o.n_settings = 2;
     OK(scant_project_create(ctx, path_of("fit2"), &o, &project));
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void settings_are_kept_and_told(void **state) {
@@ -576,8 +577,8 @@ static void settings_are_kept_and_told(void **state) {
     OK(scant_project_events(project, 0, add_event, all));
     assert_non_null(strstr(all, "set{\"key\": \"batch\", \"value\": \"7\"}"));
     assert_non_null(strstr(all, "created{\"items\": 5"));
-    scant_project_close(other);
-    scant_project_close(project);
+    scant_project_free(other);
+    scant_project_free(project);
 }
 
 /* ---- locks ------------------------------------------------------------------------- */
@@ -592,14 +593,14 @@ static void a_lock_is_held_by_one_and_says_by_whom(void **state) {
             "process 1 on here");
     assert_null(second);
     OK(scant_project_hold(other, "train", "me", &second));
-    scant_project_unhold(second);
-    scant_project_unhold(hold);
+    scant_hold_free(second);
+    scant_hold_free(hold);
     OK(scant_project_hold(other, "serve", "me", &second));
-    scant_project_unhold(second);
+    scant_hold_free(second);
     REFUSED(scant_project_hold(other, "../x", "me", &second), SCANT_EUSAGE, "no lock");
-    scant_project_unhold(NULL);
-    scant_project_close(other);
-    scant_project_close(project);
+    scant_hold_free(NULL);
+    scant_project_free(other);
+    scant_project_free(project);
 }
 
 /* ---- memory ------------------------------------------------------------------------ */
@@ -629,7 +630,7 @@ static scant_status use(const char *name, const scant_project_opts *o) {
     if (status == SCANT_OK)
         status = scant_project_add(
             project, &(scant_source){.features = path_of("mem2.npy")}, NULL);
-    scant_project_close(project);
+    scant_project_free(project);
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "people.h"
+#include "scant/project.h"
 
 enum { ITEMS = 5000, WRITERS = 2 }; /* as many a kill as a quick disk confirms */
 
@@ -67,7 +68,7 @@ static void whatever_was_confirmed_survives_kill_9(void **state) {
     for (size_t kill_at = 0; kill_at < kills; kill_at++) {
         pid_t pids[WRITERS];
         int told[2];
-        scant_project_close(project); /* a connection must not cross a fork */
+        scant_project_free(project); /* a connection must not cross a fork */
         assert_int_equal(pipe(told), 0);
         for (size_t i = 0; i < WRITERS; i++) {
             char name[8];
@@ -108,7 +109,7 @@ static void whatever_was_confirmed_survives_kill_9(void **state) {
     print_message("%zu kills: %zu answers confirmed, %zu stored, integrity ok\n", kills,
                   confirmed, entries);
     free(seen);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* What SQLite was told: 2 is to wait for the disk at every commit, 1 not to. */
@@ -129,7 +130,7 @@ static void answers_wait_for_the_disk_and_leases_do_not(void **state) {
         OK(scant_project_set(project, "batch", "5"));
         assert_int_equal(ask(project, "PRAGMA synchronous"), 2);
     }
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- a full disk ------------------------------------------------------------------- */
@@ -166,14 +167,14 @@ static void a_full_disk_refuses_answers_and_loses_none(void **state) {
     assert_int_equal(info_of(project).entries, stored);
     lease = one(project, ann);
     OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
-    scant_project_close(project);
+    scant_project_free(project);
     OK(scant_project_open(ctx, path_of("full"), &project));
     assert_int_equal(info_of(project).entries, stored + 1);
     assert_int_equal(ask(project, "SELECT integrity_check = 'ok' FROM"
                                   " pragma_integrity_check"),
                      1);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void a_project_that_does_not_fit_is_not_made(void **state) {
@@ -210,8 +211,8 @@ static void readers_do_not_wait_for_writers(void **state) {
     assert_int_equal(info_of(project).labelled, 1);
     assert_int_equal(item_of(project, lease.item).label, 1);
     assert_int_equal(sqlite3_exec(other->db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
-    scant_project_close(other);
-    scant_project_close(project);
+    scant_project_free(other);
+    scant_project_free(project);
 }
 
 int main(void) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "people.h"
+#include "scant/project.h"
 
 /* ---- what is there ----------------------------------------------------------------- */
 
@@ -50,7 +51,7 @@ static void labels_are_stored_with_who_and_when(void **state) {
                  (scant_import_opts){.person = "eve"});
     assert_int_equal(r.stored, 1);
     assert_int_equal(said(project, 4, "eve"), 0);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void a_file_comes_in_once(void **state) {
@@ -70,7 +71,7 @@ static void a_file_comes_in_once(void **state) {
     assert_int_equal(r.stored, 1); /* another label of the same person: it replaces */
     assert_int_equal(said(project, 0, "ann"), 0);
     assert_int_equal(entries(project), 4);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void an_older_answer_does_not_replace_a_newer_one(void **state) {
@@ -101,7 +102,7 @@ static void an_older_answer_does_not_replace_a_newer_one(void **state) {
     assert_int_equal(r.stored, 3);
     assert_int_equal(r.older, 0);
     assert_int_equal(said(project, 0, "ann"), 0);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void what_was_taken_back_does_not_come_back_with_an_older_file(void **state) {
@@ -125,7 +126,7 @@ static void what_was_taken_back_does_not_come_back_with_an_older_file(void **sta
                  (scant_import_opts){0});
     assert_int_equal(r.stored, 1);
     assert_int_equal(said(project, 3, "ann"), 2);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void blanks_around_names_do_not_count(void **state) {
@@ -151,7 +152,7 @@ static void blanks_around_names_do_not_count(void **state) {
     REFUSED(scant_project_import(project, put_text("in", "id,label\n0,a\n"),
                                  &(scant_import_opts){.person = "ann "}, &r),
             SCANT_EUSAGE, "'ann ', begins or ends with a blank");
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void a_label_of_a_copy_is_its_originals(void **state) {
@@ -163,7 +164,7 @@ static void a_label_of_a_copy_is_its_originals(void **state) {
     (void)state;
     OK(scant_array_wrap(ctx, "x", rows, SCANT_F32, 2, (size_t[]){3, 2}, &array));
     OK(scant_array_encode(ctx, array, &bytes, &size));
-    scant_array_close(array);
+    scant_array_free(array);
     put("copies.npy", bytes, size);
     scant_bytes_free(ctx, bytes);
     OK(scant_project_create(
@@ -178,7 +179,7 @@ static void a_label_of_a_copy_is_its_originals(void **state) {
     r = imported(project, "id,label\n0,b\n2,b\n", (scant_import_opts){0});
     assert_int_equal(r.stored, 0);
     assert_int_equal(r.repeated, 1);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- what is not known ------------------------------------------------------------- */
@@ -211,7 +212,7 @@ static void unknown_ids_are_all_listed_and_nothing_is_stored(void **state) {
     r = imported(project, "id,label\n0,a\n", (scant_import_opts){0});
     assert_int_equal(r.unknown, 0);
     assert_null(r.unknown_ids);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void unknown_classes_are_refused_left_out_or_added(void **state) {
@@ -230,7 +231,7 @@ static void unknown_classes_are_refused_left_out_or_added(void **state) {
     assert_int_equal(r.repeated, 1);
     assert_string_equal(scant_project_class(project, 4), "zebra");
     assert_int_equal(said(project, 1, "import"), 3);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void names_that_cannot_be_are_told_by_line(void **state) {
@@ -255,7 +256,7 @@ static void names_that_cannot_be_are_told_by_line(void **state) {
             SCANT_EINPUT, "line 2 has 1 cell");
     assert_int_equal(entries(project), 0);
     assert_int_equal(ask(project, "SELECT count(*) FROM people"), 0);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- failures ---------------------------------------------------------------------- */
@@ -285,7 +286,7 @@ static void a_cancelled_import_stores_nothing(void **state) {
     }
     assert_true(asked >= 4);
     assert_int_equal(entries(project), 3000);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void an_import_survives_failing_memory(void **state) {
@@ -308,7 +309,7 @@ static void an_import_survives_failing_memory(void **state) {
         assert_int_equal(entries(project), 0);
     }
     assert_true(k > 5);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 int main(void) {

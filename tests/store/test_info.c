@@ -4,6 +4,7 @@
  * steps of the database's machine are counted, not time.
  */
 #include "people.h"
+#include "scant/project.h"
 
 enum { ITEMS = 1200, BATCH = 200 };
 
@@ -60,7 +61,7 @@ static void counts_take_as_long_with_many_labels(void **state) {
     OK(store_model_add(project, &model, NULL, NULL, 0, NULL));
     assert_true(info_of(project).untrained <= 1);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* What waits for a third person does not keep the second from their items. */
@@ -78,7 +79,7 @@ static void second_opinions_that_were_given_are_passed_once(void **state) {
     print_message("20 turns: %lld steps, then %lld\n", (long long)first, (long long)last);
     assert_true(last < first + first / 4);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static scant_status add_person(void *user, const scant_person *p) {
@@ -114,7 +115,7 @@ static void everybodys_standing_answers_are_told(void **state) {
     scant__text_end(&text);
     assert_int_equal(scant_project_people(project, stop, NULL), SCANT_ECANCELLED);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 int main(void) {

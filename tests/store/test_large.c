@@ -6,6 +6,7 @@
  */
 #include <time.h>
 
+#include "scant/project.h"
 #include "support.h"
 
 enum { N = 200000, PEOPLE = 10, CALLS = 200 };
@@ -110,7 +111,7 @@ static void large_pools_are_opened_and_answered_at_once(void **state) {
     double start = seconds();
     OK(scant_project_create(ctx, path_of("large"), &opts, &project));
     told("create", start, 1);
-    scant_project_close(project);
+    scant_project_free(project);
     start = seconds();
     OK(scant_project_open(ctx, path_of("large"), &project));
     told("open", start, 1);
@@ -121,7 +122,7 @@ static void large_pools_are_opened_and_answered_at_once(void **state) {
     assert_int_equal(info_of(project).labelled, 3 * CALLS);
     read_all(project);
     answer_among_labels(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 int main(void) {

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "people.h"
+#include "scant/project.h"
 
 /* ---- a slow model of a project ----------------------------------------------------- */
 
@@ -331,7 +332,7 @@ static void nobody_gets_what_is_anothers_whatever_people_do(void **state) {
     }
     compare_all(handles[0]);
     print_message("%zu entries, %zu leases\n", m.entries, m.n);
-    for (size_t i = 0; i < HANDLES; i++) scant_project_close(handles[i]);
+    for (size_t i = 0; i < HANDLES; i++) scant_project_free(handles[i]);
 }
 
 /* ---- at the same time -------------------------------------------------------------- */
@@ -368,8 +369,8 @@ static void *work(void *arg) {
         }
     }
     if (w->failed && own_ctx) print_message("%s\n", scant_ctx_errmsg(own_ctx));
-    scant_project_close(project);
-    scant_ctx_destroy(own_ctx);
+    scant_project_free(project);
+    scant_ctx_free(own_ctx);
     return NULL;
 }
 
@@ -392,7 +393,7 @@ static void threads_with_handles_of_their_own_share_the_work(void **state) {
     assert_int_equal(info_of(project).labelled, POOL);
     assert_int_equal(info_of(project).entries, POOL);
     assert_counted(project);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 int main(void) {

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "people.h"
+#include "scant/project.h"
 
 static const size_t ranking[] = {8, 3, 11, 5, 0, 14};
 
@@ -72,7 +73,7 @@ static void picks_come_first_then_the_ranking_then_any_other(void **state) {
     assert_int_equal(leases[0].item, 8);
     assert_int_equal(leases[0].round, 2);
     assert_int_equal(leases[1].round, 0);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void a_pick_that_is_withheld_by_now_is_not_handed_out(void **state) {
@@ -88,7 +89,7 @@ static void a_pick_that_is_withheld_by_now_is_not_handed_out(void **state) {
     for (size_t i = 0; i < n; i++)
         assert_int_equal(item_of(project, leases[i].item).audit,
                          leases[i].role == SCANT_ROLE_AUDIT);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static scant_status count_model(void *user, const store_model *model) {
@@ -137,7 +138,7 @@ static void models_are_kept_as_they_were_told(void **state) {
     assert_int_equal(info_of(project).models, 2);
     assert_int_equal(info_of(project).untrained, 2); /* entries 4 and 5 */
     scant__arena_end(&arena);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void the_model_of_the_last_round_is_told(void **state) {
@@ -158,7 +159,7 @@ static void the_model_of_the_last_round_is_told(void **state) {
     round.model = 0;
     OK(store_round_add(project, &round, &pick, 1, NULL));
     assert_int_equal(info_of(project).round_model, 0);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static scant_status sum_source(void *user, const store_source *source) {
@@ -193,7 +194,7 @@ static void sources_tell_their_rows(void **state) {
     assert_int_equal(rows[0], 4);
     assert_int_equal(rows[1], 0);
     assert_int_equal(rows[2], 2);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 int main(void) {

@@ -9,6 +9,7 @@
 
 #include "data/encode.h"
 #include "data/samples.h"
+#include "scant/project.h"
 #include "store/samples.h"
 
 enum { SIDE = 8 };
@@ -40,7 +41,7 @@ static const char *put_array(const char *name, const void *data, scant_dtype dty
     OK(scant_array_encode(ctx, array, &bytes, &size));
     OK(scant_file_write(ctx, path, bytes, size));
     scant_bytes_free(ctx, bytes);
-    scant_array_close(array);
+    scant_array_free(array);
     return path;
 }
 
@@ -94,10 +95,10 @@ static void pictures_of_all_folders_are_samples_in_the_order_of_items(void **sta
     size_t shape[3];
     scant_data_shape(data, shape);
     assert_int_equal(shape[1], SIDE);
-    scant_data_close(data);
+    scant_data_free(data);
     size_t width;
     REFUSED(store_features_width(project, &width), SCANT_EUSAGE, "pictures, not rows");
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void rows_of_arrays_are_samples_as_a_manifest_says(void **state) {
@@ -113,12 +114,12 @@ static void rows_of_arrays_are_samples_as_a_manifest_says(void **state) {
                          &added));
     OK(store_samples(project, SIDE, &data));
     has_levels(data, (int[]){54, 50, 52, 100, 101}, 5);
-    scant_data_close(data);
+    scant_data_free(data);
     put_levels("l.npy", 4, 50); /* its last row is gone */
     REFUSED(store_samples(project, SIDE, &data), SCANT_EINPUT,
             "l.npy: item 0 is its row 4 (from 0 on), and it has only 4");
     assert_null(data);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- features ---------------------------------------------------------------------- */
@@ -153,25 +154,25 @@ static void features_are_read_across_sources(void **state) {
     REFUSED(store_features_read(project, 7, 2, out[0]), SCANT_EUSAGE, "no item 8");
     scant_data *data;
     REFUSED(store_samples(project, SIDE, &data), SCANT_EUSAGE, "features, not pictures");
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void features_that_went_away_are_told_of(void **state) {
     scant_project *project;
     float out[6];
     (void)state;
-    scant_project_close(make_project("gone", 6, NULL, 0));
+    scant_project_free(make_project("gone", 6, NULL, 0));
     put_features("gone.npy", 4, 3, 7);
     OK(scant_project_open(ctx, path_of("gone"), &project));
     OK(store_features_read(project, 2, 2, out));
     REFUSED(store_features_read(project, 3, 2, out), SCANT_EINPUT,
             "gone.npy: item 3 is its row 3 (from 0 on), and it has only 4");
-    scant_project_close(project);
+    scant_project_free(project);
     put_features("gone.npy", 6, 4, 7);
     OK(scant_project_open(ctx, path_of("gone"), &project));
     unlink(path_of("gone.npy"));
     REFUSED(store_features_read(project, 0, 1, out), SCANT_EINPUT, "no such file");
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- pictures ---------------------------------------------------------------------- */
@@ -231,7 +232,7 @@ static void pictures_are_shown_and_kept(void **state) {
     assert_int_equal(system(command), 0);
     put("shown/cache", "", 0);
     shows(project, 0, 96, "image/jpeg");
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void rows_of_arrays_are_shown(void **state) {
@@ -252,11 +253,11 @@ static void rows_of_arrays_are_shown(void **state) {
     assert_null(bytes);
     REFUSED(scant_project_picture(project, SIZE_MAX, 96, &bytes, &size, &type),
             SCANT_EUSAGE, "there is no item");
-    scant_project_close(project);
+    scant_project_free(project);
     project = make_project("no-picture", 3, NULL, 0);
     REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
             "item 0 has no picture: it is a row of features");
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* As another's database might have it. */
@@ -275,7 +276,7 @@ static void paths_that_go_up_are_not_followed(void **state) {
             "is damaged: an item's path");
     REFUSED(store_samples(project, SIDE, &data), SCANT_EINPUT,
             "is damaged: an item's path");
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void files_that_are_no_pictures_any_more_are_told_of(void **state) {
@@ -293,7 +294,7 @@ static void files_that_are_no_pictures_any_more_are_told_of(void **state) {
     unlink(path_of("bad/a.png"));
     REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
             "bad/a.png: there is no such file");
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- memory ------------------------------------------------------------------------ */
@@ -305,7 +306,7 @@ static scant_status use_all(scant_project *pictures, scant_project *rows) {
     size_t size;
     const char *type;
     TRY(store_samples(pictures, SIDE, &data));
-    scant_data_close(data);
+    scant_data_free(data);
     TRY(store_features_read(rows, 1, 3, out));
     TRY(scant_project_picture(pictures, 0, 8, &bytes, &size, &type));
     scant_bytes_free(ctx, bytes);
@@ -318,8 +319,8 @@ static void samples_survive_failing_memory(void **state) {
     mkdir(path_of("m"), 0700);
     put_picture("m/a.png", 10, 9, 9, false);
     put_picture("m/b.jpg", 20, 9, 9, true);
-    scant_project_close(created("m-pictures", (scant_source){.images = path_of("m")}));
-    scant_project_close(make_project("m-rows", 6, NULL, 0));
+    scant_project_free(created("m-pictures", (scant_source){.images = path_of("m")}));
+    scant_project_free(make_project("m-rows", 6, NULL, 0));
     for (size_t k = 0;; k++) {
         OK(scant_project_open(ctx, path_of("m-pictures"), &pictures));
         OK(scant_project_open(ctx, path_of("m-rows"), &rows));
@@ -328,8 +329,8 @@ static void samples_survive_failing_memory(void **state) {
         scant_status status = use_all(pictures, rows);
         bool reached = mem.calls > k;
         mem.fail_at = SIZE_MAX;
-        scant_project_close(pictures);
-        scant_project_close(rows);
+        scant_project_free(pictures);
+        scant_project_free(rows);
         assert_int_equal(ctx->used, 0);
         if (!reached) {
             assert_int_equal(status, SCANT_OK);

@@ -3,6 +3,7 @@
  * Databases of other versions, of other programs, and damaged ones.
  */
 #include "people.h"
+#include "scant/project.h"
 
 static void refuses(const char *name, const char *words) {
     scant_project *project = (scant_project *)1;
@@ -40,7 +41,7 @@ static void an_earlier_version_is_brought_up_to_date(void **state) {
     OK(store_migrate(project, steps, 4)); /* once */
     assert_int_equal(ask(project, "SELECT count(*) FROM more"), 1);
     REFUSED(store_migrate(project, steps, 3), SCANT_EINPUT, "a later version of scant");
-    scant_project_close(project);
+    scant_project_free(project);
     refuses("old", "has version 4, this program knows 2");
 }
 
@@ -92,15 +93,15 @@ static void a_project_of_the_first_version_is_counted(void **state) {
         OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, i % 3));
         assert_counted(project);
     }
-    scant_project_close(project);
+    scant_project_free(project);
     /* the same schema as one that is made today */
     project = open_first("first2");
     scant_project *today = make_project("today", 12, NULL, 0);
     static const char schema[] =
         "SELECT count(*) FROM sqlite_schema s JOIN pragma_table_info(s.name)";
     assert_int_equal(ask(project, schema), ask(today, schema));
-    scant_project_close(today);
-    scant_project_close(project);
+    scant_project_free(today);
+    scant_project_free(project);
 }
 
 /* The first version took them as they were. */
@@ -117,7 +118,7 @@ static void names_of_the_first_version_lose_the_blanks_around_them(void **state)
     assert_int_equal(ask(project, "SELECT count(*) FROM people WHERE name IN"
                                   " ('X', 'X ', ' ')"),
                      3);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void a_project_has_a_key_of_its_own_also_one_that_was_made_without(void **state) {
@@ -128,19 +129,19 @@ static void a_project_has_a_key_of_its_own_also_one_that_was_made_without(void *
     assert_int_equal(strlen(first), 32);
     other = make_project("key2", 12, NULL, 0);
     assert_string_not_equal(info_of(other).key, first);
-    scant_project_close(other);
+    scant_project_free(other);
     OK(scant_project_open(ctx, path_of("key"), &other));
     assert_string_equal(info_of(other).key, first);
-    scant_project_close(other);
+    scant_project_free(other);
     OK(store_script(project, "DELETE FROM meta WHERE key = 'key'"));
-    scant_project_close(project);
+    scant_project_free(project);
     OK(scant_project_open(ctx, path_of("key"), &project));
     snprintf(key, sizeof key, "%s", info_of(project).key);
     assert_int_equal(strlen(key), 32);
-    scant_project_close(project);
+    scant_project_free(project);
     OK(scant_project_open(ctx, path_of("key"), &project));
     assert_string_equal(info_of(project).key, key);
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 static void a_step_that_fails_leaves_the_version_there_was(void **state) {
@@ -156,9 +157,9 @@ static void a_step_that_fails_leaves_the_version_there_was(void **state) {
                                   " WHERE name = 'more'"),
                      0);
     assert_int_equal(info_of(project).items, 12);
-    scant_project_close(project);
+    scant_project_free(project);
     OK(scant_project_open(ctx, path_of("fails"), &project));
-    scant_project_close(project);
+    scant_project_free(project);
 }
 
 /* ---- what is no project ------------------------------------------------------------ */
@@ -241,7 +242,7 @@ static void a_damaged_database_is_told(void **state) {
         scant_lease lease = one(project, ann);
         OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, i % 3));
     }
-    scant_project_close(project);
+    scant_project_free(project);
     size_t size = read_file(path_of("hurt/project.db"), whole, sizeof whole);
     assert_true(size > 4096 && size < sizeof whole);
     for (size_t i = 0; i < 300; i++) {
@@ -260,7 +261,7 @@ static void a_damaged_database_is_told(void **state) {
             if (status == SCANT_OK &&
                 scant_project_next(project, ann, 1, &lease, &n) == SCANT_OK && n)
                 say(project, ann, &lease, SCANT_ANSWER_LABEL, 0);
-            scant_project_close(project);
+            scant_project_free(project);
         }
         told += status != SCANT_OK;
         if (status != SCANT_OK) assert_true(*scant_ctx_errmsg(ctx));

@@ -25,8 +25,8 @@ int main(void) {
     if (scant_select(ctx, "random", &evidence, 2, NULL, &picks) != SCANT_OK) return 1;
     printf("%s %zu\\n", scant_version(), picks->count);
     scant_picks_free(ctx, picks);
-    scant_array_close(features);
-    scant_ctx_destroy(ctx);
+    scant_array_free(features);
+    scant_ctx_free(ctx);
 }
 """
 
@@ -37,7 +37,7 @@ int main() {
     scant_ctx *ctx = nullptr;
     if (scant_ctx_create(nullptr, &ctx) != SCANT_OK) return 1;
     std::printf("%s %s\\n", scant_version(), scant_status_name(SCANT_EINPUT));
-    scant_ctx_destroy(ctx);
+    scant_ctx_free(ctx);
 }
 """
 

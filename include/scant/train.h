@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data, networks and their training, and experiments that play active learning out
+ * against labels that are already known.
+ */
+#ifndef SCANT_TRAIN_H
+#define SCANT_TRAIN_H
+
+#include "scant/scant.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- samples ----------------------------------------------------------------------- */
+
+/* What a network reads: n images or rows of features, with their labels where they are
+ * known. Read-only. Pixels stay as bytes until they are used; pictures of a folder stay
+ * in their files. */
+typedef struct scant_data scant_data;
+
+typedef struct scant_data_opts {
+    /* A file of labels (.npy, .npz:KEY or IDX), of data that does not carry its own. */
+    const char *labels;
+    int test;       /* of data that has two parts, the one to test with */
+    int regression; /* labels are numbers to predict, not classes */
+    /* the data's own labels are not looked at; all columns of CSV are numbers */
+    int unlabelled;
+    size_t side;   /* of a picture of a folder, in pixels; 0: 224 */
+    size_t count;  /* of moons, blobs, waves and heavy; 0: 1000 */
+    uint64_t seed; /* likewise */
+} scant_data_opts;
+
+/* Opens what spec names: an array (.npy, .npz:KEY: n x d, n x h x w or n x h x w x c, u1
+ * or f4), IDX or CIFAR-10/100 records (plain, .gz or .xz) or a folder of such records, a
+ * CSV file of numbers with a column of labels, a folder of class folders or of pictures
+ * (PNG, JPEG), or one of the names fashion-mnist, moons, blobs and, of numbers to
+ * predict, waves, heavy. On SCANT_OK *out is new: scant_data_free() ends it; else NULL.
+ */
+SCANT_API scant_status scant_data_open(scant_ctx *ctx, const char *spec,
+                                       const scant_data_opts *opts, scant_data **out);
+SCANT_API void scant_data_free(scant_data *data); /* NULL is fine */
+
+SCANT_API const char *scant_data_name(const scant_data *data); /* borrowed */
+SCANT_API size_t scant_data_count(const scant_data *data);     /* n */
+/* Channels, height, width; rows of d features are d, 1, 1. */
+SCANT_API void scant_data_shape(const scant_data *data, size_t shape[3]);
+/* The class of each sample, -1 where it is not labelled, or NULL where none is.
+ * Borrowed. */
+SCANT_API const int32_t *scant_data_labels(const scant_data *data);
+/* What each sample's number is (regression), or NULL. Borrowed. */
+SCANT_API const float *scant_data_targets(const scant_data *data);
+/* One more than the largest label, or what the data says of itself; 0: no labels. */
+SCANT_API size_t scant_data_classes(const scant_data *data);
+/* Whether it has a part to test with, which scant_data_opts.test opens. */
+SCANT_API int scant_data_has_test(const scant_data *data);
+/* What a class or a sample is called (a folder's, a file's name, below spec); NULL where
+ * it has no name. Borrowed. */
+SCANT_API const char *scant_data_class_name(const scant_data *data, size_t label);
+SCANT_API const char *scant_data_sample_name(const scant_data *data, size_t sample);
+/* Folders and tables number the classes they hold, each for itself. Numbers them as in
+ * names (n of them; NULL: one without a name), where data has names for its classes; else
+ * it stays as it is. A sample of a class that is none of names: SCANT_EINPUT, and nothing
+ * is changed. Not while another thread reads data. */
+SCANT_API scant_status scant_data_renumber(scant_data *data, const char *const *names,
+                                           size_t n);
+
+/* ---- networks ---------------------------------------------------------------------- */
+
+/* Bits: which options a model has beside those that all have. */
+enum scant_model_option {
+    SCANT_MODEL_WIDTH = 1 << 0,
+    SCANT_MODEL_DEPTH = 1 << 1,
+    SCANT_MODEL_NORM = 1 << 2,
+    SCANT_MODEL_STEM = 1 << 3,
+    SCANT_MODEL_HEAD = 1 << 4
+};
+
+typedef struct scant_model_info {
+    const char *name;
+    const char *summary; /* one line */
+    size_t shape[3];     /* of a sample, where nothing else is said */
+    size_t classes;      /* likewise */
+    unsigned options;    /* scant_model_option bits */
+} scant_model_info;
+
+/* All models, in the order they are listed to people. Static. */
+SCANT_API const scant_model_info *const *scant_models(size_t *count);
+
+typedef struct scant_net_opts {
+    size_t shape[3];        /* channels, height, width; all 0: the model's usual ones */
+    size_t classes;         /* or numbers to predict */
+    size_t width, depth;    /* of models that have them */
+    const char *activation; /* relu, leaky, tanh, sigmoid, swish, relu6; NULL: its own */
+    double dropout;         /* before the last layer (wrn: within blocks) */
+    const char *norm;       /* batch (the default), folded or none */
+    const char *stem;       /* small or original; NULL: by the size of the images */
+    const char *head;       /* small (the default) or full */
+    uint64_t seed;          /* of the weights that a network starts with */
+    /* What is known of the last layer's weights (docs/bayesian.md). none (the default);
+     * dropout: there is dropout before that layer, of rate 0.5 where dropout is 0, and
+     * each way to drop is a draw of its weights; variational: they have a normal law,
+     * whose deviations are trained, too. */
+    const char *bayes;
+    size_t samples;     /* draws that predictions are averaged over (100) */
+    uint64_t draw_seed; /* of those draws */
+    double prior;       /* variance of the weights' prior, of variational (1) */
+    /* Width of a dense layer with rectifiers before the last one. The default is none;
+     * with variational 256, where a model's features come straight from planes. */
+    size_t hidden;
+    int no_hidden; /* none, whatever the default */
+} scant_net_opts;
+
+/* How many numbers training such a network would change; none is made. */
+SCANT_API scant_status scant_model_parameters(scant_ctx *ctx, const char *model,
+                                              const scant_net_opts *opts, size_t *count);
+
+/* A network and its weights. */
+typedef struct scant_net scant_net;
+
+/* On SCANT_OK *out is a new network with weights drawn from the seed (He et al., 2015):
+ * scant_net_free() ends it; else NULL. */
+SCANT_API scant_status scant_net_create(scant_ctx *ctx, const char *model,
+                                        const scant_net_opts *opts, scant_net **out);
+SCANT_API void scant_net_free(scant_net *net); /* NULL is fine */
+/* How many numbers training changes. */
+SCANT_API size_t scant_net_parameters(const scant_net *net);
+SCANT_API void scant_net_shape(const scant_net *net, size_t shape[3]);
+SCANT_API size_t scant_net_classes(const scant_net *net);
+SCANT_API size_t scant_net_features(const scant_net *net); /* their width */
+
+/* Weights as a safetensors file: names and shapes as torch has them, and in the file's
+ * metadata what scant_net_open() needs. Whole or not at all. */
+SCANT_API scant_status scant_net_save(scant_net *net, const char *path);
+/* Takes weights from a file whose tensors have the network's names and shapes (of any
+ * float type). Where they differ nothing is taken and the text lists the first
+ * differences; with any_head the last layer may differ and is left as it is. */
+SCANT_API scant_status scant_net_load(scant_net *net, const char *path, int any_head);
+/* The network that a file of weights is of. model may be NULL where scant wrote the file;
+ * else opts says what the file cannot (the images' size). Classes, norm, stem and head
+ * follow from the file. */
+SCANT_API scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
+                                      const scant_net_opts *opts, scant_net **out);
+/* A network to train, with opts->classes, that starts from a file's weights: width,
+ * depth, activation, norm, stem and head follow from the file where opts does not say.
+ * The last layer may be of other classes, and is then drawn anew. */
+SCANT_API scant_status scant_net_start(scant_ctx *ctx, const char *path,
+                                       const char *model, const scant_net_opts *opts,
+                                       scant_net **out);
+/* Weights drawn anew. */
+SCANT_API scant_status scant_net_reset(scant_net *net, uint64_t seed);
+
+/* Makes net an ensemble, or a larger one: predictions, evaluations and samples are then
+ * of all its members, and all else that is done with net (training, saving, gradients) is
+ * of it alone, the first. Members take the same samples and know the same classes; each
+ * is trained by itself, before or after. On SCANT_OK net owns member; else it is still
+ * the caller's. */
+SCANT_API scant_status scant_net_join(scant_net *net, scant_net *member);
+SCANT_API size_t scant_net_members(const scant_net *net); /* of no ensemble: 1 */
+/* The first is net itself. Borrowed; NULL: there are not so many. */
+SCANT_API scant_net *scant_net_member(scant_net *net, size_t i);
+
+/* What is taken off each channel of a picture (whose values are 0 to 1) and what the rest
+ * is divided by, before the network sees it: as many numbers as channels. Saved with the
+ * weights. A new network has none; training sets the data's own mean and deviation where
+ * nothing was said. */
+SCANT_API scant_status scant_net_set_scaling(scant_net *net, const float *mean,
+                                             const float *deviation);
+
+/* Sets the data's own (of at most 10,000 samples), where nothing was said and samples are
+ * pictures: what training does first, for networks that are looked at before. */
+SCANT_API scant_status scant_net_fit_scaling(scant_net *net, const scant_data *data);
+
+/* What a class is called, borrowed until names are set again; NULL: it has no name. */
+SCANT_API const char *scant_net_class_name(const scant_net *net, size_t label);
+/* names: scant_net_classes() of them, NULL for a class without one. Saved with the
+ * weights, unless they take more than a megabyte. Training sets those that the data has,
+ * where it has as many classes as the network. */
+SCANT_API scant_status scant_net_set_class_names(scant_net *net,
+                                                 const char *const *names);
+
+typedef enum scant_stop {
+    SCANT_STOP_EPOCHS = 1, /* as many epochs or steps as asked for */
+    SCANT_STOP_UNTIL,      /* the training accuracy asked for */
+    SCANT_STOP_PATIENCE,   /* no gain on the validation set */
+    SCANT_STOP_CANCELLED
+} scant_stop;
+
+/* Where training stands: handed to the callback after every step, and the result. */
+typedef struct scant_train_state {
+    size_t epoch, epochs;  /* the one under way or just ended, from 1; how many at most */
+    size_t step, steps;    /* done; how many at most */
+    int epoch_ended;       /* this step was its epoch's last */
+    double loss, accuracy; /* mean over the epoch so far */
+    double lr;             /* of the last step */
+    double valid_loss, valid_accuracy; /* of the last epoch; negative: none */
+    /* of samples without labels, mean over the epoch so far; negative: there are none */
+    double unlabelled_loss; /* before it is weighed */
+    double kept;            /* the part of them that counted, 0 to 1 */
+    double balance; /* entropy of their pseudo-labels, as a part of the largest: 1 is as
+                     * many of each class */
+    double seconds, samples_per_second;
+    scant_stop stopped; /* 0: going on */
+} scant_train_state;
+
+/* How a method learns from samples without labels. Zero is the default; where methods
+ * differ it is the method's (scant_methods()). */
+typedef struct scant_ssl_opts {
+    size_t mu;        /* samples without labels for each labelled one of a batch */
+    double weight;    /* of their loss; negative: 0 */
+    double threshold; /* pseudo-labels count where they are as sure as that */
+    size_t ramp;      /* steps over which the weight grows (0.4 of them all) */
+    int darp; /* FixMatch: pseudo-labels are refined to a distribution of classes */
+    const double *darp_target; /* that: a part each, in the order of classes (uniform) */
+    double
+        darp_alpha; /* entries a class keeps, in parts of its count (2); negative: all */
+    size_t darp_every;  /* steps between two refinements (10) */
+    double darp_warmup; /* the part of all steps before the first (0.4); negative: 0 */
+    size_t cut;         /* pixels a side of the square that a strong view hides (half) */
+    double noise; /* of rows of features, in their deviations (0.3); negative: none */
+    double drop;  /* the part of features a strong view loses (0.2); negative: none */
+} scant_ssl_opts;
+
+/* Zero is the default, which stands in brackets; with a method, what the method usually
+ * has (scant_method_fill()). */
+typedef struct scant_train_opts {
+    const size_t *rows; /* samples to train on (all that have a label) */
+    size_t n_rows;
+    const int32_t *labels;    /* theirs, in the order of rows (the data's own) */
+    const float *weights;     /* theirs: the loss of each is multiplied by its own (1) */
+    int draw;                 /* instead of that, samples are drawn with P ~ weights */
+    const scant_data *valid;  /* watched after every epoch (none) */
+    const size_t *valid_rows; /* of it (all) */
+    size_t n_valid_rows;
+    const char *optimizer;  /* (sgd), adam */
+    double lr;              /* (0.01; adam 0.001) */
+    double momentum;        /* (0.9); negative: none */
+    int nesterov;           /* negative: not, whatever the method has */
+    double weight_decay;    /* (0); negative: none, whatever the method has */
+    int decay_weights_only; /* not on biases and normalisation; negative: likewise */
+    const char *schedule;   /* (constant), cosine, step (a tenth at 1/2 and at 3/4),
+                             * fixmatch (7 pi / 16), late (a fifth at 4/5) */
+    size_t warmup;          /* steps over which lr grows to its full (0) */
+    double clip;            /* norm of the gradient at most (0: any) */
+    double norm_momentum;   /* of a batch's statistics in the running ones, where the
+                             * network normalises (0.1) */
+    double ema;          /* decay of an average of the weights, which the network has in
+                          * the end (0: none); negative: none, whatever the method has */
+    size_t batch;        /* (128) */
+    size_t epochs;       /* (10) */
+    size_t steps;        /* instead of epochs */
+    double until;        /* training accuracy of an epoch that ends it (0: none) */
+    size_t patience;     /* epochs without gain on valid that end it (0: none) */
+    const char *loss;    /* (ce), mse */
+    const char *augment; /* (none), flip-crop, crop */
+    uint64_t seed;
+    /* a file written at the end and when cancelled, and after the report of an epoch
+     * where a second has passed since it was (none) */
+    const char *checkpoint;
+    int only_cancelled;      /* that file is written when cancelled alone */
+    int resume;              /* go on from that file where it is there */
+    const char *resume_from; /* resume: from this one instead, which is left as it is */
+    void *user;
+    void (*report)(void *user, const scant_train_state *state);
+    /* learning from samples without labels, too */
+    const char *method;       /* (supervised), and others: scant_methods() */
+    const size_t *unlabelled; /* samples whose labels are not looked at (fixmatch: all of
+                               * the data, the labelled too; other methods: all that are
+                               * not trained on with a label; none of valid_rows, where
+                               * these are of the same data) */
+    size_t n_unlabelled;
+    scant_ssl_opts ssl;
+    /* the checkpoint of a training of the same network, perhaps with other labels, whose
+     * weights, average, moments and stored pseudo-labels this one begins with (none) */
+    const char *warm;
+    const char *leave; /* a file for the warm of another: this training's end (none) */
+} scant_train_opts;
+
+typedef struct scant_method_info {
+    const char *name;
+    const char *summary; /* one line */
+    const char *paper;
+    scant_train_opts usual; /* what it uses where a training's options are zero; weight
+                             * decay, ema and ssl.weight may be negative then: none */
+} scant_method_info;
+
+/* All methods of training, in the order they are listed to people. Static. */
+SCANT_API const scant_method_info *const *scant_methods(size_t *count);
+SCANT_API const scant_method_info *scant_method_find(const char *name); /* or NULL */
+/* What scant_net_train() makes of options that are zero because they are the method's:
+ * they get its usual values, of which a negative one is none. A rate and Nesterov's
+ * momentum are an optimizer's: next to another than the usual one they stay as they are.
+ * To be called twice changes nothing. */
+SCANT_API void scant_method_fill(const scant_method_info *method, scant_train_opts *opts);
+/* 0 itself, for an option whose zero is its default: 0 and less become -1. NaN stays, to
+ * be refused. */
+static inline double scant_or_none(double value) { return value <= 0 ? -1 : value; }
+
+/* Trains net on data. Same seed, data and thread count: the same weights to the bit. A
+ * cancelled call returns SCANT_ECANCELLED with the weights of the last step in net and in
+ * the checkpoint. A loss that is not finite ends it with SCANT_EINPUT: net has the
+ * weights of the last epoch that went well. state (may be NULL) is set in any case. */
+SCANT_API scant_status scant_net_train(scant_net *net, const scant_data *data,
+                                       const scant_train_opts *opts,
+                                       scant_train_state *state);
+
+/* What a network says of samples: arrays of the caller, NULL where not wanted. */
+typedef struct scant_outputs {
+    float *features;    /* n x scant_net_features() */
+    float *logits;      /* n x classes */
+    float *probs;       /* n x classes */
+    float *calibrated;  /* n x classes: softmax(logits / temperature) */
+    double temperature; /* above 0, where calibrated is wanted */
+    float *samples;     /* scant_net_draws() x n x classes: what each draw says */
+} scant_outputs;
+
+/* rows: n samples of data, in any order; NULL: all (n is then their number). Evaluation
+ * mode: running statistics, no dropout.
+ *
+ * Of a network with draws (scant_net_opts.bayes) and of an ensemble probs are the mean
+ * over draws and members, and logits their logarithm, so that probs are softmax(logits)
+ * and may be scaled by a temperature as others are. Where there is one output, a number,
+ * logits are its mean. features are what goes into the (first member's) last layer. */
+SCANT_API scant_status scant_net_predict(scant_net *net, const scant_data *data,
+                                         const size_t *rows, size_t n,
+                                         const scant_outputs *outputs);
+
+/* How many draws: of a plain network 1, of an ensemble those of all members. */
+SCANT_API size_t scant_net_draws(const scant_net *net);
+/* Writes what each draw says, m x n x classes probabilities as float32, to a .npy file
+ * (whole or not at all), block by block: it need not fit in memory. Draws are the same
+ * for all samples: equal features give equal rows. Fails where there is one draw only, as
+ * nothing can disagree, and where the network has one output, a number. */
+SCANT_API scant_status scant_net_samples(scant_net *net, const scant_data *data,
+                                         const size_t *rows, size_t n, const char *path);
+
+/* Samples whose confidence, the largest probability, is in ((b - 1)/15, b/15]: bin b of
+ * 15, b from 1 (Guo et al., 2017). What is a rounding error above a border is on it. */
+enum { SCANT_CALIBRATION_BINS = 15 };
+typedef struct scant_calibration_bin {
+    size_t count;
+    double confidence; /* mean of those in it; 0 of none */
+    double accuracy;   /* likewise */
+} scant_calibration_bin;
+
+/* A reliability diagram, where probabilities are softmax(z / temperature). */
+typedef struct scant_calibration {
+    double temperature;
+    double error; /* expected calibration error: |accuracy - confidence| of the bins, mean
+                   * over samples */
+    scant_calibration_bin bins[SCANT_CALIBRATION_BINS];
+} scant_calibration;
+
+typedef struct scant_evaluation {
+    size_t samples;
+    double loss;        /* cross-entropy; of numbers, mean squared error */
+    double accuracy;    /* 0 to 1 */
+    double calibration; /* expected calibration error, 15 bins (Guo et al., 2017) */
+    double temperature; /* that softmax(z / T) is best with, fitted to these samples */
+    scant_calibration_bin bins[SCANT_CALIBRATION_BINS]; /* that calibration is of */
+} scant_evaluation;
+
+SCANT_API scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
+                                          const size_t *rows, size_t n,
+                                          scant_evaluation *out);
+/* The same, and in the same pass what calibration is with a temperature (above 0). To
+ * tell what scaling is worth it must have been fitted to other samples than these. Of
+ * numbers scaled is all 0, but for the temperature. */
+SCANT_API scant_status scant_net_evaluate_at(scant_net *net, const scant_data *data,
+                                             const size_t *rows, size_t n,
+                                             double temperature, scant_evaluation *out,
+                                             scant_calibration *scaled);
+
+/* Gradients of single samples by the network's trained parameters, in evaluation mode.
+ * The loss is the cross-entropy of one sample, not divided by anything. */
+typedef struct scant_gradient_opts {
+    int last_layer;         /* by the last layer's parameters alone, not by all */
+    const int32_t *labels;  /* of each sample, in the order of rows, for its loss (the
+                             * class predicted) */
+    const float *direction; /* of scant_net_parameters() numbers, for products, in the
+                             * order that weights are saved in, what is not trained left
+                             * out; last_layer: of that layer's alone, weights before
+                             * bias */
+    size_t sketch;          /* numbers of a sketch, below 2^31 */
+    int outputs;   /* sketch the outputs' Jacobian (classes x sketch a sample) and
+                    * not the loss's gradient; the rest is of the loss all the same */
+    uint64_t seed; /* of the sketch: equal for all that are to be compared */
+} scant_gradient_opts;
+
+/* Arrays of the caller, NULL where not wanted. */
+typedef struct scant_gradients {
+    double *norms;    /* n squared norms */
+    double *products; /* n inner products with the direction */
+    float *sketches;  /* n x sketch, or n x classes x sketch: the mean over seeds of
+                       * inner products of sketches is that of the gradients, their
+                       * variance at most 2 |x|^2 |y|^2 / sketch */
+    float *sum;       /* the gradients' sum: as many numbers as direction has */
+    double *lengths;  /* n expected lengths: sum over classes y of p_y |gradient at y|,
+                       * whatever labels are. A backward pass a class. */
+} scant_gradients;
+
+/* rows NULL: all of data (n is then their number). What is not asked for costs nothing;
+ * norms and products together cost little more than either. opts may be NULL. Another
+ * thread count may change the last bits (the network's own passes do), nothing else. On
+ * failure the arrays are unspecified. Fails where a network's last layer is not trained
+ * and last_layer is asked for, and where an output is not finite. */
+SCANT_API scant_status scant_net_gradients(scant_net *net, const scant_data *data,
+                                           const size_t *rows, size_t n,
+                                           const scant_gradient_opts *opts,
+                                           const scant_gradients *out);
+
+/* ---- experiments ------------------------------------------------------------------- */
+
+/* Active learning played out against labels that are known: strategies side by side, a
+ * run each and seed. What it is to be stands in an INI file; docs/experiments.md explains
+ * the keys and the files that come out. */
+typedef struct scant_experiment scant_experiment;
+
+typedef struct scant_experiment_key {
+    const char *section, *key;
+    const char *value;   /* the default, as one would write it; "": see help */
+    const char *choices; /* "a|b|c", or what a value is called */
+    const char *help;
+} scant_experiment_key;
+
+/* The keys, those of a section together, from i = 0 on; NULL: there are no more.
+ * Strategies' own options ("npc.candidates") stand in section "loop" beside them. Static.
+ */
+SCANT_API const scant_experiment_key *scant_experiment_key_at(size_t i);
+
+/* Reads a file (NULL: none) and then settings, whose keys are "section.key" and which
+ * override it. Everything is checked that can be without the samples: a failure names
+ * where, what and, of an unknown key, the nearest known one. On SCANT_OK *out is new:
+ * scant_experiment_free() ends it; else NULL. */
+SCANT_API scant_status scant_experiment_open(scant_ctx *ctx, const char *path,
+                                             const scant_setting *settings, size_t count,
+                                             scant_experiment **out);
+SCANT_API void scant_experiment_free(scant_experiment *experiment); /* NULL is fine */
+/* The experiment as a file, with every default filled in: what is read from it is the
+ * same experiment. *bytes is new: scant_bytes_free() ends it. */
+SCANT_API scant_status scant_experiment_print(scant_experiment *experiment, void **bytes,
+                                              size_t *size);
+
+typedef enum scant_run_event_kind {
+    SCANT_RUN_BEGIN = 1, /* a run begins, or goes on */
+    SCANT_RUN_PROGRESS,  /* now and then, in between */
+    SCANT_RUN_ROUND, /* a round is finished, and on disk; or was before, and is told */
+    SCANT_RUN_END,   /* a run has had all its rounds, or there is nothing to pick */
+    SCANT_RUN_FAILED /* a run could not go on; the others do */
+} scant_run_event_kind;
+
+typedef struct scant_run_event {
+    scant_run_event_kind kind;
+    size_t run, runs; /* which, from 0, of how many */
+    const char *strategy;
+    uint64_t seed;
+    size_t round, rounds;
+    size_t labels;
+    double accuracy, loss; /* on the test set; negative: not known yet */
+    /* of the training under way, or the round's: scant_train_state; negative: unknown */
+    double train_loss, unlabelled_loss, kept, balance;
+    const char *phase;    /* what is under way */
+    double fraction;      /* of the run that is done */
+    double seconds, left; /* spent on it in this call; probably needed; negative: ? */
+    int before;           /* this round, or run, was finished by an earlier call */
+    const char *text;     /* of a run that failed: why; else "" */
+} scant_run_event;
+
+typedef struct scant_run_opts {
+    const char *out;  /* the folder for results; made where it is not there */
+    int resume;       /* go on with what is in it */
+    unsigned jobs;    /* runs side by side; 0: 1 */
+    unsigned threads; /* of a run; 0: the context's, divided by jobs; to go on: as many
+                       * as before, unless that is more than there are */
+    int skip_bad;     /* pictures that cannot be read are left out */
+    void *user;
+    void (*report)(void *user, const scant_run_event *event);
+} scant_run_opts;
+
+/* Runs the experiment. State is on disk after every round: a call that was cancelled, or
+ * killed, is gone on with by resume, and ends with the same curve.csv (times aside),
+ * picks.csv, calibration.csv and theory.csv. The same experiment gives the same picks on
+ * the same machine and number of threads a run, whatever jobs is.
+ *
+ * A run whose training diverges, or whose strategy cannot use what it is given, ends
+ * alone: its rounds so far stay, the other runs go on, and the call ends with the first
+ * such run's status and message. What else goes wrong ends all runs. */
+SCANT_API scant_status scant_experiment_run(scant_experiment *experiment,
+                                            const scant_run_opts *opts);
+
+/* ---- reports ----------------------------------------------------------------------- */
+
+/* Writes what is computed from the curve.csv, picks.csv, calibration.csv and theory.csv
+ * of a folder of results (the last three where they are there): summary.csv, auc.csv,
+ * overlap.csv, report.html and charts/. Of n folders, out is where the files go; it is
+ * made where it is not there, and NULL is dirs[0] where n is 1. Another folder than those
+ * that are read gets those tables, too, with the runs of all of them. Runs need not be
+ * finished. Each file is written whole or not at all. SCANT_EINPUT where a file that is
+ * read is wrong.
+ */
+SCANT_API scant_status scant_report(scant_ctx *ctx, const char *const *dirs, size_t n,
+                                    const char *out);
+
+/* What the seeds that two strategies share say of their difference, paired: in percent of
+ * accuracy, or in the error of numbers to predict. NaN where there are too few seeds. */
+typedef struct scant_difference {
+    double mean_a, mean_b;
+    /* Of a - b, and its 95 % interval by Student's t. Where all seeds have the same
+     * difference there is no interval and no test, as nothing is known of their spread:
+     * NaN (where that is 0: t is 0, p is 1). */
+    double mean, low, high;
+    double t, p;   /* paired t-test, two-sided */
+    double p_holm; /* p, corrected for all pairs of two seeds and more (Holm, 1979) */
+    /* Sign flips: the share of ways to choose the differences' signs that give a mean as
+     * far from 0. All ways up to 20 seeds, else a hundred thousand drawn ones. */
+    double p_flips, p_flips_holm;
+} scant_difference;
+
+typedef struct scant_pair {
+    size_t a, b;  /* strategies */
+    size_t seeds; /* that are compared */
+    /* Seeds that both have, but that are left out: one run is shorter than others of its
+     * strategy (not finished, maybe), or the two have no span of labels in common. */
+    size_t others;
+    /* The same: the two began with other samples, so they are not of one experiment. */
+    size_t unrelated;
+    /* The labels that are compared over: the two runs of a seed as far as both go, which
+     * may be another number for each seed. */
+    uint64_t from, to_least, to_most;
+    size_t cut; /* seeds of which a run goes further than that */
+    /* Of areas over those labels, and of values at the last of them. */
+    scant_difference auc, final;
+    /* Numbers of labels at which both have two seeds in common, and at how many of them
+     * either is better by the t-test at 0.05, uncorrected. */
+    size_t levels, wins_a, wins_b;
+} scant_pair;
+
+typedef struct scant_comparison {
+    const char *const *strategies; /* in the order of curve.csv */
+    size_t n_strategies;
+    int regression; /* of numbers to predict: less is better */
+    const scant_pair *pairs;
+    size_t n_pairs;
+} scant_comparison;
+
+/* Compares the strategies of n folders of results, each with those before it, or (where
+ * baseline is not NULL) each with that one. On SCANT_OK *out is new:
+ * scant_comparison_free() ends it; else NULL. */
+SCANT_API scant_status scant_compare(scant_ctx *ctx, const char *const *dirs, size_t n,
+                                     const char *baseline, scant_comparison **out);
+/* NULL is fine. */
+SCANT_API void scant_comparison_free(scant_ctx *ctx, scant_comparison *comparison);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
