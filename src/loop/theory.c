@@ -15,7 +15,7 @@
  *              fast the loss falls (dynamicAL)
  *   ratio      R(Q|S): the sum over Q of what each row adds to G alone, by what they
  *              add together, Q at the classes that are predicted
- *   alignment, bound, mmd   of K (linalg/theory.h); mmd between the initial set and S
+ *   alignment, bound, mmd   of K (study/theory.h); mmd between the initial set and S
  *
  * And the rate that S suggests. The papers' sufficient rate is O(lambda) with a constant
  * that nobody knows; and lambda grows with the number of rows, which a mean over them
@@ -38,9 +38,9 @@
 
 #include "linalg/dense.h"
 #include "linalg/kron.h"
-#include "linalg/theory.h"
 #include "loop/loop.h"
 #include "scant/study.h"
+#include "study/theory.h"
 
 /* Rows of a kernel; and those of a matrix whose eigenvalues every round can wait for,
  * unless the rate hangs on them. */
@@ -134,24 +134,24 @@ static scant_status make_kernel(view *v, bool whole) {
 }
 
 static double tolerance_of(const view *v) {
-    return v->features ? LA_RANK_TOLERANCE : WHOLE_TOLERANCE;
+    return v->features ? STUDY_RANK_TOLERANCE : WHOLE_TOLERANCE;
 }
 
 static scant_status eigenvalues(view *v, size_t n, const double *matrix,
-                                la_spectrum *out) {
+                                study_spectrum *out) {
     double *copy = scant__arena_alloc(&v->arena, size_mul(n, n), sizeof *copy);
     double *values = scant__arena_alloc(&v->arena, n, sizeof *values);
     double *room = scant__arena_alloc(&v->arena, la_eigh_room(n, false), sizeof *room);
     if (!copy || !values || !room) return SCANT_ENOMEM;
     memcpy(copy, matrix, n * n * sizeof *copy);
     TRY(la_eigh_alone(v->run->ctx, n, copy, false, values, room));
-    la_spectrum_of(values, n, tolerance_of(v), out);
+    study_spectrum_of(values, n, tolerance_of(v), out);
     return SCANT_OK;
 }
 
 /* By the smaller of the two matrices that have the same eigenvalues above 0. False where
  * both are too large. */
-static scant_status spectrum(view *v, la_spectrum *out, bool *known) {
+static scant_status spectrum(view *v, study_spectrum *out, bool *known) {
     la_view h = view_of(v);
     size_t width = la_view_width(&h), most = most_rows(v->run->ctx);
     *known = false;
@@ -282,10 +282,10 @@ static scant_status kernel_figures(view *v, double zero) {
     size_t *places = scant__arena_alloc(&v->arena, n, sizeof *places);
     if (!places) return SCANT_ENOMEM;
     for (size_t i = 0; i < n; i++) places[i] = i;
-    if (first >= 2) f[LOOP_MMD] = la_mmd(v->kernel, n, places, first, places, n);
-    f[LOOP_ALIGNMENT] = la_alignment(v->kernel, n, v->labels);
-    TRY(la_bound(v->run->ctx, v->kernel, n, v->labels, v->run->job->samples.classes, zero,
-                 &jitter, &bound));
+    if (first >= 2) f[LOOP_MMD] = study_mmd(v->kernel, n, places, first, places, n);
+    f[LOOP_ALIGNMENT] = study_alignment(v->kernel, n, v->labels);
+    TRY(study_bound(v->run->ctx, v->kernel, n, v->labels, v->run->job->samples.classes,
+                    zero, &jitter, &bound));
     if (isfinite(bound)) f[LOOP_BOUND] = bound;
     return SCANT_OK;
 }
@@ -294,7 +294,7 @@ static scant_status measure(view *v) {
     const loop_samples *s = &v->run->job->samples;
     bool whole = strcmp(v->run->job->e->set.theory, "all") == 0, known;
     double *f = v->out->figures, zero = 0;
-    la_spectrum k;
+    study_spectrum k;
     v->labels = scant__arena_alloc(&v->arena, v->n + v->n_batch, sizeof *v->labels);
     if (!v->labels) return SCANT_ENOMEM;
     for (size_t i = 0; i < v->n && !s->regression; i++)
@@ -354,7 +354,7 @@ scant_status loop_theory_check(loop_job *job, size_t n_pool) {
  * over n samples and C outputs, is stable. NaN: not known. */
 static scant_status measure_start(loop_run *run, scant_net *net, const size_t *rows,
                                   size_t n, double *out, double *stable) {
-    la_spectrum k;
+    study_spectrum k;
     bool known = false;
     view v;
     *out = *stable = (double)NAN;

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "report/text.h"
+#include "report/markup.h"
 
 enum { MOST_KEYS = 1000 }; /* that are compared: experiments have a hundred */
 

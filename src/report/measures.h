@@ -8,8 +8,8 @@
 #ifndef SCANT_REPORT_MEASURES_H
 #define SCANT_REPORT_MEASURES_H
 
+#include "report/markup.h"
 #include "report/results.h"
-#include "report/text.h"
 
 /* A strategy at a number of labels: a row of summary.csv. */
 typedef struct report_level {

@@ -7,7 +7,7 @@
 
 #include "report/experiment.h"
 #include "report/results_int.h"
-#include "report/sheet.h"
+#include "report/thumbnails.h"
 #include "scant/train.h"
 
 typedef struct page {

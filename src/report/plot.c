@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pool as a picture: every row a point in two dimensions (report/project.h), labelled
- * rows in the colours of their classes, picks on top. One SVG file that needs nothing
- * else: no script, no font, no reference; readable on light and on dark.
+ * The pool as a picture: every row a point in two dimensions (report/projection.h),
+ * labelled rows in the colours of their classes, picks on top. One SVG file that needs
+ * nothing else: no script, no font, no reference; readable on light and on dark.
  *
  * Of many rows an even sample is drawn (BACKGROUND, LABELLED, PICKS at most), and the
  * legend says so: a file stays below half a megabyte whatever the pool is. Colours are
@@ -18,8 +18,8 @@
 
 #include "data/array.h"
 #include "linalg/products.h"
-#include "report/project.h"
-#include "report/text.h"
+#include "report/markup.h"
+#include "report/projection.h"
 
 enum {
     BACKGROUND = 3000,

@@ -5,8 +5,8 @@
 #ifndef SCANT_REPORT_RESULTS_INT_H
 #define SCANT_REPORT_RESULTS_INT_H
 
+#include "report/csv_table.h"
 #include "report/results.h"
-#include "report/table.h"
 
 /* "folder/name" in the arena; NULL with the error text set. */
 char *report_path(scant__arena *arena, const char *folder, const char *name);

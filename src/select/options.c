@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/number.h"
+#include "linalg/ntk.h"
 #include "scant/study.h"
 
 /* Which word of "a|b|c:K" text is; -1: none. */
@@ -117,6 +118,21 @@ static const char *takers(char *out, size_t size) {
             used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "",
                                      all[i]->name);
     return out;
+}
+
+scant_status scant_kernel_parse(scant_ctx *ctx, const char *text, size_t *depth) {
+    static const char start[] = "ntk:depth=";
+    size_t length = strlen(start);
+    double number;
+    bool known = strncmp(text, start, length) == 0 &&
+                 scant__number_parse(text + length, &number) && floor(number) == number &&
+                 number >= 1 && number <= LA_NTK_DEPTH;
+    if (!known)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "the kernel is '%s', expected ntk:depth=K, K from 1 to %d",
+                           text, LA_NTK_DEPTH);
+    *depth = (size_t)number;
+    return SCANT_OK;
 }
 
 scant_status select_kernel_parse(scant_ctx *ctx, const scant_strategy *strategy,

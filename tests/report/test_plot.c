@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "data/array.h"
-#include "report/project.h"
-#include "report/text.h"
+#include "report/markup.h"
+#include "report/projection.h"
 #include "support.h"
 
 /* ---- pools whose components are known ---------------------------------------------- */

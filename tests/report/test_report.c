@@ -12,7 +12,7 @@
 #include "data/support.h"
 #include "report/page.h"
 #include "report/results.h"
-#include "report/sheet.h"
+#include "report/thumbnails.h"
 #include "scant/train.h"
 
 #define CURVE "strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n"

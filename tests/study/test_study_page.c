@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "report/kernel.h"
 #include "scant/study.h"
+#include "study/study_charts.h"
 #include "support.h"
 
 enum { N = 130, C = 3, STEPS = 4 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/sheet.h"
+#include "report/thumbnails.h"
 
 #include <setjmp.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "core/size.h"
-#include "report/kernel.h"
 #include "report/page.h"
 #include "scant/study.h"
+#include "study/study_charts.h"
 
 static void add_value(scant__text *out, double value) {
     if (isnan(value))

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/size.h"
-#include "report/kernel.h"
 #include "scant/study.h"
+#include "study/study_charts.h"
 
 enum { POINTS = 400, LEVELS = 12 };
 

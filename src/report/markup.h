@@ -3,8 +3,8 @@
  * What pictures and pages add to a text that grows (core/text.h): markup that is escaped,
  * numbers that do not depend on the locale.
  */
-#ifndef SCANT_REPORT_TEXT_H
-#define SCANT_REPORT_TEXT_H
+#ifndef SCANT_REPORT_MARKUP_H
+#define SCANT_REPORT_MARKUP_H
 
 #include "core/text.h"
 

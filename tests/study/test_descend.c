@@ -3,7 +3,7 @@
  * Descent against weights that are moved by gradients of one backward pass a sample and
  * class; and kernels of sketches against the kernel itself.
  */
-#include "gradients.h"
+#include "../nn/gradients.h"
 
 #include "linalg/dense.h"
 #include "scant/study.h"

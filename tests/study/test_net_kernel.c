@@ -3,7 +3,7 @@
  * The tangent kernel against inner products of gradients, one backward pass a sample and
  * class.
  */
-#include "gradients.h"
+#include "../nn/gradients.h"
 
 #include "linalg/dense.h"
 #include "scant/study.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/table.h"
+#include "report/csv_table.h"
 
 #include <locale.h>
 #include <math.h>

@@ -3,11 +3,11 @@
  * The first picks of a strategy as pictures: thumbnails.npy (u1, K x h x w x c) holds
  * them, thumbnails.csv tells which pick each is of.
  */
-#ifndef SCANT_REPORT_SHEET_H
-#define SCANT_REPORT_SHEET_H
+#ifndef SCANT_REPORT_THUMBNAILS_H
+#define SCANT_REPORT_THUMBNAILS_H
 
+#include "report/markup.h"
 #include "report/results.h"
-#include "report/text.h"
 
 enum { SHEET_PICTURES = 24, SHEET_SIDE = 64 };
 

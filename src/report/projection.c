@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/project.h"
+#include "report/projection.h"
 
 #include <math.h>
 #include <string.h>

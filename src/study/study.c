@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The study of a kernel matrix: one eigendecomposition, one Cholesky factorization, and
- * what follows from them (linalg/theory.h). Memory beyond the matrix: 3 n^2 doubles while
+ * what follows from them (study/theory.h). Memory beyond the matrix: 3 n^2 doubles while
  * eigenvectors are found, n^2 without labels; then n^2 for the bound.
  *
  * A full kernel has a row for each sample and output, and Y is one vector there: rows of
  * a sample's own class have the label 0, the others none.
  */
-#include "linalg/study.h"
+#include "study/study.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "linalg/dense.h"
-#include "linalg/theory.h"
 #include "scant/study.h"
+#include "study/theory.h"
 
 _Static_assert((int)SCANT_STUDY_ROWS == (int)LA_EIGH_MOST, "what scant.h says");
 
@@ -24,14 +24,13 @@ typedef struct owned {
     scant__arena arena;
 } owned;
 
-scant_study *la_study_new(scant_ctx *ctx, size_t n, bool energy, bool start,
-                          la_study_lists *lists) {
+scant_study *study_new(scant_ctx *ctx, size_t n, bool energy, bool start,
+                       study_lists *lists) {
     owned *o = scant__zalloc(ctx, 1, sizeof *o);
     if (!o) return NULL;
     scant_study *s = &o->study;
     scant__arena_init(&o->arena, ctx);
-    *lists =
-        (la_study_lists){scant__arena_zalloc(&o->arena, n, sizeof(double)), NULL, NULL};
+    *lists = (study_lists){scant__arena_zalloc(&o->arena, n, sizeof(double)), NULL, NULL};
     if (energy) lists->energy = scant__arena_zalloc(&o->arena, n, sizeof(double));
     if (start) lists->start = scant__arena_zalloc(&o->arena, n, sizeof(double));
     s->n_values = n;
@@ -60,7 +59,7 @@ static double stays(const scant_study *s, const double *energy, double rest) {
 
 static double residual(const scant_study *s, const double *energy, double rest,
                        double rate, double t) {
-    return la_residual(s->values, energy, s->rank, rate, t) + stays(s, energy, rest);
+    return study_residual(s->values, energy, s->rank, rate, t) + stays(s, energy, rest);
 }
 
 static double steps(const scant_study *s, const double *energy, double rest, double rate,
@@ -69,7 +68,8 @@ static double steps(const scant_study *s, const double *energy, double rest, dou
     /* of E_t^2 without what stays: (part all - left) / (all - left) */
     if (!(all > 0)) return 0;
     if (!(part * all > left)) return INFINITY;
-    return la_steps(s->values, energy, s->rank, rate, (part * all - left) / (all - left));
+    return study_steps(s->values, energy, s->rank, rate,
+                       (part * all - left) / (all - left));
 }
 
 static void judge_descent(scant_study *s, size_t classes) {
@@ -94,15 +94,15 @@ static void judge_descent(scant_study *s, size_t classes) {
 }
 
 static void judge_spectrum(scant_study *s, double noise) {
-    la_spectrum spectrum;
-    if (!(s->tolerance > 0)) s->tolerance = LA_RANK_TOLERANCE;
-    la_spectrum_of(s->values, s->n_values, s->tolerance, &spectrum);
+    study_spectrum spectrum;
+    if (!(s->tolerance > 0)) s->tolerance = STUDY_RANK_TOLERANCE;
+    study_spectrum_of(s->values, s->n_values, s->tolerance, &spectrum);
     if (spectrum.largest > 0) { /* the norm of a matrix of n^2 errors: sqrt(n) of one */
         double rows = (double)(s->samples * s->outputs);
         double explained = noise * spectrum.trace / sqrt(rows) / spectrum.largest;
         s->tolerance = fmin(0.5, fmax(s->tolerance, explained));
     }
-    la_spectrum_of(s->values, s->n_values, s->tolerance, &spectrum);
+    study_spectrum_of(s->values, s->n_values, s->tolerance, &spectrum);
     s->trace = spectrum.trace;
     s->largest = spectrum.largest;
     s->smallest = spectrum.smallest;
@@ -117,7 +117,7 @@ static void judge_spectrum(scant_study *s, double noise) {
     }
 }
 
-void la_study_judge(scant_study *s, size_t classes, double noise) {
+void study_judge(scant_study *s, size_t classes, double noise) {
     judge_spectrum(s, noise);
     judge_descent(s, classes);
     if (!s->energy) {
@@ -133,10 +133,10 @@ void la_study_judge(scant_study *s, size_t classes, double noise) {
         s->half_square = s->low = s->factor = s->sharp_factor = NAN;
         return;
     }
-    la_factors factors;
-    la_interval ends =
-        la_theorem2(labelled, s->alignment + s->jitter * labelled, s->largest + s->jitter,
-                    fmax(0, s->smallest + s->jitter), &factors);
+    study_factors factors;
+    study_interval ends = study_theorem2(labelled, s->alignment + s->jitter * labelled,
+                                         s->largest + s->jitter,
+                                         fmax(0, s->smallest + s->jitter), &factors);
     s->half_square = (double)s->samples / 2 * s->bound * s->bound;
     s->low = ends.low;
     s->factor = factors.paper;
@@ -146,7 +146,7 @@ void la_study_judge(scant_study *s, size_t classes, double noise) {
 scant_descent scant_study_descent(const scant_study *s, double rate, double t) {
     scant_descent d = {NAN, NAN, NAN};
     if (!s->energy) return d;
-    la_interval ends = la_theorem1((double)s->labelled, s->alignment, rate, t);
+    study_interval ends = study_theorem1((double)s->labelled, s->alignment, rate, t);
     d.left = residual(s, s->energy, s->rest, rate, t);
     d.low = fmax(0, ends.low);
     d.high = ends.high;
@@ -170,7 +170,7 @@ typedef struct work {
     const double *left;    /* (n, classes): start - Y; NULL: not known */
     scant__arena heavy;    /* of the eigenvectors, gone before the bound */
     double *vectors, *room;
-    la_study_lists lists;
+    study_lists lists;
 } work;
 
 /* Column sums of Y - F in the direction of each eigenvector. */
@@ -206,7 +206,7 @@ static scant_status decompose(work *w, const scant_study *s) {
     TRY(la_eigh_alone(w->ctx, n, w->vectors, vectors, w->lists.values, w->room));
     TRY(scant__tick(w->ctx, "eigenvalues", 1, 1));
     if (s->energy) {
-        la_energies(w->vectors, n, w->labels, w->classes, w->lists.energy, sums);
+        study_energies(w->vectors, n, w->labels, w->classes, w->lists.energy, sums);
         turn(w->lists.energy, n);
     }
     if (s->start_energy) {
@@ -257,12 +257,12 @@ static scant_status study(work *w, scant_study *s, const int32_t *labels, size_t
     if (labels) {
         judge_spectrum(s, noise);
         double zero = s->rank < w->n ? s->tolerance * s->largest : 0;
-        s->alignment = la_alignment(w->k, w->n, w->labels);
-        TRY(la_bound(w->ctx, w->k, w->n, w->labels, w->classes, zero, &s->jitter,
-                     &s->bound));
+        s->alignment = study_alignment(w->k, w->n, w->labels);
+        TRY(study_bound(w->ctx, w->k, w->n, w->labels, w->classes, zero, &s->jitter,
+                        &s->bound));
         s->bound *= sqrt((double)s->outputs); /* 2 / n is of samples */
     }
-    la_study_judge(s, classes, noise);
+    study_judge(s, classes, noise);
     return SCANT_OK;
 }
 
@@ -285,10 +285,10 @@ scant_status scant_study_kernel(scant_ctx *ctx, const double *k, size_t samples,
                            "the rate of a study must be positive, its tolerance below "
                            "1 and its noise no less than 0");
     TRY(la_eigh_fits(ctx, w.n));
-    TRY(la_check_kernel(ctx, k, w.n));
-    if (labels) TRY(la_check_labels(ctx, labels, samples, classes, &labelled));
+    TRY(study_check_kernel(ctx, k, w.n));
+    if (labels) TRY(study_check_labels(ctx, labels, samples, classes, &labelled));
     bool start = o.start && labelled == samples;
-    scant_study *s = la_study_new(ctx, w.n, labels != NULL, start, &w.lists);
+    scant_study *s = study_new(ctx, w.n, labels != NULL, start, &w.lists);
     if (!s) return SCANT_ENOMEM;
     s->samples = samples;
     s->outputs = outputs;
@@ -361,7 +361,7 @@ scant_status scant_kernel_mmd(scant_ctx *ctx, const double *k, size_t n, const s
         for (size_t i = 0; i < count; i++) b[s[i]]++;
         shared_first(s0, m, a, b, n, spare, first);
         shared_first(s, count, b, a, n, spare, second);
-        *out = la_mmd(k, n, first, m, second, count);
+        *out = study_mmd(k, n, first, m, second, count);
     }
     scant__arena_end(&arena);
     return status;

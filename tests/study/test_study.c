@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "linalg/theory.h"
 #include "scant/study.h"
+#include "study/theory.h"
 #include "support.h"
 
 enum { N = 14, C = 3 };
@@ -108,7 +108,7 @@ static void the_loss_is_that_of_descent(void **state) {
         }
         memcpy(f, next, sizeof f);
     }
-    near(s->dynamics, la_training_dynamics(k, N, labels, C, start), 1e-9);
+    near(s->dynamics, study_training_dynamics(k, N, labels, C, start), 1e-9);
     double first = scant_study_loss(s, s->rate, 0);
     assert_true(isfinite(s->start_tenth));
     assert_true(scant_study_loss(s, s->rate, s->start_tenth) <= first / 10);
@@ -268,10 +268,10 @@ static void sets_are_compared_whatever_their_order(void **state) {
     const size_t twice[] = {3, 3, 5}, other[] = {5, 3, 8, 3};
     const size_t twice_first[] = {3, 3, 5}, other_first[] = {3, 3, 5, 8};
     assert_true(distance(k, a, 4, again, 4) == 0);
-    near(distance(k, a, 4, more, 6), la_mmd(k, N, s0, 4, ordered, 6), 1e-13);
+    near(distance(k, a, 4, more, 6), study_mmd(k, N, s0, 4, ordered, 6), 1e-13);
     assert_true(isnan(distance(k, a, 1, more, 6))); /* one row has no spread */
-    near(distance(k, more, 6, a, 4), la_mmd(k, N, s0, 4, ordered, 6), 1e-13);
-    near(distance(k, twice, 3, other, 4), la_mmd(k, N, twice_first, 3, other_first, 4),
+    near(distance(k, more, 6, a, 4), study_mmd(k, N, s0, 4, ordered, 6), 1e-13);
+    near(distance(k, twice, 3, other, 4), study_mmd(k, N, twice_first, 3, other_first, 4),
          1e-13);
 }
 
@@ -296,8 +296,8 @@ static void agreement_is_of_the_sets_it_says(void **state) {
             for (size_t j = 0; j <= S; j++)
                 part[i * (S + 1) + j] = k[row * N + (j < S ? j : S + which)];
         }
-        a[which] = la_alignment(part, S + 1, own);
-        g[which] = la_training_dynamics(part, S + 1, own, C, out);
+        a[which] = study_alignment(part, S + 1, own);
+        g[which] = study_training_dynamics(part, S + 1, own, C, out);
     }
     scant_agreement *got, *one;
     scant_agreement_opts opts = {.sets = SETS, .start = S, .draw = 1, .seed = 3};

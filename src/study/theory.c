@@ -2,7 +2,7 @@
  *
  * Plain sums in double, but for one Cholesky factorization (theory.h).
  */
-#include "linalg/theory.h"
+#include "study/theory.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 /* ---- what comes in --------------------------------------------------------------- */
 
-scant_status la_check_kernel(scant_ctx *ctx, const double *k, size_t n) {
+scant_status study_check_kernel(scant_ctx *ctx, const double *k, size_t n) {
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
             if (!isfinite(k[i * n + j]))
@@ -24,8 +24,8 @@ scant_status la_check_kernel(scant_ctx *ctx, const double *k, size_t n) {
     return SCANT_OK;
 }
 
-scant_status la_check_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
-                             size_t classes, size_t *labelled) {
+scant_status study_check_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
+                                size_t classes, size_t *labelled) {
     *labelled = 0;
     for (size_t i = 0; i < n; i++) {
         if (labels[i] < -1 || (labels[i] >= 0 && (size_t)labels[i] >= classes))
@@ -38,7 +38,7 @@ scant_status la_check_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
     return SCANT_OK;
 }
 
-double la_alignment(const double *k, size_t n, const int32_t *labels) {
+double study_alignment(const double *k, size_t n, const int32_t *labels) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         double row = 0;
@@ -108,13 +108,13 @@ static scant_status bound_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-size_t la_bound_memory(size_t n, size_t classes) {
+size_t study_bound_memory(size_t n, size_t classes) {
     return size_add(scant__alloc_cost(size_mul(size_mul(n, n), sizeof(double))),
                     scant__alloc_cost(size_mul(size_mul(n, classes), sizeof(double))));
 }
 
-scant_status la_bound(scant_ctx *ctx, const double *k, size_t n, const int32_t *labels,
-                      size_t classes, double zero, double *jitter, double *bound) {
+scant_status study_bound(scant_ctx *ctx, const double *k, size_t n, const int32_t *labels,
+                         size_t classes, double zero, double *jitter, double *bound) {
     bound_call c = {.k = k, .n = n, .classes = classes, .labels = labels, .zero = zero};
     scant__arena arena;
     size_t labelled;
@@ -122,8 +122,8 @@ scant_status la_bound(scant_ctx *ctx, const double *k, size_t n, const int32_t *
     if (!n || !classes) return SCANT_OK;
     TRY(la_fits(ctx, n));
     TRY(la_fits(ctx, classes));
-    TRY(la_check_kernel(ctx, k, n));
-    TRY(la_check_labels(ctx, labels, n, classes, &labelled));
+    TRY(study_check_kernel(ctx, k, n));
+    TRY(study_check_labels(ctx, labels, n, classes, &labelled));
     for (size_t i = 0; i < n; i++) c.unit += k[i * n + i];
     c.unit *= 1e-8 / (double)n;
     scant__arena_init(&arena, ctx);
@@ -152,9 +152,9 @@ static double pairs_apart(const double *k, size_t apart, const size_t *a, size_t
     return sum;
 }
 
-double la_mmd_square(const double *k, size_t apart, const size_t *s0, size_t m,
-                     const size_t *s, size_t count) {
-    if (m > count) return la_mmd_square(k, apart, s, count, s0, m);
+double study_mmd_square(const double *k, size_t apart, const size_t *s0, size_t m,
+                        const size_t *s, size_t count) {
+    if (m > count) return study_mmd_square(k, apart, s, count, s0, m);
     if (m < 2) return 0;
     double a = (double)m, b = (double)count;
     return pairs_apart(k, apart, s0, m, s0, m) / (a * (a - 1)) +
@@ -162,12 +162,12 @@ double la_mmd_square(const double *k, size_t apart, const size_t *s0, size_t m,
            2 * (pairs_apart(k, apart, s0, m, s, count) / (a * (b - 1)));
 }
 
-double la_mmd(const double *k, size_t apart, const size_t *s0, size_t m, const size_t *s,
-              size_t count) {
-    return sqrt(fmax(0, la_mmd_square(k, apart, s0, m, s, count)));
+double study_mmd(const double *k, size_t apart, const size_t *s0, size_t m,
+                 const size_t *s, size_t count) {
+    return sqrt(fmax(0, study_mmd_square(k, apart, s0, m, s, count)));
 }
 
-double la_kendall(const double *a, const double *b, size_t n) {
+double study_kendall(const double *a, const double *b, size_t n) {
     double order = 0, apart_a = 0, apart_b = 0; /* pairs; below 2^53 */
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < i; j++) {
@@ -179,8 +179,8 @@ double la_kendall(const double *a, const double *b, size_t n) {
     return apart_a > 0 && apart_b > 0 ? order / sqrt(apart_a * apart_b) : (double)NAN;
 }
 
-double la_training_dynamics(const double *k, size_t n, const int32_t *labels,
-                            size_t classes, const float *f) {
+double study_training_dynamics(const double *k, size_t n, const int32_t *labels,
+                               size_t classes, const float *f) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         const float *a = f + i * classes;
@@ -201,8 +201,9 @@ double la_training_dynamics(const double *k, size_t n, const int32_t *labels,
 
 /* ---- the spectrum ---------------------------------------------------------------- */
 
-void la_spectrum_of(const double *values, size_t n, double tolerance, la_spectrum *out) {
-    *out = (la_spectrum){.smallest = n ? INFINITY : 0};
+void study_spectrum_of(const double *values, size_t n, double tolerance,
+                       study_spectrum *out) {
+    *out = (study_spectrum){.smallest = n ? INFINITY : 0};
     for (size_t i = 0; i < n; i++) {
         out->trace += values[i];
         out->largest = fmax(out->largest, values[i]);
@@ -223,8 +224,8 @@ void la_spectrum_of(const double *values, size_t n, double tolerance, la_spectru
     out->dimension = squares > 0 ? sum * sum / squares : 0;
 }
 
-void la_energies(const double *vectors, size_t n, const int32_t *labels, size_t classes,
-                 double *energy, double *room) {
+void study_energies(const double *vectors, size_t n, const int32_t *labels,
+                    size_t classes, double *energy, double *room) {
     for (size_t i = 0; i < n; i++) {
         const double *v = vectors + i * n;
         memset(room, 0, classes * sizeof *room);
@@ -235,8 +236,8 @@ void la_energies(const double *vectors, size_t n, const int32_t *labels, size_t 
     }
 }
 
-double la_residual(const double *values, const double *energy, size_t n, double rate,
-                   double t) {
+double study_residual(const double *values, const double *energy, size_t n, double rate,
+                      double t) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         double shrink = fabs(1 - rate * fmax(0, values[i]));
@@ -245,19 +246,19 @@ double la_residual(const double *values, const double *energy, size_t n, double 
     return sum;
 }
 
-double la_steps(const double *values, const double *energy, size_t n, double rate,
-                double part) {
-    double goal = part * la_residual(values, energy, n, rate, 0), low = 0, high = 1;
+double study_steps(const double *values, const double *energy, size_t n, double rate,
+                   double part) {
+    double goal = part * study_residual(values, energy, n, rate, 0), low = 0, high = 1;
     const double most = 0x1p50;
     if (!(part < 1)) return 0;
-    while (!(la_residual(values, energy, n, rate, high) <= goal)) {
+    while (!(study_residual(values, energy, n, rate, high) <= goal)) {
         if (high >= most) return INFINITY;
         low = high;
         high *= 2;
     }
     while (high - low > 1) { /* it falls with t, or would never have been reached */
         double middle = floor((low + high) / 2);
-        if (la_residual(values, energy, n, rate, middle) <= goal)
+        if (study_residual(values, energy, n, rate, middle) <= goal)
             high = middle;
         else
             low = middle;
@@ -265,17 +266,17 @@ double la_steps(const double *values, const double *energy, size_t n, double rat
     return high;
 }
 
-la_interval la_theorem1(double labelled, double alignment, double rate, double t) {
-    return (la_interval){labelled - 2 * t * rate * alignment,
-                         labelled - rate * alignment};
+study_interval study_theorem1(double labelled, double alignment, double rate, double t) {
+    return (study_interval){labelled - 2 * t * rate * alignment,
+                            labelled - rate * alignment};
 }
 
-la_interval la_theorem2(double labelled, double alignment, double largest,
-                        double smallest, la_factors *factors) {
+study_interval study_theorem2(double labelled, double alignment, double largest,
+                              double smallest, study_factors *factors) {
     double low = labelled > 0 ? labelled * labelled / alignment : 0;
     double paper = smallest > 0 ? largest / smallest : (double)INFINITY;
     /* (a + b)^2 / (4 a b) with a / b = paper, without overflow */
     double sharp = isinf(paper) ? (double)INFINITY : (paper + 2 + 1 / paper) / 4;
-    if (factors) *factors = (la_factors){paper, sharp};
-    return (la_interval){low, labelled > 0 ? low * sharp : 0};
+    if (factors) *factors = (study_factors){paper, sharp};
+    return (study_interval){low, labelled > 0 ? low * sharp : 0};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/text.h"
+#include "report/markup.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 
 #include "core/mem.h"
 #include "linalg/dense.h"
-#include "linalg/theory.h"
+#include "study/theory.h"
 #include "support.h"
 
 enum { MOST = 40, CLASSES = 4 };
@@ -97,30 +97,30 @@ static void small_cases_are_as_by_hand(void **state) {
     /* A: pairs (0,0), (1,1), (2,2), (0,2), (2,0). */
     const double k[] = {4, 1, 2, 1, 3, 0, 2, 0, 5};
     const int32_t labels[] = {0, 1, 0}, gaps[] = {0, -1, -1};
-    near(la_alignment(k, 3, labels), 4 + 3 + 5 + 2 + 2, 1, 0);
-    near(la_alignment(k, 3, gaps), 4, 1, 0);
+    near(study_alignment(k, 3, labels), 4 + 3 + 5 + 2 + 2, 1, 0);
+    near(study_alignment(k, 3, gaps), 4, 1, 0);
     /* [[2, 1], [1, 2]]^-1 = [[2, -1], [-1, 2]] / 3 */
     const double two[] = {2, 1, 1, 2};
     const int32_t apart[] = {0, 1}, one[] = {0, 0};
     double jitter, bound;
-    assert_int_equal(la_bound(ctx, two, 2, apart, 2, 0, &jitter, &bound), SCANT_OK);
+    assert_int_equal(study_bound(ctx, two, 2, apart, 2, 0, &jitter, &bound), SCANT_OK);
     near(bound, sqrt(4.0 / 3), 1, 1e-15);
     assert_true(jitter == 0);
-    assert_int_equal(la_bound(ctx, two, 2, one, 1, 0, &jitter, &bound), SCANT_OK);
+    assert_int_equal(study_bound(ctx, two, 2, one, 1, 0, &jitter, &bound), SCANT_OK);
     near(bound, sqrt(2.0 / 3), 1, 1e-15);
     /* F - Y = (-0.5, 0.5), (0.25, -0.75): lengths 0.5 and 0.625, product -0.5. */
     const float f[] = {0.5f, 0.5f, 0.25f, 0.25f};
-    near(la_training_dynamics(two, 2, apart, 2, f), 2 * 0.5 + 2 * 0.625 - 2 * 0.5, 1,
+    near(study_training_dynamics(two, 2, apart, 2, f), 2 * 0.5 + 2 * 0.625 - 2 * 0.5, 1,
          1e-15);
     /* S0 = {0, 1}, S = {0, 1, 2}: 2*1/2 + 2*(1+2+0)/6 - 2*(1 + 2 + 1 + 0)/4. */
     const size_t s0[] = {0, 1}, s[] = {0, 1, 2};
-    near(la_mmd_square(k, 3, s0, 2, s, 3), 1 + 1 - 2, 1, 1e-15);
+    near(study_mmd_square(k, 3, s0, 2, s, 3), 1 + 1 - 2, 1, 1e-15);
     /* S0 = {0, 2}, S = {1, 0, 2}: 2 + 1 - 2*(k00 + k02 + k21 + k22)/4. */
     const size_t t0[] = {0, 2}, t[] = {1, 0, 2};
-    near(la_mmd_square(k, 3, t0, 2, t, 3), 2 + 1 - (4 + 2 + 0 + 5) / 2.0, 1, 1e-15);
-    near(la_mmd_square(k, 3, t, 3, t0, 2), 2 + 1 - (4 + 2 + 0 + 5) / 2.0, 1, 1e-15);
-    assert_true(la_mmd(k, 3, t0, 2, t, 3) == 0);
-    assert_true(la_mmd(k, 3, t0, 1, t, 3) == 0);
+    near(study_mmd_square(k, 3, t0, 2, t, 3), 2 + 1 - (4 + 2 + 0 + 5) / 2.0, 1, 1e-15);
+    near(study_mmd_square(k, 3, t, 3, t0, 2), 2 + 1 - (4 + 2 + 0 + 5) / 2.0, 1, 1e-15);
+    assert_true(study_mmd(k, 3, t0, 2, t, 3) == 0);
+    assert_true(study_mmd(k, 3, t0, 1, t, 3) == 0);
     scant_ctx_free(ctx);
 }
 
@@ -128,29 +128,29 @@ static void kendall_counts_ties_as_tau_b(void **state) {
     (void)state;
     const double up[] = {1, 2, 3, 4}, down[] = {9, 7, 5, 3}, flat[] = {2, 2, 2, 2};
     const double some[] = {1, 1, 2, 3}, other[] = {1, 2, 2, 3}, mixed[] = {1, 3, 2, 4};
-    near(la_kendall(up, up, 4), 1, 1, 0);
-    near(la_kendall(up, down, 4), -1, 1, 0);
-    near(la_kendall(up, mixed, 4), (5 - 1) / 6.0, 1, 1e-15);
+    near(study_kendall(up, up, 4), 1, 1, 0);
+    near(study_kendall(up, down, 4), -1, 1, 0);
+    near(study_kendall(up, mixed, 4), (5 - 1) / 6.0, 1, 1e-15);
     /* Of 6 pairs (0,1) ties on one side, (1,2) on the other; 4 agree. */
-    near(la_kendall(some, other, 4), 4 / sqrt(5.0 * 5.0), 1, 1e-15);
-    near(la_kendall(some, up, 4), 5 / sqrt(5.0 * 6.0), 1, 1e-15);
-    assert_true(isnan(la_kendall(up, flat, 4)));
-    assert_true(isnan(la_kendall(up, up, 1)));
+    near(study_kendall(some, other, 4), 4 / sqrt(5.0 * 5.0), 1, 1e-15);
+    near(study_kendall(some, up, 4), 5 / sqrt(5.0 * 6.0), 1, 1e-15);
+    assert_true(isnan(study_kendall(up, flat, 4)));
+    assert_true(isnan(study_kendall(up, up, 1)));
 }
 
 static void a_spectrum_tells_rounding_from_values(void **state) {
     (void)state;
     const double values[] = {-1e-17, 3e-13, 0.5, 2};
-    la_spectrum s;
-    la_spectrum_of(values, 4, LA_RANK_TOLERANCE, &s);
+    study_spectrum s;
+    study_spectrum_of(values, 4, STUDY_RANK_TOLERANCE, &s);
     assert_int_equal(s.rank, 2);
     assert_true(s.largest == 2 && s.positive == 0.5 && s.smallest == -1e-17);
     assert_true(isinf(s.condition) && s.part == 4);
     near(s.dimension, 2.5 * 2.5 / 4.25, 1, 1e-10);
-    la_spectrum_of(values + 2, 2, LA_RANK_TOLERANCE, &s);
+    study_spectrum_of(values + 2, 2, STUDY_RANK_TOLERANCE, &s);
     assert_true(s.rank == 2 && s.condition == 4);
     const double nothing[] = {0, 0};
-    la_spectrum_of(nothing, 2, LA_RANK_TOLERANCE, &s);
+    study_spectrum_of(nothing, 2, STUDY_RANK_TOLERANCE, &s);
     assert_true(s.rank == 0 && s.largest == 0 && s.positive == 0 && isinf(s.condition));
 }
 
@@ -159,14 +159,15 @@ static void a_spectrum_tells_rounding_from_values(void **state) {
 static void the_course_of_the_loss_is_as_by_hand(void **state) {
     (void)state;
     const double values[] = {0.5, 1}, energy[] = {3, 1}, stuck[] = {0, 1};
-    near(la_residual(values, energy, 2, 0.5, 0), 4, 1, 1e-15);
-    near(la_residual(values, energy, 2, 0.5, 3), 1.0 / 64 + 3 * 729.0 / 4096, 1, 1e-15);
+    near(study_residual(values, energy, 2, 0.5, 0), 4, 1, 1e-15);
+    near(study_residual(values, energy, 2, 0.5, 3), 1.0 / 64 + 3 * 729.0 / 4096, 1,
+         1e-15);
     /* a tenth, 0.4: at t = 3 it is 0.549..., at 4 0.304... */
-    assert_true(la_steps(values, energy, 2, 0.5, 0.1) == 4);
-    assert_true(la_steps(values, energy, 2, 0.5, 1) == 0);
-    assert_true(isinf(la_steps(stuck, energy, 2, 0.5, 0.1)));
-    assert_true(isinf(la_steps(values, energy, 2, 5, 0.1))); /* diverges */
-    assert_true(la_steps(stuck, energy, 2, 1, 0.75) == 1);
+    assert_true(study_steps(values, energy, 2, 0.5, 0.1) == 4);
+    assert_true(study_steps(values, energy, 2, 0.5, 1) == 0);
+    assert_true(isinf(study_steps(stuck, energy, 2, 0.5, 0.1)));
+    assert_true(isinf(study_steps(values, energy, 2, 5, 0.1))); /* diverges */
+    assert_true(study_steps(stuck, energy, 2, 1, 0.75) == 1);
 }
 
 /* ---- theorems ---- */
@@ -186,27 +187,28 @@ static void check_theorems(scant_ctx *ctx, const double *k, size_t n,
                            const int32_t *labels, size_t classes) {
     double vectors[MOST * MOST], values[MOST], energy[MOST], room[CLASSES];
     double *work = malloc(la_eigh_room(n, true) * sizeof *work);
-    double labelled = 0, total = 0, jitter, bound, a = la_alignment(k, n, labels);
+    double labelled = 0, total = 0, jitter, bound, a = study_alignment(k, n, labels);
     for (size_t i = 0; i < n; i++) labelled += labels[i] >= 0;
     memcpy(vectors, k, n * n * sizeof *k);
     assert_int_equal(la_eigh_alone(ctx, n, vectors, true, values, work), SCANT_OK);
-    la_energies(vectors, n, labels, classes, energy, room);
+    study_energies(vectors, n, labels, classes, energy, room);
     for (size_t i = 0; i < n; i++) total += energy[i];
     near(total, labelled, 1 + labelled, 1e-12); /* eigenvectors are a basis */
     near(a, trace_of(n, k, labels, classes), 1 + fabs(a), 1e-12);
     double top = values[n - 1], slack = 1e-9 * (1 + labelled);
     for (double t = 1; t < 1e6; t *= 3)
         for (double part = 0.01; part < 1.5; part *= 10) {
-            double rate = part / top, e = la_residual(values, energy, n, rate, t);
+            double rate = part / top, e = study_residual(values, energy, n, rate, t);
             if (rate * top > 1) continue;
-            la_interval ends = la_theorem1(labelled, a, rate, t);
+            study_interval ends = study_theorem1(labelled, a, rate, t);
             assert_true(e >= ends.low - slack && e <= ends.high + slack);
         }
-    assert_int_equal(la_bound(ctx, k, n, labels, classes, 0, &jitter, &bound), SCANT_OK);
+    assert_int_equal(study_bound(ctx, k, n, labels, classes, 0, &jitter, &bound),
+                     SCANT_OK);
     check_bound(k, n, labels, classes, jitter, bound);
-    la_factors factors;
-    la_interval ends = la_theorem2(labelled, a + jitter * labelled, top + jitter,
-                                   values[0] + jitter, &factors);
+    study_factors factors;
+    study_interval ends = study_theorem2(labelled, a + jitter * labelled, top + jitter,
+                                         values[0] + jitter, &factors);
     double half = bound * bound * (double)n / 2;
     if (labelled > 0) {
         assert_true(half >= ends.low * (1 - 1e-6) && half <= ends.high * (1 + 1e-6));
@@ -244,15 +246,17 @@ static void jitter_is_the_least_that_does(void **state) {
         double trace = 0;
         make_kernel(singular[s], 9, MOST, k);
         for (size_t i = 0; i < MOST; i++) trace += k[i * (MOST + 1)];
-        assert_int_equal(la_bound(ctx, k, MOST, labels, 3, 0, &jitter, &bound), SCANT_OK);
+        assert_int_equal(study_bound(ctx, k, MOST, labels, 3, 0, &jitter, &bound),
+                         SCANT_OK);
         near(jitter, 1e-8 * trace / MOST, jitter, 1e-12); /* rounding is far below */
         /* An eigenvalue of -1e-5 of the mean one needs a larger one. */
         for (size_t i = 0; i < MOST; i++) k[i * (MOST + 1)] -= 1e-5 * trace / MOST;
-        assert_int_equal(la_bound(ctx, k, MOST, labels, 3, 0, &jitter, &bound), SCANT_OK);
+        assert_int_equal(study_bound(ctx, k, MOST, labels, 3, 0, &jitter, &bound),
+                         SCANT_OK);
         near(jitter, 1e-4 * trace / MOST, jitter, 1e-4);
     }
     memset(k, 0, sizeof k);
-    assert_int_equal(la_bound(ctx, k, MOST, labels, 3, 0, &jitter, &bound), SCANT_OK);
+    assert_int_equal(study_bound(ctx, k, MOST, labels, 3, 0, &jitter, &bound), SCANT_OK);
     assert_true(jitter == 0 && isinf(bound));
     scant_ctx_free(ctx);
 }
@@ -273,11 +277,11 @@ static void sets_of_one_law_are_not_apart(void **state) {
             size_t keep = rows[i];
             rows[i] = rows[j], rows[j] = keep;
         }
-        double d = la_mmd_square(k, MOST, rows, M, rows + M, COUNT);
+        double d = study_mmd_square(k, MOST, rows, M, rows + M, COUNT);
         mean += d / DRAWS, square += d * d / DRAWS;
-        d = la_mmd_square(k, MOST, rows, M, rows, COUNT); /* S starts with S0 */
+        d = study_mmd_square(k, MOST, rows, M, rows, COUNT); /* S starts with S0 */
         shared += d / DRAWS, shared_square += d * d / DRAWS;
-        assert_true(la_mmd(k, MOST, rows, M, rows, M) == 0);
+        assert_true(study_mmd(k, MOST, rows, M, rows, M) == 0);
     }
     /* Five deviations of the mean of so many draws. */
     assert_true(fabs(mean) < 5 * sqrt(square / DRAWS));
@@ -303,7 +307,7 @@ static void dynamics_are_those_of_what_is_left(void **state) {
         for (size_t c = 0; c < CLASSES; c++)
             want +=
                 unit_at(6, i / N * CLASSES + c) * k[i] * unit_at(6, i % N * CLASSES + c);
-    near(la_training_dynamics(k, N, labels, CLASSES, f), want, fabs(want), 1e-5);
+    near(study_training_dynamics(k, N, labels, CLASSES, f), want, fabs(want), 1e-5);
 }
 
 /* ---- the world ---- */
@@ -314,15 +318,17 @@ static void what_is_no_kernel_is_refused(void **state) {
     double odd[] = {1, 2, 2, 1}, far[] = {1e-30, 1, 1, 1e-30}, none[] = {1, 0, 0, NAN};
     double jitter, bound;
     const int32_t labels[] = {0, 1}, high[] = {0, 2}, low[] = {-2, 0};
-    assert_int_equal(la_bound(ctx, far, 2, labels, 2, 0, &jitter, &bound), SCANT_EINPUT);
+    assert_int_equal(study_bound(ctx, far, 2, labels, 2, 0, &jitter, &bound),
+                     SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "no kernel"));
-    assert_int_equal(la_bound(ctx, odd, 2, labels, 2, 0, &jitter, &bound), SCANT_OK);
+    assert_int_equal(study_bound(ctx, odd, 2, labels, 2, 0, &jitter, &bound), SCANT_OK);
     assert_true(jitter > 1); /* the least eigenvalue is -1 */
-    assert_int_equal(la_bound(ctx, none, 2, labels, 2, 0, &jitter, &bound), SCANT_EINPUT);
+    assert_int_equal(study_bound(ctx, none, 2, labels, 2, 0, &jitter, &bound),
+                     SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "row 1, column 1"));
-    assert_int_equal(la_bound(ctx, odd, 2, high, 2, 0, &jitter, &bound), SCANT_EINPUT);
+    assert_int_equal(study_bound(ctx, odd, 2, high, 2, 0, &jitter, &bound), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "sample 1 has the label 2"));
-    assert_int_equal(la_bound(ctx, odd, 2, low, 2, 0, &jitter, &bound), SCANT_EINPUT);
+    assert_int_equal(study_bound(ctx, odd, 2, low, 2, 0, &jitter, &bound), SCANT_EINPUT);
     scant_ctx_free(ctx);
 }
 
@@ -335,7 +341,7 @@ static void memory_that_fails_leaves_nothing(void **state) {
         memory m;
         scant_ctx *ctx = ctx_counting(&m);
         m.calls = 0, m.fail_at = at;
-        scant_status s = la_bound(ctx, k, 2, labels, 2, 0, &jitter, &bound);
+        scant_status s = study_bound(ctx, k, 2, labels, 2, 0, &jitter, &bound);
         assert_int_equal(s, at < 2 ? SCANT_ENOMEM : SCANT_OK);
         m.fail_at = SIZE_MAX;
         scant_ctx_free(ctx);

@@ -3,8 +3,8 @@
  * The charts of a page about a kernel (kernel_charts.c), each in the form that is asked
  * for; kernel_page.c puts them together.
  */
-#ifndef SCANT_REPORT_KERNEL_H
-#define SCANT_REPORT_KERNEL_H
+#ifndef SCANT_STUDY_CHARTS_H
+#define SCANT_STUDY_CHARTS_H
 
 #include "report/chart.h"
 #include "scant/study.h"

@@ -25,11 +25,11 @@
 #include "core/rng.h"
 #include "linalg/dense.h"
 #include "linalg/products.h"
-#include "linalg/study.h"
-#include "linalg/theory.h"
 #include "nn/feed.h"
 #include "nn/persample.h"
 #include "scant/study.h"
+#include "study/study.h"
+#include "study/theory.h"
 
 enum {
     BLOCK_MOST = 512, /* samples at a time */
@@ -203,7 +203,7 @@ static double energy_of(const work *w, const double *vector, const double *to,
 /* Eigenvalues ascend in values; a study has the largest first, and no more of them than
  * the kernel has rows. */
 static void fill(const work *w, const double *values, scant_study *s,
-                 la_study_lists *lists) {
+                 study_lists *lists) {
     double tolerance = s->tolerance > 0 ? s->tolerance : 1e-10;
     double energy = 0, start = 0, floor = tolerance * fmax(0, values[w->k - 1]);
     for (size_t i = 0; i < s->n_values; i++) {
@@ -223,7 +223,7 @@ static void fill(const work *w, const double *values, scant_study *s,
         s->alignment += w->to_y[i] * w->to_y[i];
 }
 
-static scant_status finish(work *w, scant_study *s, la_study_lists *lists) {
+static scant_status finish(work *w, scant_study *s, study_lists *lists) {
     double *values = scant__arena_alloc(&w->arena, w->k, sizeof *values);
     double *room = scant__arena_alloc(&w->arena, la_eigh_room(w->k, true), sizeof *room);
     if (!values || !room) return SCANT_ENOMEM;
@@ -232,7 +232,7 @@ static scant_status finish(work *w, scant_study *s, la_study_lists *lists) {
     TRY(scant__tick(w->net->ctx, "eigenvalues", 1, 1));
     fill(w, values, s, lists);
     s->bound = s->jitter = NAN;
-    la_study_judge(s, w->classes, 0); /* its sums are in double */
+    study_judge(s, w->classes, 0); /* its sums are in double */
     double sum = 0;
     for (size_t i = 0; lists->start && i < s->n_values; i++)
         sum += s->values[i] * s->start_energy[i];
@@ -274,7 +274,7 @@ size_t scant_study_sketch_memory(const scant_net *net, size_t n,
     return size_add(size_mul(doubles, sizeof(double)), size_mul(floats, sizeof(float)));
 }
 
-static scant_status run(work *w, scant_study *s, la_study_lists *lists,
+static scant_status run(work *w, scant_study *s, study_lists *lists,
                         scant_sketch_error *error) {
     TRY(take_room(w));
     TRY(judge(w, error));
@@ -295,7 +295,7 @@ scant_status scant_study_sketch(scant_net *net, const scant_data *data,
         return scant__fail(ctx, SCANT_EUSAGE,
                            "a sketch has 1 to %d numbers, and is of a sample or more",
                            LA_EIGH_MOST);
-    if (labels) TRY(la_check_labels(ctx, labels, n, classes, &labelled));
+    if (labels) TRY(study_check_labels(ctx, labels, n, classes, &labelled));
     work w = {.net = net,
               .data = data,
               .rows = rows,
@@ -307,9 +307,9 @@ scant_status scant_study_sketch(scant_net *net, const scant_data *data,
               .o = opts,
               .block = block_of(net, n, opts)};
     size_t height = size_mul(n, opts->full ? classes : 1);
-    la_study_lists lists;
-    scant_study *s = la_study_new(ctx, size_min(w.k, height), labels != NULL,
-                                  labels && labelled == n, &lists);
+    study_lists lists;
+    scant_study *s = study_new(ctx, size_min(w.k, height), labels != NULL,
+                               labels && labelled == n, &lists);
     if (!s) return SCANT_ENOMEM;
     s->samples = n;
     s->outputs = opts->full ? classes : 1;

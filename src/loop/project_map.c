@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A project's items in two dimensions. The axes are the first two principal components of
- * an even sample of items (report/project.h), found once and kept with the handle until
- * the features change; so the map stays where it is while labels and picks come and go.
- * The sample's coordinates y = X v give the components back: v = X' y / y' y.
+ * an even sample of items (report/projection.h), found once and kept with the handle
+ * until the features change; so the map stays where it is while labels and picks come and
+ * go. The sample's coordinates y = X v give the components back: v = X' y / y' y.
  *
  * Both axes have one scale, by which nearly all of the sample is within 0.9 of the
  * middle; what is farther out than 1 is at the border.
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "data/array.h"
-#include "report/project.h"
+#include "report/projection.h"
 #include "scant/project.h"
 #include "store/store.h"
 

@@ -4,8 +4,8 @@
  * stand in any order, and those that nobody knows are passed over. Every cell is checked;
  * a message names file, line and column.
  */
-#ifndef SCANT_REPORT_TABLE_H
-#define SCANT_REPORT_TABLE_H
+#ifndef SCANT_REPORT_CSV_TABLE_H
+#define SCANT_REPORT_CSV_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,8 +13,8 @@
 #include "core/mem.h"
 #include "core/parfor.h"
 #include "core/rng.h"
-#include "linalg/theory.h"
 #include "scant/study.h"
+#include "study/theory.h"
 
 typedef struct owned {
     scant_agreement agreement;
@@ -53,8 +53,8 @@ static scant_status one_set(void *arg, size_t set, unsigned worker, scant__fault
     for (size_t i = 0; i < size; i++)
         for (size_t j = 0; j < size; j++)
             block[i * size + j] = w->k[rows[i] * w->n + rows[j]];
-    w->alignment[set] = la_alignment(block, size, own);
-    w->dynamics[set] = la_training_dynamics(block, size, own, c, outputs);
+    w->alignment[set] = study_alignment(block, size, own);
+    w->dynamics[set] = study_training_dynamics(block, size, own, c, outputs);
     return SCANT_OK;
 }
 
@@ -87,7 +87,7 @@ static scant_status check(scant_ctx *ctx, size_t n, const int32_t *labels, size_
                            "%zu samples to start with and %zu more in a set are asked "
                            "for, but there are %zu",
                            o->start, o->draw, n);
-    TRY(la_check_labels(ctx, labels, n, classes, &labelled));
+    TRY(study_check_labels(ctx, labels, n, classes, &labelled));
     if (labelled < n)
         return scant__fail(ctx, SCANT_EINPUT,
                            "%zu of %zu samples have no label, and all need one",
@@ -129,7 +129,7 @@ scant_status scant_kernel_agreement(scant_ctx *ctx, const double *k, size_t n,
         scant_agreement_free(ctx, &a->agreement);
         return s;
     }
-    double tau = la_kendall(w.dynamics, w.alignment, o.sets);
+    double tau = study_kendall(w.dynamics, w.alignment, o.sets);
     a->agreement = (scant_agreement){.sets = o.sets,
                                      .start = o.start,
                                      .draw = o.draw,

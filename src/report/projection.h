@@ -10,8 +10,8 @@
  *
  * Cost: n d^2 / 2 multiply-adds and d^3; for wide features a dozen passes over them.
  */
-#ifndef SCANT_REPORT_PROJECT_H
-#define SCANT_REPORT_PROJECT_H
+#ifndef SCANT_REPORT_PROJECTION_H
+#define SCANT_REPORT_PROJECTION_H
 
 #include "select/evidence.h"
 
