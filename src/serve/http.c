@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Between microhttpd and the handlers: what comes is checked and parsed as far as it has
- * come, put before a desk, and answered with the headers that every answer has.
+ * Between microhttpd and the handlers: checks and parses a request, queues it for a
+ * handler thread, and sends the reply with the headers that every reply has.
  *
- * A request that is refused is read to its end first, if that is near, as a client that
- * is still sending would not see why. Bodies have limits, and so has the time that a
- * request may take to arrive: microhttpd counts silence only, so connections that dribble
- * are ended here.
+ * A refused request is first read to its end, up to DROPPED bytes: a client that is still
+ * sending would not see the reply. Bodies have a size limit, and requests a time limit:
+ * microhttpd only times out silent connections, so slow ones are closed here.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -37,19 +36,19 @@ static const char policy[] =
     "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
 /* A connection. */
-typedef struct line {
-    struct line *next, *before;
+typedef struct client {
+    struct client *next, *before;
     int socket;
     int64_t since; /* a request is waited for, or on its way */
     bool busy;     /* it is here, and being answered */
-} line;
+} client;
 
-typedef struct lines {
+typedef struct clients {
     pthread_mutex_t lock;
-    line *first;
+    client *first;
     request *held; /* back, any order */
     size_t n_held;
-} lines;
+} clients;
 
 /* ---- replies ----------------------------------------------------------------------- */
 
@@ -256,13 +255,13 @@ static void check(request *r, const char *method, const char *path) {
 
 /* ---- a request's way --------------------------------------------------------------- */
 
-static void line_set(request *r, bool busy) {
-    lines *all = r->server->lines;
-    line *l = r->line;
-    if (!l) return;
+static void client_set(request *r, bool busy) {
+    clients *all = r->server->clients;
+    client *c = r->client;
+    if (!c) return;
     pthread_mutex_lock(&all->lock);
-    l->busy = busy;
-    l->since = server_now();
+    c->busy = busy;
+    c->since = server_now();
     pthread_mutex_unlock(&all->lock);
 }
 
@@ -274,8 +273,8 @@ static enum MHD_Result begin(server *s, struct MHD_Connection *connection,
     *state = r;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    r->line = info ? info->socket_context : NULL;
-    line_set(r, false);
+    r->client = info ? info->socket_context : NULL;
+    client_set(r, false);
     check(r, method, path);
     const char *size = header_of(r, "Content-Length");
     if (r->replied && size && strtoull(size, NULL, 10) > DROPPED) return send_reply(r);
@@ -317,16 +316,16 @@ static enum MHD_Result whole(request *r) {
         int refused = r->route->parse(&in, &r->args, &why);
         if (refused) reply_error(r, refused, "%s", why.text);
     }
-    line_set(r, true);
+    client_set(r, true);
     if (!r->counted) atomic_fetch_add(&r->server->open, 1);
     r->counted = true;
     if (r->replied) return send_reply(r);
-    if (r->route->desk == DESK_NONE) {
-        r->route->handle(NULL, r);
+    if (r->route->queue == QUEUE_NONE) {
+        r->route->handler(NULL, r);
         return send_reply(r);
     }
-    MHD_suspend_connection(r->connection); /* first: a desk may be quick */
-    if (!desk_put(r->server, r)) {
+    MHD_suspend_connection(r->connection); /* before queueing: a handler may be quick */
+    if (!queue_put(r->server, r)) {
         reply_error(r, 503, "the server has too much to do");
         http_done(r);
     }
@@ -354,7 +353,7 @@ static enum MHD_Result access_handler(void *user, struct MHD_Connection *connect
         *count = 0;
         return going_on ? MHD_YES : MHD_NO;
     }
-    return whole(r); /* also when a desk has done it: the reply is there then */
+    return whole(r); /* called again after a handler has filled in the reply */
 }
 
 static void completed(void *user, struct MHD_Connection *connection, void **state,
@@ -362,7 +361,7 @@ static void completed(void *user, struct MHD_Connection *connection, void **stat
     request *r = *state;
     (void)user, (void)connection, (void)code;
     if (!r) return;
-    line_set(r, false);
+    client_set(r, false);
     if (r->counted) atomic_fetch_sub(&r->server->open, 1);
     request_args_end(&r->args);
     free(r->body);
@@ -372,7 +371,7 @@ static void completed(void *user, struct MHD_Connection *connection, void **stat
 }
 
 void http_done(request *r) {
-    lines *all = r->server->lines;
+    clients *all = r->server->clients;
     if (r->reply.wait <= 0) {
         MHD_resume_connection(r->connection);
         return;
@@ -386,7 +385,7 @@ void http_done(request *r) {
 }
 
 size_t http_held(server *s) {
-    lines *all = s->lines;
+    clients *all = s->clients;
     pthread_mutex_lock(&all->lock);
     size_t n = all->n_held;
     pthread_mutex_unlock(&all->lock);
@@ -397,45 +396,45 @@ size_t http_held(server *s) {
 
 static void connection_changed(void *user, struct MHD_Connection *connection,
                                void **context, enum MHD_ConnectionNotificationCode code) {
-    lines *all = user;
-    line *l = *context;
+    clients *all = user;
+    client *c = *context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        l = calloc(1, sizeof *l);
-        if (!l || !info) {
-            free(l);
+        c = calloc(1, sizeof *c);
+        if (!c || !info) {
+            free(c);
             return; /* it is not watched, that is all */
         }
-        l->socket = info->connect_fd, l->since = server_now();
+        c->socket = info->connect_fd, c->since = server_now();
         pthread_mutex_lock(&all->lock);
-        l->next = all->first;
-        if (l->next) l->next->before = l;
-        all->first = l;
+        c->next = all->first;
+        if (c->next) c->next->before = c;
+        all->first = c;
         pthread_mutex_unlock(&all->lock);
-        *context = l;
-    } else if (l) {
+        *context = c;
+    } else if (c) {
         pthread_mutex_lock(&all->lock);
-        if (l->before)
-            l->before->next = l->next;
+        if (c->before)
+            c->before->next = c->next;
         else
-            all->first = l->next;
-        if (l->next) l->next->before = l->before;
+            all->first = c->next;
+        if (c->next) c->next->before = c->before;
         pthread_mutex_unlock(&all->lock);
-        free(l);
+        free(c);
         *context = NULL;
     }
 }
 
 void http_tick(server *s) {
-    lines *all = s->lines;
+    clients *all = s->clients;
     int64_t now = server_now();
     bool closing = atomic_load(&s->closing);
     pthread_mutex_lock(&all->lock);
-    for (line *l = all->first; l; l = l->next)
-        if (!l->busy && now - l->since > ARRIVAL) {
-            shutdown(l->socket, SHUT_RDWR); /* microhttpd notices, and closes it */
-            l->since = now;
+    for (client *c = all->first; c; c = c->next)
+        if (!c->busy && now - c->since > ARRIVAL) {
+            shutdown(c->socket, SHUT_RDWR); /* microhttpd notices, and closes it */
+            c->since = now;
         }
     for (request **at = &all->held; *at;) {
         request *r = *at;
@@ -451,13 +450,13 @@ void http_tick(server *s) {
 }
 
 scant_status http_open(server *s, char *message, size_t size) {
-    lines *all = calloc(1, sizeof *all);
+    clients *all = calloc(1, sizeof *all);
     if (!all) {
         snprintf(message, size, "out of memory");
         return SCANT_ENOMEM;
     }
     pthread_mutex_init(&all->lock, NULL);
-    s->lines = all;
+    s->clients = all;
     /* Not epoll: 0.9.75 does not see there that a client has gone in the middle of a
      * request, and keeps it until it counts as silent. */
     s->daemon = MHD_start_daemon(
@@ -486,10 +485,10 @@ void http_quiesce(server *s) {
 }
 
 void http_close(server *s) {
-    lines *all = s->lines;
+    clients *all = s->clients;
     if (s->daemon) MHD_stop_daemon(s->daemon);
     s->daemon = NULL;
     if (all) pthread_mutex_destroy(&all->lock);
     free(all);
-    s->lines = NULL;
+    s->clients = NULL;
 }

@@ -33,7 +33,7 @@ void public_text(const server *s, const char *text, char *told, size_t size) {
     if (size) told[used] = '\0';
 }
 
-void reply_failed(seat *here, request *r, scant_status status, int input) {
+void reply_failed(project_handle *h, request *r, scant_status status, int input) {
     int code = status == SCANT_EUSAGE       ? 409
                : status == SCANT_EINPUT     ? input
                : status == SCANT_ENOMEM     ? 503
@@ -41,26 +41,27 @@ void reply_failed(seat *here, request *r, scant_status status, int input) {
                : status == SCANT_ECANCELLED ? 503
                                             : 500;
     const char *text = status == SCANT_ECANCELLED ? "the server is being ended"
-                                                  : scant_ctx_errmsg(here->ctx);
+                                                  : scant_ctx_errmsg(h->ctx);
     char told[500];
     if (code >= 500 && status != SCANT_ECANCELLED)
-        server_log(here->server, SCANT_LOG_WARNING, "%s", text);
-    public_text(here->server, text, told, sizeof told);
+        server_log(h->server, SCANT_LOG_WARNING, "%s", text);
+    public_text(h->server, text, told, sizeof told);
     reply_error(r, code, "%s", told);
 }
 
-void reply_out(seat *here, request *r, out *o, scant_status status, int input) {
+void reply_out(project_handle *h, request *r, out *o, scant_status status, int input) {
     if (status == SCANT_OK) {
         reply_json(r, 200, o);
         return;
     }
     out_end(o);
-    reply_failed(here, r, status, input);
+    reply_failed(h, r, status, input);
 }
 
 /* ---- bytes ------------------------------------------------------------------------- */
 
-void reply_bytes(seat *here, request *r, const char *type, void *bytes, size_t size) {
+void reply_bytes(project_handle *h, request *r, const char *type, void *bytes,
+                 size_t size) {
     void *copy = malloc(size ? size : 1); /* the context's are this thread's alone */
     if (copy) {
         memcpy(copy, bytes, size);
@@ -69,7 +70,7 @@ void reply_bytes(seat *here, request *r, const char *type, void *bytes, size_t s
     } else {
         reply_error(r, 503, "out of memory");
     }
-    scant_bytes_free(here->ctx, bytes);
+    scant_bytes_free(h->ctx, bytes);
 }
 
 /* ---- parts ------------------------------------------------------------------------- */
@@ -82,7 +83,7 @@ void write_said(out *o, scant_answer_kind kind, int64_t label) {
         out_null(o, "label");
 }
 
-double number_setting(seat *here, const char *key) {
-    const char *text = scant_project_get(here->project, key);
+double number_setting(project_handle *h, const char *key) {
+    const char *text = scant_project_get(h->project, key);
     return text ? strtod(text, NULL) : 0;
 }

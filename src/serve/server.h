@@ -2,12 +2,12 @@
  *
  * What the files of the server share.
  *
- * A request comes in on a thread of microhttpd's, which checks and parses it (http.c),
- * and never waits: what needs the project is put before a desk (desk.c), whose threads
- * have a handle of the project each, and the connection sleeps until it is done. So a
- * long export delays no label, and a page that is open costs no thread. Networks are
- * trained by one more thread (worker.c) at a low priority. What changes is told to open
- * pages (events.c) by the thread that called serve_run() (run.c).
+ * A request arrives on a thread of microhttpd, which checks and parses it (http.c) and
+ * never blocks. It is then queued (request_queue.c) for a thread that has its own handle
+ * of the project, and the connection is suspended until the reply is ready. So a long
+ * export delays no label, and an open page needs no thread. Another thread trains
+ * networks at a low priority (worker.c). The thread that called serve_run() (server.c)
+ * reports changes to open pages (event_stream.c).
  */
 #ifndef SCANT_SERVE_SERVER_H
 #define SCANT_SERVE_SERVER_H
@@ -31,10 +31,10 @@ struct MHD_Daemon;
 typedef struct server server;
 typedef struct request request;
 typedef struct route route;
-typedef struct desk desk;
+typedef struct request_queue request_queue;
 typedef struct events events;
 typedef struct worker worker;
-typedef struct tally tally;
+typedef struct statistics statistics;
 typedef struct pages pages;
 
 /* ---- requests and replies ---------------------------------------------------------- */
@@ -56,7 +56,7 @@ typedef struct reply {
 struct request {
     server *server;
     struct MHD_Connection *connection;
-    void *line; /* the connection's own state (http.c) */
+    void *client; /* the connection's own state (http.c) */
     const route *route;
     session session; /* as it was when the request came */
     bool has_session;
@@ -67,7 +67,7 @@ struct request {
     reply reply;
     bool replied;  /* there is one */
     bool counted;  /* among those under way: all of it has come */
-    request *next; /* at a desk, or of those held back */
+    request *next; /* in a queue, or in the list of delayed replies */
     int64_t due;   /* of those */
 };
 
@@ -77,37 +77,38 @@ void reply_error(request *r, int status, const char *format, ...)
 /* Takes what was written; 503 where there was no memory for it. */
 void reply_json(request *r, int status, out *o);
 
-/* ---- desks ------------------------------------------------------------------------- */
+/* ---- request queues ---------------------------------------------------------------- */
 
-typedef enum desk_kind {
-    DESK_NONE,   /* at once: it takes no time */
-    DESK_LABELS, /* what people wait for; one thread */
-    DESK_READS,  /* what takes longer */
-    DESK_PICTURES,
-    DESK_EXPORTS, /* what may take minutes: a network is asked about all items */
-    DESK_KINDS
-} desk_kind;
+typedef enum queue_kind {
+    QUEUE_NONE,   /* at once: it takes no time */
+    QUEUE_LABELS, /* what people wait for; one thread */
+    QUEUE_READS,  /* what takes longer */
+    QUEUE_PICTURES,
+    QUEUE_EXPORTS, /* what may take minutes: a network is asked about all items */
+    QUEUE_KINDS
+} queue_kind;
 
 /* A thread's own. Also that of the thread of serve_run(). */
-typedef struct seat {
+typedef struct project_handle {
     server *server;
-    desk *desk;
+    request_queue *queue;
     scant_ctx *ctx;
     scant_project *project;
     pthread_t thread;
     bool started;
-} seat;
+} project_handle;
 
-scant_status seat_open(seat *s, server *on, desk *of, char *message, size_t size);
-void seat_close(seat *s);
+scant_status project_handle_open(project_handle *s, server *on, request_queue *of,
+                                 char *message, size_t size);
+void project_handle_close(project_handle *s);
 
-scant_status desks_open(server *s, char *message, size_t size);
-/* The request is done by a thread of its route's desk, which calls http_done(); false:
- * too many wait. */
-bool desk_put(server *s, request *r);
+scant_status queues_open(server *s, char *message, size_t size);
+/* A thread of the route's queue processes the request and calls http_done(). False: the
+ * queue is full. */
+bool queue_put(server *s, request *r);
 /* What waits is done, then the threads end; nothing more is taken. */
-void desks_close(server *s);
-void desks_free(server *s); /* after that, and when no more requests can come */
+void queues_close(server *s);
+void queues_free(server *s); /* after that, and when no more requests can come */
 
 /* ---- routes ------------------------------------------------------------------------ */
 
@@ -118,11 +119,11 @@ enum {
 
 struct route {
     const char *method, *path; /* request_path() */
-    desk_kind desk;
+    queue_kind queue;
     unsigned needs;
     size_t body; /* bytes at most; 0: none */
     request_parser *parse;
-    void (*handle)(seat *here, request *r);
+    void (*handler)(project_handle *h, request *r);
 };
 
 extern const route routes[];
@@ -133,50 +134,51 @@ const route *route_find(const char *method, const char *path, size_t *number, ch
                         size_t size);
 
 /* What the library said no with, as a reply; input: the status for SCANT_EINPUT. */
-void reply_failed(seat *here, request *r, scant_status status, int input);
+void reply_failed(project_handle *h, request *r, scant_status status, int input);
 /* Sends what was written, or why it was not. */
-void reply_out(seat *here, request *r, out *o, scant_status status, int input);
-/* Sends bytes of the seat's context, which it frees. */
-void reply_bytes(seat *here, request *r, const char *type, void *bytes, size_t size);
+void reply_out(project_handle *h, request *r, out *o, scant_status status, int input);
+/* Sends bytes that were allocated in the handle's context, and frees them. */
+void reply_bytes(project_handle *h, request *r, const char *type, void *bytes,
+                 size_t size);
 /* The library's sentence as it may go to pages: files are told without their folders,
  * which are nobody's business there. */
 void public_text(const server *s, const char *text, char *told, size_t size);
 /* A setting that is a number; 0: it is not set. */
-double number_setting(seat *here, const char *key);
+double number_setting(project_handle *h, const char *key);
 /* {"kind", "label"}, without brackets. */
 void write_said(out *o, scant_answer_kind kind, int64_t label);
 
-/* people.c: people, and what they do; items.c: items and pictures; board.c: the rest. */
-void handle_session_get(seat *here, request *r);
-void handle_session_post(seat *here, request *r);
-void handle_leave(seat *here, request *r);
-void handle_next(seat *here, request *r);
-void handle_alike(seat *here, request *r);
-void handle_answers(seat *here, request *r);
-void handle_undo(seat *here, request *r);
-void handle_renew(seat *here, request *r);
-void handle_release(seat *here, request *r);
-void handle_class(seat *here, request *r);
-void handle_mine(seat *here, request *r);
-void handle_item(seat *here, request *r);
-void handle_picture(seat *here, request *r);
-void handle_prediction(seat *here, request *r);
-void handle_why(seat *here, request *r);
-void handle_status(seat *here, request *r);
-void handle_map(seat *here, request *r);
-void handle_train(seat *here, request *r);
-void handle_settings(seat *here, request *r);
-void handle_export(seat *here, request *r);
-void handle_events(seat *here, request *r);
-void handle_openapi(seat *here, request *r);
+/* The handlers: api_session.c, api_labels.c, api_items.c, api_dashboard.c. */
+void api_session_get(project_handle *h, request *r);
+void api_session_post(project_handle *h, request *r);
+void api_leave(project_handle *h, request *r);
+void api_next(project_handle *h, request *r);
+void api_alike(project_handle *h, request *r);
+void api_answers(project_handle *h, request *r);
+void api_undo(project_handle *h, request *r);
+void api_renew(project_handle *h, request *r);
+void api_release(project_handle *h, request *r);
+void api_class(project_handle *h, request *r);
+void api_mine(project_handle *h, request *r);
+void api_item(project_handle *h, request *r);
+void api_picture(project_handle *h, request *r);
+void api_prediction(project_handle *h, request *r);
+void api_why(project_handle *h, request *r);
+void api_status(project_handle *h, request *r);
+void api_map(project_handle *h, request *r);
+void api_train(project_handle *h, request *r);
+void api_settings(project_handle *h, request *r);
+void api_export(project_handle *h, request *r);
+void api_events(project_handle *h, request *r);
+void api_openapi(project_handle *h, request *r);
 /* A file of the page; false: there is none. */
 bool reply_asset(request *r, const char *name);
 
 /* The classes' names, as an array of objects. */
-void write_classes(seat *here, out *o);
-bool item_exists(seat *here, size_t number);
+void write_classes(project_handle *h, out *o);
+bool item_exists(project_handle *h, size_t number);
 /* {"item", "id", "text", "picture"} of an item, without the closing bracket. */
-scant_status write_item(seat *here, out *o, const char *key, size_t item);
+scant_status write_item(project_handle *h, out *o, const char *key, size_t item);
 
 /* ---- pages: a person's tabs ----------------------------------------------------------
  */
@@ -196,8 +198,8 @@ events *events_create(void); /* NULL: no memory */
 void events_destroy(events *e);
 /* Something has changed: pages are told soon. Any thread. */
 void events_touch(server *s);
-/* Called some ten times a second by the thread of serve_run(), whose seat it is. */
-void events_tick(server *s, seat *here);
+/* Called about ten times a second by the thread of serve_run(), with its handle. */
+void events_tick(server *s, project_handle *h);
 /* All streams end. */
 void events_close(server *s);
 /* Queues the response that goes on and on; false: too many are open, or no memory. */
@@ -219,10 +221,11 @@ void worker_write(server *s, out *o, const char *key);
 /* ---- tallies: what is computed from all of the history ------------------------------
  */
 
-tally *tally_create(void);
-void tally_destroy(tally *t);
-scant_status tally_people(tally *t, seat *here, out *o);
-scant_status tally_balance(tally *t, seat *here, const scant_project_info *info, out *o);
+statistics *statistics_create(void);
+void statistics_destroy(statistics *t);
+scant_status statistics_people(statistics *t, project_handle *h, out *o);
+scant_status statistics_balance(statistics *t, project_handle *h,
+                                const scant_project_info *info, out *o);
 
 /* ---- the server -------------------------------------------------------------------- */
 
@@ -234,15 +237,15 @@ struct server {
     char cookie[20];   /* its name: one a port, as cookies know none */
     unsigned port;
     int socket;
-    seat front; /* of the thread of serve_run() */
+    project_handle front; /* of the thread of serve_run() */
     scant_hold *hold;
     sessions *sessions;
     struct MHD_Daemon *daemon;
-    void *lines; /* connections (http.c) */
-    desk *desks[DESK_KINDS];
+    void *clients; /* connections (http.c) */
+    request_queue *queues[QUEUE_KINDS];
     events *events;
     worker *worker;
-    tally *tally;
+    statistics *statistics;
     pages *pages;
     atomic_bool closing;        /* requests are refused */
     atomic_bool leaving;        /* reads that take long end */
@@ -260,7 +263,7 @@ scant_status listen_open(server *s, char *message, size_t size);
 scant_status http_open(server *s, char *message, size_t size);
 /* The headers that every response has. */
 void http_headers(server *s, struct MHD_Response *response, const char *type);
-/* A desk has filled in the reply. */
+/* A handler has filled in the reply. */
 void http_done(request *r);
 size_t http_held(server *s); /* how many replies are held back */
 /* Some ten times a second: what was held back, connections that take too long. */

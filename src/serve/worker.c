@@ -19,11 +19,11 @@
 #include "scant/project.h"
 #include "serve/server.h"
 
-enum { NICE = 10, LOOK_SECONDS = 2, SPARE_LEAST = 50 };
+enum { NICE = 10, POLL_SECONDS = 2, SPARE_LEAST = 50 };
 
 struct worker {
     server *server;
-    seat seat;
+    project_handle handle;
     bool started;
 
     pthread_mutex_t lock; /* of all below */
@@ -38,12 +38,12 @@ struct worker {
 
     /* of the thread alone */
     bool prepared;
-    size_t items;    /* that it has prepared */
-    size_t mute;     /* a model that cannot be asked; 0: none */
-    size_t asked_of; /* the last model that was asked what to pick */
-    bool owes;       /* picks, of the model that it has trained itself */
-    bool failed;     /* the last try did */
-    uint64_t digest; /* of what there was then */
+    size_t items;       /* that it has prepared */
+    size_t mute;        /* a model that cannot be asked; 0: none */
+    size_t asked_of;    /* the last model that was asked what to pick */
+    bool picks_pending; /* picks, of the model that it has trained itself */
+    bool failed;        /* the last try did */
+    uint64_t digest;    /* of what there was then */
 };
 
 /* ---- what it does, for others ------------------------------------------------------ */
@@ -122,7 +122,7 @@ static bool is_said(worker *w, const scant_project_info *info) {
     scant_array *all = NULL;
     size_t model;
     if (!info->models || w->mute == info->models) return true;
-    if (scant_project_predicted(w->seat.project, &all, &model) != SCANT_OK) return true;
+    if (scant_project_predicted(w->handle.project, &all, &model) != SCANT_OK) return true;
     bool there = all && scant_array_shape(all)[0] >= info->items;
     scant_array_free(all);
     return there;
@@ -138,11 +138,11 @@ static scant_status prepare(worker *w, const scant_project_info *info) {
         show(w, "preparing", "", 0);
         w->asked_of = w->mute = 0;
     }
-    scant_status status = scant_project_prepare(w->seat.project);
+    scant_status status = scant_project_prepare(w->handle.project);
     if (status == SCANT_OK && !is_said(w, info) &&
-        scant_project_predict(w->seat.project, &all, NULL) != SCANT_OK) {
+        scant_project_predict(w->handle.project, &all, NULL) != SCANT_OK) {
         /* another model may do without it */
-        server_log(w->server, SCANT_LOG_WARNING, "%s", scant_ctx_errmsg(w->seat.ctx));
+        server_log(w->server, SCANT_LOG_WARNING, "%s", scant_ctx_errmsg(w->handle.ctx));
         w->mute = info->models;
     }
     scant_array_free(all);
@@ -152,7 +152,7 @@ static scant_status prepare(worker *w, const scant_project_info *info) {
 }
 
 static size_t batch_setting(worker *w) {
-    double batch = number_setting(&w->seat, "batch");
+    double batch = number_setting(&w->handle, "batch");
     return batch >= 1 && batch < 1e9 ? (size_t)batch : 1;
 }
 
@@ -161,10 +161,10 @@ static scant_status pick(worker *w, size_t batch, size_t model) {
     size_t spare = 2 * batch > SPARE_LEAST ? 2 * batch : SPARE_LEAST;
     show(w, "picking", "", 0);
     scant_status status = scant_project_query(
-        w->seat.project, &(scant_project_query_opts){.batch = batch, .spare = spare},
+        w->handle.project, &(scant_project_query_opts){.batch = batch, .spare = spare},
         &picks, NULL);
-    scant_picks_free(w->seat.ctx, picks); /* NULL: there is nothing left to pick */
-    w->owes = status != SCANT_OK;
+    scant_picks_free(w->handle.ctx, picks); /* NULL: there is nothing left to pick */
+    w->picks_pending = status != SCANT_OK;
     if (status == SCANT_OK) w->asked_of = model;
     return status;
 }
@@ -173,16 +173,17 @@ static scant_status train(worker *w, size_t batch) {
     scant_project_train_opts opts = {.user = w, .report = on_step};
     size_t model;
     show(w, "training", "", 0);
-    scant_status status = scant_project_train(w->seat.project, &opts, &model);
+    scant_status status = scant_project_train(w->handle.project, &opts, &model);
     return status == SCANT_OK ? pick(w, batch, model) : status;
 }
 
 static bool trains_by_itself(worker *w) {
-    const char *text = scant_project_get(w->seat.project, "auto_train");
+    const char *text = scant_project_get(w->handle.project, "auto_train");
     return !w->server->opts->no_training && (!text || strcmp(text, "no") != 0);
 }
 
-static void foretell(worker *w, const scant_project_info *info, size_t batch) {
+static void update_next_training(worker *w, const scant_project_info *info,
+                                 size_t batch) {
     int64_t after = !trains_by_itself(w)       ? -1
                     : info->untrained >= batch ? !info->learnable
                                                : (int64_t)(batch - info->untrained);
@@ -195,8 +196,8 @@ static void foretell(worker *w, const scant_project_info *info, size_t batch) {
 
 /* Whether the last model has not been asked yet: picking went wrong or was cut off, or
  * another program has trained it. */
-static bool owes_picks(worker *w, const scant_project_info *info) {
-    if (!info->rounds || w->owes) return true;
+static bool needs_picks(worker *w, const scant_project_info *info) {
+    if (!info->rounds || w->picks_pending) return true;
     return trains_by_itself(w) && info->round_model < info->models &&
            w->asked_of < info->models;
 }
@@ -208,7 +209,7 @@ static scant_status turn(worker *w, bool asked, const scant_project_info *info,
     bool due = trains_by_itself(w) && info->untrained >= batch && info->learnable;
     scant_status status = prepare(w, info);
     if (status == SCANT_OK && (asked || due)) return train(w, batch);
-    if (status == SCANT_OK && !quiet && owes_picks(w, info))
+    if (status == SCANT_OK && !quiet && needs_picks(w, info))
         status = pick(w, batch, info->models);
     return status;
 }
@@ -224,7 +225,7 @@ static uint64_t digest_of(worker *w, const scant_project_info *info) {
     uint64_t digest = info->entries * UINT64_C(1000003) + info->items;
     const scant_project_key *key;
     for (size_t i = 0; (key = scant_project_key_at(i)); i++) {
-        const char *value = scant_project_get(w->seat.project, key->key);
+        const char *value = scant_project_get(w->handle.project, key->key);
         digest = mix(digest, value ? value : "");
     }
     return digest;
@@ -238,26 +239,26 @@ static const char *waiting_for(worker *w, const scant_project_info *info, size_t
 
 static void look(worker *w, bool asked) {
     scant_project_info info;
-    scant_status status = scant_project_info_get(w->seat.project, &info);
+    scant_status status = scant_project_info_get(w->handle.project, &info);
     if (status != SCANT_OK) {
-        show_error(w, scant_ctx_errmsg(w->seat.ctx));
+        show_error(w, scant_ctx_errmsg(w->handle.ctx));
         return;
     }
     size_t batch = batch_setting(w);
-    foretell(w, &info, batch);
+    update_next_training(w, &info, batch);
     if (w->failed && !asked && w->digest == digest_of(w, &info)) return;
     status = turn(w, asked, &info, batch);
     w->failed = status != SCANT_OK;
     w->digest = digest_of(w, &info);
     if (w->failed && status != SCANT_ECANCELLED) {
-        show_error(w, scant_ctx_errmsg(w->seat.ctx));
+        show_error(w, scant_ctx_errmsg(w->handle.ctx));
         server_log(w->server, SCANT_LOG_WARNING, "%s: %s", w->doing,
-                   scant_ctx_errmsg(w->seat.ctx));
+                   scant_ctx_errmsg(w->handle.ctx));
     } else {
         show_error(w, "");
     }
-    if (scant_project_info_get(w->seat.project, &info) == SCANT_OK)
-        foretell(w, &info, batch);
+    if (scant_project_info_get(w->handle.project, &info) == SCANT_OK)
+        update_next_training(w, &info, batch);
     show(w, "idle", waiting_for(w, &info, batch), 0);
 }
 
@@ -265,7 +266,7 @@ static void look(worker *w, bool asked) {
 static bool await(worker *w, bool *asked) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += LOOK_SECONDS;
+    until.tv_sec += POLL_SECONDS;
     pthread_mutex_lock(&w->lock);
     int waited = 0;
     while (!w->ends && !w->asked && !w->news && waited == 0)
@@ -305,12 +306,13 @@ static scant_status open_project(worker *w, char *message, size_t size) {
                            .log = on_log,
                            .progress = on_progress,
                            .cancel = on_cancel};
-    scant_status status = scant_ctx_create(&opts, &w->seat.ctx);
+    scant_status status = scant_ctx_create(&opts, &w->handle.ctx);
     if (status == SCANT_OK)
-        status = scant_project_open(w->seat.ctx, o->dir, &w->seat.project);
+        status = scant_project_open(w->handle.ctx, o->dir, &w->handle.project);
     if (status != SCANT_OK)
         snprintf(message, size, "%s",
-                 w->seat.ctx ? scant_ctx_errmsg(w->seat.ctx) : scant_status_text(status));
+                 w->handle.ctx ? scant_ctx_errmsg(w->handle.ctx)
+                               : scant_status_text(status));
     return status;
 }
 
@@ -331,7 +333,7 @@ scant_status worker_open(server *s, char *message, size_t size) {
 
 scant_status worker_start(server *s, char *message, size_t size) {
     worker *w = s->worker;
-    w->started = pthread_create(&w->seat.thread, NULL, work, w) == 0;
+    w->started = pthread_create(&w->handle.thread, NULL, work, w) == 0;
     if (w->started) return SCANT_OK;
     snprintf(message, size, "no thread can be started");
     return SCANT_ENOMEM;
@@ -344,9 +346,9 @@ void worker_close(server *s) {
     w->ends = true;
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
-    if (w->started) pthread_join(w->seat.thread, NULL);
+    if (w->started) pthread_join(w->handle.thread, NULL);
     w->started = false;
-    seat_close(&w->seat);
+    project_handle_close(&w->handle);
 }
 
 void worker_free(server *s) {

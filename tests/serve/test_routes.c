@@ -81,7 +81,7 @@ static void a_post_has_a_body_and_a_get_has_none(void **state) {
         bool post = strcmp(routes[i].method, "POST") == 0;
         assert_true(post || strcmp(routes[i].method, "GET") == 0);
         assert_true(post == (routes[i].body > 0));
-        assert_true(routes[i].parse && routes[i].handle);
+        assert_true(routes[i].parse && routes[i].handler);
     }
 }
 
@@ -90,10 +90,10 @@ static void a_path_is_found_or_its_methods_are_told(void **state) {
     size_t number = 0;
     char allow[40];
     const route *found = route_find("GET", "/api/items/31/why", &number, allow, 40);
-    assert_ptr_equal(found->handle, handle_why);
+    assert_ptr_equal(found->handler, api_why);
     assert_int_equal(number, 31);
-    assert_ptr_equal(route_find("POST", "/api/session", &number, allow, 40)->handle,
-                     handle_session_post);
+    assert_ptr_equal(route_find("POST", "/api/session", &number, allow, 40)->handler,
+                     api_session_post);
     assert_null(route_find("DELETE", "/api/session", &number, allow, 40));
     assert_string_equal(allow, "GET, POST");
     assert_null(route_find("POST", "/api/items/31/why", &number, allow, 40));

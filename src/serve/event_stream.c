@@ -204,7 +204,7 @@ static void publish(events *e, out *o, bool due) {
     out_end(o);
 }
 
-void events_tick(server *s, seat *here) {
+void events_tick(server *s, project_handle *h) {
     events *e = s->events;
     int64_t now = server_now();
     uint_fast64_t changes = atomic_load(&e->changes);
@@ -213,7 +213,7 @@ void events_tick(server *s, seat *here) {
     if (!late && !changed && now - e->looked_at < LOOK) return;
     scant_project_info info;
     e->looked_at = now;
-    if (scant_project_info_get(here->project, &info) != SCANT_OK) return;
+    if (scant_project_info_get(h->project, &info) != SCANT_OK) return;
     e->told = changes;
     out o = {0};
     write_state(s, &o, &info);

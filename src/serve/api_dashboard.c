@@ -118,9 +118,9 @@ static void write_meter(out *o, const scant_meter *m) {
 }
 
 /* A paragraph each, which the library parts by line breaks. */
-static scant_status write_advice(seat *here, out *o, const scant_meter *meter) {
+static scant_status write_advice(project_handle *h, out *o, const scant_meter *meter) {
     char *text = NULL;
-    scant_status status = scant_project_advice(here->project, meter, &text);
+    scant_status status = scant_project_advice(h->project, meter, &text);
     if (status != SCANT_OK) return status;
     out_open(o, "advice", '[');
     for (char *from = text, *end; *from; from = end) {
@@ -131,20 +131,20 @@ static scant_status write_advice(seat *here, out *o, const scant_meter *meter) {
         end = next;
     }
     out_close(o, ']');
-    scant_bytes_free(here->ctx, text);
+    scant_bytes_free(h->ctx, text);
     return SCANT_OK;
 }
 
-static void write_settings(seat *here, out *o) {
+static void write_settings(project_handle *h, out *o) {
     out_open(o, "settings", '{');
     const scant_project_key *key;
     for (size_t i = 0; (key = scant_project_key_at(i)); i++)
-        out_string(o, key->key, scant_project_get(here->project, key->key));
+        out_string(o, key->key, scant_project_get(h->project, key->key));
     out_close(o, '}');
 }
 
-static scant_status write_lists(seat *here, out *o) {
-    scant_project *p = here->project;
+static scant_status write_lists(project_handle *h, out *o) {
+    scant_project *p = h->project;
     out_open(o, "models", '[');
     scant_status status = scant_project_models(p, write_model, o);
     out_close(o, ']');
@@ -157,26 +157,26 @@ static scant_status write_lists(seat *here, out *o) {
     return status;
 }
 
-void handle_status(seat *here, request *r) {
-    server *s = here->server;
+void api_status(project_handle *h, request *r) {
+    server *s = h->server;
     scant_project_info info;
     scant_meter meter;
     out o = {0};
-    scant_status status = scant_project_info_get(here->project, &info);
-    if (status == SCANT_OK) status = scant_project_meter(here->project, &meter);
+    scant_status status = scant_project_info_get(h->project, &info);
+    if (status == SCANT_OK) status = scant_project_meter(h->project, &meter);
     out_open(&o, NULL, '{');
     if (status == SCANT_OK) {
         write_info(&o, &info);
         write_meter(&o, &meter);
-        status = write_advice(here, &o, &meter);
+        status = write_advice(h, &o, &meter);
     }
-    if (status == SCANT_OK) status = write_lists(here, &o);
-    if (status == SCANT_OK) status = tally_balance(s->tally, here, &info, &o);
-    if (status == SCANT_OK) status = tally_people(s->tally, here, &o);
+    if (status == SCANT_OK) status = write_lists(h, &o);
+    if (status == SCANT_OK) status = statistics_balance(s->statistics, h, &info, &o);
+    if (status == SCANT_OK) status = statistics_people(s->statistics, h, &o);
     worker_write(s, &o, "worker");
-    write_settings(here, &o);
+    write_settings(h, &o);
     out_close(&o, '}');
-    reply_out(here, r, &o, status, 422);
+    reply_out(h, r, &o, status, 422);
 }
 
 /* ---- the map ----------------------------------------------------------------------- */
@@ -208,10 +208,10 @@ static void map_end(map *m) {
 }
 
 /* What the last model holds most likely, as far as it was asked; *model 0: not at all. */
-static scant_status map_predict(seat *here, map *m, size_t *model) {
+static scant_status map_predict(project_handle *h, map *m, size_t *model) {
     scant_array *all = NULL;
     for (size_t i = 0; i < m->n; i++) m->predicted[i] = -1;
-    scant_status status = scant_project_predicted(here->project, &all, model);
+    scant_status status = scant_project_predicted(h->project, &all, model);
     if (!all) *model = 0;
     if (status != SCANT_OK || !all) return status;
     const size_t *shape = scant_array_shape(all);
@@ -220,7 +220,7 @@ static scant_status map_predict(seat *here, map *m, size_t *model) {
     if (!p) *model = 0;
     for (size_t i = 0; p && i < m->n && status == SCANT_OK; i++) {
         if (m->items[i] >= shape[0]) continue;
-        status = scant_array_floats(here->ctx, all, m->items[i] * classes, classes, p);
+        status = scant_array_floats(h->ctx, all, m->items[i] * classes, classes, p);
         if (status == SCANT_OK && classes)
             m->predicted[i] = (int32_t)scant_likeliest(p, classes);
     }
@@ -230,12 +230,12 @@ static scant_status map_predict(seat *here, map *m, size_t *model) {
 }
 
 /* Which items the last round has picked. */
-static scant_status map_picks(seat *here, map *m) {
+static scant_status map_picks(project_handle *h, map *m) {
     size_t n = 0;
-    scant_status status = scant_project_picked(here->project, 0, NULL, &n);
+    scant_status status = scant_project_picked(h->project, 0, NULL, &n);
     size_t *items = calloc(n ? n : 1, sizeof *items), room = n;
     if (items && status == SCANT_OK)
-        status = scant_project_picked(here->project, room, items, &n);
+        status = scant_project_picked(h->project, room, items, &n);
     for (size_t i = 0; items && status == SCANT_OK && i < n && i < room; i++)
         if (items[i] < m->n_items) m->picked[items[i]] = 1;
     free(items);
@@ -267,12 +267,12 @@ static void map_scale(map *m) {
     for (size_t i = 0; largest > 0 && i < 2 * m->n; i++) m->xy[i] /= largest;
 }
 
-void handle_map(seat *here, request *r) {
+void api_map(project_handle *h, request *r) {
     map m = {0};
     size_t model = 0;
     scant_project_info info;
     out o = {0};
-    scant_status status = scant_project_info_get(here->project, &info);
+    scant_status status = scant_project_info_get(h->project, &info);
     m.n_items = status == SCANT_OK ? info.items : 0;
     if (status == SCANT_OK && !map_rooms(&m, r->args.count)) {
         map_end(&m);
@@ -280,12 +280,12 @@ void handle_map(seat *here, request *r) {
         return;
     }
     if (status == SCANT_OK)
-        status = scant_project_map(here->project, r->args.count, m.items, m.xy, &m.n);
+        status = scant_project_map(h->project, r->args.count, m.items, m.xy, &m.n);
     if (status == SCANT_EUSAGE) status = SCANT_OK; /* no features yet: an empty map */
     if (status == SCANT_OK)
-        status = scant_project_labels(here->project, m.labels, m.n_items);
-    if (status == SCANT_OK) status = map_predict(here, &m, &model);
-    if (status == SCANT_OK) status = map_picks(here, &m);
+        status = scant_project_labels(h->project, m.labels, m.n_items);
+    if (status == SCANT_OK) status = map_predict(h, &m, &model);
+    if (status == SCANT_OK) status = map_picks(h, &m);
     if (status == SCANT_OK) {
         map_scale(&m);
         out_open(&o, NULL, '{');
@@ -297,17 +297,17 @@ void handle_map(seat *here, request *r) {
         out_close(&o, '}');
     }
     map_end(&m);
-    reply_out(here, r, &o, status, 422);
+    reply_out(h, r, &o, status, 422);
 }
 
 /* ---- training and settings --------------------------------------------------------- */
 
-void handle_train(seat *here, request *r) {
-    server *s = here->server;
+void api_train(project_handle *h, request *r) {
+    server *s = h->server;
     scant_project_info info;
-    scant_status status = scant_project_info_get(here->project, &info);
+    scant_status status = scant_project_info_get(h->project, &info);
     if (status != SCANT_OK) {
-        reply_failed(here, r, status, 422);
+        reply_failed(h, r, status, 422);
         return;
     }
     if (!info.learnable) {
@@ -330,25 +330,25 @@ void handle_train(seat *here, request *r) {
     reply_json(r, 202, &o);
 }
 
-void handle_settings(seat *here, request *r) {
+void api_settings(project_handle *h, request *r) {
     scant_status status =
-        scant_project_set_all(here->project, r->args.settings, r->args.n_settings);
+        scant_project_set_all(h->project, r->args.settings, r->args.n_settings);
     if (status != SCANT_OK) {
-        reply_failed(here, r, status == SCANT_EUSAGE ? SCANT_EINPUT : status, 422);
+        reply_failed(h, r, status == SCANT_EUSAGE ? SCANT_EINPUT : status, 422);
         return;
     }
-    events_touch(here->server);
-    worker_wake(here->server);
+    events_touch(h->server);
+    worker_wake(h->server);
     out o = {0};
     out_open(&o, NULL, '{');
-    write_settings(here, &o);
+    write_settings(h, &o);
     out_close(&o, '}');
     reply_json(r, 200, &o);
 }
 
 /* ---- files ------------------------------------------------------------------------- */
 
-void handle_export(seat *here, request *r) {
+void api_export(project_handle *h, request *r) {
     static const struct {
         const char *format, *type, *ending;
     } kinds[] = {
@@ -360,13 +360,12 @@ void handle_export(seat *here, request *r) {
     void *bytes = NULL;
     size_t size = 0, kind = 0;
     while (strcmp(kinds[kind].format, r->args.format) != 0) kind++;
-    scant_status status =
-        scant_project_export(here->project, r->args.format, &bytes, &size);
+    scant_status status = scant_project_export(h->project, r->args.format, &bytes, &size);
     if (status != SCANT_OK) {
-        reply_failed(here, r, status, 422);
+        reply_failed(h, r, status, 422);
         return;
     }
-    reply_bytes(here, r, kinds[kind].type, bytes, size);
+    reply_bytes(h, r, kinds[kind].type, bytes, size);
     if (r->reply.status == 200)
         snprintf(r->reply.disposition, sizeof r->reply.disposition,
                  "attachment; filename=\"labels.%s\"", kinds[kind].ending);
@@ -402,13 +401,13 @@ bool reply_asset(request *r, const char *name) {
     return false;
 }
 
-void handle_openapi(seat *here, request *r) {
-    (void)here;
+void api_openapi(project_handle *h, request *r) {
+    (void)h;
     if (!reply_asset(r, "openapi.json")) reply_error(r, 404, "there is no such path");
 }
 
-void handle_events(seat *here, request *r) {
-    (void)here;
+void api_events(project_handle *h, request *r) {
+    (void)h;
     r->reply.status = 200;
     r->reply.stream = r->replied = true;
 }

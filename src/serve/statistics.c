@@ -23,7 +23,7 @@ typedef struct person {
     size_t timed, times[BUCKETS];
 } person;
 
-struct tally {
+struct statistics {
     pthread_mutex_t lock;
     int64_t entry; /* the last that was counted */
     person *people[MOST_PEOPLE];
@@ -36,13 +36,13 @@ struct tally {
     int64_t counted, took;        /* milliseconds: when, and how long */
 };
 
-tally *tally_create(void) {
-    tally *t = calloc(1, sizeof *t);
+statistics *statistics_create(void) {
+    statistics *t = calloc(1, sizeof *t);
     if (t) pthread_mutex_init(&t->lock, NULL);
     return t;
 }
 
-void tally_destroy(tally *t) {
+void statistics_destroy(statistics *t) {
     if (!t) return;
     for (size_t i = 0; i < t->n_people; i++) {
         free(t->people[i]->name);
@@ -57,7 +57,7 @@ void tally_destroy(tally *t) {
 /* ---- people ------------------------------------------------------------------------ */
 
 /* NULL: there is no memory, or there are too many. */
-static person *find(tally *t, const char *name) {
+static person *find(statistics *t, const char *name) {
     for (size_t i = 0; i < t->n_people; i++)
         if (strcmp(t->people[i]->name, name) == 0) return t->people[i];
     if (t->n_people == MOST_PEOPLE) return NULL;
@@ -72,7 +72,7 @@ static person *find(tally *t, const char *name) {
 }
 
 static scant_status count_entry(void *user, const scant_entry *e) {
-    tally *t = user;
+    statistics *t = user;
     person *p = e->person ? find(t, e->person) : NULL;
     t->entry = e->entry;
     if (!p) return SCANT_OK;
@@ -108,12 +108,11 @@ static void write_person(out *o, const person *p) {
     out_close(o, '}');
 }
 
-scant_status tally_people(tally *t, seat *here, out *o) {
+scant_status statistics_people(statistics *t, project_handle *h, out *o) {
     pthread_mutex_lock(&t->lock);
-    scant_status status = scant_project_history(here->project, SIZE_MAX, t->entry, 0,
+    scant_status status = scant_project_history(h->project, SIZE_MAX, t->entry, 0,
                                                 SIZE_MAX, count_entry, t);
-    if (status == SCANT_OK)
-        status = scant_project_people(here->project, count_standing, t);
+    if (status == SCANT_OK) status = scant_project_people(h->project, count_standing, t);
     out_open(o, "people", '[');
     for (size_t i = 0; i < t->n_people; i++) write_person(o, t->people[i]);
     out_close(o, ']');
@@ -124,7 +123,7 @@ scant_status tally_people(tally *t, seat *here, out *o) {
 /* ---- classes ----------------------------------------------------------------------- */
 
 static scant_status count_item(void *user, const scant_item *item) {
-    tally *t = user;
+    statistics *t = user;
     if (item->label >= 0 && (size_t)item->label < t->n_classes &&
         item->copy_of == item->item)
         t->labelled[item->label]++;
@@ -132,11 +131,11 @@ static scant_status count_item(void *user, const scant_item *item) {
 }
 
 /* A block of rows at a time, as all of them need not fit. */
-static scant_status count_predictions(tally *t, seat *here) {
+static scant_status count_predictions(statistics *t, project_handle *h) {
     enum { ROWS = 1024 };
     scant_array *all = NULL;
     size_t model = 0;
-    scant_status status = scant_project_predicted(here->project, &all, &model);
+    scant_status status = scant_project_predicted(h->project, &all, &model);
     t->model = 0;
     if (status != SCANT_OK || !all) return status;
     size_t n = scant_array_shape(all)[0], classes = scant_array_shape(all)[1];
@@ -144,7 +143,7 @@ static scant_status count_predictions(tally *t, seat *here) {
     memset(t->predicted, 0, t->n_classes * sizeof *t->predicted);
     for (size_t at = 0; rows && at < n && status == SCANT_OK; at += ROWS) {
         size_t count = n - at < ROWS ? n - at : ROWS;
-        status = scant_array_floats(here->ctx, all, at * classes, count * classes, rows);
+        status = scant_array_floats(h->ctx, all, at * classes, count * classes, rows);
         for (size_t i = 0; i < count && status == SCANT_OK; i++) {
             size_t best = scant_likeliest(rows + i * classes, classes);
             if (best < t->n_classes) t->predicted[best]++;
@@ -157,7 +156,7 @@ static scant_status count_predictions(tally *t, seat *here) {
 }
 
 /* False: no memory. */
-static bool make_room(tally *t, size_t classes) {
+static bool make_room(statistics *t, size_t classes) {
     size_t *labelled = realloc(t->labelled, (classes + 1) * sizeof *labelled);
     if (labelled) t->labelled = labelled;
     size_t *predicted = realloc(t->predicted, (classes + 1) * sizeof *predicted);
@@ -169,20 +168,21 @@ static bool make_room(tally *t, size_t classes) {
     return true;
 }
 
-static bool is_due(const tally *t, const scant_project_info *info, int64_t now) {
+static bool is_due(const statistics *t, const scant_project_info *info, int64_t now) {
     if (!t->labelled || t->stale || t->n_classes != info->classes) return true;
     bool same = t->items == info->items && t->entries == info->entries &&
                 t->model == info->models;
     return !same && now - t->counted >= PATIENCE * t->took;
 }
 
-static scant_status count(tally *t, seat *here, const scant_project_info *info) {
+static scant_status count(statistics *t, project_handle *h,
+                          const scant_project_info *info) {
     int64_t now = server_now();
     if (!is_due(t, info, now)) return SCANT_OK;
     if (!make_room(t, info->classes)) return SCANT_OK; /* an older count will do */
-    scant_status status = scant_project_items(here->project, 0, SIZE_MAX, count_item, t);
+    scant_status status = scant_project_items(h->project, 0, SIZE_MAX, count_item, t);
     if (status == SCANT_OK && (t->model != info->models || t->items != info->items))
-        status = count_predictions(t, here);
+        status = count_predictions(t, h);
     t->items = info->items, t->entries = info->entries;
     t->counted = server_now();
     t->took = t->counted - now;
@@ -190,14 +190,15 @@ static scant_status count(tally *t, seat *here, const scant_project_info *info) 
     return status;
 }
 
-scant_status tally_balance(tally *t, seat *here, const scant_project_info *info, out *o) {
+scant_status statistics_balance(statistics *t, project_handle *h,
+                                const scant_project_info *info, out *o) {
     pthread_mutex_lock(&t->lock);
-    scant_status status = count(t, here, info);
+    scant_status status = count(t, h, info);
     out_open(o, "balance", '[');
     for (size_t i = 0; status == SCANT_OK && t->labelled && i < t->n_classes; i++) {
         out_open(o, NULL, '{');
         out_size(o, "label", i);
-        out_string(o, "name", scant_project_class(here->project, i));
+        out_string(o, "name", scant_project_class(h->project, i));
         out_size(o, "labelled", t->labelled[i]);
         if (t->model)
             out_size(o, "predicted", t->predicted[i]);

@@ -20,52 +20,53 @@ static void out_label(out *o, const char *key, int64_t label) {
         out_null(o, key);
 }
 
-static void write_picture(seat *here, out *o, const scant_item *item) {
+static void write_picture(project_handle *h, out *o, const scant_item *item) {
     char text[48];
     snprintf(text, sizeof text, "/api/items/%zu/picture", item->item);
-    out_string(o, "picture", item->path || here->server->pictures ? text : NULL);
+    out_string(o, "picture", item->path || h->server->pictures ? text : NULL);
 }
 
-static void write_described(seat *here, out *o, const char *key, const scant_item *item) {
+static void write_described(project_handle *h, out *o, const char *key,
+                            const scant_item *item) {
     out_open(o, key, '{');
     out_size(o, "item", item->item);
     out_string(o, "id", item->id);
     out_string(o, "text", item->text);
-    write_picture(here, o, item);
+    write_picture(h, o, item);
 }
 
-scant_status write_item(seat *here, out *o, const char *key, size_t number) {
+scant_status write_item(project_handle *h, out *o, const char *key, size_t number) {
     scant_item item;
-    scant_status status = scant_project_item(here->project, number, &item);
-    if (status == SCANT_OK) write_described(here, o, key, &item);
+    scant_status status = scant_project_item(h->project, number, &item);
+    if (status == SCANT_OK) write_described(h, o, key, &item);
     return status;
 }
 
-bool item_exists(seat *here, size_t number) {
+bool item_exists(project_handle *h, size_t number) {
     scant_item item;
-    return scant_project_item(here->project, number, &item) == SCANT_OK;
+    return scant_project_item(h->project, number, &item) == SCANT_OK;
 }
 
 /* What the library cannot tell of an item that is there waits for a model, or for
  * features: 409. */
-static void finish(seat *here, request *r, out *o, scant_status status) {
-    if (status == SCANT_EUSAGE && !item_exists(here, r->args.number)) {
+static void finish(project_handle *h, request *r, out *o, scant_status status) {
+    if (status == SCANT_EUSAGE && !item_exists(h, r->args.number)) {
         out_end(o);
         reply_error(r, 404, "there is no item %zu", r->args.number);
         return;
     }
-    reply_out(here, r, o, status, 404);
+    reply_out(h, r, o, status, 404);
 }
 
 /* ---- one item ---------------------------------------------------------------------- */
 
-static scant_status write_own(seat *here, out *o, const request *r) {
+static scant_status write_own(project_handle *h, out *o, const request *r) {
     scant_answer_kind kind = SCANT_ANSWER_LABEL;
     int64_t entry = 0, label = -1;
     scant_status status = SCANT_OK;
     if (r->has_session && r->session.known)
-        status = scant_project_said(here->project, r->session.person, r->args.number,
-                                    &entry, &kind, &label);
+        status = scant_project_said(h->project, r->session.person, r->args.number, &entry,
+                                    &kind, &label);
     if (status != SCANT_OK || !entry) {
         out_null(o, "mine");
         return status;
@@ -77,32 +78,32 @@ static scant_status write_own(seat *here, out *o, const request *r) {
     return SCANT_OK;
 }
 
-void handle_item(seat *here, request *r) {
+void api_item(project_handle *h, request *r) {
     scant_item item;
     out o = {0};
-    scant_status status = scant_project_item(here->project, r->args.number, &item);
+    scant_status status = scant_project_item(h->project, r->args.number, &item);
     if (status == SCANT_OK) {
-        write_described(here, &o, NULL, &item);
+        write_described(h, &o, NULL, &item);
         out_label(&o, "label", item.label);
         out_size(&o, "answers", item.answers);
         out_bool(&o, "disputed", item.disputed != 0);
-        status = write_own(here, &o, r);
+        status = write_own(h, &o, r);
         out_close(&o, '}');
     }
-    finish(here, r, &o, status);
+    finish(h, r, &o, status);
 }
 
-void handle_picture(seat *here, request *r) {
+void api_picture(project_handle *h, request *r) {
     void *bytes = NULL;
     size_t size = 0;
     const char *type = NULL;
-    scant_status status = scant_project_picture(here->project, r->args.number,
-                                                r->args.count, &bytes, &size, &type);
+    scant_status status = scant_project_picture(h->project, r->args.number, r->args.count,
+                                                &bytes, &size, &type);
     if (status != SCANT_OK) {
-        finish(here, r, &(out){0}, status);
+        finish(h, r, &(out){0}, status);
         return;
     }
-    reply_bytes(here, r, type, bytes, size);
+    reply_bytes(h, r, type, bytes, size);
     if (r->reply.status == 200) r->reply.cache = "private, max-age=86400";
 }
 
@@ -121,14 +122,14 @@ static void write_likeliest(out *o, float *p, size_t n) {
     out_close(o, ']');
 }
 
-void handle_prediction(seat *here, request *r) {
+void api_prediction(project_handle *h, request *r) {
     scant_array *all = NULL;
     scant_item item;
     size_t model = 0;
     float *p = NULL;
     out o = {0};
-    scant_status status = scant_project_item(here->project, r->args.number, &item);
-    if (status == SCANT_OK) status = scant_project_predicted(here->project, &all, &model);
+    scant_status status = scant_project_item(h->project, r->args.number, &item);
+    if (status == SCANT_OK) status = scant_project_predicted(h->project, &all, &model);
     if (status == SCANT_OK && (!all || r->args.number >= scant_array_shape(all)[0])) {
         reply_error(r, 404,
                     model ? "the model has not been asked about this item yet"
@@ -144,7 +145,7 @@ void handle_prediction(seat *here, request *r) {
             scant_array_free(all);
             return;
         }
-        status = scant_array_floats(here->ctx, all, r->args.number * n, n, p);
+        status = scant_array_floats(h->ctx, all, r->args.number * n, n, p);
         out_open(&o, NULL, '{');
         out_size(&o, "model", model);
         write_likeliest(&o, p, n);
@@ -152,17 +153,16 @@ void handle_prediction(seat *here, request *r) {
     }
     free(p);
     scant_array_free(all);
-    finish(here, r, &o, status);
+    finish(h, r, &o, status);
 }
 
-static scant_status write_neighbours(seat *here, out *o, const scant_why *why) {
+static scant_status write_neighbours(project_handle *h, out *o, const scant_why *why) {
     out_open(o, "neighbours", '[');
     for (size_t i = 0; i < why->n_neighbours; i++) {
         scant_item item;
-        scant_status status =
-            scant_project_item(here->project, why->neighbours[i], &item);
+        scant_status status = scant_project_item(h->project, why->neighbours[i], &item);
         if (status != SCANT_OK) return status;
-        write_described(here, o, NULL, &item);
+        write_described(h, o, NULL, &item);
         out_label(o, "label", item.label);
         out_real(o, "distance", why->distances[i]);
         out_close(o, '}');
@@ -171,10 +171,10 @@ static scant_status write_neighbours(seat *here, out *o, const scant_why *why) {
     return SCANT_OK;
 }
 
-void handle_why(seat *here, request *r) {
+void api_why(project_handle *h, request *r) {
     scant_why why;
     out o = {0};
-    scant_status status = scant_project_why(here->project, r->args.number, &why);
+    scant_status status = scant_project_why(h->project, r->args.number, &why);
     if (status == SCANT_OK) {
         out_open(&o, NULL, '{');
         if (why.model)
@@ -189,8 +189,8 @@ void handle_why(seat *here, request *r) {
         out_real(&o, "surer", why.surer);
         out_real(&o, "novelty", why.novelty);
         out_real(&o, "newer", why.newer);
-        status = write_neighbours(here, &o, &why);
+        status = write_neighbours(h, &o, &why);
         out_close(&o, '}');
     }
-    finish(here, r, &o, status);
+    finish(h, r, &o, status);
 }

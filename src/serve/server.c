@@ -2,8 +2,8 @@
  *
  * The server from its start to its end.
  *
- * It ends in an order that loses nothing: no new requests; reads that take long and
- * training are told to end; what waits at desks is done and sent; then all is closed.
+ * Shutdown loses nothing: new requests are refused, slow reads and training are
+ * cancelled, queued requests are processed and their replies sent, then all is closed.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ static void tell_event(server *s) {
 
 static scant_status start(server *s, char *message, size_t size) {
     scant_project_info info;
-    scant_status status = seat_open(&s->front, s, NULL, message, size);
+    scant_status status = project_handle_open(&s->front, s, NULL, message, size);
     if (status == SCANT_OK) {
         status = scant_project_info_get(s->front.project, &info);
         if (status != SCANT_OK)
@@ -99,15 +99,15 @@ static scant_status start(server *s, char *message, size_t size) {
     name_project(s);
     s->sessions = sessions_create();
     s->events = events_create();
-    s->tally = tally_create();
+    s->statistics = statistics_create();
     s->pages = pages_create();
-    if (!s->sessions || !s->events || !s->tally || !s->pages) {
+    if (!s->sessions || !s->events || !s->statistics || !s->pages) {
         snprintf(message, size, "out of memory");
         return SCANT_ENOMEM;
     }
     status = claim(s, message, size);
     if (status == SCANT_OK) status = worker_open(s, message, size);
-    if (status == SCANT_OK) status = desks_open(s, message, size);
+    if (status == SCANT_OK) status = queues_open(s, message, size);
     if (status == SCANT_OK) status = http_open(s, message, size);
     if (status == SCANT_OK) status = worker_start(s, message, size);
     return status;
@@ -117,7 +117,7 @@ static void finish(server *s) {
     atomic_store(&s->leaving, true);
     http_quiesce(s);
     events_close(s);
-    desks_close(s);
+    queues_close(s);
     for (int64_t end = server_now() + PARTING;
          s->daemon && atomic_load(&s->open) && server_now() < end;) {
         http_tick(s);
@@ -126,14 +126,14 @@ static void finish(server *s) {
     worker_close(s);
     http_close(s);
     if (s->socket >= 0) close(s->socket);
-    desks_free(s);
+    queues_free(s);
     worker_free(s);
     events_destroy(s->events);
-    tally_destroy(s->tally);
+    statistics_destroy(s->statistics);
     pages_destroy(s->pages);
     sessions_destroy(s->sessions);
     scant_hold_free(s->hold);
-    seat_close(&s->front);
+    project_handle_close(&s->front);
 }
 
 scant_status serve_run(const serve_opts *opts, char *message, size_t size) {

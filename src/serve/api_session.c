@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sessions: signing in with a name and a token, signing out.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "scant/project.h"
+#include "serve/server.h"
+
+enum {
+    DELAYED_GUESSES = 8, /* replies to wrong tokens that are delayed at a time */
+    GUESS_DELAY = 1000   /* milliseconds */
+};
+
+/* ---- sessions ---------------------------------------------------------------------- */
+
+void write_classes(project_handle *h, out *o) {
+    out_open(o, "classes", '[');
+    const char *name;
+    for (size_t i = 0; (name = scant_project_class(h->project, i)); i++) {
+        out_open(o, NULL, '{');
+        out_size(o, "label", i);
+        out_string(o, "name", name);
+        out_close(o, '}');
+    }
+    out_close(o, ']');
+}
+
+static void write_strategies(out *o) {
+    size_t n;
+    const scant_strategy_info *const *all = scant_strategies(&n);
+    out_open(o, "strategies", '[');
+    for (size_t i = 0; i < n; i++) {
+        out_open(o, NULL, '{');
+        out_string(o, "name", all[i]->name);
+        out_string(o, "summary", all[i]->summary);
+        out_close(o, '}');
+    }
+    out_close(o, ']');
+}
+
+static scant_status write_project(project_handle *h, out *o) {
+    scant_project_info info;
+    scant_status status = scant_project_info_get(h->project, &info);
+    if (status != SCANT_OK) return status;
+    const char *name = scant_project_get(h->project, "name");
+    out_open(o, "project", '{');
+    out_string(o, "name", name && *name ? name : h->server->name);
+    out_string(o, "key", info.key);
+    out_string(o, "kind", info.kind);
+    out_size(o, "items", info.items);
+    write_classes(h, o);
+    out_real(o, "batch", number_setting(h, "batch"));
+    out_real(o, "overlap", number_setting(h, "overlap"));
+    out_real(o, "lease_seconds", 60 * number_setting(h, "lease_minutes"));
+    write_strategies(o);
+    out_close(o, '}');
+    return SCANT_OK;
+}
+
+/* fresh: the cookie is to be another one. */
+static void reply_session(project_handle *h, request *r, const session *now, bool fresh) {
+    out o = {0};
+    bool stranger = !now->trusted;
+    scant_status status = SCANT_OK;
+    out_open(&o, NULL, '{');
+    if (now->known) {
+        out_open(&o, "person", '{');
+        out_size(&o, "number", now->person);
+        out_string(&o, "name", now->name);
+        out_close(&o, '}');
+    } else {
+        out_null(&o, "person");
+    }
+    out_string(&o, "csrf", now->csrf);
+    out_bool(&o, "needs_token", stranger);
+    if (!stranger) status = write_project(h, &o);
+    out_close(&o, '}');
+    if (status == SCANT_OK) {
+        reply_json(r, 200, &o);
+    } else {
+        out_end(&o);
+        reply_failed(h, r, status, 422);
+    }
+    if (fresh)
+        snprintf(r->reply.cookie, sizeof r->reply.cookie,
+                 "%s=%s; Path=/; HttpOnly; SameSite=Strict", h->server->cookie, now->id);
+}
+
+void api_session_get(project_handle *h, request *r) {
+    server *s = h->server;
+    session now = r->session;
+    if (!r->has_session &&
+        !session_begin(s->sessions, !s->opts->token, server_now(), &now)) {
+        reply_error(r, 503, "the system has no random numbers");
+        return;
+    }
+    reply_session(h, r, &now, !r->has_session);
+}
+
+/* Wrong ones wait, a few at a time; who has the right one waits for nobody. */
+static bool token_is_right(project_handle *h, request *r) {
+    server *s = h->server;
+    if (!s->opts->token || r->session.trusted) return true;
+    if (r->args.token && session_same(r->args.token, s->opts->token)) return true;
+    size_t wrong = atomic_fetch_add(&s->wrong_tokens, 1) + 1;
+    for (size_t n = 1; n <= wrong; n *= 10)
+        if (n == wrong)
+            server_log(s, SCANT_LOG_WARNING, "%zu wrong token%s so far", wrong,
+                       wrong == 1 ? "" : "s");
+    if (http_held(s) >= DELAYED_GUESSES)
+        reply_error(r, 429, "too many wrong tokens: try again in a while");
+    else
+        reply_error(r, 403, "the token is wrong");
+    r->reply.wait = GUESS_DELAY;
+    return false;
+}
+
+void api_session_post(project_handle *h, request *r) {
+    server *s = h->server;
+    session now = r->session;
+    if (!token_is_right(h, r)) return;
+    scant_status status = scant_project_person(h->project, r->args.name, &now.person);
+    if (status == SCANT_EUSAGE) status = SCANT_EINPUT; /* it is no name */
+    if (status != SCANT_OK) {
+        reply_failed(h, r, status, 422);
+        return;
+    }
+    const char *name = scant_project_person_name(h->project, now.person);
+    if (!session_enter(s->sessions, r->session.id, now.person, name ? name : r->args.name,
+                       &now)) {
+        reply_error(r, 503, "the session has ended meanwhile: try again");
+        return;
+    }
+    events_touch(s);
+    reply_session(h, r, &now, true);
+}
+
+void api_leave(project_handle *h, request *r) {
+    server *s = h->server;
+    session now;
+    if (!session_leave(s->sessions, r->session.id, !s->opts->token, &now)) {
+        reply_error(r, 503, "the session has ended meanwhile: try again");
+        return;
+    }
+    events_touch(s);
+    reply_session(h, r, &now, true);
+}
