@@ -22,6 +22,13 @@ extern "C" {
  * on one project, of several threads and programs; each sees what the others have
  * finished, and writers wait for each other. Items are numbered from 0 in the order they
  * came and keep their numbers; a class is its place in the order classes were added.
+ *
+ * Besides the statuses each function names, any of them may return SCANT_EIO (the disk),
+ * SCANT_EINPUT (a damaged database) and SCANT_ENOMEM. Throughout this header
+ *   SCANT_EUSAGE     the arguments are wrong, whatever the project contains;
+ *   SCANT_ENOTFOUND  the project has no such item, class, person or entry;
+ *   SCANT_ECONFLICT  somebody else holds it, or it exists already;
+ *   SCANT_ENOTREADY  something must happen first, usually training a model.
  */
 typedef struct scant_project scant_project;
 
@@ -47,8 +54,8 @@ typedef struct scant_project_opts {
     size_t n_settings;
 } scant_project_opts;
 
-/* Makes a project in dir, which must not be there, or be empty. Whole or not at all. On
- * SCANT_OK *out is open: scant_project_free() ends it; else NULL. */
+/* Makes a project in dir, which must be missing or empty (else SCANT_ECONFLICT). Whole or
+ * not at all. On SCANT_OK *out is open: scant_project_free() ends it; else NULL. */
 SCANT_API scant_status scant_project_create(scant_ctx *ctx, const char *dir,
                                             const scant_project_opts *opts,
                                             scant_project **out);
@@ -108,7 +115,7 @@ SCANT_API scant_status scant_project_info_get(scant_project *project,
 
 /* Borrowed until the project is next changed or closed; NULL: there is no such class. */
 SCANT_API const char *scant_project_class(scant_project *project, size_t label);
-/* SCANT_EUSAGE where there is one of that name. *label may be NULL. */
+/* SCANT_ECONFLICT: there is a class of that name. *label may be NULL. */
 SCANT_API scant_status scant_project_class_add(scant_project *project, const char *name,
                                                size_t *label);
 
@@ -143,10 +150,11 @@ typedef struct scant_item {
 SCANT_API scant_status
 scant_project_items(scant_project *project, size_t first, size_t count,
                     scant_status (*fn)(void *user, const scant_item *item), void *user);
-/* One of them; strings are borrowed until the next call for the project. */
+/* One of them (SCANT_ENOTFOUND: there is none of that number); strings are borrowed until
+ * the next call for the project. */
 SCANT_API scant_status scant_project_item(scant_project *project, size_t item,
                                           scant_item *out);
-/* The number of the item with an id; SCANT_EINPUT where there is none. */
+/* The number of the item with an id; SCANT_ENOTFOUND where there is none. */
 SCANT_API scant_status scant_project_find(scant_project *project, const char *id,
                                           size_t *item);
 /* labels: of each item the class, -1 where it has none or is withheld for the audit. The
@@ -156,7 +164,8 @@ SCANT_API scant_status scant_project_labels(scant_project *project, int64_t *lab
 
 /* An item's picture as a file, JPEG or PNG, none of its sides longer than `most` pixels,
  * upright. *type is "image/jpeg" or "image/png", static. *bytes is new:
- * scant_bytes_free() ends it. SCANT_EINPUT where it has none or it cannot be read. */
+ * scant_bytes_free() ends it. SCANT_ENOTFOUND: no such item; SCANT_EINPUT
+ * where it has none or it cannot be read. */
 SCANT_API scant_status scant_project_picture(scant_project *project, size_t item,
                                              size_t most, void **bytes, size_t *size,
                                              const char **type);
@@ -243,16 +252,17 @@ typedef struct scant_receipt {
 /* Stores answers, all or none; when it returns SCANT_OK they are on the disk. An answer
  * replaces what the person said of the item before. It may come when its lease has run
  * out, unless somebody else has the item or has answered it meanwhile (and overlap does
- * not ask for more): SCANT_EUSAGE then, and the message says so. Without a lease an
- * answer may only replace one of the person's own. SCANT_EIO where the disk is full:
- * nothing is stored. receipts: n, may be NULL. */
+ * not ask for more): SCANT_ECONFLICT then, and the message says so. Without a lease an
+ * answer may only replace one of the person's own (else SCANT_ECONFLICT, as where `once`
+ * has come with another answer). SCANT_ENOTFOUND: no such item, class or person.
+ * SCANT_EIO where the disk is full: nothing is stored. receipts: n, may be NULL. */
 SCANT_API scant_status scant_project_answer(scant_project *project, size_t person,
                                             const scant_answer *answers, size_t n,
                                             scant_receipt *receipts);
 /* Takes back an entry of a person's that stands (which; 0: the last), as a new entry; the
  * item is leased to them again (key 0: it is not, as somebody else has it or no more
  * answers are needed). What that entry had replaced does not stand again. *entry: the one
- * that is taken back. SCANT_EUSAGE where there is none. once: as above. */
+ * that is taken back. SCANT_ENOTFOUND where there is none. once: as above. */
 SCANT_API scant_status scant_project_undo(scant_project *project, size_t person,
                                           int64_t which, const char *once, int64_t *entry,
                                           scant_lease *lease);
@@ -331,9 +341,10 @@ typedef struct scant_project_train_opts {
 } scant_project_train_opts;
 
 /* Trains a model on the labels there are (of no withheld item), keeps it in models/, its
- * predictions in cache/, and what the audit says of it in the database. SCANT_EUSAGE
+ * predictions in cache/, and what the audit says of it in the database. SCANT_ENOTREADY
  * where there are labels of fewer than two classes. While another program trains,
- * SCANT_EUSAGE and a message that says who. *model: its number, from 1; may be NULL. */
+ * SCANT_ECONFLICT and a message that says who. *model: its number, from 1; may be NULL.
+ */
 SCANT_API scant_status scant_project_train(scant_project *project,
                                            const scant_project_train_opts *opts,
                                            size_t *model);
@@ -347,9 +358,10 @@ typedef struct scant_project_query_opts {
     size_t n_settings;
 } scant_project_query_opts;
 
-/* Picks items to label next, by the last model, and keeps them as a round. *out is new:
- * scant_picks_free() ends it; its rows are items. *round may be NULL. Where no item is
- * left to pick that is no failure: *out is NULL, and there is no round (0). */
+/* Picks items to label next, by the last model, and keeps them as a round.
+ * SCANT_ENOTREADY: the strategy needs a model, or features, that are not there yet. *out
+ * is new: scant_picks_free() ends it; its rows are items. *round may be NULL. Where no
+ * item is left to pick that is no failure: *out is NULL, and there is no round (0). */
 SCANT_API scant_status scant_project_query(scant_project *project,
                                            const scant_project_query_opts *opts,
                                            scant_picks **out, size_t *round);
@@ -363,7 +375,7 @@ SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
 
 /* What the last model says of all items: n x classes probabilities, float32. *out is a
  * new array, mapped from cache/, and made anew where it is not there:
- * scant_array_free() ends it. *model: which. SCANT_EUSAGE where there is no model. */
+ * scant_array_free() ends it. *model: which. SCANT_ENOTREADY where there is no model. */
 SCANT_API scant_status scant_project_predict(scant_project *project, scant_array **out,
                                              size_t *model);
 /* The same as far as cache/ has it, without asking a network: it takes no time, but there
@@ -457,14 +469,15 @@ typedef struct scant_why {
 SCANT_API scant_status scant_project_why(scant_project *project, size_t item,
                                          scant_why *out);
 /* Items nearest to one by their features that have no answer, are no copies and not
- * withheld; nearest first, the item itself not among them. SCANT_EUSAGE where there are
- * no features yet. */
+ * withheld; nearest first, the item itself not among them. SCANT_ENOTFOUND: no such
+ * item; SCANT_ENOTREADY: there are no features yet. */
 SCANT_API scant_status scant_project_alike(scant_project *project, size_t item,
                                            size_t count, size_t *items, size_t *n);
 
 /* Items in two dimensions, by the first two principal components of their features: all,
  * or an even sample of at most `most` beside those that are labelled or were picked last.
- * items (most), xy (2 * most): the caller's; *n of them are set. */
+ * items (most), xy (2 * most): the caller's; *n of them are set. SCANT_ENOTREADY: there
+ * are no features yet. */
 SCANT_API scant_status scant_project_map(scant_project *project, size_t most,
                                          size_t *items, float *xy, size_t *n);
 
@@ -494,7 +507,7 @@ SCANT_API scant_status scant_project_event(scant_project *project, const char *k
  * "predict", which whoever fills cache/ with features or predictions holds) at a time,
  * until it lets go or ends, however that comes.
  * who (a sentence: "process 12 on host, serving http://127.0.0.1:8080") is told to those
- * that come too late: SCANT_EUSAGE. */
+ * that come too late: SCANT_ECONFLICT. */
 typedef struct scant_hold scant_hold;
 SCANT_API scant_status scant_project_hold(scant_project *project, const char *lock,
                                           const char *who, scant_hold **out);

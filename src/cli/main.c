@@ -53,7 +53,8 @@ int cli_exit_of(scant_status status) {
         [SCANT_OK] = CLI_DONE,          [SCANT_EUSAGE] = CLI_USAGE,
         [SCANT_EINPUT] = CLI_BAD_INPUT, [SCANT_ENOMEM] = CLI_SYSTEM,
         [SCANT_EIO] = CLI_SYSTEM,       [SCANT_ECANCELLED] = CLI_INTERRUPTED,
-        [SCANT_EINTERNAL] = CLI_FAILED,
+        [SCANT_EINTERNAL] = CLI_FAILED, [SCANT_ECONFLICT] = CLI_USAGE,
+        [SCANT_ENOTFOUND] = CLI_USAGE,  [SCANT_ENOTREADY] = CLI_USAGE,
     };
     size_t i = (size_t)status;
     return i < CLI_COUNT_OF(statuses) ? statuses[i] : CLI_FAILED;

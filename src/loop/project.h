@@ -146,7 +146,8 @@ scant_status project_predicted(scant_project *project, const scant_array **out,
 /* The same as far as cache/ has it: *out may be NULL, or have fewer rows or columns. */
 scant_status project_predicted_now(scant_project *project, const scant_array **out,
                                    size_t *model);
-/* The same of a model's weights, which are opened; SCANT_EUSAGE where they are gone. */
+/* The same of a model's weights, which are opened; SCANT_ENOTREADY where they are gone.
+ */
 scant_status project_net_open(scant_project *project, const store_model *model,
                               scant_net **out);
 

@@ -39,7 +39,7 @@ scant_status project_hold(scant_project *project, const char *lock, bool wait,
     snprintf(who, sizeof who, "process %ld, filling cache/", (long)getpid());
     for (bool told = false;; told = true) {
         scant_status status = scant_project_hold(project, lock, who, out);
-        if (status != SCANT_EUSAGE) return status;
+        if (status != SCANT_ECONFLICT) return status;
         if (!wait) return SCANT_OK;
         if (!told) scant__warn(ctx, "%s; waiting for it", ctx->err);
         TRY(scant__tick(ctx, "waiting", 0, 0));

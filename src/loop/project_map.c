@@ -239,7 +239,7 @@ scant_status scant_project_map(scant_project *project, size_t most, size_t *item
     *n = 0;
     TRY(scant_project_features(project, &features));
     if (!features)
-        return scant__fail(store_ctx(project), SCANT_EUSAGE,
+        return scant__fail(store_ctx(project), SCANT_ENOTREADY,
                            "there are no features yet to draw a map by: train a model "
                            "first");
     scant_status status = SCANT_OK;

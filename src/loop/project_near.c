@@ -142,7 +142,7 @@ scant_status scant_project_alike(scant_project *project, size_t item, size_t cou
     TRY(check_item(project, item));
     TRY(metric_open(project, &by));
     if (item >= by.n)
-        return scant__fail(ctx, SCANT_EUSAGE,
+        return scant__fail(ctx, SCANT_ENOTREADY,
                            "there are no features yet to tell look-alikes by: %s",
                            by.n ? "the item is new" : "train a model first");
     scant__arena_init(&arena, ctx);

@@ -154,7 +154,7 @@ scant_status project_net_open(scant_project *project, const store_model *model,
     if (!path) return SCANT_ENOMEM;
     scant_status status;
     if (access(path, F_OK) != 0 && errno == ENOENT)
-        status = scant__fail(ctx, SCANT_EUSAGE,
+        status = scant__fail(ctx, SCANT_ENOTREADY,
                              "%s: is not there any more, nor what it said in cache/: "
                              "train again",
                              path);
@@ -291,7 +291,7 @@ scant_status scant_project_predict(scant_project *project, scant_array **out,
     *out = NULL;
     TRY(project_predicted(project, &kept, &number));
     if (!number)
-        return scant__fail(store_ctx(project), SCANT_EUSAGE,
+        return scant__fail(store_ctx(project), SCANT_ENOTREADY,
                            "%s: there is no model yet: train one first",
                            store_dir(project));
     if (model) *model = number;

@@ -90,7 +90,7 @@ static scant_select_opts select_opts(const asking *a) {
 
 static scant_status lacks(const asking *a, unsigned missing) {
     if (!a->model.number)
-        return scant__fail(ctx_of(a), SCANT_EUSAGE,
+        return scant__fail(ctx_of(a), SCANT_ENOTREADY,
                            "%s asks a model, and there is none yet: label some items of "
                            "two classes at least, and train",
                            a->strategy);
@@ -160,7 +160,7 @@ static scant_status give_features(asking *a) {
     TRY(scant_project_prepare(a->project));
     TRY(project_features_now(a->project, &features));
     if (!features || scant_array_shape(features)[0] < a->n)
-        return scant__fail(ctx_of(a), SCANT_EUSAGE,
+        return scant__fail(ctx_of(a), SCANT_ENOTREADY,
                            "%s asks for features, and cache/ has lost the last model's: "
                            "train again",
                            a->strategy);

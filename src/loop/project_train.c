@@ -50,12 +50,12 @@ static scant_status check_labels(const training *t) {
     for (size_t i = 1; i < l->n; i++)
         if (l->labels[i] != l->labels[0]) return SCANT_OK;
     if (!l->n)
-        return scant__fail(ctx, SCANT_EUSAGE,
+        return scant__fail(ctx, SCANT_ENOTREADY,
                            "%s: there is no label to learn from yet (those of withheld "
                            "items are only judged by)",
                            store_dir(t->project));
     return scant__fail(
-        ctx, SCANT_EUSAGE, "%s: a model needs labels of two classes, and %s '%s'",
+        ctx, SCANT_ENOTREADY, "%s: a model needs labels of two classes, and %s '%s'",
         store_dir(t->project), l->n > 1 ? "all there are say" : "the only one says",
         scant_project_class(t->project, (size_t)l->labels[0]));
 }
@@ -93,7 +93,8 @@ static scant_status ask_before(training *t) {
     const scant_array *probs;
     size_t model;
     scant_status status = project_predicted(t->project, &probs, &model);
-    if (status == SCANT_EUSAGE || status == SCANT_EINPUT) return SCANT_OK;
+    if (status == SCANT_ENOTREADY || status == SCANT_EUSAGE || status == SCANT_EINPUT)
+        return SCANT_OK;
     if (status != SCANT_OK) return status;
     if (!probs) return SCANT_OK;
     size_t n = scant_array_shape(probs)[0], classes = scant_array_shape(probs)[1];

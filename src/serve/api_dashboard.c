@@ -281,7 +281,7 @@ void api_map(project_handle *h, request *r) {
     }
     if (status == SCANT_OK)
         status = scant_project_map(h->project, r->args.count, m.items, m.xy, &m.n);
-    if (status == SCANT_EUSAGE) status = SCANT_OK; /* no features yet: an empty map */
+    if (status == SCANT_ENOTREADY) status = SCANT_OK; /* no features yet: an empty map */
     if (status == SCANT_OK)
         status = scant_project_labels(h->project, m.labels, m.n_items);
     if (status == SCANT_OK) status = map_predict(h, &m, &model);

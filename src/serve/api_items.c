@@ -42,15 +42,10 @@ scant_status write_item(project_handle *h, out *o, const char *key, size_t numbe
     return status;
 }
 
-bool item_exists(project_handle *h, size_t number) {
-    scant_item item;
-    return scant_project_item(h->project, number, &item) == SCANT_OK;
-}
-
 /* What the library cannot tell of an item that is there waits for a model, or for
  * features: 409. */
 static void finish(project_handle *h, request *r, out *o, scant_status status) {
-    if (status == SCANT_EUSAGE && !item_exists(h, r->args.number)) {
+    if (status == SCANT_ENOTFOUND) {
         out_end(o);
         reply_error(r, 404, "there is no item %zu", r->args.number);
         return;

@@ -96,7 +96,6 @@ void api_alike(project_handle *h, request *r) {
     out_open(&o, NULL, '{');
     if (status == SCANT_OK) status = write_leases(h, &o, leases, n);
     out_close(&o, '}');
-    if (status == SCANT_EUSAGE && !item_exists(h, r->args.item)) status = SCANT_EINPUT;
     reply_out(h, r, &o, status, 404);
 }
 
@@ -161,7 +160,8 @@ void api_answers(project_handle *h, request *r) {
     out o = {0};
     scant_status status = scant_project_answer(h->project, r->session.person, a->answers,
                                                a->n_answers, receipts);
-    if (status == SCANT_EUSAGE) {
+    if (status == SCANT_ECONFLICT || status == SCANT_ENOTFOUND ||
+        status == SCANT_EUSAGE) {
         reply_conflict(h, r);
         return;
     }

@@ -34,7 +34,10 @@ void public_text(const server *s, const char *text, char *told, size_t size) {
 }
 
 void reply_failed(project_handle *h, request *r, scant_status status, int input) {
-    int code = status == SCANT_EUSAGE       ? 409
+    int code = status == SCANT_ENOTFOUND    ? (input == 404 ? 404 : 409)
+               : status == SCANT_EUSAGE     ? 409
+               : status == SCANT_ECONFLICT  ? 409
+               : status == SCANT_ENOTREADY  ? 409
                : status == SCANT_EINPUT     ? input
                : status == SCANT_ENOMEM     ? 503
                : status == SCANT_EIO        ? 507

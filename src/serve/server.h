@@ -176,7 +176,6 @@ bool reply_asset(request *r, const char *name);
 
 /* The classes' names, as an array of objects. */
 void write_classes(project_handle *h, out *o);
-bool item_exists(project_handle *h, size_t number);
 /* {"item", "id", "text", "picture"} of an item, without the closing bracket. */
 scant_status write_item(project_handle *h, out *o, const char *key, size_t item);
 

@@ -48,7 +48,7 @@ static scant_status find_once(scant_project *project, size_t person, const char 
 }
 
 static scant_status once_differs(scant_project *project, const char *once) {
-    return scant__fail(project->ctx, SCANT_EUSAGE,
+    return scant__fail(project->ctx, SCANT_ECONFLICT,
                        "'%s' has come with another answer before: each needs its own",
                        once);
 }
@@ -102,7 +102,7 @@ static scant_status check_others(scant_project *project, size_t person, size_t i
     double overlap;
     TRY(store_lease_holder(project, item, &holder));
     if (holder && holder != person)
-        return scant__fail(project->ctx, SCANT_EUSAGE,
+        return scant__fail(project->ctx, SCANT_ECONFLICT,
                            "item %zu: somebody else has it by now", item);
     TRY(store_one(project,
                   "SELECT count(*) FROM answers"
@@ -110,7 +110,7 @@ static scant_status check_others(scant_project *project, size_t person, size_t i
                   STORE_VALUES(store_size(item), store_size(person)), 0, &others));
     TRY(store_setting(project, "overlap", &overlap, NULL));
     if ((double)others >= overlap)
-        return scant__fail(project->ctx, SCANT_EUSAGE,
+        return scant__fail(project->ctx, SCANT_ECONFLICT,
                            "item %zu: somebody else has answered it meanwhile", item);
     return SCANT_OK;
 }
@@ -126,7 +126,7 @@ static scant_status find_reason(scant_project *project, size_t person, size_t it
     if (!kind || kind == SCANT_ANSWER_SKIP) TRY(check_others(project, person, item));
     if (!out->role) *out = before;
     if (out->role) return SCANT_OK;
-    return scant__fail(project->ctx, SCANT_EUSAGE,
+    return scant__fail(project->ctx, SCANT_ECONFLICT,
                        lease ? "item %zu: that lease was not given to this person"
                              : "item %zu: was not handed out to this person",
                        item);
@@ -141,7 +141,7 @@ static scant_status check_answer(scant_project *project, const scant_answer *ans
     if (answer->kind != SCANT_ANSWER_LABEL) return SCANT_OK;
     TRY(store_classes(project, &classes));
     if (answer->label < classes) return SCANT_OK;
-    return scant__fail(project->ctx, SCANT_EUSAGE,
+    return scant__fail(project->ctx, SCANT_ENOTFOUND,
                        "there is no class %zu: there are %zu, from 0 on", answer->label,
                        classes);
 }
@@ -259,11 +259,11 @@ static scant_status find_entry(scant_project *project, undoing *u, size_t *item)
                   STORE_VALUES(store_size(u->person), store_int(u->which)), &s));
     TRY(store_row(project, s, &row));
     if (!row)
-        return u->which ? scant__fail(project->ctx, SCANT_EUSAGE,
+        return u->which ? scant__fail(project->ctx, SCANT_ENOTFOUND,
                                       "entry %lld: is no answer of this person's that "
                                       "stands",
                                       (long long)u->which)
-                        : scant__fail(project->ctx, SCANT_EUSAGE,
+                        : scant__fail(project->ctx, SCANT_ENOTFOUND,
                                       "there is nothing to take back");
     u->entry = sqlite3_column_int64(s, 0);
     *item = store_count(s, 1);

@@ -148,10 +148,10 @@ static scant_status make_temp(creating *c) {
     place[length] = 0;
     if (stat(place, &st) == 0) {
         if (!S_ISDIR(st.st_mode))
-            return scant__fail(c->ctx, SCANT_EUSAGE,
+            return scant__fail(c->ctx, SCANT_ECONFLICT,
                                "%s: is there already, and is no folder", c->dir);
         if (!is_empty(place))
-            return scant__fail(c->ctx, SCANT_EUSAGE,
+            return scant__fail(c->ctx, SCANT_ECONFLICT,
                                "%s: is there already, and is not empty", c->dir);
         c->inside = true;
     } else {

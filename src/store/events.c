@@ -84,8 +84,8 @@ static scant_status held(scant_ctx *ctx, const char *dir, const char *lock, int 
     who[n > 0 ? n : 0] = 0;
     for (char *at = who; *at; at++)
         if ((unsigned char)*at < 32) *at = ' ';
-    return scant__fail(ctx, SCANT_EUSAGE, "%s: another program holds '%s': %s", dir, lock,
-                       n > 0 ? who : "it does not say which");
+    return scant__fail(ctx, SCANT_ECONFLICT, "%s: another program holds '%s': %s", dir,
+                       lock, n > 0 ? who : "it does not say which");
 }
 
 static scant_status take_lock(scant_project *project, const char *path, const char *lock,

@@ -105,7 +105,7 @@ scant_status scant_project_item(scant_project *project, size_t item, scant_item 
     scant__text_init(&project->lines, project->ctx);
     if (item < INT64_MAX / 2) TRY(scant_project_items(project, item, 1, keep_item, &k));
     if (!k.found)
-        return scant__fail(project->ctx, SCANT_EUSAGE, "there is no item %zu", item);
+        return scant__fail(project->ctx, SCANT_ENOTFOUND, "there is no item %zu", item);
     return SCANT_OK;
 }
 

@@ -20,7 +20,7 @@ scant_status store_person_known(scant_project *project, size_t person) {
         TRY(store_one(project, "SELECT person FROM people WHERE person = ?1",
                       STORE_VALUES(store_size(person)), 0, &known));
     if (known) return SCANT_OK;
-    return scant__fail(project->ctx, SCANT_EUSAGE, "there is no person %zu", person);
+    return scant__fail(project->ctx, SCANT_ENOTFOUND, "there is no person %zu", person);
 }
 
 scant_status store_lease_holder(scant_project *project, size_t item, size_t *person) {

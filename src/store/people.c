@@ -238,7 +238,7 @@ scant_status store_class_put(scant_project *project, const char *name, size_t *l
     TRY(store_class_check(project->ctx, name));
     TRY(store_class_find(project, name, &there, label));
     if (there)
-        return scant__fail(project->ctx, SCANT_EUSAGE, "there is a class '%s' already",
+        return scant__fail(project->ctx, SCANT_ECONFLICT, "there is a class '%s' already",
                            name);
     TRY(store_classes(project, label));
     return store_do(project, "INSERT INTO classes (class, name) VALUES (?1, ?2)",
@@ -315,5 +315,5 @@ scant_status scant_project_find(scant_project *project, const char *id, size_t *
     bool there;
     TRY(store_item_find(project, id, &there, item));
     if (there) return SCANT_OK;
-    return scant__fail(project->ctx, SCANT_EINPUT, "there is no item '%s'", id);
+    return scant__fail(project->ctx, SCANT_ENOTFOUND, "there is no item '%s'", id);
 }

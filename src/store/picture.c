@@ -66,7 +66,7 @@ static scant_status find_item(asked *a) {
         TRY(store_row(a->project, s, &row));
     }
     if (!row)
-        return scant__fail(a->project->ctx, SCANT_EUSAGE, "there is no item %zu",
+        return scant__fail(a->project->ctx, SCANT_ENOTFOUND, "there is no item %zu",
                            a->item);
     scant_status status = keep_row(a, s);
     store_end(s);

@@ -300,7 +300,7 @@ static scant_status read_features(scant_project *project, scant__arena *arena,
         done += n;
     }
     if (done == count) return SCANT_OK;
-    return scant__fail(project->ctx, SCANT_EUSAGE, "%s: there is no item %zu",
+    return scant__fail(project->ctx, SCANT_ENOTFOUND, "%s: there is no item %zu",
                        project->dir, first + done);
 }
 

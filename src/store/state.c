@@ -368,7 +368,7 @@ scant_status store_original(scant_project *project, size_t item, size_t *origina
                       "SELECT coalesce(copy_of, item) FROM items WHERE item = ?1",
                       STORE_VALUES(store_size(item)), -1, &number));
     if (number < 0)
-        return scant__fail(project->ctx, SCANT_EUSAGE, "there is no item %zu", item);
+        return scant__fail(project->ctx, SCANT_ENOTFOUND, "there is no item %zu", item);
     *original = (size_t)number;
     return SCANT_OK;
 }

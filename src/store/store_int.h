@@ -298,7 +298,7 @@ scant_status store_lease_give(scant_project *project, size_t person, size_t item
 scant_status store_lease_holder(scant_project *project, size_t item, size_t *person);
 /* The end of a lease that is given now. */
 scant_status store_lease_until(scant_project *project, int64_t *until);
-/* SCANT_EUSAGE where there is no such person. */
+/* SCANT_ENOTFOUND where there is no such person. */
 scant_status store_person_known(scant_project *project, size_t person);
 
 #endif

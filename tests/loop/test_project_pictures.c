@@ -104,7 +104,7 @@ static void a_small_network_learns_pixels(void **state) {
     OK(scant_project_create(ctx, l.dir, &opts, &l.project));
     OK(scant_project_features(l.project, &features));
     assert_null(features); /* there is no network yet */
-    assert_int_equal(scant_project_alike(l.project, 0, 5, items, &n), SCANT_EUSAGE);
+    assert_int_equal(scant_project_alike(l.project, 0, 5, items, &n), SCANT_ENOTREADY);
     lab_answer(&l, 40, false);
     OK(scant_project_train(l.project, NULL, NULL));
     assert_true(right_of(&l) > N * 9 / 10);

@@ -94,7 +94,7 @@ static void before_the_first_model_one_that_is_named_must_do(void **state) {
     assert_int_equal(
         scant_project_query(l.project, &(scant_project_query_opts){.strategy = "margin"},
                             &picks, NULL),
-        SCANT_EUSAGE);
+        SCANT_ENOTREADY);
     assert_null(picks);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "margin asks a model"));
     for (size_t i = 0; i < 3; i++) {

@@ -189,13 +189,13 @@ static void without_labels_of_two_classes_there_is_no_model(void **state) {
     size_t model;
     lab_make(&l, ctx, "none",
              (lab_opts){.n = 40, .d = 2, .classes = 2, .noise = 0.1, .seed = 3});
-    assert_int_equal(scant_project_train(l.project, NULL, &model), SCANT_EUSAGE);
+    assert_int_equal(scant_project_train(l.project, NULL, &model), SCANT_ENOTREADY);
     assert_says(ctx, l.dir, "no label to learn from");
     for (size_t i = 0; i < l.n; i++) l.truth[i] = 1; /* as far as people say */
     lab_answer(&l, 12, false);
-    assert_int_equal(scant_project_train(l.project, NULL, &model), SCANT_EUSAGE);
+    assert_int_equal(scant_project_train(l.project, NULL, &model), SCANT_ENOTREADY);
     assert_says(ctx, l.dir, "two classes");
-    assert_int_equal(scant_project_predict(l.project, &p, &model), SCANT_EUSAGE);
+    assert_int_equal(scant_project_predict(l.project, &p, &model), SCANT_ENOTREADY);
     assert_null(p);
     lab_end(&l);
 }
@@ -291,7 +291,7 @@ static void without_cache_and_weights_it_says_train_again(void **state) {
     p = predict(&l, &model); /* cache/ still knows */
     scant_array_free(p);
     lab_remove(&l, "cache");
-    assert_int_equal(scant_project_predict(l.project, &p, &model), SCANT_EUSAGE);
+    assert_int_equal(scant_project_predict(l.project, &p, &model), SCANT_ENOTREADY);
     assert_non_null(strstr(scant_ctx_errmsg(l.ctx), "train again"));
     assert_int_equal(train(&l), 2); /* agreement is not known, and that is all */
     p = predict(&l, &model);
@@ -438,7 +438,7 @@ static void a_second_training_is_told_who_trains(void **state) {
     OK(scant_project_open(other, l.dir, &again));
     assert_int_equal(scant_project_hold(again, "train", "somebody else", &hold),
                      SCANT_OK);
-    assert_int_equal(scant_project_train(l.project, NULL, NULL), SCANT_EUSAGE);
+    assert_int_equal(scant_project_train(l.project, NULL, NULL), SCANT_ECONFLICT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "somebody else"));
     scant_hold_free(hold);
     assert_int_equal(train(&l), 1);

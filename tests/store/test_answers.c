@@ -66,11 +66,11 @@ static void an_answer_may_be_replaced_by_whoever_gave_it(void **state) {
     OK(say(project, ann, &lease, SCANT_ANSWER_UNSURE, 0)); /* its lease is used up */
     assert_int_equal(item_of(project, lease.item).label, -1);
     assert_int_equal(info_of(project).entries, 3);
-    REFUSED(change(project, bob, lease.item, SCANT_ANSWER_LABEL, 1), SCANT_EUSAGE,
+    REFUSED(change(project, bob, lease.item, SCANT_ANSWER_LABEL, 1), SCANT_ECONFLICT,
             "somebody else has answered it");
     REFUSED(change(project, bob, lease.item + 1 < 20 ? lease.item + 1 : 0,
                    SCANT_ANSWER_LABEL, 1),
-            SCANT_EUSAGE, "was not handed out");
+            SCANT_ECONFLICT, "was not handed out");
     assert_counted(project);
     scant_project_free(project);
 }
@@ -87,11 +87,11 @@ static void wrong_answers_are_refused_and_none_of_theirs_is_stored(void **state)
     scant_answer two[] = {good, good};
     two[1].item = l[1].item;
     two[1].lease = l[1].key + 1;
-    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_ECONFLICT,
             "that lease was not given");
     two[1].lease = l[1].key;
     two[1].label = 3;
-    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_ENOTFOUND,
             "there is no class 3");
     two[1].label = 0;
     two[1].kind = SCANT_ANSWER_UNDO;
@@ -99,17 +99,17 @@ static void wrong_answers_are_refused_and_none_of_theirs_is_stored(void **state)
             "a label, a skip or unsure");
     two[1].kind = SCANT_ANSWER_LABEL;
     two[1].item = 20;
-    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_ENOTFOUND,
             "there is no item 20");
     two[1].item = SIZE_MAX;
-    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_ENOTFOUND,
             "there is no item");
     memset(once, 'x', sizeof once);
     once[65] = 0;
     two[1].item = l[1].item;
     two[1].once = once;
     REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_EUSAGE, "65 bytes");
-    REFUSED(scant_project_answer(project, 99, &good, 1, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_answer(project, 99, &good, 1, NULL), SCANT_ENOTFOUND,
             "there is no person 99");
     assert_int_equal(info_of(project).entries, 0);
     assert_int_equal(ask(project, "SELECT count(*) FROM leases WHERE live = 1"), 3);
@@ -136,7 +136,7 @@ static void what_comes_twice_is_stored_once(void **state) {
     assert_true(again.repeated);
     assert_int_equal(first.entry, again.entry);
     answer.label = 2;
-    REFUSED(scant_project_answer(project, ann, &answer, 1, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_answer(project, ann, &answer, 1, NULL), SCANT_ECONFLICT,
             "another answer before");
     answer = (scant_answer){.item = b.item,
                             .kind = SCANT_ANSWER_LABEL,
@@ -156,7 +156,7 @@ static void what_comes_twice_is_stored_once(void **state) {
     assert_int_equal(lease_again.item, lease.item);
     assert_true(lease_again.key != 0 && lease_again.role == lease.role);
     assert_int_equal(info_of(project).entries, 3);
-    REFUSED(scant_project_undo(project, ann, 0, "one", NULL, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_undo(project, ann, 0, "one", NULL, NULL), SCANT_ECONFLICT,
             "another answer before");
     assert_counted(project);
     scant_project_free(project);
@@ -207,9 +207,9 @@ static void an_undo_of_an_entry_takes_back_that_one_or_none(void **state) {
     assert_int_equal(label, -1);
     OK(scant_project_said(project, bob, a.item, &said, &kind, &label));
     assert_int_equal(said, 0);
-    REFUSED(scant_project_said(project, ann, 99, &said, &kind, &label), SCANT_EUSAGE,
+    REFUSED(scant_project_said(project, ann, 99, &said, &kind, &label), SCANT_ENOTFOUND,
             "no item");
-    REFUSED(scant_project_undo(project, bob, 1, NULL, NULL, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_undo(project, bob, 1, NULL, NULL, NULL), SCANT_ENOTFOUND,
             "no answer of this person's");
     OK(scant_project_undo(project, ann, 1, "u", &entry, &back));
     assert_int_equal(entry, 1);
@@ -217,9 +217,9 @@ static void an_undo_of_an_entry_takes_back_that_one_or_none(void **state) {
     assert_int_not_equal(back.key, 0);
     OK(scant_project_undo(project, ann, 1, "u", &entry, NULL)); /* again */
     assert_int_equal(entry, 1);
-    REFUSED(scant_project_undo(project, ann, 2, "u", NULL, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_undo(project, ann, 2, "u", NULL, NULL), SCANT_ECONFLICT,
             "another answer before");
-    REFUSED(scant_project_undo(project, ann, 1, NULL, NULL, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_undo(project, ann, 1, NULL, NULL, NULL), SCANT_ENOTFOUND,
             "no answer of this person's");
     OK(scant_project_said(project, ann, a.item, &said, &kind, &label));
     assert_int_equal(said, 0);
@@ -235,7 +235,7 @@ static void an_undo_is_an_entry_and_hands_the_item_out_again(void **state) {
     int64_t entry;
     scant_lease back;
     (void)state;
-    REFUSED(scant_project_undo(project, ann, 0, NULL, NULL, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_undo(project, ann, 0, NULL, NULL, NULL), SCANT_ENOTFOUND,
             "nothing to take back");
     scant_lease a = one(project, ann);
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
@@ -250,7 +250,7 @@ static void an_undo_is_an_entry_and_hands_the_item_out_again(void **state) {
     assert_int_equal(back.item, a.item);
     assert_int_equal(item_of(project, a.item).label, -1);
     assert_int_equal(item_of(project, a.item).answer, 0);
-    REFUSED(scant_project_undo(project, ann, 0, NULL, NULL, NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_undo(project, ann, 0, NULL, NULL, NULL), SCANT_ENOTFOUND,
             "nothing to take back");
     OK(say(project, ann, &back, SCANT_ANSWER_LABEL, 2));
     assert_int_equal(item_of(project, a.item).label, 2);
@@ -348,12 +348,12 @@ static void who_comes_late_is_told_that_somebody_else_has_it(void **state) {
     project->clock = store_now(project) + 6 * 60000; /* five minutes are a lease */
     scant_lease b = one(project, bob);
     assert_int_equal(b.item, a.item);
-    REFUSED(say(project, ann, &a, SCANT_ANSWER_LABEL, 1), SCANT_EUSAGE,
+    REFUSED(say(project, ann, &a, SCANT_ANSWER_LABEL, 1), SCANT_ECONFLICT,
             "somebody else has it by now");
     project->clock =
         store_now(project) + 6 * 60000; /* bob's has run out, and nobody has it */
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
-    REFUSED(say(project, bob, &b, SCANT_ANSWER_LABEL, 2), SCANT_EUSAGE,
+    REFUSED(say(project, bob, &b, SCANT_ANSWER_LABEL, 2), SCANT_ECONFLICT,
             "somebody else has answered it");
     assert_int_equal(item_of(project, 0).label, 1);
     /* taken back by ann while bob has it: it is not hers again */
@@ -405,7 +405,7 @@ static void a_second_opinion_may_come_late(void **state) {
     scant_lease b = one(project, bob);
     assert_int_equal(b.item, a.item);
     OK(scant_project_set(project, "overlap", "1"));
-    REFUSED(say(project, bob, &b, SCANT_ANSWER_LABEL, 1), SCANT_EUSAGE,
+    REFUSED(say(project, bob, &b, SCANT_ANSWER_LABEL, 1), SCANT_ECONFLICT,
             "somebody else has answered it meanwhile");
     OK(scant_project_set(project, "overlap", "2"));
     OK(say(project, bob, &b, SCANT_ANSWER_LABEL, 1));

@@ -133,10 +133,10 @@ static void a_folder_that_is_there_must_be_empty(void **state) {
     (void)state;
     mkdir(path_of("full"), 0777);
     put_text("full/mine", "precious");
-    REFUSED(scant_project_create(ctx, path_of("full"), &o, &project), SCANT_EUSAGE,
+    REFUSED(scant_project_create(ctx, path_of("full"), &o, &project), SCANT_ECONFLICT,
             "is not empty");
-    REFUSED(scant_project_create(ctx, path_of("full/mine"), &o, &project), SCANT_EUSAGE,
-            "is no folder");
+    REFUSED(scant_project_create(ctx, path_of("full/mine"), &o, &project),
+            SCANT_ECONFLICT, "is no folder");
     mkdir(path_of("empty"), 0777);
     o.source.manifest = put_text("bad.csv", "id\nx\n");
     assert_int_equal(scant_project_create(ctx, path_of("empty"), &o, &project),
@@ -149,7 +149,7 @@ static void a_folder_that_is_there_must_be_empty(void **state) {
     OK(scant_project_create(ctx, path_of("new/deep/down/"), &o, &project));
     assert_string_equal(scant_project_get(project, "name"), "down");
     scant_project_free(project);
-    REFUSED(scant_project_create(ctx, path_of("empty"), &o, &project), SCANT_EUSAGE,
+    REFUSED(scant_project_create(ctx, path_of("empty"), &o, &project), SCANT_ECONFLICT,
             "is not empty");
 }
 
@@ -184,7 +184,7 @@ static void a_manifest_names_labels_and_groups_items(void **state) {
     size_t found;
     OK(scant_project_find(project, "q", &found));
     assert_int_equal(found, 1);
-    REFUSED(scant_project_find(project, "nobody", &found), SCANT_EINPUT,
+    REFUSED(scant_project_find(project, "nobody", &found), SCANT_ENOTFOUND,
             "no item 'nobody'");
     scant_project_free(project);
     o.n_classes = 0; /* they are what the manifest says, but for blanks */
@@ -506,7 +506,7 @@ static void names_are_checked(void **state) {
     OK(scant_project_class_add(project, "d", &number));
     assert_int_equal(number, 3);
     assert_string_equal(scant_project_class(project, 3), "d");
-    REFUSED(scant_project_class_add(project, "b", NULL), SCANT_EUSAGE,
+    REFUSED(scant_project_class_add(project, "b", NULL), SCANT_ECONFLICT,
             "class 'b' already");
     scant_project_free(project);
 }
@@ -589,7 +589,7 @@ static void a_lock_is_held_by_one_and_says_by_whom(void **state) {
     (void)state;
     OK(scant_project_open(ctx, path_of("locks"), &other));
     OK(scant_project_hold(project, "serve", "process 1 on here", &hold));
-    REFUSED(scant_project_hold(other, "serve", "me", &second), SCANT_EUSAGE,
+    REFUSED(scant_project_hold(other, "serve", "me", &second), SCANT_ECONFLICT,
             "process 1 on here");
     assert_null(second);
     OK(scant_project_hold(other, "train", "me", &second));

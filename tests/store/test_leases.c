@@ -219,7 +219,7 @@ static void do_undo(scant_project *project, size_t person) {
         once = undone.once;
     }
     scant_status status = scant_project_undo(project, person, 0, once, &entry, &lease);
-    assert_int_equal(status, last ? SCANT_OK : SCANT_EUSAGE);
+    assert_int_equal(status, last ? SCANT_OK : SCANT_ENOTFOUND);
     if (!last) return;
     assert_int_equal(entry, last);
     assert_int_equal(lease.item, item);

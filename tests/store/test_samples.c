@@ -151,7 +151,7 @@ static void features_are_read_across_sources(void **state) {
                 assert_memory_equal(out[i], rows[at[from + i]], sizeof out[i]);
             if (n < 9) assert_true(isnan(out[n][0]));
         }
-    REFUSED(store_features_read(project, 7, 2, out[0]), SCANT_EUSAGE, "no item 8");
+    REFUSED(store_features_read(project, 7, 2, out[0]), SCANT_ENOTFOUND, "no item 8");
     scant_data *data;
     REFUSED(store_samples(project, SIDE, &data), SCANT_EUSAGE, "features, not pictures");
     scant_project_free(project);
@@ -248,11 +248,11 @@ static void rows_of_arrays_are_shown(void **state) {
     void *bytes;
     size_t size;
     const char *type;
-    REFUSED(scant_project_picture(project, 2, 96, &bytes, &size, &type), SCANT_EUSAGE,
+    REFUSED(scant_project_picture(project, 2, 96, &bytes, &size, &type), SCANT_ENOTFOUND,
             "there is no item 2");
     assert_null(bytes);
     REFUSED(scant_project_picture(project, SIZE_MAX, 96, &bytes, &size, &type),
-            SCANT_EUSAGE, "there is no item");
+            SCANT_ENOTFOUND, "there is no item");
     scant_project_free(project);
     project = make_project("no-picture", 3, NULL, 0);
     REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
