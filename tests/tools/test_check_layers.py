@@ -11,25 +11,27 @@ TOOL = os.path.join(ROOT, "tools", "check_layers")
 
 
 class CheckLayers(unittest.TestCase):
-    def check(self, path, text):
-        """Exit status and output where text is all there is, as src/path."""
+    def check(self, path, text, others=()):
+        """Exit status and output for a tree of src/path with this text and of the others,
+        pairs of the same kind."""
         with tempfile.TemporaryDirectory(prefix="scant-test-") as root:
-            full = os.path.join(root, path if path.startswith("include") else "src/" + path)
-            os.makedirs(os.path.dirname(full))
-            with open(full, "w", encoding="utf-8") as out:
-                out.write(text)
+            for name, words in ((path, text), *others):
+                full = os.path.join(root, name if name.startswith("include") else "src/" + name)
+                os.makedirs(os.path.dirname(full), exist_ok=True)
+                with open(full, "w", encoding="utf-8") as out:
+                    out.write(words)
             done = subprocess.run([sys.executable, TOOL, root], capture_output=True, text=True, check=False)
             return done.returncode, done.stdout
 
-    def caught(self, path, text, line, *words):
-        status, out = self.check(path, text)
+    def caught(self, path, text, line, *words, others=()):
+        status, out = self.check(path, text, others)
         self.assertEqual(status, 1, f"{path}: {text!r} was let through")
         self.assertIn(f"{path}:{line}: ", out)
         for word in words:
             self.assertIn(word, out)
 
-    def fine(self, path, text):
-        status, out = self.check(path, text)
+    def fine(self, path, text, others=()):
+        status, out = self.check(path, text, others)
         self.assertEqual((status, out.count(": ")), (0, 1), f"{path}: {text!r}: {out}")
 
     def test_the_project_itself_is_clean(self):
@@ -46,6 +48,32 @@ class CheckLayers(unittest.TestCase):
         for row in (("report", "study"), ("report", "loop"), ("study", "loop")):
             self.fine(f"{row[1]}/a.c", f'#include "{row[0]}/b.h"\n')
             self.caught(f"{row[0]}/a.c", f'#include "{row[1]}/b.h"\n', 1, f"below {row[1]}")
+
+    def test_calls_go_down_only_whatever_header_declares_them(self):
+        run = ("loop/run.c", '#include "scant/scant.h"\nint scant_run(void) { return 1; }\n'
+               "int loop_step(int a,\n              int b) {\n    return a + b;\n}\n"
+               "static int helper(void) { return 2; }\n")
+        public = ("include/scant/scant.h", "int scant_run(void); /* scant_run() is public */\n")
+        tree = (run, public)
+        self.fine("cli/a.c", "int f(void) { return scant_run(); }\n", tree)
+        self.fine("loop/a.c", "int f(void) { return scant_run(); }\n", tree)
+        self.caught("report/a.c", '#include "scant/scant.h"\nint f(void) {\n    return scant_run();\n}\n', 3,
+                    "scant_run", "report stands below loop", others=tree)
+        self.caught("report/a.c", "int (*f)(void) = scant_run;\n", 1, "scant_run", others=tree)
+        self.caught("store/a.h", "static int f(void) { return loop_step(1, 2); }\n", 1, "loop_step", others=tree)
+        self.caught("select/a.c", "int f(void) { return scant_net(); }\n", 1, "select stands beside nn",
+                    others=[("nn/net.c", "int scant_net(void) { return 1; }\n")])
+
+    def test_what_only_looks_like_a_call_upwards(self):
+        tree = [("loop/run.c", "int loop_step(void) { return 1; }\nint scant_run(void) { return 1; }\n"
+                 "static int helper(void) { return 2; }\n")]
+        self.fine("report/a.c", "/* scant_run() */ const char *s = \"scant_run()\";\n", tree)
+        self.fine("report/a.c", "int f(int loop_step) { return loop_step; }\n", tree)
+        self.fine("report/a.c", "int f(void) { return x->loop_step() + x.scant_run(); }\n", tree)
+        self.fine("report/a.c", "static int loop_step(void) { return 1; }\nint f(void) { return loop_step(); }\n", tree)
+        self.fine("report/a.c", "static int helper(int x) { return x; }\nint f(void) { return helper(1); }\n", tree)
+        self.fine("report/a.c", "int f(void) { return loop_step(); }\n",
+                  [*tree, ("core/step.c", "int loop_step(void) { return 1; }\n")])
 
     def test_siblings_do_not_meet(self):
         for one, other in (("linalg", "data"), ("select", "nn"), ("dist", "data")):
