@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "core/near.h"
+#include "data/ini.h"
+#include "data/source.h"
 #include "scant/train.h"
 
 const char loop_origin_set[] = "--set";
@@ -44,8 +46,8 @@ static scant_status unknown_section(scant_experiment *e, const char *section,
                       scant__nearest(section, loop_keys(), LOOP_KEYS, section_name));
 }
 
-scant_status loop_section_check(scant_experiment *e, const char *section,
-                                const char *origin) {
+static scant_status check_section(scant_experiment *e, const char *section,
+                                  const char *origin) {
     if (loop_section_known(section)) return SCANT_OK;
     if (*section) return unknown_section(e, section, origin);
     return loop_wrong(e, origin,
@@ -97,7 +99,7 @@ scant_status loop_assign(scant_experiment *e, const char *section, const char *k
     size_t i = loop_key_find(section, key);
     bool option = i == LOOP_KEYS && strcmp(section, "loop") == 0 && strchr(key, '.');
     if (i == LOOP_KEYS && !option) return unknown_key(e, section, key, origin);
-    if (!loop_value_fits(value))
+    if (!scant__ini_fits(value))
         return loop_wrong(e, origin,
                           "%s.%s has a value that cannot stand in a file: it has a "
                           "control character, a blank at an end, a blank before ';' or "
@@ -179,9 +181,46 @@ static scant_status check_whole(scant_experiment *e) {
     return loop_method_check(e);
 }
 
+/* ---- files ------------------------------------------------------------------------- */
+
+/* "file:line" in the experiment's arena; NULL: no memory. */
+static const char *origin_at(scant_experiment *e, const char *path, size_t line) {
+    char origin[4096];
+    snprintf(origin, sizeof origin, "%s:%zu", path, line);
+    return scant__arena_strdup(&e->arena, origin);
+}
+
+typedef struct file_reader {
+    scant_experiment *e;
+    const char *path;
+} file_reader;
+
+static scant_status on_section(void *user, const char *section, size_t line) {
+    file_reader *r = user;
+    const char *origin = origin_at(r->e, r->path, line);
+    return origin ? check_section(r->e, section, origin) : SCANT_ENOMEM;
+}
+
+static scant_status on_value(void *user, const char *section, const char *key,
+                             const char *value, size_t line) {
+    file_reader *r = user;
+    const char *origin = origin_at(r->e, r->path, line);
+    return origin ? loop_assign(r->e, section, key, value, origin, false) : SCANT_ENOMEM;
+}
+
+static scant_status read_file(scant_experiment *e, const char *path) {
+    file_reader reader = {e, path};
+    scant__ini ini = {on_section, on_value, &reader};
+    scant__source source;
+    TRY(scant__source_map(e->ctx, path, &source));
+    scant_status status = scant__ini_read(e->ctx, path, source.bytes, source.size, &ini);
+    scant__source_close(e->ctx, &source);
+    return status;
+}
+
 static scant_status fill(scant_experiment *e, const char *path,
                          const scant_setting *settings, size_t count) {
-    if (path) TRY(loop_read_file(e, path));
+    if (path) TRY(read_file(e, path));
     for (size_t i = 0; i < count; i++) TRY(assign_setting(e, &settings[i], settings, i));
     TRY(loop_parse(e));
     TRY(loop_resolve(e));
@@ -230,7 +269,7 @@ static void print_options(const scant_experiment *e, scant__text *text) {
                 if (!here || strcmp(o->strategy, list[s]->name) != 0) continue;
                 char name[128];
                 snprintf(name, sizeof name, "%s.%s", o->strategy, o->key);
-                loop_print_value(text, name, o->value);
+                scant__ini_write(text, name, o->value);
             }
 }
 
@@ -244,7 +283,7 @@ scant_status scant_experiment_print(scant_experiment *e, void **bytes, size_t *s
         if (!loop_key_counts(e, i)) continue; /* it says nothing here */
         if (!i || strcmp(section, keys[i - 1].info.section) != 0)
             scant__text_addf(&text, "%s[%s]\n", i ? "\n" : "", section);
-        loop_print_value(&text, keys[i].info.key, e->texts[i]);
+        scant__ini_write(&text, keys[i].info.key, e->texts[i]);
     }
     print_options(e, &text);
     scant_status status = scant__text_take(&text, &out, size);

@@ -126,15 +126,6 @@ extern const char loop_origin_set[]; /* "--set" */
  * override. */
 scant_status loop_assign(scant_experiment *e, const char *section, const char *key,
                          const char *value, const char *origin, bool override);
-/* A section that a file begins. */
-scant_status loop_section_check(scant_experiment *e, const char *section,
-                                const char *origin);
-/* The keys of a file (file.c). */
-scant_status loop_read_file(scant_experiment *e, const char *path);
-/* A value as lines of a file, long ones in several; false: it cannot stand in one, or
- * there is no place to break it at. */
-bool loop_value_fits(const char *value);
-void loop_print_value(scant__text *text, const char *key, const char *value);
 
 /* Whether the key is of the method that is chosen, or of all (method.c). */
 bool loop_key_counts(const scant_experiment *e, size_t key);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What experiment.ini says, as far as a report asks: single values, and in what the
- * experiments of several folders differ. It is read as `scant run` writes it; whatever
- * else it may hold is passed over. (The loop's reader refuses what it does not know: a
- * report must be made of results of any version. And it is above this layer.)
+ * The settings in a folder's experiment.ini. Unknown keys are fine, and reading stops at
+ * the first bad line without failing: a report can be made of results of any version.
  */
 #ifndef SCANT_REPORT_EXPERIMENT_H
 #define SCANT_REPORT_EXPERIMENT_H
 
 #include "report/results.h"
 
-/* The value of a key, cut to fit; false where there is none, or nothing in it. */
-bool report_experiment_value(const char *text, const char *section, const char *key,
-                             char *out, size_t size);
+/* Fills in the settings of a folder from its text. */
+scant_status report_experiment_read(scant__arena *arena, report_folder *folder);
+
+/* The value of a key; NULL if there is none. */
+const char *report_experiment_value(const report_folder *folder, const char *section,
+                                    const char *key);
 
 /* The keys whose values differ between folders, as "data.train, model.name", in the
- * results' arena; NULL: there are none. Strategies and seeds are not looked at, nor keys
- * that one of the folders does not have: those are options of a strategy that it did not
- * play, or of another version of the program. */
+ * results' arena; NULL: there are none. Strategies and seeds do not count, nor do keys
+ * that only one folder has: those are options of strategies that the others did not run,
+ * or keys of another version. */
 scant_status report_experiments_differ(report_results *results, const char **keys);
 
 #endif

@@ -28,13 +28,11 @@ static const char *last_part(const char *path) {
 }
 
 static void add_title(const page *p) {
-    const char *text = p->r->folders[0].experiment;
-    char data[160], model[80];
+    const char *data = report_experiment_value(&p->r->folders[0], "data", "train");
+    const char *model = report_experiment_value(&p->r->folders[0], "model", "name");
     if (p->r->n_folders > 1) {
         scant__text_addf(p->out, "%zu experiments side by side", p->r->n_folders);
-    } else if (text &&
-               report_experiment_value(text, "data", "train", data, sizeof data) &&
-               report_experiment_value(text, "model", "name", model, sizeof model)) {
+    } else if (data && *data && model && *model) {
         scant__text_add(p->out, "Active learning on ");
         report_add_escaped(p->out, last_part(data));
         scant__text_add(p->out, " with ");

@@ -73,10 +73,17 @@ typedef struct report_thumbnail {
     const char *name; /* of its class, may be empty */
 } report_thumbnail;
 
+/* A key of experiment.ini. */
+typedef struct report_setting {
+    const char *section, *key, *value;
+} report_setting;
+
 typedef struct report_folder {
     const char *path;
     const char *label; /* the last part of its path, or all of it where two are alike */
-    const char *experiment;       /* the text of experiment.ini; NULL: there is none */
+    const char *experiment;   /* the text of experiment.ini; NULL: there is none */
+    report_setting *settings; /* in it */
+    size_t n_settings;
     report_thumbnail *thumbnails; /* by index */
     size_t n_thumbnails;
 } report_folder;

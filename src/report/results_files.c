@@ -9,6 +9,7 @@
 
 #include "data/names.h"
 #include "data/source.h"
+#include "report/experiment.h"
 #include "report/results_int.h"
 
 enum { MOST_CLASSES = 100000, MOST_THUMBNAILS = 100000, MOST_TEXT = 1 << 20 };
@@ -26,7 +27,7 @@ static scant_status read_experiment(report_results *r, report_folder *folder,
     for (size_t i = 0; i < size; i++)
         if (!text[i]) text[i] = '?';
     folder->experiment = text;
-    return SCANT_OK;
+    return report_experiment_read(&r->arena, folder);
 }
 
 /* ---- classes ----------------------------------------------------------------------- */

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/thumbnails.h"
 
-#include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <png.h>
-
 #include "data/array.h"
+#include "data/encode.h"
 #include "report/results_int.h"
 
 /* ---- which pictures ---------------------------------------------------------------- */
@@ -102,71 +97,7 @@ report_sheet report_sheet_of(const report_results *r, size_t strategy) {
     return best;
 }
 
-/* ---- PNG --------------------------------------------------------------------------- */
-
-typedef struct writer {
-    scant_ctx *ctx;
-    scant__text bytes;
-    png_struct *png;
-    png_info *info;
-    unsigned char row[SHEET_PICTURES * SHEET_SIDE * 3];
-} writer;
-
-static void *png_alloc(png_struct *png, png_alloc_size_t size) {
-    writer *w = png_get_mem_ptr(png);
-    return scant__alloc(w->ctx, size, 1);
-}
-
-static void png_release(png_struct *png, void *block) {
-    writer *w = png_get_mem_ptr(png);
-    scant__free(w->ctx, block);
-}
-
-static void on_error(png_struct *png, const char *text) {
-    (void)text; /* memory: the allocator has said so */
-    png_longjmp(png, 1);
-}
-
-static void on_warning(png_struct *png, const char *text) {
-    (void)png;
-    (void)text;
-}
-
-static void on_write(png_struct *png, png_byte *bytes, size_t size) {
-    writer *w = png_get_io_ptr(png);
-    scant__text_bytes(&w->bytes, (const char *)bytes, size);
-}
-
-static void on_flush(png_struct *png) { (void)png; }
-
-/* Row y of all pictures, side by side. */
-static void fill_row(writer *w, const report_pictures *p, const report_sheet *sheet,
-                     size_t y) {
-    size_t stride = p->width * p->channels;
-    for (size_t i = 0; i < sheet->n; i++) {
-        size_t picture = (size_t)sheet->items[i]->row;
-        memcpy(w->row + i * stride, p->array->data + (picture * p->height + y) * stride,
-               stride);
-    }
-}
-
-/* Apart, as what is set before setjmp() must not be changed after it. */
-static scant_status write_png(writer *w, const report_pictures *p,
-                              const report_sheet *sheet) {
-    if (setjmp(png_jmpbuf(w->png))) return SCANT_ENOMEM;
-    png_set_write_fn(w->png, w, on_write, on_flush);
-    png_set_IHDR(
-        w->png, w->info, (png_uint_32)(p->width * sheet->n), (png_uint_32)p->height, 8,
-        p->channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
-        PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    png_write_info(w->png, w->info);
-    for (size_t y = 0; y < p->height; y++) {
-        fill_row(w, p, sheet, y);
-        png_write_row(w->png, w->row);
-    }
-    png_write_end(w->png, w->info);
-    return SCANT_OK;
-}
+/* ---- a sheet as PNG ---------------------------------------------------------------- */
 
 static void add_base64(scant__text *out, const unsigned char *bytes, size_t size) {
     static const char digits[] =
@@ -183,24 +114,33 @@ static void add_base64(scant__text *out, const unsigned char *bytes, size_t size
     }
 }
 
+/* Copies image number `image` to column `x` of a sheet that is `sheet_width` pixels wide.
+ * A grey pixel is repeated in all three channels. */
+static void copy_image(const report_pictures *p, size_t image, size_t x,
+                       size_t sheet_width, unsigned char *rgb) {
+    const unsigned char *from =
+        p->array->data + image * p->height * p->width * p->channels;
+    for (size_t y = 0; y < p->height; y++) {
+        unsigned char *to = rgb + 3 * (y * sheet_width + x);
+        for (size_t i = 0; i < 3 * p->width; i++)
+            to[i] = p->channels == 3 ? from[i] : from[i / 3];
+        from += p->width * p->channels;
+    }
+}
+
 scant_status report_sheet_write(scant__text *out, const report_pictures *p,
                                 const report_sheet *sheet) {
     scant_ctx *ctx = out->ctx;
-    char *png = NULL;
-    size_t size = 0;
-    writer *w = scant__zalloc(ctx, 1, sizeof *w);
-    if (!w) return SCANT_ENOMEM;
-    w->ctx = ctx;
-    scant__text_init(&w->bytes, ctx);
-    w->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, w, on_error, on_warning, w,
-                                       png_alloc, png_release);
-    if (w->png) w->info = png_create_info_struct(w->png);
-    scant_status status = w->info ? write_png(w, p, sheet) : SCANT_ENOMEM;
-    if (w->png) png_destroy_write_struct(&w->png, &w->info);
-    scant_status taken = scant__text_take(&w->bytes, &png, &size);
-    if (status == SCANT_OK) status = taken;
-    if (status == SCANT_OK) add_base64(out, (const unsigned char *)png, size);
-    if (taken == SCANT_OK) scant__free(ctx, png);
-    scant__free(ctx, w);
+    size_t width = p->width * sheet->n, size = 0;
+    void *png = NULL;
+    unsigned char *rgb = scant__alloc(ctx, p->height * width, 3);
+    if (!rgb) return SCANT_ENOMEM;
+    for (size_t i = 0; i < sheet->n; i++)
+        copy_image(p, (size_t)sheet->items[i]->row, i * p->width, width, rgb);
+    scant_status status =
+        scant__encode_png(ctx, rgb, width, p->height, p->channels == 1, &png, &size);
+    if (status == SCANT_OK) add_base64(out, png, size);
+    scant__free(ctx, png);
+    scant__free(ctx, rgb);
     return status;
 }

@@ -4,6 +4,7 @@
  */
 #include "../data/support.h"
 
+#include "data/ini.h"
 #include "loop/experiment.h"
 #include "scant/train.h"
 
@@ -84,7 +85,7 @@ static void what_is_printed_is_read_as_the_same(void **state) {
             memcpy(value + length, part, strlen(part) + 1);
             length += strlen(part);
         }
-        if (!loop_value_fits(value)) continue;
+        if (!scant__ini_fits(value)) continue;
         scant_experiment *e;
         const scant_setting setting = {"data.test", value};
         assert_int_equal(scant_experiment_open(ctx, NULL, &setting, 1, &e), SCANT_OK);

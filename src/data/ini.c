@@ -1,35 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Experiments as files. inih splits lines; it is handed them one by one, so that their
- * numbers are known to messages and what it would cut in two is refused.
- *
- * A line that begins with a blank goes on with the value of the line before, unless it
- * reads "key = ...": people indent keys. Comments begin with ';' or '#', at a line's
- * start or behind a blank.
+ * inih splits lines. It gets them one by one, so that messages can name the line, and
+ * lines that it would cut in two are refused.
  */
+#include "data/ini.h"
+
 #include <ctype.h>
 #include <ini.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/size.h"
-#include "data/source.h"
-#include "loop/experiment.h"
-#include "scant/train.h"
 
 enum { MOST_BYTES = 1 << 20, LONGEST = 190, WRAP = 150 };
 
 typedef struct reader {
-    scant_experiment *e;
-    const char *path;
+    scant_ctx *ctx;
+    const scant__ini *ini;
+    const char *name;
     const char *at, *end;
     size_t line;
     scant_status status;
-    char section[64], key[64]; /* of the last value */
-    scant__text value;         /* so far */
+    char section[64], key[64]; /* of the value below; key "": there is none */
+    scant__text value;         /* its lines so far */
     size_t value_line;
-    bool continued; /* the line at hand goes on with a value */
-    bool valued;    /* the section has had one */
+    bool continued; /* the current line begins with a blank */
+    bool valued;    /* the current section has a key */
 } reader;
 
 /* Whether a line reads "word = ...". */
@@ -42,24 +38,23 @@ static bool is_assignment(const char *line, const char *end) {
     return line < end && *line == '=';
 }
 
-/* inih tells of values only: a section is looked at where it begins, as one without
- * values would pass whatever it is called. */
-static scant_status look_for_section(reader *r, const char *line, const char *end) {
-    static const char mark[] = "\xEF\xBB\xBF"; /* what some editors begin a file with */
-    char name[64], origin[4096];
+/* inih reports values only, so sections without a key are found here. */
+static scant_status find_section(reader *r, const char *line, const char *end) {
+    static const char mark[] = "\xEF\xBB\xBF"; /* the byte order mark of UTF-8 */
+    char name[64];
     if (r->line == 1 && end - line >= 3 && memcmp(line, mark, 3) == 0) line += 3;
     if (r->continued && r->valued) return SCANT_OK;
     while (line < end && isspace((unsigned char)*line)) line++;
     if (line == end || *line != '[') return SCANT_OK;
     const char *close = memchr(line, ']', (size_t)(end - line));
-    if (!close) return SCANT_OK; /* inih's to refuse */
+    if (!close) return SCANT_OK; /* inih refuses it */
     r->valued = false;
     snprintf(name, sizeof name, "%.*s", (int)(close - line - 1), line + 1);
-    snprintf(origin, sizeof origin, "%s:%zu", r->path, r->line);
-    return loop_section_check(r->e, name, origin);
+    return r->ini->on_section ? r->ini->on_section(r->ini->user, name, r->line)
+                              : SCANT_OK;
 }
 
-/* inih's reader: the next line, with its end, in out of size bytes; NULL at the end. */
+/* For inih: copies the next line to out (size bytes); NULL at the end. */
 static char *next_line(char *out, int size, void *stream) {
     reader *r = stream;
     if (r->at == r->end || r->status != SCANT_OK) return NULL;
@@ -74,13 +69,13 @@ static char *next_line(char *out, int size, void *stream) {
     r->continued = from < to && (*from == ' ' || *from == '\t');
     size_t length = (size_t)(to - from);
     if (length > LONGEST || length + 2 > (size_t)size) {
-        r->status = scant__fail(r->e->ctx, SCANT_EINPUT,
+        r->status = scant__fail(r->ctx, SCANT_EINPUT,
                                 "%s:%zu: the line is longer than %d bytes; a line that "
-                                "begins with a blank goes on with the value before it",
-                                r->path, r->line, LONGEST);
+                                "begins with a blank continues the value before it",
+                                r->name, r->line, LONGEST);
         return NULL;
     }
-    r->status = look_for_section(r, from, to);
+    r->status = find_section(r, from, to);
     if (r->status != SCANT_OK) return NULL;
     memcpy(out, from, length);
     out[length] = '\n';
@@ -88,23 +83,20 @@ static char *next_line(char *out, int size, void *stream) {
     return out;
 }
 
-/* The value that has been gathered is whole. */
+/* Hands over the value that is complete, if there is one. */
 static scant_status flush(reader *r) {
-    char *value, origin[4096];
+    char *value;
     size_t size;
     if (!*r->key) return SCANT_OK;
     TRY(scant__text_take(&r->value, &value, &size));
-    snprintf(origin, sizeof origin, "%s:%zu", r->path, r->value_line);
-    char *kept = scant__arena_strdup(&r->e->arena, origin);
-    scant_status status = kept ? SCANT_OK : SCANT_ENOMEM;
-    if (status == SCANT_OK)
-        status = loop_assign(r->e, r->section, r->key, value, kept, false);
-    scant__free(r->e->ctx, value);
+    scant_status status =
+        r->ini->on_value(r->ini->user, r->section, r->key, value, r->value_line);
+    scant__free(r->ctx, value);
     *r->key = 0;
     return status;
 }
 
-/* Adds a piece of a value, up to a comment. */
+/* Adds a line of a value, up to a comment. */
 static void gather(reader *r, const char *piece) {
     size_t length = 0;
     while (piece[length] && !((piece[length] == '#' || piece[length] == ';') &&
@@ -134,36 +126,32 @@ static scant_status read_lines(reader *r) {
     int bad = ini_parse_stream(next_line, r, on_value, r);
     TRY(r->status);
     if (bad)
-        return scant__fail(r->e->ctx, SCANT_EINPUT,
-                           "%s:%d: is neither '[section]' nor 'key = value'", r->path,
+        return scant__fail(r->ctx, SCANT_EINPUT,
+                           "%s:%d: is neither '[section]' nor 'key = value'", r->name,
                            bad > 0 ? bad : 1);
     return flush(r);
 }
 
-scant_status loop_read_file(scant_experiment *e, const char *path) {
-    scant__source source;
-    TRY(scant__source_map(e->ctx, path, &source));
-    const char *bytes = (const char *)source.bytes;
-    reader r = {.e = e, .path = path, .at = bytes, .end = bytes + source.size};
-    scant__text_init(&r.value, e->ctx);
-    scant_status status = SCANT_OK;
-    if (source.size > MOST_BYTES)
-        status =
-            scant__fail(e->ctx, SCANT_EINPUT, "%s: has %zu bytes, which is no experiment",
-                        path, source.size);
-    else if (memchr(bytes, 0, source.size))
-        status = scant__fail(e->ctx, SCANT_EINPUT, "%s: is no text: it has a zero in it",
-                             path);
-    if (status == SCANT_OK) status = read_lines(&r);
+scant_status scant__ini_read(scant_ctx *ctx, const char *name, const void *bytes,
+                             size_t size, const scant__ini *ini) {
+    const char *text = bytes;
+    if (size > MOST_BYTES)
+        return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu bytes, expected at most %d",
+                           name, size, MOST_BYTES);
+    if (size && memchr(text, 0, size))
+        return scant__fail(ctx, SCANT_EINPUT, "%s: is not a text: it has a zero byte",
+                           name);
+    reader r = {.ctx = ctx, .ini = ini, .name = name, .at = text, .end = text + size};
+    scant__text_init(&r.value, ctx);
+    scant_status status = read_lines(&r);
     scant__text_end(&r.value);
-    scant__source_close(e->ctx, &source);
     return status;
 }
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-/* Where to break a value: the next line, which has WRAP bytes at most, must be read as
- * its continuation, and both must be UTF-8 where the value is. 0: nowhere. */
+/* Where to break a value: the next line of at most WRAP bytes must be read as its
+ * continuation, and no UTF-8 character is cut. 0: nowhere. */
 static size_t break_at(const char *value, size_t length) {
     for (size_t i = WRAP; i > 1; i--) {
         const char *end = value + i + size_min(length - i, WRAP);
@@ -185,7 +173,7 @@ static bool breaks(const char *value, size_t length) {
     return true;
 }
 
-bool loop_value_fits(const char *value) {
+bool scant__ini_fits(const char *value) {
     size_t length = strlen(value);
     for (size_t i = 0; i < length; i++) {
         bool comment = value[i] == '#' || value[i] == ';';
@@ -196,7 +184,7 @@ bool loop_value_fits(const char *value) {
     return breaks(value, length);
 }
 
-void loop_print_value(scant__text *text, const char *key, const char *value) {
+void scant__ini_write(scant__text *text, const char *key, const char *value) {
     size_t length = strlen(value);
     scant__text_addf(text, "%s =%s", key, length ? " " : "");
     while (length > WRAP) {

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * INI text: "[section]" and "key = value" lines. A line that begins with a blank
+ * continues the value of the line before, unless it reads "key = ..." (people indent
+ * keys). Comments begin with ';' or '#', at the start of a line or after a blank.
+ */
+#ifndef SCANT_DATA_INI_H
+#define SCANT_DATA_INI_H
+
+#include "core/text.h"
+
+/* What a reader calls. A status other than SCANT_OK stops the reading and is returned. */
+typedef struct scant__ini {
+    /* At each "[section]", also an empty one; may be NULL. */
+    scant_status (*on_section)(void *user, const char *section, size_t line);
+    /* At each key, in the order of the file. line: where the key stands. */
+    scant_status (*on_value)(void *user, const char *section, const char *key,
+                             const char *value, size_t line);
+    void *user;
+} scant__ini;
+
+/* Reads all of a text; messages begin with name. SCANT_EINPUT if the text has a zero
+ * byte, more than a megabyte, a line of more than 190 bytes, or one that is neither a
+ * section nor a key. */
+scant_status scant__ini_read(scant_ctx *ctx, const char *name, const void *bytes,
+                             size_t size, const scant__ini *ini);
+
+/* Whether scant__ini_write() can write a value so that it is read as the same: no control
+ * characters, no comment marks, no blanks at its ends, and places to break a long one. */
+bool scant__ini_fits(const char *value);
+/* Adds "key = value", a long value on several lines. */
+void scant__ini_write(scant__text *text, const char *key, const char *value);
+
+#endif
