@@ -115,7 +115,8 @@ static scant_status put_item(putting *p, size_t i) {
     return store_do(
         p->project,
         "INSERT INTO items (item, id, source, row, path, text, grp, copy_of, print,"
-        " audit, withheld) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0)",
+        " audit, withheld) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+        " " SQL_NOT_WITHHELD ")",
         STORE_VALUES(store_size(number), store_text(id), store_size(p->source),
                      item->row == SIZE_MAX ? none : store_size(item->row),
                      store_text(store_batch_string(b, item->path)),
@@ -281,7 +282,7 @@ static scant_status gather_folders(scant_project *project, scant__arena *arena,
     int64_t n;
     TRY(store_one(project,
                   "SELECT count(DISTINCT path) FROM sources"
-                  " WHERE kind = 1 AND manifest IS NULL",
+                  " WHERE kind = " SQL_FILES " AND manifest IS NULL",
                   STORE_NONE, 0, &n));
     if (n <= 0)
         return scant__fail(project->ctx, SCANT_EUSAGE,
@@ -289,7 +290,8 @@ static scant_status gather_folders(scant_project *project, scant__arena *arena,
     out->batches = scant__arena_zalloc(arena, (size_t)n, sizeof *out->batches);
     if (!out->batches) return SCANT_ENOMEM;
     TRY(store_open_rows(project,
-                        "SELECT path FROM sources WHERE kind = 1 AND manifest IS NULL"
+                        "SELECT path FROM sources"
+                        " WHERE kind = " SQL_FILES " AND manifest IS NULL"
                         " GROUP BY path ORDER BY min(source)",
                         STORE_NONE, &rows));
     scant_status status = SCANT_OK;

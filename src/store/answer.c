@@ -106,7 +106,7 @@ static scant_status check_others(scant_project *project, size_t person, size_t i
                            "item %zu: somebody else has it by now", item);
     TRY(store_one(project,
                   "SELECT count(*) FROM answers"
-                  " WHERE item = ?1 AND person <> ?2 AND kind <> 2",
+                  " WHERE item = ?1 AND person <> ?2 AND kind <> " SQL_SKIP,
                   STORE_VALUES(store_size(item), store_size(person)), 0, &others));
     TRY(store_setting(project, "overlap", &overlap, NULL));
     if ((double)others >= overlap)

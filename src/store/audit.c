@@ -5,7 +5,7 @@
  * item that comes later takes its place in the order, and is withheld where that is
  * before the last one that is: the withheld stay a fair sample of all.
  *
- * An item whose group has one that is withheld (withheld = 2) is neither picked nor
+ * An item whose group has one that is withheld (DB_BESIDE) is neither picked nor
  * learned from: a model would know the one by the other.
  */
 #include <stdio.h>
@@ -27,7 +27,7 @@ int64_t store_open_place(const scant_project *project, size_t item, bool audit,
                          bool skipped, int64_t *key) {
     *key = (int64_t)(audit ? store_audit_key(project->seed, item)
                            : store_fill_key(project->seed, item));
-    return (audit ? STORE_QUEUE_AUDIT : STORE_QUEUE_FRESH) + skipped;
+    return (audit ? DB_AUDIT_FRESH : DB_FRESH) + skipped;
 }
 
 /* ---- how many ---------------------------------------------------------------------- */
@@ -86,16 +86,17 @@ static scant_status find_limit(scant_project *project, int64_t *limit) {
 
 /* Of items from first on, by the limit; those beside one follow. */
 static const char mark_sql[] =
-    "UPDATE items SET withheld = 1"
-    " WHERE item >= ?1 AND copy_of IS NULL AND audit <= ?2 AND withheld <> 1";
-static const char unmark_sql[] =
-    "UPDATE items SET withheld = 0 WHERE item >= ?1 AND withheld <> 0"
-    " AND (copy_of IS NOT NULL OR audit > ?2)";
+    "UPDATE items SET withheld = " SQL_WITHHELD
+    " WHERE item >= ?1 AND copy_of IS NULL AND audit <= ?2 AND withheld <> " SQL_WITHHELD;
+static const char unmark_sql[] = "UPDATE items SET withheld = " SQL_NOT_WITHHELD
+                                 " WHERE item >= ?1 AND withheld <> " SQL_NOT_WITHHELD
+                                 " AND (copy_of IS NOT NULL OR audit > ?2)";
 /* In groups of items from first on; a copy stands for its original. */
 static const char beside_sql[] =
-    "UPDATE items SET withheld = 2 WHERE withheld = 0 AND grp IN"
+    "UPDATE items SET withheld = " SQL_BESIDE " WHERE withheld = " SQL_NOT_WITHHELD
+    " AND grp IN"
     " (SELECT i.grp FROM items i JOIN items o ON o.item = coalesce(i.copy_of, i.item)"
-    "  WHERE o.withheld = 1 AND i.grp IN"
+    "  WHERE o.withheld = " SQL_WITHHELD " AND i.grp IN"
     "   (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL))";
 
 /* Every item from first on, and all of their groups, gets its place in the queue; what is
@@ -104,26 +105,27 @@ static scant_status requeue(scant_project *project, size_t first) {
     sqlite3_stmt *rows;
     bool row = true;
     scant_status status = SCANT_OK;
-    TRY(store_do(project, "DELETE FROM queue WHERE item >= ?1 AND kind <> 4",
+    TRY(store_do(project, "DELETE FROM queue WHERE item >= ?1 AND kind <> " SQL_OPINION,
                  STORE_VALUES(store_size(first))));
     TRY(store_do(project,
-                 "DELETE FROM queue WHERE kind <> 4 AND item IN"
-                 " (SELECT item FROM items WHERE withheld = 2 AND grp IN"
+                 "DELETE FROM queue WHERE kind <> " SQL_OPINION " AND item IN"
+                 " (SELECT item FROM items WHERE withheld = " SQL_BESIDE " AND grp IN"
                  "  (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL))",
                  STORE_VALUES(store_size(first))));
     TRY(store_open_rows(project,
                         "SELECT item, withheld, coalesce(skips, 0) FROM items"
                         " LEFT JOIN states USING (item)"
-                        " WHERE item >= ?1 AND copy_of IS NULL AND withheld < 2"
+                        " WHERE item >= ?1 AND copy_of IS NULL"
+                        " AND withheld <> " SQL_BESIDE
                         " AND coalesce(answers + unsures, 0) = 0",
                         STORE_VALUES(store_size(first)), &rows));
     while (status == SCANT_OK && row) {
         status = store_row(project, rows, &row);
         if (status != SCANT_OK || !row) break;
         size_t item = store_count(rows, 0);
-        int64_t key,
-            kind = store_open_place(project, item, sqlite3_column_int64(rows, 1) == 1,
-                                    sqlite3_column_int64(rows, 2) > 0, &key);
+        int64_t key, kind = store_open_place(project, item,
+                                             sqlite3_column_int64(rows, 1) == DB_WITHHELD,
+                                             sqlite3_column_int64(rows, 2) > 0, &key);
         status =
             store_do(project, "INSERT INTO queue (item, kind, key) VALUES (?1, ?2, ?3)",
                      STORE_VALUES(store_size(item), store_int(kind), store_int(key)));
@@ -155,7 +157,9 @@ static scant_status set_limit(scant_project *project, int64_t limit) {
 /* All items, as if they came just now. */
 static scant_status apply_all(scant_project *project, int64_t limit) {
     TRY(set_limit(project, limit));
-    TRY(store_do(project, "UPDATE items SET withheld = 0 WHERE withheld = 2",
+    TRY(store_do(project,
+                 "UPDATE items SET withheld = " SQL_NOT_WITHHELD
+                 " WHERE withheld = " SQL_BESIDE,
                  STORE_NONE));
     TRY(apply(project, 0, limit));
     TRY(store_do(project, "UPDATE rounds SET start = 0", STORE_NONE));
@@ -172,16 +176,14 @@ scant_status store_audit_apply(scant_project *project) {
 /* What is learned from of the groups that items from first on are in: into the tallies,
  * or (more = -1) out of them. */
 #define BESIDE                                                                           \
-    " FROM items JOIN states USING (item) WHERE label >= 0 AND withheld = 0 AND grp IN"  \
+    " FROM items JOIN states USING (item) WHERE " DB_IN_TRAINING " AND grp IN"           \
     " (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL)"
 
 static scant_status tally_beside(scant_project *project, size_t first, int64_t more) {
     store_value from = store_size(first);
     int64_t training, untrained;
     TRY(store_one(project, "SELECT count(*)" BESIDE, STORE_VALUES(from), 0, &training));
-    TRY(store_one(project,
-                  "SELECT count(*)" BESIDE " AND since > coalesce"
-                  " ((SELECT entry FROM models ORDER BY model DESC LIMIT 1), 0)",
+    TRY(store_one(project, "SELECT count(*)" BESIDE " AND since > " DB_LAST_TRAINED,
                   STORE_VALUES(from), 0, &untrained));
     TRY(store_tally(project, "training", more * training));
     TRY(store_tally(project, "untrained", more * untrained));
@@ -199,8 +201,10 @@ static scant_status tally_new(scant_project *project, size_t first) {
                   "SELECT count(*) FROM items WHERE item >= ?1 AND copy_of IS NOT NULL",
                   STORE_VALUES(store_size(first)), 0, &n));
     TRY(store_tally(project, "copies", n));
-    TRY(store_one(project, "SELECT count(*) FROM items WHERE item >= ?1 AND withheld = 1",
-                  STORE_VALUES(store_size(first)), 0, &n));
+    TRY(store_one(
+        project,
+        "SELECT count(*) FROM items WHERE item >= ?1 AND withheld = " SQL_WITHHELD,
+        STORE_VALUES(store_size(first)), 0, &n));
     TRY(store_tally(project, "withheld", n));
     return store_tally_front(project);
 }
@@ -223,6 +227,6 @@ scant_status store_audit_front(scant_project *project, int64_t items, int64_t *k
     return store_one(project,
                      "SELECT key FROM queue WHERE kind = ?1 AND item < ?2"
                      " ORDER BY key LIMIT 1",
-                     STORE_VALUES(store_int(STORE_QUEUE_AUDIT), store_int(items)),
-                     INT64_MAX, key);
+                     STORE_VALUES(store_int(DB_AUDIT_FRESH), store_int(items)), INT64_MAX,
+                     key);
 }

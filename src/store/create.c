@@ -238,7 +238,10 @@ static scant_status put_facts(scant_project *project, const creating *c) {
     snprintf(text, sizeof text, "%lld", (long long)store_now(project));
     TRY(store_meta_set(project, "created", text));
     TRY(store_meta_set(project, "kind", kind));
-    TRY(store_key_make(project, NULL));
+    TRY(store_do(project,
+                 "INSERT INTO meta (key, value)"
+                 " VALUES ('key', lower(hex(randomblob(16))))",
+                 STORE_NONE));
     TRY(store_meta_set(project, "scant", scant_version()));
     if (c->opts->backbone) {
         TRY(store_meta_set(project, "backbone", c->opts->backbone));
@@ -276,13 +279,10 @@ static scant_status fill(scant_project *project, void *arg) {
 }
 
 static scant_status write_database(creating *c, scant_project *project) {
-    char text[64];
     /* Nobody sees it before it is whole and synced, so it need not be safe meanwhile. */
     TRY(store_script(project, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;"
                               "PRAGMA locking_mode = EXCLUSIVE;"));
-    snprintf(text, sizeof text, "PRAGMA application_id = %d", STORE_APPLICATION);
-    TRY(store_script(project, text));
-    TRY(store_migrate(project, store_steps, store_version));
+    TRY(store_schema_create(project));
     TRY(store_write(project, fill, c));
     /* main: what alters tables leaves the temporary one as if it were in use */
     return store_script(project,

@@ -156,7 +156,8 @@ scant_status scant_project_agreements(scant_project *project,
         project,
         "SELECT a.person, b.person, a.class, b.class, count(*) FROM answers a"
         " JOIN answers b ON b.item = a.item AND b.person > a.person"
-        " WHERE a.kind = 1 AND b.kind = 1 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2",
+        " WHERE a.kind = " SQL_LABEL " AND b.kind = " SQL_LABEL
+        " GROUP BY 1, 2, 3, 4 ORDER BY 1, 2",
         STORE_NONE, &rows);
     if (status == SCANT_OK) {
         status = walk_pairs(project, &t, rows, &(agreeing){fn, user});

@@ -31,7 +31,7 @@ static scant_status take_item(scant_project *project, sqlite3_stmt *s, size_t li
                         .path = store_string(s, 2),
                         .text = store_string(s, 3),
                         .group = store_string(s, 4),
-                        .audit = sqlite3_column_int64(s, 6) == 1,
+                        .audit = sqlite3_column_int64(s, 6) == DB_WITHHELD,
                         .label = store_number_or(s, 7, -1),
                         .answers = store_count(s, 8),
                         .disputed = sqlite3_column_int64(s, 9) != 0};
@@ -125,7 +125,7 @@ static scant_status read_labels(scant_project *project, void *arg) {
     for (size_t i = 0; i < l->n; i++) l->labels[i] = -1;
     TRY(store_ask(project,
                   "SELECT item, label FROM states JOIN items USING (item)"
-                  " WHERE label >= 0 AND withheld <> 1",
+                  " WHERE label >= 0 AND withheld <> " SQL_WITHHELD,
                   STORE_NONE, &s));
     for (;;) {
         TRY(store_row(project, s, &row));

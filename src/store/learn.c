@@ -73,9 +73,7 @@ static scant_status read_rows(scant_project *project, listing *l, const char *sq
 
 /* ---- training ---------------------------------------------------------------------- */
 
-#define LEARNED                                                                          \
-    " FROM states s CROSS JOIN items i USING (item)"                                     \
-    " WHERE s.label >= 0 AND i.withheld = 0"
+#define LEARNED " FROM states s CROSS JOIN items i USING (item) WHERE " DB_IN_TRAINING
 
 static scant_status read_training(scant_project *project, void *arg) {
     listing *l = arg;
@@ -103,12 +101,12 @@ static scant_status read_audit(scant_project *project, void *arg) {
     listing *l = arg;
     int64_t front;
     TRY(store_audit_front(project, INT64_MAX, &front));
-    TRY(make_room(project, l, "SELECT count(*) FROM items WHERE withheld = 1",
+    TRY(make_room(project, l, "SELECT count(*) FROM items WHERE withheld = " SQL_WITHHELD,
                   STORE_NONE));
     return read_rows(project, l,
                      "SELECT i.item, CASE WHEN i.audit < ?1 THEN s.label END"
                      " FROM items i LEFT JOIN states s USING (item)"
-                     " WHERE i.withheld = 1 ORDER BY i.audit, i.item",
+                     " WHERE i.withheld = " SQL_WITHHELD " ORDER BY i.audit, i.item",
                      STORE_VALUES(store_int(front)), false);
 }
 
@@ -125,15 +123,15 @@ scant_status store_audit(scant_project *project, scant__arena *arena, size_t **i
 static scant_status read_open(scant_project *project, void *arg) {
     listing *l = arg;
     int64_t fresh, withheld;
-    TRY(make_room(project, l, "SELECT count(*) FROM queue WHERE kind IN (2, 3)",
+    TRY(make_room(project, l, "SELECT count(*) FROM queue WHERE " DB_AUDIT_OPEN,
                   STORE_NONE));
-    TRY(store_one(project, "SELECT count(*) FROM queue WHERE kind = 2", STORE_NONE, 0,
-                  &fresh));
+    TRY(store_one(project, "SELECT count(*) FROM queue WHERE kind = " SQL_AUDIT_FRESH,
+                  STORE_NONE, 0, &fresh));
     TRY(store_one(project, "SELECT n FROM tally WHERE name = 'withheld'", STORE_NONE, 0,
                   &withheld));
     l->seen = withheld > fresh ? (size_t)(withheld - fresh) : 0;
     return read_rows(project, l,
-                     "SELECT item, NULL FROM queue WHERE kind IN (2, 3)"
+                     "SELECT item, NULL FROM queue WHERE " DB_AUDIT_OPEN
                      " ORDER BY kind, key, item",
                      STORE_NONE, false);
 }
@@ -158,9 +156,10 @@ static scant_status read_waiting(scant_project *project, void *arg) {
     TRY(store_audit_front(project, INT64_MAX, &front));
     TRY(store_one(project,
                   "SELECT count(*) FROM items CROSS JOIN states USING (item)"
-                  " WHERE withheld = 1 AND audit >= ?1 AND label >= 0",
+                  " WHERE withheld = " SQL_WITHHELD " AND audit >= ?1 AND label >= 0",
                   STORE_VALUES(store_int(front)), 0, &n));
-    TRY(store_one(project, "SELECT item FROM queue WHERE kind = 2 AND key = ?1",
+    TRY(store_one(project,
+                  "SELECT item FROM queue WHERE kind = " SQL_AUDIT_FRESH " AND key = ?1",
                   STORE_VALUES(store_int(front)), 0, &item));
     *a = (ahead){(size_t)n, (size_t)item};
     return SCANT_OK;
@@ -176,7 +175,7 @@ scant_status store_audit_waiting(scant_project *project, size_t *n, size_t *befo
 
 /* Of the items that there were when the model was trained: those that came later took
  * places of the audit order that it was not asked about. */
-#define DRAWN " WHERE i.withheld = 1 AND i.audit < ?2 AND i.item < ?3"
+#define DRAWN " WHERE i.withheld = " SQL_WITHHELD " AND i.audit < ?2 AND i.item < ?3"
 #define JUDGED                                                                           \
     " FROM items i JOIN verdicts v ON v.model = ?1 AND v.item = i.item"                  \
     " JOIN states s ON s.item = i.item" DRAWN " AND s.label >= 0"
@@ -224,12 +223,12 @@ static scant_status read_candidates(scant_project *project, void *arg) {
     int64_t n;
     bool row;
     TRY(store_items(project, &items));
-    TRY(store_one(project, "SELECT count(*) FROM queue WHERE kind = 0", STORE_NONE, 0,
-                  &n));
+    TRY(store_one(project, "SELECT count(*) FROM queue WHERE kind = " SQL_FRESH,
+                  STORE_NONE, 0, &n));
     l->candidates = scant__arena_alloc(l->arena, (size_t)n, sizeof *l->candidates);
     if (!l->candidates) return SCANT_ENOMEM;
     TRY(store_ask(project,
-                  "SELECT item FROM queue NOT INDEXED WHERE kind = 0"
+                  "SELECT item FROM queue NOT INDEXED WHERE kind = " SQL_FRESH
                   " ORDER BY item",
                   STORE_NONE, &s));
     for (; l->n < (size_t)n; l->n++) {
@@ -257,21 +256,25 @@ scant_status store_candidates(scant_project *project, scant__arena *arena,
 /* ---- how labels came --------------------------------------------------------------- */
 
 /* In the order of read_training(). A batch is of items that had no label then. */
+#define IN_BATCH                                                                         \
+    "s.item IN (SELECT p.item FROM rounds r CROSS JOIN picks p USING (round)"            \
+    " WHERE p.place < r.batch AND r.strategy "
 static const char origins_sql[] =
-    "SELECT CASE WHEN s.item IN (SELECT p.item FROM rounds r CROSS JOIN picks p"
-    "   USING (round) WHERE p.place < r.batch AND r.strategy <> 'random') THEN 2"
-    " WHEN s.item IN (SELECT p.item FROM rounds r CROSS JOIN picks p"
-    "   USING (round) WHERE p.place < r.batch AND r.strategy = 'random') THEN 1"
-    " WHEN l.role = ?1 AND (r.strategy IS NULL OR r.strategy = 'random') THEN 1"
-    " ELSE 0 END"
+    "SELECT CASE WHEN " IN_BATCH "<> 'random') THEN ?1"
+    " WHEN " IN_BATCH "= 'random') THEN ?2"
+    " WHEN l.role = " SQL_FILL " AND (r.strategy IS NULL OR r.strategy = 'random')"
+    " THEN ?2 ELSE ?3 END"
     " FROM states s CROSS JOIN items i USING (item)"
     " LEFT JOIN labels l ON l.entry = s.since LEFT JOIN rounds r ON r.round = l.round"
-    " WHERE s.label >= 0 AND i.withheld = 0 ORDER BY s.since, s.item";
+    " WHERE " DB_IN_TRAINING " ORDER BY s.since, s.item";
 
 static scant_status read_origins(scant_project *project, unsigned char *out, size_t n) {
     sqlite3_stmt *s;
     bool row;
-    TRY(store_ask(project, origins_sql, STORE_VALUES(store_int(SCANT_ROLE_FILL)), &s));
+    TRY(store_ask(project, origins_sql,
+                  STORE_VALUES(store_int(STORE_BY_STRATEGY), store_int(STORE_BY_CHANCE),
+                               store_int(STORE_BY_OTHERS)),
+                  &s));
     for (size_t i = 0; i < n; i++) {
         TRY(store_row(project, s, &row));
         if (!row) return store_damaged(project, "an index and its table do not agree");

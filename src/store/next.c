@@ -52,7 +52,7 @@ static scant_status opinion(scant_project *project, const handing *h, int64_t *i
                      "SELECT q.item FROM queue q WHERE q.kind = ?3 AND q.key >= ?4" FREE(
                          "q.item") " ORDER BY q.key LIMIT 1",
                      STORE_VALUES(store_int(store_now(project)), store_size(h->person),
-                                  store_int(STORE_QUEUE_OPINION), store_int(h->opinions)),
+                                  store_int(DB_OPINION), store_int(h->opinions)),
                      -1, item);
 }
 
@@ -66,9 +66,9 @@ static bool audit_is_due(const scant_project *project, const handing *h) {
 
 static scant_status audit(scant_project *project, const handing *h, int64_t *item) {
     /* What somebody passed over is another's, soon: the sample is to miss none. */
-    TRY(first_of(project, h, STORE_QUEUE_AUDIT_SKIPPED, item));
+    TRY(first_of(project, h, DB_AUDIT_SKIPPED, item));
     if (*item >= 0) return SCANT_OK;
-    return first_of(project, h, STORE_QUEUE_AUDIT, item);
+    return first_of(project, h, DB_AUDIT_FRESH, item);
 }
 
 /* The best of the last ranking that is left. */
@@ -80,7 +80,7 @@ static scant_status ranked(scant_project *project, const handing *h, int64_t *it
     if (!h->round) return SCANT_OK;
     TRY(store_ask(project,
                   "SELECT p.item, p.place FROM picks p CROSS JOIN queue q"
-                  " ON q.item = p.item AND q.kind <= 1"
+                  " ON q.item = p.item AND q." DB_MAY_PICK
                   " WHERE p.round = ?3 AND p.place >= ?4" FREE(
                       "p.item") " ORDER BY p.place LIMIT 1",
                   STORE_VALUES(store_int(store_now(project)), store_size(h->person),
@@ -100,10 +100,10 @@ static scant_status any(scant_project *project, const handing *h, int64_t *item,
     static const struct {
         int64_t kind;
         scant_role role;
-    } order[] = {{STORE_QUEUE_FRESH, SCANT_ROLE_FILL},
-                 {STORE_QUEUE_SKIPPED, SCANT_ROLE_FILL},
-                 {STORE_QUEUE_AUDIT_SKIPPED, SCANT_ROLE_AUDIT},
-                 {STORE_QUEUE_AUDIT, SCANT_ROLE_AUDIT}};
+    } order[] = {{DB_FRESH, SCANT_ROLE_FILL},
+                 {DB_SKIPPED, SCANT_ROLE_FILL},
+                 {DB_AUDIT_SKIPPED, SCANT_ROLE_AUDIT},
+                 {DB_AUDIT_FRESH, SCANT_ROLE_AUDIT}};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         TRY(first_of(project, h, order[i].kind, item));
         *role = order[i].role;
@@ -190,8 +190,8 @@ static scant_status count_asked(scant_project *project, handing *h) {
     TRY(store_one(project, "SELECT n FROM tally WHERE name = 'audits'", STORE_NONE, 0,
                   &audits));
     TRY(store_ask(project,
-                  "SELECT count(*), sum(role = 2) FROM leases"
-                  " WHERE live = 1 AND until > ?1 AND role IN (1, 2, 4, 5)",
+                  "SELECT count(*), sum(role = " SQL_AUDIT ") FROM leases"
+                  " WHERE live = 1 AND until > ?1 AND " DB_ROLE_IS_ASKED,
                   STORE_VALUES(store_int(store_now(project))), &s));
     TRY(store_row(project, s, &row));
     if (row) {
@@ -208,7 +208,7 @@ static scant_status count_asked(scant_project *project, handing *h) {
 /* Where second opinions begin that this person has not given yet: they were passed once,
  * whatever of them still waits for others. */
 static scant_status read_opinions(scant_project *project, handing *h) {
-    store_value person = store_size(h->person), kind = store_int(STORE_QUEUE_OPINION);
+    store_value person = store_size(h->person), kind = store_int(DB_OPINION);
     int64_t start, place;
     TRY(store_one(project, "SELECT opinions FROM people WHERE person = ?1",
                   STORE_VALUES(person), 0, &start));
@@ -244,7 +244,7 @@ static scant_status read_round(scant_project *project, handing *h) {
     store_end(s);
     TRY(store_one(project,
                   "SELECT p.place FROM picks p CROSS JOIN queue q"
-                  " ON q.item = p.item AND q.kind <= 1"
+                  " ON q.item = p.item AND q." DB_MAY_PICK
                   " WHERE p.round = ?1 AND p.place >= ?2 ORDER BY p.place LIMIT 1",
                   STORE_VALUES(store_size(h->round), store_size(h->start)), -1, &start));
     if (start < 0) /* all is done: one past its end */
@@ -311,7 +311,8 @@ static scant_status take(scant_project *project, void *arg) {
         size_t holder;
         scant_lease *lease = &h->leases[h->n];
         if (h->items[i] <= INT64_MAX)
-            TRY(store_one(project, "SELECT item FROM queue WHERE item = ?1 AND kind = 0",
+            TRY(store_one(project,
+                          "SELECT item FROM queue WHERE item = ?1 AND kind = " SQL_FRESH,
                           STORE_VALUES(store_size(h->items[i])), -1, &item));
         if (item < 0) continue;
         TRY(store_lease_holder(project, (size_t)item, &holder));

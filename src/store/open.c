@@ -100,22 +100,15 @@ static scant_status meta_text(scant_project *project, const char *key, char **ou
     return *out ? SCANT_OK : SCANT_ENOMEM;
 }
 
-scant_status store_key_make(scant_project *project, void *arg) {
-    (void)arg;
-    return store_do(project,
-                    "INSERT OR IGNORE INTO meta (key, value)"
-                    " VALUES ('key', lower(hex(randomblob(16))))",
-                    STORE_NONE);
-}
-
 scant_status store_facts_read(scant_project *project) {
     int64_t seed;
     TRY(store_meta_number(project, "seed", 0, &seed));
     TRY(store_meta_number(project, "created", 0, &project->created));
     project->seed = (uint64_t)seed;
     TRY(meta_text(project, "kind", &project->kind));
-    if (!project->kind) return store_damaged(project, "meta does not say its kind");
     TRY(meta_text(project, "key", &project->key));
+    if (!project->kind || !project->key)
+        return store_damaged(project, "meta has no kind or no key");
     TRY(meta_text(project, "backbone", &project->backbone));
     return meta_text(project, "weights", &project->weights);
 }
@@ -195,20 +188,10 @@ scant_status store_handle_open(scant_ctx *ctx, const char *dir, bool create,
     return status;
 }
 
-/* That it is a project's, before anything is written to it. */
 static scant_status check_file(scant_project *project) {
-    int64_t application;
-    TRY(store_one(project, "PRAGMA application_id", STORE_NONE, 0, &application));
-    if (application != STORE_APPLICATION)
-        return scant__fail(project->ctx, SCANT_EINPUT,
-                           "%s: is no database of a project, but of another program",
-                           project->file);
-    TRY(store_migrate(project, store_steps, store_version));
-    TRY(store_script(project, "PRAGMA journal_mode = WAL")); /* as it was made with */
-    TRY(store_facts_read(project));
-    if (project->key) return SCANT_OK;
-    TRY(store_write(project, store_key_make, NULL)); /* it was made before there were */
-    return meta_text(project, "key", &project->key);
+    TRY(store_schema_check(project)); /* before anything is written */
+    TRY(store_script(project, "PRAGMA journal_mode = WAL"));
+    return store_facts_read(project);
 }
 
 scant_status scant_project_open(scant_ctx *ctx, const char *dir, scant_project **out) {

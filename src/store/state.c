@@ -31,27 +31,28 @@ scant_status store_tally(scant_project *project, const char *name, int64_t more)
                     STORE_VALUES(store_text(name), store_int(more)));
 }
 
+#define TRAINING                                                                         \
+    "SELECT count(*) FROM states JOIN items USING (item) WHERE " DB_IN_TRAINING
+
 static const struct {
     const char *name;
     const char *sql; /* how many there are */
 } tallies[] = {
     {"copies", "SELECT count(*) FROM items WHERE copy_of IS NOT NULL"},
-    {"withheld", "SELECT count(*) FROM items WHERE withheld = 1"},
+    {"withheld", "SELECT count(*) FROM items WHERE withheld = " SQL_WITHHELD},
     {"labelled", "SELECT count(*) FROM states WHERE label >= 0"},
-    {"training", "SELECT count(*) FROM states JOIN items USING (item)"
-                 " WHERE label >= 0 AND withheld = 0"},
-    {"untrained", "SELECT count(*) FROM states JOIN items USING (item)"
-                  " WHERE label >= 0 AND withheld = 0 AND since > coalesce"
-                  " ((SELECT entry FROM models ORDER BY model DESC LIMIT 1), 0)"},
-    {"front", "SELECT coalesce(min(key), 9223372036854775807) FROM queue WHERE kind = 2"},
+    {"training", TRAINING},
+    {"untrained", TRAINING " AND since > " DB_LAST_TRAINED},
+    {"front", "SELECT coalesce(min(key), 9223372036854775807) FROM queue"
+              " WHERE kind = " SQL_AUDIT_FRESH},
     {"audited", "SELECT count(*) FROM items JOIN states USING (item)"
-                " WHERE withheld = 1 AND label >= 0"
+                " WHERE withheld = " SQL_WITHHELD " AND label >= 0"
                 " AND audit < (SELECT n FROM tally WHERE name = 'front')"},
     {"disputed", "SELECT count(*) FROM states WHERE disputed = 1"},
     {"skipped", "SELECT count(*) FROM states WHERE label < 0 AND skips > 0"},
     {"unsure", "SELECT count(*) FROM states WHERE label < 0 AND unsures > 0"},
-    {"audits", "SELECT count(*) FROM answers WHERE role = 2"},
-    {"asked", "SELECT count(*) FROM answers WHERE role IN (1, 2, 4, 5)"},
+    {"audits", "SELECT count(*) FROM answers WHERE role = " SQL_AUDIT},
+    {"asked", "SELECT count(*) FROM answers WHERE " DB_ROLE_IS_ASKED},
 };
 
 static scant_status recount(scant_project *project, size_t i) {
@@ -71,7 +72,7 @@ scant_status store_tally_recount(scant_project *project) {
     return store_do(project,
                     "UPDATE classes SET learned = n FROM"
                     " (SELECT label, count(*) AS n FROM states JOIN items USING (item)"
-                    "  WHERE label >= 0 AND withheld = 0 GROUP BY label)"
+                    "  WHERE " DB_IN_TRAINING " GROUP BY label)"
                     " WHERE class = label",
                     STORE_NONE);
 }
@@ -113,7 +114,8 @@ scant_status store_tally_front(scant_project *project) {
     if (front == before) return SCANT_OK;
     TRY(store_one(project,
                   "SELECT count(*) FROM items JOIN states USING (item)"
-                  " WHERE withheld = 1 AND label >= 0 AND audit >= ?1 AND audit < ?2",
+                  " WHERE withheld = " SQL_WITHHELD
+                  " AND label >= 0 AND audit >= ?1 AND audit < ?2",
                   STORE_VALUES(store_int(front < before ? front : before),
                                store_int(front < before ? before : front)),
                   0, &passed));
@@ -172,8 +174,8 @@ static scant_status plurality(scant_project *project, size_t item, state *out) {
     sqlite3_stmt *s;
     bool row;
     TRY(store_ask(project,
-                  "SELECT class, count(*) FROM answers WHERE item = ?1 AND kind = 1"
-                  " GROUP BY class ORDER BY 2 DESC, 1 LIMIT 2",
+                  "SELECT class, count(*) FROM answers WHERE item = ?1"
+                  " AND kind = " SQL_LABEL " GROUP BY class ORDER BY 2 DESC, 1 LIMIT 2",
                   STORE_VALUES(store_size(item)), &s));
     TRY(store_row(project, s, &row));
     if (!row) return SCANT_OK;
@@ -193,8 +195,9 @@ static scant_status count_answers(scant_project *project, size_t item, state *ou
     *out = (state){.label = -1};
     *own = 0;
     TRY(store_ask(project,
-                  "SELECT count(*), sum(kind = 1), sum(kind = 2), sum(kind = 3),"
-                  " max(entry), sum(kind <> 2 AND role <> 6)"
+                  "SELECT count(*), sum(kind = " SQL_LABEL "), sum(kind = " SQL_SKIP "),"
+                  " sum(kind = " SQL_UNSURE "), max(entry),"
+                  " sum(kind <> " SQL_SKIP " AND role <> " SQL_IMPORT ")"
                   " FROM answers WHERE item = ?1",
                   STORE_VALUES(store_size(item)), &s));
     TRY(store_row(project, s, &row));
@@ -245,21 +248,19 @@ static scant_status find_place(scant_project *project, size_t item, int64_t with
     double overlap;
     *out = (place){.kind = -1};
     if (!opinions) {
-        if (withheld != 2)
-            out->kind =
-                store_open_place(project, item, withheld == 1, now->skips > 0, &out->key);
+        if (withheld != DB_BESIDE)
+            out->kind = store_open_place(project, item, withheld == DB_WITHHELD,
+                                         now->skips > 0, &out->key);
         return SCANT_OK;
     }
     TRY(store_setting(project, "overlap", &overlap, NULL));
     if (!own || (double)opinions >= overlap) return SCANT_OK;
-    out->kind = STORE_QUEUE_OPINION;
+    out->kind = DB_OPINION;
     out->key = now->last;
     return SCANT_OK;
 }
 
-static bool to_pick(int64_t kind) {
-    return kind == STORE_QUEUE_FRESH || kind == STORE_QUEUE_SKIPPED;
-}
+static bool to_pick(int64_t kind) { return kind == DB_FRESH || kind == DB_SKIPPED; }
 
 static scant_status move_in_queue(scant_project *project, size_t item, const place *now) {
     int64_t kind;
@@ -268,7 +269,7 @@ static scant_status move_in_queue(scant_project *project, size_t item, const pla
     if (kind < 0 && now->kind < 0) return SCANT_OK;
     TRY(write_place(project, item, now));
     /* Who has not answered it is to look for second opinions from there on again. */
-    if (now->kind == STORE_QUEUE_OPINION)
+    if (now->kind == DB_OPINION)
         TRY(store_do(project,
                      "UPDATE people SET opinions = ?2 WHERE opinions > ?2 AND person"
                      " NOT IN (SELECT a.person FROM answers a WHERE a.item = ?1)",
@@ -298,8 +299,8 @@ scant_status store_refresh(scant_project *project, size_t item, int64_t entry) {
     if (at.kind < 0) /* nobody need answer it any more; who does may */
         TRY(store_do(project, "UPDATE leases SET live = 0 WHERE item = ?1 AND live = 1",
                      STORE_VALUES(store_size(item))));
-    if (withheld == 0) TRY(tally_learned(project, &old, &now));
-    if (withheld == 1) TRY(tally_audited(project, item, &old, &now));
+    if (withheld == DB_NOT_WITHHELD) TRY(tally_learned(project, &old, &now));
+    if (withheld == DB_WITHHELD) TRY(tally_audited(project, item, &old, &now));
     return tally_change(project, &old, &now);
 }
 
@@ -380,7 +381,7 @@ static scant_status hold_against_undo(scant_project *project, const store_entry 
     if (e->at < 0) return SCANT_OK;
     TRY(store_one(project,
                   "SELECT max(at) FROM labels WHERE item = ?1 AND person = ?2"
-                  " AND kind = 4",
+                  " AND kind = " SQL_UNDO,
                   STORE_VALUES(store_size(e->item), store_size(e->person)), -1, &at));
     if (at > e->at) *out = STORE_OLDER;
     return SCANT_OK;

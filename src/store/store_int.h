@@ -14,10 +14,12 @@
 #include "core/text.h"
 #include "data/names.h"
 #include "scant/project.h"
+#include "store/codes.h"
 #include "store/store.h"
 
 enum {
     STORE_APPLICATION = 0x5363616e, /* "Scan": PRAGMA application_id */
+    STORE_VERSION = 2,              /* PRAGMA user_version */
     STORE_STATEMENTS = 256,         /* room for kept ones; a power of two */
     STORE_KEYS = 24,                /* room for settings */
     STORE_ONCE = 64,                /* bytes of scant_answer.once at most */
@@ -155,19 +157,12 @@ static inline size_t store_count(sqlite3_stmt *statement, int column) {
 scant_status store_write(scant_project *project, store_work *fn, void *arg);
 scant_status store_write_passing(scant_project *project, store_work *fn, void *arg);
 
-/* ---- schema.c: versions ---- */
+/* ---- schema.c ---- */
 
-enum { STORE_SCRIPTS = 4 };
-typedef struct store_step {
-    const char
-        *sql[STORE_SCRIPTS]; /* one after the other, up to the first that is NULL */
-} store_step;
-
-extern const store_step store_steps[];
-extern const size_t store_version; /* of those steps */
-/* Brings a database of fewer steps up to date; one of more is refused. All steps or none.
- */
-scant_status store_migrate(scant_project *project, const store_step *steps, size_t n);
+/* Makes all tables in an empty database. */
+scant_status store_schema_create(scant_project *project);
+/* SCANT_EINPUT where the file is not a project's database, or of another version. */
+scant_status store_schema_check(scant_project *project);
 
 /* ---- open.c ---- */
 
@@ -176,8 +171,6 @@ scant_status store_handle_open(scant_ctx *ctx, const char *dir, bool create,
                                scant_project **out);
 /* Reads what the handle keeps of meta. */
 scant_status store_facts_read(scant_project *project);
-/* Within store_write(): the project's key, where it has none. */
-scant_status store_key_make(scant_project *project, void *arg);
 scant_status store_meta_set(scant_project *project, const char *key, const char *value);
 /* A number of meta; otherwise where it is not there. */
 scant_status store_meta_number(scant_project *project, const char *key, int64_t otherwise,
@@ -257,17 +250,6 @@ scant_status store_tally_recount(scant_project *project);
 /* There is a new model; what is withheld has its places in the queue. */
 scant_status store_tally_trained(scant_project *project);
 scant_status store_tally_front(scant_project *project);
-
-/* Why an item is in the queue. Copies, items whose group has one that is withheld, and
- * those that have been answered are not in it. */
-enum {
-    STORE_QUEUE_FRESH = 0,     /* nobody has seen it; in the order of store_fill_key() */
-    STORE_QUEUE_SKIPPED,       /* somebody has passed it over; likewise */
-    STORE_QUEUE_AUDIT,         /* withheld, not answered; in the audit order */
-    STORE_QUEUE_AUDIT_SKIPPED, /* likewise, passed over */
-    STORE_QUEUE_OPINION        /* has fewer answers than overlap asks for; in the order of
-                                * their last entries */
-};
 
 /* ---- audit.c: within store_write() ---- */
 

@@ -24,27 +24,6 @@ static void make_database(const char *name, const char *sql) {
 
 /* ---- versions ---------------------------------------------------------------------- */
 
-static void an_earlier_version_is_brought_up_to_date(void **state) {
-    /* the schema of today, and two steps that are yet to come */
-    store_step steps[4] = {
-        store_steps[0],
-        store_steps[1],
-        {{"ALTER TABLE people ADD COLUMN mail TEXT;", "CREATE TABLE more (x INTEGER);"}},
-        {{"INSERT INTO more SELECT count(*) FROM items;"}}};
-    scant_project *project = make_project("old", 12, NULL, 0);
-    (void)state;
-    assert_int_equal(store_version, 2);
-    assert_int_equal(ask(project, "PRAGMA user_version"), 2);
-    OK(store_migrate(project, steps, 4));
-    assert_int_equal(ask(project, "PRAGMA user_version"), 4);
-    assert_int_equal(ask(project, "SELECT x FROM more"), 12);
-    OK(store_migrate(project, steps, 4)); /* once */
-    assert_int_equal(ask(project, "SELECT count(*) FROM more"), 1);
-    REFUSED(store_migrate(project, steps, 3), SCANT_EINPUT, "a later version of scant");
-    scant_project_free(project);
-    refuses("old", "has version 4, this program knows 2");
-}
-
 static size_t read_file(const char *path, unsigned char *out, size_t room) {
     FILE *f = fopen(path, "rb");
     assert_non_null(f);
@@ -53,30 +32,55 @@ static size_t read_file(const char *path, unsigned char *out, size_t room) {
     return n;
 }
 
-/* A database that the first version wrote, after somebody has changed it so. */
-static scant_project *open_changed(const char *name, const char *sql) {
-    static unsigned char bytes[60000];
-    char file[100];
-    scant_project *project;
-    size_t size = read_file(CORPUS "/store_database/version_1.db", bytes, sizeof bytes);
-    assert_true(size > 4096 && size < sizeof bytes && bytes[63] == 1); /* user_version */
-    mkdir(path_of(name), 0777);
-    snprintf(file, sizeof file, "%s/project.db", name);
-    put(file, bytes, size);
-    make_database(name, sql);
-    OK(scant_project_open(ctx, path_of(name), &project));
-    return project;
+static void a_project_has_a_key_of_its_own(void **state) {
+    char first[40];
+    scant_project *project = make_project("key", 12, NULL, 0), *other;
+    (void)state;
+    snprintf(first, sizeof first, "%s", info_of(project).key);
+    assert_int_equal(strlen(first), 32);
+    other = make_project("key2", 12, NULL, 0);
+    assert_string_not_equal(info_of(other).key, first);
+    scant_project_free(other);
+    OK(scant_project_open(ctx, path_of("key"), &other));
+    assert_string_equal(info_of(other).key, first);
+    scant_project_free(other);
+    OK(store_script(project, "DELETE FROM meta WHERE key = 'key'"));
+    scant_project_free(project);
+    refuses("key", "meta has no kind or no key");
 }
 
-static scant_project *open_first(const char *name) { return open_changed(name, ""); }
+static void other_versions_are_refused_with_what_to_do(void **state) {
+    scant_project *project = make_project("version", 12, NULL, 0);
+    (void)state;
+    assert_int_equal(ask(project, "PRAGMA user_version"), STORE_VERSION);
+    OK(store_script(project, "PRAGMA user_version = 1"));
+    refuses("version", "before 0.2 (the database has version 1, this program reads 2): "
+                       "export its labels with that one");
+    OK(store_script(project, "PRAGMA user_version = 9"));
+    refuses("version", "a later version of scant (the database has version 9, this");
+    OK(store_script(project, "PRAGMA user_version = 2"));
+    scant_project_free(project);
+    OK(scant_project_open(ctx, path_of("version"), &project));
+    assert_int_equal(info_of(project).items, 12);
+    scant_project_free(project);
+}
 
-/* Of twelve items ann and bob have answered some: 1 is labelled and wants a second
- * opinion, 4, 5 and 6 are disputed, 10 is passed over. */
-static void a_project_of_the_first_version_is_counted(void **state) {
-    scant_project *project = open_first("first");
+/* A database of 0.2.0, which later ones have to open. Of twelve items ann and bob have
+ * answered some: 1 is labelled and needs a second opinion, 4, 5 and 6 are disputed, 10 is
+ * skipped. */
+static void a_stored_project_of_this_version_opens(void **state) {
+    static unsigned char bytes[60000];
+    static const char schema[] =
+        "SELECT count(*) FROM sqlite_schema s JOIN pragma_table_info(s.name)";
+    scant_project *project, *today = make_project("today", 12, NULL, 0);
     scant_lease lease;
     (void)state;
-    assert_int_equal(ask(project, "PRAGMA user_version"), 2);
+    size_t size = read_file(CORPUS "/store_database/small.db", bytes, sizeof bytes);
+    assert_true(size > 4096 && size < sizeof bytes);
+    mkdir(path_of("stored"), 0777);
+    put("stored/project.db", bytes, size);
+    OK(scant_project_open(ctx, path_of("stored"), &project));
+    assert_int_equal(ask(project, schema), ask(today, schema));
     assert_counted(project);
     assert_int_equal(info_of(project).training, 1);
     assert_int_equal(info_of(project).untrained, 1);
@@ -93,72 +97,7 @@ static void a_project_of_the_first_version_is_counted(void **state) {
         OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, i % 3));
         assert_counted(project);
     }
-    scant_project_free(project);
-    /* the same schema as one that is made today */
-    project = open_first("first2");
-    scant_project *today = make_project("today", 12, NULL, 0);
-    static const char schema[] =
-        "SELECT count(*) FROM sqlite_schema s JOIN pragma_table_info(s.name)";
-    assert_int_equal(ask(project, schema), ask(today, schema));
     scant_project_free(today);
-    scant_project_free(project);
-}
-
-/* The first version took them as they were. */
-static void names_of_the_first_version_lose_the_blanks_around_them(void **state) {
-    scant_project *project =
-        open_changed("blanks", "UPDATE classes SET name = ' b\t' WHERE name = 'b';"
-                               "UPDATE people SET name = char(160) || 'ann ' WHERE name "
-                               "= 'ann'; UPDATE people SET name = 'X' WHERE name = 'bob';"
-                               "INSERT INTO people (name) VALUES ('X '), (' ');");
-    (void)state;
-    assert_int_equal(ask(project, "SELECT count(*) FROM classes WHERE name = 'b'"), 1);
-    assert_int_equal(ask(project, "SELECT answers FROM people WHERE name = 'ann'"), 5);
-    /* those of which another has the name, or nothing would be left, keep it */
-    assert_int_equal(ask(project, "SELECT count(*) FROM people WHERE name IN"
-                                  " ('X', 'X ', ' ')"),
-                     3);
-    scant_project_free(project);
-}
-
-static void a_project_has_a_key_of_its_own_also_one_that_was_made_without(void **state) {
-    char first[40], key[40];
-    scant_project *project = make_project("key", 12, NULL, 0), *other;
-    (void)state;
-    snprintf(first, sizeof first, "%s", info_of(project).key);
-    assert_int_equal(strlen(first), 32);
-    other = make_project("key2", 12, NULL, 0);
-    assert_string_not_equal(info_of(other).key, first);
-    scant_project_free(other);
-    OK(scant_project_open(ctx, path_of("key"), &other));
-    assert_string_equal(info_of(other).key, first);
-    scant_project_free(other);
-    OK(store_script(project, "DELETE FROM meta WHERE key = 'key'"));
-    scant_project_free(project);
-    OK(scant_project_open(ctx, path_of("key"), &project));
-    snprintf(key, sizeof key, "%s", info_of(project).key);
-    assert_int_equal(strlen(key), 32);
-    scant_project_free(project);
-    OK(scant_project_open(ctx, path_of("key"), &project));
-    assert_string_equal(info_of(project).key, key);
-    scant_project_free(project);
-}
-
-static void a_step_that_fails_leaves_the_version_there_was(void **state) {
-    store_step steps[4] = {store_steps[0],
-                           store_steps[1],
-                           {{"CREATE TABLE more (x INTEGER);"}},
-                           {{"INSERT INTO none SELECT 1;"}}};
-    scant_project *project = make_project("fails", 12, NULL, 0);
-    (void)state;
-    assert_int_equal(store_migrate(project, steps, 4), SCANT_EINPUT);
-    assert_int_equal(ask(project, "PRAGMA user_version"), 2);
-    assert_int_equal(ask(project, "SELECT count(*) FROM sqlite_schema"
-                                  " WHERE name = 'more'"),
-                     0);
-    assert_int_equal(info_of(project).items, 12);
-    scant_project_free(project);
-    OK(scant_project_open(ctx, path_of("fails"), &project));
     scant_project_free(project);
 }
 
@@ -276,11 +215,9 @@ static void a_damaged_database_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_earlier_version_is_brought_up_to_date),
-        cmocka_unit_test(a_project_of_the_first_version_is_counted),
-        cmocka_unit_test(names_of_the_first_version_lose_the_blanks_around_them),
-        cmocka_unit_test(a_project_has_a_key_of_its_own_also_one_that_was_made_without),
-        cmocka_unit_test(a_step_that_fails_leaves_the_version_there_was),
+        cmocka_unit_test(a_project_has_a_key_of_its_own),
+        cmocka_unit_test(other_versions_are_refused_with_what_to_do),
+        cmocka_unit_test(a_stored_project_of_this_version_opens),
         cmocka_unit_test(what_is_no_project_is_refused_and_not_touched),
         cmocka_unit_test(a_damaged_database_is_told),
     };
