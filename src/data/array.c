@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays: opened from a file, wrapped around the caller's memory, written as .npy bytes.
+ * Arrays opened from a file, wrapped around the caller's memory, or encoded as .npy.
  * The struct and its name are one block.
  */
 #include "data/array.h"
@@ -57,16 +57,17 @@ scant_status scant_array_wrap(scant_ctx *ctx, const char *name, const void *data
     size_t item = scant__dtype_size(dtype), count;
     *out = NULL;
     if (!item)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: %d is no dtype", name, (int)dtype);
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: %d is not a dtype", name, (int)dtype);
     if (ndim > SCANT_MAX_DIMS)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: %zu dimensions are more than %d", name,
-                           ndim, SCANT_MAX_DIMS);
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s: has %zu dimensions, at most %d are supported", name, ndim,
+                           SCANT_MAX_DIMS);
     if (!scant__shape_count(ndim, shape, item, &count))
         return scant__fail(ctx, SCANT_EUSAGE, "%s: its shape is too large to address",
                            name);
     if (count && !data)
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "%s: data is NULL, %zu elements are expected", name, count);
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: data is NULL, expected %zu elements",
+                           name, count);
     scant_array *array = scant__array_create(ctx, name);
     if (!array) return SCANT_ENOMEM;
     array->data = data;
@@ -96,8 +97,8 @@ static scant_status check_range(scant_ctx *ctx, const scant_array *array, size_t
                                 size_t count) {
     if (first <= array->count && count <= array->count - first) return SCANT_OK;
     return scant__fail(ctx, SCANT_EUSAGE,
-                       "%s: has %zu elements, %zu from %zu on are wanted", array->name,
-                       array->count, count, first);
+                       "%s: has %zu elements; cannot read %zu from element %zu",
+                       array->name, array->count, count, first);
 }
 
 scant_status scant_array_floats(scant_ctx *ctx, const scant_array *array, size_t first,
@@ -115,9 +116,8 @@ scant_status scant_array_floats(scant_ctx *ctx, const scant_array *array, size_t
 scant_status scant_array_integers(scant_ctx *ctx, const scant_array *array, size_t first,
                                   size_t count, int64_t *out) {
     if (!scant__dtype_is_integer(array->dtype))
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: has dtype %s where integers are wanted", array->name,
-                           scant__dtype_name(array->dtype));
+        return scant__fail(ctx, SCANT_EINPUT, "%s: has dtype %s, expected integers",
+                           array->name, scant__dtype_name(array->dtype));
     TRY(check_range(ctx, array, first, count));
     scant__array_read_i64(array, first, count, out);
     if (array->dtype != SCANT_U64) return SCANT_OK;

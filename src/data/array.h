@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays as the library's own files see them: raw bytes with a type, read by blocks.
+ * Arrays inside the library: typed raw bytes, read in blocks.
  */
 #ifndef SCANT_DATA_ARRAY_H
 #define SCANT_DATA_ARRAY_H
@@ -13,39 +13,40 @@
 
 struct scant_array {
     scant_ctx *ctx;
-    char *name; /* what messages call it: the path as the user gave it, or wrap's name */
+    char *name; /* used in messages: the path as the user gave it, or the name given to
+                   wrap */
     const unsigned char *data;
     scant_dtype dtype;
-    bool swapped; /* stored in the other byte order */
-    size_t item;  /* bytes an element */
+    bool swapped; /* stored in the non-native byte order */
+    size_t item;  /* bytes per element */
     size_t ndim;
     size_t shape[SCANT_MAX_DIMS];
     size_t count; /* elements: product of shape; count * item does not overflow */
-    /* what close gives back: */
+    /* released by close: */
     void *map;
     size_t map_size;
     void *owned; /* inflated bytes, from scant__alloc */
 };
 
-/* A handle that holds nothing but its name; NULL with the error text set. For readers of
- * other formats than .npy, which fill in the rest. */
+/* A handle with only its name set, for readers of formats other than .npy, which fill in
+ * the rest. NULL with the error text set. */
 scant_array *scant__array_create(scant_ctx *ctx, const char *name);
 
 const char *scant__dtype_name(scant_dtype dtype); /* "float32" */
 bool scant__dtype_is_float(scant_dtype dtype);
 bool scant__dtype_is_integer(scant_dtype dtype);
 
-/* True where data may be used as it stands as elements of dtype: native byte order and
- * aligned. */
+/* Whether data can be used directly as elements of dtype: native byte order and aligned.
+ * */
 bool scant__array_is_direct(const scant_array *array, scant_dtype dtype);
 
-/* Elements first..first+count-1 in C order, converted (exactly for every type that out
- * can hold: f2, f4, u1 in float; those and f8 in double). The range must lie inside. */
+/* Elements first..first+count-1 in C order. The conversion is exact for every type that
+ * out can hold (f2, f4, u1 in float; also f8 in double). The range must lie inside. */
 void scant__array_read_f32(const scant_array *array, size_t first, size_t count,
                            float *out);
 void scant__array_read_f64(const scant_array *array, size_t first, size_t count,
                            double *out);
-/* Integers. A uint64 above INT64_MAX comes out as INT64_MAX. Only for integer dtypes. */
+/* Integer dtypes only. A uint64 above INT64_MAX becomes INT64_MAX. */
 void scant__array_read_i64(const scant_array *array, size_t first, size_t count,
                            int64_t *out);
 

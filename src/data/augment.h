@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pictures changed a little at random, so that a network does not learn them by heart.
+ * Weak image augmentation: random mirroring and shifting.
  */
 #ifndef SCANT_DATA_AUGMENT_H
 #define SCANT_DATA_AUGMENT_H
@@ -11,25 +11,24 @@
 
 #include "core/rng.h"
 
-/* in (c, h, w) mirrored left to right every other time (where flip is set: not for
- * digits), then continued by reflection by an eighth of its sides (4 pixels of 32) and
- * cut back to its size at a random place. The same for the same seed and draw, which the
- * caller counts: below 2^62, one for each sample of each epoch. out must not overlap in.
- */
+/* Mirrors in (c, h, w) left to right with probability 1/2 (if flip; not for digits), then
+ * pads it by reflection by an eighth of each side (4 pixels of 32) and crops a random
+ * window of the original size. Deterministic in (seed, draw); draw is below 2^62, one per
+ * sample and epoch. out must not overlap in. */
 void scant__augment_flip_crop(const float *in, float *out, size_t c, size_t h, size_t w,
                               uint64_t seed, uint64_t draw, bool flip);
 
 /* ---- its two halves, for other streams of random numbers and other pixels ---- */
 
 typedef struct scant__move {
-    ptrdiff_t down, across; /* from where in the picture its first pixel comes */
+    ptrdiff_t down, across; /* offset of the first pixel in the source image */
     bool mirrored;
 } scant__move;
 
-/* Of the numbers 4 draw, 4 draw + 1 and 4 draw + 2 of rng. */
+/* Uses the numbers 4 draw, 4 draw + 1 and 4 draw + 2 of rng. */
 scant__move scant__augment_draw(const scant__rng *rng, uint64_t draw, size_t h, size_t w,
                                 bool flip);
-/* Moves a picture (c, h, w); out must not overlap in. */
+/* Applies move to an image (c, h, w); out must not overlap in. */
 void scant__augment_move(scant__move move, const float *in, float *out, size_t c,
                          size_t h, size_t w);
 void scant__augment_move_bytes(scant__move move, const unsigned char *in,

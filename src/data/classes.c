@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Classes by their names: folders and tables number their own classes, so the same number
- * is another class in another folder. O((n + m) log n) for n known names and m classes.
+ * Maps classes by name: each folder or table numbers its own classes, so the same number
+ * may be another class elsewhere. O((n + m) log n) for n known names and m classes.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/mem.h"
-#include "data/looks.h"
-#include "data/samples_int.h"
+#include "data/dataset_int.h"
+#include "data/filetype.h"
 #include "scant/train.h"
 
 typedef struct known {
@@ -17,7 +17,7 @@ typedef struct known {
     int32_t label;
 } known;
 
-/* By name; of two that are called the same the first comes first. */
+/* By name; equal names in their original order. */
 static int compare(const void *a, const void *b) {
     const known *x = a, *y = b;
     int order = strcmp(x->name, y->name);
@@ -51,13 +51,13 @@ static scant_status refuse(const scant_data *data, size_t sample, const char *na
     if (n > LISTED) snprintf(list + at, sizeof list - at, ", ...");
     return scant__fail(
         data->ctx, SCANT_EINPUT,
-        "%s: sample %zu is of the class '%s', which is none of the %zu known: %s",
+        "%s: sample %zu has the class '%s', which is not one of the %zu known: %s",
         data->name, sample,
         scant__printable((const unsigned char *)name, strlen(name), text, sizeof text), n,
         list);
 }
 
-/* Where each class of data goes, -1 where it has no place. */
+/* The target of each class of data, -1 if it has none. */
 static void map_classes(const scant_data *data, known *list, size_t n, int32_t *to) {
     qsort(list, n, sizeof *list, compare);
     for (size_t i = 0; i < data->class_names.count; i++)

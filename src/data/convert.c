@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elements of any type read as float, double or int64.
+ * Reads elements of any type as float, double or int64.
  *
- * Elements that lie unaligned or in the other byte order are first copied, a few
- * kilobytes at a time, to where they are aligned and native; then one plain loop a pair
- * of types. The loops go by LANES, a constant: at -O2 gcc vectorizes no loop of unknown
- * length.
+ * Unaligned or byte-swapped elements are copied, a few kilobytes at a time, to an aligned
+ * native buffer; then one plain loop per pair of types converts them. The loops run over
+ * LANES, a constant, because gcc at -O2 does not vectorize loops of unknown length.
  *
- * Stateless, allocates nothing: any number of threads may read one array.
+ * Stateless and allocation-free: any number of threads may read one array.
  */
 #include <assert.h>
 #include <string.h>
@@ -42,7 +41,7 @@ static void swap_bytes(chunk *c, size_t count, size_t item) {
         for (size_t i = 0; i < count; i++) c->u8[i] = __builtin_bswap64(c->u8[i]);
 }
 
-/* Elements first..first+count-1, aligned and native: where they are, or copied to c. */
+/* Elements first..first+count-1 aligned and native: in place, or copied to c. */
 static const void *native(const scant_array *array, size_t first, size_t count,
                           chunk *c) {
     const unsigned char *from = array->data + first * array->item;
@@ -52,9 +51,9 @@ static const void *native(const scant_array *array, size_t first, size_t count,
     return c;
 }
 
-/* Exact. A subnormal half is normal as a float: its bits go under the exponent of 2^-14,
- * whose hidden one is then taken off. No branch, so that it vectorizes, and no float
- * subnormal on the way, so that it holds where the processor flushes them. */
+/* Exact. A subnormal half is normal as a float: its bits are placed under the exponent of
+ * 2^-14, whose hidden one is then subtracted. Branch-free, so it vectorizes, and without
+ * float subnormals, so flush-to-zero does not change it. */
 static inline float half(uint16_t h) {
     const uint32_t rebias = (uint32_t)(127 - 15) << 23;
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
@@ -75,7 +74,7 @@ static inline float half(uint16_t h) {
 #define HALF(x) half(x)
 #define CLIP(x) ((x) > INT64_MAX ? INT64_MAX : (x))
 
-/* out[i] = (to)of(from[i]), LANES at a time and then the rest. */
+/* out[i] = (to)of(from[i]), LANES at a time, then the rest. */
 #define CONVERT(type, of, to)                                                            \
     do {                                                                                 \
         const type *restrict in = from;                                                  \
@@ -198,7 +197,7 @@ static void convert_i64(scant_dtype dtype, const void *from, size_t n,
     }
 }
 
-/* Elements of the wanted type in native order need but a copy, aligned or not. */
+/* Elements of the wanted type in native order are only copied, aligned or not. */
 static bool copied(const scant_array *array, scant_dtype dtype, size_t first,
                    size_t count, void *out) {
     assert(first <= array->count && count <= array->count - first);
@@ -207,7 +206,7 @@ static bool copied(const scant_array *array, scant_dtype dtype, size_t first,
     return true;
 }
 
-/* How many elements go at once: all where nothing needs copying. */
+/* Elements per step: all if no copy is needed. */
 static size_t step(const scant_array *array, size_t count) {
     bool whole = !array->swapped && aligned(array);
     return whole || count < CHUNK ? count : CHUNK;

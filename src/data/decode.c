@@ -4,19 +4,19 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "data/looks.h"
+#include "data/filetype.h"
 
-scant_status scant__decode_picture(const scant__decode *job) {
+scant_status scant__decode_image(const scant__decode *job) {
     if (job->size >= 4 && memcmp(job->bytes, "\x89PNG", 4) == 0)
         return scant__decode_png(job);
     if (job->size >= 2 && memcmp(job->bytes, "\xff\xd8", 2) == 0)
         return scant__decode_jpeg(job);
     if (!job->size)
-        return scant__fault_set(job->fault, SCANT_EINPUT, "%s: is empty, not a picture",
+        return scant__fault_set(job->fault, SCANT_EINPUT, "%s: is empty, not an image",
                                 job->name);
     return scant__fault_set(job->fault, SCANT_EINPUT,
                             "%s: is neither PNG nor JPEG; it looks like %s", job->name,
-                            scant__looks_like(job->bytes, job->size));
+                            scant__filetype_name(job->bytes, job->size));
 }
 
 scant_status scant__decode_check(const scant__decode *job, size_t width, size_t height) {
@@ -24,8 +24,7 @@ scant_status scant__decode_check(const scant__decode *job, size_t width, size_t 
         return scant__fault_set(job->fault, SCANT_EINPUT, "%s: has no pixels", job->name);
     if (width > SCANT__MAX_PIXELS / height)
         return scant__fault_set(job->fault, SCANT_EINPUT,
-                                "%s: says it has %zu x %zu pixels; more than %d are "
-                                "refused",
+                                "%s: claims %zu x %zu pixels, at most %d are allowed",
                                 job->name, width, height, SCANT__MAX_PIXELS);
     return SCANT_OK;
 }
@@ -38,7 +37,7 @@ typedef struct tiff {
     bool big; /* endian */
 } tiff;
 
-/* Zero where it lies outside. */
+/* Zero if it lies outside. */
 static uint32_t number(const tiff *t, size_t at, size_t size) {
     uint32_t value = 0;
     if (at > t->size || size > t->size - at) return 0;

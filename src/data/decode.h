@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PNG and JPEG, decoded to rows of red, green and blue bytes, by any thread.
+ * PNG and JPEG decoded to rows of RGB bytes; thread-safe.
  *
- * As PIL's convert("RGB") has it: grey three times, palettes looked up, alpha dropped,
- * CMYK taken as Adobe's (inverted). Deviation: of 16-bit grey, too, the upper byte
- * counts, where PIL clips. What is damaged or cut short is refused, not guessed.
+ * Like PIL's convert("RGB"): grey is repeated, palettes are looked up, alpha is dropped,
+ * CMYK is taken as Adobe's (inverted). Deviation: 16-bit grey keeps its upper byte, where
+ * PIL clips. Damaged or truncated files are refused.
  */
 #ifndef SCANT_DATA_DECODE_H
 #define SCANT_DATA_DECODE_H
@@ -13,42 +13,41 @@
 
 #include "core/ctx.h"
 
-/* More are taken for an attack on our memory. */
+/* A larger image is treated as an attack on our memory. */
 enum { SCANT__MAX_PIXELS = 1 << 28 };
 
-/* What a decoder works on. */
+/* One decoding. */
 typedef struct scant__decode {
     scant_ctx *ctx;
     const char *name; /* starts the fault's text */
     const unsigned char *bytes;
     size_t size;
     scant__fault *fault;
-    /* Where it goes: begin once, with EXIF's orientation (1 where there is none); then
-     * row for each row from the top. begin may fail, with fault set. */
+    /* begin is called once, with the EXIF orientation (1 if there is none), then row for
+     * each row from the top. begin may fail, with fault set. */
     scant_status (*begin)(void *self, size_t width, size_t height, int orientation);
     void (*row)(void *self, const unsigned char *rgb);
     void *self;
-    /* JPEG may come smaller, at 1/2, 1/4 or 1/8 of its size, as long as its longer side
-     * is no less than this; 0: at its full size. */
+    /* A JPEG may be decoded at 1/2, 1/4 or 1/8 of its size while its longer side is at
+     * least this; 0: full size. */
     size_t least;
 } scant__decode;
 
-/* By content. SCANT_EINPUT for what is neither. */
-scant_status scant__decode_picture(const scant__decode *job);
+/* Detects the format by content; SCANT_EINPUT if it is neither. */
+scant_status scant__decode_image(const scant__decode *job);
 
-/* The same of the picture as it is to be seen: turned as EXIF says, so that begin gets
- * the sides that it has then, and orientation 1. One that must be turned is held whole.
- */
+/* The same, rotated upright according to EXIF: begin gets the final sides and orientation
+ * 1. An image that needs rotation is held in memory. */
 scant_status scant__decode_upright(const scant__decode *job);
 
 scant_status scant__decode_png(const scant__decode *job);
 scant_status scant__decode_jpeg(const scant__decode *job);
 
-/* The orientation in an EXIF block (a TIFF header and on), 1 to 8; 1 where it has none or
- * is damaged. */
+/* The orientation in an EXIF block (starting at its TIFF header), 1 to 8; 1 if missing or
+ * damaged. */
 int scant__exif_orientation(const unsigned char *bytes, size_t size);
 
-/* Sides that are not zero and pixels that are not too many: else the fault is set. */
+/* Sets the fault if a side is zero or there are too many pixels. */
 scant_status scant__decode_check(const scant__decode *job, size_t width, size_t height);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The types of elements and how many there are. A dtype that is not in the table gets
- * answers that harm nobody.
+ * Element types and element counts. An unknown dtype gets the table's first row.
  */
 #include "data/dtype.h"
 

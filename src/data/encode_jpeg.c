@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JPEG by libjpeg. What it takes from the system is counted before it starts.
+ * JPEG by libjpeg. Its memory is charged as an estimate before it starts.
  */
 #include <setjmp.h>
 #include <stddef.h> /* before jpeglib.h, which needs FILE and size_t */
@@ -13,9 +13,9 @@
 #include "data/encode.h"
 
 enum {
-    PIECE = 16384,   /* bytes that are handed on at once */
-    ROWS_HELD = 128, /* of bytes, by libjpeg's buffers */
-    FIXED = 1 << 18  /* tables and the like */
+    PIECE = 16384,   /* output buffer in bytes */
+    ROWS_HELD = 128, /* bytes held by libjpeg, per column and channel */
+    FIXED = 1 << 18  /* its tables */
 };
 
 typedef struct writer {
@@ -38,7 +38,7 @@ static void on_error(j_common_ptr jpeg) {
     jpeg->err->format_message(jpeg, text);
     bool memory = jpeg->err->msg_code == JERR_OUT_OF_MEMORY;
     w->status = scant__fail(w->ctx, memory ? SCANT_ENOMEM : SCANT_EINPUT,
-                            "no JPEG of %zu x %zu pixels can be made: %s", w->width,
+                            "cannot encode a JPEG of %zu x %zu pixels: %s", w->width,
                             w->height, text);
     longjmp(w->back, 1);
 }
@@ -51,7 +51,7 @@ static void begin_piece(j_compress_ptr jpeg) {
     w->destination.free_in_buffer = PIECE;
 }
 
-/* What is in the piece is all of it, whatever libjpeg has counted. */
+/* The buffer is full, whatever free_in_buffer says. */
 static boolean on_full(j_compress_ptr jpeg) {
     writer *w = jpeg->client_data;
     scant__text_bytes(&w->out, (const char *)w->piece, PIECE);
@@ -65,7 +65,7 @@ static void on_end(j_compress_ptr jpeg) {
                       PIECE - w->destination.free_in_buffer);
 }
 
-/* Everything that may jump to setjmp(). */
+/* Everything that may longjmp(). */
 static void write_all(writer *w) {
     struct jpeg_compress_struct *jpeg = &w->jpeg;
     jpeg_create_compress(jpeg);
@@ -81,14 +81,14 @@ static void write_all(writer *w) {
     jpeg_set_quality(jpeg, w->quality, TRUE);
     jpeg_start_compress(jpeg, TRUE);
     while (jpeg->next_scanline < jpeg->image_height) {
-        /* libjpeg only reads it */
+        /* libjpeg does not write to it */
         JSAMPROW row = (JSAMPROW)(uintptr_t)(w->rgb + jpeg->next_scanline * 3 * w->width);
         jpeg_write_scanlines(jpeg, &row, 1);
     }
     jpeg_finish_compress(jpeg);
 }
 
-/* Apart from where w lives: what setjmp()'s own function holds may be lost. */
+/* setjmp() has a function of its own because its locals may be clobbered. */
 static void guarded(writer *w) {
     if (setjmp(w->back) == 0) write_all(w);
 }

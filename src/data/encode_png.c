@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PNG by libpng, its memory counted by the context.
+ * PNG by libpng, whose memory is charged to the context.
  */
 #include <setjmp.h>
 
@@ -16,7 +16,7 @@ typedef struct writer {
     bool grey;
     png_struct *png;
     png_info *info;
-    unsigned char *row; /* of grey */
+    unsigned char *row; /* for grey */
     scant__text out;
     scant_status status;
 } writer;
@@ -37,7 +37,7 @@ static void on_error(png_struct *png, const char *text) {
     writer *w = png_get_error_ptr(png);
     if (w->status == SCANT_OK)
         w->status = scant__fail(w->ctx, SCANT_EINPUT,
-                                "no PNG of %zu x %zu pixels can be made: %s", w->width,
+                                "cannot encode a PNG of %zu x %zu pixels: %s", w->width,
                                 w->height, text);
     png_longjmp(png, 1);
 }
@@ -62,7 +62,7 @@ static void write_rows(const writer *w) {
     }
 }
 
-/* Apart from where w lives: what setjmp()'s own function holds may be lost. */
+/* setjmp() has a function of its own because its locals may be clobbered. */
 static void guarded(writer *w) {
     if (setjmp(png_jmpbuf(w->png)) != 0) return;
     w->info = png_create_info_struct(w->png);

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "core/mem.h"
-#include "data/looks.h"
+#include "data/filetype.h"
 #include "data/unpack.h"
 
 enum { SHOWN = 80, MOST_OTHERS = 32, TICK = 4096 };
@@ -25,7 +25,7 @@ scant_status scant__fields_wrong(const scant__fields *f, const char *value,
 
 static scant__cell trimmed(scant__cell c) { return c.quoted ? c : scant__cell_trim(c); }
 
-/* Which of the fields the header's cell names, capital letters or not; or n. */
+/* The field named by a header cell, ignoring case; n if there is none. */
 static size_t find_field(const scant__fields *f, scant__cell c) {
     size_t i = 0;
     while (i < f->n && (strlen(f->names[i]) != c.length ||
@@ -72,7 +72,7 @@ static scant_status next_cells(scant__fields *f, bool *there) {
         TRY(scant__tick(f->ctx, "reading", (size_t)(f->cells.at - f->cells.start),
                         (size_t)(f->cells.end - f->cells.start)));
     f->line = f->cells.line;
-    f->text.used = f->text.count = 0; /* its room is used again */
+    f->text.used = f->text.count = 0; /* keeps its memory */
     for (size_t i = 0; i < f->n; i++) f->at[i] = SIZE_MAX;
     for (; !c.last; column++) {
         TRY(scant__cells_next(&f->cells, &c));
@@ -84,8 +84,8 @@ static scant_status next_cells(scant__fields *f, bool *there) {
     }
     if (column == f->columns) return SCANT_OK;
     return scant__fail(f->ctx, SCANT_EINPUT,
-                       "%s: line %zu has %zu cell%s where the header has %zu", f->name,
-                       f->line, column, column == 1 ? "" : "s", f->columns);
+                       "%s: line %zu has %zu cell%s, expected %zu as in the header",
+                       f->name, f->line, column, column == 1 ? "" : "s", f->columns);
 }
 
 /* ---- JSON -------------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ static scant_status get_value(scant__fields *f, size_t field, const char **out) 
     }
     if (!json_is_string(value))
         return scant__fields_wrong(f, f->names[field],
-                                   "is neither a text nor a whole number");
+                                   "is neither a string nor a whole number");
     if (json_string_length(value)) *out = json_string_value(value);
     return SCANT_OK;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files written whole or not at all, at once or piece by piece.
+ * Files written atomically, at once or in pieces.
  *
- * The bytes go to a temporary file in the same directory, onto the disk, and then take
- * the name's place by rename(), which is atomic. A symbolic link is followed, so that the
- * file it names is replaced and not the link. A file that was there keeps its mode and,
- * where we may, its owner; one that may not be written is refused, though rename() would
- * do it. What is no regular file (a pipe, /dev/stdout) is written straight; a reader that
- * goes away raises SIGPIPE, which is for the program to have settled.
+ * The bytes go to a temporary file in the same directory, which is synced and then
+ * renamed
+ * over the target. Symbolic links are followed, so the file is replaced and not the link.
+ * An
+ * existing file keeps its mode and, if permitted, its owner; a read-only file is refused
+ * although rename() could replace it. Pipes and devices are written directly; if their
+ * reader
+ * goes away, SIGPIPE is the program's business.
  */
 #include "data/file.h"
 
@@ -51,8 +53,8 @@ static bool is_folder(const char *path) {
 static scant_status make_one(scant_ctx *ctx, const char *path) {
     if (is_folder(path) || mkdir(path, 0777) == 0) return SCANT_OK;
     int number = errno;
-    if (number == EEXIST && is_folder(path)) return SCANT_OK; /* another was quicker */
-    return cannot(ctx, path, "the folder cannot be made", number);
+    if (number == EEXIST && is_folder(path)) return SCANT_OK; /* created concurrently */
+    return cannot(ctx, path, "the folder cannot be created", number);
 }
 
 scant_status scant__folder_make(scant_ctx *ctx, const char *path) {
@@ -87,7 +89,7 @@ static int write_all(int fd, const void *bytes, size_t size) {
     return 0;
 }
 
-/* 0 or errno. File systems without fsync are taken as they are. */
+/* 0 or errno. File systems without fsync are accepted. */
 static int sync_fd(int fd) {
     while (fsync(fd) != 0) {
         if (errno == EINTR) continue;
@@ -102,7 +104,7 @@ static size_t dir_length(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Follows symbolic links of the last part of path, dangling ones too, in place. 0 or
+/* Resolves symbolic links in the last part of path, dangling ones too, in place. 0 or
  * errno. */
 static int follow_links(char path[PATH_MAX]) {
     char link[PATH_MAX];
@@ -117,7 +119,8 @@ static int follow_links(char path[PATH_MAX]) {
     return ELOOP;
 }
 
-/* A new file beside target, its name in temp. Returns the descriptor, or -1 and errno. */
+/* Creates a file beside target, its name in temp. Returns the descriptor, or -1 and
+ * errno. */
 static int open_temp(const char *target, mode_t mode, char temp[PATH_MAX]) {
     size_t dir = dir_length(target);
     for (int i = 0; i < MAX_TRIES; i++) {
@@ -133,7 +136,7 @@ static int open_temp(const char *target, mode_t mode, char temp[PATH_MAX]) {
     return -1;
 }
 
-/* So that the name, too, is on the disk. The file is in place: a failure is no news. */
+/* Syncs the directory entry. The file is already in place, so failure is ignored. */
 static void sync_dir(const char *target) {
     char dir[PATH_MAX];
     size_t length = dir_length(target);
@@ -145,7 +148,7 @@ static void sync_dir(const char *target) {
     close(fd);
 }
 
-/* Opens what is no regular file. */
+/* Opens a pipe or device. */
 static scant_status open_straight(scant__outfile *out) {
     do out->fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     while (out->fd < 0 && errno == EINTR); /* a pipe waits for its reader */
@@ -155,7 +158,7 @@ static scant_status open_straight(scant__outfile *out) {
     return SCANT_OK;
 }
 
-/* Where the file will be, behind links, in out->target; 0 or errno. */
+/* Sets out->target to the file behind links; 0 or errno. */
 static int find_target(scant__outfile *out) {
     struct stat same;
     size_t length = strlen(out->path);
@@ -187,9 +190,11 @@ scant_status scant__outfile_open(scant_ctx *ctx, const char *path, scant__outfil
     if (out->there && !S_ISREG(out->old.st_mode)) return open_straight(out);
     int number = find_target(out);
     if (number) return cannot(ctx, path, "cannot be written", number);
-    /* a new file's mode is the umask's; an old one's is set before it is in place */
+    /* a new file gets the umask's mode; a replaced file's mode is copied before the
+     * rename */
     out->fd = open_temp(out->target, out->there ? 0600 : 0666, out->temp);
-    if (out->fd < 0) return cannot(ctx, path, "no file can be made beside it", errno);
+    if (out->fd < 0)
+        return cannot(ctx, path, "cannot create a temporary file beside it", errno);
     return SCANT_OK;
 }
 
@@ -202,8 +207,7 @@ scant_status scant__outfile_write_at(scant__outfile *out, size_t at, const void 
                                      size_t size) {
     if (out->straight)
         return scant__fail(out->ctx, SCANT_EIO,
-                           "%s: is no regular file, and only such can be written out of "
-                           "order",
+                           "%s: only a regular file can be written out of order",
                            out->path);
     while (size) {
         ssize_t n = pwrite(out->fd, bytes, size, (off_t)at);
@@ -217,8 +221,7 @@ scant_status scant__outfile_write_at(scant__outfile *out, size_t at, const void 
     return SCANT_OK;
 }
 
-/* The owner first: a change of it clears bits of the mode, and only root may. 0 or errno.
- */
+/* Owner first: chown clears mode bits, and only root may do it. 0 or errno. */
 static int keep_mode(const scant__outfile *out) {
     if (!out->there) return 0;
     if (fchown(out->fd, out->old.st_uid, out->old.st_gid) != 0) errno = 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The user's own names of rows, from text or from a NumPy array of strings.
+ * Row ids from text or a NumPy array of strings.
  *
- * Text: a line an id, LF or CRLF, the last line's end may be missing; an empty line is an
- * empty id, so that rows keep their places; a byte order mark is passed over. Strings: S
- * as it stands, U as UTF-8, both without the zeros that fill them up. A zero byte inside
- * is refused in all of them. What is not converted stays in the mapping: 16 bytes an id.
+ * Text: one id per line, LF or CRLF, final line end optional; an empty line is an empty
+ * id,
+ * so rows keep their positions; a byte order mark is skipped. Strings: S as is, U as
+ * UTF-8,
+ * both without zero padding. Embedded zero bytes are refused. Unconverted ids stay in the
+ * mapping: 16 bytes per id.
  */
 #include <string.h>
 
@@ -23,12 +25,12 @@ struct scant_ids {
     scant__source source;
     span *spans;
     size_t count;
-    char *utf8; /* of U strings; else NULL */
+    char *utf8; /* converted U strings; else NULL */
 };
 
 /* ---- text ----------------------------------------------------------------------- */
 
-/* The line from *at on, without its end; moves *at behind it. */
+/* The line at *at without its end; moves *at past it. */
 static span next_line(const char **at, const char *end) {
     const char *start = *at, *lf = memchr(start, '\n', (size_t)(end - start));
     const char *stop = lf ? lf : end;
@@ -45,8 +47,8 @@ static scant_status read_text(scant_ids *ids, const char *name) {
         span line = next_line(&at, end);
         if (memchr(line.text, 0, line.length))
             return scant__fail(ids->ctx, SCANT_EINPUT,
-                               "%s: line %zu has a zero byte: text with an id a line is "
-                               "expected, or a .npy of strings",
+                               "%s: line %zu has a zero byte, expected text with one id "
+                               "per line or a .npy of strings",
                                name, count + 1);
     }
     ids->spans = scant__alloc(ids->ctx, count, sizeof *ids->spans);
@@ -60,7 +62,7 @@ static scant_status read_text(scant_ids *ids, const char *name) {
 
 static scant_status zero_inside(scant_ids *ids, const char *name, size_t row) {
     return scant__fail(ids->ctx, SCANT_EINPUT,
-                       "%s: the string of row %zu has a zero in it", name, row);
+                       "%s: the string of row %zu contains a zero", name, row);
 }
 
 static scant_status read_bytes(scant_ids *ids, const char *name, const scant__npy *h) {
@@ -74,14 +76,14 @@ static scant_status read_bytes(scant_ids *ids, const char *name, const scant__np
     return SCANT_OK;
 }
 
-/* UTF-32 of a byte order of its own, maybe unaligned. */
+/* UTF-32 in the file's byte order, possibly unaligned. */
 static uint32_t code_point(const unsigned char *p, bool swapped) {
     uint32_t c;
     memcpy(&c, p, sizeof c);
     return swapped ? __builtin_bswap32(c) : c;
 }
 
-/* Bytes of a code point in UTF-8; 0: it is none. */
+/* Bytes of a code point in UTF-8; 0 if invalid. */
 static size_t utf8_size(uint32_t c) {
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return 0;
     return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -95,14 +97,14 @@ static size_t utf8_put(uint32_t c, char *out) {
     return n;
 }
 
-/* Code points of a string without the zeros at its end. */
+/* Code points of a string without trailing zeros. */
 static size_t utf32_length(const unsigned char *at, size_t item) {
     size_t n = item / 4;
     while (n && code_point(at + 4 * (n - 1), false) == 0) n--;
     return n;
 }
 
-/* Checks all strings; *total is what they take as UTF-8. */
+/* Checks all strings; *total is their size as UTF-8. */
 static scant_status check_utf32(scant_ids *ids, const char *name, const scant__npy *h,
                                 size_t *total) {
     const unsigned char *at = ids->source.bytes + h->offset;
@@ -116,8 +118,7 @@ static scant_status check_utf32(scant_ids *ids, const char *name, const scant__n
             if (!size)
                 return scant__fail(
                     ids->ctx, SCANT_EINPUT,
-                    "%s: the string of row %zu has 0x%x in it, which is no "
-                    "character",
+                    "%s: the string of row %zu contains 0x%x, which is not a character",
                     name, row, (unsigned)c);
             *total += size; /* no overflow: at most 4 bytes for 4 in the file */
         }
@@ -149,8 +150,8 @@ static scant_status read_npy(scant_ids *ids, const char *name) {
                          SCANT__NPY_STRINGS, &h));
     if (h.ndim != 1)
         return scant__fail(ids->ctx, SCANT_EINPUT,
-                           "%s: has %zu dimensions where a list of strings has 1", name,
-                           h.ndim);
+                           "%s: has %zu dimensions, expected 1 for a list of strings",
+                           name, h.ndim);
     ids->spans = scant__alloc(ids->ctx, h.count, sizeof *ids->spans);
     if (!ids->spans) return SCANT_ENOMEM;
     ids->count = h.count;

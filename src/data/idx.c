@@ -8,7 +8,7 @@
 
 #include "core/mem.h"
 #include "data/dtype.h"
-#include "data/looks.h"
+#include "data/filetype.h"
 #include "data/source.h"
 #include "data/unpack.h"
 
@@ -31,7 +31,7 @@ bool scant__idx_magic(const unsigned char *bytes, size_t size) {
            bytes[3] <= MAX_DIMS;
 }
 
-/* Sets type, shape and count from a header that is whole. */
+/* Sets type, shape and count from a complete header. */
 static scant_status read_header(scant_ctx *ctx, const unsigned char *header,
                                 scant_array *array) {
     array->dtype = find_type(header[2]);
@@ -45,7 +45,8 @@ static scant_status read_header(scant_ctx *ctx, const unsigned char *header,
     }
     if (!scant__shape_count(array->ndim, array->shape, array->item, &array->count))
         return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: its header says more than can be addressed", array->name);
+                           "%s: its header asks for more than can be addressed",
+                           array->name);
     return SCANT_OK;
 }
 
@@ -57,10 +58,10 @@ static scant_status not_idx(scant_ctx *ctx, const char *name, const unsigned cha
                             size_t size) {
     if (!size) return scant__fail(ctx, SCANT_EINPUT, "%s: is empty, not IDX", name);
     return scant__fail(ctx, SCANT_EINPUT, "%s: is not an IDX file; it looks like %s",
-                       name, scant__looks_like(bytes, size));
+                       name, scant__filetype_name(bytes, size));
 }
 
-/* The bytes that a header says follow it; no overflow: read_header() looked. */
+/* Bytes after the header; read_header() ruled out overflow. */
 static size_t body_size(const scant_array *array) { return array->count * array->item; }
 
 static scant_status wrong_size(scant_ctx *ctx, const scant_array *array, size_t found,
@@ -84,7 +85,7 @@ static scant_status open_plain(scant_ctx *ctx, scant__source *source,
     array->map = source->map;
     array->map_size = source->map_size;
     array->owned = source->owned;
-    *source = (scant__source){0}; /* taken */
+    *source = (scant__source){0}; /* taken over */
     return SCANT_OK;
 }
 
@@ -101,8 +102,8 @@ static scant_status unpack_into(scant_ctx *ctx, scant__unpack *u, scant_array *a
     array->owned = scant__alloc(ctx, size, 1);
     if (!array->owned)
         return scant__fail(ctx, SCANT_ENOMEM,
-                           "%s: needs %zu bytes of memory to be unpacked (%zu of %zu in "
-                           "use): a plain file needs none",
+                           "%s: unpacking needs %zu bytes of memory (%zu of %zu in use); "
+                           "an uncompressed file needs none",
                            array->name, scant__alloc_cost(size), ctx->used, ctx->cap);
     array->data = array->owned;
     TRY(scant__unpack_read(u, array->owned, size, &got));

@@ -8,11 +8,11 @@
 
 #include "data/array.h"
 
-/* Whether a file starts as IDX does. */
+/* Whether the bytes start like IDX. */
 bool scant__idx_magic(const unsigned char *bytes, size_t size);
 
-/* Opens a file, plain (then it is mapped), gzip or xz. Its size must be what the header
- * says, to the byte; no more than that is ever unpacked. As scant_array_open(). */
+/* Opens a file, plain (then it is mapped), gzip or xz. Its size must match the header
+ * exactly; never unpacks more. Otherwise like scant_array_open(). */
 scant_status scant__idx_open(scant_ctx *ctx, const char *path, scant_array **out);
 
 #endif

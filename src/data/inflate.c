@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Deflated members of an .npz, inflated into memory.
+ * Inflates compressed members of an .npz into memory.
  *
- * The sum is checked here, where every byte is touched anyway. It is not for stored
- * members: that would read the whole of a pool before the first block of it is wanted.
+ * The checksum is verified here because every byte is touched anyway. Stored members are
+ * not verified: that would read a whole pool before its first block is needed.
  */
 #define ZLIB_CONST /* next_in is const */
 #include <zlib.h>
@@ -11,9 +11,7 @@
 #include "core/mem.h"
 #include "data/npz.h"
 
-enum {
-    STEP = 1 << 24
-}; /* bytes between looks at the cancel flag; below zlib's 32 bits */
+enum { STEP = 1 << 24 }; /* bytes between checks for cancellation; below zlib's 32 bits */
 
 static void *zlib_alloc(void *ctx, uInt items, uInt size) {
     return scant__alloc(ctx, items, size);
@@ -27,8 +25,8 @@ static scant_status damaged(scant_ctx *ctx, const char *name, const char *what) 
 
 static uInt at_most_step(size_t n) { return n < STEP ? (uInt)n : STEP; }
 
-/* Runs z, ready to go, over the member. A byte of room beyond the end shows a member that
- * is larger than it said. */
+/* Inflates the member with an initialised z. One spare byte of room detects a member
+ * larger than declared. */
 static scant_status run(scant_ctx *ctx, const char *name, const scant__npz_member *member,
                         z_stream *z, unsigned char *out) {
     size_t in = 0, done = 0;
@@ -44,12 +42,12 @@ static scant_status run(scant_ctx *ctx, const char *name, const scant__npz_membe
         z->next_out = room ? out + done : &beyond;
         z->avail_out = room ? room : 1;
         code = inflate(z, Z_NO_FLUSH);
-        if (code == Z_MEM_ERROR) return SCANT_ENOMEM; /* zlib_alloc() has said so */
+        if (code == Z_MEM_ERROR) return SCANT_ENOMEM; /* zlib_alloc() set the error */
         if (code == Z_BUF_ERROR) return damaged(ctx, name, "the member is cut short");
         if (code != Z_OK && code != Z_STREAM_END)
             return damaged(ctx, name, "the member is not deflated data");
         if (!room && !z->avail_out)
-            return damaged(ctx, name, "the member is larger than it says");
+            return damaged(ctx, name, "the member is larger than declared");
         in += give - z->avail_in;
         if (room) {
             crc = crc32(crc, out + done, room - z->avail_out);
@@ -57,7 +55,7 @@ static scant_status run(scant_ctx *ctx, const char *name, const scant__npz_membe
         }
     }
     if (done != member->size)
-        return damaged(ctx, name, "the member is smaller than it says");
+        return damaged(ctx, name, "the member is smaller than declared");
     if (crc != member->crc) return damaged(ctx, name, "the member's checksum is wrong");
     return SCANT_OK;
 }
@@ -68,18 +66,18 @@ scant_status scant__npz_inflate(scant_ctx *ctx, const char *name,
     *out = NULL;
     unsigned char *bytes = scant__alloc(ctx, member->size, 1);
     if (!bytes)
-        return scant__fail(
-            ctx, SCANT_ENOMEM,
-            "%s: needs %zu bytes of memory to be inflated (%zu of %zu in use): "
-            "store it uncompressed (np.savez, or np.save), then none is needed",
-            name, scant__alloc_cost(member->size), ctx->used, ctx->cap);
+        return scant__fail(ctx, SCANT_ENOMEM,
+                           "%s: inflating it needs %zu bytes of memory (%zu of %zu in "
+                           "use); uncompressed (np.savez or np.save) it needs none",
+                           name, scant__alloc_cost(member->size), ctx->used, ctx->cap);
     scant_status status = SCANT_ENOMEM;
     int code = inflateInit2(&z, -MAX_WBITS);
     if (code == Z_OK) {
         status = run(ctx, name, member, &z, bytes);
         inflateEnd(&z);
     } else if (code != Z_MEM_ERROR) {
-        status = scant__fail(ctx, SCANT_EINTERNAL, "%s: zlib does not start", name);
+        status =
+            scant__fail(ctx, SCANT_EINTERNAL, "%s: zlib cannot be initialised", name);
     }
     if (status == SCANT_OK)
         *out = bytes;

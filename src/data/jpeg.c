@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JPEG by libjpeg with the slow and exact transform, at full size where nothing else is
- * asked for: what PIL does.
+ * JPEG by libjpeg with the slow, exact transform, at full size unless a smaller one is
+ * allowed: the same pixels as PIL.
  *
- * libjpeg takes its memory from the system. What that will be is told by the header, and
- * is counted before decoding starts: some rows, and of a progressive picture all
+ * libjpeg takes its memory from the system. The amount follows from the header and is
+ * charged before decoding starts: some rows, and for a progressive image all
  * coefficients.
  */
 #include <setjmp.h>
@@ -20,9 +20,9 @@
 
 enum {
     EXIF = JPEG_APP0 + 1,
-    MAX_SCANS = 500, /* a progressive picture has about ten; each costs a pass over it */
-    ROWS_HELD = 64,  /* of samples, by libjpeg's buffers */
-    FIXED = 1 << 18  /* tables and the like */
+    MAX_SCANS = 500, /* a progressive image has about ten; each costs a pass */
+    ROWS_HELD = 64,  /* rows of samples in libjpeg's buffers */
+    FIXED = 1 << 18  /* its tables */
 };
 
 typedef struct reader {
@@ -32,7 +32,7 @@ typedef struct reader {
     jmp_buf back;
     const scant__decode *job;
     unsigned char *row; /* as decoded */
-    unsigned char *rgb; /* of CMYK; else NULL */
+    unsigned char *rgb; /* for CMYK; else NULL */
     size_t charged;
     scant_status status;
 } reader;
@@ -42,14 +42,13 @@ static void on_error(j_common_ptr jpeg) {
     char text[JMSG_LENGTH_MAX];
     jpeg->err->format_message(jpeg, text);
     bool memory = jpeg->err->msg_code == JERR_OUT_OF_MEMORY;
-    r->status =
-        scant__fault_set(r->job->fault, memory ? SCANT_ENOMEM : SCANT_EINPUT,
-                         "%s: the JPEG picture is damaged: %s", r->job->name, text);
+    r->status = scant__fault_set(r->job->fault, memory ? SCANT_ENOMEM : SCANT_EINPUT,
+                                 "%s: the JPEG image is damaged: %s", r->job->name, text);
     longjmp(r->back, 1);
 }
 
-/* What libjpeg would only warn of (level -1) means pixels that are made up. Bytes that
- * are passed over between markers harm nothing. */
+/* A libjpeg warning (level -1) means invented pixels, so it is an error, except for
+ * skipped bytes between markers, which are harmless. */
 static void on_message(j_common_ptr jpeg, int level) {
     int code = jpeg->err->msg_code;
     if (level >= 0 || code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR) return;
@@ -62,7 +61,7 @@ static void on_progress(j_common_ptr jpeg) {
     reader *r = jpeg->client_data;
     if (!jpeg->is_decompressor || r->jpeg.input_scan_number <= MAX_SCANS) return;
     r->status = scant__fault_set(r->job->fault, SCANT_EINPUT,
-                                 "%s: the JPEG picture has more than %d scans",
+                                 "%s: the JPEG image has more than %d scans",
                                  r->job->name, MAX_SCANS);
     longjmp(r->back, 1);
 }
@@ -77,7 +76,7 @@ static int orientation(const struct jpeg_decompress_struct *jpeg) {
     return 1;
 }
 
-/* What libjpeg will hold, in bytes. */
+/* The bytes that libjpeg will hold. */
 static size_t memory_needed(struct jpeg_decompress_struct *jpeg) {
     size_t parts = (size_t)jpeg->num_components, bytes = FIXED;
     bytes += size_mul(jpeg->image_width, parts * ROWS_HELD);
@@ -104,14 +103,14 @@ static scant_status choose_colours(reader *r) {
         jpeg->out_color_space = JCS_CMYK;
         return SCANT_OK;
     default:
-        return scant__fault_set(r->job->fault, SCANT_EINPUT,
-                                "%s: the JPEG picture has %d components of no known "
-                                "colour space",
-                                r->job->name, jpeg->num_components);
+        return scant__fault_set(
+            r->job->fault, SCANT_EINPUT,
+            "%s: the JPEG image has %d components in an unknown colour space",
+            r->job->name, jpeg->num_components);
     }
 }
 
-/* Inverted CMYK, as Adobe's programs write it: each of c, m, y is a fraction of black. */
+/* Inverted CMYK, as Adobe's programs write it: c, m, y are each multiplied by black. */
 static void cmyk_to_rgb(const unsigned char *in, size_t width, unsigned char *out) {
     for (size_t i = 0; i < width; i++, in += 4, out += 3)
         for (size_t j = 0; j < 3; j++) {
@@ -120,7 +119,7 @@ static void cmyk_to_rgb(const unsigned char *in, size_t width, unsigned char *ou
         }
 }
 
-/* The smallest of the sizes that cost less that is no smaller than asked for. */
+/* Chooses the smallest scale that is no smaller than requested. */
 static void choose_size(reader *r) {
     size_t longer = size_max(r->jpeg.image_width, r->jpeg.image_height);
     unsigned part = 1;
@@ -147,7 +146,7 @@ static scant_status prepare(reader *r) {
     return job->begin(job->self, width, height, orientation(&r->jpeg));
 }
 
-/* Everything that may jump to setjmp(). */
+/* Everything that may longjmp(). */
 static void read_all(reader *r) {
     const scant__decode *job = r->job;
     jpeg_create_decompress(&r->jpeg);
@@ -167,7 +166,7 @@ static void read_all(reader *r) {
     jpeg_finish_decompress(&r->jpeg);
 }
 
-/* Apart from where r lives: what setjmp()'s own function holds may be lost. */
+/* setjmp() has a function of its own because its locals may be clobbered. */
 static void guarded(reader *r) {
     if (setjmp(r->back) == 0) read_all(r);
 }

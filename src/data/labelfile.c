@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CSV has a header with id and label, and maybe answer, annotator and time. A JSON
- * object, of a list or a line of JSONL, is one of:
+ * CSV has a header with id and label, and optionally answer, annotator and time. A JSON
+ * object, in a list or a line of JSONL, is one of:
  *
- * - a row with the same keys. The label may be Label Studio's {"choices": ["cat"]};
- *   label, choice, choices, class and sentiment (what its templates call it) are looked
- *   for in this order, and created_at is a time, too. In its JSON-MIN (there is an
- *   annotation_id) id is Label Studio's own number of a task: the item is then ref, else
- *   an id that is a text, else image, else text, and answer is data of the user's;
- * - a row with the key answers, a list of {label, answer, annotator, time}, as our own
- *   export writes it: these count, and not the label beside them;
- * - a task of Label Studio's: annotations (or completions) is a list. The item is
- *   data.id, else data.ref, else data.image, else data.text. Of an annotation the first
- *   result with choices counts; one that was cancelled is passed over. Who gave it is
- *   annotator (as we write it), else completed_by.
+ * - a row with the same keys. The label may be Label Studio's {"choices": ["cat"]}; the
+ *   keys label, choice, choices, class and sentiment (names in its templates) are tried
+ * in this order, and created_at is accepted as time. In JSON-MIN (which has
+ * annotation_id) id is Label Studio's task number; the item is then ref, else an id that
+ * is a string, else image, else text, and answer is user data;
+ * - a row with the key answers, a list of {label, answer, annotator, time}, as our export
+ *   writes it: this list counts, not the label beside it;
+ * - a Label Studio task with a list annotations (or completions). The item is data.id,
+ *   else data.ref, else data.image, else data.text. The first result with choices of an
+ *   annotation counts; cancelled annotations are skipped. The annotator is annotator (as
+ *   we write it), else completed_by.
  *
- * answer is label (where it is not said), skip or unsure; the last two have no label.
- * An annotator is a text or a number, or an object with email, username or id.
+ * answer is label (the default), skip or unsure; the last two have no label. An annotator
+ * is a string, a number, or an object with email, username or id.
  */
 #include "data/labelfile.h"
 
@@ -24,8 +24,8 @@
 #include <string.h>
 
 #include "data/fields.h"
-#include "data/looks.h"
-#include "data/moment.h"
+#include "data/filetype.h"
+#include "data/timestamp.h"
 #include "scant/project.h"
 
 enum { ID, LABEL, ANSWER, ANNOTATOR, TIME, FIELDS };
@@ -40,14 +40,14 @@ typedef struct reader {
     scant__fields fields;
     label_fn *fn;
     void *user;
-    size_t labels; /* that were found */
+    size_t labels; /* labels found so far */
     size_t objects;
-    char id[NUMBER], label[NUMBER], person[NUMBER]; /* of those that are numbers */
+    char id[NUMBER], label[NUMBER], person[NUMBER]; /* text of those that are numbers */
 } reader;
 
 /* ---- what is wrong ----------------------------------------------------------------- */
 
-/* "line 3", or of a list "task 3". */
+/* "line 3", or in a list "task 3". */
 static size_t where(const reader *r, const char **word) {
     bool list = r->fields.json && r->fields.objects.list;
     *word = list ? "task" : "line";
@@ -74,9 +74,9 @@ static scant_status wrong_row(const reader *r, const char *what) {
 /* ---- a label ----------------------------------------------------------------------- */
 
 static const char no_time[] =
-    "is no time: ISO 8601 (2026-11-17T20:05:09Z) or milliseconds since 1970 are expected";
+    "is not a time: expected ISO 8601 (2026-11-17T20:05:09Z) or milliseconds since 1970";
 
-/* An answer as the file has it: strings, NULL where they are not there. */
+/* An answer as in the file; missing strings are NULL. */
 typedef struct said {
     const char *label, *answer, *person;
     int64_t at;
@@ -90,9 +90,10 @@ static scant_status answer_kind(const reader *r, const said *s, scant_answer_kin
     else if (strcmp(s->answer, "unsure") == 0)
         *out = SCANT_ANSWER_UNSURE;
     else
-        return wrong(r, s->answer, "is no answer: label, skip or unsure is expected");
+        return wrong(r, s->answer, "is not an answer: expected label, skip or unsure");
     if (!s->label) return SCANT_OK;
-    return wrong(r, s->answer, "is the answer, and there is a label: it is one of them");
+    return wrong(r, s->answer,
+                 "is the answer, but there is also a label: expected only one of them");
 }
 
 static scant_status give(reader *r, const char *id, const said *s) {
@@ -106,7 +107,7 @@ static scant_status give(reader *r, const char *id, const said *s) {
     if (line.answer == SCANT_ANSWER_LABEL && !s->label) return SCANT_OK;
     if (!id)
         return wrong_row(r,
-                         s->label ? "has a label and no id" : "has an answer and no id");
+                         s->label ? "has a label but no id" : "has an answer but no id");
     r->labels++;
     return r->fn(r->user, &line);
 }
@@ -116,14 +117,14 @@ static scant_status read_cells(reader *r) {
     for (size_t i = 0; i < FIELDS; i++) TRY(scant__fields_get(&r->fields, i, &values[i]));
     said s = {values[LABEL], values[ANSWER], values[ANNOTATOR], -1};
     bool counts = s.label || s.answer;
-    if (counts && values[TIME] && !scant__moment_parse(values[TIME], &s.at))
+    if (counts && values[TIME] && !scant__timestamp_parse(values[TIME], &s.at))
         return wrong(r, values[TIME], no_time);
     return give(r, values[ID], &s);
 }
 
 /* ---- values of JSON ---------------------------------------------------------------- */
 
-/* A text that is not empty, or a whole number, whose text goes to room; else NULL. */
+/* A non-empty string, or a whole number printed to room; else NULL. */
 static const char *plain(const json_t *value, char room[NUMBER]) {
     if (json_is_integer(value)) {
         snprintf(room, NUMBER, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
@@ -142,7 +143,7 @@ static scant_status get_time(const reader *r, const json_t *value, int64_t *out)
     *out = -1;
     if (is_nothing(value)) return SCANT_OK;
     const char *text = plain(value, room);
-    if (text && scant__moment_parse(text, out)) return SCANT_OK;
+    if (text && scant__timestamp_parse(text, out)) return SCANT_OK;
     return wrong(r, text ? text : "time", no_time);
 }
 
@@ -154,12 +155,12 @@ static scant_status get_person(reader *r, const json_t *value, const char **out)
         *out = plain(json_object_get(value, keys[i]), r->person);
     if (!*out) *out = plain(value, r->person);
     if (*out) return SCANT_OK;
-    return wrong(r, "annotator",
-                 "is neither a text, nor a number, nor an object with email, username or "
-                 "id");
+    return wrong(
+        r, "annotator",
+        "is neither a string, a number, nor an object with email, username or id");
 }
 
-/* A class: a text, a number, a list of one of them, or {"choices": such a list}. */
+/* A class: a string, a number, a list of one of them, or {"choices": such a list}. */
 static scant_status get_label(reader *r, const json_t *value, const char **out) {
     if (json_is_object(value)) value = json_object_get(value, "choices");
     *out = NULL;
@@ -167,22 +168,21 @@ static scant_status get_label(reader *r, const json_t *value, const char **out) 
     if (json_is_array(value)) {
         if (!json_array_size(value)) return SCANT_OK;
         if (json_array_size(value) > 1)
-            return wrong_row(r,
-                             "has several choices at once where one class is expected");
+            return wrong_row(r, "has several choices, expected one class");
         value = json_array_get(value, 0);
     }
     *out = plain(value, r->label);
-    return *out ? SCANT_OK : wrong(r, "label", "is neither a text nor a whole number");
+    return *out ? SCANT_OK : wrong(r, "label", "is neither a string nor a whole number");
 }
 
-/* answer NULL: it is a label, if anything. */
+/* answer NULL: a label, if there is one. */
 static scant_status give_object(reader *r, const char *id, const json_t *label,
                                 const json_t *answer, const json_t *person,
                                 const json_t *time) {
     said s = {0};
     TRY(get_label(r, label, &s.label));
     if (!is_nothing(answer) && !json_is_string(answer))
-        return wrong(r, "answer", "is no text: label, skip or unsure is expected");
+        return wrong(r, "answer", "is not a string: expected label, skip or unsure");
     if (!is_nothing(answer)) s.answer = json_string_value(answer);
     if (!s.label && !s.answer) return SCANT_OK;
     TRY(get_person(r, person, &s.person));
@@ -190,7 +190,7 @@ static scant_status give_object(reader *r, const char *id, const json_t *label,
     return give(r, id, &s);
 }
 
-/* The first of n keys that has something to say. */
+/* The first of n keys with a value. */
 static const json_t *first_of(const json_t *object, const char *const *keys, size_t n) {
     const json_t *value = NULL;
     for (size_t i = 0; i < n && is_nothing(value); i++)
@@ -218,7 +218,7 @@ static scant_status read_annotation(reader *r, const char *id, const json_t *ann
     static const char *const people[] = {"annotator", "completed_by"};
     const json_t *results = json_object_get(annotation, "result"), *choices = NULL;
     if (!json_is_object(annotation))
-        return wrong_row(r, "has an annotation of no object");
+        return wrong_row(r, "has an annotation that is not an object");
     if (json_is_true(json_object_get(annotation, "was_cancelled"))) return SCANT_OK;
     for (size_t i = 0; i < json_array_size(results) && !choices; i++) {
         const json_t *value = json_object_get(json_array_get(results, i), "value");
@@ -239,7 +239,8 @@ static scant_status read_answers(reader *r, const json_t *row, const json_t *ans
     const char *id = row_id(r, row);
     for (size_t i = 0; i < json_array_size(answers); i++) {
         const json_t *answer = json_array_get(answers, i);
-        if (!json_is_object(answer)) return wrong_row(r, "has an answer of no object");
+        if (!json_is_object(answer))
+            return wrong_row(r, "has an answer that is not an object");
         TRY(give_object(
             r, id, json_object_get(answer, "label"), json_object_get(answer, "answer"),
             json_object_get(answer, "annotator"), json_object_get(answer, "time")));
@@ -272,8 +273,8 @@ static scant_status check_columns(const reader *r) {
         (scant__fields_has(&r->fields, LABEL) || scant__fields_has(&r->fields, ANSWER)))
         return SCANT_OK;
     return scant__fail(r->ctx, SCANT_EINPUT,
-                       "%s: line %zu, its header, has no column '%s': id and "
-                       "label are expected, and maybe answer, annotator and time",
+                       "%s: line %zu, its header, has no column '%s': expected id and "
+                       "label, optionally answer, annotator and time",
                        r->fields.name, r->fields.line, names[id ? LABEL : ID]);
 }
 

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels of samples, from a file of their own: .npy, .npz:KEY or IDX. A class of -1 is of
- * a sample that is not labelled yet.
+ * Labels from a file of their own: .npy, .npz:KEY or IDX. Class -1 means unlabelled.
  */
 #include <math.h>
 
 #include "core/mem.h"
+#include "data/dataset_int.h"
 #include "data/idx.h"
 #include "data/npy.h"
-#include "data/samples_int.h"
 #include "data/source.h"
 #include "data/unpack.h"
 #include "scant/train.h"
 
-/* A network has an output a class: more than this is not a number of classes but a
- * mistake. */
+/* A network has one output per class; a larger number is surely a mistake. */
 enum { MAX_CLASSES = 1000000, UNLABELLED = -1 };
 
 static scant_status read_classes(scant_data *data, const scant_array *array) {
@@ -26,8 +24,8 @@ static scant_status read_classes(scant_data *data, const scant_array *array) {
         scant__array_read_i64(array, i, 1, &label);
         if (label < UNLABELLED || label >= MAX_CLASSES)
             return scant__fail(data->ctx, SCANT_EINPUT,
-                               "%s: the label of sample %zu is %lld; classes are counted "
-                               "from 0 and are fewer than %d, and -1 is no label yet",
+                               "%s: the label of sample %zu is %lld; classes are "
+                               "numbered from 0 to below %d, and -1 means unlabelled",
                                array->name, i, (long long)label, MAX_CLASSES);
         data->labels[i] = (int32_t)label;
         if (label != UNLABELLED)
@@ -43,7 +41,7 @@ static scant_status read_targets(scant_data *data, const scant_array *array) {
     for (size_t i = 0; i < data->count; i++)
         if (!isfinite(data->targets[i]))
             return scant__fail(data->ctx, SCANT_EINPUT,
-                               "%s: the number of sample %zu is not finite", array->name,
+                               "%s: the target of sample %zu is not finite", array->name,
                                i);
     return SCANT_OK;
 }
@@ -52,7 +50,7 @@ scant_status scant__data_label_from(scant_data *data, const scant_array *array,
                                     bool regression) {
     if (array->ndim != 1 && (array->ndim != 2 || array->shape[1] != 1))
         return scant__fail(data->ctx, SCANT_EINPUT,
-                           "%s: has %zu dimensions where a list of labels has 1",
+                           "%s: has %zu dimensions, expected 1 for a list of labels",
                            array->name, array->ndim);
     if (array->count != data->count)
         return scant__fail(data->ctx, SCANT_EINPUT,
@@ -61,7 +59,7 @@ scant_status scant__data_label_from(scant_data *data, const scant_array *array,
     if (regression) return read_targets(data, array);
     if (!scant__dtype_is_integer(array->dtype))
         return scant__fail(data->ctx, SCANT_EINPUT,
-                           "%s: has labels of %s where classes are integers: save "
+                           "%s: has labels of %s, expected integers for classes: save "
                            "arr.astype('int64'), or ask for regression",
                            array->name, scant__dtype_name(array->dtype));
     return read_classes(data, array);

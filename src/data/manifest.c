@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A row names an item by at least one of id, path, row and text; which of them are to be
- * there, and whether ids are new, is for whoever reads it to say.
+ * A row names an item by at least one of id, path, row and text. Which of them are
+ * required, and whether ids are new, is the caller's check.
  */
 #include "data/manifest.h"
 
@@ -11,7 +11,7 @@
 #include "core/mem.h"
 #include "core/text.h"
 #include "data/fields.h"
-#include "data/folder.h"
+#include "data/paths.h"
 
 enum { ID, PATH, ROW, TEXT, LABEL, GROUP, FIELDS };
 static const char *const names[FIELDS] = {"id", "path", "row", "text", "label", "group"};
@@ -38,11 +38,11 @@ static scant_status read_row(scant__fields *f, scant__manifest_row *row) {
                                  .has_row = values[ROW] != NULL};
     if (values[ROW] && !read_row_number(values[ROW], &row->row))
         return scant__fields_wrong(f, values[ROW],
-                                   "is no row: a whole number from 0 on is expected");
+                                   "is not a row: expected a whole number from 0 on");
     if (row->path && scant__path_goes_up(row->path))
-        return scant__fields_wrong(f, row->path,
-                                   "goes up: paths stay below their folder, or start "
-                                   "with '/'");
+        return scant__fields_wrong(
+            f, row->path,
+            "contains '..': paths must stay below their folder or start with '/'");
     if (row->id || row->path || row->text || row->has_row) return SCANT_OK;
     return scant__fail(f->ctx, SCANT_EINPUT,
                        "%s: line %zu names no item: id, path, row and text are all empty",
@@ -53,12 +53,12 @@ static scant_status check_columns(const scant__fields *f) {
     for (size_t i = ID; i <= TEXT; i++)
         if (scant__fields_has(f, i)) return SCANT_OK;
     return scant__fail(f->ctx, SCANT_EINPUT,
-                       "%s: line %zu is no manifest's header: it has none of the columns "
-                       "id, path, row and text",
+                       "%s: line %zu is not a manifest header: it has none of the "
+                       "columns id, path, row and text",
                        f->name, f->line);
 }
 
-/* Once, of all that is passed over. */
+/* Warns once about all unused columns. */
 static scant_status tell_others(const scant__fields *f) {
     scant__text list;
     char *text;
@@ -69,8 +69,7 @@ static scant_status tell_others(const scant__fields *f) {
         scant__text_addf(&list, "%s'%.40s'", i ? ", " : "",
                          scant__names_get(&f->others, i));
     TRY(scant__text_take(&list, &text, &size));
-    scant__warn(f->ctx, "%s: not used, as no project knows what it means: %.400s",
-                f->name, text);
+    scant__warn(f->ctx, "%s: unknown columns are ignored: %.400s", f->name, text);
     scant__free(f->ctx, text);
     return SCANT_OK;
 }

@@ -13,10 +13,10 @@
 static const char *odd_kind(mode_t mode) {
     if (S_ISDIR(mode)) return "is a directory";
     if (S_ISFIFO(mode))
-        return "is a pipe, and inputs are mapped: save it to a file first";
+        return "is a pipe, which cannot be mapped: save it to a file first";
     if (S_ISSOCK(mode))
-        return "is a socket, and inputs are mapped: save it to a file first";
-    return "is a device, and inputs are mapped: save it to a file first";
+        return "is a socket, which cannot be mapped: save it to a file first";
+    return "is a device, which cannot be mapped: save it to a file first";
 }
 
 static scant_status map_file(int fd, const char *name, scant__map *out,
@@ -45,7 +45,7 @@ scant_status scant__map_open(const char *path, const char *name, scant__map *out
                              scant__fault *fault) {
     char why[SCANT__ERRNO_TEXT];
     *out = (scant__map){.bytes = (const unsigned char *)""};
-    /* not to wait for a pipe's other end: it is refused anyway */
+    /* do not wait for a pipe's other end: pipes are refused anyway */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 && errno == ENOENT)
         return scant__fault_set(fault, SCANT_EINPUT, "%s: there is no such file", name);

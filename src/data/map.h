@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A regular file mapped whole, by any thread.
+ * A memory-mapped regular file; thread-safe.
  */
 #ifndef SCANT_DATA_MAP_H
 #define SCANT_DATA_MAP_H
@@ -8,13 +8,13 @@
 #include "core/ctx.h"
 
 typedef struct scant__map {
-    const unsigned char *bytes; /* never NULL, also where the file is empty */
+    const unsigned char *bytes; /* never NULL, even for an empty file */
     size_t size;
-    void *map; /* NULL where the file is empty */
+    void *map; /* NULL for an empty file */
 } scant__map;
 
-/* name starts the fault's text, which is set on failure: SCANT_EINPUT, or SCANT_ENOMEM.
- * The file must not shrink meanwhile. */
+/* On failure (SCANT_EINPUT or SCANT_ENOMEM) sets fault, whose text starts with name. The
+ * file must not shrink while mapped. */
 scant_status scant__map_open(const char *path, const char *name, scant__map *out,
                              scant__fault *fault);
 void scant__map_close(scant__map *map);

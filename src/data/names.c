@@ -46,11 +46,11 @@ const char *scant__names_name(const scant__names *names, size_t i) {
 
 typedef struct range {
     size_t low, n;
-    size_t depth; /* bytes that all of them share */
+    size_t depth; /* length of the common prefix */
 } range;
 
-/* Splits a range by the byte at its depth: below, equal to and above that of a name in
- * its middle. */
+/* Partitions a range by the byte at its depth: below, equal to and above the middle
+ * name's. */
 static void split(scant__names *names, range r, range out[3]) {
     const char *text = names->text + r.depth;
     size_t *at = names->at, below = r.low, i = r.low, above = r.low + r.n;
@@ -69,13 +69,14 @@ static void split(scant__names *names, range r, range out[3]) {
         }
     }
     out[0] = (range){r.low, below - r.low, r.depth};
-    out[1] = (range){below, pivot ? above - below : 0, r.depth + 1}; /* 0: all ended */
+    out[1] =
+        (range){below, pivot ? above - below : 0, r.depth + 1}; /* 0: all have ended */
     out[2] = (range){above, r.low + r.n - above, r.depth};
 }
 
-/* Quicksort by one byte after the other (Bentley and Sedgewick, "Fast algorithms for
- * sorting and searching strings", 1997). The largest part is gone on with, so the calls
- * are no deeper than log2 n; a byte has 256 values, so no order of names is a bad one. */
+/* Multikey quicksort (Bentley and Sedgewick, "Fast algorithms for sorting and searching
+ * strings", 1997). Iterating on the largest part bounds the recursion depth by log2 n; a
+ * byte has only 256 values, so no input order is bad. */
 static void sort_range(scant__names *names, range r) {
     while (r.n > 1) {
         range parts[3];

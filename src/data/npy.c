@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * .npy: what a file must be before its elements are used, and the header we write.
+ * .npy: checks on a header before its elements are used, and the header we write.
  *
- * Nothing in the bytes is trusted. Accepted as NumPy accepts it: bytes after the
- * elements,
- * '=' or no sign at all for the native byte order, and Fortran order where it is the same
- * as C order (at most one dimension above 1, or no elements).
+ * The bytes are untrusted. Accepted as in NumPy: bytes after the elements, '=' or no sign
+ * for the native byte order, and Fortran order if it equals C order (at most one
+ * dimension
+ * above 1, or no elements).
  */
 #include "data/npy.h"
 
@@ -14,7 +14,7 @@
 
 #include "core/mem.h"
 #include "data/dtype.h"
-#include "data/looks.h"
+#include "data/filetype.h"
 
 static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
@@ -24,8 +24,7 @@ bool scant__npy_magic(const unsigned char *bytes, size_t size) {
 
 /* ---- dtype ---------------------------------------------------------------------- */
 
-/* What a kind is, in a person's words, and what to do about it where numbers or strings
- * were expected. */
+/* Describes a kind, and what to do where numbers or strings were expected. */
 static const struct {
     char kind;
     const char *what, *as_numbers, *as_strings;
@@ -44,7 +43,7 @@ static const struct {
     {'[', "a structured dtype", "save one field of it", "save one field of it"},
 };
 
-/* Sets kind, item and swapped from descr; false where it is no dtype we know of. */
+/* Sets kind, item and swapped from descr; false if the dtype is unknown. */
 static bool read_descr(scant__npy *h) {
     const char *p = h->descr;
     char sign = '=';
@@ -59,7 +58,7 @@ static bool read_descr(scant__npy *h) {
     for (; *p >= '0' && *p <= '9'; p++)
         if (!scant__mul(n, 10, &n) || !scant__add(n, (size_t)(*p - '0'), &n))
             return false;
-    if (*p && h->kind != 'M' && h->kind != 'm') return false; /* those have a unit */
+    if (*p && h->kind != 'M' && h->kind != 'm') return false; /* dates have a unit */
     if (h->kind == 'U' && !scant__mul(n, 4, &n)) return false;
     h->item = n;
     h->swapped = sign == (scant__little_endian() ? '>' : '<') && n > 1;
@@ -77,12 +76,11 @@ static scant_status check_dtype(scant_ctx *ctx, const char *name, scant__npy_wan
     for (size_t i = 0; known && i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].kind == h->kind)
             return scant__fail(ctx, SCANT_EINPUT,
-                               "%s: has dtype '%s' (%s) where %s are expected: %s", name,
-                               h->descr, kinds[i].what, expected,
+                               "%s: has dtype '%s' (%s), expected %s: %s", name, h->descr,
+                               kinds[i].what, expected,
                                numbers ? kinds[i].as_numbers : kinds[i].as_strings);
-    return scant__fail(ctx, SCANT_EINPUT,
-                       "%s: has the unknown dtype '%s' where %s are expected", name,
-                       h->descr, expected);
+    return scant__fail(ctx, SCANT_EINPUT, "%s: has the unknown dtype '%s', expected %s",
+                       name, h->descr, expected);
 }
 
 /* ---- shape and size ------------------------------------------------------------- */
@@ -105,11 +103,10 @@ static scant_status check_shape(scant_ctx *ctx, const char *name, scant__npy *h)
                            name, text);
     for (size_t i = 0; i < h->ndim; i++) wide += h->shape[i] > 1;
     if (h->fortran && wide > 1 && h->count)
-        return scant__fail(
-            ctx, SCANT_EINPUT,
-            "%s: is in Fortran order (shape %s), C order is expected: save "
-            "np.ascontiguousarray(arr)",
-            name, text);
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: is in Fortran order (shape %s), expected C order: save "
+                           "np.ascontiguousarray(arr)",
+                           name, text);
     return SCANT_OK;
 }
 
@@ -120,10 +117,10 @@ static scant_status not_npy(scant_ctx *ctx, const char *name, const unsigned cha
     if (!size)
         return scant__fail(ctx, SCANT_EINPUT, "%s: is empty, not a .npy file", name);
     return scant__fail(ctx, SCANT_EINPUT, "%s: is not a .npy file; it looks like %s",
-                       name, scant__looks_like(bytes, size));
+                       name, scant__filetype_name(bytes, size));
 }
 
-/* Where the dict lies: *at and *length. */
+/* Finds the dict: *at and *length. */
 static scant_status find_dict(scant_ctx *ctx, const char *name,
                               const unsigned char *bytes, size_t size, size_t *at,
                               size_t *length) {
@@ -133,8 +130,8 @@ static scant_status find_dict(scant_ctx *ctx, const char *name,
     size_t major = size > 6 ? bytes[6] : 1, minor = size > 7 ? bytes[7] : 0;
     if (major < 1 || major > 3 || minor != 0)
         return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: is .npy version %zu.%zu; 1.0, 2.0 and 3.0 are known",
-                           name, major, minor);
+                           "%s: is .npy version %zu.%zu, expected 1.0, 2.0 or 3.0", name,
+                           major, minor);
     *at = major == 1 ? 10 : 12;
     if (size < *at)
         return scant__fail(
@@ -175,8 +172,8 @@ scant_status scant__npy_parse(scant_ctx *ctx, const char *name,
 
 /* ---- writing -------------------------------------------------------------------- */
 
-/* The dict literal; returns its length, with the blanks NumPy leaves for shape[0] to grow
- * in place. */
+/* Prints the dict literal and returns its length, including the blanks NumPy leaves for
+ * shape[0] to grow in place. */
 static size_t print_dict(const scant_array *array, char *text, size_t size) {
     enum { GROWN = 21 };
     char sign = '|';
@@ -200,7 +197,7 @@ size_t scant__npy_format(const scant_array *array, unsigned char *out) {
     char text[SCANT__NPY_HEADER];
     size_t n = print_dict(array, text, sizeof text);
     size_t total = PRELUDE + n + 1;
-    total += ALIGN - total % ALIGN; /* never 0 blanks: so NumPy does */
+    total += ALIGN - total % ALIGN; /* at least one blank, like NumPy */
     size_t length = total - PRELUDE;
     memcpy(out, magic, sizeof magic);
     memcpy(out + sizeof magic, "\1\0", 2);

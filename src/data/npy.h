@@ -12,15 +12,15 @@
 enum { SCANT__NPY_DESCR = 40 };
 
 typedef struct scant__npy {
-    char descr[SCANT__NPY_DESCR]; /* the dtype as written, cut and made printable */
-    char kind;                    /* NumPy's dtype.kind: f i u, S U, and what we refuse */
-    bool swapped;                 /* stored in the other byte order */
+    char descr[SCANT__NPY_DESCR]; /* the dtype as written, truncated and printable */
+    char kind;    /* NumPy's dtype.kind: f i u, S U, or an unsupported one */
+    bool swapped; /* stored in the non-native byte order */
     bool fortran;
-    size_t item; /* bytes an element; may be 0 for strings */
+    size_t item; /* bytes per element; may be 0 for strings */
     size_t ndim;
     size_t shape[SCANT_MAX_DIMS];
     size_t count;  /* elements */
-    size_t offset; /* of the first element from the start of the file */
+    size_t offset; /* of the first element, from the start of the file */
 } scant__npy;
 
 typedef enum scant__npy_want {
@@ -28,22 +28,22 @@ typedef enum scant__npy_want {
     SCANT__NPY_STRINGS
 } scant__npy_want;
 
-/* Reads and checks the header of a whole .npy file in memory. On SCANT_OK the elements
- * lie within the bytes, in C order, and are of the wanted sort; else SCANT_EINPUT with a
- * message that starts with name. */
+/* Parses and checks the header of a complete .npy file in memory. On SCANT_OK the
+ * elements lie within the bytes, in C order, and have the wanted kind; else SCANT_EINPUT
+ * with a message that starts with name. */
 scant_status scant__npy_parse(scant_ctx *ctx, const char *name,
                               const unsigned char *bytes, size_t size,
                               scant__npy_want want, scant__npy *out);
 
 bool scant__npy_magic(const unsigned char *bytes, size_t size);
 
-/* The dict literal alone. False where it is none or lacks a key: *why says what is wrong
- * and *at where, counted from text. descr, fortran, ndim and shape are set; descr is
- * "[...]" for a structured dtype. */
+/* Parses only the dict literal. False if it is malformed or lacks a key: *why says what
+ * is wrong and *at where, relative to text. Sets descr ("[...]" for a structured dtype),
+ * fortran, ndim and shape. */
 bool scant__npy_dict(const unsigned char *text, size_t size, scant__npy *out,
                      const char **why, size_t *at);
 
-/* Writes a version 1 header as NumPy does: the elements start at a multiple of 64 bytes.
+/* Writes a version 1 header like NumPy's: the elements start at a multiple of 64 bytes.
  * Returns its size; out has room for SCANT__NPY_HEADER bytes. */
 enum { SCANT__NPY_HEADER = 1024 };
 size_t scant__npy_format(const scant_array *array, unsigned char *out);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Python dict literal in a .npy header, from a file nobody vouches for.
+ * Parses the Python dict literal in the header of an untrusted .npy file.
  *
- * As NumPy reads it: keys in any order, either quote, any white space, trailing commas,
- * and the L that Python 2 put after integers. Stricter in one point: a key given twice is
- * refused. Linear in the header's size, no recursion, no memory.
+ * Accepts what NumPy does: keys in any order, either quote, any white space, trailing
+ * commas,
+ * and Python 2's L after integers. Stricter in one point: repeated keys are refused.
+ * Linear
+ * in the header's size, no recursion, no allocation.
  */
 #include <string.h>
 
 #include "core/mem.h"
-#include "data/looks.h"
+#include "data/filetype.h"
 #include "data/npy.h"
 
 typedef struct cursor {
@@ -26,7 +28,7 @@ static void skip_space(cursor *c) {
     while (c->at < c->end && *c->at && strchr(" \t\n\r\f\v", *c->at)) c->at++;
 }
 
-/* Takes ch, after white space, if it is next. */
+/* Consumes ch, after white space, if it is next. */
 static bool accept(cursor *c, char ch) {
     skip_space(c);
     if (c->at == c->end || *c->at != (unsigned char)ch) return false;
@@ -43,7 +45,7 @@ static bool accept_word(cursor *c, const char *word) {
     return true;
 }
 
-/* A quoted string; *text is what stands between the quotes, escapes unread. */
+/* A quoted string; *text is the part between the quotes, with escapes uninterpreted. */
 static bool string(cursor *c, const unsigned char **text, size_t *length) {
     skip_space(c);
     if (c->at == c->end || (*c->at != '\'' && *c->at != '"'))
@@ -63,7 +65,7 @@ static void copy_descr(scant__npy *out, const unsigned char *text, size_t length
     scant__printable(text, length, out->descr, sizeof out->descr);
 }
 
-/* Passes over a list or tuple with whatever it nests. */
+/* Skips a list or tuple, including nested ones. */
 static bool skip_brackets(cursor *c) {
     size_t depth = 0;
     do {
@@ -167,7 +169,7 @@ static bool dict(cursor *c, scant__npy *out) {
     for (size_t i = 0; i < FIELDS; i++)
         if (!seen[i]) return wrong(c, fields[i].missing);
     skip_space(c);
-    return c->at == c->end || wrong(c, "something stands after the '}'");
+    return c->at == c->end || wrong(c, "there is text after the '}'");
 }
 
 bool scant__npy_dict(const unsigned char *text, size_t size, scant__npy *out,

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Zip archives from nobody we know.
+ * Untrusted zip archives.
  *
- * Read from the end, as the format wants: the end record (behind it a comment of up to 64
- * KB), where sizes do not fit in it its zip64 form, the central directory, the member's
- * local header. Sizes come from the central directory, so data descriptors do not matter.
- * Every offset is checked against the file and the directory before it is used; members
- * that overlap are refused. Not supported, and said so: encryption, methods other than
- * stored and deflate, archives in several parts, archives with something in front.
+ * Parsed from the end: the end record (followed by a comment of up to 64 KB), its zip64
+ * form
+ * if sizes do not fit, the central directory, the member's local header. Sizes come from
+ * the
+ * central directory, so data descriptors do not matter. Every offset is checked against
+ * the
+ * file and the directory before use; overlapping members are refused. Refused with a
+ * message: encryption, methods other than stored and deflate, multi-part archives,
+ * archives
+ * with a prefix.
  */
 #include "data/npz.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "data/looks.h"
+#include "data/filetype.h"
 
 enum {
     LOCAL_SIZE = 30,
@@ -46,7 +50,7 @@ typedef struct entry {
     size_t name_size;
     unsigned flags, method;
     uint32_t crc;
-    uint64_t packed, size, offset; /* offset: of the local header */
+    uint64_t packed, size, offset; /* offset of the local header */
 } entry;
 
 static unsigned u16(const unsigned char *p) { return p[0] | (unsigned)p[1] << 8; }
@@ -105,7 +109,7 @@ static scant_status find_dir(archive *a) {
     }
     if (parts)
         return scant__fail(a->ctx, SCANT_EINPUT,
-                           "%s: archives in several parts are not read", a->name);
+                           "%s: multi-part archives are not supported", a->name);
     if (dir > at || size > at - dir)
         return damaged(a, "its directory lies outside of the file");
     a->dir = (size_t)dir;
@@ -113,8 +117,7 @@ static scant_status find_dir(archive *a) {
     return SCANT_OK;
 }
 
-/* Sizes and offset that did not fit in 32 bits stand in the extra field 1, in this order.
- */
+/* Sizes and offset that do not fit in 32 bits are in extra field 1, in this order. */
 static bool read_zip64(const unsigned char *extra, size_t left, entry *e) {
     uint64_t *wide[3];
     size_t n = 0;
@@ -135,14 +138,14 @@ static bool read_zip64(const unsigned char *extra, size_t left, entry *e) {
     return true; /* 0xffffffff may be the true size */
 }
 
-/* Reads the record at *at and moves *at to the next. *more is false behind the last. */
+/* Reads the record at *at and advances *at. *more is false after the last. */
 static scant_status next_entry(const archive *a, size_t *at, entry *e, bool *more) {
     *more = *at < a->dir_end;
     if (!*more) return SCANT_OK;
     const unsigned char *p = a->bytes + *at;
     size_t left = a->dir_end - *at;
     if (left < CENTRAL_SIZE || !is(p, central_magic))
-        return damaged(a, "its directory has a record that is none");
+        return damaged(a, "its directory has an invalid record");
     size_t name = u16(p + 28), extra = u16(p + 30), comment = u16(p + 32);
     size_t total = CENTRAL_SIZE + name + extra + comment;
     if (total > left) return damaged(a, "its directory ends within a record");
@@ -219,7 +222,7 @@ static scant_status find_entry(const archive *a, const char *key, entry *found) 
 
 /* ---- the member ----------------------------------------------------------------- */
 
-/* Python refuses this too: it is how a small archive becomes a huge one. */
+/* Like Python, refuses overlapping members: they are how zip bombs work. */
 static scant_status check_overlap(const archive *a, const entry *mine, uint64_t end) {
     size_t at = a->dir;
     entry e;
@@ -236,11 +239,10 @@ static scant_status check_method(const archive *a, const entry *e) {
     if (e->flags & (1u | 1u << 6 | 1u << 13))
         return scant__fail(a->ctx, SCANT_EINPUT, "%s: the member is encrypted", a->name);
     if (e->method != 0 && e->method != 8)
-        return scant__fail(
-            a->ctx, SCANT_EINPUT,
-            "%s: the member is packed by zip method %u; stored and deflated "
-            "ones are read (np.savez, np.savez_compressed)",
-            a->name, e->method);
+        return scant__fail(a->ctx, SCANT_EINPUT,
+                           "%s: the member uses zip method %u; expected stored or "
+                           "deflated (np.savez, np.savez_compressed)",
+                           a->name, e->method);
     if (e->method == 0 && e->packed != e->size)
         return damaged(a, "a stored member has two sizes");
     return SCANT_OK;
@@ -259,8 +261,7 @@ static scant_status locate(const archive *a, const entry *e, scant__npz_member *
         return damaged(a, "the member reaches beyond the data");
     if (name != e->name_size || memcmp(local + LOCAL_SIZE, e->name, name) != 0)
         return damaged(a, "the member's two names differ");
-    /* deflate cannot do better than 1032:1, so a larger claim is a lie: do not allocate
-     * it */
+    /* deflate cannot exceed 1032:1: do not allocate an impossible size */
     if (e->method == 8 && e->size / 1032 > e->packed)
         return damaged(a, "the member claims to be larger than it can be");
     TRY(check_overlap(a, e, start + e->packed));

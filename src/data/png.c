@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PNG by libpng, its memory counted by the context. Rows go on as they come; only an
- * interlaced picture is held whole.
+ * PNG by libpng, whose memory is charged to the context. Rows are passed on as they come;
+ * only an interlaced image is held in memory.
  */
 #include <setjmp.h>
 #include <string.h>
@@ -16,8 +16,8 @@ typedef struct reader {
     size_t at;
     png_struct *png;
     png_info *info;
-    unsigned char *rows; /* one, or all of them */
-    scant_status status; /* of what failed */
+    unsigned char *rows; /* one row, or all of an interlaced image */
+    scant_status status; /* of the failure */
 } reader;
 
 static void *png_alloc(png_struct *png, png_alloc_size_t size) {
@@ -37,7 +37,7 @@ static void on_error(png_struct *png, const char *text) {
     if (r->status == SCANT_OK)
         r->status =
             scant__fault_set(r->job->fault, SCANT_EINPUT,
-                             "%s: the PNG picture is damaged: %s", r->job->name, text);
+                             "%s: the PNG image is damaged: %s", r->job->name, text);
     png_longjmp(png, 1);
 }
 
@@ -60,7 +60,7 @@ static int orientation(reader *r) {
     return scant__exif_orientation(exif, size);
 }
 
-/* Asks for rows of red, green, blue. */
+/* Requests RGB rows. */
 static void set_transforms(reader *r) {
     int colour = png_get_color_type(r->png, r->info);
     int depth = png_get_bit_depth(r->png, r->info);
@@ -81,7 +81,7 @@ static void pass_on(const reader *r, size_t height, size_t stride, int passes) {
         }
 }
 
-/* Everything that may jump to setjmp(). */
+/* Everything that may longjmp(). */
 static void read_all(reader *r) {
     const scant__decode *job = r->job;
     png_read_info(r->png, r->info);
@@ -93,7 +93,7 @@ static void read_all(reader *r) {
     int passes = png_set_interlace_handling(r->png);
     png_read_update_info(r->png, r->info);
     if (png_get_rowbytes(r->png, r->info) != 3 * width)
-        png_error(r->png, "its rows are of a strange size");
+        png_error(r->png, "its rows have an unexpected size");
     r->rows =
         scant__worker_alloc(job->ctx, passes > 1 ? height : 1, 3 * width, job->fault);
     r->status =
@@ -104,7 +104,7 @@ static void read_all(reader *r) {
     png_read_end(r->png, NULL);
 }
 
-/* Apart from where r lives: what setjmp()'s own function holds may be lost. */
+/* setjmp() has a function of its own because its locals may be clobbered. */
 static void guarded(reader *r) {
     if (setjmp(png_jmpbuf(r->png)) != 0) return;
     r->info = png_create_info_struct(r->png);

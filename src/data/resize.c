@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The triangle filter, widened where a picture is made smaller, in two passes: across
- * each row as it comes, then down, with bytes in between.
+ * The triangle filter, widened when shrinking, in two passes: horizontally on each row as
+ * it
+ * arrives, then vertically, with bytes in between.
  *
- * So that results are PIL's to the bit: weights are computed in double, divided by their
- * sum, and rounded to 22 bits behind the point; sums start at one half and are shifted.
- * Only what is kept is computed: its columns of each row, and its rows.
- * Cost: rows * columns kept * taps + pixels kept * taps multiplications, memory for taps
- * rows.
+ * For results equal to PIL's to the bit, weights are computed in double, normalised, and
+ * rounded to 22 fraction bits; sums start at one half and are shifted. Only the kept
+ * columns
+ * and rows are computed. Cost: rows * columns kept * taps + pixels kept * taps
+ * multiplications, and memory for taps rows.
  */
 #include "data/resize.h"
 
@@ -20,16 +21,15 @@ enum { BITS = 22, HALF = 1 << (BITS - 1) };
 
 /* ---- sizes ------------------------------------------------------------------------- */
 
-/* (size - side) / 2 rounded to the nearest, halves to the even number, as Python does. */
+/* (size - side) / 2 rounded to nearest, ties to even, as in Python. */
 static size_t crop_at(size_t size, size_t side) {
     size_t both = size - side, half = both / 2;
     return both % 2 ? half + half % 2 : half;
 }
 
-/* The side of the whole picture, once resized, that is as long as length in the original;
- * shorter is the length of its shorter side. */
+/* The resized length of a side; shorter is the length of the shorter side. */
 static size_t resized(size_t length, size_t shorter, size_t side) {
-    size_t target = (side * 16 + 7) / 14; /* of the shorter: side * 8 / 7, rounded */
+    size_t target = (side * 16 + 7) / 14; /* for the shorter: side * 8 / 7, rounded */
     if (length == shorter) return target;
     return (size_t)((double)(target * length) / (double)shorter);
 }
@@ -66,7 +66,7 @@ static double triangle(double x) {
     return x < 1 ? 1 - x : 0;
 }
 
-/* Result number at, of out results from in pixels. */
+/* Computes the weights of result `at` of out results from in pixels. */
 static void weigh(scant__taps *taps, size_t i, size_t at, size_t in, size_t out) {
     double scale = (double)in / (double)out, wide = reach(in, out), shrink = 1 / wide;
     double centre = ((double)at + .5) * scale, sum = 0;
@@ -91,7 +91,7 @@ static unsigned char clip(int32_t sum) {
 
 /* ---- rows -------------------------------------------------------------------------- */
 
-/* Room in the block for count items of size bytes, at a multiple of eight. */
+/* Takes room for count items of size bytes from the block, aligned to eight. */
 static void *take(unsigned char **at, size_t count, size_t size) {
     void *room = *at;
     *at += (count * size + 7) / 8 * 8;
@@ -175,7 +175,7 @@ static void pass_down(const scant__resize *r, size_t y) {
 
 void scant__resize_row(scant__resize *r, const unsigned char *rgb) {
     size_t y = r->seen++;
-    if (y < r->down.first[0] || r->done == r->height) return; /* above or below */
+    if (y < r->down.first[0] || r->done == r->height) return; /* outside the crop */
     pass_across(r, rgb, r->ring + y % r->down.most * 3 * r->width);
     for (; r->done < r->height; r->done++) {
         if (r->down.first[r->done] + r->down.count[r->done] > y + 1) break;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading safetensors from nobody we know.
+ * Reads untrusted safetensors files.
  *
- * The file is mapped and its header read once; names, shapes and metadata are copied out
- * of the JSON tree, which is then let go. Cost: the header's; no byte of the data is
- * touched. Refused, beside what the format forbids: more than SCANT__TENSOR_DIMS
- * dimensions, floats of less than sixteen bits, a header above SCANT__TENSOR_HEADER. Keys
- * of a tensor other than the three are passed over, as the format's own reader does.
+ * The file is mapped and its header parsed once; names, shapes and metadata are copied
+ * out
+ * of the JSON tree. Costs the header only; no byte of the data is touched. Refused beyond
+ * what the format forbids: more than SCANT__TENSOR_DIMS dimensions, floats below sixteen
+ * bits, a header above SCANT__TENSOR_HEADER. Unknown keys of a tensor are ignored, like
+ * the
+ * reference reader does.
  */
 #include "data/safetensors.h"
 
@@ -19,7 +21,7 @@
 #include "core/mem.h"
 #include "data/array.h"
 #include "data/dtype.h"
-#include "data/looks.h"
+#include "data/filetype.h"
 #include "data/source.h"
 
 enum { LENGTH_SIZE = 8, SHOWN = 80 };
@@ -50,16 +52,16 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
 typedef struct entry {
     scant__tensor tensor;
-    size_t begin, end; /* in the data */
+    size_t begin, end; /* offsets in the data */
 } entry;
 
 struct scant__tensors {
     scant_ctx *ctx;
-    const char *path; /* only while the header is read */
+    const char *path; /* only while parsing the header */
     scant__source source;
     scant__arena arena;
-    char *text; /* where the next string goes; there is room for all of the header's */
-    entry *entries; /* in order of their bytes */
+    char *text;     /* next free byte; has room for all strings of the header */
+    entry *entries; /* in file order */
     const scant__tensor **by_name;
     size_t count;
     scant_setting *meta;
@@ -109,7 +111,7 @@ static scant_status read_dtype(const scant__tensors *t, const json_t *value,
                                scant__tensor *out) {
     const char *text = json_string_value(value);
     char dtype[SHOWN], name[SHOWN];
-    if (!text) return wrong(t, out->name, "'dtype' is no string");
+    if (!text) return wrong(t, out->name, "'dtype' is not a string");
     for (size_t i = 0; i < DTYPES; i++)
         if (strcmp(text, dtypes[i].name) == 0) {
             out->dtype = dtypes[i].dtype;
@@ -123,13 +125,13 @@ static scant_status read_dtype(const scant__tensors *t, const json_t *value,
 
 static scant_status read_shape(const scant__tensors *t, const json_t *list,
                                scant__tensor *out) {
-    if (!json_is_array(list)) return wrong(t, out->name, "'shape' is no list");
+    if (!json_is_array(list)) return wrong(t, out->name, "'shape' is not a list");
     if (json_array_size(list) > SCANT__TENSOR_DIMS)
         return wrong(t, out->name, "'shape' has more than 8 dimensions");
     out->ndim = json_array_size(list);
     for (size_t i = 0; i < out->ndim; i++)
         if (!size_value(json_array_get(list, i), &out->shape[i]))
-            return wrong(t, out->name, "'shape' has what is no whole number");
+            return wrong(t, out->name, "'shape' has an entry that is not a whole number");
     if (!scant__shape_count(out->ndim, out->shape, scant__tensor_item(out->dtype),
                             &out->count))
         return wrong(t, out->name, "'shape' has more elements than can be addressed");
@@ -142,8 +144,7 @@ static scant_status read_entry(scant__tensors *t, const char *name, const json_t
     char text[SHOWN];
     out->tensor.name = keep_text(t, name);
     if (!json_is_object(info))
-        return wrong(t, name,
-                     "an object with dtype, shape and data_offsets was expected");
+        return wrong(t, name, "expected an object with dtype, shape and data_offsets");
     TRY(read_dtype(t, json_object_get(info, "dtype"), &out->tensor));
     TRY(read_shape(t, json_object_get(info, "shape"), &out->tensor));
     if (json_array_size(offsets) != 2 ||
@@ -152,13 +153,13 @@ static scant_status read_entry(scant__tensors *t, const char *name, const json_t
         return wrong(t, name, "'data_offsets' are not two whole numbers");
     if (out->begin > out->end || out->end > data_size)
         return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: tensor '%s': its bytes are said to be %zu to %zu of %zu; "
-                           "the file is cut short or damaged",
+                           "%s: tensor '%s': claims bytes %zu to %zu of %zu; the file is "
+                           "cut short or damaged",
                            t->path, shown(name, text), out->begin, out->end, data_size);
     size_t needed = out->tensor.count * scant__tensor_item(out->tensor.dtype);
     if (out->end - out->begin != needed)
         return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: tensor '%s': has %zu bytes, and its shape needs %zu",
+                           "%s: tensor '%s': has %zu bytes, but its shape needs %zu",
                            t->path, shown(name, text), out->end - out->begin, needed);
     return SCANT_OK;
 }
@@ -168,14 +169,14 @@ static scant_status read_meta(scant__tensors *t, json_t *object) {
     json_t *value;
     char text[SHOWN];
     if (!json_is_object(object))
-        return scant__fail(t->ctx, SCANT_EINPUT, "%s: '%s' is no object", t->path,
+        return scant__fail(t->ctx, SCANT_EINPUT, "%s: '%s' is not an object", t->path,
                            meta_name);
     t->meta = scant__arena_alloc(&t->arena, size_max(json_object_size(object), 1),
                                  sizeof *t->meta);
     if (!t->meta) return SCANT_ENOMEM;
     json_object_foreach(object, key, value) {
         if (!json_is_string(value))
-            return scant__fail(t->ctx, SCANT_EINPUT, "%s: '%s': '%s' is no string",
+            return scant__fail(t->ctx, SCANT_EINPUT, "%s: '%s': '%s' is not a string",
                                t->path, meta_name, shown(key, text));
         t->meta[t->n_meta].key = keep_text(t, key);
         t->meta[t->n_meta++].value = keep_text(t, json_string_value(value));
@@ -183,7 +184,7 @@ static scant_status read_meta(scant__tensors *t, json_t *object) {
     return SCANT_OK;
 }
 
-/* By bytes; those that have none by name, for an order that is always the same. */
+/* By offset; empty tensors by name, for a deterministic order. */
 static int by_bytes(const void *a, const void *b) {
     const entry *x = a, *y = b;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
@@ -201,14 +202,14 @@ static scant_status check_cover(const scant__tensors *t, size_t data_size) {
     for (size_t i = 0; i < t->count; i++) {
         const entry *e = &t->entries[i];
         if (e->begin < at)
-            return wrong(t, e->tensor.name, "its bytes are another tensor's, too");
+            return wrong(t, e->tensor.name, "its bytes overlap another tensor");
         if (e->begin > at)
-            return wrong(t, e->tensor.name, "the bytes before it are no tensor's");
+            return wrong(t, e->tensor.name, "the bytes before it belong to no tensor");
         at = e->end;
     }
     if (at != data_size)
         return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: the last %zu of %zu bytes of data are no tensor's",
+                           "%s: the last %zu of %zu bytes of data belong to no tensor",
                            t->path, data_size - at, data_size);
     return SCANT_OK;
 }
@@ -219,7 +220,7 @@ static scant_status read_tree(scant__tensors *t, json_t *root, size_t text_size,
     json_t *info;
     size_t most = size_max(json_object_size(root), 1);
     if (!json_is_object(root))
-        return scant__fail(t->ctx, SCANT_EINPUT, "%s: the header is no JSON object",
+        return scant__fail(t->ctx, SCANT_EINPUT, "%s: the header is not a JSON object",
                            t->path);
     t->text = scant__arena_alloc(&t->arena, text_size, 1);
     if (!t->text) return SCANT_ENOMEM;
@@ -244,13 +245,13 @@ static scant_status read_header(scant__tensors *t, const char *header, size_t si
     json_error_t why;
     char text[SHOWN];
     json_t *root = json_loadb(header, size, JSON_REJECT_DUPLICATES, &why);
-    /* some of the parser's failures for want of memory come without a word */
+    /* some out-of-memory failures of the parser leave no message */
     if (!root && (json_error_code(&why) == json_error_out_of_memory || !why.text[0]))
         return scant__fail(t->ctx, SCANT_ENOMEM, "%s: no memory to read its header",
                            t->path);
     if (!root)
         return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: the header is no JSON: at byte %d: %s", t->path,
+                           "%s: the header is not JSON: at byte %d: %s", t->path,
                            why.position, shown(why.text, text));
     scant_status status = read_tree(t, root, size, data_size);
     json_decref(root);
@@ -274,13 +275,13 @@ static uint64_t header_length(const unsigned char bytes[LENGTH_SIZE]) {
     return length;
 }
 
-/* A hint of how arrays are saved, at the end of what a file looks like, would mislead. */
+/* The type name may end with a hint about arrays, which does not apply here. */
 static scant_status no_safetensors(const scant__tensors *t) {
-    const char *what = scant__looks_like(t->source.bytes, t->source.size);
+    const char *what = scant__filetype_name(t->source.bytes, t->source.size);
     const char *hint = strstr(what, " (save");
     return scant__fail(t->ctx, SCANT_EINPUT,
-                       "%s: is no safetensors file; it looks like %.*s (weights of "
-                       "PyTorch are saved by safetensors.torch.save_file)",
+                       "%s: is not a safetensors file; it looks like %.*s (save PyTorch "
+                       "weights with safetensors.torch.save_file)",
                        t->path, (int)(hint ? (size_t)(hint - what) : strlen(what)), what);
 }
 
@@ -292,13 +293,13 @@ static scant_status read_file(scant__tensors *t) {
     uint64_t length = header_length(bytes);
     if (length > size - LENGTH_SIZE)
         return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: its header is said to have %llu bytes, and %zu are left; "
-                           "the file is cut short or no safetensors file",
+                           "%s: its header claims %llu bytes, but %zu are left; the file "
+                           "is cut short or not a safetensors file",
                            t->path, (unsigned long long)length, size - LENGTH_SIZE);
     if (length > SCANT__TENSOR_HEADER)
         return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: its header has %llu bytes; at most %d are read", t->path,
-                           (unsigned long long)length, SCANT__TENSOR_HEADER);
+                           "%s: its header has %llu bytes, at most %d are allowed",
+                           t->path, (unsigned long long)length, SCANT__TENSOR_HEADER);
     const unsigned char *data = bytes + LENGTH_SIZE + length;
     TRY(read_header(t, (const char *)bytes + LENGTH_SIZE, (size_t)length,
                     size - LENGTH_SIZE - (size_t)length));
@@ -354,7 +355,7 @@ const char *scant__tensors_meta(const scant__tensors *tensors, const char *key) 
     return NULL;
 }
 
-/* The upper half of a float. */
+/* bfloat16 is the upper half of a float. */
 static float bfloat(const unsigned char bytes[2]) {
     uint32_t bits = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 24;
     float out;

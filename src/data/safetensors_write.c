@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing safetensors.
+ * Writes safetensors files.
  *
- * The header is measured, then written into one block, by the same code; the tensors'
- * bytes go to the file from where they are. Before anything is written the header is read
- * as any other file's would be: what cannot be read again is not written.
+ * The same code measures the header and then writes it into one block; tensor bytes are
+ * written from where they are. The header is parsed before anything is written, so a file
+ * that could not be read is never written.
  */
 #include "data/safetensors.h"
 
@@ -18,7 +18,7 @@
 
 enum { LENGTH_SIZE = 8, ALIGNMENT = 8, NUMBER = 24 };
 
-/* Text that grows; where out is NULL it is only measured. */
+/* A text buffer; with out NULL it only measures. */
 typedef struct text {
     char *out;
     size_t size;
@@ -78,7 +78,7 @@ static void add_tensor(text *t, const scant__tensor *item, size_t begin, size_t 
     add_plain(t, "]}");
 }
 
-/* pieces[1...]: the tensors' bytes. */
+/* pieces[1...] are the tensors' bytes. */
 static void add_header(text *t, const scant__tensor *items, const scant__piece *pieces,
                        size_t count, const scant_setting *meta, size_t n_meta) {
     size_t at = 0;
@@ -101,7 +101,7 @@ static scant_status measure(scant_ctx *ctx, const char *path, const scant__tenso
         if (!item || items[i].ndim > SCANT__TENSOR_DIMS)
             return scant__fail(
                 ctx, SCANT_EUSAGE,
-                "%s: tensor %zu: its dtype or number of dimensions is none", path, i);
+                "%s: tensor %zu: its dtype or number of dimensions is invalid", path, i);
         if (!scant__shape_count(items[i].ndim, items[i].shape, item, &elements) ||
             !scant__add(*total, elements * item, total) || *total > PTRDIFF_MAX)
             return scant__fail(ctx, SCANT_EUSAGE,
@@ -112,7 +112,7 @@ static scant_status measure(scant_ctx *ctx, const char *path, const scant__tenso
     return SCANT_OK;
 }
 
-/* *out, which is pieces[0], too: the length and the header, a new block. Checked as a
+/* *out (also pieces[0]) is a new block with the length and the header, checked like a
  * reader would. */
 static scant_status make_header(scant_ctx *ctx, const char *path,
                                 const scant__tensor *items, scant__piece *pieces,
@@ -123,7 +123,7 @@ static scant_status make_header(scant_ctx *ctx, const char *path,
     size_t size = header.size;
     if (size > SCANT__TENSOR_HEADER)
         return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: the header has %zu bytes; at most %d are read", path,
+                           "%s: the header has %zu bytes, at most %d are allowed", path,
                            size, SCANT__TENSOR_HEADER);
     char *block = scant__alloc(ctx, LENGTH_SIZE + size, 1);
     if (!block) return SCANT_ENOMEM;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening inputs. A file is mapped, never read: a pool need not fit in memory, and pages
- * that no strategy looks at are never fetched. Hence only regular files will do, and one
- * that shrinks meanwhile ends the process (SIGBUS).
+ * Opens inputs by mapping: a pool need not fit in memory, and unused pages are never
+ * read.
+ * Hence only regular files work, and a file that shrinks while mapped kills the process
+ * (SIGBUS).
  */
 #include "data/source.h"
 
@@ -10,12 +11,12 @@
 #include <sys/mman.h>
 
 #include "core/mem.h"
-#include "data/looks.h"
+#include "data/filetype.h"
 #include "data/map.h"
 #include "data/npz.h"
 
-/* The ':' between FILE.npz and KEY, or NULL. The last ".npz:" counts, so a colon
- * elsewhere in the path does no harm. */
+/* The ':' between FILE.npz and KEY, or NULL. The last ".npz:" counts, so the path may
+ * contain colons. */
 static const char *find_key(const char *spec) {
     const char *found = NULL, *p = spec;
     while ((p = strstr(p, ".npz:"))) {
@@ -62,7 +63,7 @@ static scant_status resolve(scant_ctx *ctx, const char *spec, const char *path,
     if (!out->size)
         return scant__fail(ctx, SCANT_EINPUT, "%s: the archive is empty", spec);
     return scant__fail(ctx, SCANT_EINPUT, "%s: is not an .npz archive; it looks like %s",
-                       spec, scant__looks_like(out->bytes, out->size));
+                       spec, scant__filetype_name(out->bytes, out->size));
 }
 
 scant_status scant__source_open(scant_ctx *ctx, const char *spec, scant__source *out) {

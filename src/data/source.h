@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where an input's bytes are: a file mapped whole, or a member of an .npz archive.
+ * The bytes of an input: a mapped file, or a member of an .npz archive.
  */
 #ifndef SCANT_DATA_SOURCE_H
 #define SCANT_DATA_SOURCE_H
@@ -10,8 +10,8 @@
 #include "core/ctx.h"
 
 typedef struct scant__source {
-    const unsigned char *bytes; /* the file's, or the member's; borrowed from the two
-                                 * below; never NULL */
+    const unsigned char
+        *bytes; /* of the file or member; borrowed from map or owned; never NULL */
     size_t size;
     bool member; /* of an archive */
     void *map;
@@ -19,11 +19,11 @@ typedef struct scant__source {
     void *owned; /* inflated bytes, from scant__alloc() */
 } scant__source;
 
-/* Opens "FILE", or "FILE.npz:KEY". An archive is known by its content; without KEY it
- * must have one array. Other files come as they are, empty ones with size 0. On failure
- * (SCANT_EINPUT or SCANT_ENOMEM; the message starts with spec) nothing needs closing. */
+/* Opens "FILE" or "FILE.npz:KEY". Archives are recognised by content; without KEY an
+ * archive must have one array. An empty file has size 0. On failure (SCANT_EINPUT or
+ * SCANT_ENOMEM; the message starts with spec) nothing needs closing. */
 scant_status scant__source_open(scant_ctx *ctx, const char *spec, scant__source *out);
-/* Opens the file at path as it is, whatever it holds and is called. */
+/* Maps the file at path without interpreting its name or content. */
 scant_status scant__source_map(scant_ctx *ctx, const char *path, scant__source *out);
 void scant__source_close(scant_ctx *ctx, scant__source *source);
 

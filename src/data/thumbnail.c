@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sample as a picture that browsers show, made smaller with the filter that samples are
- * resized with. A large JPEG is decoded at a part of its size, but no smaller than twice
- * what is asked for, so that the filter has the last word.
+ * Encodes a sample for display, shrunk with the filter that resizes samples. A large JPEG
+ * is
+ * decoded at a reduced size, but at least twice the requested one, so that the filter
+ * determines the quality.
  *
- * Of pictures with two channels the first is shown, of those with more than three the
- * first three; numbers from 0 to 1 are black to white, those beyond are cut.
+ * Images with two channels show the first, those with more than three the first three.
+ * Values from 0 to 1 map to black to white; others are clipped.
  */
 #include <math.h>
 #include <string.h>
 
 #include "core/mem.h"
+#include "data/dataset_int.h"
+#include "data/dataset_parts.h"
 #include "data/decode.h"
 #include "data/encode.h"
-#include "data/parts.h"
 #include "data/resize.h"
-#include "data/samples_int.h"
 #include "scant/train.h"
 
 enum { QUALITY = 88 };
@@ -117,8 +118,8 @@ static scant_status encode(const canvas *c, bool png, bool grey, void **bytes,
                               size);
 }
 
-scant_status scant__data_picture(const scant_data *data, size_t row, size_t most,
-                                 void **bytes, size_t *size, const char **type) {
+scant_status scant__data_image_file(const scant_data *data, size_t row, size_t most,
+                                    void **bytes, size_t *size, const char **type) {
     canvas c = {.ctx = data->ctx, .most = most, .resize.ctx = data->ctx};
     bool png = true;
     *bytes = NULL;
@@ -127,9 +128,9 @@ scant_status scant__data_picture(const scant_data *data, size_t row, size_t most
                            "%s: has no sample %zu of at most %zu pixels a side",
                            data->name, row, most);
     while (data->part) data = data->part(data, &row);
-    if (!data->pictures)
-        return scant__fail(data->ctx, SCANT_EINPUT,
-                           "%s: has rows of numbers, not pictures", data->name);
+    if (!data->images)
+        return scant__fail(data->ctx, SCANT_EINPUT, "%s: has feature rows, not images",
+                           data->name);
     scant_status status =
         data->files ? draw_file(&c, data, row, &png) : draw_array(&c, data, row);
     if (status != SCANT_OK)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gzip by zlib, xz by liblzma, behind one function that gives the next bytes.
+ * gzip (zlib) and xz (liblzma) behind one function that returns the next bytes.
  *
- * Unpacked whole, a file's end is a hint of its size (gzip's last four bytes, xz's
- * index): where it is true, memory is asked for once and nothing is copied. It is never
- * believed beyond PLAUSIBLE times the packed size; from there memory grows by halves.
+ * When unpacking a whole file, its end hints at the size (gzip's last four bytes, xz's
+ * index): if the hint is right, memory is allocated once and nothing is copied. The hint
+ * is
+ * capped at PLAUSIBLE times the packed size; beyond that memory grows by half.
  */
 #define ZLIB_CONST /* next_in is const */
 #include "data/unpack.h"
@@ -16,7 +17,7 @@
 #include "core/mem.h"
 
 enum {
-    STEP = 1 << 22, /* bytes between looks at the cancel flag; below zlib's 32 bits */
+    STEP = 1 << 22, /* bytes between checks for cancellation; below zlib's 32 bits */
     PLAUSIBLE = 64,
     SMALLEST = 1 << 16
 };
@@ -25,7 +26,7 @@ struct scant__unpack {
     scant_ctx *ctx;
     const char *name;
     const unsigned char *bytes;
-    size_t size, at; /* of the packed bytes, and how many are used */
+    size_t size, at; /* packed bytes, and how many were consumed */
     bool xz, done;
     z_stream z;
     lzma_allocator allocator;
@@ -77,7 +78,7 @@ scant_status scant__unpack_open(scant_ctx *ctx, const char *name,
         u->z = (z_stream){.zalloc = zlib_alloc, .zfree = release, .opaque = ctx};
         ready = inflateInit2(&u->z, MAX_WBITS + 16) == Z_OK;
     }
-    if (!ready) { /* both fail for memory alone, and the allocator has said so */
+    if (!ready) { /* both fail only for lack of memory; the allocator set the error */
         scant__free(ctx, u);
         return SCANT_ENOMEM;
     }
@@ -85,7 +86,7 @@ scant_status scant__unpack_open(scant_ctx *ctx, const char *name,
     return SCANT_OK;
 }
 
-/* Both: out gets up to room bytes, *wrote says how many; done is set at the end. */
+/* Both write up to room bytes to out, set *wrote, and set done at the end. */
 static scant_status step_gzip(scant__unpack *u, unsigned char *out, size_t room,
                               size_t *wrote) {
     size_t left = u->size - u->at, give = left < STEP ? left : STEP;
@@ -116,12 +117,11 @@ static scant_status step_xz(scant__unpack *u, unsigned char *out, size_t room,
     if (code == LZMA_MEM_ERROR) return SCANT_ENOMEM;
     if (code == LZMA_MEMLIMIT_ERROR)
         return scant__fail(u->ctx, SCANT_ENOMEM,
-                           "%s: needs %llu bytes of memory to be unpacked, %zu are "
-                           "allowed",
+                           "%s: unpacking needs %llu bytes of memory, %zu are allowed",
                            u->name, (unsigned long long)lzma_memusage(&u->lzma),
                            u->ctx->cap);
     if (code == LZMA_OPTIONS_ERROR || code == LZMA_UNSUPPORTED_CHECK)
-        return damaged(u, "uses what this liblzma does not know");
+        return damaged(u, "uses a feature that this liblzma does not support");
     if (code != LZMA_OK && code != LZMA_STREAM_END && code != LZMA_BUF_ERROR)
         return damaged(u, "is damaged");
     u->done = code == LZMA_STREAM_END;
@@ -137,7 +137,7 @@ scant_status scant__unpack_read(scant__unpack *u, void *out, size_t want, size_t
         TRY((u->xz ? step_xz : step_gzip)(u, (unsigned char *)out + *got, room, &wrote));
         *got += wrote;
     }
-    if (u->done && u->at < u->size) return damaged(u, "goes on after its end");
+    if (u->done && u->at < u->size) return damaged(u, "has data after its end");
     return SCANT_OK;
 }
 
@@ -152,7 +152,7 @@ void scant__unpack_close(scant__unpack *u) {
 
 /* ---- whole files ------------------------------------------------------------------- */
 
-/* What the index at the end of an xz file says; 0: it does not. */
+/* The size from the index at the end of an xz file; 0 if unknown. */
 static uint64_t xz_hint(scant_ctx *ctx, const unsigned char *bytes, size_t size) {
     lzma_allocator allocator = {lzma_alloc, release, ctx};
     lzma_stream_flags flags;
@@ -173,8 +173,8 @@ static uint64_t xz_hint(scant_ctx *ctx, const unsigned char *bytes, size_t size)
     return hint;
 }
 
-/* How much memory to ask for at first: one byte more than is expected, so that the end is
- * seen without growing. */
+/* The initial allocation: one byte more than expected, so that the end is seen without
+ * growing. */
 static size_t first_room(scant_ctx *ctx, const unsigned char *bytes, size_t size) {
     uint64_t hint = 0;
     if (is_xz(bytes, size))
@@ -189,10 +189,10 @@ static scant_status unpack_grow(scant_ctx *ctx, const char *name, unsigned char 
                                 size_t *room, size_t need) {
     unsigned char *grown = scant__alloc(ctx, need, 1);
     if (!grown)
-        return scant__fail(ctx, SCANT_ENOMEM,
-                           "%s: unpacked, it is larger than the memory that is left "
-                           "(%zu of %zu bytes in use)",
-                           name, ctx->used, ctx->cap);
+        return scant__fail(
+            ctx, SCANT_ENOMEM,
+            "%s: unpacked, it does not fit in memory (%zu of %zu bytes in use)", name,
+            ctx->used, ctx->cap);
     if (*block) memcpy(grown, *block, *room);
     scant__free(ctx, *block);
     *block = grown;

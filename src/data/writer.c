@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * .npy files written piece by piece.
+ * .npy files written in pieces.
  *
- * The header promises a shape before the first element is there; so many bytes must come,
- * no more and no fewer, before the file takes its name. Nothing is held back: a piece
- * goes to the kernel as it comes, and pieces had better be large. After a piece that
- * failed all others do, and the file never appears.
+ * The header fixes the shape in advance; exactly that many bytes must be written before
+ * the
+ * file appears. Nothing is buffered, so pieces should be large. After a failed piece all
+ * later calls fail and the file never appears.
  */
 #include <string.h>
 
@@ -38,10 +38,11 @@ scant_status scant_writer_open(scant_ctx *ctx, const char *path, scant_dtype dty
     scant_array array = {.dtype = dtype, .item = item, .ndim = ndim};
     *out = NULL;
     if (!item)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: %d is no dtype", path, (int)dtype);
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: %d is not a dtype", path, (int)dtype);
     if (ndim > SCANT_MAX_DIMS)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: %zu dimensions are more than %d", path,
-                           ndim, SCANT_MAX_DIMS);
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s: has %zu dimensions, at most %d are supported", path, ndim,
+                           SCANT_MAX_DIMS);
     if (!scant__shape_count(ndim, shape, item, &array.count))
         return scant__fail(ctx, SCANT_EUSAGE, "%s: its shape is too large to address",
                            path);
@@ -60,7 +61,7 @@ scant_status scant_writer_open(scant_ctx *ctx, const char *path, scant_dtype dty
     return status;
 }
 
-void scant__writer_passing(scant_writer *w) { w->file.passing = true; }
+void scant__writer_temporary(scant_writer *w) { w->file.passing = true; }
 
 scant_status scant_writer_append(scant_writer *w, const void *data, size_t bytes) {
     if (bytes > w->promised - w->written)

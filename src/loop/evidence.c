@@ -29,9 +29,9 @@
 #include "core/number.h"
 #include "core/rng.h"
 #include "loop/loop.h"
-#include "nn/feed.h"
+#include "nn/inference.h"
+#include "nn/input.h"
 #include "nn/loss.h"
-#include "nn/readout.h"
 #include "scant/train.h"
 
 enum { SKETCH = 512, LEAST_SKETCH = 32, FOLDS = 5, SHORT = 4, SHORT_EPOCHS = 10 };
@@ -327,7 +327,7 @@ static scant_status read_samples(readout *r) {
     r->features =
         scant__arena_alloc(&r->arena, r->n, size_mul(r->feature_width, sizeof(float)));
     if (!r->features) return SCANT_ENOMEM;
-    return nn_feed_rows(r->net, data, r->run->split.pool, r->n, r->features);
+    return nn_input_rows(r->net, data, r->run->split.pool, r->n, r->features);
 }
 
 static scant_status sketch_kernel(readout *r) {

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/samples.h"
+#include "data/dataset.h"
 #include "loop/loop.h"
 #include "scant/train.h"
 
@@ -164,7 +164,7 @@ scant_status loop_sheet_write(loop_job *job) {
     size_t shape[3];
     scant__arena arena;
     if (!job->samples.regression) TRY(write_classes(job));
-    if (!scant__data_pictures(train)) return SCANT_OK;
+    if (!scant__data_is_image(train)) return SCANT_OK;
     scant_data_shape(train, shape);
     size_t longer = size_max(shape[1], shape[2]);
     sheet s = {.channels = shape[0], .height = shape[1], .width = shape[2]};

@@ -20,7 +20,7 @@
 
 #include "core/rng.h"
 #include "loop/loop.h"
-#include "nn/feed.h"
+#include "nn/input.h"
 #include "scant/train.h"
 
 static const char *or_null(const char *text) { return *text ? text : NULL; }
@@ -37,8 +37,8 @@ static scant_status scale(loop_run *run, scant_net *net) {
     size_t channels = nn_net_input(net->net).c;
     if (net->mean) return SCANT_OK; /* weights that came with theirs */
     if (run->mean) return scant_net_set_scaling(net, run->mean, run->deviation);
-    TRY(nn_feed_fit_scaling(net, run->job->samples.train, run->split.pool,
-                            run->split.n_pool));
+    TRY(nn_input_fit_scaling(net, run->job->samples.train, run->split.pool,
+                             run->split.n_pool));
     if (!net->mean) return SCANT_OK;
     run->mean = scant__arena_alloc(&run->arena, channels, sizeof *run->mean);
     run->deviation = scant__arena_alloc(&run->arena, channels, sizeof *run->deviation);
@@ -67,7 +67,7 @@ static scant_status create(scant_ctx *ctx, const loop_job *job, uint64_t seed,
         TRY(scant_net_start(ctx, set->weights, set->model, &opts, out));
     else
         TRY(scant_net_create(ctx, set->model, &opts, out));
-    scant_status status = nn_feed_check(*out, samples->test);
+    scant_status status = nn_input_check(*out, samples->test);
     if (status == SCANT_OK) return SCANT_OK;
     scant_net_free(*out);
     *out = NULL;

@@ -19,8 +19,8 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "data/moment.h"
 #include "data/names.h"
+#include "data/timestamp.h"
 #include "scant/project.h"
 #include "store/store.h"
 
@@ -224,12 +224,12 @@ static void add_cell(exporting *x, const char *text) {
 }
 
 static void write_csv(exporting *x, const scant_item *item) {
-    char at[SCANT__MOMENT];
+    char at[SCANT__TIMESTAMP];
     scant__text_csv(&x->out, item->id);
     add_cell(x, class_name(x, item->label));
     add_cell(x, answer_name(item->answer));
     add_cell(x, x->last ? person_name(x, x->last) : NULL);
-    add_cell(x, x->last ? scant__moment_format(x->last->at, at) : NULL);
+    add_cell(x, x->last ? scant__timestamp_format(x->last->at, at) : NULL);
     add_cell(x, NULL);
     if (x->last && x->last->spent >= 0) add_seconds(x, x->last->spent);
     scant__text_addf(&x->out, ",%zu,%d,%d", x->n_labels, item->disputed != 0,
@@ -263,23 +263,23 @@ static void add_spent(exporting *x, const char *before, const given *g) {
 }
 
 static void write_answer(exporting *x, const given *g) {
-    char at[SCANT__MOMENT];
+    char at[SCANT__TIMESTAMP];
     add_string(x, "{\"label\": ", class_name(x, g->label));
     add_string(x, ", \"answer\": ", answer_name(g->kind));
     add_string(x, ", \"annotator\": ", person_name(x, g));
-    add_string(x, ", \"time\": ", scant__moment_format(g->at, at));
+    add_string(x, ", \"time\": ", scant__timestamp_format(g->at, at));
     add_spent(x, ", \"seconds\": ", g);
     scant__text_add(&x->out, "}");
 }
 
 static void write_jsonl(exporting *x, const scant_item *item) {
-    char at[SCANT__MOMENT];
+    char at[SCANT__TIMESTAMP];
     const given *last = x->last;
     add_string(x, "{\"id\": ", item->id);
     add_string(x, ", \"label\": ", class_name(x, item->label));
     add_string(x, ", \"answer\": ", answer_name(item->answer));
     add_string(x, ", \"annotator\": ", last ? person_name(x, last) : NULL);
-    add_string(x, ", \"time\": ", last ? scant__moment_format(last->at, at) : NULL);
+    add_string(x, ", \"time\": ", last ? scant__timestamp_format(last->at, at) : NULL);
     add_spent(x, ", \"seconds\": ", last);
     scant__text_add(&x->out, ", \"answers\": [");
     for (size_t i = 0; i < x->n_answers; i++) {
@@ -317,12 +317,12 @@ static void write_choice(exporting *x, const scant_item *item, const char *class
 }
 
 static void write_annotation(exporting *x, const scant_item *item, const given *g) {
-    char at[SCANT__MOMENT];
+    char at[SCANT__TIMESTAMP];
     const char *class = class_name(x, g->label);
     scant__text_add(&x->out, "{");
     write_choice(x, item, class ? class : "");
     add_string(x, ", \"annotator\": ", person_name(x, g));
-    add_string(x, ", \"created_at\": ", scant__moment_format(g->at, at));
+    add_string(x, ", \"created_at\": ", scant__timestamp_format(g->at, at));
     if (g->spent >= 0) add_spent(x, ", \"lead_time\": ", g);
     scant__text_add(&x->out, ", \"ground_truth\": false}");
 }

@@ -16,9 +16,9 @@
 
 #include "core/text.h"
 #include "data/file.h"
-#include "data/growing.h"
+#include "data/rowcache.h"
 #include "loop/project.h"
-#include "nn/readout.h"
+#include "nn/inference.h"
 #include "scant/project.h"
 
 enum { BLOCK_BYTES = 4 << 20 };
@@ -100,7 +100,7 @@ static bool is_begun(const char *path, const char *text, size_t size, bool *whol
 /* ---- rows -------------------------------------------------------------------------- */
 
 static scant_status copy_rows(scant_project *project, size_t have, size_t n, size_t width,
-                              scant__growing *growing) {
+                              scant__rowcache *growing) {
     scant_ctx *ctx = store_ctx(project);
     size_t most = size_max(1, BLOCK_BYTES / size_max(1, width * sizeof(float)));
     float *rows = scant__alloc(ctx, size_min(most, n - have), width * sizeof *rows);
@@ -109,18 +109,18 @@ static scant_status copy_rows(scant_project *project, size_t have, size_t n, siz
         size_t count = size_min(most, n - i);
         status = scant__tick(ctx, "reading features", i - have, n - have);
         if (status == SCANT_OK) status = store_features_read(project, i, count, rows);
-        if (status == SCANT_OK) status = scant__growing_append(growing, rows, count);
+        if (status == SCANT_OK) status = scant__rowcache_append(growing, rows, count);
     }
     scant__free(ctx, rows);
     return status;
 }
 
-static scant_status append_said(void *arg, const nn_said *said) {
-    return scant__growing_append(arg, said->features, said->count);
+static scant_status append_said(void *arg, const nn_outputs *said) {
+    return scant__rowcache_append(arg, said->features, said->count);
 }
 
 static scant_status run_backbone(scant_project *project, scant_net *net, size_t have,
-                                 size_t n, scant__growing *growing) {
+                                 size_t n, scant__rowcache *growing) {
     scant_ctx *ctx = store_ctx(project);
     scant_data *data;
     bool files;
@@ -129,8 +129,8 @@ static scant_status run_backbone(scant_project *project, scant_net *net, size_t 
     scant_status status = rows ? SCANT_OK : SCANT_ENOMEM;
     for (size_t i = have; rows && i < n; i++) rows[i - have] = i;
     if (status == SCANT_OK)
-        status = nn_readout(net, data, rows, n - have,
-                            &(nn_reading){.phase = "reading pictures",
+        status = nn_infer(net, data, rows, n - have,
+                          &(nn_inference){.phase = "reading pictures",
                                           .fn = append_said,
                                           .arg = growing,
                                           .alone = true});
@@ -149,7 +149,7 @@ static scant_status fill(scant_project *project, size_t n) {
     scant_ctx *ctx = store_ctx(project);
     bool backbone = store_backbone(project, NULL) != NULL;
     scant_net *net = NULL;
-    scant__growing *growing = NULL;
+    scant__rowcache *growing = NULL;
     size_t width = 0, have = 0;
     scant_status status;
     char *path = project_cache_path(project, "features.npy");
@@ -160,11 +160,11 @@ static scant_status fill(scant_project *project, size_t n) {
         status = store_features_width(project, &width);
     if (net) width = scant_net_features(net);
     if (status == SCANT_OK)
-        status = scant__growing_open(ctx, path, width, &growing, &have);
+        status = scant__rowcache_open(ctx, path, width, &growing, &have);
     if (status == SCANT_OK && have < n)
         status = net ? run_backbone(project, net, have, n, growing)
                      : copy_rows(project, have, n, width, growing);
-    scant__growing_close(growing);
+    scant__rowcache_close(growing);
     scant_net_free(net);
     scant__free(ctx, path);
     return status;

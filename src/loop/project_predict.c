@@ -14,8 +14,8 @@
 
 #include "data/file.h"
 #include "loop/project.h"
+#include "nn/inference.h"
 #include "nn/loss.h"
-#include "nn/readout.h"
 #include "scant/project.h"
 
 /* ---- writing ----------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static scant_status write_probs(saying *s, const float *from, size_t known, bool
     return SCANT_OK;
 }
 
-static scant_status write_said(void *arg, const nn_said *said) {
+static scant_status write_said(void *arg, const nn_outputs *said) {
     saying *s = arg;
     TRY(write_probs(s, said->probs ? said->probs : said->logits, s->known, !said->probs,
                     said->count));
@@ -80,8 +80,8 @@ static scant_status say(scant_ctx *ctx, scant_net *net, const project_samples *s
     if (!rows) return SCANT_ENOMEM;
     for (size_t i = 0; i < rest; i++) rows[i] = old->n + i;
     scant_status status =
-        nn_readout(net, samples->data, rows, rest,
-                   &(nn_reading){.phase = "predicting", .fn = write_said, .arg = s});
+        nn_infer(net, samples->data, rows, rest,
+                 &(nn_inference){.phase = "predicting", .fn = write_said, .arg = s});
     scant__free(ctx, rows);
     return status;
 }
@@ -89,7 +89,7 @@ static scant_status say(scant_ctx *ctx, scant_net *net, const project_samples *s
 static scant_status open_writer(scant_ctx *ctx, const char *path, size_t n, size_t width,
                                 scant_writer **out) {
     TRY(scant_writer_open(ctx, path, SCANT_F32, 2, (size_t[]){n, width}, out));
-    scant__writer_passing(*out); /* it can be made again */
+    scant__writer_temporary(*out); /* it can be made again */
     return SCANT_OK;
 }
 

@@ -23,7 +23,7 @@
 #include "core/number.h"
 #include "core/text.h"
 #include "loop/project.h"
-#include "nn/readout.h"
+#include "nn/inference.h"
 #include "scant/project.h"
 
 enum { FEATURES, PROBS, CALIBRATED, SAMPLES, LABELS, CANDIDATES, ARRAYS };

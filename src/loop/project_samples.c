@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "data/samples_int.h"
+#include "data/dataset_int.h"
 #include "loop/project.h"
 #include "scant/project.h"
 
@@ -56,7 +56,7 @@ static scant_status make_patient(scant_ctx *ctx, scant_data *inner, scant_data *
     *data = (scant_data){.ctx = ctx,
                          .name = inner->name,
                          .count = n,
-                         .pictures = inner->pictures,
+                         .images = inner->images,
                          .sample_names = inner->sample_names,
                          .read = read_patiently,
                          .store = p,
@@ -243,7 +243,7 @@ scant_status project_copy_open(scant_ctx *ctx, const scant_data *data, const siz
     *copy = (scant_data){.ctx = ctx,
                          .name = data->name,
                          .count = n,
-                         .pictures = data->pictures,
+                         .images = data->images,
                          .numbers = numbers,
                          .read = scant__data_read_numbers};
     memcpy(copy->shape, data->shape, sizeof copy->shape);

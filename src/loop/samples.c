@@ -14,7 +14,7 @@
 #include "core/hash.h"
 #include "core/parfor.h"
 #include "core/rng.h"
-#include "data/samples.h"
+#include "data/dataset.h"
 #include "loop/loop.h"
 #include "scant/train.h"
 

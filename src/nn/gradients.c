@@ -33,7 +33,7 @@
 #include "core/rng.h"
 #include "linalg/kernels.h"
 #include "linalg/single.h"
-#include "nn/feed.h"
+#include "nn/input.h"
 #include "nn/loss.h"
 #include "nn/persample.h"
 #include "scant/train.h"
@@ -492,8 +492,8 @@ scant_status scant_net_gradients(scant_net *net, const scant_data *data,
                                  const scant_gradient_opts *opts,
                                  const scant_gradients *out) {
     scant_gradient_opts o = opts ? *opts : (scant_gradient_opts){0};
-    TRY(nn_feed_check(net, data));
-    TRY(nn_feed_rows_check(net->ctx, data, rows, &n));
+    TRY(nn_input_check(net, data));
+    TRY(nn_input_rows_check(net->ctx, data, rows, &n));
     TRY(check(net, &o, n, out));
     size_t each = size_mul(o.sketch, o.outputs ? net->net->classes : 1);
     if (out->norms) memset(out->norms, 0, n * sizeof *out->norms);

@@ -19,7 +19,7 @@
 #ifndef SCANT_NN_METHOD_H
 #define SCANT_NN_METHOD_H
 
-#include "data/strong.h"
+#include "data/augment_views.h"
 #include "nn/network.h"
 #include "scant/train.h"
 

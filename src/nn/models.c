@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/looks.h"
+#include "data/filetype.h"
 #include "scant/train.h"
 
 /* A model being written down. */
@@ -558,11 +558,10 @@ static scant_status say_size(scant_ctx *ctx, const model *m, const scant_net_opt
     char why[SCANT__ERR_SIZE / 2];
     snprintf(why, sizeof why, "%s", scant_ctx_errmsg(ctx));
     if (o->shape[1] == 1 && o->shape[2] == 1)
-        return scant__fail(
-            ctx, SCANT_EINPUT,
-            "%s takes pictures, and these samples are rows of %zu numbers: "
-            "mlp and linear take rows",
-            m->info.name, o->shape[0]);
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s takes images, and these samples are rows of %zu numbers: "
+                           "mlp and linear take rows",
+                           m->info.name, o->shape[0]);
     for (size_t side = 1; side <= LARGEST; side++) {
         scant_net_opts square = *o;
         nn_net *net;

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "core/mem.h"
-#include "nn/act.h"
+#include "nn/activation.h"
 
 enum { NN_NAME = 48, NN_NONE = -1 };
 #define NN_NORM_EPS 1e-5 /* added to a variance; torch's */

@@ -12,8 +12,8 @@
 
 #include "linalg/products.h"
 #include "linalg/single.h"
-#include "nn/feed.h"
-#include "nn/readout.h"
+#include "nn/inference.h"
+#include "nn/input.h"
 #include "scant/train.h"
 
 enum {
@@ -222,7 +222,7 @@ scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, nn_scope sco
                            "by it alone",
                            shape->model);
     if (last_layer) {
-        t->batch = nn_readout_batch(net, n);
+        t->batch = nn_infer_batch(net, n);
         TRY(nn_network_plan(net, t->batch, NN_PREDICT, &t->plan));
     } else {
         t->batch = trace_batch(net, n);
@@ -255,7 +255,7 @@ scant_status nn_tracer_forward(nn_tracer *t, const scant_data *data, const size_
     size_t classes = net->net->classes, width = nn_shape_size(nn_net_input(net->net));
     float *input = nn_plan_input(t->plan);
     for (size_t i = 0; i < count; i++) t->rows[i] = rows ? rows[first + i] : first + i;
-    TRY(nn_feed_rows(net, data, t->rows, count, input));
+    TRY(nn_input_rows(net, data, t->rows, count, input));
     memset(input + count * width, 0, (t->batch - count) * width * sizeof *input);
     TRY(nn_plan_forward(t->plan, 0, 0));
     const float *logits = nn_plan_logits(t->plan);

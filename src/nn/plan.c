@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "linalg/products.h"
+#include "nn/conv_strips.h"
+#include "nn/conv_taps.h"
 #include "nn/noise.h"
 #include "nn/plan_int.h"
 #include "nn/pointwise.h"
-#include "nn/strips.h"
-#include "nn/taps.h"
 
 static const nn_node *node_at(const nn_plan *p, int i) { return &p->net->nodes[i]; }
 

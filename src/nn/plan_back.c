@@ -5,10 +5,10 @@
  * A gradient that several nodes share (a residual sum hands its own to both sides) is
  * changed in place only once nobody else is waiting for it.
  */
+#include "nn/conv_strips.h"
+#include "nn/conv_taps.h"
 #include "nn/plan_int.h"
 #include "nn/pointwise.h"
-#include "nn/strips.h"
-#include "nn/taps.h"
 
 static const nn_node *node_at(const nn_plan *p, int i) { return &p->net->nodes[i]; }
 

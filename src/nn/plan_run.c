@@ -4,11 +4,11 @@
  */
 #include <string.h>
 
+#include "nn/conv_strips.h"
+#include "nn/conv_taps.h"
 #include "nn/noise.h"
 #include "nn/plan_int.h"
 #include "nn/pointwise.h"
-#include "nn/strips.h"
-#include "nn/taps.h"
 
 static scant_status run_strips(nn_plan *p, const nn_step *s) {
     const nn_node *node = &p->net->nodes[s->node];

@@ -8,7 +8,7 @@
 
 #include "core/parfor.h"
 #include "core/rng.h"
-#include "nn/act.h"
+#include "nn/activation.h"
 
 /* Whether the activation's derivative follows from its result alone and zero stays zero:
  * those below. */

@@ -25,7 +25,7 @@
 #include <stddef.h>
 
 #include "core/ctx.h"
-#include "nn/act.h"
+#include "nn/activation.h"
 
 enum { NN_LANES = 8 };
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "nn/class_names.h"
-#include "nn/readout.h"
+#include "nn/inference.h"
 #include "scant/train.h"
 
 static double now(void) {
@@ -55,7 +55,7 @@ static float *vector(nn_trainer *t, size_t n, bool wanted, scant_status *s) {
 
 static scant_status set_up(nn_trainer *t) {
     nn_plan *plan;
-    TRY(nn_feed_fit_scaling(t->net, t->data, NULL, 0));
+    TRY(nn_input_fit_scaling(t->net, t->data, NULL, 0));
     if (!t->opts.labels) TRY(nn_class_names_take(t->net, t->data));
     TRY(nn_train_samples(t));
     TRY(nn_train_check_valid(t));

@@ -8,7 +8,7 @@
 #define SCANT_NN_TRAIN_H
 
 #include "core/ahead.h"
-#include "nn/feed.h"
+#include "nn/input.h"
 #include "nn/loss.h"
 #include "nn/method.h"
 #include "nn/optim.h"

@@ -24,7 +24,7 @@ static scant_status choose_rows(nn_trainer *t) {
     const scant_train_opts *o = &t->opts;
     t->n = o->n_rows;
     t->rows = o->rows;
-    if (o->rows) return nn_feed_rows_check(t->ctx, t->data, o->rows, &t->n);
+    if (o->rows) return nn_input_rows_check(t->ctx, t->data, o->rows, &t->n);
     size_t all = scant_data_count(t->data), n = 0;
     const int32_t *labels = scant_data_labels(t->data);
     size_t *rows = scant__arena_alloc(&t->arena, size_max(all, 1), sizeof *rows);
@@ -82,8 +82,8 @@ scant_status nn_train_check_valid(nn_trainer *t) {
     size_t n = t->opts.n_valid_rows;
     const size_t *rows = t->opts.valid_rows;
     const int32_t *labels = scant_data_labels(valid);
-    TRY(nn_feed_check(t->net, valid));
-    TRY(nn_feed_rows_check(t->ctx, valid, rows, &n));
+    TRY(nn_input_check(t->net, valid));
+    TRY(nn_input_rows_check(t->ctx, valid, rows, &n));
     if (!n)
         return scant__fail(t->ctx, SCANT_EINPUT, "%s has no samples to validate on",
                            scant_data_name(valid));
@@ -252,7 +252,7 @@ static scant_status fill_labelled(const nn_trainer *t, nn_batch *b, size_t item,
         if (t->changed)
             scant__augment_weak(&t->views, &rng, (uint64_t)item * t->batch + i, b->row,
                                 to);
-        nn_feed_scale(t->net, to);
+        nn_input_scale(t->net, to);
         want(t, b, i);
     }
     return SCANT_OK;
@@ -269,7 +269,7 @@ static scant_status fill_others(const nn_trainer *t, nn_batch *b, size_t item,
         if (m->aside) out[m->graded] = b->aside + i * width;
         TRY(scant__data_read(t->data, m->rows[b->items[i]], b->row, fault));
         m->view(m->arg, (uint64_t)item * m->batch + i, b->row, out, b->scratch);
-        for (size_t v = 0; v < m->graded + m->aside; v++) nn_feed_scale(t->net, out[v]);
+        for (size_t v = 0; v < m->graded + m->aside; v++) nn_input_scale(t->net, out[v]);
     }
     return SCANT_OK;
 }
@@ -287,7 +287,7 @@ scant_status nn_train_ahead(nn_trainer *t, size_t first, scant__ahead **out) {
         &(scant__ahead_job){.first = first,
                             .last = t->state.steps,
                             .slots = NN_BATCHES,
-                            .threads = nn_feed_threads(t->net, t->data),
+                            .threads = nn_input_threads(t->net, t->data),
                             .arg = t,
                             .prepare = prepare,
                             .fill = fill},

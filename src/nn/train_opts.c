@@ -63,14 +63,13 @@ static scant_status settle_views(nn_trainer *t) {
     }
     bool flip = strcmp(o->augment, "flip-crop") == 0;
     t->changed = flip || strcmp(o->augment, "crop") == 0;
-    t->views =
-        (scant__views){.c = s.c, .h = s.h, .w = s.w, .pictures = true, .flip = flip};
+    t->views = (scant__views){.c = s.c, .h = s.h, .w = s.w, .images = true, .flip = flip};
     if (!t->changed && strcmp(o->augment, "none") != 0)
         return scant__fail(t->ctx, SCANT_EUSAGE,
                            "augment is none, flip-crop or crop, not '%s'", o->augment);
-    if (t->changed && !scant__data_pictures(t->data))
+    if (t->changed && !scant__data_is_image(t->data))
         return scant__fail(t->ctx, SCANT_EUSAGE,
-                           "augment=%s changes pictures, and %s has none", o->augment,
+                           "augment=%s changes images, and %s has none", o->augment,
                            scant_data_name(t->data));
     return SCANT_OK;
 }
@@ -117,6 +116,6 @@ scant_status nn_train_settle(nn_trainer *t, const scant_train_opts *opts) {
     TRY(settle_optimizer(t));
     TRY(settle_words(t));
     TRY(settle_ends(t));
-    TRY(nn_feed_check(t->net, t->data));
+    TRY(nn_input_check(t->net, t->data));
     return SCANT_OK;
 }

@@ -7,8 +7,8 @@
 #include <strings.h>
 
 #include "core/mem.h"
-#include "data/cells.h"
-#include "data/looks.h"
+#include "data/csv_cells.h"
+#include "data/filetype.h"
 
 enum { SHOWN = 60, MOST_CELLS = 256, NONE = 0xFF, TICK = 8192 };
 static const uint64_t LARGEST = (uint64_t)1 << 53; /* a double holds it */

@@ -7,7 +7,7 @@
 #ifndef SCANT_SSL_SSL_H
 #define SCANT_SSL_SSL_H
 
-#include "nn/feed.h"
+#include "nn/input.h"
 #include "nn/loss.h"
 #include "nn/method.h"
 #include "scant/train.h"

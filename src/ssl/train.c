@@ -68,7 +68,7 @@ static scant_status check(const ssl_setup *s, const ssl_kind *kind) {
 /* ---- samples ---- */
 
 static scant_status mark(const ssl_setup *s, const size_t *rows, size_t n, bool *marks) {
-    TRY(nn_feed_rows_check(s->ctx, s->data, rows, &n));
+    TRY(nn_input_rows_check(s->ctx, s->data, rows, &n));
     for (size_t i = 0; i < n; i++) marks[rows[i]] = true;
     return SCANT_OK;
 }
@@ -153,7 +153,7 @@ static scant_status set_up(ssl_setup *s, const ssl_kind *kind) {
     nn_method *m = &s->method;
     settle(&s->o, &kind->info);
     TRY(check(s, kind));
-    TRY(nn_feed_check(s->net, s->data));
+    TRY(nn_input_check(s->net, s->data));
     TRY(find_samples(s, kind));
     TRY(ssl_views_fit(s));
     TRY(warn_of_classes(s));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a method changes samples: pictures by data/strong.h, whose black and white are
- * those of the data; rows of features by noise and lost features in units of their own
- * deviation, with their mean in place of what is lost (beyond the papers, which are about
- * pictures).
+ * How a method changes samples: images by data/augment_views.h, whose black and white
+ * are those of the data; rows of features by noise and lost features in units of their
+ * own deviation, with their mean in place of what is lost (beyond the papers, which are
+ * about images).
  *
  * What samples look like is measured on at most 10,000 of those that take part in the
  * training, spread evenly: the same for every call, and nothing of what is held out.
@@ -47,7 +47,7 @@ static scant_status measure(ssl_setup *s, measured *m) {
     return SCANT_OK;
 }
 
-static scant_status fit_pictures(ssl_setup *s) {
+static scant_status fit_images(ssl_setup *s) {
     measured m = {0};
     s->views.flip = strcmp(s->o.augment, "flip-crop") == 0;
     s->views.cut = s->o.ssl.cut;
@@ -82,22 +82,22 @@ static scant_status fit_features(ssl_setup *s) {
 }
 
 scant_status ssl_views_fit(ssl_setup *s) {
-    bool pictures = scant__data_pictures(s->data);
+    bool images = scant__data_is_image(s->data);
     const char *augment = s->o.augment;
     size_t shape[3];
     scant_data_shape(s->data, shape);
     s->views =
-        (scant__views){.c = shape[0], .h = shape[1], .w = shape[2], .pictures = pictures};
-    if (!augment) augment = s->o.augment = pictures ? "crop" : "noise";
+        (scant__views){.c = shape[0], .h = shape[1], .w = shape[2], .images = images};
+    if (!augment) augment = s->o.augment = images ? "crop" : "noise";
     s->changed = strcmp(augment, "none") != 0;
-    bool known = pictures ? !strcmp(augment, "crop") || !strcmp(augment, "flip-crop")
-                          : !strcmp(augment, "noise");
+    bool known = images ? !strcmp(augment, "crop") || !strcmp(augment, "flip-crop")
+                        : !strcmp(augment, "noise");
     if (s->changed && !known)
         return scant__fail(s->ctx, SCANT_EUSAGE, "augment is %s for %s, not '%s'",
-                           pictures ? "none, flip-crop or crop" : "none or noise",
-                           pictures ? "pictures" : "rows of features", augment);
+                           images ? "none, flip-crop or crop" : "none or noise",
+                           images ? "images" : "rows of features", augment);
     if (!s->changed) return SCANT_OK;
-    return pictures ? fit_pictures(s) : fit_features(s);
+    return images ? fit_images(s) : fit_features(s);
 }
 
 /* ---- views ---- */

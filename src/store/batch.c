@@ -11,10 +11,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "data/dataset_int.h"
+#include "data/dataset_parts.h"
 #include "data/file.h"
 #include "data/manifest.h"
-#include "data/parts.h"
-#include "data/samples_int.h"
 #include "scant/project.h"
 #include "store/content.h"
 
@@ -103,7 +103,7 @@ static scant_status kind_of_images(scant_ctx *ctx, const char *images, store_kin
     *kind = STORE_ARRAY;
     if (stat(images, &st) != 0 || !S_ISDIR(st.st_mode)) return SCANT_OK;
     TRY(scant__is_mnist(ctx, images, &other));
-    if (!other) TRY(scant__is_batches(ctx, images, &other));
+    if (!other) TRY(scant__is_cifar(ctx, images, &other));
     if (!other) *kind = STORE_FILES;
     return SCANT_OK;
 }
@@ -171,7 +171,7 @@ static scant_status add_listed(store_batch *batch, scant_project *project,
 
 static scant_status list_folder(store_batch *batch, scant_project *project) {
     scant__names names = {0};
-    scant_status status = scant__pictures_list(batch->ctx, batch->content.path, &names);
+    scant_status status = scant__images_list(batch->ctx, batch->content.path, &names);
     if (status == SCANT_OK) status = add_listed(batch, project, &names);
     scant__names_end(batch->ctx, &names);
     return status;
@@ -290,7 +290,7 @@ static scant_status match_listed(const reading *r) {
     scant__names names = {0};
     bool rows = false;
     for (size_t i = 0; i < batch->n; i++) rows |= batch->items[i].row != SIZE_MAX;
-    scant_status status = scant__pictures_list(batch->ctx, batch->content.path, &names);
+    scant_status status = scant__images_list(batch->ctx, batch->content.path, &names);
     if (status == SCANT_OK && !rows) status = by_order(r, names.count);
     if (status == SCANT_OK) status = check_rows(r, names.count);
     for (size_t i = 0; status == SCANT_OK && i < batch->n; i++) {

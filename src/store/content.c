@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "core/hash.h"
+#include "data/dataset.h"
 #include "data/file.h"
-#include "data/folder.h"
-#include "data/samples.h"
+#include "data/paths.h"
 #include "scant/train.h"
 
 enum { PIECE = 32 << 10 };
@@ -37,7 +37,7 @@ static scant_status open_features(store_content *c) {
 
 static scant_status open_array(store_content *c) {
     TRY(scant_data_open(c->ctx, c->path, &(scant_data_opts){.unlabelled = 1}, &c->data));
-    if (!scant__data_pictures(c->data))
+    if (!scant__data_is_image(c->data))
         return scant__fail(c->ctx, SCANT_EINPUT,
                            "%s: is rows of numbers and no pictures: they are features",
                            c->path);

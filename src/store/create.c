@@ -18,7 +18,7 @@
 
 #include "core/near.h"
 #include "data/file.h"
-#include "data/folder.h"
+#include "data/paths.h"
 #include "scant/project.h"
 #include "store/content.h"
 

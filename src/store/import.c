@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/filetype.h"
 #include "data/labelfile.h"
-#include "data/looks.h"
 #include "scant/project.h"
 #include "store/store_int.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "data/file.h"
-#include "data/folder.h"
+#include "data/paths.h"
 #include "scant/project.h"
 #include "store/store_int.h"
 

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/dataset_parts.h"
 #include "data/file.h"
-#include "data/folder.h"
-#include "data/parts.h"
+#include "data/paths.h"
 #include "scant/project.h"
 #include "store/samples.h"
 #include "store/store_int.h"
@@ -169,7 +169,7 @@ static scant_status make_file(const asked *a) {
         status =
             scant__data_open_files(ctx, scant__names_get(&a->source, 0), &one, 0, &data);
     if (status == SCANT_OK)
-        status = scant__data_picture(data, 0, a->most, a->bytes, a->size, a->type);
+        status = scant__data_image_file(data, 0, a->most, a->bytes, a->size, a->type);
     scant_data_free(data);
     scant__names_end(ctx, &one);
     return status;
@@ -183,7 +183,7 @@ static scant_status make_row(const asked *a) {
         return scant__fail(a->project->ctx, SCANT_EINPUT,
                            "%s: item %zu is its row %zu (from 0 on), and it has only %zu",
                            path, a->item, a->row, scant_data_count(data));
-    return scant__data_picture(data, a->row, a->most, a->bytes, a->size, a->type);
+    return scant__data_image_file(data, a->row, a->most, a->bytes, a->size, a->type);
 }
 
 scant_status scant_project_picture(scant_project *project, size_t item, size_t most,

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/folder.h"
-#include "data/parts.h"
+#include "data/dataset_parts.h"
+#include "data/paths.h"
 #include "scant/project.h"
 #include "store/store_int.h"
 
@@ -179,7 +179,7 @@ static scant_status take_rows(scant_project *project, const store_source *source
             status = row_gone(project, source->path, source->first + i, rows[i], n);
     }
     if (status == SCANT_OK && !all)
-        return scant__data_some(project->ctx, data, rows, source->count, out);
+        return scant__data_subset(project->ctx, data, rows, source->count, out);
     if (status == SCANT_OK)
         *out = data;
     else

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "core/rng.h"
-#include "nn/feed.h"
+#include "nn/input.h"
 #include "nn/persample.h"
 #include "scant/study.h"
 
@@ -220,8 +220,8 @@ scant_status scant_net_descend(scant_net *net, const scant_data *data, const siz
     scant_net_descent_opts o = opts ? *opts : (scant_net_descent_opts){0};
     double used = o.rate;
     if (!o.steps) o.steps = 100;
-    TRY(nn_feed_check(net, data));
-    TRY(nn_feed_rows_check(net->ctx, data, rows, &n));
+    TRY(nn_input_check(net, data));
+    TRY(nn_input_rows_check(net->ctx, data, rows, &n));
     if (!(o.rate >= 0) || !isfinite(o.rate))
         return scant__fail(net->ctx, SCANT_EUSAGE, "a rate is %g: it must be positive",
                            o.rate);

@@ -23,7 +23,7 @@
 
 #include "linalg/products.h"
 #include "linalg/single.h"
-#include "nn/feed.h"
+#include "nn/input.h"
 #include "nn/persample.h"
 #include "scant/study.h"
 
@@ -359,10 +359,10 @@ static scant_status run(work *w, side *a, side *b) {
 scant_status scant_net_kernel(scant_net *net, const scant_data *data, const size_t *rows,
                               size_t n, const scant_data *other, const size_t *other_rows,
                               size_t m, int last_layer, int full, double *out) {
-    TRY(nn_feed_check(net, data));
-    TRY(nn_feed_check(net, other));
-    TRY(nn_feed_rows_check(net->ctx, data, rows, &n));
-    TRY(nn_feed_rows_check(net->ctx, other, other_rows, &m));
+    TRY(nn_input_check(net, data));
+    TRY(nn_input_check(net, other));
+    TRY(nn_input_rows_check(net->ctx, data, rows, &n));
+    TRY(nn_input_rows_check(net->ctx, other, other_rows, &m));
     if (!n || !m) return SCANT_OK;
     side a = {.data = data, .rows = rows, .n = n};
     side b = {.data = other, .rows = other_rows, .n = m};

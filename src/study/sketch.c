@@ -25,7 +25,7 @@
 #include "core/rng.h"
 #include "linalg/dense.h"
 #include "linalg/products.h"
-#include "nn/feed.h"
+#include "nn/input.h"
 #include "nn/persample.h"
 #include "scant/study.h"
 #include "study/study.h"
@@ -289,8 +289,8 @@ scant_status scant_study_sketch(scant_net *net, const scant_data *data,
     size_t classes = net->net->classes, labelled = 0;
     scant_ctx *ctx = net->ctx;
     *out = NULL;
-    TRY(nn_feed_check(net, data));
-    TRY(nn_feed_rows_check(ctx, data, rows, &n));
+    TRY(nn_input_check(net, data));
+    TRY(nn_input_rows_check(ctx, data, rows, &n));
     if (!n || !opts->numbers || opts->numbers > LA_EIGH_MOST)
         return scant__fail(ctx, SCANT_EUSAGE,
                            "a sketch has 1 to %d numbers, and is of a sample or more",

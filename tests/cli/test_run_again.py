@@ -131,7 +131,7 @@ class Lost(RunCase):
         done = run("run", *sets(MOONS), "--threads", 1, "--out", self.path("out"))
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertEqual(done.stderr.count("cannot be written yet"), 1)
-        self.assertRegex(done.stderr.splitlines()[-1], "^scant: .*out/charts: the folder cannot be made")
+        self.assertRegex(done.stderr.splitlines()[-1], "^scant: .*out/charts: the folder cannot be created")
         self.assertEqual(len(self.rows(self.path("out"), "curve.csv")), 16)
         os.remove(self.path("out/charts"))
         self.ok("run", "--resume", "--out", self.path("out"))

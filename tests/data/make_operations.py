@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/data/make_operations.py > tests/data/operations.h: what Pillow makes of two pictures.
 
-Needs Pillow and NumPy (written with Pillow 9.4). Levels are those of src/data/operations.c.
+Needs Pillow and NumPy (written with Pillow 9.4). Levels are those of src/data/augment_ops.c.
 """
 import numpy
 from PIL import Image, ImageEnhance, ImageOps

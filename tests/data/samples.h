@@ -13,7 +13,7 @@
 #include "support.h"
 
 #include "core/mem.h"
-#include "data/samples.h"
+#include "data/dataset.h"
 #include "scant/train.h"
 
 static memory mem;

@@ -48,7 +48,7 @@ static void a_wrong_call_of_wrap_is_told(void **state) {
     assert_int_equal(
         scant_array_wrap(ctx, "w", data, (scant_dtype)99, 1, (size_t[]){1}, &array),
         SCANT_EUSAGE);
-    assert_says(ctx, "w: ", "no dtype");
+    assert_says(ctx, "w: ", "not a dtype");
     assert_int_equal(
         scant_array_wrap(ctx, "w", data, (scant_dtype)0, 1, (size_t[]){1}, &array),
         SCANT_EUSAGE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Flips and shifts of pictures.
+ * Flips and shifts of images.
  */
 #include <stdbool.h>
 
@@ -8,7 +8,7 @@
 
 #include "data/augment.h"
 
-/* A picture of 8 x 8 whose pixels tell where they stand; shifts are -1, 0, 1. */
+/* An image of 8 x 8 whose pixels tell where they stand; shifts are -1, 0, 1. */
 static float at(size_t c, size_t y, size_t x) { return (float)(c * 100 + y * 8 + x); }
 
 static void fill(float *in, size_t c) {
@@ -17,7 +17,7 @@ static void fill(float *in, size_t c) {
             for (size_t x = 0; x < 8; x++) in[(k * 8 + y) * 8 + x] = at(k, y, x);
 }
 
-/* By hand: row y of the picture shifted by d, reflected without its edge. */
+/* By hand: row y of the image shifted by d, reflected without its edge. */
 static size_t back(size_t y, int d) {
     int from = (int)y + d;
     return (size_t)(from < 0 ? 1 : from > 7 ? 6 : from);
@@ -106,7 +106,7 @@ static void the_shift_is_an_eighth_of_the_side(void **state) {
     for (size_t i = 0; i < 11; i++) assert_true(across[i]);
 }
 
-/* Where the whole of a larger picture comes from: found by trying all. */
+/* Where the whole of a larger image comes from: found by trying all. */
 static bool is_from(const float *in, const float *out, int down, int across,
                     bool mirrored) {
     enum { H = 24, W = 32 };
@@ -134,7 +134,7 @@ static void what_is_shifted_in_is_the_mirror_image(void **state) {
     }
 }
 
-static void small_pictures_are_only_mirrored(void **state) {
+static void small_images_are_only_mirrored(void **state) {
     const float in[] = {1, 2, 3, 4, 5, 6};
     float out[6];
     size_t mirrored = 0;
@@ -157,7 +157,7 @@ int main(void) {
         cmocka_unit_test(a_draw_is_the_same_again_and_a_seed_makes_another),
         cmocka_unit_test(the_shift_is_an_eighth_of_the_side),
         cmocka_unit_test(what_is_shifted_in_is_the_mirror_image),
-        cmocka_unit_test(small_pictures_are_only_mirrored),
+        cmocka_unit_test(small_images_are_only_mirrored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,9 +231,9 @@ static void a_folder_is_made_with_those_above_it(void **state) {
     assert_false(scant__same_file(path_of("none"), path_of("none")));
     writes(path_of("new/file"), "text");
     assert_int_equal(scant__folder_make(ctx, path_of("new/file")), SCANT_EIO);
-    assert_says(ctx, path_of("new/file"), "the folder cannot be made");
+    assert_says(ctx, path_of("new/file"), "the folder cannot be created");
     assert_int_equal(scant__folder_make(ctx, path_of("new/file/below")), SCANT_EIO);
-    assert_says(ctx, path_of("new/file"), "the folder cannot be made");
+    assert_says(ctx, path_of("new/file"), "the folder cannot be created");
     mem.fail_at = mem.calls;
     assert_int_equal(scant__folder_make(ctx, path_of("new/last")), SCANT_ENOMEM);
     mem.fail_at = SIZE_MAX;

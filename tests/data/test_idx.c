@@ -31,7 +31,7 @@ static buffer two_labels(void) { return idx(8, 1, (uint32_t[]){2}, digits, 2); }
 static void is_the_two(scant_data *d, bool labelled) {
     float want[6];
     has_shape(d, 2, 1, 2, 3);
-    assert_true(scant__data_pictures(d));
+    assert_true(scant__data_is_image(d));
     for (size_t row = 0; row < 2; row++) {
         for (size_t i = 0; i < 6; i++) want[i] = (float)pixels[6 * row + i] / 255;
         reads(d, row, want);
@@ -50,8 +50,8 @@ static void images_are_read_plain_and_packed(void **state) {
     buffer b = two_images(), z = gzip(b.bytes, b.size), x = xz(b.bytes, b.size);
     (void)state;
     is_the_two(opened(put_buffer("pictures", &b), none), false);
-    is_the_two(opened(put_buffer("pictures.gz", &z), none), false);
-    is_the_two(opened(put_buffer("pictures.xz", &x), none), false);
+    is_the_two(opened(put_buffer("images.gz", &z), none), false);
+    is_the_two(opened(put_buffer("images.xz", &x), none), false);
 }
 
 static void labels_are_found_beside_images(void **state) {
@@ -107,7 +107,7 @@ static void other_types_of_numbers_are_converted_or_refused(void **state) {
     b = idx(0x0c, 2, (uint32_t[]){1, 2}, be, 8);
     refuses(put_buffer("x", &b), none, "samples of int32");
     b = idx(0x08, 1, (uint32_t[]){8}, be, 8);
-    refuses(put_buffer("x", &b), none, "has 1 dimension where");
+    refuses(put_buffer("x", &b), none, "has 1 dimension, expected");
     const unsigned char labels[] = {0, 0, 0, 4, 0, 0, 0, 1};
     b = two_images();
     put_buffer("x", &b);
@@ -126,15 +126,15 @@ static void dimensions_are_one_to_four_and_types_are_known(void **state) {
     reads(d, 0, (float[]){0, .6F, .2F, .8F, .4F, 1});
     scant_data_free(d);
     b = idx(8, 5, (uint32_t[]){1, 1, 1, 2, 3}, pixels, 6);
-    refuses(put_buffer("x", &b), none, "is none of the files");
+    refuses(put_buffer("x", &b), none, "expected samples");
     b = idx(0x0a, 3, (uint32_t[]){1, 2, 3}, pixels, 6);
-    refuses(put_buffer("x", &b), none, "is none of the files");
+    refuses(put_buffer("x", &b), none, "expected samples");
     b = idx(8, 0, NULL, pixels, 6);
-    refuses(put_buffer("x", &b), none, "is none of the files");
+    refuses(put_buffer("x", &b), none, "expected samples");
     for (size_t i = 0; i < 2; i++) {
         b = two_images();
         b.bytes[i] = 1;
-        refuses(put_buffer("x", &b), none, "is none of the files");
+        refuses(put_buffer("x", &b), none, "expected samples");
     }
     b = two_images();
     const char *x = put_buffer("x", &b);
@@ -160,7 +160,7 @@ static void every_other_length_is_refused(void **state) {
         buffer longer = all[k];
         add(&longer, "", 1);
         refuses(put_buffer("long", &longer), none,
-                k ? "goes on after its end" : "12 bytes of elements expected");
+                k ? "has data after its end" : "12 bytes of elements expected");
     }
 }
 
@@ -182,7 +182,7 @@ static void a_header_that_lies_about_what_is_packed_is_found_out(void **state) {
     b = idx(8, 3, (uint32_t[]){UINT32_MAX, 65536, 1024}, NULL, 0);
     z = gzip(b.bytes, b.size);
     const char *path = put_buffer("lie.gz", &z);
-    refuses_as(SCANT_ENOMEM, path, none, path, "bytes of memory to be unpacked");
+    refuses_as(SCANT_ENOMEM, path, none, path, "bytes of memory");
 }
 
 static void a_flipped_bit_in_what_is_packed_is_found(void **state) {

@@ -2,7 +2,7 @@
 #include "rows.h"
 
 #include "data/labelfile.h"
-#include "data/moment.h"
+#include "data/timestamp.h"
 #include "scant/project.h"
 
 static scant_status on_label(void *user, const scant__label_line *line) {
@@ -25,7 +25,7 @@ static scant_status read_rows(const char *path) {
 
 static void is_moment(const char *text, int64_t want) {
     int64_t at = -7;
-    if (!scant__moment_parse(text, &at) || at != want)
+    if (!scant__timestamp_parse(text, &at) || at != want)
         fail_msg("%s is %lld, not %lld", text, (long long)at, (long long)want);
 }
 
@@ -71,21 +71,21 @@ static void other_times_are_refused(void **state) {
     int64_t at;
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (scant__moment_parse(bad[i], &at)) fail_msg("%s is taken", bad[i]);
+        if (scant__timestamp_parse(bad[i], &at)) fail_msg("%s is taken", bad[i]);
 }
 
 static void times_read_back_as_they_were_written(void **state) {
-    char text[SCANT__MOMENT];
+    char text[SCANT__TIMESTAMP];
     int64_t last = INT64_C(253402300799999);
     (void)state;
-    assert_string_equal(scant__moment_format(0, text), "1970-01-01T00:00:00.000Z");
-    assert_string_equal(scant__moment_format(last, text), "9999-12-31T23:59:59.999Z");
+    assert_string_equal(scant__timestamp_format(0, text), "1970-01-01T00:00:00.000Z");
+    assert_string_equal(scant__timestamp_format(last, text), "9999-12-31T23:59:59.999Z");
     for (int64_t day = 0; day < 200 * 366; day++) /* every day of two centuries */
-        is_moment(scant__moment_format(day * 86400000 + day % 86400000, text),
+        is_moment(scant__timestamp_format(day * 86400000 + day % 86400000, text),
                   day * 86400000 + day % 86400000);
     for (uint64_t i = 0; i < 1000; i++) {
         int64_t at = (int64_t)(unit_at(3, i) * (double)last);
-        is_moment(scant__moment_format(at, text), at);
+        is_moment(scant__timestamp_format(at, text), at);
     }
 }
 
@@ -141,25 +141,29 @@ static void lines_of_json_are_read(void **state) {
 
 static void bad_lines_are_named(void **state) {
     (void)state;
-    refused("id,label,answer\na,,maybe\n", "line 2: 'maybe' is no answer: label, skip");
+    refused("id,label,answer\na,,maybe\n",
+            "line 2: 'maybe' is not an answer: expected label");
     refused("id,label,answer\na,cat,skip\n",
-            "line 2: 'skip' is the answer, and there is");
-    refused("id,label,answer\n,,skip\n", "line 2 has an answer and no id");
-    refused("{\"id\": 1, \"answer\": 3}", "line 1: 'answer' is no text");
+            "line 2: 'skip' is the answer, but there is");
+    refused("id,label,answer\n,,skip\n", "line 2 has an answer but no id");
+    refused("{\"id\": 1, \"answer\": 3}", "line 1: 'answer' is not a string");
     refused("id,class\na,b\n", "line 1, its header, has no column 'label'");
     refused("name,label\na,b\n", "line 1, its header, has no column 'id'");
-    refused("id,label\na,cat\n,dog\n", "line 3 has a label and no id");
-    refused("id,label,time\na,cat,now\n", "line 2: 'now' is no time: ISO 8601");
+    refused("id,label\na,cat\n,dog\n", "line 3 has a label but no id");
+    refused("id,label,time\na,cat,now\n",
+            "line 2: 'now' is not a time: expected ISO 8601");
     refused("id,label\na\n", "line 2 has 1 cell");
-    refused("{\"label\": \"x\"}", "line 1 has a label and no id");
+    refused("{\"label\": \"x\"}", "line 1 has a label but no id");
     refused("{\"id\": 1, \"label\": 1.5}", "line 1: 'label' is neither");
     refused("{\"id\": 1, \"label\": true}", "line 1: 'label' is neither");
-    refused("{\"id\": 1, \"label\": \"x\", \"time\": -4}", "line 1: '-4' is no time");
-    refused("{\"id\": 1, \"label\": \"x\", \"time\": 1.5}", "line 1: 'time' is no time");
+    refused("{\"id\": 1, \"label\": \"x\", \"time\": -4}", "line 1: '-4' is not a time");
+    refused("{\"id\": 1, \"label\": \"x\", \"time\": 1.5}",
+            "line 1: 'time' is not a time");
     refused("{\"id\": 1, \"label\": \"x\", \"annotator\": []}", "line 1: 'annotator' is");
-    refused("{\"id\": 1, \"answers\": [3]}", "line 1 has an answer of no object");
+    refused("{\"id\": 1, \"answers\": [3]}",
+            "line 1 has an answer that is not an object");
     refused("[{\"id\": 1, \"label\": 2},\n\n{\"label\": 3}]",
-            "task 2 has a label and no id");
+            "task 2 has a label but no id");
     refused("", "is empty");
 }
 
@@ -201,7 +205,7 @@ static void the_id_of_a_task_is_id_ref_image_or_text(void **state) {
     tells("[" TASK("\"text\": \"t\"", X) "]", "1:t,x,-;");
     tells("[" TASK("\"id\": 7, \"ref\": \"r\"", X) "]", "1:7,x,-;");
     tells("[" TASK("\"id\": \"\", \"ref\": \"r\"", X) "]", "1:r,x,-;");
-    refused("[" TASK("\"video\": \"v\"", X) "]", "task 1 has a label and no id");
+    refused("[" TASK("\"video\": \"v\"", X) "]", "task 1 has a label but no id");
 }
 
 static void what_was_cancelled_or_has_no_choice_is_passed_over(void **state) {
@@ -217,8 +221,9 @@ static void what_was_cancelled_or_has_no_choice_is_passed_over(void **state) {
     tells("[" TASK("\"id\": \"b\"", "") "]", "");
     refused("[" TASK("\"id\": \"a\"",
                      "{\"result\": [{\"value\": {\"choices\": [\"x\", \"y\"]}}]}") "]",
-            "task 1 has several choices at once");
-    refused("[" TASK("\"id\": \"a\"", "1") "]", "task 1 has an annotation of no object");
+            "task 1 has several choices");
+    refused("[" TASK("\"id\": \"a\"", "1") "]",
+            "task 1 has an annotation that is not an object");
 }
 
 static void json_min_is_read(void **state) {

@@ -70,42 +70,42 @@ static void bad_lines_are_named(void **state) {
     refused("\n\n", "is empty");
     refused("id,path\n", "has no rows");
     refused("[]", "has no rows");
-    refused("name,label\na,b\n", "line 1 is no manifest's header");
+    refused("name,label\na,b\n", "line 1 is not a manifest header");
     refused("id,ID\na,b\n", "line 1: two columns are called 'id'");
-    refused("id,path\na,b\n\nc\n", "line 4 has 1 cell where the header has 2");
-    refused("id,path\na,b,c\n", "line 2 has 3 cells where the header has 2");
+    refused("id,path\na,b\n\nc\n", "line 4 has 1 cell, expected 2 as in the header");
+    refused("id,path\na,b,c\n", "line 2 has 3 cells, expected 2 as in the header");
     refused("id,path\na,\"b\n", "the quote that line 2 opens is never closed");
-    refused("id,row\na,-1\n", "line 2: '-1' is no row: a whole number from 0 on");
-    refused("id,row\na,1.5\n", "line 2: '1.5' is no row");
-    refused("id,row\na,99999999999999999999\n", "is no row");
+    refused("id,row\na,-1\n", "line 2: '-1' is not a row: expected a whole number");
+    refused("id,row\na,1.5\n", "line 2: '1.5' is not a row");
+    refused("id,row\na,99999999999999999999\n", "is not a row");
     refused("id,label\n,cat\n", "line 2 names no item");
-    refused("id,path\na,../x.png\n", "line 2: '../x.png' goes up");
-    refused("id,path\na,x/..\n", "line 2: 'x/..' goes up");
-    refused("path\n/x/../y\n", "goes up");
+    refused("id,path\na,../x.png\n", "line 2: '../x.png' contains '..'");
+    refused("id,path\na,x/..\n", "line 2: 'x/..' contains '..'");
+    refused("path\n/x/../y\n", "contains '..'");
     refused_bytes("id\na\0b\n", 7, "has a zero byte");
     assert_string_equal(told, "");
 }
 
 static void bad_json_is_named(void **state) {
     (void)state;
-    refused("{\"id\": \"a\"}\n{\"id\": }\n", "line 2: is no JSON");
-    refused("{\"id\": \"a\"}\nhello\n", "line 2: 'h' is found where an object");
-    refused("{\"id\": \"a\"}\n[1]\n", "line 2: '[' is found where an object");
-    refused("{\"id\": \"a\", \"id\": \"b\"}", "line 1: is no JSON: duplicate");
-    refused("{\"id\": true}", "line 1: 'id' is neither a text nor a whole number");
-    refused("{\"id\": 1.5}", "line 1: 'id' is neither a text nor a whole number");
-    refused("{\"id\": \"a\", \"row\": -2}", "line 1: '-2' is no row");
-    refused("{\"id\": \"\xff\"}", "line 1: is no JSON");
-    refused("{\"id\": \"a\\u0000b\"}", "line 1: is no JSON");
+    refused("{\"id\": \"a\"}\n{\"id\": }\n", "line 2: not valid JSON");
+    refused("{\"id\": \"a\"}\nhello\n", "line 2: found 'h', expected an object");
+    refused("{\"id\": \"a\"}\n[1]\n", "line 2: found '[', expected an object");
+    refused("{\"id\": \"a\", \"id\": \"b\"}", "line 1: not valid JSON: duplicate");
+    refused("{\"id\": true}", "line 1: 'id' is neither a string nor a whole number");
+    refused("{\"id\": 1.5}", "line 1: 'id' is neither a string nor a whole number");
+    refused("{\"id\": \"a\", \"row\": -2}", "line 1: '-2' is not a row");
+    refused("{\"id\": \"\xff\"}", "line 1: not valid JSON");
+    refused("{\"id\": \"a\\u0000b\"}", "line 1: not valid JSON");
     refused("{}", "line 1 names no item");
-    refused("[{\"id\": \"a\"}", "ends in line 1, where ',' or ']' is expected");
-    refused("[{\"id\": \"a\"},\n]", "line 2: ']' is found where an object");
-    refused("[{\"id\": \"a\"}]\nx", "line 2: 'x' is found where the end");
-    refused("[{\"id\": \"a\"} {\"id\": \"b\"}]", "where ',' or ']' is expected");
+    refused("[{\"id\": \"a\"}", "ends in line 1, expected ',' or ']'");
+    refused("[{\"id\": \"a\"},\n]", "line 2: found ']', expected an object");
+    refused("[{\"id\": \"a\"}]\nx", "line 2: found 'x', expected the end");
+    refused("[{\"id\": \"a\"} {\"id\": \"b\"}]", "expected ',' or ']'");
     char deep[5000];
     memset(deep, '[', sizeof deep);
     memcpy(deep, "{\"id\":", 6);
-    refused_bytes(deep, sizeof deep, "line 1: is no JSON: maximum parsing depth");
+    refused_bytes(deep, sizeof deep, "line 1: not valid JSON: maximum parsing depth");
 }
 
 static scant_status stop(void *user, const scant__manifest_row *row) {

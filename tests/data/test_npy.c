@@ -215,7 +215,7 @@ static void fortran_order_is_refused_only_where_it_matters(void **state) {
         scant_array_free(opens(&b));
     }
     buffer b = npy(1, FORTRAN("(2, 3)"), "abcdef", 6);
-    refuses(&b, "is in Fortran order (shape 2 x 3), C order is expected: save "
+    refuses(&b, "is in Fortran order (shape 2 x 3), expected C order: save "
                 "np.ascontiguousarray(arr)");
 }
 

@@ -210,7 +210,7 @@ static void a_file_cut_anywhere_is_refused(void **state) {
     for (size_t size = 0; size < whole.size; size++)
         refuses_path(put("cut.safetensors", whole.bytes, size), "");
     whole.bytes[whole.size++] = 0;
-    refuses(&whole, "the last 1 of 11 bytes of data are no tensor's");
+    refuses(&whole, "the last 1 of 11 bytes of data belong to no tensor");
 }
 
 static void no_changed_bit_of_a_file_does_harm(void **state) {
@@ -235,10 +235,10 @@ static void no_changed_bit_of_a_file_does_harm(void **state) {
 static void other_files_are_told_apart(void **state) {
     (void)state;
     refuses_path(put("e", "", 0), "is empty");
-    refuses_path(put("z", "PK\3\4aaaaaaaaaa", 14), "a zip archive (weights of PyTorch");
+    refuses_path(put("z", "PK\3\4aaaaaaaaaa", 14), "a zip archive (save PyTorch");
     refuses_path(put("n", "\x93NUMPY\1\0v\0{'descr'", 18), "a .npy file");
-    refuses_path(put("t", "{\"a\": 1}  ", 10), "looks like text (weights");
-    refuses_path(put("s", "\2\0\0\0\0\0\0\0", 8), "is no safetensors file");
+    refuses_path(put("t", "{\"a\": 1}  ", 10), "looks like text (save PyTorch");
+    refuses_path(put("s", "\2\0\0\0\0\0\0\0", 8), "is not a safetensors file");
     refuses_path(path_of("none"), "no such file");
     refuses_path(dir, "is a directory");
 }
@@ -256,7 +256,7 @@ static void lengths_of_headers_are_checked(void **state) {
     buffer none = {.size = 0};
     add_le(&none, 0, 8);
     add(&none, "{}", 2);
-    refuses(&none, "no JSON");
+    refuses(&none, "not JSON");
 }
 
 static void a_header_too_long_is_refused(void **state) {
@@ -275,27 +275,27 @@ static void a_header_too_long_is_refused(void **state) {
 
 static void headers_that_say_nonsense_are_refused(void **state) {
     static const char *const headers[][2] = {
-        {"{", "no JSON"},
-        {"{}x", "no JSON"},
-        {X "," X "}", "no JSON"},
-        {X, "no JSON"},
+        {"{", "not JSON"},
+        {"{}x", "not JSON"},
+        {X "," X "}", "not JSON"},
+        {X, "not JSON"},
         {X ",\"x\":{}}", "duplicate"},
         {X ",\"\\u0078\":{}}", "duplicate"},
-        {X ",\"y\\u0000\":{}}", "no JSON"},
-        {X ",\"y\xff\":{}}", "no JSON"},
-        {X ",\"y\":1}", "tensor 'y': an object"},
-        {X ",\"y\":null}", "tensor 'y': an object"},
-        {X ",\"y\":{}}", "tensor 'y': 'dtype' is no string"},
-        {X ",\"\x1b[31m\":{\"dtype\":1}}", "no JSON"},
+        {X ",\"y\\u0000\":{}}", "not JSON"},
+        {X ",\"y\xff\":{}}", "not JSON"},
+        {X ",\"y\":1}", "tensor 'y': expected an object"},
+        {X ",\"y\":null}", "tensor 'y': expected an object"},
+        {X ",\"y\":{}}", "tensor 'y': 'dtype' is not a string"},
+        {X ",\"\x1b[31m\":{\"dtype\":1}}", "not JSON"},
         {X ",\"\\u001b[31m\":{\"dtype\":1}}", "tensor '?[31m'"},
         {X ",\"y\":{\"dtype\":\"F8_E5M2\"}}", "dtype 'F8_E5M2' cannot be read"},
         {X ",\"y\":{\"dtype\":\"f32\"}}", "dtype 'f32' cannot"},
-        {X ",\"y\":{\"dtype\":\"F32\"}}", "'shape' is no list"},
-        {X ",\"y\":{\"dtype\":\"F32\",\"shape\":{}}}", "'shape' is no list"},
-        {X ",\"y\":{\"dtype\":\"F32\",\"shape\":[1.0]}}", "no whole number"},
-        {X ",\"y\":{\"dtype\":\"F32\",\"shape\":[-1]}}", "no whole number"},
-        {X ",\"y\":{\"dtype\":\"F32\",\"shape\":[\"1\"]}}", "no whole number"},
-        {X ",\"y\":{\"dtype\":\"F32\",\"shape\":[9223372036854775808]}}", "no JSON"},
+        {X ",\"y\":{\"dtype\":\"F32\"}}", "'shape' is not a list"},
+        {X ",\"y\":{\"dtype\":\"F32\",\"shape\":{}}}", "'shape' is not a list"},
+        {X ",\"y\":{\"dtype\":\"F32\",\"shape\":[1.0]}}", "not a whole number"},
+        {X ",\"y\":{\"dtype\":\"F32\",\"shape\":[-1]}}", "not a whole number"},
+        {X ",\"y\":{\"dtype\":\"F32\",\"shape\":[\"1\"]}}", "not a whole number"},
+        {X ",\"y\":{\"dtype\":\"F32\",\"shape\":[9223372036854775808]}}", "not JSON"},
         {X ",\"y\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1]}}", "more than 8"},
         {X ",\"y\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296]}}",
          "than can be addressed"},
@@ -315,26 +315,26 @@ static void headers_that_say_nonsense_are_refused(void **state) {
          "8 to 9 of 8; the file is cut short"},
         {X ",\"y\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[9,8]}}", "9 to 8"},
         {X ",\"y\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[7,8]}}",
-         "'y': its bytes are another tensor's"},
+         "'y': its bytes overlap another tensor"},
         {X ",\"y\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[3,3]}}",
-         "'y': its bytes are another tensor's"},
+         "'y': its bytes overlap another tensor"},
         {X ",\"y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
-         "its bytes are another tensor's"},
+         "its bytes overlap another tensor"},
         {X ",\"y\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}",
-         "has 8 bytes, and its shape needs 4"},
+         "has 8 bytes, but its shape needs 4"},
         {"{\"y\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}",
-         "'y': the bytes before it are no tensor's"},
+         "'y': the bytes before it belong to no tensor"},
         {"{\"y\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}",
          "the last 4 of 8 bytes"},
-        {X ",\"__metadata__\":[]}", "'__metadata__' is no object"},
-        {X ",\"__metadata__\":{\"k\":1}}", "'__metadata__': 'k' is no string"},
+        {X ",\"__metadata__\":[]}", "'__metadata__' is not an object"},
+        {X ",\"__metadata__\":{\"k\":1}}", "'__metadata__': 'k' is not a string"},
         {X ",\"__metadata__\":{},\"__metadata__\":{}}", "duplicate"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         refuses_header(headers[i][0], headers[i][1]);
     buffer list = file_of("[]", "", 0);
-    refuses(&list, "is no safetensors file");
+    refuses(&list, "is not a safetensors file");
 }
 
 static void a_header_nested_deeply_is_refused(void **state) {
@@ -346,7 +346,7 @@ static void a_header_nested_deeply_is_refused(void **state) {
     memcpy(header, start, at);
     memset(header + at, '[', DEPTH);
     header[at + DEPTH] = 0;
-    refuses_header(header, "no JSON");
+    refuses_header(header, "not JSON");
     free(header);
 }
 
@@ -517,7 +517,7 @@ static void every_allocation_of_the_parser_may_fail(void **state) {
             assert_int_equal(ctx->used, 0);
             assert_true(status == SCANT_OK || status == SCANT_ENOMEM ||
                         (status == SCANT_EINPUT &&
-                         strstr(scant_ctx_errmsg(ctx), "the header is no JSON")));
+                         strstr(scant_ctx_errmsg(ctx), "the header is not JSON")));
             enomem += status == SCANT_ENOMEM;
             assert_true(k < 1000);
         }

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples as pictures that browsers show.
+ * Samples as images that browsers show.
  */
 #include "samples.h"
 
+#include "data/dataset_parts.h"
 #include "data/decode.h"
 #include "data/encode.h"
 #include "data/map.h"
-#include "data/parts.h"
 #include "scant/train.h"
 
 #ifndef PICTURES
-#error "PICTURES is the folder tests/data/pictures"
+#error "PICTURES is the folder tests/data/images"
 #endif
 
-/* ---- pictures in memory ------------------------------------------------------------ */
+/* ---- images in memory ------------------------------------------------------------ */
 
-typedef struct picture {
+typedef struct image {
     size_t width, height, rows;
     int orientation;
     unsigned char rgb[400 * 300 * 3];
-} picture;
+} image;
 
 static scant_status on_begin(void *self, size_t width, size_t height, int orientation) {
-    picture *p = self;
+    image *p = self;
     p->width = width;
     p->height = height;
     p->orientation = orientation;
@@ -33,26 +33,26 @@ static scant_status on_begin(void *self, size_t width, size_t height, int orient
 }
 
 static void on_row(void *self, const unsigned char *rgb) {
-    picture *p = self;
+    image *p = self;
     memcpy(p->rgb + p->rows++ * 3 * p->width, rgb, 3 * p->width);
 }
 
-static void decoded(const void *bytes, size_t size, picture *out) {
+static void decoded(const void *bytes, size_t size, image *out) {
     scant__fault fault = {{0}};
     const scant__decode job = {.ctx = ctx,
-                               .name = "picture",
+                               .name = "image",
                                .bytes = bytes,
                                .size = size,
                                .fault = &fault,
                                .begin = on_begin,
                                .row = on_row,
                                .self = out};
-    if (scant__decode_picture(&job) != SCANT_OK) fail_msg("%s", fault.text);
+    if (scant__decode_image(&job) != SCANT_OK) fail_msg("%s", fault.text);
     assert_int_equal(out->rows, out->height);
 }
 
 /* The file as it is stored, not turned. */
-static void stored(const char *name, picture *out) {
+static void stored(const char *name, image *out) {
     char path[1024];
     scant__map map;
     scant__fault fault;
@@ -62,20 +62,20 @@ static void stored(const char *name, picture *out) {
     scant__map_close(&map);
 }
 
-static void shown(const scant_data *data, size_t row, size_t most, picture *out,
+static void shown(const scant_data *data, size_t row, size_t most, image *out,
                   const char **type) {
     void *bytes;
     size_t size;
-    if (scant__data_picture(data, row, most, &bytes, &size, type) != SCANT_OK)
+    if (scant__data_image_file(data, row, most, &bytes, &size, type) != SCANT_OK)
         fail_msg("%s", scant_ctx_errmsg(ctx));
     decoded(bytes, size, out);
     assert_int_equal(out->orientation, 1);
     scant__free(ctx, bytes);
 }
 
-/* The picture as it is to be seen, by what the standard says of each orientation: where
+/* The image as it is to be seen, by what the standard says of each orientation: where
  * its first row and its first column are. */
-static void upright(const picture *in, picture *out) {
+static void upright(const image *in, image *out) {
     static const struct {
         bool turned, row_last, column_last;
     } exif[] = {{0, 0, 0}, {0, 0, 1}, {0, 1, 1}, {0, 1, 0},
@@ -94,7 +94,7 @@ static void upright(const picture *in, picture *out) {
 }
 
 /* The mean of absolute differences. */
-static double apart(const picture *a, const picture *b) {
+static double apart(const image *a, const image *b) {
     double sum = 0;
     if (a->width != b->width || a->height != b->height) return 1000;
     size_t n = 3 * a->width * a->height;
@@ -102,8 +102,8 @@ static double apart(const picture *a, const picture *b) {
     return sum / (double)n;
 }
 
-/* The mean of a colour in a part of the picture, in fractions of its sides. */
-static double mean(const picture *p, size_t colour, double x0, double x1, double y0,
+/* The mean of a colour in a part of the image, in fractions of its sides. */
+static double mean(const image *p, size_t colour, double x0, double x1, double y0,
                    double y1) {
     double sum = 0, n = 0;
     for (size_t y = (size_t)(y0 * (double)p->height);
@@ -114,13 +114,13 @@ static double mean(const picture *p, size_t colour, double x0, double x1, double
     return sum / n;
 }
 
-static picture whole, turned, thumb;
+static image whole, turned, thumb;
 
 /* ---- files ------------------------------------------------------------------------- */
 
-/* JPEG of quality 88 with half its colour moves noise, which the test's pictures are full
- * of, by several levels; a picture turned the wrong way is some sixty off. */
-static void a_picture_that_fits_is_nearly_itself(void **state) {
+/* JPEG of quality 88 with half its colour moves noise, which the test's images are full
+ * of, by several levels; an image turned the wrong way is some sixty off. */
+static void a_image_that_fits_is_nearly_itself(void **state) {
     scant_data *data = opened(PICTURES, (scant_data_opts){0});
     size_t pngs = 0, jpegs = 0;
     (void)state;
@@ -212,7 +212,7 @@ static void a_large_jpeg_keeps_its_parts(void **state) {
             double x = (double)(k / 3 % 3) / 3, y = (double)(k / 9) / 3;
             double a = mean(&thumb, k % 3, x, x + 1. / 3, y, y + 1. / 3);
             double b = mean(&whole, k % 3, x, x + 1. / 3, y, y + 1. / 3);
-            /* a ninth of a small picture is cut at whole pixels: 4 of 12 by 3 of 9 */
+            /* a ninth of a small image is cut at whole pixels: 4 of 12 by 3 of 9 */
             if (fabs(a - b) > 14) fail_msg("%zu, part %zu: %g, not %g", most, k, a, b);
         }
     }
@@ -285,17 +285,17 @@ static void refuses_to_show(const scant_data *d, size_t row, size_t most,
     void *bytes = &bytes;
     size_t size, used = ctx->used;
     const char *type;
-    assert_int_equal(scant__data_picture(d, row, most, &bytes, &size, &type), want);
+    assert_int_equal(scant__data_image_file(d, row, most, &bytes, &size, &type), want);
     assert_null(bytes);
     assert_int_equal(ctx->used, used);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), words));
 }
 
-static void what_is_no_picture_is_refused(void **state) {
+static void what_is_no_image_is_refused(void **state) {
     const float values[] = {1, 2, 3, NAN};
     (void)state;
     scant_data *d = array("r.npy", NPY("<f4", "(2, 2)"), values, sizeof values);
-    refuses_to_show(d, 0, 28, SCANT_EINPUT, "r.npy: has rows of numbers, not pictures");
+    refuses_to_show(d, 0, 28, SCANT_EINPUT, "r.npy: has feature rows, not images");
     scant_data_free(d);
     d = array("n.npy", NPY("<f4", "(1, 2, 2)"), values, sizeof values);
     refuses_to_show(d, 0, 28, SCANT_EINPUT, "n.npy: sample 0 has a number that is not");
@@ -304,8 +304,8 @@ static void what_is_no_picture_is_refused(void **state) {
     scant_data_free(d);
 }
 
-/* Cut anywhere, any byte changed: a picture or a sentence. */
-static void damaged_pictures_do_no_harm(void **state) {
+/* Cut anywhere, any byte changed: an image or a sentence. */
+static void damaged_images_do_no_harm(void **state) {
     static const char *const names[] = {"rgb8_interlaced_tiny.png", "orientation6.jpg",
                                         "palette2.png", "grey.JPEG"};
     static unsigned char bytes[32768];
@@ -326,7 +326,8 @@ static void damaged_pictures_do_no_harm(void **state) {
             bytes[i] ^= 0x55;
             scant_data *d = opened(path_of("harm"), (scant_data_opts){0});
             used = ctx->used;
-            scant_status status = scant__data_picture(d, 0, 16, &out, &out_size, &type);
+            scant_status status =
+                scant__data_image_file(d, 0, 16, &out, &out_size, &type);
             assert_true(status == SCANT_OK || status == SCANT_EINPUT);
             assert_int_equal(status == SCANT_OK, out != NULL);
             failed += status != SCANT_OK;
@@ -360,8 +361,8 @@ static void showing_survives_failing_memory(void **state) {
             const char *type;
             mem.calls = 0;
             mem.fail_at = k;
-            status = scant__data_picture(data[i % 3], 0, i < 3 ? 10 : 400, &bytes, &size,
-                                         &type);
+            status = scant__data_image_file(data[i % 3], 0, i < 3 ? 10 : 400, &bytes,
+                                            &size, &type);
             mem.fail_at = SIZE_MAX;
             assert_true(status == SCANT_OK || status == SCANT_ENOMEM);
             assert_int_equal(status == SCANT_OK, bytes != NULL);
@@ -376,15 +377,15 @@ static void showing_survives_failing_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_picture_that_fits_is_nearly_itself),
+        cmocka_unit_test(a_image_that_fits_is_nearly_itself),
         cmocka_unit_test(every_orientation_is_upright),
         cmocka_unit_test(the_longer_side_is_as_asked_for_and_means_stay),
         cmocka_unit_test(a_large_jpeg_keeps_its_parts),
         cmocka_unit_test(arrays_are_shown_pixel_by_pixel),
         cmocka_unit_test(numbers_beyond_black_and_white_are_cut),
         cmocka_unit_test(other_numbers_of_channels_are_shown_in_part),
-        cmocka_unit_test(what_is_no_picture_is_refused),
-        cmocka_unit_test(damaged_pictures_do_no_harm),
+        cmocka_unit_test(what_is_no_image_is_refused),
+        cmocka_unit_test(damaged_images_do_no_harm),
         cmocka_unit_test(showing_survives_failing_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -182,7 +182,7 @@ static void a_wrong_call_and_a_wrong_place_are_told(void **state) {
     assert_says(ctx, path, strerror(ENOENT));
     assert_int_equal(scant_writer_open(ctx, "w", (scant_dtype)0, 0, many, &w),
                      SCANT_EUSAGE);
-    assert_says(ctx, "w: ", "no dtype");
+    assert_says(ctx, "w: ", "not a dtype");
     assert_int_equal(scant_writer_open(ctx, "w", SCANT_F32, 33, many, &w), SCANT_EUSAGE);
     assert_says(ctx, "w: ", "33 dimensions");
     assert_int_equal(

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "data/labelfile.h"
-#include "data/moment.h"
+#include "data/timestamp.h"
 #include "scant/project.h"
 
 static scant_status on_label(void *user, const scant__label_line *line) {
     size_t *before = user;
-    char text[SCANT__MOMENT];
+    char text[SCANT__TIMESTAMP];
     int64_t at;
     bool label = line->answer == SCANT_ANSWER_LABEL;
     if (line->line < *before || !line->id || !*line->id) abort();
@@ -23,7 +23,8 @@ static scant_status on_label(void *user, const scant__label_line *line) {
     *before = line->line;
     if (line->person && !strlen(line->person)) abort();
     if (line->at < 0) return SCANT_OK;
-    if (!scant__moment_parse(scant__moment_format(line->at, text), &at) || at != line->at)
+    if (!scant__timestamp_parse(scant__timestamp_format(line->at, text), &at) ||
+        at != line->at)
         abort();
     return SCANT_OK;
 }

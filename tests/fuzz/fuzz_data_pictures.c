@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as the one picture of a folder, as a sample and as what a browser is shown.
+ * Any bytes as the one image of a folder, as a sample and as what a browser is shown.
  */
 #include "fuzz_data_samples.h"
 
 #include "core/mem.h"
-#include "data/parts.h"
+#include "data/dataset_parts.h"
 #include "scant/train.h"
 
 static void show(size_t most) {
@@ -15,7 +15,7 @@ static void show(size_t most) {
     size_t size;
     const char *type;
     if (scant_data_open(ctx, fuzz_folder, NULL, &data) != SCANT_OK) abort();
-    scant_status status = scant__data_picture(data, 0, most, &bytes, &size, &type);
+    scant_status status = scant__data_image_file(data, 0, most, &bytes, &size, &type);
     if (status == SCANT_OK && (!bytes || !size)) abort();
     if (status != SCANT_OK) check_failure(ctx, status, bytes);
     scant__free(ctx, bytes);

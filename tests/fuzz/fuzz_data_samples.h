@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/samples.h"
+#include "data/dataset.h"
 #include "scant/train.h"
 
 static char fuzz_folder[64], fuzz_path[128];

@@ -12,7 +12,7 @@
  */
 #include "projects.h"
 
-#include "data/samples.h"
+#include "data/dataset.h"
 #include "scant/project.h"
 
 enum { ROUNDS = 4, BATCH = 25 };

@@ -12,7 +12,7 @@
 
 #include "../support.h"
 
-#include "data/samples_int.h"
+#include "data/dataset_int.h"
 #include "nn/network.h"
 #include "nn/plan.h"
 #include "scant/train.h"
@@ -87,7 +87,7 @@ static inline fixture fixture_open(scant_ctx *ctx, const model_case *m) {
     f.data = (scant_data){.ctx = ctx,
                           .name = name,
                           .count = f.n,
-                          .pictures = true,
+                          .images = true,
                           .read = scant__data_read_numbers,
                           .numbers = f.numbers};
     memcpy(f.data.shape, opts.shape, sizeof opts.shape);

@@ -248,8 +248,8 @@ static void the_same_seed_gives_the_same_bits(void **state) {
     bed_end(&a), bed_end(&b), bed_end(&c);
 }
 
-/* Pictures of 12x12 bytes, and labels that hang on them. */
-static void put_pictures(char images[512], char labels[512]) {
+/* Images of 12x12 bytes, and labels that hang on them. */
+static void put_images(char images[512], char labels[512]) {
     enum { N = 40, PIXELS = 12 * 12 };
     unsigned char bytes[N * PIXELS], classes[N];
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -271,7 +271,7 @@ static void many_steps_of_deep_networks_repeat_to_the_bit(void **state) {
     (void)state;
     const char *models[] = {"lenet5", "wrn-28-2"};
     char images[512], labels[512];
-    put_pictures(images, labels);
+    put_images(images, labels);
     for (int m = 0; m < 2; m++) {
         float *weights[2];
         size_t floats = 0;
@@ -523,7 +523,7 @@ static void wrong_calls_are_refused(void **state) {
         {{.schedule = "linear"}, "schedule is constant"},
         {{.loss = "hinge"}, "loss is ce or mse"},
         {{.augment = "mixup"}, "augment is"},
-        {{.augment = "flip-crop"}, "changes pictures"},
+        {{.augment = "flip-crop"}, "changes images"},
         {{.lr = -1}, "lr is -1"},
         {{.momentum = 1}, "momentum is 1"},
         {{.ema = 1.5}, "ema is 1.5"},

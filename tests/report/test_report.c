@@ -413,7 +413,7 @@ static void what_cannot_be_written_is_told(void **state) {
     const char *path = folder("blocked", CURVE "a,0,0,10,0.1,1,1,1\n", NULL);
     put_text("blocked/charts", "a file");
     assert_int_equal(scant_report(ctx, &path, 1, NULL), SCANT_EIO);
-    assert_says(ctx, path, "cannot be made");
+    assert_says(ctx, path, "cannot be created");
     assert_int_equal(scant_report(ctx, &path, 1, path_of("blocked/charts/below")),
                      SCANT_EIO);
     assert_int_equal(scant_report(ctx, &path, 1, path_of("blocked/charts")), SCANT_EIO);

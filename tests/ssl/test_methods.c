@@ -6,8 +6,8 @@
 #include "beds.h"
 
 #include "core/mem.h"
+#include "data/dataset.h"
 #include "data/safetensors.h"
-#include "data/samples.h"
 #include "scant/train.h"
 
 static const char *const methods[] = {"fixmatch", "mean-teacher", "pi", "pseudo-label"};
@@ -80,8 +80,8 @@ static scant_train_opts with_rows(const char *method, const size_t *rows, size_t
     return o;
 }
 
-/* Pictures of 12x12 bytes, and labels that hang on them. */
-static void put_pictures(char images[512], char labels[512]) {
+/* Images of 12x12 bytes, and labels that hang on them. */
+static void put_images(char images[512], char labels[512]) {
     enum { N = 40, PIXELS = 12 * 12 };
     unsigned char bytes[N * PIXELS], classes[N];
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -93,11 +93,11 @@ static void put_pictures(char images[512], char labels[512]) {
     snprintf(labels, 512, "%s", put_buffer("y.npy", &y));
 }
 
-static bed picture_bed(unsigned threads, const char *model, double dropout) {
+static bed image_bed(unsigned threads, const char *model, double dropout) {
     char images[512], labels[512];
     bed b = {0};
     scant_ctx_opts opts = {.threads = threads, .cancel = cancelled};
-    put_pictures(images, labels);
+    put_images(images, labels);
     assert_int_equal(scant_ctx_create(&opts, &b.ctx), SCANT_OK);
     assert_int_equal(
         scant_data_open(b.ctx, images, &(scant_data_opts){.labels = labels}, &b.data),
@@ -109,7 +109,7 @@ static bed picture_bed(unsigned threads, const char *model, double dropout) {
 
 static void one_pass_over_all_views_gives_the_same(void **state) {
     (void)state;
-    bed a = picture_bed(2, "lenet5", 0), b = picture_bed(2, "lenet5", 0);
+    bed a = image_bed(2, "lenet5", 0), b = image_bed(2, "lenet5", 0);
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
     scant_train_opts o = with_rows("fixmatch", rows, 6);
     o.ssl.threshold = 0.9;
@@ -129,7 +129,7 @@ static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
     const char *models[] = {"lenet5", "wrn-28-2"}; /* the second has batch statistics */
     for (int i = 0; i < 5; i++) {
         const char *method = methods[i % 4], *model = models[i / 4];
-        bed whole = picture_bed(2, model, 0.3), broken = picture_bed(2, model, 0.3);
+        bed whole = image_bed(2, model, 0.3), broken = image_bed(2, model, 0.3);
         scant_train_opts o = with_rows(method, rows, 6);
         if (i / 4) o.steps = 6, o.ssl.mu = 2, o.batch = 3;
         asked = 0;
@@ -245,7 +245,7 @@ static void threads_do_not_decide_what_is_seen(void **state) {
     free(one.rows), free(one.times), free(four.rows), free(four.times);
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
     scant_train_opts o = with_rows("fixmatch", rows, 6);
-    bed a = picture_bed(1, "lenet5", 0.3), b = picture_bed(3, "lenet5", 0.3);
+    bed a = image_bed(1, "lenet5", 0.3), b = image_bed(3, "lenet5", 0.3);
     o.ssl.threshold = 0.4;
     scant_train_state s = train(&a, o), t = train(&b, o);
     assert_true(s.kept == t.kept);
@@ -302,8 +302,8 @@ static void fixmatch_reads_digits_from_fifty_labels(void **state) {
 static void a_warm_start_begins_where_another_ended(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5}, more[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    bed a = picture_bed(2, "lenet5", 0), b = picture_bed(2, "lenet5", 0),
-        cold = picture_bed(2, "lenet5", 0);
+    bed a = image_bed(2, "lenet5", 0), b = image_bed(2, "lenet5", 0),
+        cold = image_bed(2, "lenet5", 0);
     scant_train_opts o = with_rows("fixmatch", rows, 6);
     o.checkpoint = path_of("warm.safetensors");
     o.ema = -1; /* the network then has the weights themselves */
@@ -327,7 +327,7 @@ static void a_warm_start_begins_where_another_ended(void **state) {
     float *x = weights_of(&b), *y = weights_of(&cold);
     assert_memory_not_equal(x, y, b.net->net->n_floats * sizeof *x);
     free(x), free(y);
-    bed other = picture_bed(2, "lenet5", 0.5); /* another network */
+    bed other = image_bed(2, "lenet5", 0.5); /* another network */
     o.warm = path_of("warm.safetensors");
     assert_int_equal(scant_net_train(other.net, other.data, &o, NULL), SCANT_EINPUT);
     assert_says(other.ctx, o.warm, "of another network");
@@ -340,8 +340,8 @@ static void a_warm_start_takes_no_other_optimisers_numbers(void **state) {
     static const char *const optimizers[] = {"sgd", "adam"};
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
     for (size_t i = 0; i < 2; i++) {
-        bed a = picture_bed(2, "lenet5", 0), b = picture_bed(2, "lenet5", 0),
-            cold = picture_bed(2, "lenet5", 0);
+        bed a = image_bed(2, "lenet5", 0), b = image_bed(2, "lenet5", 0),
+            cold = image_bed(2, "lenet5", 0);
         scant_train_opts o = with_rows("pi", rows, 6);
         o.optimizer = optimizers[i];
         o.checkpoint = path_of("other.safetensors");
@@ -365,7 +365,7 @@ static void a_warm_start_takes_no_other_optimisers_numbers(void **state) {
 static void stored_pseudo_labels_are_carried_over(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
-    bed a = picture_bed(2, "lenet5", 0), b = picture_bed(2, "lenet5", 0);
+    bed a = image_bed(2, "lenet5", 0), b = image_bed(2, "lenet5", 0);
     scant_train_opts o = with_rows("fixmatch", rows, 6);
     o.checkpoint = path_of("first.safetensors");
     train(&a, o);
@@ -418,7 +418,7 @@ static void spoilt_checkpoints_are_refused(void **state) {
         float value;
     } wrong[] = {{"pseudo_labels", NAN}, {"pseudo_labels", -1}, {"verdicts", 3},
                  {"verdicts", -1e30f},   {"verdicts", 0.5f},    {"darp", INFINITY}};
-    bed a = picture_bed(2, "lenet5", 0), b = picture_bed(2, "lenet5", 0);
+    bed a = image_bed(2, "lenet5", 0), b = image_bed(2, "lenet5", 0);
     scant_train_opts o = with_rows("fixmatch", rows, 6);
     char good[512];
     snprintf(good, sizeof good, "%s", path_of("good.safetensors"));

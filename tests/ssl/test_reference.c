@@ -6,7 +6,7 @@
  */
 #include "beds.h"
 
-#include "data/samples.h"
+#include "data/dataset.h"
 #include "scant/train.h"
 #include "ssl/darp.h"
 

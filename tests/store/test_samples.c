@@ -7,8 +7,8 @@
 #include <fcntl.h>
 #include <math.h>
 
+#include "data/dataset.h"
 #include "data/encode.h"
-#include "data/samples.h"
 #include "scant/project.h"
 #include "store/samples.h"
 

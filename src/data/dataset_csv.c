@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CSV data sets: one sample per row, numbers and a label column.
+ *
+ * Cells are those of data/csv_cells.h; blanks around a number are ignored. The first line
+ * is
+ * a header if it names the label column (label, class, target or y) or if any cell but
+ * the
+ * last is a word. The label column is the named one, else the last. If the caller says
+ * there
+ * are no labels, every column holds numbers.
+ *
+ * Labels that are all whole numbers from 0 on are class numbers. Otherwise they are
+ * words,
+ * numbered in byte order: two files agree only if both have every class.
+ *
+ * Two passes over the file: one counts, one reads. The unpacked text and all numbers are
+ * held in memory.
+ */
+#include <ctype.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/mem.h"
+#include "data/csv_cells.h"
+#include "data/dataset_int.h"
+#include "data/filetype.h"
+#include "data/source.h"
+#include "data/unpack.h"
+#include "scant/train.h"
+
+enum { MAX_CLASSES = 1000000, SHOWN = 40, TICK = 4096 };
+
+typedef scant__cell cell;
+
+typedef struct table {
+    scant_data *data;
+    scant_ctx *ctx;
+    const char *name;
+    scant__cells cells;
+    size_t rows, columns, label_column; /* SIZE_MAX: none */
+    size_t width;                       /* columns of numbers */
+    bool header, unlabelled;
+    scant__names labels;
+} table;
+
+/* ---- numbers ----------------------------------------------------------------------- */
+
+static bool is_word(cell c, const char *word) {
+    c = scant__cell_trim(c);
+    return c.length == strlen(word) && strncasecmp(c.text, word, c.length) == 0;
+}
+
+/* Spellings of a missing number; such a cell is not a column name. */
+static bool is_missing(cell c) {
+    static const char *const words[] = {"",     "?",   "na",   "nan",  "n/a",
+                                        "null", "inf", "-inf", "+inf", "none"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (is_word(c, words[i])) return true;
+    return false;
+}
+
+/* Whether the cell can be a column name. One that begins like a number is a malformed
+ * number. */
+static bool is_name(cell c) {
+    c = scant__cell_trim(c);
+    return !is_missing(c) && !strchr("0123456789+-.", *c.text);
+}
+
+static bool names_label(cell c) {
+    return is_word(c, "label") || is_word(c, "class") || is_word(c, "target") ||
+           is_word(c, "y");
+}
+
+static scant_status no_number(const table *t, const cell *c, size_t column,
+                              const char *what) {
+    char text[SHOWN];
+    if (is_missing(*c))
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "%s: line %zu, column %zu: a number is missing%s%s", t->name,
+                           c->line, column + 1, c->length ? ": " : "",
+                           scant__printable((const unsigned char *)c->text, c->length,
+                                            text, sizeof text));
+    return scant__fail(
+        t->ctx, SCANT_EINPUT, "%s: line %zu, column %zu: '%s' is %s", t->name, c->line,
+        column + 1,
+        scant__printable((const unsigned char *)c->text, c->length, text, sizeof text),
+        what);
+}
+
+static scant_status read_number(const table *t, const cell *c, size_t column,
+                                float *out) {
+    double value;
+    if (!scant__cell_number(*c, &value)) return no_number(t, c, column, "no number");
+    *out = (float)value;
+    if (!isfinite(*out)) return no_number(t, c, column, "too large a number");
+    return SCANT_OK;
+}
+
+/* Reports progress and checks for cancellation now and then. */
+static scant_status tick(table *t, size_t row) {
+    if (row % TICK) return SCANT_OK;
+    return scant__tick(t->ctx, "reading", (size_t)(t->cells.at - t->cells.start),
+                       (size_t)(t->cells.end - t->cells.start));
+}
+
+/* ---- the first pass ---------------------------------------------------------------- */
+
+static scant_status read_first_row(table *t) {
+    size_t named = SIZE_MAX;
+    bool words = false;
+    cell c;
+    do {
+        TRY(scant__cells_next(&t->cells, &c));
+        if (named == SIZE_MAX && names_label(c)) named = t->columns;
+        if ((!c.last || t->unlabelled) && is_name(c)) words = true;
+        t->columns++;
+    } while (!c.last);
+    t->header = words || named != SIZE_MAX;
+    t->label_column = named != SIZE_MAX ? named : t->columns - 1;
+    if (t->unlabelled) t->label_column = SIZE_MAX;
+    t->width = t->columns - !t->unlabelled;
+    if (!t->width)
+        return scant__fail(
+            t->ctx, SCANT_EINPUT,
+            "%s: has one column, expected numbers and a label separated by commas",
+            t->name);
+    return SCANT_OK;
+}
+
+static scant_status count_rows(table *t) {
+    if (!scant__cells_row(&t->cells))
+        return scant__fail(t->ctx, SCANT_EINPUT, "%s: has no rows", t->name);
+    TRY(read_first_row(t));
+    t->rows = t->header ? 0 : 1;
+    for (; scant__cells_row(&t->cells); t->rows++) {
+        size_t line = t->cells.line, cells = 0;
+        cell c;
+        TRY(tick(t, t->rows));
+        do {
+            TRY(scant__cells_next(&t->cells, &c));
+            cells++;
+        } while (!c.last);
+        if (cells != t->columns)
+            return scant__fail(t->ctx, SCANT_EINPUT,
+                               "%s: line %zu has %zu cells, expected %zu as in the first",
+                               t->name, line, cells, t->columns);
+    }
+    return SCANT_OK;
+}
+
+/* ---- the second -------------------------------------------------------------------- */
+
+static scant_status read_row(table *t, size_t row, bool regression) {
+    float *out = t->data->numbers + row * t->width;
+    cell c;
+    for (size_t column = 0; column < t->columns; column++) {
+        TRY(scant__cells_next(&t->cells, &c));
+        if (column != t->label_column) {
+            TRY(read_number(t, &c, column, out++));
+        } else if (regression) {
+            TRY(read_number(t, &c, column, &t->data->targets[row]));
+        } else {
+            c = scant__cell_trim(c);
+            if (!c.length)
+                return scant__fail(t->ctx, SCANT_EINPUT,
+                                   "%s: line %zu, column %zu: the label is missing",
+                                   t->name, c.line, column + 1);
+            TRY(scant__names_add(t->ctx, &t->labels, c.text, c.length));
+        }
+    }
+    return SCANT_OK;
+}
+
+static scant_status read_rows(table *t, bool regression) {
+    scant_data *data = t->data;
+    data->numbers =
+        scant__alloc(t->ctx, size_mul(t->rows, t->width), sizeof *data->numbers);
+    if (!data->numbers) return SCANT_ENOMEM;
+    if (regression &&
+        !(data->targets = scant__alloc(t->ctx, t->rows, sizeof *data->targets)))
+        return SCANT_ENOMEM;
+    scant__cells_rewind(&t->cells);
+    scant__cells_row(&t->cells);
+    for (cell c = {.last = !t->header}; !c.last;) TRY(scant__cells_next(&t->cells, &c));
+    for (size_t row = 0; row < t->rows; row++) {
+        scant__cells_row(&t->cells);
+        TRY(tick(t, row));
+        TRY(read_row(t, row, regression));
+    }
+    return SCANT_OK;
+}
+
+/* ---- labels ------------------------------------------------------------------------ */
+
+typedef enum label_kind { CLASSES, WORDS, FRACTIONS } label_kind;
+
+/* If all labels are numbers, *at is the first that is not whole. */
+static label_kind kind_of_labels(const scant__names *labels, size_t *at) {
+    label_kind kind = CLASSES;
+    bool negative = false;
+    for (size_t i = 0; i < labels->count; i++) {
+        double value;
+        const char *text = scant__names_get(labels, i);
+        if (!scant__cell_number((cell){.text = text, .length = strlen(text)}, &value))
+            return WORDS;
+        negative = negative || value < 0;
+        if (value != floor(value) && kind == CLASSES) {
+            kind = FRACTIONS;
+            *at = i;
+        }
+    }
+    return kind == CLASSES && negative ? WORDS : kind;
+}
+
+static scant_status set_classes(table *t) {
+    scant_data *data = t->data;
+    for (size_t i = 0; i < t->rows; i++) {
+        double value = strtod(scant__names_get(&t->labels, i), NULL);
+        if (value >= MAX_CLASSES)
+            return scant__fail(t->ctx, SCANT_EINPUT,
+                               "%s: the label of sample %zu is %.0f; classes are "
+                               "numbered from 0 to below %d",
+                               t->name, i, value, MAX_CLASSES);
+        data->labels[i] = (int32_t)value;
+        data->classes = size_max(data->classes, (size_t)value + 1);
+    }
+    return SCANT_OK;
+}
+
+/* The distinct labels, sorted, become the class names. */
+static scant_status collect_words(table *t) {
+    scant_data *data = t->data;
+    scant__names sorted = t->labels; /* same text, other order */
+    scant_status status = SCANT_OK;
+    sorted.at = scant__alloc(t->ctx, t->rows, sizeof *sorted.at);
+    if (!sorted.at) return SCANT_ENOMEM;
+    memcpy(sorted.at, t->labels.at, t->rows * sizeof *sorted.at);
+    scant__names_sort(&sorted);
+    for (size_t i = 0; i < t->rows && status == SCANT_OK; i++) {
+        const char *word = scant__names_get(&sorted, i);
+        if (i && strcmp(word, scant__names_get(&sorted, i - 1)) == 0) continue;
+        status = scant__names_add(t->ctx, &data->class_names, word, strlen(word));
+    }
+    scant__free(t->ctx, sorted.at);
+    return status;
+}
+
+static scant_status set_words(table *t) {
+    scant_data *data = t->data;
+    TRY(collect_words(t));
+    data->classes = data->class_names.count;
+    if (data->classes > MAX_CLASSES)
+        return scant__fail(t->ctx, SCANT_EINPUT,
+                           "%s: has %zu different labels, at most %d are allowed",
+                           t->name, data->classes, MAX_CLASSES);
+    for (size_t i = 0; i < t->rows; i++)
+        data->labels[i] = (int32_t)scant__names_find(&data->class_names,
+                                                     scant__names_get(&t->labels, i));
+    return SCANT_OK;
+}
+
+static scant_status set_labels(table *t) {
+    size_t at = 0;
+    label_kind kind = kind_of_labels(&t->labels, &at);
+    if (kind == FRACTIONS)
+        return scant__fail(
+            t->ctx, SCANT_EINPUT,
+            "%s: the label of sample %zu is %s, which is not a class: ask for regression",
+            t->name, at, scant__names_get(&t->labels, at));
+    t->data->labels = scant__alloc(t->ctx, t->rows, sizeof *t->data->labels);
+    if (!t->data->labels) return SCANT_ENOMEM;
+    return kind == WORDS ? set_words(t) : set_classes(t);
+}
+
+/* ---- the whole --------------------------------------------------------------------- */
+
+static scant_status read_table(table *t, bool regression) {
+    TRY(count_rows(t));
+    if (t->rows) {
+        TRY(read_rows(t, regression && !t->unlabelled));
+        if (!regression && !t->unlabelled) TRY(set_labels(t));
+    }
+    scant_data *data = t->data;
+    data->count = t->rows;
+    data->shape[0] = t->width;
+    data->shape[1] = data->shape[2] = 1;
+    data->own = true;
+    data->read = scant__data_read_numbers;
+    return SCANT_OK;
+}
+
+/* strtod() uses the program's locale, so the C locale is set here. */
+static scant_status read_in_c_locale(table *t, bool regression) {
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!c) return scant__fail(t->ctx, SCANT_ENOMEM, "no memory for a locale");
+    locale_t before = uselocale(c);
+    scant_status status = read_table(t, regression);
+    uselocale(before);
+    freelocale(c);
+    return status;
+}
+
+scant_status scant__data_open_csv(scant_data *data, const char *spec,
+                                  const scant_data_opts *opts) {
+    scant__source source;
+    TRY(scant__source_open(data->ctx, spec, &source));
+    scant_status status = scant__unpack_source(data->ctx, spec, &source);
+    table t = {.data = data,
+               .ctx = data->ctx,
+               .name = spec,
+               .unlabelled = opts->unlabelled != 0};
+    if (status == SCANT_OK)
+        status = scant__cells_begin(&t.cells, data->ctx, spec, source.bytes, source.size);
+    if (status == SCANT_OK) status = read_in_c_locale(&t, opts->regression);
+    scant__names_end(data->ctx, &t.labels);
+    if (t.cells.ctx) scant__cells_end(&t.cells);
+    scant__source_close(data->ctx, &source);
+    return status;
+}

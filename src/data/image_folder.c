@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Folders of images: class folders (numbered in byte order of their names) or unlabelled
+ * images. Only names are held; each read decodes, orients (EXIF), resizes and crops.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/mem.h"
+#include "data/dataset_int.h"
+#include "data/dataset_parts.h"
+#include "data/decode.h"
+#include "data/paths.h"
+#include "data/resize.h"
+#include "scant/train.h"
+
+enum { DEFAULT_SIDE = 224, MAX_SIDE = 4096, MAX_DEPTH = 16 };
+
+/* ---- reading one ------------------------------------------------------------------- */
+
+typedef struct sink {
+    const scant_data *data;
+    scant__fault *fault;
+    float *out;
+    scant__resize resize;
+} sink;
+
+/* Converts bytes to planes of floats. */
+static void on_result(void *self, size_t y, const unsigned char *rgb) {
+    const sink *s = self;
+    size_t side = s->data->shape[1];
+    float *out = s->out + y * side;
+    for (size_t c = 0; c < 3; c++, out += side * side)
+        for (size_t x = 0; x < side; x++) out[x] = s->data->unit[rgb[3 * x + c]];
+}
+
+static scant_status on_begin(void *self, size_t width, size_t height, int orientation) {
+    sink *s = self;
+    scant__fit fit = scant__fit_middle(width, height, s->data->shape[1]);
+    (void)orientation;
+    return scant__resize_begin(&s->resize, s->data->ctx, width, height, &fit, on_result,
+                               s, s->fault);
+}
+
+static void on_row(void *self, const unsigned char *rgb) {
+    scant__resize_row(&((sink *)self)->resize, rgb);
+}
+
+static scant_status decode(const scant_data *data, const char *path,
+                           const scant__map *map, float *out, scant__fault *fault) {
+    sink s = {.data = data, .fault = fault, .out = out, .resize.ctx = data->ctx};
+    const scant__decode job = {.ctx = data->ctx,
+                               .name = path,
+                               .bytes = map->bytes,
+                               .size = map->size,
+                               .fault = fault,
+                               .begin = on_begin,
+                               .row = on_row,
+                               .self = &s};
+    scant_status status = scant__decode_upright(&job);
+    scant__resize_end(&s.resize);
+    return status;
+}
+
+scant_status scant__data_map_file(const scant_data *data, size_t row, char path[PATH_MAX],
+                                  scant__map *map, scant__fault *fault) {
+    const char *name = scant__names_get(&data->sample_names, row);
+    bool absolute = name[0] == '/';
+    int length = snprintf(path, PATH_MAX, "%s%s%s", absolute ? "" : data->name,
+                          absolute ? "" : "/", name);
+    if (length < 0 || length >= PATH_MAX)
+        return scant__fault_set(fault, SCANT_EINPUT, "%s: sample %zu has too long a path",
+                                data->name, row);
+    return scant__map_open(path, path, map, fault);
+}
+
+static scant_status read_image(const scant_data *data, size_t row, float *out,
+                               scant__fault *fault) {
+    char path[PATH_MAX];
+    scant__map map;
+    TRY(scant__data_map_file(data, row, path, &map, fault));
+    scant_status status = decode(data, path, &map, out, fault);
+    scant__map_close(&map);
+    return status;
+}
+
+scant_status scant__data_set_files(scant_data *data, size_t side) {
+    if (!side) side = DEFAULT_SIDE;
+    if (side > MAX_SIDE)
+        return scant__fail(data->ctx, SCANT_EUSAGE,
+                           "%s: the image side is %zu pixels, at most %d are allowed",
+                           data->name, side, MAX_SIDE);
+    data->count = data->sample_names.count;
+    data->shape[0] = 3;
+    data->shape[1] = data->shape[2] = side;
+    data->images = data->files = true;
+    data->read = read_image;
+    return SCANT_OK;
+}
+
+/* ---- finding them ------------------------------------------------------------------ */
+
+typedef struct walk {
+    scant_ctx *ctx;
+    const char *root;     /* start folder */
+    scant__names *images; /* found so far, relative to root */
+    int32_t *labels;      /* for class folders */
+    size_t room;          /* for labels */
+    size_t ignored;       /* files that are not images */
+} walk;
+
+static bool is_image(const char *name) {
+    return scant__ends_with(name, ".png") || scant__ends_with(name, ".jpg") ||
+           scant__ends_with(name, ".jpeg");
+}
+
+static scant_status add_image(walk *w, const char *name, int32_t label) {
+    TRY(scant__names_add(w->ctx, w->images, name, strlen(name)));
+    if (label < 0) return SCANT_OK;
+    void *labels = w->labels;
+    scant_status status =
+        scant__grow(w->ctx, &labels, &w->room, w->images->count, sizeof *w->labels);
+    w->labels = labels;
+    if (status == SCANT_OK) w->labels[w->images->count - 1] = label;
+    return status;
+}
+
+static scant_status walk_folder(walk *w, const char *below, int32_t label, int depth);
+
+static scant_status walk_one(walk *w, const char *name, bool file, int32_t label,
+                             int depth) {
+    if (file) return add_image(w, name, label);
+    return walk_folder(w, name, label, depth + 1);
+}
+
+/* names are entries of the folder below, relative to root; NULL: root itself. */
+static scant_status walk_names(walk *w, const char *below, const scant__names *files,
+                               const scant__names *folders, int32_t label, int depth) {
+    scant_status status = SCANT_OK;
+    for (size_t i = 0; i < files->count + folders->count && status == SCANT_OK; i++) {
+        bool file = i < files->count;
+        const char *name = file ? scant__names_get(files, i)
+                                : scant__names_get(folders, i - files->count);
+        if (file && !is_image(name)) {
+            w->ignored++;
+            continue;
+        }
+        char *path = below ? scant__path_join(w->ctx, below, name) : NULL;
+        if (below && !path) return SCANT_ENOMEM;
+        status = walk_one(w, path ? path : name, file, label, depth);
+        scant__free(w->ctx, path);
+    }
+    return status;
+}
+
+static scant_status walk_folder(walk *w, const char *below, int32_t label, int depth) {
+    scant_ctx *ctx = w->ctx;
+    scant__names files = {0}, folders = {0};
+    if (depth > MAX_DEPTH)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: %s is more than %d folders deep (a link to itself?)",
+                           w->root, below, MAX_DEPTH);
+    TRY(scant__tick(ctx, NULL, 0, 0)); /* allow cancellation */
+    char *path = below ? scant__path_join(ctx, w->root, below) : NULL;
+    if (below && !path) return SCANT_ENOMEM;
+    scant_status status =
+        scant__folder_list(ctx, path ? path : w->root, &files, &folders);
+    if (status == SCANT_OK) status = walk_names(w, below, &files, &folders, label, depth);
+    scant__names_end(ctx, &files);
+    scant__names_end(ctx, &folders);
+    scant__free(ctx, path);
+    return status;
+}
+
+scant_status scant__images_list(scant_ctx *ctx, const char *folder, scant__names *names) {
+    walk w = {.ctx = ctx, .root = folder, .images = names};
+    TRY(walk_folder(&w, NULL, -1, 0));
+    if (!names->count)
+        return scant__fail(
+            ctx, SCANT_EINPUT,
+            "%s: has no images (.png, .jpg, .jpeg), also not in its folders", folder);
+    if (w.ignored)
+        scant__warn(ctx, "%s: %zu file%s not used: not an image (.png, .jpg, .jpeg)",
+                    folder, w.ignored, w.ignored == 1 ? " is" : "s are");
+    scant__names_sort(names);
+    return SCANT_OK;
+}
+
+/* Every class folder is a class, even without images, so that training and test folders
+ * number classes alike. */
+static scant_status walk_classes(walk *w, scant_data *data, const scant__names *folders) {
+    size_t bare = 0;
+    for (size_t i = 0; i < folders->count; i++) {
+        const char *name = scant__names_get(folders, i);
+        size_t before = data->sample_names.count;
+        TRY(scant__names_add(data->ctx, &data->class_names, name, strlen(name)));
+        TRY(walk_folder(w, name, (int32_t)i, 1));
+        bare += data->sample_names.count == before;
+    }
+    if (bare && data->sample_names.count)
+        scant__warn(data->ctx, "%s: %zu of %zu class folders have no images", data->name,
+                    bare, folders->count);
+    return SCANT_OK;
+}
+
+static scant_status walk_root(walk *w, scant_data *data, const scant__names *files,
+                              const scant__names *folders) {
+    TRY(walk_classes(w, data, folders));
+    if (data->sample_names.count) {
+        data->own = true;
+        data->classes = folders->count;
+        w->ignored += files->count;
+    } else {
+        scant__names_end(data->ctx, &data->class_names);
+        for (size_t i = 0; i < files->count; i++) {
+            const char *name = scant__names_get(files, i);
+            if (is_image(name))
+                TRY(add_image(w, name, -1));
+            else
+                w->ignored++;
+        }
+    }
+    if (!data->sample_names.count)
+        return scant__fail(data->ctx, SCANT_EINPUT,
+                           "%s: has no images (.png, .jpg, .jpeg), neither in class "
+                           "folders nor directly",
+                           data->name);
+    if (w->ignored)
+        scant__warn(data->ctx,
+                    "%s: %zu file%s not used: not an image (.png, .jpg, .jpeg) or not in "
+                    "a class folder",
+                    data->name, w->ignored, w->ignored == 1 ? " is" : "s are");
+    return SCANT_OK;
+}
+
+scant_status scant__data_open_folder(scant_data *data, const char *spec,
+                                     const scant_data_opts *opts) {
+    scant__names files = {0}, folders = {0};
+    walk w = {.ctx = data->ctx, .root = data->name, .images = &data->sample_names};
+    TRY(scant__data_set_files(data, opts->side));
+    scant_status status = scant__folder_list(data->ctx, spec, &files, &folders);
+    if (status == SCANT_OK) status = walk_root(&w, data, &files, &folders);
+    data->labels = w.labels;
+    data->count = data->sample_names.count;
+    scant__names_end(data->ctx, &files);
+    scant__names_end(data->ctx, &folders);
+    if (status != SCANT_OK) return status;
+    if (opts->regression && data->own)
+        return scant__fail(data->ctx, SCANT_EUSAGE,
+                           "%s: has class folders, not regression targets", spec);
+    return SCANT_OK;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A cache of float32 rows: an append-only .npy file. A row exists once the header counts
+ * it;
+ * the header is written after the rows, and uncounted rows are truncated on the next
+ * open.
+ */
+#ifndef SCANT_DATA_ROWCACHE_H
+#define SCANT_DATA_ROWCACHE_H
+
+#include "core/ctx.h"
+
+typedef struct scant__rowcache scant__rowcache;
+
+/* Opens or creates the file; replaces one of another width or a damaged one. *rows is the
+ * row count. One process at a time may have it open. */
+scant_status scant__rowcache_open(scant_ctx *ctx, const char *path, size_t width,
+                                  scant__rowcache **out, size_t *rows);
+scant_status scant__rowcache_append(scant__rowcache *growing, const float *rows,
+                                    size_t n);
+void scant__rowcache_close(scant__rowcache *growing); /* NULL is fine */
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The activations a network may have.
+ */
+#ifndef SCANT_NN_ACTIVATION_H
+#define SCANT_NN_ACTIVATION_H
+
+typedef enum nn_act {
+    NN_ACT_NONE,
+    NN_ACT_RELU,
+    NN_ACT_LEAKY,
+    NN_ACT_RELU6,
+    NN_ACT_TANH,
+    NN_ACT_SIGMOID,
+    NN_ACT_SWISH
+} nn_act;
+
+#endif

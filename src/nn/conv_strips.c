@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A job is a slice of the batch and some output channels. It goes through its samples
+ * strip by strip: some rows of the output that stay in the nearest cache with what they
+ * read of one block of input channels. Of these each tap's pixels that meet are summed
+ * up (kernels/strip.c); what would meet padding is left out. Slices, whose number does
+ * not hang on threads, have gradients of their own that are added up in order.
+ */
+#include "nn/conv_strips.h"
+
+#include <string.h>
+
+#include "core/parfor.h"
+#include "nn/kernels.h"
+
+enum {
+    EIGHT = NN_LANES,
+    CHANNELS = 32,   /* of the output, a job */
+    FEW_PIXELS = 16, /* of a plane: taps.h is better there */
+    JOBS = 32,
+    NEAR = 24 << 10, /* bytes of a strip: outputs and inputs */
+    SUMMED = 4096    /* floats added up at once */
+};
+
+typedef struct strips {
+    const nn_node *node;
+    nn_shape in, out;
+    size_t n, slices, groups; /* of the batch; of output channels */
+    size_t rows;              /* of a strip */
+    size_t weights;           /* numbers */
+    const float *x, *d;
+    float *parts; /* a slice each: gradients by weights, then by bias */
+    float *dw, *db;
+    const nn_kernels *kernels;
+} strips;
+
+static size_t taps_of(const nn_node *node) { return node->kernel[0] * node->kernel[1]; }
+
+bool nn_strips_pay(const nn_net *net, const nn_node *node) {
+    return node->kind == NN_CONV && node->groups == 1 &&
+           net->nodes[node->in[0]].shape.c % EIGHT == 0 &&
+           node->shape.c % (2 * EIGHT) == 0 && taps_of(node) > 1 &&
+           node->shape.h * node->shape.w > FEW_PIXELS &&
+           nn_kernels_best() != nn_kernels_plain();
+}
+
+/* As many rows as stay near, as equal as can be. */
+static size_t strip_rows(const nn_node *node, nn_shape in) {
+    size_t rows = NEAR / sizeof(float) /
+                  (node->shape.w * CHANNELS + node->stride[0] * in.w * EIGHT);
+    rows = size_min(size_max(rows, 1), node->shape.h);
+    size_t count = (node->shape.h + rows - 1) / rows;
+    return (node->shape.h + count - 1) / count;
+}
+
+static size_t weights_of(const nn_net *net, const nn_node *node) {
+    return net->nodes[node->in[0]].shape.c * node->shape.c * taps_of(node);
+}
+
+static size_t groups_of(const nn_node *node) {
+    return (node->shape.c + CHANNELS - 1) / CHANNELS;
+}
+
+/* Enough for some dozen threads. Together their gradients have JOBS * CHANNELS numbers a
+ * tap and input channel, however many output channels there are. */
+static size_t most_slices(const nn_node *node) {
+    return size_max(1, JOBS / groups_of(node));
+}
+
+size_t nn_strips_scratch(const nn_net *net, const nn_node *node) {
+    return most_slices(node) * (weights_of(net, node) + node->shape.c) * sizeof(float);
+}
+
+static float *part_of(const strips *t, size_t slice) {
+    return t->parts + slice * (t->weights + t->out.c);
+}
+
+/* Of outputs *from..*to-1 those whose tap k lies within an input of `in`; none: *from is
+ * *to or more. */
+static void inside(size_t in, size_t k, size_t stride, size_t pad, size_t *from,
+                   size_t *to) {
+    if (k < pad) *from = size_max(*from, (pad - k + stride - 1) / stride);
+    *to = in + pad > k ? size_min(*to, (in + pad - k - 1) / stride + 1) : 0;
+}
+
+/* Where a job is. */
+typedef struct place {
+    size_t sample, channel; /* the first of output channels */
+    size_t first, last;     /* rows of the output */
+    float *dw, *db;         /* of those channels */
+} place;
+
+/* What one block of input channels gives at one tap. */
+static void tap_strip(const strips *t, const place *at, nn_strip *s, size_t block,
+                      size_t tap) {
+    const nn_node *v = t->node;
+    size_t ky = tap / v->kernel[1], kx = tap % v->kernel[1], blocks = t->in.c / EIGHT;
+    size_t y0 = at->first, y1 = at->last, x0 = 0, x1 = t->out.w;
+    inside(t->in.h, ky, v->stride[0], v->pad[0], &y0, &y1);
+    inside(t->in.w, kx, v->stride[1], v->pad[1], &x0, &x1);
+    if (y0 >= y1 || x0 >= x1) return;
+    size_t row = y0 * v->stride[0] + ky - v->pad[0];
+    size_t col = x0 * v->stride[1] + kx - v->pad[1];
+    size_t plane = (at->sample * blocks + block) * t->in.h;
+    s->rows = y1 - y0;
+    s->cols = x1 - x0;
+    s->x = t->x + ((plane + row) * t->in.w + col) * EIGHT;
+    plane = (at->sample * t->out.c + at->channel) / EIGHT * t->out.h;
+    s->d = t->d + ((plane + y0) * t->out.w + x0) * EIGHT;
+    s->dw = at->dw + (block * taps_of(v) + tap) * EIGHT * EIGHT;
+    t->kernels->strip(s);
+}
+
+/* Adds a strip's pixels to the gradients by bias of its channels. */
+static void bias_strip(const strips *t, const place *at, size_t vectors) {
+    size_t plane = t->out.h * t->out.w * EIGHT, row = t->out.w * EIGHT;
+    const float *d = t->d + (at->sample * t->out.c + at->channel) / EIGHT * plane;
+    for (size_t v = 0; v < vectors; v++, d += plane) {
+        float sum[EIGHT] = {0};
+        for (size_t i = at->first * row; i < at->last * row; i += EIGHT)
+            for (size_t k = 0; k < EIGHT; k++) sum[k] += d[i + k];
+        for (size_t k = 0; k < EIGHT; k++) at->db[v * EIGHT + k] += sum[k];
+    }
+}
+
+static void one_strip(const strips *t, const place *at, nn_strip *s) {
+    for (size_t block = 0; block < t->in.c / EIGHT; block++)
+        for (size_t tap = 0; tap < taps_of(t->node); tap++)
+            tap_strip(t, at, s, block, tap);
+    if (t->db) bias_strip(t, at, s->vectors);
+}
+
+static scant_status job(void *arg, size_t block, unsigned worker, scant__fault *fault) {
+    const strips *t = arg;
+    const nn_node *v = t->node;
+    size_t slice = block / t->groups, channel = block % t->groups * CHANNELS;
+    size_t each = t->weights / t->out.c; /* weights an output channel */
+    float *part = part_of(t, slice);
+    nn_strip s = {.vectors = size_min(CHANNELS, t->out.c - channel) / EIGHT,
+                  .x_row = v->stride[0] * t->in.w * EIGHT,
+                  .x_col = v->stride[1] * EIGHT,
+                  .d_row = t->out.w * EIGHT,
+                  .d_block = t->out.h * t->out.w * EIGHT,
+                  .dw_block = each * EIGHT};
+    place at = {.channel = channel,
+                .dw = part + channel * each,
+                .db = part + t->weights + channel};
+    (void)worker, (void)fault;
+    memset(at.dw, 0, s.vectors * EIGHT * each * sizeof *at.dw);
+    memset(at.db, 0, s.vectors * EIGHT * sizeof *at.db);
+    size_t end = t->n * (slice + 1) / t->slices;
+    for (at.sample = t->n * slice / t->slices; at.sample < end; at.sample++)
+        for (at.first = 0; at.first < t->out.h; at.first = at.last) {
+            at.last = size_min(at.first + t->rows, t->out.h);
+            one_strip(t, &at, &s);
+        }
+    return SCANT_OK;
+}
+
+static void sum_parts(void *arg, size_t block) {
+    const strips *t = arg;
+    size_t from = block * SUMMED, count = size_min(SUMMED, t->weights - from);
+    t->kernels->add_parts(t->parts + from, t->slices, t->weights + t->out.c, count,
+                          t->dw + from);
+}
+
+scant_status nn_strips_weights(scant_ctx *ctx, const nn_net *net, const nn_node *node,
+                               size_t n, const float *x, const float *d, float *dw,
+                               float *db, void *scratch) {
+    strips t = {.node = node,
+                .in = net->nodes[node->in[0]].shape,
+                .out = node->shape,
+                .n = n,
+                .slices = size_min(n, most_slices(node)),
+                .groups = groups_of(node),
+                .weights = weights_of(net, node),
+                .x = x,
+                .d = d,
+                .parts = scratch,
+                .dw = dw,
+                .db = db,
+                .kernels = nn_kernels_best()};
+    t.rows = strip_rows(node, t.in);
+    TRY(scant__parfor(ctx, NULL, t.slices * t.groups, job, &t));
+    scant__loop(ctx, (t.weights + SUMMED - 1) / SUMMED, sum_parts, &t);
+    if (db)
+        t.kernels->add_parts(t.parts + t.weights, t.slices, t.weights + t.out.c, t.out.c,
+                             db);
+    return SCANT_OK;
+}

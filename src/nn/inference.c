@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Read-outs: what a network says of samples, batch by batch.
+ *
+ * Samples of the next batch are read while the network computes this one. Where the last
+ * batch is smaller it is filled up with zeros, and what comes of them is thrown away: a
+ * plan of its own would have to be made first. Members of an ensemble run over a batch
+ * one after the other: samples are read once.
+ */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/ahead.h"
+#include "nn/draws.h"
+#include "nn/inference.h"
+#include "nn/input.h"
+#include "nn/loss.h"
+#include "scant/train.h"
+
+enum { SLOTS = 3, BYTES_AIM = 256 << 20 };
+
+/* Batches as large as pays, as small as the memory asks for. */
+size_t nn_infer_batch(const scant_net *net, size_t n) {
+    size_t sample = 1;
+    for (size_t i = 0; i < net->net->n_nodes; i++)
+        sample = size_max(sample, nn_shape_size(net->net->nodes[i].shape));
+    size_t batch = BYTES_AIM / (4 * sample * sizeof(float));
+    batch = size_max(1, size_min(batch, 256));
+    return size_min(batch, size_max(n, 1));
+}
+
+typedef struct stream {
+    scant_net *net;
+    const scant_data *data;
+    const size_t *rows;
+    size_t n, batch, width;
+    bool raw; /* members scale samples each for itself */
+    float *slots;
+} stream;
+
+static scant_status fill(void *arg, size_t item, size_t slot, scant__fault *fault) {
+    const stream *s = arg;
+    float *out = s->slots + slot * s->batch * s->width;
+    for (size_t i = 0; i < s->batch; i++, out += s->width) {
+        size_t at = item * s->batch + i;
+        if (at >= s->n) {
+            memset(out, 0, s->width * sizeof *out);
+            continue;
+        }
+        size_t row = s->rows ? s->rows[at] : at;
+        TRY(s->raw ? scant__data_read(s->data, row, out, fault)
+                   : nn_input_row(s->net, s->data, row, out, fault));
+    }
+    return SCANT_OK;
+}
+
+/* ---- what members and draws say together ---- */
+
+typedef struct chorus {
+    bool many;     /* of one voice its logits are handed on as they are */
+    size_t voices; /* draws of all members */
+    double *sums;  /* batch x classes */
+    float *probs, *logits;
+    float *room; /* of nn_draws_add() */
+} chorus;
+
+static scant_net *member_at(scant_net *net, size_t i) {
+    return i ? net->members[i - 1] : net;
+}
+
+static scant_status chorus_room(scant_net *net, size_t members, size_t batch,
+                                bool sampled, scant__arena *arena, chorus *c) {
+    size_t classes = net->net->classes;
+    for (size_t i = 0; i < members; i++) {
+        scant_net *m = member_at(net, i);
+        c->voices += m->net->draws;
+        c->many = c->many || m->net->bayes != NN_BAYES_NONE || i > 0;
+    }
+    if (!c->many && !sampled) return SCANT_OK;
+    c->sums = scant__arena_alloc(arena, batch, size_mul(classes, sizeof *c->sums));
+    c->probs = scant__arena_alloc(arena, batch, size_mul(2 * classes, sizeof *c->probs));
+    c->room =
+        scant__arena_alloc(arena, nn_draws_room(net->ctx, classes), sizeof *c->room);
+    if (!c->sums || !c->probs || !c->room) return SCANT_ENOMEM;
+    c->logits = c->probs + batch * classes;
+    return SCANT_OK;
+}
+
+/* A network without draws is one draw. */
+static void add_plain(const float *logits, size_t n, size_t classes, double *sums,
+                      float *samples, float *probs) {
+    if (classes > 1)
+        nn_softmax(n, classes, logits, 1, probs);
+    else
+        memcpy(probs, logits, n * sizeof *probs);
+    for (size_t i = 0; i < n * classes; i++) sums[i] += (double)probs[i];
+    if (samples) memcpy(samples, probs, n * classes * sizeof *samples);
+}
+
+/* The mean of all; logits are such that their softmax is that mean. Of one that is 0 in
+ * floats the least float stands in: no logit is infinite. */
+static void settle(const chorus *c, size_t n, size_t classes) {
+    const double least = (double)FLT_MIN;
+    for (size_t i = 0; i < n * classes; i++) {
+        double mean = c->sums[i] / (double)c->voices;
+        c->probs[i] = classes > 1 ? (float)mean : 1;
+        if (classes > 1) mean = log(mean < least ? least : mean);
+        c->logits[i] = (float)mean;
+    }
+}
+
+/* One member's pass over a batch. */
+static scant_status sing(scant_net *m, const stream *s, const float *input, size_t count,
+                         nn_plan **plan) {
+    TRY(nn_network_plan(m, s->batch, NN_PREDICT, plan));
+    float *to = nn_plan_input(*plan);
+    memcpy(to, input, s->batch * s->width * sizeof *to);
+    for (size_t i = 0; s->raw && i < count; i++) nn_input_scale(m, to + i * s->width);
+    return nn_plan_forward(*plan, 0, 0);
+}
+
+static scant_status run_batch(const stream *s, chorus *c, nn_inference *r, size_t members,
+                              const float *input, nn_outputs *said) {
+    size_t classes = s->net->net->classes, n = said->count, voice = 0;
+    nn_plan *plan;
+    if (c->sums) memset(c->sums, 0, n * classes * sizeof *c->sums);
+    for (size_t i = 0; i < members; i++) {
+        scant_net *m = member_at(s->net, i);
+        TRY(sing(m, s, input, n, &plan));
+        if (i == 0) said->features = nn_plan_features(plan);
+        if (i == 0) said->logits = nn_plan_logits(plan);
+        float *samples = r->samples ? r->samples + voice * r->apart : NULL;
+        voice += m->net->draws;
+        if (!c->sums) continue;
+        const nn_draws *draws = m->drawn;
+        if (m->net->bayes != NN_BAYES_NONE)
+            TRY(nn_draws_add(m->ctx, draws, nn_plan_features(plan), n, c->sums, samples,
+                             r->apart, c->room));
+        else
+            add_plain(nn_plan_logits(plan), n, classes, c->sums, samples, c->probs);
+    }
+    if (!c->many) return SCANT_OK;
+    settle(c, n, classes);
+    said->logits = c->logits;
+    said->probs = c->probs;
+    return SCANT_OK;
+}
+
+static scant_status run_batches(stream *s, chorus *c, nn_inference *r, size_t members) {
+    size_t batches = (s->n + s->batch - 1) / s->batch, slot;
+    scant_ctx *ctx = s->net->ctx;
+    scant__ahead *ahead = NULL;
+    scant_status status = scant__ahead_start(
+        ctx,
+        &(scant__ahead_job){.last = batches,
+                            .slots = SLOTS,
+                            .threads = nn_input_threads(s->net, s->data),
+                            .arg = s,
+                            .fill = fill},
+        &ahead);
+    for (size_t b = 0; b < batches && status == SCANT_OK; b++) {
+        nn_outputs said = {.first = b * s->batch};
+        said.count = size_min(s->batch, s->n - said.first);
+        status = scant__ahead_take(ahead, &slot);
+        if (status == SCANT_OK)
+            status =
+                run_batch(s, c, r, members, s->slots + slot * s->batch * s->width, &said);
+        if (status == SCANT_OK) status = r->fn(r->arg, &said);
+        if (status == SCANT_OK) status = scant__tick(ctx, r->phase, b + 1, batches);
+    }
+    scant__ahead_end(ahead);
+    return status;
+}
+
+scant_status nn_infer(scant_net *net, const scant_data *data, const size_t *rows,
+                      size_t n, nn_inference *r) {
+    TRY(nn_input_check(net, data));
+    TRY(nn_input_rows_check(net->ctx, data, rows, &n));
+    if (!n) return SCANT_OK;
+    size_t members = r->alone ? 1 : 1 + net->n_members;
+    stream s = {.net = net,
+                .data = data,
+                .rows = rows,
+                .n = n,
+                .batch = nn_infer_batch(net, n),
+                .width = scant__data_width(data),
+                .raw = members > 1};
+    if (r->most) s.batch = size_min(s.batch, r->most);
+    chorus c = {0};
+    nn_plan *plan;
+    const nn_draws *draws;
+    scant__arena arena;
+    scant__arena_init(&arena, net->ctx);
+    scant_status status = SCANT_OK;
+    for (size_t i = 0; i < members && status == SCANT_OK; i++) {
+        status = nn_network_plan(member_at(net, i), s.batch, NN_PREDICT, &plan);
+        if (status == SCANT_OK) status = nn_draws_of(member_at(net, i), &draws);
+    }
+    if (status == SCANT_OK)
+        status = chorus_room(net, members, s.batch, r->samples != NULL, &arena, &c);
+    if (status == SCANT_OK) {
+        s.slots = scant__arena_alloc(&arena, SLOTS * s.batch, s.width * sizeof *s.slots);
+        status = s.slots ? run_batches(&s, &c, r, members) : SCANT_ENOMEM;
+    }
+    scant__arena_end(&arena);
+    return status;
+}
+
+/* ---- predictions ---- */
+
+typedef struct predict {
+    const scant_outputs *out;
+    size_t features, classes;
+    nn_inference reading;
+} predict;
+
+static scant_status predict_batch(void *arg, const nn_outputs *said) {
+    predict *p = arg;
+    const scant_outputs *out = p->out;
+    size_t d = p->features, c = p->classes, at = said->first * c, n = said->count;
+    if (out->features)
+        memcpy(out->features + said->first * d, said->features, n * d * sizeof(float));
+    if (out->logits) memcpy(out->logits + at, said->logits, n * c * sizeof(float));
+    if (out->probs && said->probs)
+        memcpy(out->probs + at, said->probs, n * c * sizeof(float));
+    else if (out->probs)
+        nn_softmax(n, c, said->logits, 1, out->probs + at);
+    if (out->calibrated)
+        nn_softmax(n, c, said->logits, out->temperature, out->calibrated + at);
+    if (out->samples) p->reading.samples += n * c;
+    return SCANT_OK;
+}
+
+scant_status scant_net_predict(scant_net *net, const scant_data *data, const size_t *rows,
+                               size_t n, const scant_outputs *outputs) {
+    predict p = {
+        outputs,
+        scant_net_features(net),
+        scant_net_classes(net),
+        {.phase = "reading out", .fn = predict_batch, .samples = outputs->samples}};
+    if (outputs->calibrated &&
+        !(outputs->temperature > 0 && isfinite(outputs->temperature)))
+        return scant__fail(net->ctx, SCANT_EUSAGE, "temperature is %g, not above 0",
+                           outputs->temperature);
+    p.reading.arg = &p;
+    p.reading.apart = (rows ? n : scant_data_count(data)) * p.classes;
+    return nn_infer(net, data, rows, n, &p.reading);
+}
+
+/* ---- evaluation ---- */
+
+typedef struct judge {
+    scant_ctx *ctx;
+    const scant_data *data;
+    const int32_t *labels;
+    const float *targets;
+    const size_t *rows;
+    size_t classes, samples, correct;
+    double loss;
+    float *logits;   /* all of them, for calibration and the temperature */
+    int32_t *chosen; /* labels in the order of rows */
+} judge;
+
+static scant_status not_finite(judge *j, size_t row) {
+    j->loss = (double)NAN;
+    return scant__fail(j->ctx, SCANT_EINPUT,
+                       "what the network says of sample %zu of %s is not a finite number",
+                       row, scant_data_name(j->data));
+}
+
+static scant_status judge_batch(void *arg, const nn_outputs *said) {
+    judge *j = arg;
+    size_t c = j->classes, first = said->first;
+    for (size_t i = 0; i < said->count; i++) {
+        size_t row = j->rows ? j->rows[first + i] : first + i;
+        const float *z = said->logits + i * c;
+        if (j->targets) {
+            nn_score s =
+                nn_loss(&(nn_wanted){.targets = j->targets + row}, 1, c, z, NULL);
+            if (!s.finite) return not_finite(j, row);
+            j->loss += s.loss;
+            continue;
+        }
+        int32_t label = j->labels[row];
+        if (label < 0 || (size_t)label >= c)
+            return scant__fail(j->ctx, SCANT_EINPUT,
+                               "%s: sample %zu has label %d, the network %zu classes",
+                               scant_data_name(j->data), row, (int)label, c);
+        nn_score s = nn_loss(&(nn_wanted){.labels = &label}, 1, c, z, NULL);
+        j->loss += s.loss;
+        j->correct += s.correct;
+        if (!s.finite) return not_finite(j, row);
+        j->chosen[first + i] = label;
+        memcpy(j->logits + (first + i) * c, z, c * sizeof *z);
+    }
+    j->samples += said->count;
+    return SCANT_OK;
+}
+
+static void judge_confidence(const judge *j, scant_evaluation *out,
+                             scant_calibration *scaled) {
+    const size_t n = j->samples, c = j->classes;
+    out->calibration = nn_calibration(j->logits, j->chosen, n, c, 1, out->bins);
+    out->temperature = nn_temperature(j->logits, j->chosen, n, c);
+    if (scaled)
+        scaled->error =
+            nn_calibration(j->logits, j->chosen, n, c, scaled->temperature, scaled->bins);
+}
+
+scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *rows,
+                         size_t n, bool alone, scant_evaluation *out,
+                         scant_calibration *scaled) {
+    memset(out, 0, sizeof *out);
+    TRY(nn_input_rows_check(net->ctx, data, rows, &n));
+    judge j = {.ctx = net->ctx,
+               .data = data,
+               .labels = scant_data_labels(data),
+               .targets = scant_data_targets(data),
+               .rows = rows,
+               .classes = scant_net_classes(net)};
+    if (!j.labels && !j.targets)
+        return scant__fail(net->ctx, SCANT_EINPUT, "%s has no labels to judge by",
+                           scant_data_name(data));
+    if (j.targets && j.classes != 1)
+        return scant__fail(net->ctx, SCANT_EINPUT,
+                           "%s has one number a sample, the network gives %zu",
+                           scant_data_name(data), j.classes);
+    scant__arena arena;
+    scant__arena_init(&arena, net->ctx);
+    scant_status s = SCANT_OK;
+    if (j.labels) {
+        j.targets = NULL;
+        j.logits = scant__arena_alloc(&arena, size_max(n, 1), j.classes * sizeof(float));
+        j.chosen = scant__arena_alloc(&arena, size_max(n, 1), sizeof(int32_t));
+        if (!j.logits || !j.chosen) s = SCANT_ENOMEM;
+    }
+    nn_inference r = {
+        .phase = "evaluating", .fn = judge_batch, .arg = &j, .alone = alone};
+    if (s == SCANT_OK) s = nn_infer(net, data, rows, n, &r);
+    if (s == SCANT_OK && j.samples) {
+        out->samples = j.samples;
+        out->loss = j.loss / (double)j.samples;
+        out->accuracy = (double)j.correct / (double)j.samples;
+        if (j.labels) judge_confidence(&j, out, scaled);
+    }
+    if (s != SCANT_OK && isnan(j.loss)) out->loss = j.loss; /* that is why */
+    scant__arena_end(&arena);
+    return s;
+}
+
+scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
+                                const size_t *rows, size_t n, scant_evaluation *out) {
+    return nn_evaluate(net, data, rows, n, false, out, NULL);
+}
+
+scant_status scant_net_evaluate_at(scant_net *net, const scant_data *data,
+                                   const size_t *rows, size_t n, double temperature,
+                                   scant_evaluation *out, scant_calibration *scaled) {
+    *scaled = (scant_calibration){.temperature = temperature};
+    if (!(temperature > 0 && isfinite(temperature)))
+        return scant__fail(net->ctx, SCANT_EUSAGE, "temperature is %g, not above 0",
+                           temperature);
+    return nn_evaluate(net, data, rows, n, false, out, scaled);
+}

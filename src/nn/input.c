@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading is cheap for what is in memory (a pass over the pixels) and dear for images
+ * in files, so samples are shared out one by one among threads.
+ */
+#include "nn/input.h"
+#include "scant/train.h"
+
+#include <math.h>
+#include <string.h>
+
+scant_status nn_input_check(scant_net *net, const scant_data *data) {
+    size_t shape[3];
+    scant_data_shape(data, shape);
+    nn_shape s = nn_net_input(net->net);
+    bool same = shape[0] == s.c && shape[1] == s.h && shape[2] == s.w;
+    bool rows =
+        !scant__data_is_image(data) && scant__data_width(data) == nn_shape_size(s);
+    if (same || rows) return SCANT_OK;
+    return scant__fail(net->ctx, SCANT_EINPUT,
+                       "%s has samples of %zux%zux%zu (channels, height, width), the "
+                       "network takes %zux%zux%zu",
+                       scant_data_name(data), shape[0], shape[1], shape[2], s.c, s.h,
+                       s.w);
+}
+
+scant_status nn_input_rows_check(scant_ctx *ctx, const scant_data *data,
+                                 const size_t *rows, size_t *n) {
+    size_t all = scant_data_count(data);
+    if (!rows) {
+        *n = all;
+        return SCANT_OK;
+    }
+    for (size_t i = 0; i < *n; i++)
+        if (rows[i] >= all)
+            return scant__fail(ctx, SCANT_EINPUT, "%s has %zu samples, there is no %zu",
+                               scant_data_name(data), all, rows[i]);
+    return SCANT_OK;
+}
+
+void nn_input_scale(const scant_net *net, float *row) {
+    if (!net->mean) return;
+    nn_shape s = nn_net_input(net->net);
+    size_t plane = s.h * s.w;
+    for (size_t c = 0; c < s.c; c++) {
+        float mean = net->mean[c], by = 1 / net->deviation[c], *p = row + c * plane;
+        for (size_t i = 0; i < plane; i++) p[i] = (p[i] - mean) * by;
+    }
+}
+
+scant_status nn_input_row(const scant_net *net, const scant_data *data, size_t row,
+                          float *out, scant__fault *fault) {
+    TRY(scant__data_read(data, row, out, fault));
+    nn_input_scale(net, out);
+    return SCANT_OK;
+}
+
+typedef struct feed {
+    const scant_net *net;
+    const scant_data *data;
+    const size_t *rows;
+    size_t n, width;
+    float *out;
+} feed;
+
+enum { FEED_BLOCK = 8 };
+
+static scant_status feed_block(void *arg, size_t block, unsigned worker,
+                               scant__fault *fault) {
+    (void)worker;
+    const feed *f = arg;
+    size_t to = size_min((block + 1) * FEED_BLOCK, f->n);
+    for (size_t i = block * FEED_BLOCK; i < to; i++)
+        TRY(nn_input_row(f->net, f->data, f->rows[i], f->out + i * f->width, fault));
+    return SCANT_OK;
+}
+
+scant_status nn_input_rows(scant_net *net, const scant_data *data, const size_t *rows,
+                           size_t n, float *out) {
+    feed f = {net, data, rows, n, scant__data_width(data), out};
+    return scant__parfor(net->ctx, NULL, (n + FEED_BLOCK - 1) / FEED_BLOCK, feed_block,
+                         &f);
+}
+
+unsigned nn_input_threads(const scant_net *net, const scant_data *data) {
+    return scant_data_sample_name(data, 0) ? net->ctx->threads : 1;
+}
+
+/* ---- scaling ---- */
+
+enum { SCALING_SAMPLES = 10000, SCALING_BLOCK = 50 };
+
+typedef struct moments {
+    const scant_data *data;
+    const size_t *rows; /* NULL: all */
+    size_t samples, stride, channels, plane;
+    float *row;   /* a worker each */
+    double *sums; /* a block each: sum and sum of squares a channel */
+} moments;
+
+static scant_status moments_block(void *arg, size_t block, unsigned worker,
+                                  scant__fault *fault) {
+    moments *m = arg;
+    size_t to = size_min((block + 1) * SCALING_BLOCK, m->samples);
+    float *row = m->row + worker * m->channels * m->plane;
+    double *sums = m->sums + block * 2 * m->channels;
+    for (size_t i = block * SCALING_BLOCK; i < to; i++) {
+        size_t at = i * m->stride;
+        TRY(scant__data_read(m->data, m->rows ? m->rows[at] : at, row, fault));
+        for (size_t c = 0; c < m->channels; c++) {
+            double sum = 0, squares = 0;
+            for (size_t k = 0; k < m->plane; k++) {
+                double x = (double)row[c * m->plane + k];
+                sum += x;
+                squares += x * x;
+            }
+            sums[2 * c] += sum;
+            sums[2 * c + 1] += squares;
+        }
+    }
+    return SCANT_OK;
+}
+
+static void moments_end(const moments *m, size_t blocks, float *mean, float *deviation) {
+    double n = (double)m->samples * (double)m->plane;
+    for (size_t c = 0; c < m->channels; c++) {
+        double sum = 0, squares = 0;
+        for (size_t b = 0; b < blocks; b++) {
+            sum += m->sums[(b * m->channels + c) * 2];
+            squares += m->sums[(b * m->channels + c) * 2 + 1];
+        }
+        double mu = sum / n, var = squares / n - mu * mu;
+        mean[c] = (float)mu;
+        deviation[c] = var > 1e-12 ? (float)sqrt(var) : 1; /* a constant channel */
+    }
+}
+
+scant_status nn_input_fit_scaling(scant_net *net, const scant_data *data,
+                                  const size_t *rows, size_t n) {
+    if (net->mean || !scant__data_is_image(data)) return SCANT_OK;
+    size_t shape[3];
+    TRY(nn_input_rows_check(net->ctx, data, rows, &n));
+    scant_data_shape(data, shape);
+    moments m = {.data = data,
+                 .rows = rows,
+                 .stride = (n + SCALING_SAMPLES - 1) / SCALING_SAMPLES,
+                 .channels = shape[0],
+                 .plane = shape[1] * shape[2]};
+    if (!n) return SCANT_OK;
+    m.samples = (n + m.stride - 1) / m.stride;
+    size_t blocks = (m.samples + SCALING_BLOCK - 1) / SCALING_BLOCK;
+    scant__arena arena;
+    scant__arena_init(&arena, net->ctx);
+    m.row = scant__arena_alloc(&arena, net->ctx->threads,
+                               m.channels * m.plane * sizeof(float));
+    m.sums = scant__arena_zalloc(&arena, blocks, 2 * m.channels * sizeof(double));
+    float *mean = scant__arena_alloc(&arena, 2 * m.channels, sizeof *mean);
+    scant_status s = m.row && m.sums && mean ? SCANT_OK : SCANT_ENOMEM;
+    if (s == SCANT_OK)
+        s = scant__parfor(net->ctx, "measuring pixels", blocks, moments_block, &m);
+    if (s == SCANT_OK) {
+        moments_end(&m, blocks, mean, mean + m.channels);
+        s = scant_net_set_scaling(net, mean, mean + m.channels);
+    }
+    scant__arena_end(&arena);
+    return s;
+}
+
+scant_status scant_net_fit_scaling(scant_net *net, const scant_data *data) {
+    TRY(nn_input_check(net, data));
+    return nn_input_fit_scaling(net, data, NULL, 0);
+}
