@@ -235,24 +235,42 @@ enum scant_evidence_kind {
     SCANT_LENGTHS = 1 << 9
 };
 
+/* Kinds of options, and the type a value is stored as. */
 typedef enum scant_option_kind {
-    SCANT_OPTION_SWITCH = 1, /* 0 or 1 */
-    SCANT_OPTION_COUNT,      /* a whole number within [min, max] */
-    SCANT_OPTION_NUMBER,     /* a number within [min, max]; "inf" where max is infinite */
-    /* one of the words in choices, "a|b|c:K": K is a whole number within [min, max] */
-    SCANT_OPTION_CHOICE
+    SCANT_OPTION_SWITCH = 1, /* bool: yes or no, 1 or 0 */
+    SCANT_OPTION_COUNT,      /* size_t: a whole number within [min, max] */
+    SCANT_OPTION_NUMBER,     /* double within [min, max] */
+    /* const char *: one of the words in choices, "a|b|c:K"; K is a whole number within
+     * [min, max] */
+    SCANT_OPTION_CHOICE,
+    SCANT_OPTION_NAME,     /* const char *: a name that names() lists */
+    SCANT_OPTION_TEXT,     /* const char * */
+    SCANT_OPTION_FILE,     /* const char *: a path */
+    SCANT_OPTION_ARRAY,    /* const char *: FILE.npy or FILE.npz:KEY */
+    SCANT_OPTION_SEED,     /* uint64_t */
+    SCANT_OPTION_BYTES,    /* size_t: 512M, 1.5G */
+    SCANT_OPTION_SETTINGS, /* KEY=VALUE, repeatable; the program's flags only */
+    SCANT_OPTION_FILES     /* paths, repeatable; likewise */
 } scant_option_kind;
 
+enum { SCANT_OPEN_MIN = 1, SCANT_OPEN_MAX = 2 };
+
+/* One option: a row of a table. Reading, help, manual, completion and printing all follow
+ * from it. */
 typedef struct scant_option {
     const char *key;
     scant_option_kind kind;
     const char *value; /* the default, as one would write it; NULL: the call decides */
     const char *otherwise; /* where value is NULL: how it does, for people */
     double min, max;
-    int open; /* of a number: neither min nor max itself is allowed */
+    unsigned open; /* bits: the range excludes min, max */
+    /* the words of a choice; of other kinds, words that are accepted as well ("auto") */
     const char *choices;
     const char *help;
-    const char *kernel_value; /* the default of a call with a kernel; NULL: value */
+    const char *arg;                /* what help calls a value: "N", "FILE" */
+    const char *kernel_value;       /* the default of a call with a kernel; NULL: value */
+    const char *(*names)(size_t i); /* of SCANT_OPTION_NAME: the i-th; NULL: no more */
+    size_t at; /* where the value is stored: offset in the options' struct */
 } scant_option;
 
 /* What a strategy may tell of a call beside its picks; not every call tells all. */

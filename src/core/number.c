@@ -38,11 +38,24 @@ bool scant__number_parse(const char *text, double *out) {
 }
 
 /* Where there is no memory for a locale, a comma at least becomes a point. */
-const char *scant__number_format(double value, char out[SCANT__NUMBER]) {
+static const char *write_digits(double value, int digits, char out[SCANT__NUMBER]) {
     locale_t before, plain = plain_begin(&before);
-    snprintf(out, SCANT__NUMBER, "%.17g", value);
+    snprintf(out, SCANT__NUMBER, "%.*g", digits, value);
     if (plain) plain_end(plain, before);
     for (char *at = out; *at; at++)
         if (*at == ',') *at = '.';
     return out;
+}
+
+const char *scant__number_format(double value, char out[SCANT__NUMBER]) {
+    return write_digits(value, 17, out);
+}
+
+const char *scant__number_shortest(double value, char out[SCANT__NUMBER]) {
+    double back;
+    for (int digits = fabs(value) >= 1 ? 6 : 1; digits < 17; digits++) {
+        write_digits(value, digits, out);
+        if (scant__number_parse(out, &back) && back == value) return out;
+    }
+    return write_digits(value, 17, out);
 }

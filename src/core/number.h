@@ -14,5 +14,8 @@ enum { SCANT__NUMBER = 32 };
 bool scant__number_parse(const char *text, double *out);
 /* So many digits that parsing gives the same number. Returns out. */
 const char *scant__number_format(double value, char out[SCANT__NUMBER]);
+/* The fewest digits that read back as the same number, as a person would write it: 100,
+ * not 1e+02. Returns out. */
+const char *scant__number_shortest(double value, char out[SCANT__NUMBER]);
 
 #endif

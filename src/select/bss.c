@@ -398,7 +398,7 @@ static const scant_option options[] = {
      .otherwise = "by the batch",
      .min = 0,
      .max = 1,
-     .open = 1,
+     .open = SCANT_OPEN_MIN | SCANT_OPEN_MAX,
      .help = "what a fit may lose beyond the best possible; where that takes more rows "
              "than the batch, the call is refused"},
     {.key = "basis",

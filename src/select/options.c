@@ -9,56 +9,24 @@
 #include <string.h>
 
 #include "core/number.h"
+#include "core/option.h"
 #include "linalg/ntk.h"
 #include "scant/study.h"
 
-/* Which word of "a|b|c:K" text is; -1: none. */
-static int choice_of(const scant_option *o, const char *text, double *param) {
-    size_t length = strlen(text);
-    int which = 0;
-    for (const char *word = o->choices;; which++) {
-        size_t size = strcspn(word, "|"), stem = size > 2 ? size - 1 : 0; /* "c:" */
-        if (size == length && !memcmp(word, text, size) && word[size - 1] != 'K')
-            return which;
-        if (stem && !memcmp(word + size - 2, ":K", 2) && length > stem &&
-            !memcmp(word, text, stem) && scant__number_parse(text + stem, param) &&
-            floor(*param) == *param && *param >= o->min && *param <= o->max)
-            return which;
-        if (!word[size]) return -1;
-        word += size + 1;
-    }
-}
-
 static scant_status parse(scant_ctx *ctx, const char *strategy, const scant_option *o,
                           select_value *value) {
-    const char *text = value->text;
-    double *out = &value->number;
-    if (o->kind == SCANT_OPTION_CHOICE) {
-        int which = choice_of(o, text, &value->param);
-        if (which < 0 && strstr(o->choices, ":K"))
-            return scant__fail(ctx, SCANT_EUSAGE,
-                               "%s: %s is '%s', expected one of %s, K from %g to %g",
-                               strategy, o->key, text, o->choices, o->min, o->max);
-        if (which < 0)
-            return scant__fail(ctx, SCANT_EUSAGE, "%s: %s is '%s', expected one of %s",
-                               strategy, o->key, text, o->choices);
-        *out = which;
-        return SCANT_OK;
-    }
-    bool whole = o->kind != SCANT_OPTION_NUMBER;
-    double min = o->kind == SCANT_OPTION_SWITCH ? 0 : o->min;
-    double max = o->kind == SCANT_OPTION_SWITCH ? 1 : o->max;
-    if (scant__number_parse(text, out) && (!whole || floor(*out) == *out) &&
-        *out >= min && *out <= max && !(o->open && (*out == min || *out == max)))
-        return SCANT_OK;
-    if (o->kind == SCANT_OPTION_SWITCH)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: %s is '%s', expected 0 or 1", strategy,
-                           o->key, text);
-    return scant__fail(ctx, SCANT_EUSAGE,
-                       o->open
-                           ? "%s: %s is '%s', expected a %snumber above %g and below %g"
-                           : "%s: %s is '%s', expected a %snumber from %g to %g",
-                       strategy, o->key, text, whole ? "whole " : "", min, max);
+    scant__value read;
+    char expected[SCANT__EXPECTED];
+    if (!scant__option_read(o, value->text, &read))
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: %s is '%s', expected %s", strategy,
+                           o->key, value->text,
+                           scant__option_expected(o, value->text, expected));
+    value->number = read.number;
+    value->param = read.param;
+    if (o->kind ==
+        SCANT_OPTION_SWITCH) /* one spelling, which JSON can show as a number */
+        memcpy(value->text, read.number != 0 ? "1" : "0", 2);
+    return SCANT_OK;
 }
 
 static scant_status unknown(scant_ctx *ctx, const scant_strategy_info *info,
@@ -84,9 +52,10 @@ scant_status select_options_resolve(scant__arena *arena, const scant_strategy *s
         scant__arena_zalloc(arena, info->n_options + 1, sizeof *values);
     if (!values) return SCANT_ENOMEM;
     for (size_t i = 0; i < n_settings; i++) {
-        size_t k = 0;
-        while (k < info->n_options && strcmp(info->options[k].key, settings[i].key)) k++;
-        if (k == info->n_options) return unknown(arena->ctx, info, settings[i].key);
+        const scant_option *o =
+            scant__option_find(info->options, info->n_options, settings[i].key);
+        if (!o) return unknown(arena->ctx, info, settings[i].key);
+        size_t k = (size_t)(o - info->options);
         if (values[k].text)
             return scant__fail(arena->ctx, SCANT_EUSAGE, "%s: %s is given twice",
                                info->name, settings[i].key);
@@ -148,10 +117,9 @@ scant_status select_kernel_parse(scant_ctx *ctx, const scant_strategy *strategy,
 
 static select_value *value_of(const select_req *req, const char *key) {
     const scant_strategy_info *info = &req->strategy->info;
-    size_t k = 0;
-    while (k < info->n_options && strcmp(info->options[k].key, key)) k++;
-    assert(k < info->n_options);
-    return &req->values[k];
+    const scant_option *o = scant__option_find(info->options, info->n_options, key);
+    assert(o);
+    return &req->values[o - info->options];
 }
 
 double select_option(const select_req *req, const char *key) {

@@ -495,9 +495,12 @@ static void wrong_calls_are_refused_with_a_reason(void **state) {
     refused(ctx, "nonsense", &e, 1, NULL, SCANT_EUSAGE, "unknown strategy 'nonsense'");
     refused(ctx, "badge", &e, 0, NULL, SCANT_EUSAGE, "batch");
     refused(ctx, "badge", &e, 1, &(scant_setting){"bais", "1"}, SCANT_EUSAGE, "bias");
-    refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "2"}, SCANT_EUSAGE, "0 or 1");
-    refused(ctx, "badge", &e, 1, &(scant_setting){"bias", ""}, SCANT_EUSAGE, "0 or 1");
-    refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "0x1"}, SCANT_EUSAGE, "0 or 1");
+    refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "2"}, SCANT_EUSAGE,
+            "expected yes or no, or 1 or 0");
+    refused(ctx, "badge", &e, 1, &(scant_setting){"bias", ""}, SCANT_EUSAGE,
+            "expected yes or no, or 1 or 0");
+    refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "0x1"}, SCANT_EUSAGE,
+            "expected yes or no, or 1 or 0");
     refused(ctx, "entropy", &e, 1, &(scant_setting){"bias", "1"}, SCANT_EUSAGE, "none");
     e.features = NULL;
     refused(ctx, "badge", &e, 1, NULL, SCANT_EUSAGE, "needs features");
@@ -542,7 +545,7 @@ static void a_kernel_is_refused_with_a_reason(void **state) {
         {"bss", "", {0}, "the kernel is ''"},
         {"bss", "ntk:depth=2", {"basis", "poly:2"}, "basis is 'poly:2'"},
         {"bss", "ntk:depth=2", {"basis", "gradients"}, "basis is 'gradients'"},
-        {"npc", "ntk:depth=2", {"bias", "2"}, "expected 0 or 1"},
+        {"npc", "ntk:depth=2", {"bias", "2"}, "expected yes or no, or 1 or 0"},
     };
     fixture *f = make();
     scant_ctx *ctx = ctx_threads(1);
