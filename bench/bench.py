@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Speed side by side: libscant against NumPy, torch and the machine, in one run.
+"""Benchmarks: libscant against NumPy, torch and the machine's limits, in one run.
 
-The exit status tells of wrong results only; a missed target is printed, not an error.
+The exit status is 1 for wrong results only; a missed target is printed but is not an error.
 """
 import argparse
 import json
@@ -26,8 +26,8 @@ CASES = {**cases.CASES, **papers.CASES, **networks.CASES}
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 
-# Starts the program from a small process and reports the peak of its memory: a child of this
-# large one would inherit our own peak. (So no figure is below that process's 11 MB.)
+# Starts the program from a small process and reports its peak memory: a child of this large
+# process would inherit our own peak. (No figure is below that process's 11 MB.)
 MEASURE = """
 import json, resource, subprocess, sys, time
 start = time.perf_counter()
@@ -38,12 +38,12 @@ print(json.dumps([status, seconds, peak]))
 """
 
 
-# Of a core: with more than that in other hands both sides are slowed, and not by the same factor.
+# Share of a core: if other processes use more, both sides slow down by different factors.
 DISTURBED = 0.1
 
 
 class Bench:
-    """What a case needs: the library, the program, a clock and a place for files."""
+    """What a case uses: the library, the program, timing and a folder for files."""
 
     def __init__(self, build, folder, quick, repeat):
         self.build, self.folder, self.quick, self.repeat = build, folder, quick, repeat
@@ -59,8 +59,8 @@ class Bench:
         print(text, file=sys.stderr, flush=True)
 
     def clock(self, title, who, call, runs, warm=True):
-        """Seconds of each run and the result of the last. The first run, which finds memory,
-        caches and threads cold, is not counted: on either side."""
+        """Seconds of each run, and the result of the last. The first run warms up memory, caches
+        and threads and is not counted, on either side."""
         if warm:
             call()
         seconds = []
@@ -107,7 +107,7 @@ class Bench:
 
 
 def others_seconds():
-    """Processor time that has gone to anything but this process and its children."""
+    """Processor time used by everything except this process and its children."""
     with open("/proc/stat") as file:
         user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
     everyone = (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
@@ -116,7 +116,7 @@ def others_seconds():
 
 
 def measured(case, bench):
-    """The rows of a case, each with how much of a core other processes had meanwhile."""
+    """The rows of a case, each with the share of a core that other processes used during it."""
     start, before = time.perf_counter(), others_seconds()
     for row in case(bench):
         row.others = max(0.0, (others_seconds() - before) / (time.perf_counter() - start))
@@ -125,7 +125,7 @@ def measured(case, bench):
 
 
 def sgemm_speed(size=2048):
-    """GFLOPS of NumPy's own product of float32 matrices."""
+    """GFLOPS of NumPy's product of float32 matrices."""
     A = np.ones((size, size), np.float32)
     best = float("inf")
     for _ in range(7):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured. A case is a function of the bench that yields rows of the table."""
+"""The cases. A case is a function of the Bench that yields rows of the table."""
 import statistics
 
 import numpy as np
@@ -9,7 +9,7 @@ import pools
 import rivals
 from table import Row, at_most, faster, speedup
 
-BATCH = 1000  # of the strategies that only score
+BATCH = 1000  # for strategies that only score
 
 
 # ---- badge ------------------------------------------------------------------------------
@@ -26,8 +26,9 @@ def badge_against_numpy(bench, name, make, n, d, classes, batch, target):
     row.wrong = checks.badge(H, P, indices, scores, batch)
     ratio = checks.potential(H, P, indices) / checks.potential(H, P, picks)
     row.note = f"potential {ratio:.3f} of NumPy's"
-    # Draws of one law: over seeds the potential scatters by 2 to 9 percent (standard
-    # deviation; most on small pools of noise), so this is beyond five of them.
+    # Both sides draw from one distribution: over seeds the potential varies by 2 to 9 percent
+    # (standard deviation; most on small pools of noise), so this limit is more than five
+    # deviations.
     if not 0.67 < ratio < 1.5:
         row.wrong.append(f"potential is {ratio:.3f} of NumPy's")
     return faster(row, target)
@@ -46,7 +47,7 @@ def badge_classes(bench):
 
 
 def badge_million(bench):
-    """Time, and how much more than the input the program keeps in memory."""
+    """Time, and peak memory relative to the input."""
     n, batch = bench.size(1000000), bench.size(1000)
     for name, make in (("noise", pools.noise), ("clustered", pools.clustered)):
         H, P = make(n, 128, 10)
@@ -96,7 +97,7 @@ def coreset_clustered(bench):
 
 
 def scored(bench, strategy, truth, n, classes):
-    """A row with ours and theirs, not yet held to anything."""
+    """A row with both times and no target yet."""
     n = bench.size(n)
     P = pools.probs(n, classes)
     title = f"{strategy} n={n} C={classes}"
@@ -107,7 +108,7 @@ def scored(bench, strategy, truth, n, classes):
 
 
 def margin(bench):
-    """Against one pass over P at the speed of reading memory, measured just before and after."""
+    """Compared with reading P once at memory speed, measured just before and after."""
     before = bench.limits()["read_all"]
     row, P = scored(bench, "margin", checks.margin, 100000, 1000)
     speed = max(before, bench.limits()["read_all"])

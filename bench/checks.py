@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Are the picks right? In float64, over the same arrays, after the clock has stopped. Each
-check returns sentences about what is wrong: none, if all is well."""
+"""Checks the picks in float64, over the same arrays, after timing. Each check returns a list of
+messages, empty if all is well."""
 import numpy as np
 
 import rivals
 from rivals import residuals
 
-TOLERANCE = 1e-5  # what the contract grants to distances
-CHUNK = 2048      # rows at a time, to keep (rows, picks) matrices small
+TOLERANCE = 1e-5  # the relative error that is allowed for distances
+CHUNK = 2048      # rows at a time, which keeps (rows, picks) matrices small
 
 
 def distinct(indices, batch):
@@ -30,7 +30,8 @@ def badge_distances(H, A, rows, picks):
 
 
 def badge(H, P, indices, scores, batch):
-    """The first has the largest norm; each later score is the distance to those before."""
+    """The first pick has the largest norm; each later score is the distance to the earlier
+    picks."""
     wrong = distinct(indices, batch)
     A = residuals(P)
     N = ((A.astype(np.float64) ** 2).sum(axis=1)
@@ -48,7 +49,7 @@ def badge(H, P, indices, scores, batch):
 
 
 def potential(H, P, picks):
-    """The sum of squared distances to the nearest pick: what k-means++ keeps low."""
+    """The sum of squared distances to the nearest pick, which k-means++ keeps low."""
     A, total = residuals(P), 0.0
     for start in range(0, len(H), CHUNK):
         rows = slice(start, start + CHUNK)
@@ -57,8 +58,8 @@ def potential(H, P, picks):
 
 
 def coreset(H, indices, scores, batch):
-    """Every pick is a farthest row, given those before. Returns also at how many steps a
-    float64 run would have taken another row (rightly, both being equally far to TOLERANCE)."""
+    """Every pick is a farthest row, given the earlier ones. Also returns at how many steps a
+    float64 run would have picked another row (both are right: equally far within TOLERANCE)."""
     wrong = distinct(indices, batch)
     centres = H[indices].astype(np.float64)
     centre_norms = (centres ** 2).sum(axis=1)
@@ -88,7 +89,7 @@ def coreset(H, indices, scores, batch):
 
 
 def scored(score, P, indices, scores, batch):
-    """The batch largest of a row-wise score, each with its value."""
+    """The `batch` largest values of a row-wise score, in order and with the right values."""
     wrong = distinct(indices, batch)
     truth = np.concatenate([score(P[start:start + CHUNK].astype(np.float64))
                             for start in range(0, len(P), CHUNK)])
@@ -113,8 +114,8 @@ def margin(P):
 
 
 def ranked(truth, indices, scores, batch, error):
-    """The batch largest of a score that is known for every row (-inf: not to be picked), each
-    with its value. error: how far sums in double precision may be off, of any row's score."""
+    """The `batch` largest of the given scores (-inf: cannot be picked), with the right values.
+    error: the largest rounding error of a score in double precision."""
     wrong = distinct(indices, batch)
     best = np.sort(truth)[::-1][:batch]
     if abs(scores - truth[indices]).max() > error:
@@ -136,7 +137,7 @@ def bald(samples):
 
 
 def dynamic(H, P, labels, gamma=2):
-    """The score of every row that is not labelled, and the largest size of its terms."""
+    """The score of every unlabelled row, and the largest magnitude of its terms."""
     H = np.hstack([H, np.ones((len(H), 1))])
     A = P.astype(np.float64)
     A[np.arange(len(P)), np.where(labels < 0, P.argmax(axis=1), labels)] -= 1
@@ -148,8 +149,8 @@ def dynamic(H, P, labels, gamma=2):
 
 
 def best_batch(H, labels, indices, scores, batches, lambdas, kernel=None, blur=1e-10):
-    """Is it the candidate with the largest lambda? The rival has found all of them. blur: what
-    the contract grants, or what the rival's own kernel is known to."""
+    """The picks are the candidate with the largest lambda. The rival has computed all lambdas.
+    blur: the allowed error, or that of the rival's own kernel."""
     wrong = distinct(indices, len(batches[0]))
     if (labels[indices] >= 0).any():
         wrong.append("a labelled row picked")
@@ -174,7 +175,7 @@ def best_batch(H, labels, indices, scores, batches, lambdas, kernel=None, blur=1
 
 
 def best_groups(H, chosen, groups, lambdas):
-    """The groups with the largest lambdas, whole, each row with its group's."""
+    """The picks are the whole groups with the largest lambdas; each row has its group's lambda."""
     size = groups.shape[1]
     wrong = distinct(chosen.indices, len(chosen.indices))
     if len(set(groups.ravel().tolist())) != groups.size:
@@ -192,8 +193,8 @@ def best_groups(H, chosen, groups, lambdas):
 
 
 def sparse_greedy(H, P, Q, picks, scores, weights, alpha=1e-2, beta=0.1):
-    """Every pick has the best score, given those before: their inner products with all rows
-    are had at once, and the weights of all steps, so that one product gives every score."""
+    """Every pick has the best score, given the earlier ones. The inner products with all rows and
+    the weights of all steps are computed first, so that one matrix product gives every score."""
     batch, n = len(picks), len(H)
     wrong = distinct(picks, batch)
     H, P, Q = rivals.with_bias(H), P.astype(np.float64), Q.astype(np.float64)
@@ -222,7 +223,7 @@ def sparse_greedy(H, P, Q, picks, scores, weights, alpha=1e-2, beta=0.1):
                 own[t] = score[row, t]
                 score[row, t + 1:] = -np.inf
         best = np.maximum(best, score.max(axis=0))
-    # Sums of a few thousand terms in double precision, in another order than ours.
+    # Rounding error of sums of a few thousand terms in double precision, in a different order.
     error = 1e-11 * (abs(own).max() + 2 * beta)
     for t in np.flatnonzero(abs(scores - own) > error):
         wrong.append(f"pick {t + 1}: score {scores[t]}, float64 has {own[t]}")
@@ -234,7 +235,7 @@ def sparse_greedy(H, P, Q, picks, scores, weights, alpha=1e-2, beta=0.1):
 
 
 def same_weights(picks, weights, truth):
-    """The rows that have weight in a float64 run of the same method, and how much."""
+    """The picks and weights equal those of a float64 run of the same method."""
     wrong = distinct(picks, len(picks))
     other = set(np.flatnonzero(truth)) ^ set(picks[weights > 0].tolist())
     if other:
@@ -245,8 +246,8 @@ def same_weights(picks, weights, truth):
 
 
 def joint_information(samples, picks, count=20000, seed=7):
-    """Of the first 1, 2, ... picks: the mean of log p(string | sample) / p(string) over `count`
-    strings of labels; its standard error; and the spread of the strings' own surprise."""
+    """For the first 1, 2, ... picks: the mean of log p(string | draw) / p(string) over `count`
+    label strings, its standard error, and the deviation of the strings' own surprise."""
     rng = np.random.default_rng(seed)
     m = len(samples)
     owner = np.repeat(np.arange(m), count // m)
@@ -265,9 +266,9 @@ def joint_information(samples, picks, count=20000, seed=7):
 
 
 def batchbald(samples, picks, scores, limit, their_picks, their_scores):
-    """The same picks and information as the rival's while the joint is exact; after that it
-    is an estimate, which must agree with one from other strings. Returns also the
-    information of both batches."""
+    """The same picks and information as the rival's while the joint distribution is exact; after
+    that an estimate, which must agree with one from other strings. Also returns the information of
+    both batches."""
     wrong = distinct(picks, len(picks))
     exact = 1 + int(np.log(limit) / np.log(samples.shape[2]) + 1e-9)
     if (picks[:exact] != their_picks[:exact]).any():
@@ -280,14 +281,14 @@ def batchbald(samples, picks, scores, limit, their_picks, their_scores):
     slack = 5 * (error + spread / np.sqrt(limit))
     for t in np.flatnonzero(abs(scores - mine) > slack):
         wrong.append(f"pick {t + 1}: information {scores[t]}, {mine[t]} +- {error[t]:.2g}")
-    # Over seeds the batch's information scatters by 0.002.
+    # Over seeds the batch's information varies by 0.002.
     if mine[-1] < yours[-1] - 5 * (error[-1] + other[-1]) - 0.02:
         wrong.append(f"information {mine[-1]}, but the rival's picks have {yours[-1]}")
     return wrong, mine[-1], yours[-1]
 
 
 def basis(H):
-    """Orthonormal under the uniform law over the rows: V'V = n."""
+    """Orthonormal under the uniform distribution over the rows: V'V = n."""
     F = rivals.with_bias(H)
     values, vectors = np.linalg.eigh(F.T @ F / len(F))
     kept = values > 1e-10 * values[-1]
@@ -295,7 +296,7 @@ def basis(H):
 
 
 def bss(V, chosen, batch):
-    """Weights under which the rows stand for the whole basis, as well as is claimed."""
+    """With their weights the rows represent the whole basis as well as claimed."""
     wrong = distinct(chosen.indices, len(chosen.indices))
     if len(chosen.indices) > batch:
         wrong.append("more rows than asked for")
@@ -310,7 +311,7 @@ def bss(V, chosen, batch):
 
 
 def excess(V, y, rows, weights):
-    """How much worse a fit to some rows is on all of them, of the best fit's own error."""
+    """The excess error on all rows of a fit to some of them, relative to the best fit's error."""
     best = V.T @ y / len(V)
     root = np.sqrt(weights)[:, None]
     fit = np.linalg.lstsq(V[rows] * root, y[rows] * root[:, 0], rcond=None)[0]

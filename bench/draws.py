@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which random batches a call of npc chooses from: drawn again, so that a rival can judge the
-same ones. Follows src/core/rng.c and src/select/npc.c."""
+"""Draws the random batches that a call of npc compares, so that a rival can evaluate the same
+ones. Follows src/core/rng.c and src/select/npc.c."""
 import numpy as np
 
 BATCH = 4  # SCANT__RNG_BATCH
@@ -23,9 +23,9 @@ def philox(seed, purpose, index):
 
 
 def npc_batches(rows, batch, count, seed=0):
-    """`count` batches of distinct rows, each by Floyd's way: the i-th number is below the last
-    place that may be taken, which is taken itself where the number has come up before. (The
-    library draws again in the uneven last stretch of 64 bits: once in 1e15 numbers.)"""
+    """`count` batches of distinct rows by Floyd's algorithm: the i-th draw is a number up to the
+    i-th limit, and is replaced by the limit itself if it came up before. (The library rejects
+    draws in the uneven last part of the 64-bit range: one in 1e15.)"""
     last = len(rows) - batch + np.arange(batch)
     numbers = philox(seed, BATCH, np.arange(count * batch)).reshape(count, batch)
     places = (numbers % (last + 1).astype(np.uint64)).astype(np.int64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libscant over NumPy arrays, by ctypes: what include/scant/scant.h says, no more."""
+"""libscant for NumPy arrays, through ctypes: a part of include/scant/scant.h."""
 import ctypes
 from collections import namedtuple
 from ctypes import (POINTER, byref, c_char_p, c_double, c_int, c_size_t, c_uint, c_uint64,
@@ -50,12 +50,12 @@ class Picks(ctypes.Structure):
                 ("state", c_char_p), ("state_size", c_size_t), ("kernel", c_char_p)]
 
 
-# Picks best first; settings and info as the strategy reports them, by name.
+# Picks, best first; settings and info by name, as the strategy reports them.
 Chosen = namedtuple("Chosen", "indices scores weights settings info")
 
 
 class Scant:
-    """A context of the library at path."""
+    """A context of the library at `path`."""
 
     def __init__(self, path, threads=0):
         self.lib = ctypes.CDLL(path)
@@ -80,7 +80,7 @@ class Scant:
             raise RuntimeError(self.lib.scant_ctx_errmsg(self.ctx).decode())
 
     def wrap(self, name, array):
-        """A handle over the array's memory, which the caller keeps alive."""
+        """A handle to the array's memory, which the caller must keep alive."""
         if not array.flags.c_contiguous or not array.dtype.isnative:
             raise ValueError(f"{name}: C order and native bytes are needed")
         handle = c_void_p()
@@ -92,8 +92,8 @@ class Scant:
 
     def select(self, strategy, batch, seed=0, settings=None, temperature=0, kernel=None,
                **arrays):
-        """What is Chosen. settings are the strategy's own options; arrays are named as the
-        flags are."""
+        """Returns Chosen. settings are the strategy's own options; arrays are named like the
+        flags."""
         evidence, handles = Evidence(temperature=temperature), []
         picks = POINTER(Picks)()
         pairs = [(key.encode(), str(value).encode()) for key, value in (settings or {}).items()]
@@ -114,7 +114,7 @@ class Scant:
 
 
 def chosen(picks):
-    """A copy, as the library's own ends with the picks."""
+    """Copies the picks, because the library frees its own."""
     settings = {picks.settings[i].key.decode(): (picks.settings[i].value or b"").decode()
                 for i in range(picks.n_settings)}
     info = {picks.info[i].name.decode(): picks.info[i].value for i in range(picks.n_info)}

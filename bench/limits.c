@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this machine can do, as JSON: reading memory (GB/s) and multiply-adds (GFLOPS),
- * with one thread and with all. Each figure is the best of several tries: a limit, not a
- * mean.
+ * Prints the limits of this machine as JSON: reading memory (GB/s) and multiply-adds
+ * (GFLOPS), with one thread and with all. Each figure is the best of several tries.
  *
  *     cc -O3 -march=native -fopenmp -o limits limits.c && ./limits
  */
@@ -21,7 +20,7 @@ static uint64_t sum(const uint64_t *from, size_t count) {
     return s;
 }
 
-/* Bytes a second; *sink keeps the sums from being optimised away. */
+/* Bytes per second; *sink keeps the compiler from removing the sums. */
 static double read_speed(const uint64_t *memory, int threads, uint64_t *sink) {
     const size_t share = READ_BYTES / sizeof *memory / (size_t)threads;
     double best = 0;

@@ -4,12 +4,14 @@
  * bench-nets norms|delta MODEL IMAGES.npy LABELS.npy RUNS THREADS
  * bench-nets fixmatch|views MODEL IMAGES.npy LABELS.npy STEPS THREADS BATCH
  *
- * Our side of the networks' benchmark, through the public interface alone: prints a JSON
- * object with the seconds of each step of training (batch 128, SGD with momentum), of
- * each run over all samples (delta: in turns, forward and backward for the gradients' sum
- * alone, then norms and products with that sum), or of each step of FixMatch (BATCH
- * labelled samples and seven times as many others, every pseudo-label counts; samples as
- * they are, or with their views), and what came out.
+ * Our side of the benchmark of networks, through the public interface only. Prints a JSON
+ * object with the results and the seconds of
+ * - train: each step of training (mini-batch 128, SGD with momentum);
+ * - norms: each run over all samples;
+ * - delta: alternating runs, a forward and backward pass for the sum of the gradients
+ *   alone, then norms and products with that sum;
+ * - fixmatch, views: each step of FixMatch (BATCH labelled samples and seven times as
+ * many others, every pseudo-label counts), without and with augmented views.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +70,7 @@ static void train(scant_net *net, const scant_data *data, const char *how, size_
     print("loss", state.loss);
 }
 
-/* What dynamicAL asks of every sample of a pool, beside a pass that only trains. */
+/* The quantities of dynamicAL for every sample, and a pass that only sums gradients. */
 static void delta(scant_net *net, const scant_data *data, size_t runs) {
     size_t n = scant_data_count(data);
     float *sum = malloc(scant_net_parameters(net) * sizeof *sum);
@@ -112,7 +114,7 @@ int main(int argc, char **argv) {
     } else {
         double *norms = malloc((n ? n : 1) * sizeof *norms), sum = 0;
         if (!norms) return 1;
-        for (size_t r = 0; r < runs + 1; r++) { /* the first finds all cold */
+        for (size_t r = 0; r < runs + 1; r++) { /* the first warms up */
             last = now();
             need(scant_net_gradients(
                 net, data, NULL, n,

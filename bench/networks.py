@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured of networks: training, and gradients of single samples; see cases.py.
+"""The cases for networks: training, and gradients of single samples; see cases.py.
 
-Each side is a process of its own (nets.c, torch_nets.py), so that PyTorch runs in the setting
-that is best for it: which that is was found by trial, and stands in MODELS.
+Each side is a separate process (nets.c, torch_nets.py), so that PyTorch runs with its best
+settings, which were found by trial and are listed in MODELS.
 """
 import json
 import os
@@ -29,7 +29,7 @@ MODELS = {
 
 
 def program(bench):
-    """Our side, linked to the library that is measured."""
+    """Compiles our side and links it to the measured library."""
     path = os.path.join(bench.build, "bench-nets")
     include = os.path.join(os.path.dirname(HERE), "include")
     subprocess.run(["cc", "-O2", "-I", include, "-o", path, os.path.join(HERE, "nets.c"),
@@ -57,8 +57,9 @@ def torch_there():
 
 
 def against_torch(bench, what, model, count, runs, their_runs, threads, env, shape):
-    """Seconds of our runs and of theirs, the first tenth of either left out as cold; theirs in
-    two goes around ours, so that a slow phase of the machine does not hit one side alone."""
+    """Seconds of our runs and of theirs, without the first tenth of each (warm-up). Their runs are
+    split into two parts, before and after ours, so that a slow phase of the machine affects both
+    sides."""
     args = [model, *files(bench, shape, count)]
     torch = [sys.executable, os.path.join(HERE, "torch_nets.py"), what, *args]
     theirs = run([*torch, str(their_runs), str(threads)], env)["seconds"]
@@ -87,12 +88,12 @@ def training(model):
     return case
 
 
-# model: labelled a step, our steps, their steps, target
+# model: labelled samples per step, our steps, their steps, target
 FIXMATCH = {"lenet5": (64, 60, 10, 1.5), "cnn": (64, 60, 10, 1.5), "wrn-28-2": (16, 5, 3, 1.2)}
 
 
 def fixmatch(model):
-    """A step of FixMatch without views on either side; then how much longer ours is with them."""
+    """A step of FixMatch without views on either side; then the extra time of our views."""
     def case(bench):
         batch, runs, their_runs, target = FIXMATCH[model]
         shape, _, _, threads, env, _ = MODELS[model]
@@ -112,7 +113,8 @@ def fixmatch(model):
         row = Row(title, steps, statistics.median(theirs), rival="torch")
         if not np.isfinite(ours["loss"]):
             row.wrong = [f"the loss is {ours['loss']}"]
-        longer = min(views) / min(steps) - 1  # medians of few steps tell more of the neighbours
+        longer = min(views) / min(steps) - 1  # medians of few steps are dominated by other
+                                              # processes
         row.note = (f"{1 / statistics.median(steps):.3g} steps/s, torch "
                     f"{1 / statistics.median(theirs):.3g}; with views a step takes "
                     f"{100 * longer:+.1f}%")
@@ -121,7 +123,7 @@ def fixmatch(model):
 
 
 def norms(bench):
-    """Squared gradient norms of single samples against one backward pass a sample."""
+    """Squared gradient norms of single samples, compared with one backward pass per sample."""
     shape, _, _, threads, env, _ = MODELS["cnn"]
     count, title = 2048, "gradient norms cnn, a sample"
     if not torch_there():
@@ -137,8 +139,9 @@ def norms(bench):
 
 
 def delta(bench):
-    """What dynamicAL asks of all layers (norms, and products with the labelled rows' gradient)
-    against a pass forward and backward over the same images that only sums their gradients."""
+    """The quantities of dynamicAL for all layers (norms, and products with the labelled rows'
+    gradient), compared with a forward and backward pass over the same images that only sums their
+    gradients."""
     count, runs = 20000, 3
     args = ["cnn", *files(bench, MODELS["cnn"][0], count), str(runs), str(os.cpu_count())]
     ours = run([program(bench), "delta", *args])

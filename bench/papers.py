@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured of the papers' strategies; see cases.py."""
+"""The cases for the papers' strategies; see cases.py."""
 import os
 import statistics
 
@@ -36,8 +36,8 @@ def dynamic(bench):
 
 
 def sparse_greedy(bench):
-    """Against the matrix of gradients, against those who do without it, and against reading
-    the features once and a half for every pick."""
+    """Compared with NumPy on the gradient matrix, with NumPy without it, and with reading the
+    features 1.5 times for every pick."""
     n, batch = bench.size(50000), bench.size(500)
     H, P, Q = pools.calibrated(n, 128, 10)
     title = f"sparse-greedy n={n} d=128 C=10 b={batch}"
@@ -53,7 +53,7 @@ def sparse_greedy(bench):
         row = Row(title, ours, theirs, wrong=wrong)
         row.note = (f"NumPy {kind.__name__.lower()}, {dtype.__name__}; the first "
                     f"{same_start(chosen.indices, picks)} picks the same")
-        yield faster(row, 8) if dtype == np.float64 else speedup(row)  # the same picks
+        yield faster(row, 8) if dtype == np.float64 else speedup(row)  # same picks
     one_pass = batch * H.nbytes / (speed * 1e9)
     row = Row(title, ours, note=f"a pass for each pick at {speed:.1f} GB/s: "
               f"{one_pass * 1e3:.0f} ms")
@@ -81,8 +81,8 @@ def sparse_iht(bench):
 
 
 def scaled(bench, title, H, labelled, batches, some):
-    """Seconds of the Gram way for all batches, from those of a few: finding the rank, and
-    then as long for every batch as for these."""
+    """Extrapolates the seconds of the Gram method from a few batches to all: the time to find the
+    rank, plus the same time for every batch."""
     setup, _ = bench.theirs(title, lambda: rivals.gram_lambdas(H, labelled, []), runs=1)
     seconds, _ = bench.theirs(title, lambda: rivals.gram_lambdas(
         H, labelled, batches[:some]), f"NumPy, {some} of the Gram matrices,", runs=1)
@@ -90,7 +90,7 @@ def scaled(bench, title, H, labelled, batches, some):
 
 
 def npc(bench):
-    """The same candidates on both sides, ours as drawn by it and theirs drawn off the clock."""
+    """Both sides use the same candidates; theirs are drawn outside the timed part."""
     count, n = bench.size(1000), 10000
     for d, known, batch in ((512, 700, 200), (128, 50, 20)):
         H, _ = pools.noise(n, d, 2)
@@ -116,8 +116,8 @@ def npc(bench):
 
 
 def npc_kernel(bench):
-    """The same with the kernel of an infinitely wide network, whose diagonal an arcus cosine
-    knows to half of its digits."""
+    """The same with the kernel of an infinitely wide network. The rival's arccosine has half of
+    its digits on the diagonal."""
     count, n, d, known, batch, depth = bench.size(1000), 10000, 128, 50, 20, 3
     H, _ = pools.noise(n, d, 2)
     Y = pools.labels(n, known, 10)
@@ -136,7 +136,7 @@ def npc_kernel(bench):
 
 
 def crc(bench):
-    """Asked for every row, ours tells all groups and their order; the rival judges them."""
+    """With a batch of all rows, our side returns all groups in order; the rival evaluates them."""
     n, d, known, batch, group = bench.size(10000), 128, 50, 100, 10
     H, _ = pools.noise(n, d, 2)
     Y = pools.labels(n, known, 10)
@@ -157,8 +157,8 @@ def crc(bench):
 
 
 def bss(bench):
-    """A pass over the basis a draw is the plain way: ours has to take less than 30 of them.
-    Then, for information, what the picks are worth."""
+    """The plain algorithm makes one pass over the basis per draw; ours must take less time than 30
+    passes. Then, for information, the error of a fit to the picks."""
     n, d, batch = bench.size(100000), 63, 1000
     H = pools.leverage(n, d)
     V = checks.basis(H)
@@ -175,8 +175,8 @@ def bss(bench):
 
 
 def fit_errors(bench, H, V, batch, seeds=10):
-    """Excess error of a weighted fit: by our rows, uniform ones, and ones drawn by leverage;
-    each as many labels."""
+    """Excess error of a weighted fit with our rows, uniform rows, and rows drawn by leverage, with
+    equally many labels."""
     leverage = (V * V).sum(axis=1)
     law = leverage / leverage.sum()
     errors = np.empty((seeds, 3))
@@ -196,7 +196,7 @@ def fit_errors(bench, H, V, batch, seeds=10):
 
 
 def distinct_draws(rng, law, count):
-    """Draws by the law until `count` rows have come up, and how often each has."""
+    """Draws from `law` until `count` distinct rows have come up; returns them and their counts."""
     order = rng.choice(len(law), 20 * count, p=law)
     first = np.sort(np.unique(order, return_index=True)[1])
     return np.unique(order[:first[min(count, len(first)) - 1] + 1], return_counts=True)
@@ -229,8 +229,8 @@ def acs_fw(bench):
 
 
 def torch_or_none():
-    """torch with a thread a core. It sets OpenMP's number of threads when it is loaded, for
-    NumPy too, so it is told at once."""
+    """torch with one thread per core. Loading it changes OpenMP's thread count, also for NumPy, so
+    the count is set at once."""
     try:
         import torch
     except ImportError:
@@ -261,7 +261,7 @@ def batchbald(bench):
 # ---- a paper's table --------------------------------------------------------------------
 
 # Table 3 of Shen, Jiang, Zhang & Koyejo (2022): seconds of the first query on a V100. They may
-# hold what their program does beside choosing; ours are of choosing alone.
+# include more than the selection; ours are the selection alone.
 ACQUISITION = {
     "SVHN": (72257, 1000, {"badge": 732.18, "sparse-greedy": 201.65, "sparse-iht": 211.04,
                            "coreset": 309.99, "entropy": 16.46}),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools to measure on: features and probabilities in float32, the same for the same sizes."""
+"""Pools: features and probabilities in float32, the same for the same sizes."""
 import numpy as np
 
 
@@ -15,13 +15,13 @@ def probs(n, classes, seed=1):
 
 
 def noise(n, d, classes, seed=1):
-    """No structure at all: every distance is about as large as any other."""
+    """No structure: all distances are about equal."""
     H = np.random.default_rng(seed + 1).standard_normal((n, d), dtype=np.float32)
     return H, probs(n, classes, seed)
 
 
 def clustered(n, d, classes, seed=1, count=100):
-    """What a trained network gives: tight groups, and most rows sure of their class."""
+    """Like the output of a trained network: tight clusters, and most rows confident."""
     rng = np.random.default_rng(seed)
     kind = rng.integers(0, count, n)
     H = 0.1 * rng.standard_normal((n, d), dtype=np.float32)
@@ -32,7 +32,7 @@ def clustered(n, d, classes, seed=1, count=100):
 
 
 def labels(n, count, classes, seed=1):
-    """Of `count` rows spread over the pool; -1 elsewhere."""
+    """Labels of `count` rows spread over the pool; -1 elsewhere."""
     rng = np.random.default_rng(seed + 2)
     Y = np.full(n, -1, np.int64)
     Y[rng.choice(n, count, replace=False)] = rng.integers(0, classes, count)
@@ -40,7 +40,7 @@ def labels(n, count, classes, seed=1):
 
 
 def calibrated(n, d, classes, seed=1, temperature=2.0):
-    """Features, probabilities of a network that is too sure, and calibrated ones."""
+    """Features, probabilities of an overconfident network, and calibrated ones."""
     rng = np.random.default_rng(seed)
     kind = rng.integers(0, 100, n)
     H = 0.5 * rng.standard_normal((n, d), dtype=np.float32)
@@ -52,7 +52,7 @@ def calibrated(n, d, classes, seed=1, temperature=2.0):
 
 
 def posterior(m, n, classes, seed=1, d=16):
-    """Samples of a network whose last layer is uncertain: one drawn layer a sample, the same
+    """Posterior draws of a network with a Bayesian last layer: each draw is one layer, the same
     for all rows."""
     rng = np.random.default_rng(seed)
     H = rng.standard_normal((n, d), dtype=np.float32)
@@ -65,7 +65,7 @@ def posterior(m, n, classes, seed=1, d=16):
 
 
 def leverage(n, d, seed=1):
-    """Rows of which few carry most of some directions: a least-squares fit hangs on them."""
+    """A few rows carry most of some directions: a least-squares fit depends on them."""
     rng = np.random.default_rng(seed)
     H = rng.standard_normal((n, d)) * np.sqrt(1 / rng.uniform(1e-4, 1, (n, 1)))
     rare = rng.choice(n, d // 2 * 20, replace=False).reshape(d // 2, 20)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other side: each strategy as one would write it in NumPy from its paper, with care for
-speed but without a change of algorithm. In float32 where that gives the same picks, else in the
-double precision that the result asks for."""
+"""The rivals: each strategy in NumPy, written from its paper with care for speed but without
+algorithmic changes. In float32 where that gives the same picks, otherwise in double precision."""
 import numpy as np
 
 
@@ -12,7 +11,7 @@ def residuals(P):
 
 
 def badge(H, P, batch, seed):
-    """k-means++ on the factored gradients: no n x (C*d) matrix, one pass over H and A a pick."""
+    """k-means++ on the factored gradients: no n x (C*d) matrix, one pass over H and A per pick."""
     rng = np.random.default_rng(seed)
     A = residuals(P)
     N = np.einsum("ij,ij->i", A, A) * np.einsum("ij,ij->i", H, H)
@@ -30,7 +29,7 @@ def badge(H, P, batch, seed):
 
 
 def coreset(H, batch):
-    """Farthest-first from the row nearest the mean, one matrix-vector product a pick."""
+    """Farthest-first from the row nearest the mean, one matrix-vector product per pick."""
     N = np.einsum("ij,ij->i", H, H)
     mean = H.mean(axis=0, dtype=np.float64).astype(np.float32)
     D = np.full(len(H), np.inf, np.float32)
@@ -61,15 +60,15 @@ def margin(P, batch):
 
 
 def bald(samples, batch):
-    """Entropy of the mean of the samples less the mean of their entropies."""
+    """Entropy of the mean of the draws minus the mean of their entropies."""
     mean = samples.mean(axis=0)
     inner = -(samples * np.log(samples)).sum(axis=2).mean(axis=0)
     return top(-(mean * np.log(mean)).sum(axis=1) - inner, batch)
 
 
 def dynamic(H, P, labels, batch, gamma=2):
-    """Gradients a x h of the last layer, factored: what the labelled rows pull at is one
-    matrix, and a pass over the pool scores all rows against it."""
+    """Gradients a x h of the last layer, factored: the sum over the labelled rows is one matrix,
+    and a pass over the pool scores all rows against it."""
     H = with_bias(H, np.float32)
     known = labels >= 0
     A = residuals(P)
@@ -95,9 +94,9 @@ def rank(K):
 
 
 def gram_lambdas(H, labelled, batches):
-    """As the papers say it: the Gram matrix of the labelled rows and the batch, and its
+    """As in the papers: the Gram matrix of the labelled rows and the batch, and its
     eigenvalues, for every batch. Beyond the rank the smallest positive one is the rank-th
-    largest. The batches are drawn off the clock."""
+    largest. The batches are drawn outside the timed part."""
     K = with_bias(H)
     r = rank(K)
     known, lambdas = K[labelled], []
@@ -108,8 +107,8 @@ def gram_lambdas(H, labelled, batches):
 
 
 def dual_lambdas(H, labelled, batches):
-    """The better way with more rows than columns: the positive eigenvalues are those of the
-    d x d matrix, of which the part of the labelled rows is computed once."""
+    """The faster method if there are more rows than columns: the positive eigenvalues are those of
+    the d x d matrix, whose labelled part is computed once."""
     K = with_bias(H)
     r = rank(K)
     known, lambdas = K[labelled].T @ K[labelled], []
@@ -119,8 +118,8 @@ def dual_lambdas(H, labelled, batches):
 
 
 def tangent(X, Y, depth):
-    """The kernel of an infinitely wide network with depth layers of rectifiers between rows, as
-    the paper's recursion says it."""
+    """The kernel of an infinitely wide network with `depth` ReLU layers, by the paper's
+    recursion."""
     lengths = np.outer(np.linalg.norm(X, axis=1), np.linalg.norm(Y, axis=1))
     cosine = np.clip(X @ Y.T / lengths, -1, 1)
     theta = cosine
@@ -132,7 +131,7 @@ def tangent(X, Y, depth):
 
 
 def tangent_lambdas(H, labelled, batches, depth):
-    """The kernel of the labelled rows once, of each batch anew, and eigenvalues."""
+    """Computes the kernel of the labelled rows once, that of each batch, and the eigenvalues."""
     H = H.astype(float)
     known = tangent(H[labelled], H[labelled], depth)
     lambdas = []
@@ -147,13 +146,13 @@ def tangent_lambdas(H, labelled, batches, depth):
 
 
 def spreads(H, Q):
-    """The sigma of each row: how much its gradient hangs on the label, by norms of a x h."""
+    """The sigma of each row: how much its gradient depends on the label, from norms of a x h."""
     inner = (Q * np.sqrt(1 - 2 * Q + (Q * Q).sum(axis=1, keepdims=True))).sum(axis=1)
     return np.linalg.norm(H, axis=1) * inner / len(H)
 
 
 class Dense:
-    """Gradients of the last layer as an n x (C d) matrix: simple, and what the paper writes."""
+    """Gradients of the last layer as an n x (C d) matrix: simple, and as in the paper."""
 
     def __init__(self, H, D, batch):
         self.rows = (D[:, :, None] * H[:, None, :]).reshape(len(H), -1)
@@ -172,7 +171,7 @@ class Dense:
 
 
 class Factored:
-    """The same without the matrix: <a x h, R> = a' R h, for those who know."""
+    """The same without the matrix: <a x h, R> = a' R h."""
 
     def __init__(self, H, D, batch):
         self.H, self.D, self.batch = H, D, batch
@@ -198,31 +197,31 @@ def sparse_setting(kind, H, P, Q, batch, dtype):
 
 
 def line_search(residual, step, u, w, beta):
-    """How far to go from w against u, where step is what u does to the residual."""
+    """The step length from w along -u; `step` is the change of the residual by u."""
     below = step @ step + beta * (u @ u)
     return (residual @ step + beta * ((w - 1) @ u)) / below if below > 1e-300 else 0.0
 
 
 def debias(rows, w, mean, beta):
-    """One step down the gradient over the rows that have weight; w is of those rows alone."""
+    """One gradient step over the rows with weight; w has those rows only."""
     residual = w @ rows - mean
     u = np.where(w != 0, 2 * (rows @ residual + beta * (w - 1)), 0)
     return w - line_search(residual, u @ rows, u, w, beta) * u
 
 
 def sparse_greedy(H, P, Q, batch, alpha=1e-2, beta=0.1, kind=Dense, dtype=np.float64):
-    """Algorithm 1: a pass over all gradients a pick; the work on picked rows is small."""
+    """Algorithm 1: one pass over all gradients per pick; the work on picked rows is small."""
     phi, spread = sparse_setting(kind, H, P, Q, batch, dtype)
     picks, w, chosen = [], np.zeros(0, dtype), np.empty((batch, len(phi.mean)), dtype)
     residual = -phi.mean
     for t in range(batch):
-        score = 2 * phi.dots(residual) - 2 * beta - alpha * spread  # weights are 0 outside
+        score = 2 * phi.dots(residual) - 2 * beta - alpha * spread  # weights are 0 elsewhere
         score[picks] = np.inf
         j = int(score.argmin())
         picks.append(j)
         chosen[t] = phi.some(j)
         first = (beta - chosen[t] @ residual) / (phi.norms[j] + beta)
-        w = np.append(w, dtype(first))  # a double would make all that follows double
+        w = np.append(w, dtype(first))  # a double would make everything after it double
         w = np.maximum(debias(chosen[:t + 1], w, phi.mean, beta), 0)
         residual = w @ chosen[:t + 1] - phi.mean
     return np.array(picks), w
@@ -230,8 +229,8 @@ def sparse_greedy(H, P, Q, batch, alpha=1e-2, beta=0.1, kind=Dense, dtype=np.flo
 
 def sparse_iht(H, P, Q, batch, alpha=1e-8, beta=1e-4, iterations=300, kind=Dense,
                dtype=np.float64):
-    """Algorithm 2 with the exact prox: two passes over all gradients an iteration, one for
-    the slope and one for how far to go; the rest works on the rows that have weight."""
+    """Algorithm 2 with the exact prox: two passes over all gradients per iteration, one for the
+    gradient and one for the step length; the rest uses only the rows with weight."""
     phi, spread = sparse_setting(kind, H, P, Q, batch, dtype)
     n = len(H)
     w, z = np.zeros(n, dtype), np.zeros(n, dtype)
@@ -253,11 +252,11 @@ def sparse_iht(H, P, Q, batch, alpha=1e-8, beta=1e-4, iterations=300, kind=Dense
     return support[np.lexsort((support, -score[support], -w[support]))], w
 
 
-# ---- posterior samples ------------------------------------------------------------------
+# ---- posterior draws - ------------------------------------------------------------------
 
 
 def log_likelihoods(samples, dtype):
-    """Of each row under each sample, n x m: what a Bayesian coreset has to stand for."""
+    """Of each row under each draw, n x m: what a Bayesian coreset approximates."""
     S = samples.astype(dtype)
     mean = S.mean(axis=0)
     entropy = -(mean * np.log(mean)).sum(axis=1)
@@ -267,7 +266,7 @@ def log_likelihoods(samples, dtype):
 
 
 def acs_fw(samples, batch, dtype=np.float64):
-    """Frank-Wolfe until batch rows have weight: a pass over the n x m vectors a step."""
+    """Frank-Wolfe until `batch` rows have weight: one pass over the n x m vectors per step."""
     L = log_likelihoods(samples, dtype)
     norms = np.sqrt((L * L).sum(axis=1) + 1e-6)
     total, goal = norms.sum(), L.sum(axis=0)
@@ -286,11 +285,11 @@ def acs_fw(samples, batch, dtype=np.float64):
 
 
 def batchbald(xp, samples, batch, limit, seed, chunk=16):
-    """Greedy joint information in double precision. The joint of the picks (strings of labels
-    x samples) is exact while there are at most `limit` strings and drawn from the posterior
-    after that; candidates go against it in chunks, and each string's probability with each
-    label of the candidate goes into an entropy. The chunk is what was quickest of 4 to 128
-    rows. xp is numpy or torch."""
+    """Greedy joint information in double precision. The joint distribution of the picks (label
+    strings x draws) is exact while there are at most `limit` strings, and sampled from the
+    posterior after that. Candidates are combined with it in chunks, and the probabilities of each
+    string with each label of the candidate give an entropy. The chunk size was the fastest of 4 to
+    128 rows. xp is numpy or torch."""
     rng = np.random.default_rng(seed)
     S = xp.asarray(np.ascontiguousarray(samples.transpose(1, 2, 0), np.float64))  # n C m
     n, C, m = S.shape
@@ -317,7 +316,8 @@ def batchbald(xp, samples, batch, limit, seed, chunk=16):
 
 
 def drawn_joint(xp, S, picks, limit, rng):
-    """`limit` strings of labels, as many from every sample, and their probability under all."""
+    """`limit` label strings, equally many from every draw, and their probabilities under all
+    draws."""
     m = S.shape[2]
     owner = np.repeat(np.arange(m), limit // m)
     joint = xp.ones((len(owner), m), dtype=xp.float64)

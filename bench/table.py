@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of the table, and what they are held to."""
+"""The rows of the table and their targets."""
 import statistics
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Row:
-    """One line: a figure against its target, or for information where there is none."""
+    """One line: a figure and its target, or for information if there is no target."""
     case: str
-    ours: list                       # seconds, one a run; none: the row only tells something
+    ours: list                       # seconds of each run; empty: the row is a note only
     theirs: float = None             # seconds, their best run
-    rival: str = "NumPy"             # who they are
-    figure: float = None             # what is held to the target
+    rival: str = "NumPy"             # the name of the other side
+    figure: float = None             # the value compared with the target
     unit: str = ""
     target: str = ""
     passed: bool = None              # None: for information
     note: str = ""
-    wrong: list = field(default_factory=list)  # what the checks found
-    others: float = 0.0              # of a core, in the hands of other processes meanwhile
+    wrong: list = field(default_factory=list)  # messages of the checks
+    others: float = 0.0              # share of a core that other processes used meanwhile
 
 
 def speedup(row):
-    """Our median against their best, for information."""
+    """Our median compared with their best, for information."""
     row.figure, row.unit = row.theirs / statistics.median(row.ours), "x"
     return row
 

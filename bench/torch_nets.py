@@ -4,8 +4,8 @@
 side.
 
 Prints a JSON object with the seconds of each step of training (batch 128, SGD with momentum,
-one batch that is in memory already), of one backward pass a sample over RUNS samples, or of each
-step of FixMatch (BATCH labelled images and seven times as many others, all in memory; every
+one mini-batch that is already in memory), of one backward pass per sample over RUNS samples, or of
+each step of FixMatch (BATCH labelled images and seven times as many others, all in memory; every
 pseudo-label counts).
 """
 import json
@@ -23,8 +23,8 @@ BATCH = 128
 
 
 def fixmatch(net, x, y, batch, runs):
-    """Seconds of each step. Where nothing normalises by the batch weak views have no gradient to
-    keep, which is the faster way; else all go through the network together."""
+    """Seconds of each step. Without batch normalisation weak views take a pass without gradients,
+    which is faster; otherwise all samples go through the network together."""
     others = 7 * batch
     labelled, weak, strong = x[:batch], x[batch:batch + others], x[batch:batch + others]
     normalises = any(isinstance(m, torch.nn.BatchNorm2d) for m in net.modules())

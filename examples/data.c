@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a file, a folder or a name of samples holds. docs/data.md says which can be read.
+ * Prints what a file, a folder or a named data set holds. docs/data.md lists the formats.
  *
  *   cc data.c $(pkg-config --cflags --libs scant) -o data && ./data photos/ [LABELS]
  */

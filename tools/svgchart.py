@@ -5,14 +5,14 @@ import html
 import math
 import typing
 
-# after Okabe and Ito, dark enough on white
+# based on Okabe and Ito, darkened for white
 COLOURS = ("#0060a0", "#c05000", "#007a55", "#a03878", "#6b5500", "#2f2f2f", "#5a86c5")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 360, 270, 62, 14, 34, 44
-LEGEND, LEGEND_STEP = 26, 110  # below panels: its height, and how far its names are apart
+LEGEND, LEGEND_STEP = 26, 110  # below panels: its height, and the distance between names
 
 
 def ticks(low, high, log):
-    """Where an axis has ticks: round numbers within low..high."""
+    """The ticks of an axis: round numbers within low..high."""
     if log:
         first, last = math.floor(low), math.ceil(high)
         step = max(1, math.ceil((last - first) / 6))
@@ -35,16 +35,16 @@ class Series(typing.NamedTuple):
     name: str
     x: list
     y: list
-    low: typing.Optional[list] = None  # of a band, with high
+    low: typing.Optional[list] = None  # of a band, together with high
     high: typing.Optional[list] = None
     dashes: str = ""
     dots: bool = True
 
 
 class Panel:
-    """One chart. A range (low, high) is an axis' ends, where what is beyond is drawn; without, it
-    follows from the numbers. x_ticks: where the axis has them, instead of round numbers.
-    legend_low: at the bottom, where lines rise."""
+    """One chart. A range (low, high) sets the ends of an axis, and values beyond are drawn at the end;
+    by default it follows from the numbers. x_ticks: ticks instead of round numbers.
+    legend_low: puts the legend at the bottom, for rising lines."""
 
     def __init__(self, title, x_name, y_name, log_x=False, log_y=False, x_range=None, y_range=None,
                  x_ticks=None, legend_low=False):
@@ -55,7 +55,7 @@ class Panel:
         self.series = []
 
     def line(self, name, x, y, low=None, high=None, dashes="", dots=True):
-        """A dot a number, where there are few and dots are wanted."""
+        """A line, with a dot for each number if there are few and dots is set."""
         self.series.append(Series("line", name, list(x), list(y), low, high, dashes, dots))
 
     def points(self, name, x, y):
@@ -92,7 +92,7 @@ class Panel:
                 (*y, HEIGHT - BOTTOM, TOP, self.log_y, self.y_range))
 
     def x_marks(self, x):
-        """Places of ticks and what they are called."""
+        """Positions and names of ticks."""
         if self.x_ticks:
             return [(self.place(value, x), number(value, False)) for value in self.x_ticks]
         return [(x[2] + (value - x[0]) / (x[1] - x[0]) * (x[3] - x[2]), number(value, x[4]))
@@ -140,7 +140,7 @@ class Panel:
         return out
 
     def coloured(self):
-        """All series with their colours. A line without a name is of the one before it."""
+        """All series with their colours. A line without a name has the colour of the one before it."""
         out, at = [], -1
         for series in self.series:
             at += bool(series.name or at < 0)
@@ -158,7 +158,7 @@ class Panel:
         return "\n".join(out + (self.draw_legend() if legend else []))
 
     def draw_legend(self):
-        """In the corner on the right, as wide as the longest name."""
+        """The legend, in the right corner, as wide as the longest name."""
         named, out = self.named(), []
         left = WIDTH - RIGHT - 22 - max([74] + [6 * len(series.name) for _, series in named])
         top = HEIGHT - BOTTOM - 14 * len(named) if self.legend_low else TOP
@@ -175,7 +175,7 @@ def stroke(colour, dashes):
 
 
 def draw_legend(panel):
-    """The names of a panel's series in a row, for all panels that have the same."""
+    """The legend for all panels in one row, with the names of this panel's series."""
     return "\n".join(f'<path {stroke(colour, series.dashes)} d="M{LEFT + i * LEGEND_STEP} 8h24"/>'
                      f'<text x="{LEFT + i * LEGEND_STEP + 30}" y="12">{html.escape(series.name)}</text>'
                      for i, (colour, series) in enumerate(panel.named()))
@@ -186,7 +186,7 @@ STYLE = ("text { font: 11px sans-serif; fill: #222 } .t { font-size: 13px; font-
 
 
 def write(path, title, panels, below=False):
-    """panels, side by side, as a file. below: one legend for all of them, under them."""
+    """Writes panels side by side to a file. below: one legend for all, below them."""
     groups = [(i * WIDTH, 0, panel.draw(legend=not below)) for i, panel in enumerate(panels)]
     if below:
         groups.append((0, HEIGHT, draw_legend(panels[0])))
