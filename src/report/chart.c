@@ -9,7 +9,7 @@
 
 enum { COLOURS = 7, STYLES = 4 };
 
-/* currentColor rather than variables: converters of SVG know it, too. */
+/* currentColor instead of variables, which many SVG converters do not support. */
 const char report_chart_style[] =
     ".chart{font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\","
     "Arial,sans-serif;font-size:13px;font-variant-numeric:tabular-nums}"
@@ -37,7 +37,7 @@ const char report_chart_style[] =
     ".chart .empty{fill:#f3f5f8}"
     ".k0{color:#6b7684}.k1{color:#0072b2}.k2{color:#c4510a}.k3{color:#00835f}"
     ".k4{color:#a64d86}.k5{color:#b57700}.k6{color:#2a8fc7}.k7{color:#7d7300}"
-    /* words need more contrast than lines do */
+    /* text needs more contrast than lines */
     "@media(prefers-color-scheme:light){.chart .k5 .own{fill:#946000}"
     ".chart .k6 .own{fill:#1c76a8}}"
     "@media(prefers-color-scheme:dark){"
@@ -51,79 +51,50 @@ const char report_chart_style[] =
 
 /* ---- elements ---------------------------------------------------------------------- */
 
-void chart_begin(chart *c, const char *name, const char *title, const char *about) {
+void chart_begin(const chart *c, const char *name, const char *heading, const char *title,
+                 const char *about) {
+    static const char *const forms[] = {
+        [CHART_WIDE] = "wide", [CHART_NARROW] = "narrow", [CHART_FILE] = "file"};
     scant__text *out = c->out;
-    bool file = c->form == CHART_FILE;
-    scant__text_addf(
-        out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart %s %s\" ", name,
-        file                      ? "file"
-        : c->form == CHART_NARROW ? "narrow"
-                                  : "wide");
-    if (file)
-        scant__text_addf(out, "width=\"%d\" height=\"%d\" ", (int)c->width,
-                         (int)c->height);
-    scant__text_addf(out, "viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"",
-                     (int)c->width, (int)c->height);
-    report_add_escaped(out, title);
-    scant__text_add(out, "\">");
-    if (file) { /* in a page it would pop up over the whole chart */
-        scant__text_add(out, "<title>");
-        report_add_escaped(out, title);
-        scant__text_add(out, "</title><style>");
+    int width = (int)c->width, height = (int)c->height;
+    report_addf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart %s %s\" ",
+                name, forms[c->form]);
+    if (c->form == CHART_FILE)
+        report_addf(out, "width=\"%d\" height=\"%d\" ", width, height);
+    report_addf(out, "viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">", width,
+                height, title);
+    if (c->form == CHART_FILE) { /* in a page a title would pop up over the whole chart */
+        report_addf(out, "<title>%s</title><style>", title);
         scant__text_add(out, report_chart_style);
         scant__text_add(out, "</style>");
         chart_box(c, "paper", 0, 0, c->width, c->height, 0);
+        chart_text(c, 20, 30, "start", "heading", heading, 80);
     }
-    scant__text_add(out, "<desc>");
-    report_add_escaped(out, about);
-    scant__text_add(out, "</desc>\n");
+    report_addf(out, "<desc>%s</desc>\n", about);
 }
 
-void chart_end(chart *c) { scant__text_add(c->out, "</svg>\n"); }
-
-void chart_at(const chart *c, const char *attribute, double value) {
-    scant__text_addf(c->out, " %s=\"", attribute);
-    report_add_tenths(c->out, value);
-    scant__text_add(c->out, "\"");
-}
+void chart_end(const chart *c) { scant__text_add(c->out, "</svg>\n"); }
 
 void chart_line(const chart *c, const char *class_name, double x1, double y1, double x2,
                 double y2) {
-    scant__text_addf(c->out, "<line class=\"%s\"", class_name);
-    chart_at(c, "x1", x1);
-    chart_at(c, "y1", y1);
-    chart_at(c, "x2", x2);
-    chart_at(c, "y2", y2);
-    scant__text_add(c->out, "/>");
+    report_addf(c->out, "<line class=\"%s\" x1=\"%f\" y1=\"%f\" x2=\"%f\" y2=\"%f\"/>",
+                class_name, x1, y1, x2, y2);
 }
 
 void chart_box(const chart *c, const char *class_name, double x, double y, double width,
                double height, double radius) {
-    scant__text_addf(c->out, "<rect class=\"%s\"", class_name);
-    chart_at(c, "x", x);
-    chart_at(c, "y", y);
-    chart_at(c, "width", fmax(width, 0));
-    chart_at(c, "height", height);
-    if (radius > 0) chart_at(c, "rx", radius);
+    report_addf(c->out, "<rect class=\"%s\" x=\"%f\" y=\"%f\" width=\"%f\" height=\"%f\"",
+                class_name, x, y, fmax(width, 0), height);
+    if (radius > 0) report_addf(c->out, " rx=\"%f\"", radius);
     scant__text_add(c->out, "/>");
 }
 
-void chart_text(const chart *c, double x, double y, const char *anchor,
-                const char *class_name) {
-    scant__text_add(c->out, "<text");
-    chart_at(c, "x", x);
-    chart_at(c, "y", y);
-    if (strcmp(anchor, "start") != 0)
-        scant__text_addf(c->out, " text-anchor=\"%s\"", anchor);
-    if (*class_name) scant__text_addf(c->out, " class=\"%s\"", class_name);
+void chart_text_begin(const chart *c, double x, double y, const char *anchor,
+                      const char *class_name) {
+    report_addf(c->out, "<text x=\"%f\" y=\"%f\"", x, y);
+    if (strcmp(anchor, "start") != 0) report_addf(c->out, " text-anchor=\"%s\"", anchor);
+    if (*class_name) report_addf(c->out, " class=\"%s\"", class_name);
     scant__text_add(c->out, ">");
-}
-
-void chart_words(const chart *c, double x, double y, const char *anchor,
-                 const char *class_name, const char *words, size_t most) {
-    chart_text(c, x, y, anchor, class_name);
-    chart_add_short(c->out, words, most);
-    scant__text_add(c->out, "</text>");
 }
 
 /* Bytes that continue a character do not count as one. */
@@ -133,7 +104,7 @@ static size_t characters(const char *words) {
     return count;
 }
 
-void chart_add_short(scant__text *out, const char *words, size_t most) {
+static void add_short(scant__text *out, const char *words, size_t most) {
     char piece[512];
     size_t size = strlen(words), seen = 0, cut = 0;
     if (characters(words) <= most && size < sizeof piece) {
@@ -151,14 +122,14 @@ void chart_add_short(scant__text *out, const char *words, size_t most) {
     scant__text_add(out, "\xe2\x80\xa6");
 }
 
-void chart_title_begin(const chart *c, const char *name) {
-    scant__text_add(c->out, "<title>");
-    report_add_escaped(c->out, name);
+void chart_text(const chart *c, double x, double y, const char *anchor,
+                const char *class_name, const char *words, size_t most) {
+    chart_text_begin(c, x, y, anchor, class_name);
+    add_short(c->out, words, most);
+    scant__text_add(c->out, "</text>");
 }
 
-void chart_title_end(const chart *c) { scant__text_add(c->out, "</title>"); }
-
-/* ---- looks ------------------------------------------------------------------------- */
+/* ---- series ------------------------------------------------------------------------ */
 
 /* Also "random (folder)", of several folders. */
 static bool is_random(const report_results *r, size_t strategy) {
@@ -166,36 +137,43 @@ static bool is_random(const report_results *r, size_t strategy) {
     return strcmp(name, "random") == 0 || strncmp(name, "random (", 8) == 0;
 }
 
-chart_look chart_look_of(const report_results *r, size_t strategy) {
+chart_style chart_style_of(const report_results *r, size_t strategy) {
     size_t randoms = 0;
     for (size_t i = 0; i < strategy; i++) randoms += is_random(r, i);
-    if (is_random(r, strategy)) return (chart_look){0, (unsigned)(randoms % STYLES)};
+    if (is_random(r, strategy)) return (chart_style){0, (unsigned)(randoms % STYLES)};
     size_t place = strategy - randoms;
-    return (chart_look){(unsigned)(1 + place % COLOURS),
-                        (unsigned)(place / COLOURS % STYLES)};
+    return (chart_style){(unsigned)(1 + place % COLOURS),
+                         (unsigned)(place / COLOURS % STYLES)};
 }
 
-const char *chart_dashes(chart_look look) {
+const char *chart_dashes(chart_style style) {
     static const char *const dashes[STYLES] = {"", "7 5", "1.5 5", "9 4 1.5 4"};
-    return dashes[look.style];
+    return dashes[style.shape];
 }
 
-void chart_mark(scant__text *out, chart_look look, double x, double y, double size) {
+void chart_path_begin(scant__text *out, chart_style style) {
+    const char *dashes = chart_dashes(style);
+    scant__text_add(out, "<path class=\"line\"");
+    if (*dashes) report_addf(out, " stroke-dasharray=\"%s\"", dashes);
+    scant__text_add(out, " d=\"");
+}
+
+void chart_mark(scant__text *out, chart_style style, double x, double y, double size) {
     static const char *const shapes[STYLES] = {/* of size 10, around 0 */
                                                "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
                                                "M-4.5-4.5h9v9h-9z", "M0-6l5.5 9.5h-11z",
                                                "M0-6l6 6l-6 6l-6-6z"};
-    scant__text_add(out, "<path class=\"mark\" transform=\"translate(");
-    report_add_tenths(out, x);
-    scant__text_add(out, " ");
-    report_add_tenths(out, y);
-    scant__text_add(out, ")");
-    if (size != 10) {
-        scant__text_add(out, " scale(");
-        report_add_fixed(out, size / 10, 2);
-        scant__text_add(out, ")");
-    }
-    scant__text_addf(out, "\" d=\"%s\">", shapes[look.style]);
+    report_addf(out, "<path class=\"mark\" transform=\"translate(%f %f)", x, y);
+    if (size != 10) report_addf(out, " scale(%.2f)", size / 10);
+    report_addf(out, "\" d=\"%s\">", shapes[style.shape]);
+}
+
+void chart_key(const chart *c, chart_style style, double x, double y, const char *words) {
+    report_addf(c->out, "<g class=\"k%u\">", style.colour);
+    chart_path_begin(c->out, style);
+    report_addf(c->out, "M%f %fh28\"/></g>", x, y);
+    chart_text(c, x + 36, y + 4.5, "start", "", words, 60);
+    scant__text_add(c->out, "\n");
 }
 
 /* ---- axes -------------------------------------------------------------------------- */
@@ -211,7 +189,7 @@ chart_axis chart_axis_of(double low, double high, double from, double to, int ti
                          bool round) {
     chart_axis a = {.low = low, .high = high, .from = from, .to = to};
     double size = fmax(fabs(low), fabs(high));
-    if (!(a.high - a.low > 1e-9 * size)) { /* one value */
+    if (!(a.high - a.low > 1e-9 * size)) { /* a single value */
         double room = size > 0 ? size / 10 : 1;
         a.low -= room;
         a.high += room;
@@ -228,13 +206,54 @@ chart_axis chart_axis_of(double low, double high, double from, double to, int ti
     return a;
 }
 
-double chart_place(const chart_axis *a, double value) {
+double chart_pixel(const chart_axis *a, double value) {
     return a->from + (value - a->low) / (a->high - a->low) * (a->to - a->from);
 }
 
-bool chart_tick(const chart_axis *a, size_t i, double *value) {
+/* Tick i; false past the last. */
+static bool find_tick(const chart_axis *a, size_t i, double *value) {
     *value = a->first + (double)i * a->step;
     return i < 100 && *value <= a->high + 1e-9 * a->step;
+}
+
+static void add_label(scant__text *out, const chart_axis *a, double value) {
+    if (a->labels == CHART_POWERS) { /* two digits, but 250 instead of 2.5e+02 */
+        double unit = pow(10, floor(value) - 1);
+        scant__text_number(out, round(pow(10, value) / unit) * unit, 6);
+    } else if (a->labels == CHART_COUNTS || fabs(a->high) >= 1e4) {
+        chart_add_count(out, value);
+    } else {
+        report_add_fixed(out, value, a->decimals);
+    }
+    scant__text_add(out, a->labels == CHART_PERCENT ? "%</text>" : "</text>");
+}
+
+void chart_draw_x(const chart *c, const chart_axis *x, double top, double bottom,
+                  const char *words) {
+    double value;
+    for (size_t i = 0; find_tick(x, i, &value); i++) {
+        double at = chart_pixel(x, value);
+        chart_line(c, "grid", at, top, at, bottom + 4);
+        chart_text_begin(c, at, bottom + 19, "middle", "soft");
+        add_label(c->out, x, value);
+    }
+    if (*words)
+        chart_text(c, (x->from + x->to) / 2, bottom + 38, "middle", "soft", words, 80);
+    scant__text_add(c->out, "\n");
+}
+
+void chart_draw_y(const chart *c, const chart_axis *y, double left, double right,
+                  const char *words) {
+    double value;
+    for (size_t i = 0; find_tick(y, i, &value); i++) {
+        double at = chart_pixel(y, value);
+        chart_line(c, "grid", left, at, right, at);
+        chart_text_begin(c, left - 8, at + 4, "end", "soft");
+        add_label(c->out, y, value);
+    }
+    chart_line(c, "axis", left, y->from, right, y->from);
+    if (*words) chart_text(c, 4, y->to - 14, "start", "soft", words, 60);
+    scant__text_add(c->out, "\n");
 }
 
 void chart_add_count(scant__text *out, double value) {

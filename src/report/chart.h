@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Charts as SVG: what they share, and the charts of a report. A chart comes in three
- * forms: for a page on a wide and on a narrow screen (styled by the page), and as a file
- * that stands alone. None needs a script, a font or another file; all are readable on
- * light and on dark.
+ * Charts as SVG: the elements that all charts share, and the charts of a report. A chart
+ * has three forms: for a page on a wide and on a narrow screen (styled by the page), and
+ * as a file of its own. None needs a script, a font or another file, and all are readable
+ * on light and on dark backgrounds.
  *
- * A strategy has a colour of its own in all charts: random is grey, the others go through
- * seven colours that people with any kind of colour vision tell apart (after Okabe and
- * Ito, dark enough on white), and beyond seven through dashes and marks.
+ * A strategy has the same colour in all charts. random is grey; the others take seven
+ * colours that people with any kind of colour vision can tell apart (after Okabe and Ito,
+ * darker for white paper), then the same colours with other dashes and marks.
  */
 #ifndef SCANT_REPORT_CHART_H
 #define SCANT_REPORT_CHART_H
@@ -17,7 +17,7 @@
 
 typedef enum chart_form { CHART_WIDE = 1, CHART_NARROW, CHART_FILE } chart_form;
 
-/* All that charts show. */
+/* What the charts of a report show. */
 typedef struct report_view {
     const report_results *r;
     const report_measures *m;
@@ -32,61 +32,74 @@ typedef struct chart {
     double width, height;
 } chart;
 
-/* What styles charts: part of a page's style, and of every file. */
+/* The style sheet of charts: part of a page's, and of every file. */
 extern const char report_chart_style[];
 
-/* Ends with chart_end(). title and about are for those who cannot see it. */
-void chart_begin(chart *c, const char *name, const char *title, const char *about);
-void chart_end(chart *c);
+/* name: a class for scripts and tests. heading: drawn at the top of a file. title and
+ * about are for screen readers. chart_end() ends the chart. */
+void chart_begin(const chart *c, const char *name, const char *heading, const char *title,
+                 const char *about);
+void chart_end(const chart *c);
 
-/* "x1="..."": an attribute that is a number. */
-void chart_at(const chart *c, const char *attribute, double value);
 void chart_line(const chart *c, const char *class_name, double x1, double y1, double x2,
                 double y2);
-/* Its corners are round by the radius. */
 void chart_box(const chart *c, const char *class_name, double x, double y, double width,
                double height, double radius);
 /* Begins a text; anchor: start, middle or end. The caller adds words and "</text>". */
+void chart_text_begin(const chart *c, double x, double y, const char *anchor,
+                      const char *class_name);
+/* A text of at most so many characters; a longer one is cut and ends in an ellipsis. */
 void chart_text(const chart *c, double x, double y, const char *anchor,
-                const char *class_name);
-/* A text of at most so many characters, an ellipsis for the rest. */
-void chart_words(const chart *c, double x, double y, const char *anchor,
-                 const char *class_name, const char *words, size_t most);
-void chart_add_short(scant__text *out, const char *words, size_t most);
-/* "strategy name" as the words that explain an element. */
-void chart_title_begin(const chart *c, const char *name);
-void chart_title_end(const chart *c);
+                const char *class_name, const char *words, size_t most);
 
-/* A strategy's colour class "k3", and its dashes and mark beyond seven. */
-typedef struct chart_look {
+/* How a series is drawn: the class of its colour, "k3", and which dashes and mark. */
+typedef struct chart_style {
     unsigned colour; /* 0: grey */
-    unsigned style;  /* of its dashes and its mark */
-} chart_look;
+    unsigned shape;
+} chart_style;
 
-chart_look chart_look_of(const report_results *r, size_t strategy);
-const char *chart_dashes(chart_look look); /* a stroke-dasharray, or "" */
-void chart_mark(scant__text *out, chart_look look, double x, double y, double size);
+chart_style chart_style_of(const report_results *r, size_t strategy);
+const char *chart_dashes(chart_style style); /* a stroke-dasharray; "": a solid line */
+/* Begins a line's path; the caller adds points and "\"/>". */
+void chart_path_begin(scant__text *out, chart_style style);
+/* The caller may add a title, and ends the mark with "</path>". */
+void chart_mark(scant__text *out, chart_style style, double x, double y, double size);
+/* A line of a legend: 28 pixels of the series' line, then words. */
+void chart_key(const chart *c, chart_style style, double x, double y, const char *words);
+
+/* How numbers are written beside an axis. */
+typedef enum chart_labels {
+    CHART_PLAIN,
+    CHART_PERCENT,
+    CHART_COUNTS, /* "12", "1.2 k" */
+    CHART_POWERS  /* the axis is of logarithms to base 10 */
+} chart_labels;
 
 /* An axis from low to high with ticks at round numbers. */
 typedef struct chart_axis {
-    double low, high;   /* what is shown */
-    double from, to;    /* where, in pixels */
+    double low, high;   /* the values at its ends */
+    double from, to;    /* their pixels */
     double step, first; /* of ticks */
     int decimals;
+    chart_labels labels;
 } chart_axis;
 
-/* Room is left around low..high where round is set, up to half a tick. */
+/* round: extends low..high to multiples of half a tick. */
 chart_axis chart_axis_of(double low, double high, double from, double to, int ticks,
                          bool round);
-double chart_place(const chart_axis *axis, double value);
-/* Calls up tick i; false past the last. */
-bool chart_tick(const chart_axis *axis, size_t i, double *value);
+double chart_pixel(const chart_axis *axis, double value);
+/* Grid lines, from top to below bottom, or from left to right; numbers; and what the axis
+ * shows, "" for nothing. */
+void chart_draw_x(const chart *c, const chart_axis *x, double top, double bottom,
+                  const char *words);
+void chart_draw_y(const chart *c, const chart_axis *y, double left, double right,
+                  const char *words);
 /* "12", "1.2 k" */
 void chart_add_count(scant__text *out, double value);
 /* "850 ms", "3.2 s", "4.5 min", "2.1 h" */
 void chart_add_seconds(scant__text *out, double seconds);
 
-/* Characters of the longest strategy's name, as far as they are shown. */
+/* Characters of the longest strategy's name, at most `most`. */
 size_t chart_longest_name(const report_results *r, size_t most);
 
 typedef void (*report_chart)(scant__text *out, const report_view *view, chart_form form);
@@ -101,7 +114,7 @@ void report_chart_balance(scant__text *out, const report_view *view, chart_form 
 void report_chart_calibration(scant__text *out, const report_view *view, chart_form form);
 void report_chart_theory(scant__text *out, const report_view *view, chart_form form);
 
-/* Whether there is anything to show; the charts expect so. */
+/* Whether there is anything to show. A chart must not be drawn otherwise. */
 bool report_has_curves(const report_view *view);
 bool report_has_differences(const report_view *view);
 bool report_has_efficiency(const report_view *view);
@@ -110,7 +123,7 @@ bool report_has_balance(const report_view *view);
 bool report_has_calibration(const report_view *view);
 bool report_has_theory(const report_view *view);
 
-/* Overlap of two strategies where both have most labels; NaN: none. */
+/* The overlap of two strategies at the most labels that both have; NaN: none. */
 double report_overlap_of(const report_view *view, size_t a, size_t b, uint64_t *labels);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The learning curves: means over seeds, bands of one deviation, names at the curves'
- * ends where there is room for them. And what theory says of every round, in two such
- * panels: lambda, in powers of ten, and the ratio.
+ * Learning curves: means over seeds, bands of one standard deviation, and names at the
+ * ends of the curves where there is room. The theory chart has two such panels: lambda,
+ * on a logarithmic axis, and the ratio R.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,14 +13,11 @@
 
 enum { MARKS = 40, NAME_LINE = 17, MOST_NAMES = 400 };
 
-typedef enum scale { PLAIN, PERCENT, POWERS } scale; /* what values are shown as */
-
 typedef struct frame {
     chart c;
     const report_view *view;
-    const report_curve *curves; /* a strategy each; one may have no levels */
-    const char *words;          /* beside the axis of values */
-    scale scale;
+    const report_curve *curves; /* one for each strategy; may be without levels */
+    chart_labels labels;
     chart_axis x, y;
     double unit;
 } frame;
@@ -46,46 +43,10 @@ static void find_ranges(const frame *f, double x[2], double y[2]) {
         }
 }
 
-/* A number as it stands at the axis, and in words. */
-static void add_tick(const frame *f, double value) {
-    if (f->scale == POWERS) { /* two digits that count, and 250 rather than 2.5e+02 */
-        double unit = pow(10, floor(value) - 1);
-        scant__text_number(f->c.out, round(pow(10, value) / unit) * unit, 6);
-    } else {
-        report_add_fixed(f->c.out, value, f->y.decimals);
-    }
-    if (f->scale == PERCENT) scant__text_add(f->c.out, "%");
-}
-
-static void draw_axes(const frame *f) {
-    const chart *c = &f->c;
-    double value, bottom = f->y.from, top = f->y.to;
-    for (size_t i = 0; chart_tick(&f->y, i, &value); i++) {
-        double y = chart_place(&f->y, value);
-        chart_line(c, "grid", f->x.from, y, f->x.to, y);
-        chart_text(c, f->x.from - 8, y + 4, "end", "soft");
-        add_tick(f, value);
-        scant__text_add(c->out, "</text>");
-    }
-    for (size_t i = 0; chart_tick(&f->x, i, &value); i++) {
-        double x = chart_place(&f->x, value);
-        chart_line(c, "axis", x, bottom, x, bottom + 5);
-        chart_text(c, x, bottom + 20, "middle", "soft");
-        chart_add_count(c->out, value);
-        scant__text_add(c->out, "</text>");
-    }
-    chart_line(c, "axis", f->x.from, bottom, f->x.to, bottom);
-    chart_words(c, (f->x.from + f->x.to) / 2, bottom + 40, "middle", "soft",
-                "labelled samples", 40);
-    chart_words(c, 4, top - 14, "start", "soft", f->words, 60);
-    scant__text_add(c->out, "\n");
-}
-
-static void add_point(const frame *f, const char *command, double labels, double value) {
-    scant__text_add(f->c.out, command);
-    report_add_tenths(f->c.out, chart_place(&f->x, labels));
-    scant__text_add(f->c.out, " ");
-    report_add_tenths(f->c.out, chart_place(&f->y, f->unit * value));
+static void add_point(const frame *f, const char *command, const report_level *l,
+                      double value) {
+    report_addf(f->c.out, "%s%f %f", command, chart_pixel(&f->x, (double)l->labels),
+                chart_pixel(&f->y, f->unit * value));
 }
 
 static void draw_band(const frame *f, const report_curve *curve) {
@@ -93,84 +54,69 @@ static void draw_band(const frame *f, const report_curve *curve) {
     for (size_t i = 0; i < curve->n; i++) any = any || curve->levels[i].std > 0;
     if (!any || curve->n < 2) return;
     scant__text_add(f->c.out, "<path class=\"band\" d=\"");
-    for (size_t i = 0; i < curve->n; i++) {
-        const report_level *l = &curve->levels[i];
-        add_point(f, i ? "L" : "M", (double)l->labels, l->mean + l->std);
-    }
-    for (size_t i = curve->n; i-- > 0;) {
-        const report_level *l = &curve->levels[i];
-        add_point(f, "L", (double)l->labels, l->mean - l->std);
-    }
+    for (size_t i = 0; i < curve->n; i++)
+        add_point(f, i ? "L" : "M", &curve->levels[i],
+                  curve->levels[i].mean + curve->levels[i].std);
+    for (size_t i = curve->n; i-- > 0;)
+        add_point(f, "L", &curve->levels[i],
+                  curve->levels[i].mean - curve->levels[i].std);
     scant__text_add(f->c.out, "z\"/>");
 }
 
 static void draw_whisker(const frame *f, const report_level *l) {
-    double x = chart_place(&f->x, (double)l->labels);
-    chart_line(&f->c, "whisker", x, chart_place(&f->y, f->unit * (l->mean - l->std)), x,
-               chart_place(&f->y, f->unit * (l->mean + l->std)));
+    double x = chart_pixel(&f->x, (double)l->labels);
+    chart_line(&f->c, "whisker", x, chart_pixel(&f->y, f->unit * (l->mean - l->std)), x,
+               chart_pixel(&f->y, f->unit * (l->mean + l->std)));
 }
 
 static void add_value(const frame *f, const report_level *l) {
     scant__text *out = f->c.out;
-    scant__text_addf(out, ": %" PRIu64 " labels, ", l->labels);
-    if (f->scale == PERCENT) {
-        report_add_fixed(out, 100 * l->mean, 2);
-        scant__text_add(out, " \xc2\xb1 ");
-        report_add_fixed(out, 100 * l->std, 2);
-        scant__text_add(out, " %");
-    } else if (f->scale == POWERS) {
-        report_add_number(out, pow(10, l->mean));
-        scant__text_add(out, " \xc3\x97/\xc3\xb7 ");
-        report_add_number(out, pow(10, l->std));
-    } else {
-        report_add_number(out, l->mean);
-        scant__text_add(out, " \xc2\xb1 ");
-        report_add_number(out, l->std);
-    }
-    scant__text_addf(out, " (%zu run%s)", l->runs, l->runs == 1 ? "" : "s");
+    report_addf(out, ": %" PRIu64 " labels, ", l->labels);
+    if (f->labels == CHART_PERCENT)
+        report_addf(out, "%.2f \xc2\xb1 %.2f %%", 100 * l->mean, 100 * l->std);
+    else if (f->labels == CHART_POWERS)
+        report_addf(out, "%g \xc3\x97/\xc3\xb7 %g", pow(10, l->mean), pow(10, l->std));
+    else
+        report_addf(out, "%g \xc2\xb1 %g", l->mean, l->std);
+    report_addf(out, " (%zu run%s)", l->runs, l->runs == 1 ? "" : "s");
 }
 
 static void draw_marks(const frame *f, size_t s) {
     const report_curve *curve = &f->curves[s];
-    chart_look look = chart_look_of(f->view->r, s);
     size_t every = (curve->n + MARKS - 1) / MARKS;
     double size = f->c.form == CHART_NARROW ? 5 : curve->n > 24 ? 6 : 7;
     for (size_t i = 0; i < curve->n; i++) {
         const report_level *l = &curve->levels[i];
         if (i % every && i + 1 < curve->n) continue;
-        chart_mark(f->c.out, look, chart_place(&f->x, (double)l->labels),
-                   chart_place(&f->y, f->unit * l->mean), size);
-        chart_title_begin(&f->c, f->view->r->strategies[s].name);
+        chart_mark(f->c.out, chart_style_of(f->view->r, s),
+                   chart_pixel(&f->x, (double)l->labels),
+                   chart_pixel(&f->y, f->unit * l->mean), size);
+        report_addf(f->c.out, "<title>%s", f->view->r->strategies[s].name);
         add_value(f, l);
-        chart_title_end(&f->c);
-        scant__text_add(f->c.out, "</path>");
+        scant__text_add(f->c.out, "</title></path>");
     }
 }
 
 static void draw_curve(const frame *f, size_t s) {
     const report_curve *curve = &f->curves[s];
-    chart_look look = chart_look_of(f->view->r, s);
+    chart_style style = chart_style_of(f->view->r, s);
     if (!curve->n) return;
-    scant__text_addf(f->c.out, "<g class=\"series s%zu k%u\">", s, look.colour);
+    report_addf(f->c.out, "<g class=\"series s%zu k%u\">", s, style.colour);
     draw_band(f, curve);
     if (curve->n == 1) draw_whisker(f, curve->levels);
-    scant__text_add(f->c.out, "<path class=\"line\"");
-    if (*chart_dashes(look))
-        scant__text_addf(f->c.out, " stroke-dasharray=\"%s\"", chart_dashes(look));
-    scant__text_add(f->c.out, " d=\"");
+    chart_path_begin(f->c.out, style);
     for (size_t i = 0; i < curve->n; i++)
-        add_point(f, i ? "L" : "M", (double)curve->levels[i].labels,
-                  curve->levels[i].mean);
+        add_point(f, i ? "L" : "M", &curve->levels[i], curve->levels[i].mean);
     scant__text_add(f->c.out, "\"/>");
     draw_marks(f, s);
     scant__text_add(f->c.out, "</g>\n");
 }
 
-/* ---- names at the curves' ends ----------------------------------------------------- */
+/* ---- names at the ends of curves --------------------------------------------------- */
 
 typedef struct end_name {
     size_t strategy;
-    double x, y, at; /* the curve's end; where the name stands */
+    double x, y, at; /* the end of the curve; the height of the name */
 } end_name;
 
 static int by_height(const void *a, const void *b) {
@@ -179,12 +125,13 @@ static int by_height(const void *a, const void *b) {
     return (p->strategy > q->strategy) - (p->strategy < q->strategy);
 }
 
-/* Names that would touch stand together, a line apart, around the middle of their curves'
- * ends. A block is kept at its first name: how many they are, and where it begins. */
+/* Sets the height of each name. Names that would overlap form a block of lines around the
+ * mean height of their ends; blocks that would overlap are merged. */
 static void spread(end_name *names, size_t n, double top, double bottom) {
     double line = fmin(NAME_LINE, (bottom - top) / (double)size_max(n, 1));
     size_t sizes[MOST_NAMES], blocks = 0, first = 0;
-    double starts[MOST_NAMES], sums[MOST_NAMES]; /* sums: of ends, less their places */
+    /* sums: of the ends' heights, each less its line's place in the block */
+    double starts[MOST_NAMES], sums[MOST_NAMES];
     for (size_t i = 0; i < n; i++) {
         sizes[blocks] = 1;
         sums[blocks] = names[i].y;
@@ -213,38 +160,31 @@ static void draw_names(const frame *f) {
         const report_curve *curve = &f->curves[s];
         if (!curve->n) continue;
         const report_level *last = &curve->levels[curve->n - 1];
-        names[n++] = (end_name){s, chart_place(&f->x, (double)last->labels),
-                                chart_place(&f->y, f->unit * last->mean), 0};
+        names[n++] = (end_name){s, chart_pixel(&f->x, (double)last->labels),
+                                chart_pixel(&f->y, f->unit * last->mean), 0};
     }
     qsort(names, n, sizeof *names, by_height);
     spread(names, n, f->y.to - 10, f->y.from);
     for (size_t i = 0; i < n; i++) {
-        scant__text_addf(f->c.out, "<g class=\"series s%zu k%u\">", names[i].strategy,
-                         chart_look_of(r, names[i].strategy).colour);
+        report_addf(f->c.out, "<g class=\"series s%zu k%u\">", names[i].strategy,
+                    chart_style_of(r, names[i].strategy).colour);
         chart_line(&f->c, "lead", names[i].x + 5, names[i].y, f->x.to + 18, names[i].at);
-        chart_words(&f->c, f->x.to + 22, names[i].at + 4, "start", "own strong",
-                    r->strategies[names[i].strategy].name, 24);
+        chart_text(&f->c, f->x.to + 22, names[i].at + 4, "start", "own strong",
+                   r->strategies[names[i].strategy].name, 24);
         scant__text_add(f->c.out, "</g>");
     }
     scant__text_add(f->c.out, "\n");
 }
 
-/* What a script needs to find values under the pointer. */
+/* The axes, for the page's script, which shows values under the pointer. */
 static void add_geometry(const frame *f) {
-    const chart_axis *axes[] = {&f->x, &f->y};
-    scant__text_add(f->c.out, "<g class=\"geometry\" data-axes=\"");
-    for (size_t i = 0; i < 2; i++) {
-        const double numbers[] = {axes[i]->low, axes[i]->high, axes[i]->from,
-                                  axes[i]->to};
-        for (size_t k = 0; k < 4; k++) {
-            report_add_number(f->c.out, numbers[k]);
-            scant__text_add(f->c.out, i == 1 && k == 3 ? "\"></g>" : " ");
-        }
-    }
+    report_addf(
+        f->c.out, "<g class=\"geometry\" data-axes=\"%g %g %g %g %g %g %g %g\"></g>",
+        f->x.low, f->x.high, f->x.from, f->x.to, f->y.low, f->y.high, f->y.from, f->y.to);
 }
 
-/* Axes between top and bottom, and what stands in them. */
-static void draw_panel(frame *f, double top, double bottom) {
+/* Axes between top and bottom, and the curves. */
+static void draw_panel(frame *f, double top, double bottom, const char *words) {
     bool narrow = f->c.form == CHART_NARROW;
     double names = narrow ? 0 : 8.2 * (double)chart_longest_name(f->view->r, 24) + 26;
     double x[2], y[2];
@@ -253,36 +193,35 @@ static void draw_panel(frame *f, double top, double bottom) {
                          narrow ? 5 : 9, false);
     f->y =
         chart_axis_of(f->unit * y[0], f->unit * y[1], bottom, top, narrow ? 5 : 7, true);
-    draw_axes(f);
+    f->x.labels = CHART_COUNTS;
+    f->y.labels = f->labels;
+    chart_draw_x(&f->c, &f->x, bottom, bottom, "labelled samples");
+    chart_draw_y(&f->c, &f->y, f->x.from, f->x.to, words);
     for (size_t s = f->view->r->n_strategies; s-- > 0;) draw_curve(f, s);
     if (!narrow) draw_names(f);
 }
 
-/* Of a panel: as high as its names want. */
+/* A panel is at least as high as the names beside it. */
 static double panel_height(const report_view *view, chart_form form, double least) {
     double lines = (double)view->r->n_strategies * NAME_LINE;
     return form == CHART_NARROW ? least : fmax(least, lines + 10);
 }
 
 void report_chart_curves(scant__text *out, const report_view *view, chart_form form) {
-    const report_results *r = view->r;
-    bool narrow = form == CHART_NARROW;
+    bool narrow = form == CHART_NARROW, error = view->r->regression;
     double head = form == CHART_FILE ? 74 : 40;
     double high = panel_height(view, form, (narrow ? 290 : 430) - head);
-    frame f = {.view = view,
+    frame f = {.c = {out, form, narrow ? 380 : 1000, head + high + 50},
+               .view = view,
                .curves = view->m->curves,
-               .words = r->regression ? "test error" : "test accuracy",
-               .scale = r->regression ? PLAIN : PERCENT,
-               .unit = r->regression ? 1 : 100};
-    f.c = (chart){out, form, narrow ? 380 : 1000, head + high + 50};
-    chart_begin(&f.c, "curves",
-                r->regression ? "Learning curves: test error by labelled samples"
-                              : "Learning curves: test accuracy by labelled samples",
-                "A line a strategy: the mean over seeds, with a band of one standard "
-                "deviation. The numbers are in summary.csv.");
-    if (form == CHART_FILE)
-        chart_words(&f.c, 20, 30, "start", "heading", "Learning curves", 40);
-    draw_panel(&f, head, head + high);
+               .labels = error ? CHART_PLAIN : CHART_PERCENT,
+               .unit = error ? 1 : 100};
+    chart_begin(&f.c, "curves", "Learning curves",
+                error ? "Learning curves: test error by labelled samples"
+                      : "Learning curves: test accuracy by labelled samples",
+                "A line for each strategy: the mean over seeds, with a band of one "
+                "standard deviation. The numbers are in summary.csv.");
+    draw_panel(&f, head, head + high, error ? "test error" : "test accuracy");
     add_geometry(&f);
     chart_end(&f.c);
 }
@@ -295,19 +234,19 @@ void report_chart_theory(scant__text *out, const report_view *view, chart_form f
     double high = panel_height(view, form, narrow ? 200 : 260);
     for (size_t s = 0; s < view->r->n_strategies; s++)
         ratio = ratio || view->m->theory[REPORT_RATIO][s].n;
-    frame f = {.view = view, .unit = 1};
-    f.c = (chart){out, form, narrow ? 380 : 1000,
-                  head + high + (ratio ? gap + high : 0) + 50};
-    chart_begin(&f.c, "theory", "What theory says of each round, by labelled samples",
-                "A line a strategy: the mean over seeds, with a band of one standard "
-                "deviation. The numbers are in theory.csv.");
-    if (form == CHART_FILE) chart_words(&f.c, 20, 30, "start", "heading", "Theory", 40);
+    frame f = {.c = {out, form, narrow ? 380 : 1000,
+                     head + high + (ratio ? gap + high : 0) + 50},
+               .view = view,
+               .unit = 1};
+    chart_begin(&f.c, "theory", "Theory",
+                "Eigenvalues and training dynamics, by labelled samples",
+                "A line for each strategy: the mean over seeds, with a band of one "
+                "standard deviation. The numbers are in theory.csv.");
     for (size_t i = 0; i < (ratio ? REPORT_THEORIES : 1); i++) {
         f.curves = view->m->theory[i];
-        f.words = words[i];
-        f.scale = i == REPORT_LAMBDA ? POWERS : PLAIN;
+        f.labels = i == REPORT_LAMBDA ? CHART_POWERS : CHART_PLAIN;
         double top = head + (double)i * (high + gap);
-        draw_panel(&f, top, top + high);
+        draw_panel(&f, top, top + high, words[i]);
     }
     chart_end(&f.c);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Charts that are grids of cells: overlaps of strategies, and how often each picked a
- * class.
+ * Charts that are grids of cells: overlaps of strategies, and the classes each picked.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -51,41 +50,34 @@ static double row_at(const grid *g, size_t row) {
 
 static void draw_column_name(const grid *g, size_t column, unsigned colour,
                              const char *name) {
-    scant__text_addf(g->c.out, "<g class=\"k%u\" transform=\"translate(", colour);
-    report_add_tenths(g->c.out, column_at(g, column) + g->cell_width / 2 + 3);
-    scant__text_add(g->c.out, " ");
-    report_add_tenths(g->c.out, g->top - 7);
-    scant__text_add(g->c.out, ") rotate(-45)\">");
-    chart_words(&g->c, 0, 0, "start",
-                g->c.form == CHART_NARROW ? "own strong small" : "own strong", name, 14);
+    report_addf(g->c.out, "<g class=\"k%u\" transform=\"translate(%f %f) rotate(-45)\">",
+                colour, column_at(g, column) + g->cell_width / 2 + 3, g->top - 7);
+    chart_text(&g->c, 0, 0, "start",
+               g->c.form == CHART_NARROW ? "own strong small" : "own strong", name, 14);
     scant__text_add(g->c.out, "</g>");
 }
 
 static void draw_row_name(const grid *g, size_t row, unsigned colour, const char *name) {
     bool narrow = g->c.form == CHART_NARROW;
-    scant__text_addf(g->c.out, "<g class=\"k%u\">", colour);
-    chart_words(&g->c, g->left - 10, row_at(g, row) + g->cell_height / 2 + 4.5, "end",
-                narrow ? "own strong small" : "own strong", name, narrow ? 13 : 26);
+    report_addf(g->c.out, "<g class=\"k%u\">", colour);
+    chart_text(&g->c, g->left - 10, row_at(g, row) + g->cell_height / 2 + 4.5, "end",
+               narrow ? "own strong small" : "own strong", name, narrow ? 13 : 26);
     scant__text_add(g->c.out, "</g>");
 }
 
-/* A cell filled by strength, 0 to 1; the caller adds a title and ends the group. */
+/* A cell filled by strength, 0 to 1. The caller adds a title and "</g>". */
 static void begin_cell(const grid *g, size_t row, size_t column, unsigned colour,
                        double strength) {
     double gap = g->cell_width > 12 ? 1.5 : 0.5;
-    scant__text_addf(g->c.out, "<g class=\"cell k%u\">", colour);
+    report_addf(g->c.out, "<g class=\"cell k%u\">", colour);
     chart_box(&g->c, "empty", column_at(g, column) + gap, row_at(g, row) + gap,
               g->cell_width - 2 * gap, g->cell_height - 2 * gap, 3);
-    if (strength > 0) {
-        scant__text_add(g->c.out, "<rect class=\"bar\" fill-opacity=\"");
-        report_add_fixed(g->c.out, strength, 3);
-        scant__text_add(g->c.out, "\"");
-        chart_at(&g->c, "x", column_at(g, column) + gap);
-        chart_at(&g->c, "y", row_at(g, row) + gap);
-        chart_at(&g->c, "width", g->cell_width - 2 * gap);
-        chart_at(&g->c, "height", g->cell_height - 2 * gap);
-        scant__text_add(g->c.out, " rx=\"3\"/>");
-    }
+    if (strength > 0)
+        report_addf(g->c.out,
+                    "<rect class=\"bar\" fill-opacity=\"%.3f\" x=\"%f\" y=\"%f\" "
+                    "width=\"%f\" height=\"%f\" rx=\"3\"/>",
+                    strength, column_at(g, column) + gap, row_at(g, row) + gap,
+                    g->cell_width - 2 * gap, g->cell_height - 2 * gap);
 }
 
 static void cell_number(const grid *g, size_t row, size_t column, double strength,
@@ -94,8 +86,8 @@ static void cell_number(const grid *g, size_t row, size_t column, double strengt
     if (!g->digits) return;
     snprintf(class_name, sizeof class_name, "%s%s", g->digits,
              strength > 0.6 ? " onto" : "");
-    chart_text(&g->c, column_at(g, column) + g->cell_width / 2,
-               row_at(g, row) + g->cell_height / 2 + 4, "middle", class_name);
+    chart_text_begin(&g->c, column_at(g, column) + g->cell_width / 2,
+                     row_at(g, row) + g->cell_height / 2 + 4, "middle", class_name);
     report_add_fixed(g->c.out, value, decimals);
     scant__text_add(g->c.out, "</text>");
 }
@@ -117,7 +109,7 @@ double report_overlap_of(const report_view *view, size_t a, size_t b, uint64_t *
     return NAN;
 }
 
-/* most: the largest overlap of two, which is shown in full colour. */
+/* most: the largest overlap, which gets the full colour. */
 static void draw_overlap(const grid *g, const report_view *view, size_t a, size_t b,
                          double most) {
     const report_results *r = view->r;
@@ -127,13 +119,9 @@ static void draw_overlap(const grid *g, const report_view *view, size_t a, size_
     bool own = a == b;
     begin_cell(g, a, b, own ? 0 : 1, strength);
     if (!own && !isnan(iou)) {
-        chart_title_begin(&g->c, r->strategies[a].name);
-        scant__text_add(g->c.out, " and ");
-        report_add_escaped(g->c.out, r->strategies[b].name);
-        scant__text_add(g->c.out, ": ");
-        report_add_fixed(g->c.out, 100 * iou, 1);
-        scant__text_addf(g->c.out, " %% in common at %" PRIu64 " labels", labels);
-        chart_title_end(&g->c);
+        report_addf(g->c.out,
+                    "<title>%s and %s: %.1f %% in common at %" PRIu64 " labels</title>",
+                    r->strategies[a].name, r->strategies[b].name, 100 * iou, labels);
         cell_number(g, a, b, strength, 100 * iou, g->cell_width < 44 ? 0 : 1);
     }
     scant__text_add(g->c.out, "</g>");
@@ -148,17 +136,15 @@ void report_chart_overlap(scant__text *out, const report_view *view, chart_form 
         for (size_t b = a + 1; b < n; b++)
             most = fmax(most, report_overlap_of(view, a, b, &labels)); /* not NaN */
     grid g = grid_begin(out, view, form, n, n, chart_longest_name(r, 14));
-    chart_begin(&g.c, "overlap", "Overlap of what strategies had labelled",
-                "Samples that both had labelled as a share of those that either had, in "
-                "percent, over all seeds, at the most labels both have. The numbers are "
-                "in overlap.csv.");
-    if (form == CHART_FILE)
-        chart_words(&g.c, 20, 30, "start", "heading", "Overlap of labelled samples, %",
-                    60);
+    chart_begin(&g.c, "overlap", "Overlap of labelled samples, %",
+                "Overlap of the labelled samples of two strategies",
+                "Intersection over union of the labelled sets, in percent, over all "
+                "seeds, at the most labels that both have. The numbers are in "
+                "overlap.csv.");
     for (size_t b = 0; b < n; b++)
-        draw_column_name(&g, b, chart_look_of(r, b).colour, r->strategies[b].name);
+        draw_column_name(&g, b, chart_style_of(r, b).colour, r->strategies[b].name);
     for (size_t a = 0; a < n; a++) {
-        draw_row_name(&g, a, chart_look_of(r, a).colour, r->strategies[a].name);
+        draw_row_name(&g, a, chart_style_of(r, a).colour, r->strategies[a].name);
         for (size_t b = 0; b < n; b++) draw_overlap(&g, view, a, b, most);
         scant__text_add(out, "\n");
     }
@@ -171,8 +157,8 @@ bool report_has_balance(const report_view *view) {
     return view->m->n_labels > 1 && view->m->n_labels <= MOST_CELLS;
 }
 
-/* Blue where a class was picked less often than there are of it, orange where more; full
- * at a fourth and at four times. Without anything to compare with, blue by the share. */
+/* Blue if a class was picked less often than its share to compare with, orange if more;
+ * the full colour from a factor of four. Without such a share, blue by the picked one. */
 static void draw_share(const grid *g, const report_view *view, size_t row, size_t label,
                        const char *who, double share, bool compare) {
     const double *balance = view->m->balance;
@@ -184,19 +170,11 @@ static void draw_share(const grid *g, const report_view *view, size_t row, size_
     }
     begin_cell(g, row, label, compare && balance && times > 1 ? 2 : 1,
                compare || !balance ? strength : 0);
-    chart_title_begin(&g->c, who);
-    scant__text_add(g->c.out, ", ");
-    report_add_escaped(g->c.out, report_class_name(view->r, label, number));
-    scant__text_add(g->c.out, ": ");
-    report_add_fixed(g->c.out, 100 * share, 1);
-    scant__text_add(g->c.out, " %");
-    if (compare && balance && balance[label] > 0) {
-        scant__text_add(g->c.out, ", ");
-        report_add_fixed(g->c.out, times, 2);
-        scant__text_add(g->c.out, " times its share of ");
-        scant__text_add(g->c.out, view->m->balance_of);
-    }
-    chart_title_end(&g->c);
+    report_addf(g->c.out, "<title>%s, %s: %.1f %%", who,
+                report_class_name(view->r, label, number), 100 * share);
+    if (compare && balance && balance[label] > 0)
+        report_addf(g->c.out, ", %.2f times its share of %s", times, view->m->balance_of);
+    scant__text_add(g->c.out, "</title>");
     cell_number(g, row, label, strength, 100 * share, g->cell_width < 44 ? 0 : 1);
     scant__text_add(g->c.out, "</g>");
 }
@@ -208,7 +186,7 @@ static void draw_balance_row(const grid *g, const report_view *view, size_t row,
     const double *picked = &view->m->picked[s * n];
     double all = 0;
     for (size_t c = 0; c < n; c++) all += picked[c];
-    draw_row_name(g, row, chart_look_of(r, s).colour, r->strategies[s].name);
+    draw_row_name(g, row, chart_style_of(r, s).colour, r->strategies[s].name);
     for (size_t c = 0; c < n && all > 0; c++)
         draw_share(g, view, row, c, r->strategies[s].name, picked[c] / all, true);
     scant__text_add(g->c.out, "\n");
@@ -226,11 +204,10 @@ void report_chart_balance(scant__text *out, const report_view *view, chart_form 
         longest = size_max(longest, size);
     }
     grid g = grid_begin(out, view, form, rows, m->n_labels, longest);
-    chart_begin(&g.c, "balance", "Share of each class in what strategies picked",
-                "In percent, the initial set left out, over all seeds. Orange: more than "
-                "the class's share to compare with; blue: less.");
-    if (form == CHART_FILE)
-        chart_words(&g.c, 20, 30, "start", "heading", "Classes among the picks, %", 60);
+    chart_begin(&g.c, "balance", "Classes among the picks, %",
+                "Share of each class among a strategy's picks",
+                "In percent, without the initial set, over all seeds. Orange: more than "
+                "the share to compare with; blue: less.");
     for (size_t c = 0; c < m->n_labels; c++)
         draw_column_name(&g, c, 0, report_class_name(r, c, number));
     for (size_t s = 0; s < r->n_strategies; s++) draw_balance_row(&g, view, s, s);

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,4 +122,59 @@ void report_add_json(scant__text *text, const char *string) {
         at += size ? size : 1;
     }
     scant__text_add(text, "\"");
+}
+
+/* ---- printf() ---------------------------------------------------------------------- */
+
+typedef struct arguments {
+    va_list list;
+} arguments;
+
+static void add_whole(scant__text *text, const char *size, bool sign, arguments *a) {
+    if (*size == 'z')
+        scant__text_addf(text, "%zu", va_arg(a->list, size_t));
+    else if (strcmp(size, "ll") == 0)
+        scant__text_addf(text, "%llu", va_arg(a->list, unsigned long long));
+    else if (*size == 'l')
+        scant__text_addf(text, "%lu", va_arg(a->list, unsigned long));
+    else if (sign)
+        scant__text_addf(text, "%d", va_arg(a->list, int));
+    else
+        scant__text_addf(text, "%u", va_arg(a->list, unsigned));
+}
+
+/* Adds the argument of a conversion, which begins behind its '%'; returns its end. */
+static const char *add_argument(scant__text *text, const char *at, arguments *a) {
+    char size[3] = "";
+    int decimals = -1;
+    if (*at == '.') {
+        decimals = at[1] - '0';
+        at += 2;
+    }
+    for (size_t i = 0; i < 2 && strchr("zl", *at); i++) size[i] = *at++;
+    if (*at == 's')
+        report_add_escaped(text, va_arg(a->list, const char *));
+    else if (*at == 'g')
+        report_add_number(text, va_arg(a->list, double));
+    else if (*at == 'f' && decimals < 0)
+        report_add_tenths(text, va_arg(a->list, double));
+    else if (*at == 'f')
+        report_add_fixed(text, va_arg(a->list, double), decimals);
+    else if (*at == 'd' || *at == 'u')
+        add_whole(text, size, *at == 'd', a);
+    else /* "%%" */
+        scant__text_bytes(text, at, 1);
+    return at + 1;
+}
+
+void report_addf(scant__text *text, const char *format, ...) {
+    arguments a;
+    va_start(a.list, format);
+    while (*format) {
+        size_t plain = strcspn(format, "%");
+        scant__text_bytes(text, format, plain);
+        format += plain;
+        if (*format) format = add_argument(text, format + 1, &a);
+    }
+    va_end(a.list);
 }

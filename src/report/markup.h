@@ -8,6 +8,15 @@
 
 #include "core/text.h"
 
+/* printf() for markup:
+ *   %s          text, escaped
+ *   %f          a coordinate, with one decimal or none
+ *   %.2f        so many decimals, at most 9
+ *   %g          a number with six digits
+ *   %d %u %zu   and other whole numbers, as printf()
+ * Numbers do not depend on the locale. */
+void report_addf(scant__text *text, const char *format, ...) SCANT__PRINTF(2, 3);
+
 /* Text for XML: markup is escaped, what is not UTF-8 or no character of XML is '?'. */
 void report_add_escaped(scant__text *text, const char *string);
 void report_add_tenths(scant__text *text, double value); /* with one decimal */

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report.html: one page that needs nothing else: no network, no font, no script to be
- * read. (A script shows values under the pointer.) All text from files is escaped.
+ * HTML pages that need no other file, network, font or script. All text from files is
+ * escaped. report.html has a script that only shows values under the pointer.
  */
 #ifndef SCANT_REPORT_PAGE_H
 #define SCANT_REPORT_PAGE_H
 
 #include "report/chart.h"
 
-/* folder: where the page will lie, beside charts/ and the tables. */
+/* Any page (page_style.c). It is begun in two steps, between which the caller may add to
+ * its style sheet; script: whether it will have one. The body begins with an open
+ * <header>. */
+void page_begin(scant__text *out, const char *title, bool script);
+void page_begin_body(scant__text *out, const char *title);
+/* file: the name of the chart's file, to link to; NULL: none. */
+void page_section_begin(scant__text *out, const char *id, const char *heading,
+                        const char *file);
+
+/* report.html. folder: where the page will be, next to charts/ and the tables. */
 scant_status report_write_page(scant__text *out, report_results *results,
                                const report_view *view, const char *folder);
 
-/* Parts of it. (page_style.c, page_tables.c) */
-extern const char *const report_page_style[]; /* NULL ends it */
 extern const char report_page_script[];
-/* A page from its first byte to where its title is to come, and from there to within its
- * style, which "</style>" ends. script: whether it will have one. */
-void page_begin_head(scant__text *out, bool script);
-void page_add_style(scant__text *out);
 
-/* The strategy with the best area under its curve: of equals the first. */
+/* Parts of it (page_tables.c). */
+/* The strategy with the best area under its curve: the first of equals. */
 size_t page_best_area(const report_view *view);
-const char *page_plural(size_t n); /* the s of many */
+const char *page_plural(size_t n); /* "" or "s" */
 void page_add_name(scant__text *out, const report_view *view, size_t strategy);
 void page_add_amount(scant__text *out, const report_view *view, double value, bool sign);
 void page_add_spread(scant__text *out, const report_view *view, double mean, double std);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the page looks, and the script for values under the pointer.
+ * What all pages share: style sheet, head, sections. And the report's script, which shows
+ * values under the pointer.
  */
 #include "report/page.h"
 
-/* In pieces, as compilers need not take strings beyond 4095 bytes. */
-const char *const report_page_style[] = {
+/* In pieces: compilers need not support strings of more than 4095 bytes. */
+static const char *const style[] = {
     ":root{color-scheme:light dark;--back:#f4f6f8;--card:#fff;--text:#1f2733;"
     "--soft:#5a6675;--edge:#e1e6ec;--link:#0067a3;--fill:#eef2f6;--good:#00734f;"
     "--bad:#b3400a}"
@@ -103,11 +104,10 @@ const char *const report_page_style[] = {
     ".sheet li{width:62px}}"
     "@media(prefers-reduced-motion:reduce){html{scroll-behavior:auto}}"
     "@media print{body{background:#fff}section,.figure{break-inside:avoid;border-color:"
-    "#ccc}nav,#tip,summary{display:none}}\n",
-    NULL};
+    "#ccc}nav,#tip,summary{display:none}}\n"};
 
-/* Values under the pointer: the nearest number of labels, best strategy first. Text goes
- * in as text, never as markup. */
+/* Shows the values at the nearest number of labels, best strategy first. Names are set as
+ * text, never as markup. */
 const char report_page_script[] =
     "(function(){'use strict';\n"
     "var box=document.getElementById('data');if(!box)return;\n"
@@ -155,23 +155,32 @@ const char report_page_script[] =
     " svg.addEventListener('pointerleave',hide);});\n"
     "})();\n";
 
-void page_begin_head(scant__text *out, bool script) {
-    scant__text_add(out,
-                    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
-                    "<meta charset=\"utf-8\">\n"
-                    "<meta name=\"viewport\" content=\"width=device-width, "
-                    "initial-scale=1\">\n"
-                    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-                    "'none'; style-src 'unsafe-inline'; ");
-    if (script) scant__text_add(out, "script-src 'unsafe-inline'; ");
-    scant__text_add(out, "img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n"
-                         "<title>");
-}
-
-void page_add_style(scant__text *out) {
-    scant__text_add(out, "</title>\n<style>\n");
+void page_begin(scant__text *out, const char *title, bool script) {
+    report_addf(out,
+                "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+                "<meta charset=\"utf-8\">\n"
+                "<meta name=\"viewport\" content=\"width=device-width, "
+                "initial-scale=1\">\n"
+                "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+                "'none'; style-src 'unsafe-inline'; %simg-src data:\">\n"
+                "<link rel=\"icon\" href=\"data:,\">\n<title>%s</title>\n<style>\n",
+                script ? "script-src 'unsafe-inline'; " : "", title);
     scant__text_add(out, report_chart_style);
     scant__text_add(out, "\n");
-    for (size_t i = 0; report_page_style[i]; i++)
-        scant__text_add(out, report_page_style[i]);
+    for (size_t i = 0; i < sizeof style / sizeof *style; i++)
+        scant__text_add(out, style[i]);
+}
+
+void page_begin_body(scant__text *out, const char *title) {
+    report_addf(out, "\n</style>\n</head>\n<body>\n<header><h1>%s</h1>\n", title);
+}
+
+void page_section_begin(scant__text *out, const char *id, const char *heading,
+                        const char *file) {
+    report_addf(out,
+                "<section id=\"%s\" aria-labelledby=\"h-%s\"><div class=\"head\">"
+                "<h2 id=\"h-%s\">%s</h2>",
+                id, id, id, heading);
+    if (file) report_addf(out, "<a href=\"charts/%s.svg\">as a file</a>", file);
+    scant__text_add(out, "</div>\n");
 }

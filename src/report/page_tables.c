@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables of the page: what the charts show, in numbers.
+ * The tables of report.html: the numbers of its charts.
  */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "report/compare.h"
 #include "report/page.h"
@@ -12,17 +13,14 @@
 static const char none[] = "<td class=\"soft\">\xe2\x80\x93</td>";
 
 void page_add_name(scant__text *out, const report_view *view, size_t strategy) {
-    scant__text_addf(out, "<span class=\"key k%u\"></span>",
-                     chart_look_of(view->r, strategy).colour);
-    report_add_escaped(out, view->r->strategies[strategy].name);
+    report_addf(out, "<span class=\"key k%u\"></span>%s",
+                chart_style_of(view->r, strategy).colour,
+                view->r->strategies[strategy].name);
 }
 
 void page_add_amount(scant__text *out, const report_view *view, double value, bool sign) {
     if (sign && value > 0) scant__text_add(out, "+");
-    if (view->r->regression)
-        report_add_number(out, value);
-    else
-        report_add_fixed(out, value, 2);
+    report_addf(out, view->r->regression ? "%g" : "%.2f", value);
 }
 
 void page_add_spread(scant__text *out, const report_view *view, double mean, double std) {
@@ -34,37 +32,66 @@ void page_add_spread(scant__text *out, const report_view *view, double mean, dou
 
 static double unit(const report_view *view) { return view->r->regression ? 1 : 100; }
 
-static void begin(scant__text *out, const char *caption) {
-    scant__text_addf(out,
-                     "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s</caption>"
-                     "<thead><tr><th scope=\"col\">strategy</th>",
-                     caption);
+/* columns: the headings after the first one, separated by '|'. */
+static void begin(scant__text *out, const char *caption, const char *columns) {
+    report_addf(out,
+                "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s</caption>"
+                "<thead><tr><th scope=\"col\">strategy</th>",
+                caption);
+    while (*columns) {
+        size_t length = strcspn(columns, "|");
+        scant__text_add(out, "<th scope=\"col\">");
+        scant__text_bytes(out, columns, length);
+        scant__text_add(out, "</th>");
+        columns += length + (columns[length] == '|');
+    }
 }
 
-static void column(scant__text *out, const char *words) {
-    scant__text_addf(out, "<th scope=\"col\">%s</th>", words);
+static void strategy_columns(scant__text *out, const report_view *view) {
+    for (size_t s = 0; s < view->r->n_strategies; s++) {
+        scant__text_add(out, "<th scope=\"col\">");
+        page_add_name(out, view, s);
+        scant__text_add(out, "</th>");
+    }
 }
 
 static void body(scant__text *out) { scant__text_add(out, "</tr></thead><tbody>\n"); }
 
 static void row(scant__text *out, const report_view *view, size_t strategy, bool top) {
-    scant__text_addf(out, "<tr%s><th scope=\"row\">", top ? " class=\"top\"" : "");
+    scant__text_add(out, top ? "<tr class=\"top\"><th scope=\"row\">"
+                             : "<tr><th scope=\"row\">");
     page_add_name(out, view, strategy);
     scant__text_add(out, "</th>");
 }
 
 static void end(scant__text *out) { scant__text_add(out, "</tbody></table></div>\n"); }
 
-static void add_p(scant__text *out, double p) {
-    if (isnan(p)) {
+/* A cell with a number of so many decimals (-1: six digits), or a dash for NaN. */
+static void cell(scant__text *out, double value, int decimals, const char *unit) {
+    if (isnan(value)) {
         scant__text_add(out, none);
-    } else if (p < 0.0005) {
-        scant__text_add(out, "<td>&lt; 0.001</td>");
-    } else {
-        scant__text_add(out, "<td>");
-        report_add_fixed(out, p, 3);
-        scant__text_add(out, "</td>");
+        return;
     }
+    scant__text_add(out, "<td>");
+    if (decimals < 0)
+        report_add_number(out, value);
+    else
+        report_add_fixed(out, value, decimals);
+    report_addf(out, "%s</td>", unit);
+}
+
+static void spread_cell(scant__text *out, const report_view *view, double mean,
+                        double std) {
+    scant__text_add(out, "<td>");
+    page_add_spread(out, view, mean, std);
+    scant__text_add(out, "</td>");
+}
+
+static void add_p(scant__text *out, double p) {
+    if (p < 0.0005)
+        scant__text_add(out, "<td>&lt; 0.001</td>");
+    else
+        cell(out, p, 3, "");
 }
 
 /* ---- areas and differences --------------------------------------------------------- */
@@ -75,8 +102,7 @@ static const scant_pair *pair_of(const report_view *view, size_t strategy) {
     return NULL;
 }
 
-/* Colour and star say what holds after the correction: of many strategies one has an
- * interval without 0 by chance. */
+/* Colour and star mark differences that are significant after the correction. */
 static void add_difference(scant__text *out, const report_view *view,
                            const scant_pair *pair) {
     if (!pair) {
@@ -84,23 +110,23 @@ static void add_difference(scant__text *out, const report_view *view,
         return;
     }
     if (!pair->seeds) {
-        scant__text_addf(out, "<td class=\"soft\">%s</td>", report_why_not(pair));
+        report_addf(out, "<td class=\"soft\">%s</td>", report_why_not(pair));
         return;
     }
     const scant_difference *d = &pair->auc;
-    bool sure = d->p_holm < 0.05,
-         better = view->r->regression ? d->mean < 0 : d->mean > 0;
-    scant__text_addf(out, "<td><span class=\"%s\">",
-                     !sure    ? ""
-                     : better ? "good"
-                              : "bad");
+    bool significant = d->p_holm < 0.05;
+    bool better = view->r->regression ? d->mean < 0 : d->mean > 0;
+    report_addf(out, "<td><span class=\"%s\">",
+                !significant ? ""
+                : better     ? "good"
+                             : "bad");
     page_add_amount(out, view, d->mean, true);
-    scant__text_add(out, sure ? "&#8201;*</span></td>" : "</span></td>");
+    scant__text_add(out, significant ? "&#8201;*</span></td>" : "</span></td>");
 }
 
 const char *page_plural(size_t n) { return n == 1 ? "" : "s"; }
 
-/* What the differences leave out, a sentence a strategy. */
+/* A sentence for each strategy of which labels or seeds are left out. */
 void page_add_left_out(scant__text *out, const report_view *view) {
     for (size_t i = 0; i < view->n_pairs; i++) {
         const scant_pair *pair = &view->pairs[i];
@@ -109,25 +135,24 @@ void page_add_left_out(scant__text *out, const report_view *view) {
         page_add_name(out, view, pair->a);
         scant__text_add(out, ": ");
         if (pair->cut) {
-            scant__text_addf(out, "compared from %" PRIu64 " to ", pair->from);
+            report_addf(out, "compared from %" PRIu64 " to ", pair->from);
             if (pair->to_most > pair->to_least)
-                scant__text_addf(out, "between %" PRIu64 " and ", pair->to_least);
-            scant__text_addf(out,
-                             "%" PRIu64 " labels, as far as both runs of a seed go. ",
-                             pair->to_most);
+                report_addf(out, "between %" PRIu64 " and ", pair->to_least);
+            report_addf(out, "%" PRIu64 " labels, as far as both runs of a seed go. ",
+                        pair->to_most);
         }
         if (pair->others)
-            scant__text_addf(out,
-                             "%zu seed%s left out: a run is shorter than others of its "
-                             "strategy (not finished, maybe), or the two have no labels "
-                             "in common beyond the first. ",
-                             pair->others, page_plural(pair->others));
-        if (pair->unrelated)
-            scant__text_addf(
+            report_addf(
                 out,
-                "%zu seed%s left out: the two runs began with other samples, "
-                "so they are not of one experiment.",
-                pair->unrelated, page_plural(pair->unrelated));
+                "%zu seed%s left out: a run is shorter than others of its "
+                "strategy (maybe not finished), or the two runs have no labels in "
+                "common beyond the first. ",
+                pair->others, page_plural(pair->others));
+        if (pair->unrelated)
+            report_addf(out,
+                        "%zu seed%s left out: the two runs began with other samples, so "
+                        "they belong to different experiments.",
+                        pair->unrelated, page_plural(pair->unrelated));
         scant__text_add(out, "</p>\n");
     }
 }
@@ -144,33 +169,34 @@ size_t page_best_area(const report_view *view) {
 void page_table_areas(scant__text *out, const report_view *view) {
     const report_results *r = view->r;
     size_t best = page_best_area(view);
-    begin(out,
-          r->regression
-              ? "Mean \xc2\xb1 standard deviation over runs; the end is where all of "
-                "them have come to. *: p below 0.05, corrected by Holm."
-              : "In percent: mean \xc2\xb1 standard deviation over runs; the end is "
-                "where all of them have come to. *: p below 0.05, corrected by Holm.");
-    column(out, r->regression ? "area under the error" : "area under the curve");
-    column(out, r->regression ? "error in the end" : "accuracy in the end");
-    if (view->n_pairs) column(out, "area, against random");
-    column(out, "labels in the end");
-    column(out, "runs");
+    begin(
+        out,
+        r->regression
+            ? "Mean \xc2\xb1 standard deviation over runs; final: at the last number of "
+              "labels that all of them have. *: p below 0.05, corrected by Holm."
+            : "In percent: mean \xc2\xb1 standard deviation over runs; final: at the "
+              "last "
+              "number of labels that all of them have. *: p below 0.05, corrected by "
+              "Holm.",
+        r->regression ? "area under the error|final error"
+                      : "area under the curve|final accuracy");
+    scant__text_add(out,
+                    view->n_pairs ? "<th scope=\"col\">area, against random</th>" : "");
+    scant__text_add(out,
+                    "<th scope=\"col\">final labels</th><th scope=\"col\">runs</th>");
     body(out);
     for (size_t s = 0; s < r->n_strategies; s++) {
         const report_level *last = &view->m->ends[s];
+        const report_spread *area = &view->m->areas[s];
         row(out, view, s, s == best && r->n_strategies > 1);
-        scant__text_add(out, "<td>");
-        page_add_spread(out, view, unit(view) * view->m->areas[s].mean,
-                        unit(view) * view->m->areas[s].std);
-        scant__text_add(out, "</td><td>");
-        page_add_spread(out, view, unit(view) * last->mean, unit(view) * last->std);
-        scant__text_add(out, "</td>");
+        spread_cell(out, view, unit(view) * area->mean, unit(view) * area->std);
+        spread_cell(out, view, unit(view) * last->mean, unit(view) * last->std);
         if (view->n_pairs) add_difference(out, view, pair_of(view, s));
-        scant__text_addf(out, "<td>%" PRIu64, last->labels);
+        report_addf(out, "<td>%" PRIu64, last->labels);
         if (last->runs < r->strategies[s].n_runs)
-            scant__text_addf(out, " <span class=\"soft\">(%zu of the runs)</span>",
-                             last->runs);
-        scant__text_addf(out, "</td><td>%zu</td></tr>\n", view->m->areas[s].n);
+            report_addf(out, " <span class=\"soft\">(%zu of the runs)</span>",
+                        last->runs);
+        report_addf(out, "</td><td>%zu</td></tr>\n", area->n);
     }
     end(out);
 }
@@ -199,23 +225,18 @@ static void difference_cells(scant__text *out, const report_view *view,
 }
 
 void page_table_differences(scant__text *out, const report_view *view) {
-    begin(out, view->r->regression
-                   ? "Strategy minus random, paired by seed; intervals each alone, p by "
-                     "the paired t-test, corrected by Holm."
-                   : "Strategy minus random in percentage points, paired by seed; "
-                     "intervals each alone, p by the paired t-test, corrected by Holm.");
-    column(out, "seeds");
-    column(out, "area");
-    column(out, "95 % interval");
-    column(out, "p");
-    column(out, "in the end");
-    column(out, "95 % interval");
-    column(out, "p");
+    begin(out,
+          view->r->regression
+              ? "Strategy minus random, paired by seed; uncorrected intervals, p by the "
+                "paired t-test, corrected by Holm."
+              : "Strategy minus random in percentage points, paired by seed; uncorrected "
+                "intervals, p by the paired t-test, corrected by Holm.",
+          "seeds|area|95 % interval|p|final|95 % interval|p");
     body(out);
     for (size_t i = 0; i < view->n_pairs; i++) {
         const scant_pair *pair = &view->pairs[i];
         row(out, view, pair->a, false);
-        scant__text_addf(out, "<td>%zu</td>", pair->seeds);
+        report_addf(out, "<td>%zu</td>", pair->seeds);
         difference_cells(out, view, &pair->auc, pair->seeds);
         difference_cells(out, view, &pair->final, pair->seeds);
         scant__text_add(out, "</tr>\n");
@@ -225,7 +246,7 @@ void page_table_differences(scant__text *out, const report_view *view) {
 
 /* ---- curves ------------------------------------------------------------------------ */
 
-/* The least number of labels from a bound on that any strategy has; false: none. */
+/* The least number of labels, at least `from`, that any strategy has; false: none. */
 static bool next_labels(const report_view *view, uint64_t from, uint64_t *out) {
     bool found = false;
     for (size_t s = 0; s < view->r->n_strategies; s++) {
@@ -241,69 +262,52 @@ static bool next_labels(const report_view *view, uint64_t from, uint64_t *out) {
 void page_table_curves(scant__text *out, const report_view *view) {
     const report_results *r = view->r;
     uint64_t labels = 0;
-    scant__text_addf(
-        out,
-        "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s mean \xc2\xb1 "
-        "standard deviation over runs.</caption><thead><tr><th scope=\"col\">"
-        "labels</th>",
-        r->regression ? "Test error:" : "Test accuracy in percent:");
-    for (size_t s = 0; s < r->n_strategies; s++) {
-        scant__text_add(out, "<th scope=\"col\">");
-        page_add_name(out, view, s);
-        scant__text_add(out, "</th>");
-    }
+    report_addf(out,
+                "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s mean \xc2\xb1 "
+                "standard deviation over runs.</caption><thead><tr><th scope=\"col\">"
+                "labels</th>",
+                r->regression ? "Test error:" : "Test accuracy in percent:");
+    strategy_columns(out, view);
     body(out);
     for (; next_labels(view, labels, &labels); labels++) {
-        scant__text_addf(out, "<tr><th scope=\"row\">%" PRIu64 "</th>", labels);
+        report_addf(out, "<tr><th scope=\"row\">%" PRIu64 "</th>", labels);
         for (size_t s = 0; s < r->n_strategies; s++) {
             const report_level *l = report_level_at(&view->m->curves[s], labels);
-            if (!l) {
+            if (l)
+                spread_cell(out, view, unit(view) * l->mean, unit(view) * l->std);
+            else
                 scant__text_add(out, none);
-                continue;
-            }
-            scant__text_add(out, "<td>");
-            page_add_spread(out, view, unit(view) * l->mean, unit(view) * l->std);
-            scant__text_add(out, "</td>");
         }
         scant__text_add(out, "</tr>\n");
     }
     end(out);
 }
 
-/* ---- the rest ---------------------------------------------------------------------- */
+/* ---- the other tables -------------------------------------------------------------- */
 
 void page_table_efficiency(scant__text *out, const report_view *view) {
     const report_curve *base = &view->m->wholes[view->baseline];
     double goal = view->m->ends[view->baseline].mean;
     double whole = report_labels_to_reach(view->r, base, goal);
     begin(out,
-          "Of mean curves as far as all runs of a strategy go, between two points in "
-          "a straight line.");
-    column(out, "labels needed");
-    column(out, "of random's");
+          "From mean curves as far as all runs of a strategy go, interpolated linearly.",
+          "labels needed|relative to random");
     body(out);
     for (size_t s = 0; s < view->r->n_strategies; s++) {
         double needed = report_labels_to_reach(view->r, &view->m->wholes[s], goal);
         row(out, view, s, false);
-        if (isnan(needed)) {
-            scant__text_addf(out, "<td>not with %" PRIu64 "</td>%s</tr>\n",
-                             view->m->ends[s].labels, none);
-            continue;
-        }
-        scant__text_add(out, "<td>");
-        report_add_fixed(out, needed, 0);
-        scant__text_add(out, "</td><td>");
-        report_add_fixed(out, whole > 0 ? 100 * needed / whole : 100, 0);
-        scant__text_add(out, " %</td></tr>\n");
+        if (isnan(needed))
+            report_addf(out, "<td>not with %" PRIu64 "</td>", view->m->ends[s].labels);
+        else
+            cell(out, needed, 0, "");
+        cell(out, isnan(needed) || whole > 0 ? 100 * needed / whole : 100, 0, " %");
+        scant__text_add(out, "</tr>\n");
     }
     end(out);
 }
 
 void page_table_time(scant__text *out, const report_view *view) {
-    begin(out, "Mean over runs.");
-    column(out, "training");
-    column(out, "selection");
-    column(out, "selection, share");
+    begin(out, "Mean over runs.", "training|selection|selection, share");
     body(out);
     for (size_t s = 0; s < view->r->n_strategies; s++) {
         double train = view->m->train_seconds[s], pick = view->m->select_seconds[s];
@@ -312,34 +316,25 @@ void page_table_time(scant__text *out, const report_view *view) {
         chart_add_seconds(out, train);
         scant__text_add(out, "</td><td>");
         chart_add_seconds(out, pick);
-        scant__text_add(out, "</td><td>");
-        report_add_fixed(out, train + pick > 0 ? 100 * pick / (train + pick) : 0, 1);
-        scant__text_add(out, " %</td></tr>\n");
+        scant__text_add(out, "</td>");
+        cell(out, train + pick > 0 ? 100 * pick / (train + pick) : 0, 1, " %");
+        scant__text_add(out, "</tr>\n");
     }
     end(out);
 }
 
 void page_table_overlap(scant__text *out, const report_view *view) {
     size_t n = view->r->n_strategies;
-    begin(out, "Intersection over union in percent, at the most labels that both have.");
-    for (size_t s = 0; s < n; s++) {
-        scant__text_add(out, "<th scope=\"col\">");
-        page_add_name(out, view, s);
-        scant__text_add(out, "</th>");
-    }
+    begin(out, "Intersection over union in percent, at the most labels that both have.",
+          "");
+    strategy_columns(out, view);
     body(out);
     for (size_t a = 0; a < n; a++) {
         row(out, view, a, false);
         for (size_t b = 0; b < n; b++) {
             uint64_t labels;
             double iou = a == b ? (double)NAN : report_overlap_of(view, a, b, &labels);
-            if (isnan(iou)) {
-                scant__text_add(out, none);
-                continue;
-            }
-            scant__text_add(out, "<td>");
-            report_add_fixed(out, 100 * iou, 1);
-            scant__text_add(out, "</td>");
+            cell(out, 100 * iou, 1, "");
         }
         scant__text_add(out, "</tr>\n");
     }
@@ -349,92 +344,63 @@ void page_table_overlap(scant__text *out, const report_view *view) {
 void page_table_balance(scant__text *out, const report_view *view) {
     const report_measures *m = view->m;
     char number[32];
-    begin(out, "Share of each class among the picks, in percent.");
-    for (size_t c = 0; c < m->n_labels; c++) {
-        scant__text_add(out, "<th scope=\"col\">");
-        report_add_escaped(out, report_class_name(view->r, c, number));
-        scant__text_add(out, "</th>");
-    }
+    begin(out, "Share of each class among the picks, in percent.", "");
+    for (size_t c = 0; c < m->n_labels; c++)
+        report_addf(out, "<th scope=\"col\">%s</th>",
+                    report_class_name(view->r, c, number));
     body(out);
     for (size_t s = 0; s < view->r->n_strategies; s++) {
         const double *picked = &m->picked[s * m->n_labels];
         double all = 0;
         for (size_t c = 0; c < m->n_labels; c++) all += picked[c];
         row(out, view, s, false);
-        for (size_t c = 0; c < m->n_labels; c++) {
-            scant__text_add(out, "<td>");
-            report_add_fixed(out, all > 0 ? 100 * picked[c] / all : 0, 1);
-            scant__text_add(out, "</td>");
-        }
+        for (size_t c = 0; c < m->n_labels; c++)
+            cell(out, all > 0 ? 100 * picked[c] / all : 0, 1, "");
         scant__text_add(out, "</tr>\n");
     }
     end(out);
 }
 
-static void add_error(scant__text *out, const report_view *view,
-                      const report_spread *error) {
-    if (!error->n) {
-        scant__text_add(out, none);
-        return;
-    }
-    scant__text_add(out, "<td>");
-    page_add_spread(out, view, 100 * error->mean, 100 * error->std);
-    scant__text_add(out, "</td>");
-}
-
 void page_table_calibration(scant__text *out, const report_view *view) {
-    begin(out, "Expected calibration error in percent: mean \xc2\xb1 standard deviation "
-               "over runs, before and after scaling; T is the mean.");
-    column(out, "before");
-    column(out, "after");
-    column(out, "T");
-    column(out, "labels");
-    column(out, "runs");
+    begin(out,
+          "Expected calibration error in percent: mean \xc2\xb1 standard deviation over "
+          "runs, before and after scaling; T is the mean.",
+          "before|after|T|labels|runs");
     body(out);
     for (size_t s = 0; s < view->r->n_strategies; s++) {
         const report_reliability *c = &view->m->reliability[s];
         row(out, view, s, false);
-        add_error(out, view, &c->error[REPORT_BEFORE]);
-        add_error(out, view, &c->error[REPORT_AFTER]);
-        if (c->temperature.n) {
-            scant__text_add(out, "<td>");
-            report_add_fixed(out, c->temperature.mean, 2);
-            scant__text_add(out, "</td>");
-        } else {
-            scant__text_add(out, none);
-        }
+        for (size_t when = 0; when < REPORT_WHENS; when++)
+            if (c->error[when].n)
+                spread_cell(out, view, 100 * c->error[when].mean,
+                            100 * c->error[when].std);
+            else
+                scant__text_add(out, none);
+        cell(out, c->temperature.n ? c->temperature.mean : (double)NAN, 2, "");
         if (!c->runs)
             scant__text_add(out, none);
         else if (c->labels_least == c->labels_most)
-            scant__text_addf(out, "<td>%" PRIu64 "</td>", c->labels_most);
+            report_addf(out, "<td>%" PRIu64 "</td>", c->labels_most);
         else
-            scant__text_addf(out, "<td>%" PRIu64 " to %" PRIu64 "</td>", c->labels_least,
-                             c->labels_most);
-        scant__text_addf(out, "<td>%zu</td></tr>\n", c->runs);
+            report_addf(out, "<td>%" PRIu64 " to %" PRIu64 "</td>", c->labels_least,
+                        c->labels_most);
+        report_addf(out, "<td>%zu</td></tr>\n", c->runs);
     }
     end(out);
 }
 
-/* A strategy's mean at the first or last number of labels that has one. */
+/* A strategy's mean at the first or the last of its numbers of labels. */
 static void add_theory(scant__text *out, const report_curve *curve, bool last,
                        bool power) {
-    if (!curve->n) {
-        scant__text_add(out, none);
-        return;
-    }
-    double mean = curve->levels[last ? curve->n - 1 : 0].mean;
-    scant__text_add(out, "<td>");
-    report_add_number(out, power ? pow(10, mean) : mean);
-    scant__text_add(out, "</td>");
+    double mean = curve->n ? curve->levels[last ? curve->n - 1 : 0].mean : (double)NAN;
+    cell(out, power ? pow(10, mean) : mean, -1, "");
 }
 
 void page_table_theory(scant__text *out, const report_view *view) {
-    begin(out, "Means over runs at the first and the last number of labels that have "
-               "them, those of \xce\xbb geometric.");
-    column(out, "\xce\xbb, first");
-    column(out, "\xce\xbb, last");
-    column(out, "R, first");
-    column(out, "R, last");
+    begin(out,
+          "Means over runs at the first and the last number of labels; geometric means "
+          "for \xce\xbb.",
+          "\xce\xbb, first|\xce\xbb, last|R, first|R, last");
     body(out);
     for (size_t s = 0; s < view->r->n_strategies; s++) {
         row(out, view, s, false);
@@ -455,14 +421,12 @@ void page_add_data(scant__text *out, const report_view *view) {
         scant__text_add(out, s ? ",\n{\"name\":" : "\n{\"name\":");
         report_add_json(out, view->r->strategies[s].name);
         scant__text_addf(out, ",\"colour\":%u,\"points\":[",
-                         chart_look_of(view->r, s).colour);
+                         chart_style_of(view->r, s).colour);
         for (size_t i = 0; i < curve->n; i++) {
             scant__text_addf(out, "%s[%" PRIu64 ",", i ? "," : "",
                              curve->levels[i].labels);
-            report_add_number(out, curve->levels[i].mean);
-            scant__text_add(out, ",");
-            report_add_number(out, curve->levels[i].std);
-            scant__text_addf(out, ",%zu]", curve->levels[i].runs);
+            report_addf(out, "%g,%g,%zu]", curve->levels[i].mean, curve->levels[i].std,
+                        curve->levels[i].runs);
         }
         scant__text_add(out, "]}");
     }

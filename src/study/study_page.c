@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page about a kernel: charts, and every number with what it means. No script.
+ * A page about a kernel: charts, and every number with its meaning. No script.
  */
 #include <math.h>
 
@@ -20,23 +20,21 @@ static void add_value(scant__text *out, double value) {
 
 static void add_figure(scant__text *out, const char *name, double value,
                        const char *what) {
-    scant__text_addf(out, "<div class=\"figure\"><span>%s</span><b>", name);
+    report_addf(out, "<div class=\"figure\"><span>%s</span><b>", name);
     add_value(out, value);
-    scant__text_addf(out, "</b><span>%s</span></div>\n", what);
+    report_addf(out, "</b><span>%s</span></div>\n", what);
 }
 
 static void add_figures(scant__text *out, const scant_study *s) {
     scant__text_add(out, "<div class=\"figures\">\n");
     add_figure(out, "Smallest eigenvalue", s->positive,
-               "of those above 0: how fast the slowest direction is learnt");
+               "above 0: the speed of the slowest direction");
     add_figure(out, "Condition", s->condition, "largest over smallest eigenvalue");
-    if (s->energy)
+    if (s->energy) {
         add_figure(out, "Alignment", s->alignment_part,
                    "of labels with the kernel, 0 to 1");
-    if (s->energy)
-        add_figure(out, "Bound B", s->bound,
-                   "of the error on other samples: less is "
-                   "better");
+        add_figure(out, "Bound B", s->bound, "of the test error: less is better");
+    }
     add_figure(out, "Stable rate", s->stable_rate, "above it gradient descent diverges");
     scant__text_add(out, "</div>\n");
 }
@@ -47,69 +45,69 @@ typedef struct row {
     const char *what;
 } row;
 
-static void add_rows(scant__text *out, const row *rows, size_t n) {
+/* Rows whose value is NaN are left out. */
+static void add_table(scant__text *out, const row *rows, size_t n) {
+    scant__text_add(out, "<div class=\"scroll\" tabindex=\"0\"><table><tbody>\n");
     for (size_t i = 0; i < n; i++) {
         if (isnan(rows[i].value)) continue;
-        scant__text_addf(out, "<tr><th scope=\"row\">%s</th><td>", rows[i].name);
+        report_addf(out, "<tr><th scope=\"row\">%s</th><td>", rows[i].name);
         add_value(out, rows[i].value);
-        scant__text_addf(out, "</td><td class=\"says\">%s</td></tr>\n", rows[i].what);
+        report_addf(out, "</td><td class=\"says\">%s</td></tr>\n", rows[i].what);
     }
+    scant__text_add(out, "</tbody></table></div></section>\n");
 }
 
 static void add_numbers(scant__text *out, const scant_study_view *v) {
     const scant_study *s = v->study;
     double t1 = scant_study_descent(s, s->rate, 1).left;
     const row rows[] = {
-        {"samples", (double)s->samples, "that the kernel is between"},
-        {"rows a sample", (double)s->outputs,
-         "1: the mean over outputs; else one for each output"},
-        {"rank", (double)s->rank, "eigenvalues that are not 0 but for rounding"},
+        {"samples", (double)s->samples, "of the kernel"},
+        {"rows per sample", (double)s->outputs,
+         "1: the mean over outputs; otherwise one for each output"},
+        {"rank", (double)s->rank, "eigenvalues that are not 0 up to rounding"},
         {"effective dimension", s->dimension, "directions that hold most of the trace"},
         {"trace", s->trace, "sum of eigenvalues: the gradients' squared lengths"},
-        {"largest eigenvalue", s->largest, "the direction that is learnt first"},
+        {"largest eigenvalue", s->largest, "of the direction that is learnt first"},
         {"smallest eigenvalue", s->smallest,
-         "of all, as computed: of a singular kernel rounding"},
-        {"condition of what is above 0", s->positive_condition,
-         "how unequal the speeds are at which directions are learnt"},
-        {"alignment A", s->alignment, "sum of the kernel over pairs of one class"},
-        {"jitter", s->jitter, "added to the diagonal, as B needs a definite kernel"},
-        {"(n/2) B\xc2\xb2", s->half_square, "what theorem 2 bounds"},
-        {"theorem 2, low", s->low, "n\xc2\xb2/A: below what that can never be"},
+         "as computed; rounding error if the kernel is singular"},
+        {"condition above 0", s->positive_condition,
+         "largest over smallest eigenvalue above 0"},
+        {"alignment A", s->alignment, "sum of the kernel over pairs of the same class"},
+        {"jitter", s->jitter, "added to the diagonal, since B needs a definite kernel"},
+        {"(n/2) B\xc2\xb2", s->half_square, "bounded by theorem 2"},
+        {"theorem 2, low", s->low, "n\xc2\xb2/A, the lower bound"},
         {"theorem 2, high", s->low * s->factor, "low times the condition"},
         {"theorem 2, sharper", s->low * s->sharp_factor,
          "low times Kantorovich's factor"},
-        {"rate", s->rate, "that the following is of"},
+        {"rate", s->rate, "of gradient descent in the rows below"},
         {"sufficient rate", s->sufficient_rate,
-         "smallest over largest squared: what proofs ask for"},
-        {"contraction", s->contraction, "of the error, a step, in its slowest direction"},
-        {"error after a step", t1, "|f \xe2\x88\x92 Y|\xc2\xb2, from outputs of 0"},
+         "smallest over largest squared, as proofs require"},
+        {"contraction", s->contraction,
+         "of the error in one step, in its slowest direction"},
+        {"error after one step", t1, "|f \xe2\x88\x92 Y|\xc2\xb2, from outputs of 0"},
         {"steps to a tenth", s->tenth, "of the error, from outputs of 0"},
-        {"steps to a hundredth", s->hundredth, "likewise"},
+        {"steps to a hundredth", s->hundredth, "of the error, from outputs of 0"},
         {"steps to a tenth of the loss", s->start_tenth,
-         "from what the network says now"},
-        {"steps to a hundredth", s->start_hundredth, "likewise"},
+         "from the network's present outputs"},
+        {"steps to a hundredth of the loss", s->start_hundredth,
+         "from the network's present outputs"},
         {"training dynamics G", s->dynamics,
-         "how fast the loss falls now, a unit of rate"},
+         "decrease of the loss now, per unit of rate"},
         {"distance (MMD)", v->against ? v->mmd : (double)NAN,
-         "of the samples from those that they are compared with"},
+         "between the samples and those of --against"},
     };
-    scant__text_add(out, "<section id=\"numbers\"><div class=\"head\"><h2>Numbers</h2>"
-                         "</div>\n<div class=\"scroll\" tabindex=\"0\"><table><tbody>\n");
-    add_rows(out, rows, sizeof rows / sizeof *rows);
-    scant__text_add(out, "</tbody></table></div></section>\n");
+    page_section_begin(out, "numbers", "Numbers", NULL);
+    add_table(out, rows, sizeof rows / sizeof *rows);
 }
 
 /* ---- sections ---------------------------------------------------------------------- */
 
-typedef void (*kernel_chart)(scant__text *out, const scant_study_view *v,
-                             chart_form form);
+typedef void (*study_chart)(scant__text *out, const scant_study_view *v, chart_form form);
 
 static void add_section(scant__text *out, const scant_study_view *v, const char *id,
-                        const char *title, const char *note, kernel_chart draw) {
-    scant__text_addf(out,
-                     "<section id=\"%s\"><div class=\"head\"><h2>%s</h2></div>\n"
-                     "<p class=\"note\">%s</p>\n",
-                     id, title, note);
+                        const char *title, const char *note, study_chart draw) {
+    page_section_begin(out, id, title, NULL);
+    report_addf(out, "<p class=\"note\">%s</p>\n", note);
     draw(out, v, CHART_WIDE);
     draw(out, v, CHART_NARROW);
     scant__text_add(out, "</section>\n");
@@ -118,26 +116,27 @@ static void add_section(scant__text *out, const scant_study_view *v, const char 
 static scant_status add_heat(scant__text *out, const scant_study_view *v) {
     scant__arena arena;
     scant__arena_init(&arena, out->ctx);
-    kernel_heat *heat = scant__arena_alloc(&arena, 1, sizeof *heat);
+    study_heat *heat = scant__arena_alloc(&arena, 1, sizeof *heat);
     size_t *order = scant__arena_alloc(&arena, v->study->samples, sizeof *order);
     if (!heat || !order) {
         scant__arena_end(&arena);
         return SCANT_ENOMEM;
     }
-    kernel_heat_of(v, order, heat);
-    scant__text_add(out,
-                    "<section id=\"kernel\"><div class=\"head\"><h2>The kernel</h2></div>"
-                    "\n<p class=\"note\">Cosines between the gradients of samples, which "
-                    "are sorted by class; lines part the classes. Dark blocks along the "
-                    "diagonal: samples of a class teach the network the same thing. ");
+    study_heat_of(v, order, heat);
+    page_section_begin(out, "kernel", "The kernel", NULL);
+    scant__text_add(
+        out, "<p class=\"note\">Cosines between the gradients of samples, sorted by "
+             "class; lines separate the classes. Dark blocks on the diagonal: "
+             "samples of one class have similar gradients. ");
     if (heat->cells < v->study->samples)
-        scant__text_addf(out,
-                         "Each square is a mean over about %zu samples a side, a sample "
-                         "with itself left out.",
-                         v->study->samples / heat->cells);
+        report_addf(
+            out,
+            "Each square is the mean over about %zu by %zu samples, without pairs "
+            "of a sample with itself.",
+            v->study->samples / heat->cells, v->study->samples / heat->cells);
     scant__text_add(out, "</p>\n");
-    kernel_chart_heat(out, heat, CHART_WIDE);
-    kernel_chart_heat(out, heat, CHART_NARROW);
+    study_chart_heat(out, heat, CHART_WIDE);
+    study_chart_heat(out, heat, CHART_NARROW);
     scant__text_add(out, "</section>\n");
     scant__arena_end(&arena);
     return SCANT_OK;
@@ -147,34 +146,32 @@ static void add_alerts(scant__text *out, const scant_study_view *v) {
     const scant_study *s = v->study;
     size_t rows = s->samples * s->outputs;
     if (s->rank < rows)
-        scant__text_addf(
+        report_addf(
             out,
             "<p class=\"alert\"><b>The kernel is singular</b>: %zu of its %zu "
-            "eigenvalues "
-            "are 0 but for rounding. Samples come twice, or there are more of them than "
-            "the layers can tell apart: part of the labels cannot be learnt along "
-            "it.</p>\n",
+            "eigenvalues are 0 up to rounding. Either samples occur twice, or there are "
+            "more samples than the layers can tell apart. Part of the labels cannot be "
+            "learnt with this kernel.</p>\n",
             rows - s->rank, rows);
-    if (!v->sketch) return;
-    scant__text_add(out, "<p class=\"alert\"><b>From a sketch</b>: on ");
-    scant__text_addf(out, "%zu samples it is off by ", v->sketch->samples);
-    report_add_fixed(out, 100 * v->sketch->error, 1);
-    scant__text_add(out, " % of the kernel (an independent one by ");
-    report_add_fixed(out, 100 * v->sketch->second, 1);
-    scant__text_add(out, " %; theory expects at most ");
-    report_add_fixed(out, 100 * v->sketch->expected, 1);
-    scant__text_add(out, " %).</p>\n");
+    if (v->sketch)
+        report_addf(out,
+                    "<p class=\"alert\"><b>From a sketch</b>: its error, measured on %zu "
+                    "samples, "
+                    "is %.1f %% of the kernel (%.1f %% with an independent sketch; "
+                    "theory expects "
+                    "at most %.1f %%).</p>\n",
+                    v->sketch->samples, 100 * v->sketch->error, 100 * v->sketch->second,
+                    100 * v->sketch->expected);
 }
 
 static void add_agreement(scant__text *out, const scant_study_view *v) {
     const scant_agreement *g = v->agreement;
     add_section(out, v, "agreement", "Alignment and dynamics",
-                "A dot a random set of samples. Where dots rise together, the alignment "
-                "of a set tells how fast it trains.",
-                kernel_chart_agreement);
-    scant__text_addf(out,
-                     "<p class=\"soft\">%zu sets of %zu + %zu samples: Kendall's tau ",
-                     g->sets, g->start, g->draw);
+                "A dot for each random set of samples. If the dots rise together, the "
+                "alignment of a set predicts how fast it trains.",
+                study_chart_agreement);
+    report_addf(out, "<p class=\"soft\">%zu sets of %zu + %zu samples: Kendall's tau ",
+                g->sets, g->start, g->draw);
     add_value(out, g->tau);
     scant__text_add(out, ", p ");
     add_value(out, g->p);
@@ -184,70 +181,66 @@ static void add_agreement(scant__text *out, const scant_study_view *v) {
 static void add_descent(scant__text *out, const scant_study_view *v) {
     add_section(
         out, v, "descent", "Descent",
-        "Gradient descent on the summed squared loss over all samples, beside the "
-        "kernel's prediction from before the first step. Where they part, the "
-        "kernel has changed on the way.",
-        kernel_chart_descent);
+        "Gradient descent on the squared loss, summed over all samples, and the "
+        "prediction of the kernel before the first step. Where the curves differ, the "
+        "kernel has changed during training.",
+        study_chart_descent);
     scant__text_add(out, "<p class=\"soft\">At a rate of ");
     add_value(out, v->rate);
     scant__text_add(out, " no eigenvalue moved by more than ");
     add_value(out, v->eigenvalues_moved);
-    scant__text_add(out, "; the kernel's move, ");
+    scant__text_add(out, ". The bound on that is the kernel's change in the spectral "
+                         "norm, ");
     add_value(out, v->kernel_moved);
-    scant__text_add(out, " in the spectral norm, bounds that.</p>\n");
+    scant__text_add(out, ".</p>\n");
 }
 
-/* An accuracy of numbers to predict is none, and has no row. */
+/* Accuracies are NaN for regression targets, and have no row then. */
 static void add_regression(scant__text *out, const scant_regression *r) {
     const row rows[] = {
-        {"accuracy on its own samples", r->train_accuracy, "of those it was fitted to"},
+        {"accuracy on its own samples", r->train_accuracy, "those it was fitted to"},
         {"mean squared error there", r->train_error, "over samples and outputs"},
-        {"other samples", (double)r->tests, "that it was not fitted to"},
-        {"accuracy on them", r->test_accuracy, "what the fit is worth"},
+        {"other samples", (double)r->tests, "not used in the fit"},
+        {"accuracy on them", r->test_accuracy, "of the fit's predictions"},
         {"mean squared error there", r->test_error, "over samples and outputs"},
-        {"ridge", r->ridge, "added to the kernel's diagonal: 0 meets every label"},
-        {"jitter", r->jitter, "added, too, where the kernel has no inverse"},
+        {"ridge", r->ridge, "added to the kernel's diagonal; 0 fits every label"},
+        {"jitter", r->jitter, "added as well if the kernel has no inverse"},
     };
+    page_section_begin(out, "regression", "Regression", NULL);
     scant__text_add(out,
-                    "<section id=\"regression\"><div class=\"head\"><h2>Regression</h2>"
-                    "</div>\n<p class=\"note\">The labels fitted with the kernel: where "
-                    "training ends if it goes on for ever and the kernel stays.</p>\n"
-                    "<div class=\"scroll\" tabindex=\"0\"><table><tbody>\n");
-    add_rows(out, rows, sizeof rows / sizeof *rows);
-    scant__text_add(out, "</tbody></table></div></section>\n");
+                    "<p class=\"note\">The labels fitted with the kernel: the limit of "
+                    "training if the kernel does not change.</p>\n");
+    add_table(out, rows, sizeof rows / sizeof *rows);
 }
 
 static scant_status add_page(scant__text *out, const scant_study_view *v) {
     const scant_study *s = v->study;
-    page_begin_head(out, false);
-    report_add_escaped(out, v->title);
-    page_add_style(out);
-    scant__text_add(out, "td.says{text-align:left;white-space:normal;color:var(--soft)}"
-                         "\n</style>\n</head>\n<body>\n<header><h1>");
-    report_add_escaped(out, v->title);
-    scant__text_addf(out,
-                     "</h1>\n<p class=\"lead\">What the tangent kernel of %zu samples "
-                     "says of training.</p></header>\n<main>\n",
-                     s->samples);
+    page_begin(out, v->title, false);
+    scant__text_add(out, "td.says{text-align:left;white-space:normal;color:var(--soft)}");
+    page_begin_body(out, v->title);
+    report_addf(out,
+                "<p class=\"lead\">What the tangent kernel of %zu samples predicts about "
+                "training.</p></header>\n<main>\n",
+                s->samples);
     add_alerts(out, v);
     add_figures(out, s);
-    add_section(out, v, "spectrum", "Spectrum",
-                "How fast each direction is learnt. A curve that falls steeply: a few "
-                "things are learnt at once, and the rest takes long.",
-                kernel_chart_spectrum);
+    add_section(
+        out, v, "spectrum", "Spectrum",
+        "An eigenvalue is the speed at which its direction is learnt. If the curve "
+        "falls steeply, few directions are learnt fast and the others slowly.",
+        study_chart_spectrum);
     if (s->energy && s->labelled)
-        add_section(out, v, "labels", "Labels in the kernel's directions",
-                    "How much of the labels lies in the directions of the largest "
+        add_section(out, v, "labels", "Labels along the eigenvectors",
+                    "The share of the labels along the eigenvectors of the largest "
                     "eigenvalues. The sooner it rises, the fewer steps training takes.",
-                    kernel_chart_labels);
+                    study_chart_labels);
     if (v->k) TRY(add_heat(out, v));
     if (v->losses) add_descent(out, v);
     if (v->agreement) add_agreement(out, v);
     if (v->regression) add_regression(out, v->regression);
     add_numbers(out, v);
-    scant__text_addf(out,
-                     "</main>\n<footer>Made by scant %s.</footer>\n</body>\n</html>\n",
-                     scant_version());
+    report_addf(out, "</main>\n<footer>Made by scant %s.</footer>\n</body>\n</html>\n",
+                scant_version());
     return SCANT_OK;
 }
 
