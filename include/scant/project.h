@@ -383,9 +383,6 @@ SCANT_API scant_status scant_project_predict(scant_project *project, scant_array
  * nothing, *model 0: nor a model. */
 SCANT_API scant_status scant_project_predicted(scant_project *project, scant_array **out,
                                                size_t *model);
-/* The class that a row of probabilities, or of logits, says: the largest, of several the
- * first. */
-SCANT_API size_t scant_likeliest(const float *row, size_t classes);
 /* Items' features, likewise: their own, or those of the last model; NULL: there are none
  * yet. Fewer rows than items: a backbone has not seen the others, which
  * scant_project_prepare() would show it. */

@@ -304,6 +304,29 @@ SCANT_API scant_status scant_net_train(scant_net *net, const scant_data *data,
                                        const scant_train_opts *opts,
                                        scant_train_state *state);
 
+/* How a network is made and trained. Zero is the default, which stands in brackets. */
+typedef struct scant_recipe {
+    const char *model;              /* of scant_models() */
+    const char *weights;            /* a safetensors file to start from (weights are drawn
+                                     * from net.seed) */
+    scant_net_opts net;             /* shape (the data's) */
+    const float *mean, *deviation;  /* scaling: scant_net_set_scaling() (that of weights,
+                                     * else the data's) */
+    const char *const *class_names; /* net.classes of them (the data's) */
+    size_t members;                 /* networks of an ensemble (1) */
+    scant_train_opts train; /* the report of an ensemble's member comes now and then */
+} scant_recipe;
+
+/* Makes a network or an ensemble, not trained. On SCANT_OK *out is new: scant_net_free();
+ * else NULL. */
+SCANT_API scant_status scant_recipe_make(scant_ctx *ctx, const scant_data *data,
+                                         const scant_recipe *recipe, scant_net **out);
+/* The same, trained on recipe->train.rows of data. Members of an ensemble start from
+ * different seeds and train side by side. state (may be NULL) is the first member's. */
+SCANT_API scant_status scant_learn(scant_ctx *ctx, const scant_data *data,
+                                   const scant_recipe *recipe, scant_net **out,
+                                   scant_train_state *state);
+
 /* What a network says of samples: arrays of the caller, NULL where not wanted. */
 typedef struct scant_outputs {
     float *features;    /* n x scant_net_features() */
@@ -324,6 +347,9 @@ typedef struct scant_outputs {
 SCANT_API scant_status scant_net_predict(scant_net *net, const scant_data *data,
                                          const size_t *rows, size_t n,
                                          const scant_outputs *outputs);
+
+/* The most likely class of a row of probabilities or logits; of equal ones the first. */
+SCANT_API size_t scant_likeliest(const float *row, size_t classes);
 
 /* How many draws: of a plain network 1, of an ensemble those of all members. */
 SCANT_API size_t scant_net_draws(const scant_net *net);

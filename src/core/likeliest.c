@@ -3,7 +3,7 @@
  * What a row of probabilities or logits says. One function, so that all who ask, and
  * meet two that are equally likely, have the same answer.
  */
-#include "scant/project.h"
+#include "scant/train.h"
 
 size_t scant_likeliest(const float *row, size_t classes) {
     size_t best = 0;

@@ -23,11 +23,12 @@ static bool is_known(const scant_calibration *c) {
 scant_status loop_calibrate_after(loop_run *run) {
     const loop_samples *s = &run->job->samples;
     scant_evaluation e;
-    if (s->regression || run->split.n_valid || !(run->temperature > 0)) return SCANT_OK;
+    if (s->regression || run->split.n_valid || !(run->round.temperature > 0))
+        return SCANT_OK;
     enum loop_time before = loop_clock(run, LOOP_JUDGING);
-    scant_status status =
-        scant_net_evaluate_at(run->net, s->test, s->test_rows, s->n_test,
-                              run->temperature, &e, &run->calibration.when[LOOP_AFTER]);
+    scant_status status = scant_net_evaluate_at(run->net, s->test, s->test_rows,
+                                                s->n_test, run->round.temperature, &e,
+                                                &run->round.calibration.when[LOOP_AFTER]);
     loop_clock(run, before);
     return status;
 }

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The networks of a run: made, trained, judged.
+ * The networks of a run's rounds: made, trained, evaluated.
  *
- * Seeds hang on the run's seed, the round and what they are for, not on the strategy: all
+ * Seeds depend on the run's seed, the round and their use, not on the strategy: all
  * strategies of a seed start a round with the same weights and see their samples in the
- * same kind of order.
+ * same order.
  *
- * How good the best epoch was is found by looking at the test set in between, as often as
- * makes about a fifth of the training's work at most, by counting samples and not by the
- * clock: the answer must be the same when a run is done again. Where the labelled set is
- * small beside the test set that is never, and the best is the last. So it is where an
- * average of the weights is what a training ends with, and of an ensemble: in between
- * they are not to be had.
+ * The best epoch is found by evaluating on the test set during the training, as often as
+ * costs about a fifth of the training's work at most. Work is counted in samples and not
+ * by the clock, so that a repeated run gives the same answer. Where the labelled set is
+ * small beside the test set that is never, and the best epoch is the last. So it is for
+ * ensembles and where the result is an average of the weights: these exist only at the
+ * end.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/rng.h"
 #include "loop/loop.h"
@@ -30,113 +28,127 @@ uint64_t loop_seed(uint64_t seed, size_t round, size_t model, enum loop_seed_use
     return scant__rng_u64(&rng, ((uint64_t)round * 1024 + model) * 8 + use);
 }
 
-/* ---- making one -------------------------------------------------------------------- */
+/* ---- networks ---------------------------------------------------------------------- */
 
-/* The pool's own mean and deviation, found once a run. */
-static scant_status scale(loop_run *run, scant_net *net) {
-    size_t channels = nn_net_input(net->net).c;
-    if (net->mean) return SCANT_OK; /* weights that came with theirs */
-    if (run->mean) return scant_net_set_scaling(net, run->mean, run->deviation);
-    TRY(nn_input_fit_scaling(net, run->job->samples.train, run->split.pool,
-                             run->split.n_pool));
-    if (!net->mean) return SCANT_OK;
-    run->mean = scant__arena_alloc(&run->arena, channels, sizeof *run->mean);
-    run->deviation = scant__arena_alloc(&run->arena, channels, sizeof *run->deviation);
-    if (!run->mean || !run->deviation) return SCANT_ENOMEM;
-    memcpy(run->mean, net->mean, channels * sizeof *run->mean);
-    memcpy(run->deviation, net->deviation, channels * sizeof *run->deviation);
-    return SCANT_OK;
+/* A training's rows, seed, learning rate and length are its round's. */
+static scant_train_opts train_options(const loop_settings *set) {
+    return (scant_train_opts){
+        .draw = strcmp(set->use_weights, "draw") == 0,
+        .optimizer = set->optimizer,
+        .momentum = scant_or_none(set->momentum),
+        .nesterov = set->nesterov ? 1 : -1, /* 0 is the method's */
+        .weight_decay = set->weight_decay,
+        .decay_weights_only = set->decay_weights_only ? 1 : -1,
+        .schedule = set->schedule,
+        .warmup = set->warmup,
+        .clip = set->clip,
+        .norm_momentum = set->norm_momentum,
+        .ema = set->ema,
+        .batch = set->batch,
+        .until = set->until,
+        .loss = set->loss,
+    };
 }
 
-static scant_status create(scant_ctx *ctx, const loop_job *job, uint64_t seed,
-                           uint64_t draw_seed, scant_net **out) {
+scant_recipe loop_recipe(const loop_job *job, uint64_t seed) {
     const loop_settings *set = &job->e->set;
-    const loop_samples *samples = &job->samples;
-    scant_net_opts opts = {.classes = samples->classes,
-                           .width = set->width,
-                           .depth = set->depth,
-                           .activation = or_null(set->activation),
-                           .dropout = set->dropout,
-                           .norm = or_null(set->norm),
-                           .stem = or_null(set->stem),
-                           .head = or_null(set->head),
-                           .seed = seed};
-    scant_data_shape(samples->train, opts.shape);
-    loop_bayes_options(set, draw_seed, &opts);
-    if (*set->weights)
-        TRY(scant_net_start(ctx, set->weights, set->model, &opts, out));
-    else
-        TRY(scant_net_create(ctx, set->model, &opts, out));
-    scant_status status = nn_input_check(*out, samples->test);
-    if (status == SCANT_OK) return SCANT_OK;
-    scant_net_free(*out);
-    *out = NULL;
-    return status;
+    scant_recipe r = {.model = set->model,
+                      .weights = set->weights,
+                      .net = {.classes = job->samples.classes,
+                              .width = set->width,
+                              .depth = set->depth,
+                              .activation = or_null(set->activation),
+                              .dropout = set->dropout,
+                              .norm = or_null(set->norm),
+                              .stem = or_null(set->stem),
+                              .head = or_null(set->head)},
+                      .members = loop_members(set),
+                      .train = train_options(set)};
+    loop_bayes_options(set, seed, &r.net);
+    return r;
 }
 
-/* Warnings are for the runs to tell. */
+/* Warnings are left to the runs. */
 scant_status loop_net_check(loop_job *job) {
     scant_net *net;
+    scant_recipe recipe = loop_recipe(job, 0);
     void (*log)(void *, scant_log_level, const char *) = job->ctx->opts.log;
+    recipe.members = 1;
     job->ctx->opts.log = NULL;
-    scant_status status = create(job->ctx, job, 0, 0, &net);
+    scant_status status = scant_recipe_make(job->ctx, job->samples.train, &recipe, &net);
+    if (status == SCANT_OK) status = nn_input_check(net, job->samples.test);
     job->ctx->opts.log = log;
     scant_net_free(net);
     return status;
 }
 
-scant_status loop_net_make_one(loop_run *run, uint64_t seed, scant_net **out) {
-    TRY(create(run->ctx, run->job, seed, run->seed, out));
-    scant_status status = scale(run, *out);
+/* The run's first network measures its pool, or has the scaling of the weights that it
+ * starts from. */
+static scant_status set_scaling(loop_run *run, scant_net *net) {
+    const loop_samples *s = &run->job->samples;
+    size_t channels = nn_net_input(net->net).c;
+    if (run->recipe.mean) return SCANT_OK;
+    TRY(nn_input_check(net, s->test));
+    TRY(nn_input_fit_scaling(net, s->train, run->split.pool, run->split.n_pool));
+    if (!net->mean) return SCANT_OK;
+    float *mean = scant__arena_alloc(&run->arena, 2 * channels, sizeof *mean);
+    if (!mean) return SCANT_ENOMEM;
+    memcpy(mean, net->mean, channels * sizeof *mean);
+    memcpy(mean + channels, net->deviation, channels * sizeof *mean);
+    run->recipe.mean = mean;
+    run->recipe.deviation = mean + channels;
+    for (size_t i = 1; i < scant_net_members(net); i++)
+        TRY(scant_net_set_scaling(scant_net_member(net, i), mean, mean + channels));
+    return SCANT_OK;
+}
+
+static scant_status make(loop_run *run, uint64_t seed, size_t members, scant_net **out) {
+    scant_recipe recipe = run->recipe;
+    recipe.net.seed = seed;
+    recipe.members = members;
+    scant_status status =
+        scant_recipe_make(run->ctx, run->job->samples.train, &recipe, out);
+    if (status == SCANT_OK) status = set_scaling(run, *out);
     if (status == SCANT_OK) return SCANT_OK;
     scant_net_free(*out);
     *out = NULL;
+    run->no_network = true;
     return status;
 }
 
 scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out) {
-    const scant__rng rng = {seed, SCANT__RNG_MEMBER};
-    size_t members = loop_members(&run->job->e->set);
-    scant_net *member;
-    TRY(loop_net_make_one(run, seed, out));
-    for (size_t i = 1; i < members; i++) {
-        scant_status status = loop_net_make_one(run, scant__rng_u64(&rng, i), &member);
-        if (status == SCANT_OK) {
-            status = scant_net_join(*out, member);
-            if (status != SCANT_OK) scant_net_free(member);
-        }
-        if (status == SCANT_OK) continue;
-        scant_net_free(*out);
-        *out = NULL;
-        return status;
-    }
-    return SCANT_OK;
+    return make(run, seed, run->recipe.members, out);
+}
+
+scant_status loop_net_make_one(loop_run *run, uint64_t seed, scant_net **out) {
+    return make(run, seed, 1, out);
 }
 
 /* ---- training ---------------------------------------------------------------------- */
 
+/* Follows the training of a part of the round. */
 typedef struct watcher {
     loop_run *run;
-    scant_net *net;
+    scant_net *net; /* evaluated on the test set during the training; NULL: it is not */
     const char *phase;
-    bool looks;     /* at the test set */
-    bool aside;     /* it is none of the round's networks */
     size_t samples; /* of an epoch */
-    size_t every;   /* epochs between two looks; 0: not known yet, SIZE_MAX: none */
-    double before, counts; /* of the round's work: done by others, in this one */
+    size_t every;   /* epochs between two evaluations; 0: not known yet, SIZE_MAX: none */
+    double *done;   /* how far each member's training is, 0 to 1; NULL: not counted */
+    size_t member;
+    double before, counts; /* of the round's work: models before; each member */
     scant_status status;
 } watcher;
 
-/* A step forward and back costs about what three readings do. */
-static size_t look_every(const loop_run *run, size_t samples, size_t epochs) {
+/* A step forwards and backwards costs about three evaluations of its samples. */
+static size_t evaluate_every(const loop_run *run, size_t samples, size_t epochs) {
     double work = 3.0 * (double)samples * (double)epochs;
-    double looks = floor(0.2 * work / (double)run->job->samples.n_test);
-    if (looks < 1) return SIZE_MAX;
-    return (size_t)ceil((double)epochs / (looks + 1));
+    double times = floor(0.2 * work / (double)run->job->samples.n_test);
+    if (times < 1) return SIZE_MAX;
+    return (size_t)ceil((double)epochs / (times + 1));
 }
 
-/* A look is not broken off: who resumes the training is past it. */
-static void look(watcher *w) {
+/* Not cancelled: a training that is resumed is past it. */
+static void evaluate(watcher *w) {
     scant_evaluation e;
     const loop_samples *s = &w->run->job->samples;
     double *best = &w->run->state.partial.best;
@@ -150,75 +162,18 @@ static void look(watcher *w) {
 
 static void on_step(void *user, const scant_train_state *state) {
     watcher *w = user;
-    double part = (double)state->step / (double)state->steps;
-    if (!w->aside) w->run->now = *state;
-    if (w->run->side) part = loop_side_done(w->run, part);
-    loop_tell(w->run, w->phase, w->before + w->counts * part);
-    if (w->looks && !w->every) w->every = look_every(w->run, w->samples, state->epochs);
-    bool due = w->every && w->every < SIZE_MAX && state->epoch_ended &&
+    double done = 0;
+    if (w->done) w->done[w->member] = (double)state->step / (double)state->steps;
+    for (size_t i = 0; w->done && i < w->run->recipe.members; i++) done += w->done[i];
+    w->run->round.training = *state;
+    loop_tell(w->run, w->phase, w->before + w->counts * done);
+    if (!w->net) return;
+    if (state->step == 1) w->run->state.partial.best = 0; /* of a training cut short */
+    if (!w->every) w->every = evaluate_every(w->run, w->samples, state->epochs);
+    bool due = w->every < SIZE_MAX && state->epoch_ended &&
                state->epoch % w->every == 0 && state->epoch < state->epochs &&
                !state->stopped;
-    if (due && w->status == SCANT_OK) look(w);
-}
-
-/* A file that was lost, or is of another build, costs the time that it held. */
-static scant_status train_or_begin_anew(loop_run *run, scant_net *net,
-                                        scant_train_opts *opts,
-                                        scant_train_state *state) {
-    scant_status status = scant_net_train(net, run->job->samples.train, opts, state);
-    bool unread =
-        opts->resume && !state->step && (status == SCANT_EINPUT || status == SCANT_EIO);
-    if (!unread) return status;
-    scant__warn(run->ctx, "%s; this training of round %zu begins anew", run->ctx->err,
-                run->round);
-    opts->resume = 0;
-    run->state.partial.best = 0;
-    return scant_net_train(net, run->job->samples.train, opts, state);
-}
-
-/* All that the last round's had, where that is asked for (train.warm). */
-static scant_status train_warm(loop_run *run, scant_net *net, size_t part,
-                               scant_train_opts *opts, scant_train_state *state) {
-    if (!run->job->e->set.warm) return train_or_begin_anew(run, net, opts, state);
-    bool before = run->round && loop_state_labels(&run->state, run->round - 1);
-    char *left = loop_left_path(run, part);
-    char *warm = before ? loop_warm_path(run, part) : NULL;
-    opts->leave = left;
-    opts->warm = warm;
-    scant_status status = SCANT_ENOMEM;
-    if (left && (warm || !before)) status = train_or_begin_anew(run, net, opts, state);
-    scant__free(run->ctx, left);
-    scant__free(run->ctx, warm);
-    return status;
-}
-
-/* A training that is gone on with when it was broken off. */
-static scant_status train_lasting(loop_run *run, scant_net *net, size_t part,
-                                  scant_train_opts *opts, scant_train_state *state) {
-    loop_partial *p = &run->state.partial;
-    char *far = part == LOOP_ASKER ? &p->asker : &p->parts[part];
-    bool mine = *far == LOOP_SLOT_A || *far == LOOP_SLOT_B;
-    size_t slot = *far == LOOP_SLOT_A;
-    char *to = loop_training_path(run, part, slot);
-    char *from = loop_training_path(run, part, !slot);
-    scant_status status = to && from ? SCANT_OK : SCANT_ENOMEM;
-    if (status == SCANT_OK) {
-        opts->checkpoint = to;
-        opts->only_cancelled = 1;
-        opts->resume_from = from;
-        opts->resume = mine && access(from, F_OK) == 0;
-        if (mine && !opts->resume)
-            scant__warn(run->ctx, "%s: is lost; this training of round %zu begins anew",
-                        from, run->round);
-        if (!opts->resume) p->best = 0;
-        unlink(to); /* whatever it is, no state tells of it */
-        status = train_warm(run, net, part, opts, state);
-    }
-    if (status == SCANT_ECANCELLED && access(to, F_OK) == 0)
-        *far = slot ? LOOP_SLOT_B : LOOP_SLOT_A;
-    scant__free(run->ctx, to);
-    scant__free(run->ctx, from);
-    return status;
+    if (due && w->status == SCANT_OK) evaluate(w);
 }
 
 double loop_work(const loop_settings *set, size_t labels) {
@@ -231,94 +186,144 @@ size_t loop_steps(size_t steps, size_t epochs, size_t all_epochs) {
     return steps ? size_max(whole * epochs + rest * epochs / all_epochs, 1) : 0;
 }
 
-static scant_train_opts options(const loop_run *run, const loop_labelled *labelled,
-                                uint64_t seed, size_t epochs) {
+scant_status loop_train_options(loop_run *run, const loop_labelled *labelled,
+                                size_t epochs, scant_train_opts *out) {
     const loop_settings *set = &run->job->e->set;
-    bool patient = set->patience && run->split.n_valid;
-    return (scant_train_opts){
-        .rows = labelled->rows,
-        .n_rows = labelled->n,
-        .weights = labelled->weights,
-        .draw = strcmp(set->use_weights, "draw") == 0,
-        .valid = patient ? run->job->samples.train : NULL,
-        .valid_rows = patient ? run->split.valid : NULL,
-        .n_valid_rows = patient ? run->split.n_valid : 0,
-        .optimizer = set->optimizer,
-        .lr = run->lr,
-        .momentum = scant_or_none(set->momentum),
-        .nesterov = set->nesterov ? 1 : -1, /* 0 is the method's */
-        .weight_decay = set->weight_decay,
-        .decay_weights_only = set->decay_weights_only ? 1 : -1,
-        .schedule = set->schedule,
-        .warmup = set->warmup,
-        .clip = set->clip,
-        .norm_momentum = set->norm_momentum,
-        .ema = set->ema,
-        .batch = set->batch,
-        .epochs = epochs,
-        .steps = loop_steps(set->steps, epochs, set->epochs),
-        .until = set->until,
-        .patience = patient ? set->patience : 0,
-        .loss = set->loss,
-        .seed = seed,
-        .report = on_step,
-    };
+    scant_train_opts o = run->recipe.train;
+    o.rows = labelled->rows;
+    o.n_rows = labelled->n;
+    o.weights = labelled->weights;
+    o.lr = run->round.lr;
+    o.epochs = epochs;
+    o.steps = loop_steps(set->steps, epochs, set->epochs);
+    if (set->patience && run->split.n_valid) {
+        o.valid = run->job->samples.train;
+        o.valid_rows = run->split.valid;
+        o.n_valid_rows = run->split.n_valid;
+        o.patience = set->patience;
+    }
+    *out = o;
+    return loop_method_options(run, labelled, out);
 }
 
-scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *labelled,
-                            uint64_t seed, size_t epochs, size_t part) {
-    const loop_samples *s = &run->job->samples;
-    const loop_settings *set = &run->job->e->set;
-    bool aside = part == LOOP_ASIDE, asker = part == LOOP_ASKER;
-    scant_train_opts opts = options(run, labelled, seed, epochs);
-    scant_train_state state = {0};
-    scant__arena arena;
-    scant__arena_init(&arena, run->ctx);
-    void (*log)(void *, scant_log_level, const char *) = run->ctx->opts.log;
-    if (aside) run->ctx->opts.log = NULL; /* the round's own training has told it */
-    scant_status status = loop_method_options(run, labelled, &arena, &opts);
-    watcher w = {.run = run, .net = net, .aside = aside};
-    w.samples = opts.method ? opts.n_unlabelled : labelled->n;
-    w.phase = aside ? "calibrating" : asker ? "training the asker" : "training";
-    w.looks = !aside && !asker && !s->regression && set->ema == 0 && run->n_members == 1;
-    if (!aside && !asker) {
-        size_t others = run->side ? part - part % run->n_members : part;
-        w.counts = loop_work(set, labelled->n) / (double)(run->n_models * run->n_members);
-        w.before = w.counts * (double)others;
-    }
-    run->own = true;
-    opts.user = &w;
-    if (status == SCANT_OK)
-        status = aside ? scant_net_train(net, s->train, &opts, NULL)
-                       : train_lasting(run, net, part, &opts, &state);
-    run->ctx->opts.log = log;
-    if (!aside && !asker && status == SCANT_OK) {
-        run->taught[part] = state;
-        run->state.partial.epochs[part] = state.epoch;
-    }
-    scant__arena_end(&arena);
-    return status == SCANT_OK ? w.status : status;
+/* ---- a round's networks ------------------------------------------------------------ */
+
+scant_net *loop_part(const loop_run *run, size_t part) {
+    scant_net *model = run->round.models[part / run->recipe.members];
+    return model ? scant_net_member(model, part % run->recipe.members) : NULL;
 }
 
-/* ---- a round's --------------------------------------------------------------------- */
+uint64_t loop_weights_seed(const loop_run *run, size_t model) {
+    return loop_seed(run->seed, run->round.number, model, LOOP_SEED_WEIGHTS);
+}
 
-/* Which of several models is kept is a choice: where there are samples to validate on,
- * they make it. */
+/* A training of a part, its checkpoint with it. */
+static scant_status prepare(loop_run *run, const scant_train_opts *o, size_t part,
+                            uint64_t seed, watcher *w, learn_job *job) {
+    *job = (learn_job){.opts = *o, .start_over = true};
+    job->opts.seed = seed;
+    job->opts.user = w;
+    job->opts.report = on_step;
+    w->run = run;
+    return loop_training_files(run, part, &job->opts);
+}
+
+/* The parts of a model that are not trained yet. */
+static scant_status list_jobs(loop_run *run, size_t model, const scant_train_opts *o,
+                              learn_job *jobs, watcher *watchers, size_t *n) {
+    const loop_settings *set = &run->job->e->set;
+    size_t members = run->recipe.members, labels = run->round.labelled.n;
+    double counts = loop_work(set, labels) / (double)(run->round.n_models * members);
+    double *done = scant__arena_zalloc(&run->round.arena, members, sizeof *done);
+    if (!done) return SCANT_ENOMEM;
+    bool evaluates = members == 1 && !run->job->samples.regression && set->ema == 0;
+    *n = 0;
+    for (size_t i = 0; i < members; i++) {
+        size_t part = model * members + i;
+        watcher *w = &watchers[*n];
+        done[i] = run->state.partial.parts[part] == LOOP_TRAINED;
+        if (done[i] > 0) continue;
+        *w = (watcher){.net = evaluates ? run->round.models[model] : NULL,
+                       .phase = "training",
+                       .samples = o->method ? o->n_unlabelled : labels,
+                       .done = done,
+                       .member = i,
+                       .before = counts * (double)(model * members),
+                       .counts = counts};
+        TRY(prepare(run, o, part,
+                    loop_seed(run->seed, run->round.number, part, LOOP_SEED_TRAINING), w,
+                    &jobs[*n]));
+        jobs[(*n)++].member = i;
+    }
+    return SCANT_OK;
+}
+
+/* Marks what became of a model's trainings. */
+static void note_jobs(loop_run *run, size_t model, const learn_job *jobs, size_t n,
+                      scant_status status) {
+    loop_partial *p = &run->state.partial;
+    for (size_t i = 0; i < n; i++) {
+        size_t part = model * run->recipe.members + jobs[i].member;
+        if (jobs[i].done) {
+            p->parts[part] = LOOP_TRAINED;
+            p->epochs[part] = jobs[i].state.epoch;
+            run->round.trained[part] = jobs[i].state;
+        } else if (status == SCANT_ECANCELLED) {
+            loop_training_cancelled(run, part, &jobs[i].opts);
+        }
+    }
+}
+
+static scant_status train_model(loop_run *run, size_t model) {
+    scant__arena *arena = &run->round.arena;
+    size_t n, members = run->recipe.members;
+    learn_job *jobs = scant__arena_zalloc(arena, members, sizeof *jobs);
+    watcher *watchers = scant__arena_zalloc(arena, members, sizeof *watchers);
+    scant_train_opts o;
+    if (!jobs || !watchers) return SCANT_ENOMEM;
+    TRY(loop_train_options(run, &run->round.labelled, run->job->e->set.epochs, &o));
+    TRY(list_jobs(run, model, &o, jobs, watchers, &n));
+    scant_status status = learn_train(run->round.models[model], run->job->samples.train,
+                                      &run->recipe, jobs, n);
+    note_jobs(run, model, jobs, n, status);
+    for (size_t i = 0; i < n && status == SCANT_OK; i++) status = watchers[i].status;
+    return status;
+}
+
+/* The parts of a model that are not trained yet. */
+static scant_status train_parts(loop_run *run, size_t model) {
+    char *parts = run->state.partial.parts + model * run->recipe.members;
+    scant_net **net = &run->round.models[model];
+    size_t left = 0;
+    for (size_t i = 0; i < run->recipe.members; i++) left += parts[i] != LOOP_TRAINED;
+    if (!left) return SCANT_OK;
+    if (!*net) TRY(loop_net_make(run, loop_weights_seed(run, model), net));
+    if (run->round.labelled.n) return train_model(run, model);
+    memset(parts, LOOP_TRAINED, run->recipe.members);
+    return SCANT_OK;
+}
+
+/* Of several models the one to keep is chosen on the validation set, where there is one.
+ */
 static scant_status score(loop_run *run, scant_net *net, loop_verdict *v) {
     scant_evaluation e = {.accuracy = v->accuracy, .loss = v->loss};
-    if (run->n_models > 1 && run->split.n_valid)
+    if (run->round.n_models > 1 && run->split.n_valid)
         TRY(scant_net_evaluate(net, run->job->samples.train, run->split.valid,
                                run->split.n_valid, &e));
     v->score = run->job->samples.regression ? -e.loss : e.accuracy;
     return SCANT_OK;
 }
 
-static scant_status judge(loop_run *run, scant_net *net, double part, loop_verdict *v) {
+static scant_status test_model(loop_run *run, size_t model) {
+    loop_verdict *v = &run->state.partial.verdicts[model];
+    scant_net *net = run->round.models[model];
+    double work = loop_work(&run->job->e->set, run->round.labelled.n);
     double best = run->state.partial.best;
     scant_evaluation e;
-    loop_tell(run, "judging", part);
-    enum loop_time before = loop_clock(run, LOOP_JUDGING);
     loop_calibration calibration;
+    loop_tell(run, "evaluating",
+              work * (double)(model + 1) / (double)run->round.n_models);
+    enum loop_time before = loop_clock(run, LOOP_JUDGING);
     scant_status status = loop_calibrated_evaluate(run, net, &e, &calibration);
     if (status == SCANT_OK) {
         *v = (loop_verdict){.accuracy = e.accuracy,
@@ -331,46 +336,12 @@ static scant_status judge(loop_run *run, scant_net *net, double part, loop_verdi
     return status;
 }
 
-scant_net *loop_part(const loop_run *run, size_t part) {
-    scant_net *model = run->models[part / run->n_members];
-    return model ? scant_net_member(model, part % run->n_members) : NULL;
-}
-
-uint64_t loop_weights_seed(const loop_run *run, size_t model) {
-    return loop_seed(run->seed, run->round, model, LOOP_SEED_WEIGHTS);
-}
-
-/* The parts of a model that are not trained yet. */
-static scant_status train_parts(loop_run *run, const loop_labelled *labelled,
-                                size_t model) {
-    loop_lesson lessons[LOOP_MEMBERS];
-    char *parts = run->state.partial.parts;
-    scant_net **net = &run->models[model];
-    size_t n = 0;
-    for (size_t i = 0; i < run->n_members; i++) {
-        size_t part = model * run->n_members + i;
-        if (parts[part] != LOOP_TRAINED)
-            lessons[n++] = (loop_lesson){
-                i, loop_seed(run->seed, run->round, part, LOOP_SEED_TRAINING), part};
-    }
-    if (!n) return SCANT_OK;
-    if (!*net) TRY(loop_net_make(run, loop_weights_seed(run, model), net));
-    if (labelled->n)
-        return loop_members_train(run, *net, labelled, lessons, n,
-                                  run->job->e->set.epochs);
-    memset(parts + model * run->n_members, LOOP_TRAINED, run->n_members);
-    return SCANT_OK;
-}
-
-/* A model of the round, as far as that is to be done: made or gone on with, trained,
- * judged. */
-static scant_status bring_up(loop_run *run, const loop_labelled *labelled, size_t model) {
+/* Trains and evaluates a model of the round, as far as that is not done yet. */
+static scant_status do_model(loop_run *run, size_t model) {
     loop_partial *p = &run->state.partial;
-    TRY(train_parts(run, labelled, model));
+    TRY(train_parts(run, model));
     if (p->n_judged > model) return SCANT_OK;
-    double work = loop_work(&run->job->e->set, labelled->n);
-    double part = work * (double)(model + 1) / (double)run->n_models;
-    TRY(judge(run, run->models[model], part, &p->verdicts[model]));
+    TRY(test_model(run, model));
     p->n_judged = model + 1;
     p->best = 0;
     return SCANT_OK;
@@ -393,56 +364,83 @@ static void drop(scant_net **net) {
 }
 
 static void take_median(loop_run *run) {
-    run->chosen = loop_median(run->verdicts, run->n_models);
-    run->net = run->models[run->chosen];
-    run->models[run->chosen] = NULL;
-    for (size_t i = 0; i < run->n_models; i++) drop(&run->models[i]);
+    loop_round *r = &run->round;
+    r->chosen = loop_median(run->state.partial.verdicts, r->n_models);
+    run->net = r->models[r->chosen];
+    r->models[r->chosen] = NULL;
+    for (size_t i = 0; i < r->n_models; i++) drop(&r->models[i]);
+}
+
+static scant_status train_query_net(loop_run *run, uint64_t seed) {
+    watcher w = {.phase = "training the query network"};
+    scant_train_opts o;
+    learn_job job;
+    TRY(loop_train_options(run, &run->round.labelled, run->job->e->set.epochs, &o));
+    TRY(prepare(run, &o, LOOP_QUERY, seed, &w, &job));
+    scant_status status =
+        learn_train(run->query_net, run->job->samples.train, &run->recipe, &job, 1);
+    if (status == SCANT_ECANCELLED) loop_training_cancelled(run, LOOP_QUERY, &job.opts);
+    if (status == SCANT_OK) run->state.partial.query = LOOP_TRAINED;
+    return status;
 }
 
 /* The network that picks, where it is another one. */
-static scant_status bring_up_asker(loop_run *run, const loop_labelled *labelled) {
+static scant_status do_query_net(loop_run *run) {
     const scant_experiment *e = run->job->e;
-    loop_partial *p = &run->state.partial;
-    if (!*e->set.query_seed || p->asker == LOOP_TRAINED) return SCANT_OK;
-    if (!run->asker)
-        TRY(loop_net_make(run, loop_seed(e->query_seed, run->round, 0, LOOP_SEED_ASKER),
-                          &run->asker));
-    if (!labelled->n) return SCANT_OK;
-    TRY(loop_net_train(run, run->asker, labelled,
-                       loop_seed(e->query_seed, run->round, 0, LOOP_SEED_ASKER_TRAINING),
-                       e->set.epochs, LOOP_ASKER));
-    p->asker = LOOP_TRAINED;
+    size_t round = run->round.number;
+    if (!*e->set.query_seed || run->state.partial.query == LOOP_TRAINED) return SCANT_OK;
+    if (!run->query_net)
+        TRY(loop_net_make(run, loop_seed(e->query_seed, round, 0, LOOP_SEED_QUERY),
+                          &run->query_net));
+    if (!run->round.labelled.n) return SCANT_OK;
+    return train_query_net(run,
+                           loop_seed(e->query_seed, round, 0, LOOP_SEED_QUERY_TRAINING));
+}
+
+/* Room for the round's models. The first goes on from the last round's (train.reinit =
+ * no). */
+static scant_status begin(loop_run *run) {
+    const loop_settings *set = &run->job->e->set;
+    loop_round *r = &run->round;
+    r->n_models = r->number == 0 && r->labelled.n ? set->initial_models : 1;
+    size_t parts = r->n_models * run->recipe.members;
+    r->models = scant__arena_zalloc(&r->arena, r->n_models, sizeof *r->models);
+    r->trained = scant__arena_zalloc(&r->arena, parts, sizeof *r->trained);
+    if (!r->models || !r->trained) return SCANT_ENOMEM;
+    r->models[0] = run->net;
+    run->net = NULL;
     return SCANT_OK;
 }
 
-scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point *point) {
+static scant_status learn(loop_run *run) {
     const loop_settings *set = &run->job->e->set;
-    bool several = run->round == 0 && labelled->n;
-    loop_clock(run, LOOP_TRAINING);
+    loop_round *r = &run->round;
     if (set->reinit) {
         drop(&run->net);
-        drop(&run->asker);
+        drop(&run->query_net);
     }
-    TRY(loop_theory_rate(run, labelled));
-    run->n_models = several ? set->initial_models : 1;
-    run->models[0] = run->net;
-    run->net = NULL;
-    memset(run->taught, 0, run->n_models * run->n_members * sizeof *run->taught);
-    run->now = (scant_train_state){0};
+    TRY(loop_theory_rate(run));
+    TRY(begin(run));
     TRY(loop_partial_recall(run));
-    run->recalled = true;
-    for (size_t i = 0; i < run->n_models; i++) TRY(bring_up(run, labelled, i));
+    r->recalled = true;
+    for (size_t i = 0; i < r->n_models; i++) TRY(do_model(run, i));
     take_median(run);
-    run->work_done += loop_work(set, labelled->n);
-    TRY(bring_up_asker(run, labelled));
-    run->now = run->taught[run->chosen * run->n_members];
+    run->progress.work_done += loop_work(set, r->labelled.n);
+    TRY(do_query_net(run));
+    r->training = r->trained[r->chosen * run->recipe.members];
+    return SCANT_OK;
+}
+
+scant_status loop_learn(loop_run *run, loop_point *point) {
+    loop_clock(run, LOOP_TRAINING);
+    TRY(learn(run));
     loop_clock(run, LOOP_REST);
-    const loop_verdict *v = &run->verdicts[run->chosen];
-    run->calibration = v->calibration;
-    *point = (loop_point){.labels = labelled->n,
+    const loop_verdict *v = &run->state.partial.verdicts[run->round.chosen];
+    run->round.calibration = v->calibration;
+    *point = (loop_point){.labels = run->round.labelled.n,
                           .accuracy = v->accuracy,
                           .loss = v->loss,
                           .best = v->best,
-                          .train_seconds = run->seconds[LOOP_TRAINING]};
+                          .train_seconds = run->times.seconds[LOOP_TRAINING]};
     return SCANT_OK;
 }

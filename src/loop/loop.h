@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside the loop. samples.c opens what is learned from, split.c cuts it, learner.c makes
- * and trains networks, by the ways that method.c and bayes.c know, nets.c keeps them on
- * disk, evidence.c reads out what a strategy needs, calibration.c tells how far a network
- * is to be believed, theory.c what theory makes of a round, state.c keeps a run on disk,
- * round.c does a run's rounds, folder.c the files of all runs together, run.c has them
- * done side by side.
+ * Inside an experiment: samples.c opens the data and split.c cuts it; learner.c trains a
+ * round's networks, by the ways of method.c and bayes.c, through learn.h; choose.c picks
+ * by what evidence.h reads out; calibration.c measures how reliable probabilities are,
+ * theory.c what theory says of a round; nets.c keeps networks on disk and state.c the
+ * run; round.c does a run's rounds, run.c all runs side by side, folder.c the files of
+ * all runs together.
  *
- * Threads: the samples and the experiment are read by all runs at once and changed by
- * none. A run has a context of its own, whose memory is counted with the caller's. Files
- * that all runs share and the caller's callbacks are touched by the caller's thread only.
+ * Threads: all runs read the samples and the experiment at once; none changes them. A run
+ * has a context of its own, whose memory is counted with the caller's. Only the caller's
+ * thread touches files that all runs share and the caller's callbacks.
  */
 #ifndef SCANT_LOOP_LOOP_H
 #define SCANT_LOOP_LOOP_H
 
 #include "core/crew.h"
+#include "loop/evidence.h"
 #include "loop/experiment.h"
+#include "loop/learn.h"
 #include "scant/train.h"
 
 /* ---- samples.c ---- */
@@ -90,30 +92,31 @@ typedef struct loop_theory {
     double figures[LOOP_FIGURES];
 } loop_theory;
 
-/* A model of a round, on the test set: its last epoch, the best of those looked at. */
+/* A model of a round on the test set: its last epoch, and the best evaluated epoch. */
 typedef struct loop_verdict {
     double accuracy, loss, best;
-    double score; /* of several models the one with the median of this is kept */
+    double score; /* of several models, the one with the median score is kept */
     loop_calibration calibration;
 } loop_verdict;
 
-/* How far a part of a round is: not begun; trained; broken off in its training, whose
- * file is in the first or in the second slot. */
+/* How far a part's training is: not begun; trained; cancelled, with its checkpoint in the
+ * first or in the second slot. */
 enum { LOOP_NOT_BEGUN = '.', LOOP_TRAINED = 't', LOOP_SLOT_A = 'a', LOOP_SLOT_B = 'b' };
 
-/* A round that is under way. Where it is broken off, what is trained so far is on disk
- * with it (nets.c). */
+/* A round in progress. When it is cancelled, what is trained so far is on disk with it
+ * (nets.c). A part is one network: a model, or a member of a model that is an ensemble.
+ */
 typedef struct loop_partial {
     bool there; /* on disk */
     size_t round;
-    char *parts; /* n_parts: a byte each, which whoever trains the part may change */
+    char *parts; /* n_parts: how far each is */
     size_t n_parts;
-    char asker;             /* the same of the network that picks */
-    size_t n_judged;        /* models, one after the other */
-    loop_verdict *verdicts; /* theirs */
-    double best;            /* test accuracy so far of the one that is not */
+    char query;             /* how far the query network is */
+    size_t n_judged;        /* models evaluated, one after the other */
+    loop_verdict *verdicts; /* theirs; room for n_parts */
+    double best;            /* test accuracy so far of the model in training */
     double train_seconds, judge_seconds;
-    size_t *epochs; /* n_parts: what each one's training took; 0: nobody knows */
+    size_t *epochs; /* n_parts: what each one's training took */
 } loop_partial;
 
 /* A run so far: rounds that are finished, and what was picked for them and the next. The
@@ -158,74 +161,73 @@ scant_status loop_state_read(scant_ctx *ctx, const char *path, loop_run_name nam
 
 typedef struct loop_job loop_job;
 
-typedef struct loop_labelled {
-    const size_t *rows;
-    const float *weights; /* NULL: 1 each */
-    size_t n;
-} loop_labelled;
-
-/* What a round's seconds go into. */
+/* What a round's seconds are spent on. */
 enum loop_time {
-    LOOP_REST, /* files, and what is not worth a name */
+    LOOP_REST, /* files and everything else */
     LOOP_TRAINING,
-    LOOP_JUDGING, /* on the test set, in a training and after it */
-    LOOP_READING, /* evidence, with the trainings that calibrating it takes */
+    LOOP_JUDGING, /* evaluation on the test set, during a training and after it */
+    LOOP_READING, /* evidence, with the trainings that calibrate it */
     LOOP_PICKING,
     LOOP_THEORY,
     LOOP_WAITING, /* for the caller's thread: its terminal, other runs' files */
     LOOP_TIMES
 };
 
+typedef struct loop_times {
+    double seconds[LOOP_TIMES]; /* of the round */
+    enum loop_time now;         /* what runs, */
+    double since;               /* and since when */
+} loop_times;
+
+typedef struct loop_progress {
+    const char *phase;
+    double begun, told;              /* seconds: the run, the last report */
+    double work_done, work_whole;    /* of its trainings (loop_work()) */
+    double fraction, fraction_begun; /* of the run; what was done before this call */
+} loop_progress;
+
+typedef struct loop_round {
+    size_t number;
+    scant__arena arena;
+    loop_labelled labelled;
+    double lr;                   /* of its trainings */
+    double lr_advice, lr_stable; /* suggested by theory, and the largest; NaN: unknown */
+    scant_net **models;          /* until one is chosen */
+    size_t n_models, chosen;
+    scant_train_state *trained; /* how each part's training ended; steps 0: unknown */
+    scant_train_state training; /* the training in progress, or the last one */
+    double temperature;         /* that calibrated probabilities had; 0: none */
+    loop_calibration calibration;
+    loop_theory theory;
+    bool recalled; /* what an earlier call left of it was read */
+} loop_round;
+
 typedef struct loop_run {
     loop_job *job;
     size_t number;
     const loop_arm *arm;
     uint64_t seed;
-    loop_state state;
-    size_t shown_points; /* what the caller's thread has seen */
-    /* its lines of the files */
-    scant__text curve, picks, calibrations, theories;
     char *path; /* of the state's file, without its ending */
-    /* while it is at work, on the run's own thread */
+    loop_state state;
+    /* the caller's thread: rounds in its lines of the files */
+    size_t shown_points;
+    scant__text curve, picks, calibrations, theories;
+    /* the run's thread, while it is at work */
     scant__crew *crew;
     scant_ctx *ctx;
-    /* of a copy that a member of an ensemble is trained with (members.c) */
-    scant__crew *members;
-    struct loop_side *side;
-    size_t member;
     scant__arena arena;
     loop_split split;
-    float *mean, *deviation; /* of the pool's pictures; NULL: none */
-    scant_net *net, *asker;  /* the one that is trained; that picks (may be the same) */
-    /* of the round, until one is chosen: initial_models. A part is a network of its own:
-     * a model, or a member of one that is an ensemble. */
-    scant_net **models;
-    loop_verdict *verdicts;             /* theirs */
-    char *parts;                        /* room for how far their parts are, */
-    size_t *epochs;                     /* and for what those took */
-    size_t n_models, chosen, n_members; /* of this round; of each */
-    size_t round;
-    scant_train_state *taught; /* how the training of each part ended; steps 0: unknown */
-    scant_train_state now;     /* how the training under way, or the last one, stands */
-    double begun, told;        /* seconds */
-    double work_done, work_whole; /* of its trainings (loop_work()) */
-    const char *phase;
-    double fraction, fraction_begun; /* of the run; what was done before this call */
-    double seconds[LOOP_TIMES];      /* of the round */
-    enum loop_time time;             /* what runs now, */
-    double time_began;               /* and since when */
-    double temperature;              /* of the round; 0: none */
-    loop_calibration calibration;    /* of the round */
-    loop_theory theory;              /* likewise */
-    double lr;                       /* of the round's trainings; */
-    double lr_advice, lr_stable;     /* what theory would have, and the most; NaN: ? */
-    double lr_base;       /* lambda / n of the first labelled set; 0: not known yet */
-    bool cancellable;     /* what is under way may be broken off */
-    bool recalled;        /* the round has what was kept of it */
-    bool own;             /* what fails now is no other run's matter */
-    bool alone;           /* it failed so, and ended by itself */
-    scant_status written; /* what came of writing the round down */
+    scant_recipe recipe;        /* of its networks */
+    scant_net *net, *query_net; /* query_net NULL: net picks */
+    double lr_base; /* lambda / n of the first labelled set; 0: not known yet */
+    loop_round round;
+    loop_progress progress;
+    loop_times times;
+    bool cancellable; /* the work in progress may be cancelled */
+    bool no_network;  /* the failure is that no network can be made: all runs share it */
+    scant_status written; /* of the round's files */
     scant_status status;
+    bool alone; /* it failed by itself: the other runs go on */
     char error[SCANT__ERR_SIZE];
 } loop_run;
 
@@ -233,17 +235,19 @@ typedef struct loop_run {
 scant_status loop_run_check(loop_run *run, scant_ctx *ctx);
 /* Does what is left of the run; run->status and run->error say how it ended. */
 void loop_run_work(loop_run *run);
-/* Tells of a phase that begins, and now and then how far the run is: part is what is done
- * beside work_done. */
+/* Reports a phase that begins and, ten times a second at most, how far the run is: part
+ * is the work done beside work_done. */
 void loop_tell(loop_run *run, const char *phase, double part);
-/* A warning: why a run has ended before its last round. */
+/* Warns why a run has ended before its last round. */
 void loop_say_over(const loop_run *run, scant_ctx *ctx);
-/* Has fn(arg) run by the caller's thread, and waits. */
+/* Runs fn(arg) on the caller's thread and waits. */
 void loop_ask(loop_run *run, void (*fn)(void *arg), void *arg);
-/* From now on seconds go into what; returns what they went into. */
+/* From now on seconds count as what; returns what they counted as before. */
 enum loop_time loop_clock(loop_run *run, enum loop_time what);
-/* Of the caller's thread: a run's event. */
+/* Reports an event of a run, on the caller's thread. */
 void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool before);
+/* Writes the run's state. */
+scant_status loop_keep(loop_run *run);
 
 /* ---- calibration.c ---- */
 
@@ -268,11 +272,10 @@ void loop_calibration_lines(loop_run *run, size_t round);
 loop_theory loop_theory_unknown(void);
 /* Before the round's networks are made: its learning rate, and what theory would have
  * it be. run->net is what is trained on, or NULL. */
-scant_status loop_theory_rate(loop_run *run, const loop_labelled *labelled);
+scant_status loop_theory_rate(loop_run *run);
 /* The round's figures, into run->theory. picks: for the next one, of the pool; or NULL.
  */
-scant_status loop_theory_measure(loop_run *run, const loop_labelled *labelled,
-                                 const scant_picks *picks);
+scant_status loop_theory_measure(loop_run *run, const scant_picks *picks);
 /* R(Q|S): the sum over Q of |g|^2 + 2 <g, g_S>, by |g_Q|^2 + 2 <g_Q, g_S>, given the sums
  * of |g|^2 and <g, g_S> over Q, |g_Q|^2 and <g_Q, g_S>. NaN where what is divided by is 0
  * but for rounding. */
@@ -286,15 +289,9 @@ void loop_theory_lines(loop_run *run, size_t round);
 void loop_theory_log(const loop_theory *t, scant__text *text);
 extern const char loop_theory_header[];
 
-/* ---- run.c ---- */
-
-/* A new context for work of the run's on a thread: it allocates, logs and is cancelled as
- * the run is. */
-scant_status loop_ctx_create(loop_run *run, unsigned threads, scant_ctx **out);
-
 /* ---- bayes.c ---- */
 
-/* What the experiment says of draws, into the options of a network. */
+/* Sets the options of a network that posterior draws depend on. */
 void loop_bayes_options(const loop_settings *set, uint64_t seed, scant_net_opts *o);
 
 /* ---- learner.c ---- */
@@ -305,32 +302,30 @@ enum loop_seed_use {
     LOOP_SEED_TRAINING,
     LOOP_SEED_PICKS,
     LOOP_SEED_FOLDS,
-    /* another network, also where its seed is the run's own */
-    LOOP_SEED_ASKER,
-    LOOP_SEED_ASKER_TRAINING
+    /* other weights even where loop.query_seed is the run's seed */
+    LOOP_SEED_QUERY,
+    LOOP_SEED_QUERY_TRAINING
 };
 uint64_t loop_seed(uint64_t seed, size_t round, size_t model, enum loop_seed_use use);
 
-/* A new network of the experiment's, or an ensemble, scaled as the run's pool asks for.
- */
+/* How the experiment's networks are made and trained. */
+scant_recipe loop_recipe(const loop_job *job, uint64_t seed);
+/* A new network or ensemble of the run, scaled as its pool. */
 scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out);
-/* Whether one can be made for the samples at all. */
-scant_status loop_net_check(loop_job *job);
-/* One network, whatever the experiment says of ensembles. */
+/* One network, even where the run has ensembles. */
 scant_status loop_net_make_one(loop_run *run, uint64_t seed, scant_net **out);
-/* Trains it; of an ensemble the first member alone. part: which of the round's;
- * LOOP_ASKER: the one that picks: both are kept when they are cancelled, and gone on
- * with; LOOP_ASIDE: one that is not. */
-enum { LOOP_ASKER = 1022, LOOP_ASIDE = 1023 };
-scant_status loop_net_train(loop_run *run, scant_net *net, const loop_labelled *labelled,
-                            uint64_t seed, size_t epochs, size_t part);
-/* What a training with so many labels costs beside others: as much as it has labels; or
- * the same as all, where steps are counted or labels are not all that it learns from. */
+/* Whether a network can be made for the samples. */
+scant_status loop_net_check(loop_job *job);
+/* A training's options: rows, method, length. */
+scant_status loop_train_options(loop_run *run, const loop_labelled *labelled,
+                                size_t epochs, scant_train_opts *out);
+/* What a training with so many labels costs beside others: the number of labels, or 1
+ * where steps are counted or the method learns from more than labels. */
 double loop_work(const loop_settings *set, size_t labels);
 /* Steps of a training that has so many of all epochs. */
 size_t loop_steps(size_t steps, size_t epochs, size_t all_epochs);
-/* The networks of a round, trained: run->net, run->asker, and how good the first is. */
-scant_status loop_learn(loop_run *run, const loop_labelled *labelled, loop_point *point);
+/* Trains the round's networks, run->net and run->query_net, and evaluates the first. */
+scant_status loop_learn(loop_run *run, loop_point *point);
 /* A part of the round's models; NULL: its model is not there. */
 scant_net *loop_part(const loop_run *run, size_t part);
 /* The seed that a model of the round starts with. */
@@ -338,67 +333,46 @@ uint64_t loop_weights_seed(const loop_run *run, size_t model);
 /* Which of n models has the median score; of an even n, the lower of the two. */
 size_t loop_median(const loop_verdict *verdicts, size_t n);
 
-/* ---- members.c ---- */
-
-typedef struct loop_lesson {
-    size_t member;
-    uint64_t seed;
-    size_t part; /* as of loop_net_train() */
-} loop_lesson;
-
-/* Trains members of net, which may be no ensemble, side by side as far as the run has
- * threads. Parts of the round are marked as trained. */
-scant_status loop_members_train(loop_run *run, scant_net *net,
-                                const loop_labelled *labelled, const loop_lesson *lessons,
-                                size_t n, size_t epochs);
-/* Says how far a member's training is: 0 to 1; returns how many trainings all of the
- * ensemble's are worth so far. */
-double loop_side_done(const loop_run *run, double part);
-
 /* ---- method.c ---- */
 
-/* The method and what it needs, into options that have all else; also augment. Rows are
- * of the arena. */
+/* Sets the method, its options and rows (of the round's arena), and augment. */
 scant_status loop_method_options(loop_run *run, const loop_labelled *labelled,
-                                 scant__arena *arena, scant_train_opts *o);
+                                 scant_train_opts *o);
 
 /* ---- nets.c ---- */
 
-/* Weights of networks that are trained on (train.reinit = no). */
+/* The query network's number among the parts. */
+enum { LOOP_QUERY = 1022 };
+
+/* Weights of networks that the next round trains on (train.reinit = no). */
 scant_status loop_nets_keep(loop_run *run);
 scant_status loop_nets_recall(loop_run *run);
 void loop_nets_forget(loop_run *run, size_t round);
-/* What is trained of a round that is broken off, and the state that tells of it. */
+/* Writes what is trained of a round that is cancelled, and the state. */
 scant_status loop_partial_keep(loop_run *run);
-/* What an earlier call left of the round that begins; what cannot be read is done again,
- * with a word. */
+/* Reads what an earlier call left of the round that begins. What cannot be read is
+ * trained again, with a warning. */
 scant_status loop_partial_recall(loop_run *run);
-/* Removes files of rounds that were broken off, those of round apart; SIZE_MAX: all. */
+/* Removes files of cancelled rounds, those of round apart; SIZE_MAX: all. */
 void loop_partial_sweep(loop_run *run, size_t round);
-/* The file of a training that is broken off: two slots, so that a new one never takes the
- * place of the one that the state tells of. NULL: no memory. */
-char *loop_training_path(const loop_run *run, size_t part, size_t slot);
-/* Where samples of the posterior go, until they are opened. NULL: no memory. */
-char *loop_samples_path(const loop_run *run);
+/* Sets the files of a part's training: its checkpoint in the slot that the state does not
+ * name, so that it never overwrites the one that counts, and those of train.warm. */
+scant_status loop_training_files(loop_run *run, size_t part, scant_train_opts *o);
+/* How far the part is after its training was cancelled. */
+void loop_training_cancelled(loop_run *run, size_t part, const scant_train_opts *o);
+/* The file for posterior draws; of the round's arena. NULL: no memory. */
+char *loop_draws_path(loop_run *run);
 
-/* Where the end of a training of this round goes, for the next one's (train.warm); and
- * that of the last round's, to begin with. NULL: no memory. */
-char *loop_left_path(const loop_run *run, size_t part);
-char *loop_warm_path(const loop_run *run, size_t part);
+/* ---- choose.c ---- */
 
-/* Puts the run's state on disk (round.c). */
-scant_status loop_keep(loop_run *run);
-
-/* ---- evidence.c ---- */
-
-/* What the strategy reads, of what can be made: bits. Fails where it needs more. */
+/* The evidence that the strategy reads, of what a run can give: bits. Fails where it
+ * needs more. */
 scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm,
                                 const loop_settings *set, unsigned *used);
-/* A network's temperature, of the validation set (which there must be). */
+/* A network's temperature, fitted on the validation set (which there must be). */
 scant_status loop_fit_held_out(loop_run *run, scant_net *net, double *out);
-/* Picks the next batch: rows of train. */
-scant_status loop_choose(loop_run *run, const loop_labelled *labelled, size_t batch,
-                         scant_picks **out);
+/* Picks the next batch: rows of the pool. */
+scant_status loop_choose(loop_run *run, size_t batch, scant_picks **out);
 
 /* ---- folder.c: the caller's thread ---- */
 

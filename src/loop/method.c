@@ -189,9 +189,10 @@ static scant_ssl_opts own_options(const loop_job *job, size_t method) {
 }
 
 /* The pool, without those that train with their labels. */
-static scant_status list_rest(loop_run *run, const loop_labelled *labelled,
-                              scant__arena *arena, size_t **out, size_t *n_out) {
+static scant_status list_rest(loop_run *run, const loop_labelled *labelled, size_t **out,
+                              size_t *n_out) {
     const loop_split *split = &run->split;
+    scant__arena *arena = &run->round.arena;
     size_t n = 0, *rows = scant__arena_alloc(arena, split->n_pool + 1, sizeof *rows);
     bool *taken = scant__arena_zalloc(arena, split->n_pool + 1, sizeof *taken);
     if (!rows || !taken) return SCANT_ENOMEM;
@@ -207,16 +208,16 @@ static scant_status list_rest(loop_run *run, const loop_labelled *labelled,
 /* In the end there may be nothing left without a label; what began so is wrong, though,
  * and the training says it. */
 static bool used_up(loop_run *run, const scant_train_opts *o) {
-    if (o->n_unlabelled || !run->round) return false;
+    if (o->n_unlabelled || !run->round.number) return false;
     scant__warn(run->ctx,
                 "no sample is left without a label in round %zu: it trains by labels "
                 "alone",
-                run->round);
+                run->round.number);
     return true;
 }
 
 scant_status loop_method_options(loop_run *run, const loop_labelled *labelled,
-                                 scant__arena *arena, scant_train_opts *o) {
+                                 scant_train_opts *o) {
     const loop_settings *set = &run->job->e->set;
     size_t method = loop_method_find(set->method);
     bool automatic = strcmp(set->augment, "auto") == 0;
@@ -226,7 +227,7 @@ scant_status loop_method_options(loop_run *run, const loop_labelled *labelled,
     o->n_unlabelled = run->split.n_pool;
     if (method != LOOP_FIXMATCH) {
         size_t *rows;
-        TRY(list_rest(run, labelled, arena, &rows, &o->n_unlabelled));
+        TRY(list_rest(run, labelled, &rows, &o->n_unlabelled));
         o->unlabelled = rows;
     }
     if (used_up(run, o)) {

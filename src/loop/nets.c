@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a run's networks leave on disk. The state (state.c) says which of the files count;
- * it is written after those it tells of, and what it told of before is removed after it.
- * So at any moment the state and its files go together, whatever else lies about.
+ * A run's networks on disk. The state (state.c) says which of the files count. It is
+ * written after the files it names, and files that it no longer names are removed after
+ * it. So the state and its files always match, whatever else is in the folder.
  *
- *   RUN.weights-R, RUN.asker-R       after round R, to train on (train.reinit = no)
- *   RUN.warm-R, RUN.warm-asker-R     the ends of their trainings (train.warm = yes)
+ *   RUN.weights-R, RUN.query-R       after round R, to train on (train.reinit = no)
+ *   RUN.warm-R, RUN.warm-query-R     the ends of their trainings (train.warm = yes)
  *   RUN.weights-R-I, RUN.warm-R-I    likewise, of members 1, 2, ... of an ensemble
- *   RUN.left-R-P, RUN.left-R-asker   such ends, while the round is under way
- *   RUN.trained-R-P, .trained-R-asker   networks of round R, which was broken off
- *   RUN.training-R-P-S               a training of it that was broken off (S: a or b)
- *   RUN.samples                      of a posterior, until they are read
+ *   RUN.left-R-P, RUN.left-R-query   such ends, during the round
+ *   RUN.trained-R-P, .trained-R-query   networks of round R, which was cancelled
+ *   RUN.training-R-P-S               the checkpoint of a cancelled training (S: a or b)
+ *   RUN.samples                      posterior draws, until they are read
  *
- * A round is broken off by Ctrl-C. Its trainings are what takes long: those that are
- * finished are kept as weights with what the test set said of them, the one under way as
- * a checkpoint. Reading out and picking are done again from the weights, which come back
- * to the bit. A file of a broken-off round that cannot be read costs time, not the run:
- * what it held is trained again.
+ * Ctrl-C cancels a round. Its trainings take most of the time: finished ones are kept as
+ * weights with their test results, the others as checkpoints. Evidence and picks are
+ * computed again from the weights, which come back to the bit. A file of a cancelled
+ * round that cannot be read costs time, not the run: its network is trained again.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -28,96 +27,110 @@
 #include "loop/loop.h"
 #include "scant/train.h"
 
-static char *file_path(const loop_run *run, const char *rest) {
-    scant__text text;
-    char *path;
-    size_t size;
-    scant__text_init(&text, run->ctx);
-    scant__text_addf(&text, "%s.%s.safetensors", run->path, rest);
-    return scant__text_take(&text, &path, &size) == SCANT_OK ? path : NULL;
+/* "RUN.name" and ending, of the round's arena; NULL: no memory. */
+static char *file_path(loop_run *run, const char *name, const char *ending) {
+    size_t size = strlen(run->path) + strlen(name) + strlen(ending) + 2;
+    char *path = scant__arena_alloc(&run->round.arena, size, 1);
+    if (path) snprintf(path, size, "%s.%s%s", run->path, name, ending);
+    return path;
+}
+
+static char *net_path(loop_run *run, const char *name) {
+    return file_path(run, name, ".safetensors");
 }
 
 static scant_status save(loop_run *run, scant_net *net, const char *name) {
-    char *path = file_path(run, name);
-    if (!path) return SCANT_ENOMEM;
-    scant_status status = scant_net_save(net, path);
-    scant__free(run->ctx, path);
-    return status;
+    char *path = net_path(run, name);
+    return path ? scant_net_save(net, path) : SCANT_ENOMEM;
 }
 
 static scant_status load(loop_run *run, const char *name, scant_net *net) {
-    char *path = file_path(run, name);
-    if (!path) return SCANT_ENOMEM;
-    scant_status status = scant_net_load(net, path, 0);
-    scant__free(run->ctx, path);
-    return status;
+    char *path = net_path(run, name);
+    return path ? scant_net_load(net, path, 0) : SCANT_ENOMEM;
 }
 
 /* ---- between rounds ---------------------------------------------------------------- */
 
 enum { NAME = 64 };
-enum { WEIGHTS, ASKER, WARM, WARM_ASKER, LASTING };
-static const char *const lasting[LASTING] = {"weights", "asker", "warm", "warm-asker"};
+enum { WEIGHTS, QUERY, WARM, WARM_QUERY, LASTING };
+static const char *const lasting[LASTING] = {"weights", "query", "warm", "warm-query"};
 
 static void lasting_name(char name[NAME], size_t which, size_t round, size_t member) {
     int n = snprintf(name, NAME, "%s-%zu", lasting[which], round);
     if (member) snprintf(name + n, NAME - (size_t)n, "-%zu", member);
 }
 
-/* A copy, and not the file itself: until the state tells of the round as finished it is
- * one that may be broken off, and has its own. */
+static void part_name(char name[NAME], const char *what, size_t round, size_t part) {
+    if (part == LOOP_QUERY)
+        snprintf(name, NAME, "%s-%zu-query", what, round);
+    else
+        snprintf(name, NAME, "%s-%zu-%zu", what, round, part);
+}
+
+/* The end of a part's training in this round (train.warm). */
+static char *left_path(loop_run *run, size_t part) {
+    char name[NAME];
+    part_name(name, "left", run->round.number, part);
+    return net_path(run, name);
+}
+
+/* That of the last round's. After the first round there is one model, so that its parts
+ * are its members. */
+static char *warm_path(loop_run *run, size_t part) {
+    char name[NAME];
+    bool query = part == LOOP_QUERY;
+    lasting_name(name, query ? WARM_QUERY : WARM, run->round.number - 1,
+                 query ? 0 : part);
+    return net_path(run, name);
+}
+
+/* A copy and not a link: until the state says that the round is finished, the round may
+ * be cancelled and needs its own file. */
 static scant_status keep_end(loop_run *run, size_t which, size_t part, size_t member) {
     char name[NAME];
-    lasting_name(name, which, run->round, member);
-    char *from = loop_left_path(run, part), *to = file_path(run, name);
+    lasting_name(name, which, run->round.number, member);
+    char *from = left_path(run, part), *to = net_path(run, name);
     scant__source source;
-    scant_status status = from && to ? SCANT_OK : SCANT_ENOMEM;
-    if (status == SCANT_OK) status = scant__source_map(run->ctx, from, &source);
-    if (status == SCANT_OK) {
-        status = scant_file_write(run->ctx, to, source.bytes, source.size);
-        scant__source_close(run->ctx, &source);
-    }
-    scant__free(run->ctx, from);
-    scant__free(run->ctx, to);
+    if (!from || !to) return SCANT_ENOMEM;
+    TRY(scant__source_map(run->ctx, from, &source));
+    scant_status status = scant_file_write(run->ctx, to, source.bytes, source.size);
+    scant__source_close(run->ctx, &source);
     return status;
 }
 
 scant_status loop_nets_keep(loop_run *run) {
     const loop_settings *set = &run->job->e->set;
+    size_t round = run->round.number, members = run->recipe.members;
     char name[NAME];
     if (set->reinit) return SCANT_OK;
-    bool trained = loop_state_labels(&run->state, run->round) > 0;
-    for (size_t i = 0; i < run->n_members; i++) {
-        lasting_name(name, WEIGHTS, run->round, i);
+    bool ends = set->warm && loop_state_labels(&run->state, round) > 0;
+    for (size_t i = 0; i < members; i++) {
+        lasting_name(name, WEIGHTS, round, i);
         TRY(save(run, scant_net_member(run->net, i), name));
-        if (set->warm && trained)
-            TRY(keep_end(run, WARM, run->chosen * run->n_members + i, i));
+        if (ends) TRY(keep_end(run, WARM, run->round.chosen * members + i, i));
     }
-    if (!run->asker) return SCANT_OK;
-    lasting_name(name, ASKER, run->round, 0);
-    TRY(save(run, run->asker, name));
-    return set->warm && trained ? keep_end(run, WARM_ASKER, LOOP_ASKER, 0) : SCANT_OK;
+    if (!run->query_net) return SCANT_OK;
+    lasting_name(name, QUERY, round, 0);
+    TRY(save(run, run->query_net, name));
+    return ends ? keep_end(run, WARM_QUERY, LOOP_QUERY, 0) : SCANT_OK;
 }
 
-/* Those of the round before are of no use any more. */
 void loop_nets_forget(loop_run *run, size_t round) {
     const loop_settings *set = &run->job->e->set;
     char name[NAME];
     if (set->reinit) return;
     for (size_t k = 0; k < LASTING * loop_members(set); k++) {
         lasting_name(name, k % LASTING, round, k / LASTING);
-        char *path = file_path(run, name);
+        char *path = net_path(run, name);
         if (path) unlink(path);
-        scant__free(run->ctx, path);
     }
 }
 
-/* What is lost is this run's alone, and no time brings it back. */
+/* A lost file fails this run only; the weights cannot be recomputed. */
 static scant_status recall(loop_run *run, size_t which, scant_net **net) {
     char name[NAME], why[SCANT__ERR_SIZE];
     scant_status status = SCANT_OK;
     TRY(loop_net_make(run, 0, net));
-    run->own = true;
     for (size_t i = 0; i < scant_net_members(*net) && status == SCANT_OK; i++) {
         lasting_name(name, which, run->state.n_points - 1, i);
         status = load(run, name, scant_net_member(*net, i));
@@ -132,207 +145,200 @@ scant_status loop_nets_recall(loop_run *run) {
     const scant_experiment *e = run->job->e;
     if (e->set.reinit || !run->state.n_points) return SCANT_OK;
     TRY(recall(run, WEIGHTS, &run->net));
-    run->own = false;
-    return *e->set.query_seed ? recall(run, ASKER, &run->asker) : SCANT_OK;
+    return *e->set.query_seed ? recall(run, QUERY, &run->query_net) : SCANT_OK;
 }
 
-/* ---- a round that is broken off ---------------------------------------------------- */
+/* ---- a training that may be cancelled ---------------------------------------------- */
 
-static void part_name(char name[NAME], const char *what, size_t round, size_t part) {
-    if (part == LOOP_ASKER)
-        snprintf(name, NAME, "%s-%zu-asker", what, round);
-    else
-        snprintf(name, NAME, "%s-%zu-%zu", what, round, part);
-}
-
-char *loop_training_path(const loop_run *run, size_t part, size_t slot) {
+static char *checkpoint_path(loop_run *run, size_t part, char slot) {
     char name[NAME], whole[NAME + 2];
-    part_name(name, "training", run->round, part);
-    snprintf(whole, sizeof whole, "%s-%c", name, slot ? 'b' : 'a');
-    return file_path(run, whole);
+    part_name(name, "training", run->round.number, part);
+    snprintf(whole, sizeof whole, "%s-%c", name, slot);
+    return net_path(run, whole);
 }
 
-char *loop_left_path(const loop_run *run, size_t part) {
-    char name[NAME];
-    part_name(name, "left", run->round, part);
-    return file_path(run, name);
+static char *part_state(loop_run *run, size_t part) {
+    loop_partial *p = &run->state.partial;
+    return part == LOOP_QUERY ? &p->query : &p->parts[part];
 }
 
-/* After the first round there is one model, and its parts are its members. */
-char *loop_warm_path(const loop_run *run, size_t part) {
-    char name[NAME];
-    if (part == LOOP_ASKER)
-        lasting_name(name, WARM_ASKER, run->round - 1, 0);
-    else
-        lasting_name(name, WARM, run->round - 1, part);
-    return file_path(run, name);
+static char other_slot(char slot) {
+    return slot == LOOP_SLOT_A ? LOOP_SLOT_B : LOOP_SLOT_A;
 }
 
-char *loop_samples_path(const loop_run *run) {
-    scant__text text;
-    char *path;
-    size_t size;
-    scant__text_init(&text, run->ctx);
-    scant__text_addf(&text, "%s.samples.npy", run->path);
-    return scant__text_take(&text, &path, &size) == SCANT_OK ? path : NULL;
+static scant_status set_warm(loop_run *run, size_t part, scant_train_opts *o) {
+    size_t round = run->round.number;
+    if (!run->job->e->set.warm) return SCANT_OK;
+    bool before = round && loop_state_labels(&run->state, round - 1);
+    o->leave = left_path(run, part);
+    o->warm = before ? warm_path(run, part) : NULL;
+    return o->leave && (o->warm || !before) ? SCANT_OK : SCANT_ENOMEM;
 }
+
+scant_status loop_training_files(loop_run *run, size_t part, scant_train_opts *o) {
+    char state = *part_state(run, part);
+    bool begun = state == LOOP_SLOT_A || state == LOOP_SLOT_B;
+    char *to = checkpoint_path(run, part, other_slot(state));
+    char *from = begun ? checkpoint_path(run, part, state) : NULL;
+    if (!to || (begun && !from)) return SCANT_ENOMEM;
+    o->checkpoint = to;
+    o->only_cancelled = 1;
+    o->resume_from = from;
+    o->resume = begun && access(from, F_OK) == 0;
+    if (begun && !o->resume)
+        scant__warn(run->ctx, "%s: is lost; this training starts over", from);
+    unlink(to); /* the state does not name it */
+    return set_warm(run, part, o);
+}
+
+void loop_training_cancelled(loop_run *run, size_t part, const scant_train_opts *o) {
+    char *state = part_state(run, part);
+    if (access(o->checkpoint, F_OK) == 0) *state = other_slot(*state);
+}
+
+char *loop_draws_path(loop_run *run) { return file_path(run, "samples", ".npy"); }
+
+/* ---- a round that is cancelled ----------------------------------------------------- */
 
 static scant_status save_trained(loop_run *run, scant_net *net, size_t part) {
     char name[NAME];
     if (!net) return SCANT_OK;
-    part_name(name, "trained", run->round, part);
+    part_name(name, "trained", run->round.number, part);
     return save(run, net, name);
 }
 
-static void forget_other_slot(loop_run *run, size_t part, char far) {
-    if (far != LOOP_SLOT_A && far != LOOP_SLOT_B) return;
-    char *old = loop_training_path(run, part, far == LOOP_SLOT_A);
+static void forget_other_slot(loop_run *run, size_t part) {
+    char state = *part_state(run, part);
+    if (state != LOOP_SLOT_A && state != LOOP_SLOT_B) return;
+    char *old = checkpoint_path(run, part, other_slot(state));
     if (old) unlink(old);
-    scant__free(run->ctx, old);
 }
 
 scant_status loop_partial_keep(loop_run *run) {
     loop_partial *p = &run->state.partial;
     loop_clock(run, LOOP_REST);
     p->there = true;
-    p->round = run->round;
-    p->train_seconds = run->seconds[LOOP_TRAINING];
-    p->judge_seconds = run->seconds[LOOP_JUDGING];
+    p->round = run->round.number;
+    p->train_seconds = run->times.seconds[LOOP_TRAINING];
+    p->judge_seconds = run->times.seconds[LOOP_JUDGING];
     for (size_t i = 0; i < p->n_parts; i++)
         if (p->parts[i] == LOOP_TRAINED) TRY(save_trained(run, loop_part(run, i), i));
-    for (size_t i = 0; run->net && i < run->n_members; i++) /* the others are gone */
+    size_t members = run->recipe.members;
+    for (size_t i = 0; run->net && i < members; i++) /* the others are gone */
         TRY(save_trained(run, scant_net_member(run->net, i),
-                         run->chosen * run->n_members + i));
-    if (p->asker == LOOP_TRAINED) TRY(save_trained(run, run->asker, LOOP_ASKER));
+                         run->round.chosen * members + i));
+    if (p->query == LOOP_TRAINED) TRY(save_trained(run, run->query_net, LOOP_QUERY));
     TRY(loop_keep(run));
-    for (size_t i = 0; i < p->n_parts; i++) forget_other_slot(run, i, p->parts[i]);
-    forget_other_slot(run, LOOP_ASKER, p->asker);
+    for (size_t i = 0; i < p->n_parts; i++) forget_other_slot(run, i);
+    forget_other_slot(run, LOOP_QUERY);
     return scant__fail(run->ctx, SCANT_ECANCELLED, "cancelled");
-}
-
-/* A network whose training's end is asked for and is not there is trained again. */
-static scant_status check_left(loop_run *run, size_t part) {
-    if (!run->job->e->set.warm) return SCANT_OK;
-    char *path = loop_left_path(run, part);
-    if (!path) return SCANT_ENOMEM;
-    scant_status status = SCANT_OK;
-    if (access(path, R_OK) != 0)
-        status = scant__fail(run->ctx, SCANT_EIO, "%s: cannot be read", path);
-    scant__free(run->ctx, path);
-    return status;
 }
 
 static scant_status load_trained(loop_run *run, size_t part, scant_net *net) {
     char name[NAME];
-    TRY(check_left(run, part));
-    part_name(name, "trained", run->round, part);
+    char *left = run->job->e->set.warm ? left_path(run, part) : NULL;
+    if (run->job->e->set.warm && !left) return SCANT_ENOMEM;
+    if (left && access(left, R_OK) != 0)
+        return scant__fail(run->ctx, SCANT_EIO, "%s: cannot be read", left);
+    part_name(name, "trained", run->round.number, part);
     return load(run, name, net);
 }
 
 /* Files that are lost, damaged, or of another build. */
 static bool can_be_done_again(loop_run *run, scant_status status) {
     if (status != SCANT_EINPUT && status != SCANT_EIO) return false;
-    scant__warn(run->ctx, "%s; what it held of round %zu is trained again", run->ctx->err,
-                run->round);
+    scant__warn(run->ctx, "%s; its network of round %zu is trained again", run->ctx->err,
+                run->round.number);
     return true;
 }
 
-/* Where all are judged one is enough. */
+/* Where all are evaluated one is enough. */
 static scant_status load_models(loop_run *run) {
     const loop_partial *p = &run->state.partial;
-    bool all = p->n_judged == run->n_models;
+    const loop_round *r = &run->round;
+    bool all = p->n_judged == r->n_models;
     for (size_t i = 0; i < p->n_parts; i++) {
-        size_t model = i / run->n_members;
-        scant_net **net = &run->models[model];
+        size_t model = i / run->recipe.members;
+        scant_net **net = &r->models[model];
         if (p->parts[i] != LOOP_TRAINED) continue;
-        if (all && model != loop_median(run->verdicts, run->n_models)) continue;
+        if (all && model != loop_median(p->verdicts, r->n_models)) continue;
         if (!*net) TRY(loop_net_make(run, loop_weights_seed(run, model), net));
         TRY(load_trained(run, i, loop_part(run, i)));
     }
     return SCANT_OK;
 }
 
-/* As if nothing of the round had been trained: what a part of it has loaded goes. */
+/* Nothing of the round is trained then. */
 static scant_status unload_models(loop_run *run) {
-    for (size_t i = 0; i < run->n_models; i++) {
-        scant_net_free(run->models[i]);
-        run->models[i] = NULL;
+    for (size_t i = 0; i < run->round.n_models; i++) {
+        scant_net_free(run->round.models[i]);
+        run->round.models[i] = NULL;
     }
-    if (run->job->e->set.reinit || !run->round) return SCANT_OK;
-    TRY(recall(run, WEIGHTS, &run->models[0]));
-    run->own = false;
-    return SCANT_OK;
+    if (run->job->e->set.reinit || !run->round.number) return SCANT_OK;
+    return recall(run, WEIGHTS, &run->round.models[0]);
 }
 
-/* Models are trained one after the other, and judged whole. */
+/* Models are trained one after the other, and evaluated whole. */
 static bool is_whole(const loop_run *run, const loop_partial *p) {
-    size_t judged = p->n_judged * run->n_members, begun = judged + run->n_members;
-    bool whole =
-        p->n_judged <= run->n_models && p->n_parts == run->n_models * run->n_members;
+    size_t members = run->recipe.members, models = run->round.n_models;
+    size_t judged = p->n_judged * members, begun = judged + members;
+    bool whole = p->n_judged <= models && p->n_parts == models * members;
     for (size_t i = 0; whole && i < p->n_parts; i++)
         whole = i < judged ? p->parts[i] == LOOP_TRAINED
                            : i < begun || p->parts[i] == LOOP_NOT_BEGUN;
     return whole;
 }
 
-/* As it was where that fails. */
-static scant_status load_asker(loop_run *run) {
-    bool made = !run->asker;
-    if (made) TRY(loop_net_make(run, 0, &run->asker));
-    scant_status status = load_trained(run, LOOP_ASKER, run->asker);
+/* On failure the query network is as it was. */
+static scant_status load_query_net(loop_run *run) {
+    bool made = !run->query_net;
+    if (made) TRY(loop_net_make(run, 0, &run->query_net));
+    scant_status status = load_trained(run, LOOP_QUERY, run->query_net);
     if (status != SCANT_OK && made) {
-        scant_net_free(run->asker);
-        run->asker = NULL;
+        scant_net_free(run->query_net);
+        run->query_net = NULL;
     }
     return status;
 }
 
 /* Nothing of the round is trained. */
-static void begin_anew(loop_run *run) {
-    run->state.partial = (loop_partial){.there = run->state.partial.there,
-                                        .round = run->round,
-                                        .parts = run->parts,
-                                        .n_parts = run->n_models * run->n_members,
-                                        .asker = LOOP_NOT_BEGUN,
-                                        .verdicts = run->verdicts,
-                                        .epochs = run->epochs};
-    memset(run->parts, LOOP_NOT_BEGUN, run->state.partial.n_parts);
-    memset(run->epochs, 0, run->state.partial.n_parts * sizeof *run->epochs);
+static scant_status begin_anew(loop_run *run) {
+    scant__arena *arena = &run->round.arena;
+    loop_partial p = {.there = run->state.partial.there,
+                      .round = run->round.number,
+                      .n_parts = run->round.n_models * run->recipe.members,
+                      .query = LOOP_NOT_BEGUN};
+    p.parts = scant__arena_alloc(arena, p.n_parts, 1);
+    p.verdicts = scant__arena_zalloc(arena, p.n_parts, sizeof *p.verdicts);
+    p.epochs = scant__arena_zalloc(arena, p.n_parts, sizeof *p.epochs);
+    if (!p.parts || !p.verdicts || !p.epochs) return SCANT_ENOMEM;
+    memset(p.parts, LOOP_NOT_BEGUN, p.n_parts);
+    run->state.partial = p;
+    return SCANT_OK;
 }
 
 scant_status loop_partial_recall(loop_run *run) {
     loop_partial *p = &run->state.partial;
-    if (!p->there || !is_whole(run, p)) {
-        begin_anew(run);
-        return SCANT_OK;
-    }
-    if (p->n_judged)
-        memcpy(run->verdicts, p->verdicts, p->n_judged * sizeof *p->verdicts);
-    memcpy(run->parts, p->parts, p->n_parts);
-    memcpy(run->epochs, p->epochs, p->n_parts * sizeof *p->epochs);
-    p->epochs = run->epochs;
-    p->verdicts = run->verdicts;
-    p->parts = run->parts;
+    if (!p->there || !is_whole(run, p)) return begin_anew(run);
     scant_status status = load_models(run);
     if (status != SCANT_OK) {
         if (!can_be_done_again(run, status)) return status;
-        begin_anew(run);
+        TRY(begin_anew(run));
         return unload_models(run);
     }
-    if (p->asker == LOOP_TRAINED) status = load_asker(run);
+    if (p->query == LOOP_TRAINED) status = load_query_net(run);
     if (status != SCANT_OK) {
         if (!can_be_done_again(run, status)) return status;
-        p->asker = LOOP_NOT_BEGUN;
+        p->query = LOOP_NOT_BEGUN;
     }
-    run->seconds[LOOP_TRAINING] += p->train_seconds;
-    run->seconds[LOOP_JUDGING] += p->judge_seconds;
+    run->times.seconds[LOOP_TRAINING] += p->train_seconds;
+    run->times.seconds[LOOP_JUDGING] += p->judge_seconds;
     return SCANT_OK;
 }
 
-/* Whether a file of the runs' folder is of a broken-off round of this run: which. */
+/* Whether a file of the runs' folder is of a cancelled round of this run: which. */
 static bool is_partial(const char *name, const char *run, size_t *round) {
-    static const char *const kinds[] = {".trained-", ".training-", ".training.", ".left-",
-                                        ".samples."};
+    static const char *const kinds[] = {".trained-", ".training-", ".left-", ".samples."};
     size_t length = strlen(run);
     if (strncmp(name, run, length) != 0) return false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -341,7 +347,7 @@ static bool is_partial(const char *name, const char *run, size_t *round) {
         const char *digits = name + length + kind;
         char *end;
         *round = (size_t)strtoull(digits, &end, 10);
-        if (end == digits) *round = SIZE_MAX; /* of an earlier version */
+        if (end == digits) *round = SIZE_MAX;
         return true;
     }
     return false;

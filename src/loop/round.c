@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run's rounds: train, judge, read out, pick, reveal the labels. A round is finished
- * when the picks for the next one are chosen; then it is written down, so that weights
- * need not be kept between rounds unless they are trained on. A round can be broken off
- * anywhere before that: what is trained of it is kept (nets.c), and the rest is done
- * again from there.
+ * A run's rounds: train, evaluate, read evidence, pick, reveal the labels. A round is
+ * finished when the picks for the next one are chosen; then its results are written. So
+ * weights need not be kept between rounds unless the next one trains on them. A round can
+ * be cancelled anywhere before that: what is trained of it is kept (nets.c), and the rest
+ * is done again from there.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,8 +25,8 @@ double loop_now(void) {
 void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool before) {
     const loop_job *job = run->job;
     if (!job->opts.report) return;
-    double spent = run->begun > 0 ? loop_now() - run->begun : 0;
-    double gained = run->fraction - run->fraction_begun;
+    double spent = run->progress.begun > 0 ? loop_now() - run->progress.begun : 0;
+    double gained = run->progress.fraction - run->progress.fraction_begun;
     size_t known = kind == SCANT_RUN_ROUND ? round + 1 : run->shown_points;
     const loop_point *last = known ? &run->state.points[known - 1] : NULL;
     bool accurate = last && !job->samples.regression;
@@ -42,14 +42,15 @@ void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool be
                                           : loop_state_labels(&run->state, round),
         .accuracy = accurate ? last->accuracy : -1,
         .loss = last ? last->loss : -1,
-        .train_loss = run->now.steps ? run->now.loss : -1,
-        .unlabelled_loss = run->now.steps ? run->now.unlabelled_loss : -1,
-        .kept = run->now.steps ? run->now.kept : -1,
-        .balance = run->now.steps ? run->now.balance : -1,
-        .phase = run->phase ? run->phase : "",
-        .fraction = run->fraction,
+        .train_loss = run->round.training.steps ? run->round.training.loss : -1,
+        .unlabelled_loss =
+            run->round.training.steps ? run->round.training.unlabelled_loss : -1,
+        .kept = run->round.training.steps ? run->round.training.kept : -1,
+        .balance = run->round.training.steps ? run->round.training.balance : -1,
+        .phase = run->progress.phase ? run->progress.phase : "",
+        .fraction = run->progress.fraction,
         .seconds = spent,
-        .left = gained > 0 ? spent * (1 - run->fraction) / gained : -1,
+        .left = gained > 0 ? spent * (1 - run->progress.fraction) / gained : -1,
         .before = before,
         .text = kind == SCANT_RUN_FAILED ? run->error : ""};
     job->opts.report(job->opts.user, &event);
@@ -57,26 +58,27 @@ void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool be
 
 static void tell(void *arg) {
     loop_run *run = arg;
-    loop_report(run, SCANT_RUN_PROGRESS, run->round, false);
+    loop_report(run, SCANT_RUN_PROGRESS, run->round.number, false);
 }
 
 void loop_tell(loop_run *run, const char *phase, double part) {
     static const double pause = 0.1;
-    double now = loop_now(), done = (run->work_done + part) / run->work_whole;
-    bool begins = !run->phase || strcmp(run->phase, phase) != 0;
-    run->phase = phase;
-    run->fraction = done < 1 ? done : 1;
-    if ((!begins && now - run->told < pause) || !run->job->opts.report) return;
-    run->told = now;
+    double now = loop_now(),
+           done = (run->progress.work_done + part) / run->progress.work_whole;
+    bool begins = !run->progress.phase || strcmp(run->progress.phase, phase) != 0;
+    run->progress.phase = phase;
+    run->progress.fraction = done < 1 ? done : 1;
+    if ((!begins && now - run->progress.told < pause) || !run->job->opts.report) return;
+    run->progress.told = now;
     loop_ask(run, tell, run);
 }
 
 enum loop_time loop_clock(loop_run *run, enum loop_time what) {
     double now = loop_now();
-    enum loop_time before = run->time;
-    run->seconds[before] += now - run->time_began;
-    run->time_began = now;
-    run->time = what;
+    enum loop_time before = run->times.now;
+    run->times.seconds[before] += now - run->times.since;
+    run->times.since = now;
+    run->times.now = what;
     return before;
 }
 
@@ -102,7 +104,7 @@ static void log_number(scant__text *text, const char *key, double value) {
 
 /* Of a training that an earlier call has ended nothing is known but its network. */
 static void log_training(const loop_run *run, scant__text *text) {
-    const scant_train_state *t = &run->now;
+    const scant_train_state *t = &run->round.training;
     if (!t->steps) return;
     log_number(text, "train_loss", t->loss);
     if (t->unlabelled_loss < 0) return;
@@ -112,11 +114,12 @@ static void log_training(const loop_run *run, scant__text *text) {
 }
 
 static void log_round(loop_run *run) {
-    const loop_point *p = &run->state.points[run->round];
+    const loop_point *p = &run->state.points[run->round.number];
     scant__text text;
     scant__text_init(&text, run->job->ctx);
     log_name(run, &text);
-    scant__text_addf(&text, ", \"round\": %zu, \"labels\": %zu", run->round, p->labels);
+    scant__text_addf(&text, ", \"round\": %zu, \"labels\": %zu", run->round.number,
+                     p->labels);
     if (!run->job->samples.regression) {
         log_number(&text, "accuracy", p->accuracy);
         log_number(&text, "best_accuracy", p->best);
@@ -124,15 +127,16 @@ static void log_round(loop_run *run) {
     log_number(&text, "loss", p->loss);
     log_training(run, &text);
     log_number(&text, "train_seconds", p->train_seconds);
-    log_number(&text, "judge_seconds", run->seconds[LOOP_JUDGING]);
-    log_number(&text, "evidence_seconds", run->seconds[LOOP_READING]);
-    log_number(&text, "pick_seconds", run->seconds[LOOP_PICKING]);
-    log_number(&text, "theory_seconds", run->seconds[LOOP_THEORY]);
-    loop_theory_log(&run->state.theories[run->round], &text);
-    if (isfinite(run->lr_stable)) log_number(&text, "lr_stable", run->lr_stable);
-    if (p->labels) log_number(&text, "lr", run->lr);
-    if (run->temperature > 0) {
-        log_number(&text, "temperature", run->temperature);
+    log_number(&text, "judge_seconds", run->times.seconds[LOOP_JUDGING]);
+    log_number(&text, "evidence_seconds", run->times.seconds[LOOP_READING]);
+    log_number(&text, "pick_seconds", run->times.seconds[LOOP_PICKING]);
+    log_number(&text, "theory_seconds", run->times.seconds[LOOP_THEORY]);
+    loop_theory_log(&run->state.theories[run->round.number], &text);
+    if (isfinite(run->round.lr_stable))
+        log_number(&text, "lr_stable", run->round.lr_stable);
+    if (p->labels) log_number(&text, "lr", run->round.lr);
+    if (run->round.temperature > 0) {
+        log_number(&text, "temperature", run->round.temperature);
         scant__text_addf(&text, ", \"calibrated\": \"%s\"",
                          run->split.n_valid ? "validation set" : "cross-fitting");
     }
@@ -164,7 +168,8 @@ static void publish(void *arg) {
     loop_folder_add(run);
     run->written = loop_folder_write(run->job);
     pass_error(run);
-    if (run->written == SCANT_OK) loop_report(run, SCANT_RUN_ROUND, run->round, false);
+    if (run->written == SCANT_OK)
+        loop_report(run, SCANT_RUN_ROUND, run->round.number, false);
 }
 
 void loop_say_over(const loop_run *run, scant_ctx *ctx) {
@@ -202,7 +207,7 @@ static void end_run(void *arg) {
         s->over && !used_up ? "true" : "false");
     loop_log(run->job, "end", &text);
     if (s->over) loop_say_over(run, run->job->ctx);
-    run->fraction = 1;
+    run->progress.fraction = 1;
     loop_report(run, SCANT_RUN_END, run->state.n_points - 1, false);
     report_so_far(run->job);
 }
@@ -210,7 +215,7 @@ static void end_run(void *arg) {
 /* An earlier call has had all of it. */
 static void end_finished(void *arg) {
     loop_run *run = arg;
-    run->fraction = 1;
+    run->progress.fraction = 1;
     loop_report(run, SCANT_RUN_END, run->state.n_points - 1, true);
 }
 
@@ -219,26 +224,25 @@ static void end_failed(void *arg) {
     scant__text text;
     scant__text_init(&text, run->job->ctx);
     log_name(run, &text);
-    scant__text_addf(&text,
-                     ", \"round\": %zu, \"status\": \"%s\", \"text\": ", run->round,
-                     scant_status_name(run->status));
+    scant__text_addf(&text, ", \"round\": %zu, \"status\": \"%s\", \"text\": ",
+                     run->round.number, scant_status_name(run->status));
     scant__text_json(&text, run->error);
     loop_log(run->job, "failed", &text);
-    loop_report(run, SCANT_RUN_FAILED, run->round, false);
+    loop_report(run, SCANT_RUN_FAILED, run->round.number, false);
 }
 
 /* ---- the rounds -------------------------------------------------------------------- */
 
-/* What is labelled when round begins. A strategy's weights are made to average 1 in each
- * of its batches, as the samples of the initial set have 1. */
-static scant_status list_labelled(loop_run *run, scant__arena *arena,
-                                  loop_labelled *out) {
+/* The samples that are labelled when the round begins. A strategy's weights are scaled to
+ * average 1 in each of its batches; samples of the initial set weigh 1. */
+static scant_status list_labelled(loop_run *run) {
     const loop_state *s = &run->state;
-    size_t n = loop_state_labels(s, run->round);
-    size_t *rows = scant__arena_alloc(arena, n + 1, sizeof *rows);
-    float *weights = scant__arena_alloc(arena, n + 1, sizeof *weights);
+    loop_round *r = &run->round;
+    size_t n = loop_state_labels(s, r->number);
+    size_t *rows = scant__arena_alloc(&r->arena, n + 1, sizeof *rows);
+    float *weights = scant__arena_alloc(&r->arena, n + 1, sizeof *weights);
     if (!rows || !weights) return SCANT_ENOMEM;
-    for (size_t round = 0, i = 0; round <= run->round; round++) {
+    for (size_t round = 0, i = 0; round <= r->number; round++) {
         double sum = 0, size = (double)(s->ends[round] - i);
         for (size_t k = i; k < s->ends[round]; k++) sum += s->picks[k].weight;
         for (; i < s->ends[round]; i++) {
@@ -247,7 +251,7 @@ static scant_status list_labelled(loop_run *run, scant__arena *arena,
         }
     }
     bool use = strcmp(run->job->e->set.use_weights, "no") != 0;
-    *out = (loop_labelled){rows, use ? weights : NULL, n};
+    r->labelled = (loop_labelled){.rows = rows, .weights = use ? weights : NULL, .n = n};
     return SCANT_OK;
 }
 
@@ -270,18 +274,15 @@ static scant_status take_picks(loop_run *run, const scant_picks *picks) {
     return s->memory ? SCANT_OK : SCANT_ENOMEM;
 }
 
-static scant_status choose(loop_run *run, const loop_labelled *labelled) {
+static scant_status choose(loop_run *run) {
     const loop_settings *set = &run->job->e->set;
-    size_t left = run->split.n_pool - labelled->n;
-    bool last = run->round == set->rounds;
+    size_t left = run->split.n_pool - run->round.labelled.n;
+    bool last = run->round.number == set->rounds;
     scant_picks *picks = NULL;
-    run->temperature = 0;
-    run->own = true;
-    if (!last && left)
-        TRY(loop_choose(run, labelled, size_min(set->query, left), &picks));
+    if (!last && left) TRY(loop_choose(run, size_min(set->query, left), &picks));
     scant_status status = loop_calibrate_after(run);
-    if (status == SCANT_OK) status = loop_theory_measure(run, labelled, picks);
-    /* from here on nothing is broken off */
+    if (status == SCANT_OK) status = loop_theory_measure(run, picks);
+    /* from here on nothing is cancelled */
     if (status == SCANT_OK && picks) status = take_picks(run, picks);
     if (status == SCANT_OK && !last && !left) run->state.over = true;
     scant_picks_free(run->ctx, picks);
@@ -301,56 +302,68 @@ scant_status loop_keep(loop_run *run) {
     return status;
 }
 
-static scant_status write_down(loop_run *run) {
-    bool broken_off = run->state.partial.there;
+static scant_status write_round(loop_run *run) {
+    size_t round = run->round.number;
+    bool swept = run->state.partial.there || run->job->e->set.warm;
     run->state.partial.there = false;
     TRY(loop_nets_keep(run));
     TRY(loop_keep(run));
-    if (run->round) loop_nets_forget(run, run->round - 1);
-    if (broken_off || run->job->e->set.warm) loop_partial_sweep(run, SIZE_MAX);
+    if (round) loop_nets_forget(run, round - 1);
+    if (swept) loop_partial_sweep(run, SIZE_MAX);
     return SCANT_OK;
 }
 
-static scant_status do_round(loop_run *run) {
-    loop_labelled labelled;
-    loop_point point;
-    scant__arena arena;
-    scant__arena_init(&arena, run->ctx);
-    run->own = false; /* until there is a network, which is the same for all runs */
-    loop_clock(run, LOOP_REST);
-    memset(run->seconds, 0, sizeof run->seconds);
-    scant_status status = list_labelled(run, &arena, &labelled);
-    run->recalled = false;
-    run->cancellable = true;
-    if (status == SCANT_OK) status = loop_learn(run, &labelled, &point);
-    if (status == SCANT_OK) status = choose(run, &labelled);
-    run->cancellable = false;
-    loop_clock(run, LOOP_REST);
-    scant__arena_end(&arena);
-    /* until it is recalled, what is on disk of the round is more than what is here */
-    if (status == SCANT_ECANCELLED && run->recalled) return loop_partial_keep(run);
-    TRY(status);
-    run->own = false;
-    point.select_seconds = run->seconds[LOOP_READING] + run->seconds[LOOP_PICKING];
-    run->state.calibrations[run->state.n_points] = run->calibration;
-    run->state.theories[run->state.n_points] = run->theory;
-    run->state.points[run->state.n_points++] = point;
-    TRY(write_down(run));
+static scant_status finish(loop_run *run, loop_point *point) {
+    const double *seconds = run->times.seconds;
+    loop_state *s = &run->state;
+    point->select_seconds = seconds[LOOP_READING] + seconds[LOOP_PICKING];
+    s->calibrations[s->n_points] = run->round.calibration;
+    s->theories[s->n_points] = run->round.theory;
+    s->points[s->n_points++] = *point;
+    TRY(write_round(run));
     loop_ask(run, publish, run);
     return run->written;
+}
+
+static scant_status play_round(loop_run *run) {
+    loop_point point;
+    loop_clock(run, LOOP_REST);
+    memset(run->times.seconds, 0, sizeof run->times.seconds);
+    TRY(list_labelled(run));
+    run->cancellable = true;
+    scant_status status = loop_learn(run, &point);
+    if (status == SCANT_OK) status = choose(run);
+    run->cancellable = false;
+    loop_clock(run, LOOP_REST);
+    /* until it is recalled, what is on disk of the round is more than what is here */
+    if (status == SCANT_ECANCELLED && run->round.recalled) return loop_partial_keep(run);
+    return status == SCANT_OK ? finish(run, &point) : status;
+}
+
+static scant_status do_round(loop_run *run) {
+    loop_round *r = &run->round;
+    *r = (loop_round){.number = r->number, .arena = r->arena};
+    scant_status status = play_round(run);
+    for (size_t i = 0; r->models && i < r->n_models; i++) scant_net_free(r->models[i]);
+    r->models = NULL;
+    run->state.partial = (loop_partial){0}; /* it may have been the round's */
+    scant__arena_end(&r->arena);
+    return status;
 }
 
 static void plan_work(loop_run *run) {
     const loop_settings *set = &run->job->e->set;
     size_t labels = run->split.n_initial;
-    run->work_whole = run->work_done = 0;
+    run->progress.work_whole = run->progress.work_done = 0;
     for (size_t round = 0; round <= set->rounds; round++) {
-        if (round < run->state.n_points) run->work_done += loop_work(set, labels);
-        run->work_whole += loop_work(set, labels);
+        if (round < run->state.n_points)
+            run->progress.work_done += loop_work(set, labels);
+        run->progress.work_whole += loop_work(set, labels);
         labels = size_min(labels + set->query, run->split.n_pool);
     }
-    if (!(run->work_whole > 0)) run->work_whole = 1;
-    run->fraction = run->fraction_begun = run->work_done / run->work_whole;
+    if (!(run->progress.work_whole > 0)) run->progress.work_whole = 1;
+    run->progress.fraction = run->progress.fraction_begun =
+        run->progress.work_done / run->progress.work_whole;
 }
 
 /* What a state on disk says was picked must be what this pool could give. */
@@ -364,7 +377,6 @@ static bool could_be_picked(const loop_state *s, const loop_split *split) {
     return same;
 }
 
-/* An earlier version's state has no mark; then picks alone can tell. */
 scant_status loop_run_check(loop_run *run, scant_ctx *ctx) {
     const loop_job *job = run->job;
     loop_state *s = &run->state;
@@ -374,8 +386,8 @@ scant_status loop_run_check(loop_run *run, scant_ctx *ctx) {
     scant__arena_init(&arena, ctx);
     scant_status status =
         loop_split_make(&arena, &job->e->set, &job->samples, run->seed, &split);
-    bool same = status != SCANT_OK || ((!s->samples || s->samples == job->samples.mark) &&
-                                       could_be_picked(s, &split));
+    bool same = status != SCANT_OK ||
+                (s->samples == job->samples.mark && could_be_picked(s, &split));
     scant__arena_end(&arena);
     if (same) return status;
     return scant__fail(ctx, SCANT_EINPUT,
@@ -397,23 +409,9 @@ static scant_status add_initial(loop_run *run) {
     return SCANT_OK;
 }
 
-static scant_status make_room(loop_run *run) {
-    const loop_settings *set = &run->job->e->set;
-    size_t n = set->initial_models;
-    run->n_members = loop_members(set);
-    run->models = scant__arena_zalloc(&run->arena, n, sizeof *run->models);
-    run->verdicts = scant__arena_zalloc(&run->arena, n, sizeof *run->verdicts);
-    run->taught =
-        scant__arena_zalloc(&run->arena, n * run->n_members, sizeof *run->taught);
-    run->parts = scant__arena_alloc(&run->arena, n, run->n_members);
-    run->epochs =
-        scant__arena_zalloc(&run->arena, n * run->n_members, sizeof *run->epochs);
-    bool all = run->models && run->verdicts && run->taught && run->parts && run->epochs;
-    return all ? SCANT_OK : SCANT_ENOMEM;
-}
-
 static scant_status do_rounds(loop_run *run) {
     const scant_experiment *e = run->job->e;
+    run->recipe = loop_recipe(run->job, run->seed);
     TRY(loop_split_make(&run->arena, &e->set, &run->job->samples, run->seed,
                         &run->split));
     TRY(add_initial(run));
@@ -424,12 +422,11 @@ static scant_status do_rounds(loop_run *run) {
         loop_ask(run, end_finished, run);
         return SCANT_OK;
     }
-    TRY(make_room(run));
-    run->round = run->state.n_points;
+    run->round.number = run->state.n_points;
     TRY(loop_nets_recall(run));
     plan_work(run);
     loop_ask(run, begin_run, run);
-    for (; run->round <= e->set.rounds && !run->state.over; run->round++) {
+    for (; run->round.number <= e->set.rounds && !run->state.over; run->round.number++) {
         if (scant__crew_stopped(run->crew))
             return scant__fail(run->ctx, SCANT_ECANCELLED, "cancelled");
         TRY(do_round(run));
@@ -440,23 +437,17 @@ static scant_status do_rounds(loop_run *run) {
 
 void loop_run_work(loop_run *run) {
     scant__arena_init(&run->arena, run->ctx);
-    run->begun = run->time_began = loop_now();
+    scant__arena_init(&run->round.arena, run->ctx);
+    run->progress.begun = run->times.since = loop_now();
     run->status = do_rounds(run);
     memcpy(run->error, run->ctx->err, sizeof run->error);
-    run->alone = run->own && (run->status == SCANT_EINPUT || run->status == SCANT_EUSAGE);
+    run->alone =
+        !run->no_network && (run->status == SCANT_EINPUT || run->status == SCANT_EUSAGE);
     if (run->alone) loop_ask(run, end_failed, run);
-    scant_net_free(run->asker);
+    scant_net_free(run->query_net);
     scant_net_free(run->net);
-    for (size_t i = 0; run->models && i < run->job->e->set.initial_models; i++)
-        scant_net_free(run->models[i]);
-    run->net = run->asker = NULL;
-    run->models = NULL;
-    run->taught = NULL;
-    run->parts = NULL;
-    run->epochs = NULL;
+    run->net = run->query_net = NULL;
     run->state.memory = NULL; /* it may have been the run's */
-    run->state.partial.verdicts = NULL;
-    run->state.partial.parts = NULL;
-    run->state.partial.epochs = NULL;
+    scant__arena_end(&run->round.arena);
     scant__arena_end(&run->arena);
 }

@@ -15,11 +15,10 @@
 
 /* ---- a run's context --------------------------------------------------------------- */
 
-/* A round is broken off; what is trained of it is kept, to be gone on with. */
+/* What is trained of the round is kept, for a later call to go on with. */
 static int cancel(void *user) {
     const loop_run *run = user;
-    return run->cancellable && (scant__crew_stopped(run->crew) ||
-                                (run->members && scant__crew_stopped(run->members)));
+    return run->cancellable && scant__crew_stopped(run->crew);
 }
 
 typedef struct message {
@@ -53,14 +52,14 @@ static void pass_on(void *arg) {
     scant__text_add(&text, "\"strategy\": ");
     scant__text_json(&text, m->run->arm->info->name);
     scant__text_addf(&text, ", \"seed\": \"%llu\", \"round\": %zu, \"text\": ",
-                     (unsigned long long)m->run->seed, m->run->round);
+                     (unsigned long long)m->run->seed, m->run->round.number);
     scant__text_json(&text, m->text);
     loop_log(job, m->level == SCANT_LOG_WARNING ? "warning" : "note", &text);
     if (job->ctx->opts.log && loop_say_once(job, m->text)) {
         char line[SCANT__ERR_SIZE];
         snprintf(line, sizeof line, "%s, seed %llu, round %zu: %s",
-                 m->run->arm->info->name, (unsigned long long)m->run->seed, m->run->round,
-                 m->text);
+                 m->run->arm->info->name, (unsigned long long)m->run->seed,
+                 m->run->round.number, m->text);
         job->ctx->opts.log(job->ctx->opts.user, m->level, line);
     }
 }
@@ -71,14 +70,14 @@ static void log_line(void *user, scant_log_level level, const char *text) {
     loop_ask(run, pass_on, &m);
 }
 
-scant_status loop_ctx_create(loop_run *run, unsigned threads, scant_ctx **out) {
-    scant_ctx_opts opts = {.threads = threads,
+static scant_status make_context(loop_run *run) {
+    scant_ctx_opts opts = {.threads = run->job->threads,
                            .memory = run->job->ctx->cap,
                            .user = run,
                            .log = log_line,
                            .cancel = cancel};
-    TRY(scant_ctx_create(&opts, out));
-    (*out)->payer = run->job->ctx;
+    TRY(scant_ctx_create(&opts, &run->ctx));
+    run->ctx->payer = run->job->ctx;
     return SCANT_OK;
 }
 
@@ -87,7 +86,7 @@ static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
     loop_run *run = &job->runs[number];
     (void)seat;
     run->crew = crew;
-    run->status = loop_ctx_create(run, job->threads, &run->ctx);
+    run->status = make_context(run);
     if (run->status == SCANT_OK) {
         loop_run_work(run);
         scant_ctx_free(run->ctx);
@@ -192,7 +191,7 @@ static scant_status sum_up(loop_job *job, scant_status calling) {
         snprintf(count, sizeof count, "%zu of %zu runs failed; ", alone, job->n_runs);
     return scant__fail(job->ctx, worst->status, "%s%s, seed %llu, round %zu: %s", count,
                        worst->arm->info->name, (unsigned long long)worst->seed,
-                       worst->round, worst->error);
+                       worst->round.number, worst->error);
 }
 
 static void log_start(loop_job *job, unsigned seats) {

@@ -15,11 +15,11 @@
  * state. Numbers that are not finite are null,
  * "inf" or "-inf". "partial" is there where a round was broken off:
  *
- *   {"round": 3, "parts": "tta.", "asker": ".", "models": [[accuracy, loss, best,
+ *   {"round": 3, "parts": "tta.", "query": ".", "models": [[accuracy, loss, best,
  *    score], ...], "best": 0, "seconds": [train, judge], "calibration": [[before, after],
  *    ...], "epochs": [12, 9, 0, 0]}
  *
- * parts and asker say how far each is (loop.h); models and calibration have those that
+ * parts and query say how far each is (loop.h); models and calibration have those that
  * are judged; best is the test accuracy so far of the one that is not; epochs (which an
  * earlier version does not tell) are what the trainings of the parts took. (A list in its
  * place, or "trained", is an earlier version's, and not looked at: that round's trainings
@@ -116,7 +116,7 @@ static void add_calibration(scant__text *text, const loop_calibration *c, size_t
 static void add_partial(scant__text *text, const loop_partial *p) {
     scant__text_addf(text, ",\n \"partial\": {\"round\": %zu, \"parts\": \"", p->round);
     for (size_t i = 0; i < p->n_parts; i++) scant__text_addf(text, "%c", p->parts[i]);
-    scant__text_addf(text, "\", \"asker\": \"%c\", \"models\": [", p->asker);
+    scant__text_addf(text, "\", \"query\": \"%c\", \"models\": [", p->query);
     for (size_t i = 0; i < p->n_judged; i++) {
         const loop_verdict *v = &p->verdicts[i];
         scant__text_add(text, i ? ", " : "");
@@ -297,7 +297,7 @@ static scant_status read_verdicts(const expected *x, const json_t *root,
     if (!json_is_array(list) || n > p->n_parts)
         return damaged(x, "\"partial\" has other models than are trained");
     p->n_judged = n;
-    p->verdicts = scant__arena_zalloc(arena, n + 1, sizeof *p->verdicts);
+    p->verdicts = scant__arena_zalloc(arena, p->n_parts + 1, sizeof *p->verdicts);
     if (!p->verdicts) return SCANT_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(list, i);
@@ -334,7 +334,7 @@ static scant_status read_epochs(const expected *x, const json_t *list,
 static scant_status read_partial(const expected *x, const json_t *root,
                                  scant__arena *arena, loop_state *s) {
     const char *parts = parts_of(json_object_get(root, "parts"));
-    const char *asker = parts_of(json_object_get(root, "asker"));
+    const char *query = parts_of(json_object_get(root, "query"));
     const json_t *seconds = json_object_get(root, "seconds");
     loop_partial *p = &s->partial;
     bool earlier = json_is_array(root) || json_object_get(root, "trained");
@@ -347,12 +347,12 @@ static scant_status read_partial(const expected *x, const json_t *root,
         p->round != s->n_points || s->over || !isfinite(p->best) ||
         !isfinite(p->train_seconds) || !isfinite(p->judge_seconds))
         return damaged(x, "\"partial\" does not tell of the round that is next");
-    if (!parts || strlen(parts) > LOOP_PARTS || !asker || strlen(asker) != 1)
+    if (!parts || strlen(parts) > LOOP_PARTS || !query || strlen(query) != 1)
         return damaged(x, "\"partial\" does not tell how far its parts are");
     p->n_parts = strlen(parts);
     p->parts = scant__arena_strdup(arena, parts);
     if (!p->parts) return SCANT_ENOMEM;
-    p->asker = *asker;
+    p->query = *query;
     TRY(read_epochs(x, json_object_get(root, "epochs"), arena, p));
     return read_verdicts(x, root, arena, p);
 }

@@ -314,22 +314,22 @@ static scant_status measure(view *v) {
     return v->kernel ? kernel_figures(v, zero) : SCANT_OK;
 }
 
-scant_status loop_theory_measure(loop_run *run, const loop_labelled *labelled,
-                                 const scant_picks *picks) {
-    scant_net *net = run->asker ? run->asker : run->net;
-    size_t epochs = run->state.partial.epochs[run->chosen * run->n_members];
+scant_status loop_theory_measure(loop_run *run, const scant_picks *picks) {
+    const loop_labelled *labelled = &run->round.labelled;
+    scant_net *net = run->query_net ? run->query_net : run->net;
+    size_t epochs = run->state.partial.epochs[run->round.chosen * run->recipe.members];
     view v;
-    run->theory = loop_theory_unknown();
+    run->round.theory = loop_theory_unknown();
     if (!is_wanted(&run->job->e->set) || !labelled->n) return SCANT_OK;
     enum loop_time before = loop_clock(run, LOOP_THEORY);
     scant_status status = view_open(&v, run, net, labelled->rows, labelled->n);
     for (size_t i = 0; status == SCANT_OK && picks && i < picks->count; i++)
         v.rows[v.n + v.n_batch++] = run->split.pool[picks->items[i].index];
-    v.out = &run->theory;
+    v.out = &run->round.theory;
     if (status == SCANT_OK) status = measure(&v);
     scant__arena_end(&v.arena);
-    if (epochs) run->theory.figures[LOOP_EPOCHS] = (double)epochs;
-    run->theory.figures[LOOP_LR_ADVICE] = run->lr_advice;
+    if (epochs) run->round.theory.figures[LOOP_EPOCHS] = (double)epochs;
+    run->round.theory.figures[LOOP_LR_ADVICE] = run->round.lr_advice;
     loop_clock(run, before);
     return status;
 }
@@ -400,30 +400,32 @@ static scant_status advise(loop_run *run, const loop_labelled *labelled) {
     double here;
     if (run->net) /* to be trained on */
         TRY(measure_start(run, scant_net_member(run->net, 0), labelled->rows, labelled->n,
-                          &here, &run->lr_stable));
+                          &here, &run->round.lr_stable));
     else
-        TRY(measure_seed(run, run->round, labelled->rows, labelled->n, &here,
-                         &run->lr_stable));
-    if (run->round == first)
+        TRY(measure_seed(run, run->round.number, labelled->rows, labelled->n, &here,
+                         &run->round.lr_stable));
+    if (run->round.number == first)
         run->lr_base = here;
     else
         TRY(measure_first(run, labelled, first));
     double ratio = here / run->lr_base;
-    if (isfinite(ratio)) run->lr_advice = set->usual_lr * fmin(fmax(ratio, 0.1), 10);
+    if (isfinite(ratio))
+        run->round.lr_advice = set->usual_lr * fmin(fmax(ratio, 0.1), 10);
     return SCANT_OK;
 }
 
-scant_status loop_theory_rate(loop_run *run, const loop_labelled *labelled) {
+scant_status loop_theory_rate(loop_run *run) {
     const loop_settings *set = &run->job->e->set;
-    run->lr = set->lr;
-    run->lr_advice = run->lr_stable = (double)NAN;
+    const loop_labelled *labelled = &run->round.labelled;
+    run->round.lr = set->lr;
+    run->round.lr_advice = run->round.lr_stable = (double)NAN;
     if (!labelled->n || (!set->lr_auto && !is_wanted(set))) return SCANT_OK;
     enum loop_time before = loop_clock(run, LOOP_THEORY);
     scant_status status = advise(run, labelled);
     loop_clock(run, before);
     if (status == SCANT_OK && set->lr_auto) {
-        if (isfinite(run->lr_advice))
-            run->lr = run->lr_advice;
+        if (isfinite(run->round.lr_advice))
+            run->round.lr = run->round.lr_advice;
         else
             scant__warn(run->ctx,
                         "train.lr = auto: the kernel is too large for its eigenvalues; "

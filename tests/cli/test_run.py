@@ -530,7 +530,7 @@ class Outliving(RunCase):
             pass
         gone = [f"{folder}.scant-{child.pid}-{i}.tmp" for i, folder in enumerate(("", "runs/", "charts/"))]
         gone += [f"runs/random-0.{part}.safetensors"
-                 for part in ("weights-2", "trained-3-0", "training-3-0-a", "trained-3-asker")]
+                 for part in ("weights-2", "trained-3-0", "training-3-0-a", "trained-3-query")]
         kept = [f".scant-{os.getpid()}-0.tmp", ".scant-notes.tmp", f".scant-{child.pid}-0.tmp.txt",
                 f"scant-{child.pid}-0.tmp", "runs/random-0.weights-3.safetensors"]
         for name in [*gone, *kept[:-1]]:

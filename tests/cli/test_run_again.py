@@ -108,7 +108,7 @@ class Lost(RunCase):
             state["calibration"], state["theory"] = state["calibration"][:2], state["theory"][:2]
             with open(os.path.join(runs, name + ".json"), "w") as file:
                 json.dump(state, file)
-        for kind in ("weights", "asker"):
+        for kind in ("weights", "query"):
             shutil.copy(os.path.join(runs, f"badge-0.{kind}-3.safetensors"),
                         os.path.join(runs, f"badge-0.{kind}-1.safetensors"))
         done = run("run", "--resume", "--out", out)

@@ -305,11 +305,11 @@ static void a_file_that_cannot_be_read_costs_time_alone(void **state) {
         size_t plan;
         const char *phase, *file;
     } cases[] = {{0, "training", "training-1-0-a"},
-                 {0, "training the asker", "trained-1-0"},
-                 {0, "training the asker", "training-1-asker-a"},
-                 {0, "reading out", "trained-1-asker"},
+                 {0, "training the query network", "trained-1-0"},
+                 {0, "training the query network", "training-1-query-a"},
+                 {0, "reading out", "trained-1-query"},
                  /* the first member is loaded then, and goes back to the last round's */
-                 {ENSEMBLE, "judging", "trained-1-1"}};
+                 {ENSEMBLE, "evaluating", "trained-1-1"}};
     (void)state;
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         const plan *p = &plans[cases[i / 2].plan];
@@ -387,7 +387,7 @@ static void a_new_checkpoint_does_not_replace_the_one_that_counts(void **state) 
 
 static void seconds_add_up_and_none_is_negative(void **state) {
     const plan *p = &plans[0];
-    heard first = {.phase = "judging"}, second = first, rest = {0};
+    heard first = {.phase = "evaluating"}, second = first, rest = {0};
     char text[1 << 14] = "";
     (void)state;
     assert_int_equal(play(p, "added", false, &first), SCANT_ECANCELLED);
@@ -459,7 +459,7 @@ static void looks_at_the_test_set_are_judging(void **state) {
 
 /* ---- seeds, models, steps ---------------------------------------------------------- */
 
-static void the_asker_is_another_network_whatever_its_seed(void **state) {
+static void the_query_network_is_another_network_whatever_its_seed(void **state) {
     plan p = {"margin-5",
               {"margin", 5},
               {{"loop.strategies", "margin"}, {"loop.seeds", "5"}, {"train.epochs", "6"}},
@@ -579,7 +579,7 @@ int main(void) {
         cmocka_unit_test(seconds_add_up_and_none_is_negative),
         cmocka_unit_test(waiting_for_the_caller_is_no_work),
         cmocka_unit_test(looks_at_the_test_set_are_judging),
-        cmocka_unit_test(the_asker_is_another_network_whatever_its_seed),
+        cmocka_unit_test(the_query_network_is_another_network_whatever_its_seed),
         cmocka_unit_test(validation_chooses_the_first_model),
         cmocka_unit_test(the_median_is_the_lower_one_of_two),
         cmocka_unit_test(short_trainings_have_their_share_of_steps),

@@ -110,7 +110,7 @@ static void put_pictures(char pictures[512], char labels[512]) {
 static void nothing_kept_is_lost_however_soon_it_is_cancelled_again(void **state) {
     char pictures[512], labels[512];
     scant_ctx *ctx = ctx_threads(1);
-    heard first = {.phase = "training the asker"};
+    heard first = {.phase = "training the query network"};
     size_t early = 0;
     bool under_way = false;
     (void)state;
@@ -137,7 +137,7 @@ static void nothing_kept_is_lost_however_soon_it_is_cancelled_again(void **state
         assert_true(b->there);
         assert_memory_equal(b->parts, "tt", 3);
         assert_int_equal(b->n_judged, 2);
-        assert_int_equal(b->asker == LOOP_NOT_BEGUN, a->asker == LOOP_NOT_BEGUN);
+        assert_int_equal(b->query == LOOP_NOT_BEGUN, a->query == LOOP_NOT_BEGUN);
         assert_true(b->train_seconds >= a->train_seconds);
         assert_true(b->judge_seconds >= a->judge_seconds);
         under_way = h.phases > 0;

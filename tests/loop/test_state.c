@@ -34,7 +34,7 @@ static void a_state_is_read_as_it_was_written(void **state) {
     a.points[a.n_points++] = (loop_point){2, 0.7, inf, 0.8, 3, 4};
     a.memory = scant__arena_strdup(&arena, "{\"x\": \"y\\n\"}\n");
     a.partial.there = true, a.partial.round = 1, a.partial.best = 0.25;
-    a.partial.asker = LOOP_NOT_BEGUN;
+    a.partial.query = LOOP_NOT_BEGUN;
     scant_calibration *before = &a.calibrations[0].when[LOOP_BEFORE];
     *before = (scant_calibration){.temperature = 1, .error = 1.0 / 3};
     before->bins[0] = (scant_calibration_bin){1, 0.05, 0};
@@ -157,7 +157,7 @@ static void a_broken_off_round_is_read_as_it_was_written(void **state) {
                                .round = 1,
                                .parts = parts,
                                .n_parts = 4,
-                               .asker = LOOP_SLOT_A,
+                               .query = LOOP_SLOT_A,
                                .n_judged = 2,
                                .verdicts = verdicts,
                                .best = 0.125,
@@ -183,7 +183,7 @@ static void a_broken_off_round_is_read_as_it_was_written(void **state) {
     assert_int_equal(loop_state_read(ctx, path_of("p.json"), name, 3, 100, &arena, &read),
                      SCANT_OK);
     const loop_partial *got = &read.partial;
-    assert_true(got->there && got->asker == LOOP_SLOT_A);
+    assert_true(got->there && got->query == LOOP_SLOT_A);
     assert_int_equal(got->round, 1);
     assert_int_equal(got->n_parts, 4);
     assert_memory_equal(got->parts, parts, sizeof parts);
@@ -198,8 +198,8 @@ static void a_broken_off_round_is_read_as_it_was_written(void **state) {
 
 #define PARTIAL(round, parts, models, rest)                                              \
     "{\"round\": " round ", \"parts\": \"" parts "\", \"models\": [" models "], " rest "}"
-#define ASKER "\"asker\": \".\", "
-#define REST ASKER "\"best\": 0, \"seconds\": [1, 2]"
+#define QUERY "\"query\": \".\", "
+#define REST QUERY "\"best\": 0, \"seconds\": [1, 2]"
 
 static scant_status read_partial(scant_ctx *ctx, const char *partial, loop_state *s) {
     char text[1024];
@@ -225,12 +225,12 @@ static void a_damaged_broken_off_round_is_refused(void **state) {
         PARTIAL("1", "t", "[1, 1, 1, 1], [1, 1, 1, 1]", REST),
         PARTIAL("1", "t", "[1, 1, 1]", REST),
         PARTIAL("1", "t", "3", REST),
-        PARTIAL("1", ".", "", ASKER "\"seconds\": [1, 2]"),
-        PARTIAL("1", ".", "", ASKER "\"best\": 0, \"seconds\": [1]"),
+        PARTIAL("1", ".", "", QUERY "\"seconds\": [1, 2]"),
+        PARTIAL("1", ".", "", QUERY "\"best\": 0, \"seconds\": [1]"),
         PARTIAL("1", ".", "", "\"best\": 0, \"seconds\": [1, 2]"),
-        PARTIAL("1", ".", "", "\"asker\": \"\", \"best\": 0, \"seconds\": [1, 2]"),
-        PARTIAL("1", ".", "", "\"asker\": \"tt\", \"best\": 0, \"seconds\": [1, 2]"),
-        PARTIAL("1", ".", "", "\"asker\": true, \"best\": 0, \"seconds\": [1, 2]"),
+        PARTIAL("1", ".", "", "\"query\": \"\", \"best\": 0, \"seconds\": [1, 2]"),
+        PARTIAL("1", ".", "", "\"query\": \"tt\", \"best\": 0, \"seconds\": [1, 2]"),
+        PARTIAL("1", ".", "", "\"query\": true, \"best\": 0, \"seconds\": [1, 2]"),
         PARTIAL("1", "t", "[1, 1, 1, 1]", "\"calibration\": [], " REST),
         PARTIAL("1", "t", "[1, 1, 1, 1]", "\"calibration\": [3], " REST),
         PARTIAL("1", "ta", "", "\"epochs\": [1], " REST),

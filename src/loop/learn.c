@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes networks by a recipe and trains them.
+ *
+ * A context serves one thread. So a member that trains beside others is copied into a
+ * context of its own, which starts with the member's weights and returns them at the end.
+ * Only members at work have such a copy. Messages and progress of a copy go through the
+ * thread that called, which alone uses the ensemble and the caller's context.
+ */
+#include "loop/learn.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/crew.h"
+#include "core/mem.h"
+#include "core/rng.h"
+#include "nn/network.h"
+
+/* ---- networks ---------------------------------------------------------------------- */
+
+static scant_status prepare(scant_net *net, const scant_recipe *r) {
+    if (r->mean) TRY(scant_net_set_scaling(net, r->mean, r->deviation));
+    return r->class_names ? scant_net_set_class_names(net, r->class_names) : SCANT_OK;
+}
+
+static scant_status make_one(scant_ctx *ctx, const scant_data *data,
+                             const scant_recipe *r, uint64_t seed, scant_net **out) {
+    scant_net_opts opts = r->net;
+    opts.seed = seed;
+    if (!opts.shape[0]) scant_data_shape(data, opts.shape);
+    if (r->weights && *r->weights)
+        TRY(scant_net_start(ctx, r->weights, r->model, &opts, out));
+    else
+        TRY(scant_net_create(ctx, r->model, &opts, out));
+    scant_status status = prepare(*out, r);
+    if (status == SCANT_OK) return SCANT_OK;
+    scant_net_free(*out);
+    *out = NULL;
+    return status;
+}
+
+/* The seed of member i, where the first has seed. */
+static uint64_t member_seed(uint64_t seed, size_t i) {
+    return i ? scant__rng_u64(&(scant__rng){seed, SCANT__RNG_MEMBER}, i) : seed;
+}
+
+static scant_status add_member(scant_net *net, const scant_data *data,
+                               const scant_recipe *r, size_t i) {
+    scant_net *member;
+    TRY(make_one(net->ctx, data, r, member_seed(r->net.seed, i), &member));
+    scant_status status = scant_net_join(net, member);
+    if (status != SCANT_OK) scant_net_free(member);
+    return status;
+}
+
+scant_status scant_recipe_make(scant_ctx *ctx, const scant_data *data,
+                               const scant_recipe *r, scant_net **out) {
+    scant_status status = make_one(ctx, data, r, r->net.seed, out);
+    for (size_t i = 1; i < r->members && status == SCANT_OK; i++)
+        status = add_member(*out, data, r, i);
+    if (status == SCANT_OK) return SCANT_OK;
+    scant_net_free(*out);
+    *out = NULL;
+    return status;
+}
+
+/* ---- one training ------------------------------------------------------------------ */
+
+static scant_status train(scant_net *net, const scant_data *data, learn_job *job,
+                          scant_train_opts *opts) {
+    scant_status status = scant_net_train(net, data, opts, &job->state);
+    bool unread = job->start_over && opts->resume && !job->state.step &&
+                  (status == SCANT_EINPUT || status == SCANT_EIO);
+    if (!unread) return status;
+    scant__warn(net->ctx, "%s; this training starts over", net->ctx->err);
+    opts->resume = 0;
+    return scant_net_train(net, data, opts, &job->state);
+}
+
+/* ---- side by side ------------------------------------------------------------------ */
+
+static const double report_pause = 0.1; /* seconds */
+
+/* All trainings of a call. */
+typedef struct group {
+    scant_net *net;
+    const scant_data *data;
+    const scant_recipe *recipe;
+    learn_job *jobs;
+    unsigned threads;    /* of each */
+    scant_status status; /* of the first that failed without being cancelled */
+    char error[SCANT__ERR_SIZE];
+} group;
+
+/* A training at work, on its own thread. */
+typedef struct worker {
+    group *group;
+    learn_job *job;
+    scant__crew *crew;
+    scant_ctx *ctx;
+    scant_net *net; /* the copy */
+    float *weights; /* on their way between the copy and the member */
+    double reported;
+    scant_train_state state; /* for the next report */
+    scant_log_level level;   /* and text: of a message */
+    const char *text;
+    scant_status status;
+} worker;
+
+static double seconds(void) {
+    struct timespec t = {0};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* These run on the caller's thread. */
+
+static void set_status(worker *w, scant_status status) {
+    w->status = status;
+    if (status != SCANT_OK)
+        memcpy(w->ctx->err, w->group->net->ctx->err, sizeof w->ctx->err);
+}
+
+static void get_weights(void *arg) {
+    worker *w = arg;
+    scant_net *member = scant_net_member(w->group->net, w->job->member);
+    set_status(w, nn_weights_get(member->weights, w->weights));
+}
+
+static void put_weights(void *arg) {
+    worker *w = arg;
+    scant_net *member = scant_net_member(w->group->net, w->job->member);
+    set_status(w, nn_weights_set(member->weights, w->weights));
+}
+
+static void note_failure(void *arg) {
+    const worker *w = arg;
+    group *g = w->group;
+    const char *text = w->ctx ? w->ctx->err : "";
+    scant__crew_stop(w->crew);
+    if (w->status == SCANT_ECANCELLED || g->status != SCANT_OK) return;
+    g->status = w->status;
+    snprintf(g->error, sizeof g->error, "%s",
+             *text ? text : scant_status_text(w->status));
+}
+
+static void pass_report(void *arg) {
+    const worker *w = arg;
+    w->job->opts.report(w->job->opts.user, &w->state);
+}
+
+static void pass_message(void *arg) {
+    const worker *w = arg;
+    const scant_ctx *ctx = w->group->net->ctx;
+    if (ctx->opts.log) ctx->opts.log(ctx->opts.user, w->level, w->text);
+}
+
+/* These run on the worker's thread. */
+
+static void on_message(void *user, scant_log_level level, const char *text) {
+    worker *w = user;
+    w->level = level;
+    w->text = text;
+    scant__crew_ask(w->crew, pass_message, w);
+}
+
+static void on_step(void *user, const scant_train_state *state) {
+    worker *w = user;
+    double now = seconds();
+    bool last = state->step == state->steps || state->stopped;
+    if (!w->job->opts.report || (!last && now - w->reported < report_pause)) return;
+    w->reported = now;
+    w->state = *state;
+    scant__crew_ask(w->crew, pass_report, w);
+}
+
+static int is_cancelled(void *user) {
+    const worker *w = user;
+    return scant__crew_stopped(w->crew);
+}
+
+static scant_status make_context(worker *w) {
+    scant_ctx *caller = w->group->net->ctx;
+    scant_ctx_opts opts = {.threads = w->group->threads,
+                           .memory = caller->cap,
+                           .user = w,
+                           .log = on_message,
+                           .cancel = is_cancelled};
+    TRY(scant_ctx_create(&opts, &w->ctx));
+    w->ctx->payer = caller->payer ? caller->payer : caller;
+    return SCANT_OK;
+}
+
+static scant_status train_copy(worker *w) {
+    const group *g = w->group;
+    scant_train_opts opts = w->job->opts;
+    opts.user = w;
+    opts.report = on_step;
+    TRY(make_context(w));
+    TRY(make_one(w->ctx, g->data, g->recipe, 0, &w->net));
+    w->weights = scant__alloc(w->ctx, w->net->net->n_floats, sizeof *w->weights);
+    if (!w->weights) return SCANT_ENOMEM;
+    scant__crew_ask(w->crew, get_weights, w);
+    TRY(w->status);
+    TRY(nn_weights_set(w->net->weights, w->weights));
+    TRY(train(w->net, g->data, w->job, &opts));
+    TRY(nn_weights_get(w->net->weights, w->weights));
+    scant__crew_ask(w->crew, put_weights, w);
+    return w->status;
+}
+
+static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
+    group *g = arg;
+    worker w = {.group = g, .job = &g->jobs[number], .crew = crew};
+    (void)seat;
+    w.status = train_copy(&w);
+    w.job->done = w.status == SCANT_OK;
+    if (w.status != SCANT_OK) scant__crew_ask(crew, note_failure, &w);
+    scant_net_free(w.net);
+    if (w.ctx) scant__free(w.ctx, w.weights);
+    scant_ctx_free(w.ctx);
+}
+
+static scant_status train_in_turn(scant_net *net, const scant_data *data, learn_job *jobs,
+                                  size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        scant_train_opts opts = jobs[i].opts;
+        TRY(train(scant_net_member(net, jobs[i].member), data, &jobs[i], &opts));
+        jobs[i].done = true;
+    }
+    return SCANT_OK;
+}
+
+scant_status learn_train(scant_net *net, const scant_data *data,
+                         const scant_recipe *recipe, learn_job *jobs, size_t n) {
+    scant_ctx *ctx = net->ctx;
+    unsigned at_once = (unsigned)size_min(scant_net_members(net), ctx->threads);
+    if (at_once == 1) return train_in_turn(net, data, jobs, n);
+    group g = {.net = net,
+               .data = data,
+               .recipe = recipe,
+               .jobs = jobs,
+               .threads = ctx->threads / at_once};
+    scant_status status = scant__crew_run(ctx, n, at_once, work, &g);
+    if (g.status == SCANT_OK) return status;
+    return scant__fail(ctx, g.status, "%s", g.error);
+}
+
+/* ---- both -------------------------------------------------------------------------- */
+
+static scant_status train_all(scant_net *net, const scant_data *data,
+                              const scant_recipe *r, scant_train_state *state) {
+    size_t n = scant_net_members(net);
+    learn_job *jobs = scant__zalloc(net->ctx, n, sizeof *jobs);
+    if (!jobs) return SCANT_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        jobs[i] = (learn_job){.member = i, .opts = r->train};
+        jobs[i].opts.seed = member_seed(r->train.seed, i);
+    }
+    scant_status status = learn_train(net, data, r, jobs, n);
+    if (state) *state = jobs[0].state;
+    scant__free(net->ctx, jobs);
+    return status;
+}
+
+scant_status scant_learn(scant_ctx *ctx, const scant_data *data, const scant_recipe *r,
+                         scant_net **out, scant_train_state *state) {
+    if (state) *state = (scant_train_state){0};
+    TRY(scant_recipe_make(ctx, data, r, out));
+    scant_status status = train_all(*out, data, r, state);
+    if (status == SCANT_OK) return SCANT_OK;
+    scant_net_free(*out);
+    *out = NULL;
+    return status;
+}
