@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run as it stands, in memory and as a file of JSON:
+ * A run's state, in memory and as a file of JSON:
  *
- *   {"scant run": 1, "strategy": "badge", "seed": "0", "over": false,
+ *   {"scant run": 2, "strategy": "badge", "seed": "0", "over": false,
  *    "rounds": [[labels, accuracy, loss, best, train seconds, select seconds], ...],
  *    "picks": [[[index, weight, score], ...], ...], "memory": "...",
  *    "samples": "0123456789abcdef", "calibration": [[before, after], ...],
  *    "theory": [[lambda, ...], ...]}
  *
- * picks has a list a round: the initial set, then what was added before each training. It
- * is one longer than rounds, unless the run has ended. samples is the mark of those that
- * the run was begun with. calibration has a pair a round (calibration.c), theory the
- * figures of one (theory.c); they are not there where an earlier version has written the
- * state. Numbers that are not finite are null,
- * "inf" or "-inf". "partial" is there where a round was broken off:
+ * 2 is the version of this format. picks has a list a round: the initial set, then the
+ * rows added before each training. It is one longer than rounds, unless the run has
+ * ended. samples is the hash of the samples that the run was begun with. calibration has
+ * a pair a round (calibration.c), theory the figures of one (theory.c). Numbers that are
+ * not finite are null, "inf" or "-inf". "partial" is there where a round was cancelled:
  *
  *   {"round": 3, "parts": "tta.", "query": ".", "models": [[accuracy, loss, best,
  *    score], ...], "best": 0, "seconds": [train, judge], "calibration": [[before, after],
  *    ...], "epochs": [12, 9, 0, 0]}
  *
- * parts and query say how far each is (loop.h); models and calibration have those that
- * are judged; best is the test accuracy so far of the one that is not; epochs (which an
- * earlier version does not tell) are what the trainings of the parts took. (A list in its
- * place, or "trained", is an earlier version's, and not looked at: that round's trainings
- * are done again.)
+ * parts and query say how far each training is (loop.h); models and calibration have the
+ * models that are evaluated; best is the test accuracy so far of the one that is not;
+ * epochs are what the trainings of the parts took.
  */
 #include <jansson.h>
 #include <math.h>
@@ -32,6 +29,8 @@
 
 #include "data/source.h"
 #include "loop/loop.h"
+
+enum { VERSION = 2 };
 
 scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_picks,
                              loop_state *out) {
@@ -139,7 +138,7 @@ scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_sta
                               char **bytes, size_t *size) {
     scant__text text;
     scant__text_init(&text, ctx);
-    scant__text_add(&text, "{\"scant run\": 1, \"strategy\": ");
+    scant__text_addf(&text, "{\"scant run\": %d, \"strategy\": ", VERSION);
     scant__text_json(&text, name.strategy);
     scant__text_addf(&text, ", \"seed\": \"%llu\", \"over\": %s,\n \"rounds\": [",
                      (unsigned long long)name.seed, s->over ? "true" : "false");
@@ -152,10 +151,8 @@ scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_sta
         scant__text_add(&text, ",\n \"memory\": ");
         scant__text_json(&text, s->memory);
     }
-    if (s->samples)
-        scant__text_addf(&text, ",\n \"samples\": \"%016llx\"",
-                         (unsigned long long)s->samples);
-    scant__text_add(&text, ",\n \"calibration\": [");
+    scant__text_addf(&text, ",\n \"samples\": \"%016llx\",\n \"calibration\": [",
+                     (unsigned long long)s->samples);
     for (size_t i = 0; i < s->n_points; i++)
         add_calibration(&text, &s->calibrations[i], i);
     scant__text_add(&text, "],\n \"theory\": [");
@@ -226,11 +223,9 @@ static scant_status read_points(const expected *x, const json_t *list, loop_stat
     return SCANT_OK;
 }
 
-/* Of n, the i-th; where it is an earlier version's there is no list, and none is known.
- */
+/* The i-th of n. */
 static scant_status read_calibration(const expected *x, const json_t *list, size_t n,
                                      size_t i, loop_calibration *out) {
-    if (!list) return SCANT_OK;
     if (json_array_size(list) != n ||
         !loop_calibration_read(json_array_get(list, i), out))
         return damaged(x, "\"calibration\" has not the bins of each round");
@@ -238,8 +233,7 @@ static scant_status read_calibration(const expected *x, const json_t *list, size
 }
 
 static scant_status read_theory(const expected *x, const json_t *list, loop_state *s) {
-    if (!list) return SCANT_OK; /* an earlier version's */
-    bool fine = json_array_size(list) == s->n_points;
+    bool fine = json_is_array(list) && json_array_size(list) == s->n_points;
     for (size_t i = 0; fine && i < s->n_points; i++)
         fine = loop_theory_read(json_array_get(list, i), &s->theories[i]);
     return fine ? SCANT_OK : damaged(x, "\"theory\" has not the figures of each round");
@@ -312,7 +306,7 @@ static scant_status read_verdicts(const expected *x, const json_t *root,
     return SCANT_OK;
 }
 
-/* How far parts are; NULL: the value tells no such thing. */
+/* How far parts are; NULL: the value does not say. */
 static const char *parts_of(const json_t *value) {
     static const char known[] = {LOOP_NOT_BEGUN, LOOP_TRAINED, LOOP_SLOT_A, LOOP_SLOT_B,
                                  0};
@@ -324,7 +318,6 @@ static scant_status read_epochs(const expected *x, const json_t *list,
                                 scant__arena *arena, loop_partial *p) {
     p->epochs = scant__arena_zalloc(arena, p->n_parts + 1, sizeof *p->epochs);
     if (!p->epochs) return SCANT_ENOMEM;
-    if (!list) return SCANT_OK; /* an earlier version's */
     bool fine = json_array_size(list) == p->n_parts;
     for (size_t i = 0; fine && i < p->n_parts; i++)
         fine = count_of(json_array_get(list, i), (size_t)1 << 53, &p->epochs[i]);
@@ -337,8 +330,7 @@ static scant_status read_partial(const expected *x, const json_t *root,
     const char *query = parts_of(json_object_get(root, "query"));
     const json_t *seconds = json_object_get(root, "seconds");
     loop_partial *p = &s->partial;
-    bool earlier = json_is_array(root) || json_object_get(root, "trained");
-    if (!root || earlier) return SCANT_OK;
+    if (!root) return SCANT_OK;
     p->there = true;
     p->best = number_of(json_object_get(root, "best"));
     p->train_seconds = number_of(json_array_get(seconds, 0));
@@ -359,7 +351,6 @@ static scant_status read_partial(const expected *x, const json_t *root,
 
 static scant_status read_mark(const expected *x, const json_t *value, loop_state *s) {
     const char *text = json_string_value(value);
-    if (!value) return SCANT_OK; /* an earlier version's */
     if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
         return damaged(x, "\"samples\" is no mark of any");
     s->samples = strtoull(text, NULL, 16);
@@ -368,12 +359,18 @@ static scant_status read_mark(const expected *x, const json_t *value, loop_state
 
 static scant_status read_root(const expected *x, const json_t *root, scant__arena *arena,
                               loop_state *s) {
+    const json_t *version = json_object_get(root, "scant run");
     const json_t *strategy = json_object_get(root, "strategy");
     const json_t *seed = json_object_get(root, "seed");
     const json_t *memory = json_object_get(root, "memory");
     uint64_t number;
-    if (json_integer_value(json_object_get(root, "scant run")) != 1)
-        return damaged(x, "it is no state of a run");
+    if (!json_is_integer(version)) return damaged(x, "it is no state of a run");
+    if (json_integer_value(version) != VERSION)
+        return scant__fail(
+            x->ctx, SCANT_EINPUT,
+            "%s: is of another version of scant, expected format %d: start "
+            "the experiment in a new folder",
+            x->path, VERSION);
     if (!json_is_string(strategy) ||
         strcmp(json_string_value(strategy), x->name.strategy) != 0 ||
         !json_is_string(seed) || !loop_read_seed(json_string_value(seed), &number) ||

@@ -83,16 +83,19 @@ class Changed(RunCase):
         self.save("n", numbers)
         self.fails(3, "run", "--resume", "--out", self.path("numbers"), says="no longer those")
 
-    def test_a_state_of_an_earlier_version_is_taken(self):
-        def forget(state):
-            self.assertRegex(state.pop("samples"), "^[0-9a-f]{16}$")
-            self.assertEqual(len(state.pop("calibration")), len(state["rounds"]))
-            self.assertEqual(len(state.pop("theory")), len(state["rounds"]))
-        self.change_states(forget)
-        self.ok("run", "--resume", "--out", self.out)
-        self.assertEqual(self.bins(self.out), {})
-        self.assertEqual({row["lambda"] for row in self.rows(self.out, "theory.csv")}, {""})
-        self.change_states(lambda state: state.update(samples="0123"))
+    def test_a_state_of_another_version_is_refused(self):
+        before = self.results(self.out)
+        self.change_states(lambda state: state.update({"scant run": 1}))
+        self.fails(3, "run", "--resume", "--out", self.out, says=["runs/", "another version"])
+        self.assertEqual(self.results(self.out), before)
+
+    def test_a_state_tells_of_its_samples(self):
+        def check(state):
+            self.assertRegex(state["samples"], "^[0-9a-f]{16}$")
+            self.assertEqual(len(state["calibration"]), len(state["rounds"]))
+            self.assertEqual(len(state["theory"]), len(state["rounds"]))
+            state["samples"] = "0123"
+        self.change_states(check)
         self.fails(3, "run", "--resume", "--out", self.out, says=["runs/", '"samples"'])
 
 

@@ -129,7 +129,7 @@ class Kills(RunCase):
         self.kill_and_resume(first=1, train__epochs=100, loop__rounds=6, loop__initial=20,
                              train__reinit="no", loop__query_seed=5, loop__strategies="badge,margin")
         self.assertEqual(sorted(os.listdir(self.path("cut/runs")))[:3],
-                         ["badge-0.query-6.safetensors", "badge-0.json",
+                         ["badge-0.json", "badge-0.query-6.safetensors",
                           "badge-0.weights-6.safetensors"])
 
     def test_whole_gradients_and_rates_that_follow_the_kernel(self):

@@ -62,53 +62,61 @@ static void a_state_is_read_as_it_was_written(void **state) {
     scant_ctx_free(ctx);
 }
 
+#define HEAD                                                                             \
+    "{\"scant run\": 2, \"strategy\": \"badge\", \"seed\": \"7\", "                      \
+    "\"samples\": \"0123456789abcdef\", "
+#define UNKNOWN ", \"theory\": [[null,null,null,null,null,null,null,null,null,null]]}"
+#define TAIL ", \"calibration\": [[null, null]]" UNKNOWN
 #define ROUND                                                                            \
     HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"calibration\": "
 #define THEORY(list) ROUND "[[null, null]], \"theory\": " list "}"
-#define HEAD "{\"scant run\": 1, \"strategy\": \"badge\", \"seed\": \"7\", "
 
 static void a_damaged_state_is_refused(void **state) {
     static const char *const wrong[] = {
         "",
         "{}",
         "[1]",
-        "{\"scant run\": 2}",
-        "{\"scant run\": 1, \"strategy\": \"npc\", \"seed\": \"7\"}",
-        "{\"scant run\": 1, \"strategy\": \"badge\", \"seed\": 7}",
-        HEAD "\"rounds\": 3, \"picks\": []}",
-        HEAD "\"rounds\": [], \"picks\": []}",
-        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[100,1,0]],[]]}",
-        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[-1,1,0]],[]]}",
-        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[[3,1,0]]]}",
-        HEAD "\"rounds\": [[2,0,0,0,0,0]], \"picks\": [[[3,1,0]],[[4,1,0]]]}",
-        HEAD "\"rounds\": [[1,0,0,0,0]], \"picks\": [[[3,1,0]],[[4,1,0]]]}",
-        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1]],[[4,1,0]]]}",
-        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]]]}",
-        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"partial\": 3}",
-        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,\"inf\",0]],[]]}",
-        HEAD "\"rounds\": [], \"picks\": [], \"over\": true}",
+        "{\"scant run\": \"2\"}",
+        "{\"scant run\": 2, \"strategy\": \"npc\", \"seed\": \"7\"}",
+        "{\"scant run\": 2, \"strategy\": \"badge\", \"seed\": 7}",
+        "{\"scant run\": 2, \"strategy\": \"badge\", \"seed\": \"7\", \"rounds\": [], "
+        "\"picks\": [[]], \"calibration\": [], \"theory\": []}", /* no samples */
+        HEAD "\"rounds\": 3, \"picks\": []" TAIL,
+        HEAD "\"rounds\": [], \"picks\": []" TAIL,
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[100,1,0]],[]]" TAIL,
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[-1,1,0]],[]]" TAIL,
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[[3,1,0]]]" TAIL,
+        HEAD "\"rounds\": [[2,0,0,0,0,0]], \"picks\": [[[3,1,0]],[[4,1,0]]]" TAIL,
+        HEAD "\"rounds\": [[1,0,0,0,0]], \"picks\": [[[3,1,0]],[[4,1,0]]]" TAIL,
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1]],[[4,1,0]]]" TAIL,
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]]]" TAIL,
+        HEAD
+        "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"partial\": 3" TAIL,
+        HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,\"inf\",0]],[]]" TAIL,
+        HEAD "\"rounds\": [], \"picks\": [], \"over\": true" TAIL,
         THEORY("3"),
         THEORY("[]"), /* one a round */
         THEORY("[null]"),
         THEORY("[[1, 2, 3]]"),
         THEORY("[[1, 2, 3, 4, 5, 6, 7, 8, 9, \"inf\"]]"),
         THEORY("[[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]]"),
-        ROUND "3}",
-        ROUND "[]}", /* one a round */
-        ROUND "[[null, null], [null, null]]}",
-        ROUND "[null]}",
-        ROUND "[[null]]}",
-        ROUND "[[[1, 0.5], null]]}",
-        ROUND "[[[0, 0.5, []], null]]}", /* the temperature */
-        ROUND "[[[1, 1.5, []], null]]}", /* the error */
-        ROUND "[[[1, 0.5, 3], null]]}",
-        ROUND "[[null, [1, 0.5, [[0, 1, 0.5, 0.5]]]]]}", /* bins are 1 to 15 */
-        ROUND "[[null, [1, 0.5, [[16, 1, 0.5, 0.5]]]]]}",
-        ROUND "[[null, [1, 0.5, [[1, 0, 0.5, 0.5]]]]]}", /* with samples */
-        ROUND "[[null, [1, 0.5, [[1, 1, 1.5, 0.5]]]]]}",
-        ROUND "[[null, [1, 0.5, [[1, 1, 0.5, -1]]]]]}",
-        ROUND "[[null, [1, 0.5, [[1, 1, 0.5]]]]]}",
-        ROUND "[[null, [1, 0.5, [[1, 1, 0.5, 0.5], [1, 1, 0.5, 0.5]]]]]}", /* twice */
+        ROUND "3" UNKNOWN,
+        ROUND "[]" UNKNOWN, /* one a round */
+        ROUND "[[null, null], [null, null]]" UNKNOWN,
+        ROUND "[null]" UNKNOWN,
+        ROUND "[[null]]" UNKNOWN,
+        ROUND "[[[1, 0.5], null]]" UNKNOWN,
+        ROUND "[[[0, 0.5, []], null]]" UNKNOWN, /* the temperature */
+        ROUND "[[[1, 1.5, []], null]]" UNKNOWN, /* the error */
+        ROUND "[[[1, 0.5, 3], null]]" UNKNOWN,
+        ROUND "[[null, [1, 0.5, [[0, 1, 0.5, 0.5]]]]]" UNKNOWN, /* bins are 1 to 15 */
+        ROUND "[[null, [1, 0.5, [[16, 1, 0.5, 0.5]]]]]" UNKNOWN,
+        ROUND "[[null, [1, 0.5, [[1, 0, 0.5, 0.5]]]]]" UNKNOWN, /* with samples */
+        ROUND "[[null, [1, 0.5, [[1, 1, 1.5, 0.5]]]]]" UNKNOWN,
+        ROUND "[[null, [1, 0.5, [[1, 1, 0.5, -1]]]]]" UNKNOWN,
+        ROUND "[[null, [1, 0.5, [[1, 1, 0.5]]]]]" UNKNOWN,
+        ROUND
+        "[[null, [1, 0.5, [[1, 1, 0.5, 0.5], [1, 1, 0.5, 0.5]]]]]" UNKNOWN, /* twice */
     };
     scant_ctx *ctx = ctx_threads(1);
     scant__arena arena;
@@ -121,14 +129,16 @@ static void a_damaged_state_is_refused(void **state) {
         assert_says(ctx, path_of("state.json"), "not what a run");
     }
     assert_int_equal(
-        read_state(ctx, HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]]}",
-                   &s, &arena),
+        read_state(ctx,
+                   HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]]" TAIL, &s,
+                   &arena),
         SCANT_OK);
-    assert_int_equal(
-        read_state(ctx, ROUND "[[[1, 0.5, [[15, 9, 1, 0.5]]], null]]}", &s, &arena),
-        SCANT_OK);
+    assert_int_equal(read_state(ctx,
+                                ROUND "[[[1, 0.5, [[15, 9, 1, 0.5]]], null]]" UNKNOWN, &s,
+                                &arena),
+                     SCANT_OK);
     assert_int_equal(s.calibrations->when[LOOP_BEFORE].bins[14].count, 9);
-    assert_true(isnan(s.theories->figures[LOOP_LAMBDA])); /* an earlier version's */
+    assert_true(isnan(s.theories->figures[LOOP_LAMBDA]));
     assert_int_equal(
         read_state(ctx, THEORY("[[1, 2, 3, null, 5, 6, 7, 8, 9, 10]]"), &s, &arena),
         SCANT_OK);
@@ -138,9 +148,24 @@ static void a_damaged_state_is_refused(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* ---- a round that is broken off ---- */
+static void a_state_of_another_version_is_refused(void **state) {
+    static const char *const others[] = {"{\"scant run\": 1}", "{\"scant run\": 3}"};
+    scant_ctx *ctx = ctx_threads(1);
+    scant__arena arena;
+    loop_state s;
+    (void)state;
+    scant__arena_init(&arena, ctx);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(read_state(ctx, others[i], &s, &arena), SCANT_EINPUT);
+        assert_says(ctx, path_of("state.json"), "another version");
+    }
+    scant__arena_end(&arena);
+    scant_ctx_free(ctx);
+}
 
-static void a_broken_off_round_is_read_as_it_was_written(void **state) {
+/* ---- a round that is cancelled ---- */
+
+static void a_cancelled_round_is_read_as_it_was_written(void **state) {
     const double inf = (double)INFINITY;
     loop_verdict verdicts[] = {
         {.accuracy = 0.5, .loss = 1.0 / 3, .best = 0.75, .score = 0.1},
@@ -199,14 +224,17 @@ static void a_broken_off_round_is_read_as_it_was_written(void **state) {
 #define PARTIAL(round, parts, models, rest)                                              \
     "{\"round\": " round ", \"parts\": \"" parts "\", \"models\": [" models "], " rest "}"
 #define QUERY "\"query\": \".\", "
-#define REST QUERY "\"best\": 0, \"seconds\": [1, 2]"
+#define TIMES "\"best\": 0, \"seconds\": [1, 2]"
+#define MORE(calibration, epochs)                                                        \
+    ", \"calibration\": " calibration ", \"epochs\": " epochs
+#define REST QUERY TIMES MORE("[]", "[0]")
 
 static scant_status read_partial(scant_ctx *ctx, const char *partial, loop_state *s) {
     char text[1024];
     scant__arena arena;
     snprintf(text, sizeof text,
-             "{\"scant run\": 1, \"strategy\": \"badge\", \"seed\": \"7\", "
-             "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"partial\": %s}",
+             HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], "
+                  "\"partial\": %s" TAIL,
              partial);
     scant__arena_init(&arena, ctx);
     scant_status status = read_state(ctx, text, s, &arena);
@@ -214,7 +242,7 @@ static scant_status read_partial(scant_ctx *ctx, const char *partial, loop_state
     return status;
 }
 
-static void a_damaged_broken_off_round_is_refused(void **state) {
+static void a_damaged_cancelled_round_is_refused(void **state) {
     static const char *const wrong[] = {
         "3",
         "{}",
@@ -222,20 +250,22 @@ static void a_damaged_broken_off_round_is_refused(void **state) {
         PARTIAL("2", ".", "", REST),
         PARTIAL("1", "x", "", REST),
         PARTIAL("1", "T", "", REST),
-        PARTIAL("1", "t", "[1, 1, 1, 1], [1, 1, 1, 1]", REST),
-        PARTIAL("1", "t", "[1, 1, 1]", REST),
+        PARTIAL("1", "t", "[1, 1, 1, 1], [1, 1, 1, 1]",
+                QUERY TIMES MORE("[[null, null], [null, null]]", "[0]")),
+        PARTIAL("1", "t", "[1, 1, 1]", QUERY TIMES MORE("[[null, null]]", "[0]")),
         PARTIAL("1", "t", "3", REST),
-        PARTIAL("1", ".", "", QUERY "\"seconds\": [1, 2]"),
-        PARTIAL("1", ".", "", QUERY "\"best\": 0, \"seconds\": [1]"),
-        PARTIAL("1", ".", "", "\"best\": 0, \"seconds\": [1, 2]"),
-        PARTIAL("1", ".", "", "\"query\": \"\", \"best\": 0, \"seconds\": [1, 2]"),
-        PARTIAL("1", ".", "", "\"query\": \"tt\", \"best\": 0, \"seconds\": [1, 2]"),
-        PARTIAL("1", ".", "", "\"query\": true, \"best\": 0, \"seconds\": [1, 2]"),
-        PARTIAL("1", "t", "[1, 1, 1, 1]", "\"calibration\": [], " REST),
-        PARTIAL("1", "t", "[1, 1, 1, 1]", "\"calibration\": [3], " REST),
-        PARTIAL("1", "ta", "", "\"epochs\": [1], " REST),
-        PARTIAL("1", "ta", "", "\"epochs\": [1, -1], " REST),
-        PARTIAL("1", "ta", "", "\"epochs\": 3, " REST),
+        PARTIAL("1", ".", "", QUERY "\"seconds\": [1, 2]" MORE("[]", "[0]")),
+        PARTIAL("1", ".", "", QUERY "\"best\": 0, \"seconds\": [1]" MORE("[]", "[0]")),
+        PARTIAL("1", ".", "", TIMES MORE("[]", "[0]")),
+        PARTIAL("1", ".", "", "\"query\": \"\", " TIMES MORE("[]", "[0]")),
+        PARTIAL("1", ".", "", "\"query\": \"tt\", " TIMES MORE("[]", "[0]")),
+        PARTIAL("1", ".", "", "\"query\": true, " TIMES MORE("[]", "[0]")),
+        PARTIAL("1", "t", "[1, 1, 1, 1]", REST), /* calibration: one a model */
+        PARTIAL("1", "t", "[1, 1, 1, 1]", QUERY TIMES MORE("[3]", "[0]")),
+        PARTIAL("1", "ta", "", QUERY TIMES MORE("[]", "[1]")),
+        PARTIAL("1", "ta", "", QUERY TIMES MORE("[]", "[1, -1]")),
+        PARTIAL("1", "ta", "", QUERY TIMES MORE("[]", "3")),
+        PARTIAL("1", ".", "", QUERY TIMES ", \"calibration\": []"), /* no epochs */
         "{\"round\": 1, \"models\": [], " REST "}",
     };
     scant_ctx *ctx = ctx_threads(1);
@@ -246,15 +276,11 @@ static void a_damaged_broken_off_round_is_refused(void **state) {
             fail_msg("%s was taken", wrong[i]);
         assert_says(ctx, path_of("state.json"), "not what a run");
     }
-    const char *fine = PARTIAL("1", "tab.", "[1, 1, 1, 1]", REST);
+    const char *fine = PARTIAL("1", "tab.", "[1, 1, 1, 1]",
+                               QUERY TIMES MORE("[[null, null]]", "[5, 0, 0, 0]"));
     assert_int_equal(read_partial(ctx, fine, &s), SCANT_OK);
     assert_true(s.partial.there);
-    /* earlier versions' */
-    assert_int_equal(read_partial(ctx, "[1, 0, 0.5, 2]", &s), SCANT_OK);
-    assert_false(s.partial.there);
-    fine = "{\"round\": 1, \"trained\": 1, \"training\": [1, 0]}";
-    assert_int_equal(read_partial(ctx, fine, &s), SCANT_OK);
-    assert_false(s.partial.there);
+    assert_int_equal(read_partial(ctx, PARTIAL("1", ".", "", REST), &s), SCANT_OK);
     scant_ctx_free(ctx);
 }
 
@@ -262,8 +288,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_state_is_read_as_it_was_written),
         cmocka_unit_test(a_damaged_state_is_refused),
-        cmocka_unit_test(a_broken_off_round_is_read_as_it_was_written),
-        cmocka_unit_test(a_damaged_broken_off_round_is_refused),
+        cmocka_unit_test(a_state_of_another_version_is_refused),
+        cmocka_unit_test(a_cancelled_round_is_read_as_it_was_written),
+        cmocka_unit_test(a_damaged_cancelled_round_is_refused),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
