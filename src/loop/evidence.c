@@ -19,9 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "data/samples.h"
-#include "nn/input.h"
+#include "data/dataset.h"
 #include "nn/inference.h"
+#include "nn/input.h"
 
 enum { SKETCH = 512, LEAST_SKETCH = 32 };
 
