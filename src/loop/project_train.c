@@ -2,7 +2,7 @@
  *
  * A training, from the lock to the database.
  *
- * What is learned from is what store_lesson_read() lists: labels of items that are not
+ * What is learned from is what store_snapshot_read() lists: labels of items that are not
  * withheld, and where the method asks for them others that may be picked. The order is
  * such that a call which ends at any moment leaves a project whose last model is whole:
  * weights, then what they say of all items, then the line in the database, which alone
@@ -28,7 +28,7 @@ typedef struct training {
     project_recipe recipe;
     project_samples samples;
     project_lesson lesson;
-    store_lesson read;
+    store_snapshot read;
     int32_t *before; /* what the model before says of each item; NULL: not known */
     size_t n_before;
     store_model model;
@@ -63,7 +63,7 @@ static scant_status check_labels(const training *t) {
 static scant_status read_labels(training *t) {
     store_model last;
     bool there;
-    TRY(store_lesson_read(t->project, &t->arena, &t->read));
+    TRY(store_snapshot_read(t->project, &t->arena, &t->read));
     t->lesson.rows = t->read.items;
     t->lesson.labels = t->read.labels;
     t->lesson.n = t->read.n;
@@ -151,7 +151,7 @@ static bool is_cheap(const project_samples *s) {
 }
 
 static scant_status compare_with_random(training *t) {
-    const store_lesson *read = &t->read;
+    const store_snapshot *read = &t->read;
     project_lesson audited = {
         .pool = t->lesson.pool, .n_pool = t->lesson.n_pool, .seed = t->model.seed};
     project_gain gain = {NAN, NAN, NAN};

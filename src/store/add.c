@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items come into a project: with their ids, as copies of others where they are, in their
- * places of the audit order and of the queue, with the labels that a manifest has.
+ * Adds items to a project: ids, copies, the audit order, the queue, labels of a manifest.
  *
- * Time is proportional to what is new (and, where a folder is looked through again, to
- * what it lists): a copy is found by an index of prints.
+ * Time is proportional to the new items, plus the files of a folder that is searched
+ * again: copies are found by an index of prints.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,13 +15,13 @@ typedef struct putting {
     scant_project *project;
     store_batch *batch;
     size_t first, source; /* item and source numbers */
-    store_content other;  /* a source of earlier items that was looked at */
+    store_content other;  /* the last source of earlier items that was compared */
     bool new_classes;
 } putting;
 
 /* ---- copies ------------------------------------------------------------------------ */
 
-/* The content that earlier items are of: the batch's own, or another's. */
+/* The content of earlier items: the batch's, or another source's. */
 static scant_status content_of(putting *p, int64_t kind, const char *path,
                                store_content **out) {
     const store_content *own = &p->batch->content;
@@ -50,13 +49,13 @@ static scant_status compare(putting *p, sqlite3_stmt *s, const store_new *item,
         return SCANT_OK;
     if (content_of(p, sqlite3_column_int64(s, 4), store_string(s, 5), &content) !=
         SCANT_OK)
-        return SCANT_OK; /* its source is gone: nothing is known to be the same */
+        return SCANT_OK; /* its source is gone: not a copy */
     return store_content_same(content, store_count(s, 1), store_string(s, 2),
                               &p->batch->content, item->row,
                               store_batch_string(p->batch, item->path), same);
 }
 
-/* *original: an earlier item of the same content; -1: there is none. */
+/* *original: an earlier item with the same content; -1: there is none. */
 static scant_status find_original(putting *p, const store_new *item, int64_t *original) {
     sqlite3_stmt *s;
     bool row, same = false;
@@ -83,18 +82,16 @@ static scant_status id_twice(putting *p, const store_new *item, const char *id,
                              size_t other) {
     scant_ctx *ctx = p->project->ctx;
     if (other >= p->first && item->line)
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: line %zu: the id '%s' is that of line "
-                           "%zu, too",
-                           p->batch->manifest, item->line, id,
-                           p->batch->items[other - p->first].line);
+        return scant__fail(
+            ctx, SCANT_EINPUT, "%s: line %zu: the id '%s' is also that of line %zu",
+            p->batch->manifest, item->line, id, p->batch->items[other - p->first].line);
     if (item->line)
         return scant__fail(ctx, SCANT_EINPUT,
                            "%s: line %zu: the id '%s' is in the project already",
                            p->batch->manifest, item->line, id);
     return scant__fail(ctx, SCANT_EINPUT,
-                       "%s: the id '%s' is in the project already: a manifest can give "
-                       "others",
+                       "%s: the id '%s' is in the project already: give other ids in a "
+                       "manifest",
                        p->batch->content.path, id);
 }
 
@@ -131,12 +128,12 @@ static scant_status put_item(putting *p, size_t i) {
 static scant_status no_class(putting *p, const store_new *item, const char *name) {
     const char *near = store_class_near(p->project, name);
     return scant__fail(p->project->ctx, SCANT_EINPUT,
-                       "%s: line %zu: '%s' is no class%s%s%s", p->batch->manifest,
+                       "%s: line %zu: there is no class '%s'%s%s%s", p->batch->manifest,
                        item->line, name, near ? "; the nearest is '" : "",
                        near ? near : "", near ? "'" : "");
 }
 
-/* That what a copy is of has no other label. */
+/* Fails if the original of a copy has another label. */
 static scant_status check_copy(putting *p, const store_new *item, size_t number,
                                size_t person, size_t label) {
     size_t original;
@@ -149,8 +146,7 @@ static scant_status check_copy(putting *p, const store_new *item, size_t number,
     const char *other = scant_project_class(p->project, (size_t)before);
     return scant__fail(
         p->project->ctx, SCANT_EINPUT,
-        "%s: line %zu: is labelled '%s', and is a copy, to the byte, of an "
-        "item that is labelled '%s'",
+        "%s: line %zu: is labelled '%s', but is an exact copy of an item labelled '%s'",
         p->batch->manifest, item->line, store_batch_string(p->batch, item->label),
         other ? other : "");
 }
@@ -233,22 +229,21 @@ static scant_status put_batches(scant_project *project, void *arg) {
     return a->added ? add_event(project, a) : SCANT_OK;
 }
 
-/* What is new must be of the kind that is there. */
+/* Fails unless new items are of the same kind as the others. */
 static scant_status check_kind(scant_project *project, const store_batch *batch) {
-    static const char *const names[] = {"", "pictures in files", "pictures in an array",
-                                        "rows of features"};
+    static const char *const names[] = {"", "images in files", "images in an array",
+                                        "feature rows"};
     sqlite3_stmt *s;
-    store_content first = {0}; /* closed: not looked at */
+    store_content first = {0};
     bool row;
-    TRY(store_ask(project, "SELECT kind, path FROM sources ORDER BY source LIMIT 1",
-                  STORE_NONE, &s));
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project, "SELECT kind, path FROM sources ORDER BY source LIMIT 1",
+                    STORE_NONE, &s, &row));
     if (!row) return SCANT_OK;
     int64_t kind = sqlite3_column_int64(s, 0);
     scant_status status = SCANT_OK;
     if (kind != (int64_t)batch->content.kind)
         status =
-            scant__fail(project->ctx, SCANT_EUSAGE, "%s: is %s where the project has %s",
+            scant__fail(project->ctx, SCANT_EUSAGE, "%s: contains %s; the project has %s",
                         batch->content.path, names[batch->content.kind],
                         names[kind >= 1 && kind <= 3 ? kind : 0]);
     else if (batch->content.width && store_string(s, 1))
@@ -256,8 +251,7 @@ static scant_status check_kind(scant_project *project, const store_batch *batch)
                                     &first);
     if (status == SCANT_OK && first.ctx && first.width != batch->content.width)
         status = scant__fail(project->ctx, SCANT_EINPUT,
-                             "%s: has %zu numbers a row where the project's items have "
-                             "%zu",
+                             "%s: has %zu numbers per row; the project's items have %zu",
                              batch->content.path, batch->content.width, first.width);
     store_content_close(&first);
     store_end(s);
@@ -274,36 +268,34 @@ static scant_status gather_source(scant_project *project, const scant_source *so
     return store_batch_look(&out->batches[0]);
 }
 
-/* Folders that were taken as a whole. */
+typedef struct gathering {
+    adding *out;
+    size_t room;
+} gathering;
+
+static scant_status gather_folder(scant_project *project, sqlite3_stmt *row, void *arg) {
+    const gathering *g = arg;
+    adding *a = g->out;
+    const char *path = store_string(row, 0);
+    if (a->n == g->room) return SCANT_OK;
+    TRY(store_batch_folder(project, path ? path : "", &a->batches[a->n]));
+    return store_batch_look(&a->batches[a->n++]);
+}
+
+/* New images in the folders that were added without a manifest. */
+#define FOLDERS " FROM sources WHERE kind = " SQL_FILES " AND manifest IS NULL"
 static scant_status gather_folders(scant_project *project, scant__arena *arena,
                                    adding *out) {
-    sqlite3_stmt *rows;
-    bool row = true;
     int64_t n;
-    TRY(store_one(project,
-                  "SELECT count(DISTINCT path) FROM sources"
-                  " WHERE kind = " SQL_FILES " AND manifest IS NULL",
-                  STORE_NONE, 0, &n));
+    TRY(store_one(project, "SELECT count(DISTINCT path)" FOLDERS, STORE_NONE, 0, &n));
     if (n <= 0)
         return scant__fail(project->ctx, SCANT_EUSAGE,
-                           "the project has no folder to look through for new pictures");
+                           "the project has no folder to look through for new images");
     out->batches = scant__arena_zalloc(arena, (size_t)n, sizeof *out->batches);
     if (!out->batches) return SCANT_ENOMEM;
-    TRY(store_open_rows(project,
-                        "SELECT path FROM sources"
-                        " WHERE kind = " SQL_FILES " AND manifest IS NULL"
-                        " GROUP BY path ORDER BY min(source)",
-                        STORE_NONE, &rows));
-    scant_status status = SCANT_OK;
-    while (status == SCANT_OK && row && out->n < (size_t)n) {
-        status = store_row(project, rows, &row);
-        if (status != SCANT_OK || !row) break;
-        const char *path = store_string(rows, 0);
-        status = store_batch_folder(project, path ? path : "", &out->batches[out->n]);
-        if (status == SCANT_OK) status = store_batch_look(&out->batches[out->n++]);
-    }
-    store_close_rows(rows);
-    return status;
+    return store_each(project,
+                      "SELECT path" FOLDERS " GROUP BY path ORDER BY min(source)",
+                      STORE_NONE, gather_folder, &(gathering){out, (size_t)n});
 }
 
 scant_status scant_project_add(scant_project *project, const scant_source *source,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Answers and their taking back: one transaction for all that come together, on the disk
- * when the call returns.
+ * Answers and undo. All answers of a call are one transaction, durable when the call
+ * returns.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ const char *scant_role_name(scant_role role) {
     return role >= SCANT_ROLE_PICK && role <= SCANT_ROLE_IMPORT ? names[role] : "";
 }
 
-/* ---- what was said before ---------------------------------------------------------- */
+/* ---- earlier answers --------------------------------------------------------------- */
 
 typedef struct known {
     int64_t entry; /* 0: there is none */
@@ -23,7 +23,7 @@ typedef struct known {
     int64_t undoes;
 } known;
 
-/* The entry that came with `once` before. */
+/* The entry that was stored with the same `once`. */
 static scant_status find_once(scant_project *project, size_t person, const char *once,
                               known *out) {
     sqlite3_stmt *s;
@@ -32,13 +32,12 @@ static scant_status find_once(scant_project *project, size_t person, const char 
     if (!once) return SCANT_OK;
     if (strlen(once) > STORE_ONCE)
         return scant__fail(project->ctx, SCANT_EUSAGE,
-                           "'once' has %zu bytes, and %d are the most", strlen(once),
+                           "'once' has %zu bytes; at most %d are allowed", strlen(once),
                            STORE_ONCE);
-    TRY(store_ask(project,
-                  "SELECT entry, item, kind, class, undoes FROM labels"
-                  " WHERE person = ?1 AND once = ?2",
-                  STORE_VALUES(store_size(person), store_text(once)), &s));
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project,
+                    "SELECT entry, item, kind, class, undoes FROM labels"
+                    " WHERE person = ?1 AND once = ?2",
+                    STORE_VALUES(store_size(person), store_text(once)), &s, &row));
     if (!row) return SCANT_OK;
     *out =
         (known){sqlite3_column_int64(s, 0), store_count(s, 1), sqlite3_column_int64(s, 2),
@@ -49,21 +48,23 @@ static scant_status find_once(scant_project *project, size_t person, const char 
 
 static scant_status once_differs(scant_project *project, const char *once) {
     return scant__fail(project->ctx, SCANT_ECONFLICT,
-                       "'%s' has come with another answer before: each needs its own",
+                       "'once' %s was used for another answer: each answer needs its own",
                        once);
 }
 
-/* Why an item was handed out: by the lease of a key (0: none), or by what the person
- * answered to it before. role 0: neither. */
+/* Why an item was handed out: from its lease, or from the person's earlier answer to it.
+ * role 0: neither. */
 typedef struct reason {
     int64_t role;
     size_t round, model;
 } reason;
 
-static scant_status read_reason(scant_project *project, sqlite3_stmt *s, reason *out) {
+static scant_status read_reason(scant_project *project, const char *sql,
+                                const store_value *values, size_t n, reason *out) {
+    sqlite3_stmt *s;
     bool row;
     *out = (reason){0};
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project, sql, values, n, &s, &row));
     if (!row) return SCANT_OK;
     *out = (reason){sqlite3_column_int64(s, 0), store_count(s, 1), store_count(s, 2)};
     store_end(s);
@@ -72,30 +73,27 @@ static scant_status read_reason(scant_project *project, sqlite3_stmt *s, reason 
 
 static scant_status leased(scant_project *project, size_t person, size_t item,
                            uint64_t key, reason *out) {
-    sqlite3_stmt *s;
-    TRY(store_ask(
+    return read_reason(
         project,
         "SELECT role, round, model FROM leases"
         " WHERE key = ?1 AND item = ?2 AND person = ?3",
-        STORE_VALUES(store_int((int64_t)key), store_size(item), store_size(person)), &s));
-    return read_reason(project, s, out);
+        STORE_VALUES(store_int((int64_t)key), store_size(item), store_size(person)), out);
 }
 
 static scant_status answered(scant_project *project, size_t person, size_t item,
                              int64_t *kind, reason *out) {
-    sqlite3_stmt *s;
+    const store_value who[] = {store_size(item), store_size(person)};
     TRY(store_one(project, "SELECT kind FROM answers WHERE item = ?1 AND person = ?2",
-                  STORE_VALUES(store_size(item), store_size(person)), 0, kind));
-    TRY(store_ask(project,
-                  "SELECT l.role, l.round, l.model FROM answers a JOIN labels l"
-                  " USING (entry) WHERE a.item = ?1 AND a.person = ?2",
-                  STORE_VALUES(store_size(item), store_size(person)), &s));
-    return read_reason(project, s, out);
+                  who, 2, 0, kind));
+    return read_reason(project,
+                       "SELECT l.role, l.round, l.model FROM answers a JOIN labels l"
+                       " USING (entry) WHERE a.item = ?1 AND a.person = ?2",
+                       who, 2, out);
 }
 
-/* ---- may it come? ------------------------------------------------------------------ */
+/* ---- is it allowed? ---------------------------------------------------------------- */
 
-/* Somebody else has the item, or has answered it and nobody else is asked. */
+/* Fails if somebody else holds the item, or enough people have answered it. */
 static scant_status check_others(scant_project *project, size_t person, size_t item) {
     size_t holder;
     int64_t others;
@@ -103,7 +101,7 @@ static scant_status check_others(scant_project *project, size_t person, size_t i
     TRY(store_lease_holder(project, item, &holder));
     if (holder && holder != person)
         return scant__fail(project->ctx, SCANT_ECONFLICT,
-                           "item %zu: somebody else has it by now", item);
+                           "item %zu: is leased to somebody else now", item);
     TRY(store_one(project,
                   "SELECT count(*) FROM answers"
                   " WHERE item = ?1 AND person <> ?2 AND kind <> " SQL_SKIP,
@@ -111,7 +109,8 @@ static scant_status check_others(scant_project *project, size_t person, size_t i
     TRY(store_setting(project, "overlap", &overlap, NULL));
     if ((double)others >= overlap)
         return scant__fail(project->ctx, SCANT_ECONFLICT,
-                           "item %zu: somebody else has answered it meanwhile", item);
+                           "item %zu: somebody else has answered it in the meantime",
+                           item);
     return SCANT_OK;
 }
 
@@ -122,12 +121,12 @@ static scant_status find_reason(scant_project *project, size_t person, size_t it
     *out = (reason){0};
     TRY(answered(project, person, item, &kind, &before));
     if (lease) TRY(leased(project, person, item, lease, out));
-    /* Who passed an item over has left it to others. */
+    /* A skipped item is left to others. */
     if (!kind || kind == SCANT_ANSWER_SKIP) TRY(check_others(project, person, item));
     if (!out->role) *out = before;
     if (out->role) return SCANT_OK;
     return scant__fail(project->ctx, SCANT_ECONFLICT,
-                       lease ? "item %zu: that lease was not given to this person"
+                       lease ? "item %zu: this lease belongs to somebody else"
                              : "item %zu: was not handed out to this person",
                        item);
 }
@@ -142,8 +141,8 @@ static scant_status check_answer(scant_project *project, const scant_answer *ans
     TRY(store_classes(project, &classes));
     if (answer->label < classes) return SCANT_OK;
     return scant__fail(project->ctx, SCANT_ENOTFOUND,
-                       "there is no class %zu: there are %zu, from 0 on", answer->label,
-                       classes);
+                       "there is no class %zu: there are %zu, counted from 0",
+                       answer->label, classes);
 }
 
 /* ---- answers ----------------------------------------------------------------------- */
@@ -203,7 +202,7 @@ scant_status scant_project_answer(scant_project *project, size_t person,
     return store_write(project, take_answers, &a);
 }
 
-/* ---- taking back ------------------------------------------------------------------- */
+/* ---- undo -------------------------------------------------------------------------- */
 
 typedef struct undoing {
     size_t person;
@@ -213,16 +212,15 @@ typedef struct undoing {
     scant_lease lease;
 } undoing;
 
-/* The lease that the person has of an item; key 0: none. */
+/* The person's lease of an item; key 0: there is none. */
 static scant_status find_lease(scant_project *project, undoing *u, size_t item) {
     sqlite3_stmt *s;
     bool row;
     u->lease = (scant_lease){.item = item};
-    TRY(store_ask(project,
-                  "SELECT key, until, role, round FROM leases"
-                  " WHERE item = ?1 AND person = ?2 AND live = 1",
-                  STORE_VALUES(store_size(item), store_size(u->person)), &s));
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project,
+                    "SELECT key, until, role, round FROM leases"
+                    " WHERE item = ?1 AND person = ?2 AND live = 1",
+                    STORE_VALUES(store_size(item), store_size(u->person)), &s, &row));
     if (!row) return SCANT_OK;
     u->lease.key = (uint64_t)sqlite3_column_int64(s, 0);
     u->lease.until = sqlite3_column_int64(s, 1);
@@ -232,8 +230,8 @@ static scant_status find_lease(scant_project *project, undoing *u, size_t item) 
     return SCANT_OK;
 }
 
-/* The item is to be answered again, by the same person where nobody else has it and they
- * have not answered it meanwhile. */
+/* Leases the item to the same person again, unless somebody else holds it or it needs no
+ * answer from this person. */
 static scant_status lease_again(scant_project *project, undoing *u, size_t item,
                                 const reason *why) {
     size_t holder;
@@ -249,38 +247,34 @@ static scant_status lease_again(scant_project *project, undoing *u, size_t item,
                             why->model, &u->lease);
 }
 
-/* The entry that is to be taken back, into u->entry, and its item. */
+/* Finds the entry to undo (u->entry) and its item. */
 static scant_status find_entry(scant_project *project, undoing *u, size_t *item) {
     sqlite3_stmt *s;
     bool row;
-    TRY(store_ask(project,
-                  "SELECT entry, item FROM answers WHERE person = ?1"
-                  " AND (?2 = 0 OR entry = ?2) ORDER BY entry DESC LIMIT 1",
-                  STORE_VALUES(store_size(u->person), store_int(u->which)), &s));
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project,
+                    "SELECT entry, item FROM answers WHERE person = ?1"
+                    " AND (?2 = 0 OR entry = ?2) ORDER BY entry DESC LIMIT 1",
+                    STORE_VALUES(store_size(u->person), store_int(u->which)), &s, &row));
     if (!row)
         return u->which ? scant__fail(project->ctx, SCANT_ENOTFOUND,
-                                      "entry %lld: is no answer of this person's that "
-                                      "stands",
+                                      "entry %lld: is not a current answer of this "
+                                      "person",
                                       (long long)u->which)
                         : scant__fail(project->ctx, SCANT_ENOTFOUND,
-                                      "there is nothing to take back");
+                                      "there is nothing to undo");
     u->entry = sqlite3_column_int64(s, 0);
     *item = store_count(s, 1);
     store_end(s);
     return SCANT_OK;
 }
 
-/* An undo that comes again: the lease that it gave, or another where that was given back
- * meanwhile. */
+/* A repeated undo returns its lease, or a new one if that was released. */
 static scant_status undo_again(scant_project *project, undoing *u, const known *before) {
-    sqlite3_stmt *s;
     reason why;
     TRY(find_lease(project, u, before->item));
     if (u->lease.key) return SCANT_OK;
-    TRY(store_ask(project, "SELECT role, round, model FROM labels WHERE entry = ?1",
-                  STORE_VALUES(store_int(before->entry)), &s));
-    TRY(read_reason(project, s, &why));
+    TRY(read_reason(project, "SELECT role, round, model FROM labels WHERE entry = ?1",
+                    STORE_VALUES(store_int(before->entry)), &why));
     return lease_again(project, u, before->item, &why);
 }
 
@@ -322,7 +316,8 @@ scant_status scant_project_undo(scant_project *project, size_t person, int64_t w
     return SCANT_OK;
 }
 
-/* ---- what stands ------------------------------------------------------------------- */
+/* ---- the current answer
+ * ------------------------------------------------------------------ */
 
 scant_status scant_project_said(scant_project *project, size_t person, size_t item,
                                 int64_t *entry, scant_answer_kind *kind, int64_t *label) {
@@ -331,11 +326,10 @@ scant_status scant_project_said(scant_project *project, size_t person, size_t it
     bool row;
     *entry = 0, *label = -1;
     TRY(store_original(project, item, &original));
-    TRY(store_ask(project,
-                  "SELECT entry, kind, coalesce(class, -1) FROM answers"
-                  " WHERE item = ?1 AND person = ?2",
-                  STORE_VALUES(store_size(original), store_size(person)), &s));
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project,
+                    "SELECT entry, kind, coalesce(class, -1) FROM answers"
+                    " WHERE item = ?1 AND person = ?2",
+                    STORE_VALUES(store_size(original), store_size(person)), &s, &row));
     if (!row) return SCANT_OK;
     *entry = sqlite3_column_int64(s, 0);
     *kind = (scant_answer_kind)sqlite3_column_int(s, 1);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The audit order: a random number for each item, by the project's seed and the item's
- * number; items ascend by it. What is withheld is what comes first of it (no copies). An
- * item that comes later takes its place in the order, and is withheld where that is
- * before the last one that is: the withheld stay a fair sample of all.
+ * The audit order sorts items by a random key, a function of the project's seed and the
+ * item's number. The audit set is the first items of that order, without copies. An item
+ * that is added later joins the set if its key is below the largest one in it, so that
+ * the set stays a random sample of all items.
  *
- * An item whose group has one that is withheld (DB_BESIDE) is neither picked nor
- * learned from: a model would know the one by the other.
+ * An item that shares a group with one of the audit set (DB_BESIDE) is neither picked nor
+ * trained on: the model would know the one from the other.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ int64_t store_open_place(const scant_project *project, size_t item, bool audit,
     return (audit ? DB_AUDIT_FRESH : DB_FRESH) + skipped;
 }
 
-/* ---- how many ---------------------------------------------------------------------- */
+/* ---- its size -----------------------------------------------------------------------
+ */
 
 enum { LEAST = 10, SHARE = 5, USUAL = 1000 };
 
@@ -51,47 +52,53 @@ static int by_key(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The largest key that is withheld; -1: none is. */
+typedef struct key_list {
+    uint64_t *keys;
+    size_t n, room;
+} key_list;
+
+static scant_status take_key(scant_project *project, sqlite3_stmt *row, void *arg) {
+    key_list *l = arg;
+    (void)project;
+    if (l->n < l->room) l->keys[l->n++] = (uint64_t)sqlite3_column_int64(row, 0);
+    return SCANT_OK;
+}
+
+/* The largest audit key of the audit set; -1: the set is empty. */
 static scant_status find_limit(scant_project *project, int64_t *limit) {
-    sqlite3_stmt *s;
-    size_t n, withheld, count = 0;
-    bool row = true;
+    key_list l = {0};
+    size_t withheld;
     double every;
     *limit = -1;
     TRY(store_setting(project, "audit_every", &every, NULL));
     if (every < 1) return SCANT_OK;
-    TRY(store_items(project, &n));
-    TRY(how_many(project, n, &withheld));
-    if (!withheld) return SCANT_OK; /* nor of those that are no copies */
-    uint64_t *keys = scant__alloc(project->ctx, n, sizeof *keys);
-    if (!keys) return SCANT_ENOMEM;
-    scant_status status = store_ask(
-        project, "SELECT audit FROM items WHERE copy_of IS NULL", STORE_NONE, &s);
-    while (status == SCANT_OK && row && count < n) {
-        status = store_row(project, s, &row);
-        if (status == SCANT_OK && row)
-            keys[count++] = (uint64_t)sqlite3_column_int64(s, 0);
-    }
-    if (status == SCANT_OK && row) store_end(s);
-    if (status == SCANT_OK) status = how_many(project, count, &withheld);
+    TRY(store_items(project, &l.room));
+    TRY(how_many(project, l.room, &withheld));
+    if (!withheld) return SCANT_OK; /* without the copies it is not more */
+    l.keys = scant__alloc(project->ctx, l.room, sizeof *l.keys);
+    if (!l.keys) return SCANT_ENOMEM;
+    scant_status status =
+        store_each(project, "SELECT audit FROM items WHERE copy_of IS NULL", STORE_NONE,
+                   take_key, &l);
+    if (status == SCANT_OK) status = how_many(project, l.n, &withheld);
     if (status == SCANT_OK && withheld) {
-        qsort(keys, count, sizeof *keys, by_key);
-        *limit = (int64_t)keys[withheld - 1];
+        qsort(l.keys, l.n, sizeof *l.keys, by_key);
+        *limit = (int64_t)l.keys[withheld - 1];
     }
-    scant__free(project->ctx, keys);
+    scant__free(project->ctx, l.keys);
     return status;
 }
 
 /* ---- applying it ------------------------------------------------------------------- */
 
-/* Of items from first on, by the limit; those beside one follow. */
+/* Items from first on, by the limit; beside_sql marks the rest of their groups. */
 static const char mark_sql[] =
     "UPDATE items SET withheld = " SQL_WITHHELD
     " WHERE item >= ?1 AND copy_of IS NULL AND audit <= ?2 AND withheld <> " SQL_WITHHELD;
 static const char unmark_sql[] = "UPDATE items SET withheld = " SQL_NOT_WITHHELD
                                  " WHERE item >= ?1 AND withheld <> " SQL_NOT_WITHHELD
                                  " AND (copy_of IS NOT NULL OR audit > ?2)";
-/* In groups of items from first on; a copy stands for its original. */
+/* Groups of items from first on; a copy counts as its original. */
 static const char beside_sql[] =
     "UPDATE items SET withheld = " SQL_BESIDE " WHERE withheld = " SQL_NOT_WITHHELD
     " AND grp IN"
@@ -99,39 +106,33 @@ static const char beside_sql[] =
     "  WHERE o.withheld = " SQL_WITHHELD " AND i.grp IN"
     "   (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL))";
 
-/* Every item from first on, and all of their groups, gets its place in the queue; what is
- * not in it any more is nobody's. */
+static scant_status queue_item(scant_project *project, sqlite3_stmt *row, void *arg) {
+    size_t item = store_count(row, 0);
+    bool withheld = sqlite3_column_int64(row, 1) == DB_WITHHELD;
+    int64_t key;
+    (void)arg;
+    int64_t kind = store_open_place(project, item, withheld, store_count(row, 2), &key);
+    return store_do(project, "INSERT INTO queue (item, kind, key) VALUES (?1, ?2, ?3)",
+                    STORE_VALUES(store_size(item), store_int(kind), store_int(key)));
+}
+
+/* Queues items from first on, and the rest of their groups, anew; leases of items that
+ * are no longer in the queue end. */
 static scant_status requeue(scant_project *project, size_t first) {
-    sqlite3_stmt *rows;
-    bool row = true;
-    scant_status status = SCANT_OK;
+    store_value from = store_size(first);
     TRY(store_do(project, "DELETE FROM queue WHERE item >= ?1 AND kind <> " SQL_OPINION,
-                 STORE_VALUES(store_size(first))));
+                 STORE_VALUES(from)));
     TRY(store_do(project,
                  "DELETE FROM queue WHERE kind <> " SQL_OPINION " AND item IN"
                  " (SELECT item FROM items WHERE withheld = " SQL_BESIDE " AND grp IN"
                  "  (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL))",
-                 STORE_VALUES(store_size(first))));
-    TRY(store_open_rows(project,
-                        "SELECT item, withheld, coalesce(skips, 0) FROM items"
-                        " LEFT JOIN states USING (item)"
-                        " WHERE item >= ?1 AND copy_of IS NULL"
-                        " AND withheld <> " SQL_BESIDE
-                        " AND coalesce(answers + unsures, 0) = 0",
-                        STORE_VALUES(store_size(first)), &rows));
-    while (status == SCANT_OK && row) {
-        status = store_row(project, rows, &row);
-        if (status != SCANT_OK || !row) break;
-        size_t item = store_count(rows, 0);
-        int64_t key, kind = store_open_place(project, item,
-                                             sqlite3_column_int64(rows, 1) == DB_WITHHELD,
-                                             sqlite3_column_int64(rows, 2) > 0, &key);
-        status =
-            store_do(project, "INSERT INTO queue (item, kind, key) VALUES (?1, ?2, ?3)",
-                     STORE_VALUES(store_size(item), store_int(kind), store_int(key)));
-    }
-    store_close_rows(rows);
-    if (status != SCANT_OK) return status;
+                 STORE_VALUES(from)));
+    TRY(store_each(project,
+                   "SELECT item, withheld, coalesce(skips, 0) FROM items"
+                   " LEFT JOIN states USING (item)"
+                   " WHERE item >= ?1 AND copy_of IS NULL AND withheld <> " SQL_BESIDE
+                   " AND coalesce(answers + unsures, 0) = 0",
+                   STORE_VALUES(from), queue_item, NULL));
     return store_do(project,
                     "UPDATE leases SET live = 0 WHERE live = 1"
                     " AND item NOT IN (SELECT item FROM queue)",
@@ -154,7 +155,7 @@ static scant_status set_limit(scant_project *project, int64_t limit) {
     return store_meta_set(project, "audit_limit", text);
 }
 
-/* All items, as if they came just now. */
+/* All items, as if they were new. */
 static scant_status apply_all(scant_project *project, int64_t limit) {
     TRY(set_limit(project, limit));
     TRY(store_do(project,
@@ -163,7 +164,7 @@ static scant_status apply_all(scant_project *project, int64_t limit) {
                  STORE_NONE));
     TRY(apply(project, 0, limit));
     TRY(store_do(project, "UPDATE rounds SET start = 0", STORE_NONE));
-    return store_tally_recount(project);
+    return store_counters_recount(project);
 }
 
 scant_status store_audit_apply(scant_project *project) {
@@ -173,20 +174,20 @@ scant_status store_audit_apply(scant_project *project) {
     return limit == before ? SCANT_OK : apply_all(project, limit);
 }
 
-/* What is learned from of the groups that items from first on are in: into the tallies,
- * or (more = -1) out of them. */
+/* Adds the training items of the groups of items from first on to the counters, or
+ * (more = -1) subtracts them. */
 #define BESIDE                                                                           \
     " FROM items JOIN states USING (item) WHERE " DB_IN_TRAINING " AND grp IN"           \
     " (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL)"
 
-static scant_status tally_beside(scant_project *project, size_t first, int64_t more) {
+static scant_status count_groups(scant_project *project, size_t first, int64_t more) {
     store_value from = store_size(first);
     int64_t training, untrained;
     TRY(store_one(project, "SELECT count(*)" BESIDE, STORE_VALUES(from), 0, &training));
     TRY(store_one(project, "SELECT count(*)" BESIDE " AND since > " DB_LAST_TRAINED,
                   STORE_VALUES(from), 0, &untrained));
-    TRY(store_tally(project, "training", more * training));
-    TRY(store_tally(project, "untrained", more * untrained));
+    TRY(store_counter_add(project, "training", more * training));
+    TRY(store_counter_add(project, "untrained", more * untrained));
     return store_do(project,
                     "UPDATE classes SET learned = learned + ?2 * n FROM"
                     " (SELECT label, count(*) AS n" BESIDE " GROUP BY label)"
@@ -194,33 +195,34 @@ static scant_status tally_beside(scant_project *project, size_t first, int64_t m
                     STORE_VALUES(from, store_int(more)));
 }
 
-/* Adds new items to the tallies that count them. */
-static scant_status tally_new(scant_project *project, size_t first) {
+/* Counts new items. */
+static scant_status count_new(scant_project *project, size_t first) {
     int64_t n;
     TRY(store_one(project,
                   "SELECT count(*) FROM items WHERE item >= ?1 AND copy_of IS NOT NULL",
                   STORE_VALUES(store_size(first)), 0, &n));
-    TRY(store_tally(project, "copies", n));
+    TRY(store_counter_add(project, "copies", n));
     TRY(store_one(
         project,
         "SELECT count(*) FROM items WHERE item >= ?1 AND withheld = " SQL_WITHHELD,
         STORE_VALUES(store_size(first)), 0, &n));
-    TRY(store_tally(project, "withheld", n));
-    return store_tally_front(project);
+    TRY(store_counter_add(project, "withheld", n));
+    return store_counters_audit(project);
 }
 
 scant_status store_audit_extend(scant_project *project, size_t first) {
     int64_t limit;
     TRY(store_meta_number(project, "audit_limit", -1, &limit));
-    if (limit < 0) { /* there may have been too few before. Models that have learned from
-                      * one of those are not judged on it: they said nothing of it. */
+    if (limit <
+        0) { /* There may have been too few items. Models trained on one that joins the
+              * set now are not evaluated on it: they have no verdict on it. */
         TRY(find_limit(project, &limit));
         if (limit >= 0) return apply_all(project, limit);
     }
-    TRY(tally_beside(project, first, -1));
+    TRY(count_groups(project, first, -1));
     TRY(apply(project, first, limit));
-    TRY(tally_beside(project, first, 1));
-    return tally_new(project, first);
+    TRY(count_groups(project, first, 1));
+    return count_new(project, first);
 }
 
 scant_status store_audit_front(scant_project *project, int64_t items, int64_t *key) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items that are about to come into a project: what a folder, an array or a manifest
- * lists. Nothing is written here, and no transaction is open: looking at two hundred
- * thousand files takes its time, in which people go on labelling.
+ * Lists the items of a folder, an array or a manifest that are about to be added. No
+ * transaction is open meanwhile: hashing two hundred thousand files takes a while, and
+ * people go on labelling.
  */
 #include <errno.h>
 #include <limits.h>
@@ -39,7 +39,7 @@ static scant_status add_string(store_batch *batch, const char *text, size_t *pla
     return SCANT_OK;
 }
 
-/* Without the blanks around it, of which a name has none; nothing else is none. */
+/* Trims blanks, which names do not have around them; an empty name is none. */
 static scant_status add_name(store_batch *batch, const char *text, size_t *place) {
     size_t length = 0;
     *place = SIZE_MAX;
@@ -64,8 +64,8 @@ static const store_new nothing = {SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX,
 
 /* ---- paths ------------------------------------------------------------------------- */
 
-/* The same place whatever the folder one is in: FILE.npz:KEY keeps its key, names that
- * are no files stay as they are. *out is new. */
+/* The absolute path. FILE.npz:KEY keeps its key; a name that is not a file is left as it
+ * is. *out is new. */
 static scant_status absolute(scant_ctx *ctx, const char *spec, char **out) {
     char real[PATH_MAX], file[PATH_MAX];
     const char *key = NULL;
@@ -88,7 +88,7 @@ static scant_status absolute(scant_ctx *ctx, const char *spec, char **out) {
     return *out ? SCANT_OK : SCANT_ENOMEM;
 }
 
-/* The folder that a path is in. *out is new. */
+/* The folder of a path. *out is new. */
 static scant_status folder_of(scant_ctx *ctx, const char *path, char **out) {
     const char *slash = strrchr(path, '/');
     *out = store_strdup(ctx, slash ? path : ".");
@@ -113,11 +113,11 @@ static scant_status open_source(store_batch *batch, const scant_source *source) 
     char *path = NULL;
     if (source->images && source->features)
         return scant__fail(batch->ctx, SCANT_EUSAGE,
-                           "items are either pictures or rows of features, not both");
+                           "items are either images or feature rows, not both");
     if (!source->images && !source->features && !source->manifest)
-        return scant__fail(batch->ctx, SCANT_EUSAGE,
-                           "nothing says where items come from: pictures, features or a "
-                           "manifest with paths are needed");
+        return scant__fail(
+            batch->ctx, SCANT_EUSAGE,
+            "no items: images, features or a manifest with paths are needed");
     if (source->images) TRY(kind_of_images(batch->ctx, source->images, &kind));
     if (!source->images && !source->features) {
         kind = STORE_FILES;
@@ -144,7 +144,7 @@ static scant_status known_path(scant_project *project, const char *folder,
     return SCANT_OK;
 }
 
-/* Whether a path below a folder is one of the project's own files: thumbnails, say. */
+/* Whether a path below a folder is in the project's own folder: a thumbnail, say. */
 static bool within(const scant_project *project, const char *folder, const char *path) {
     size_t length = strlen(folder), size;
     const char *dir = project->dir;
@@ -177,8 +177,7 @@ static scant_status list_folder(store_batch *batch, scant_project *project) {
     return status;
 }
 
-/* Rows that are there already, where the same file has grown. Where no manifest chose
- * them they are in order. */
+/* The number of rows that the project has from the same file, which may have grown. */
 static scant_status known_rows(scant_project *project, const char *path, size_t *rows) {
     int64_t last;
     TRY(store_one(project,
@@ -201,11 +200,11 @@ static scant_status list_rows(store_batch *batch, scant_project *project) {
     return SCANT_OK;
 }
 
-/* ---- with one ---------------------------------------------------------------------- */
+/* ---- manifests --------------------------------------------------------------------- */
 
 typedef struct reading {
     store_batch *batch;
-    const char *name; /* of the manifest, as it was given */
+    const char *name; /* of the manifest, as given */
 } reading;
 
 static scant_status take_line(void *user, const scant__manifest_row *row) {
@@ -229,7 +228,7 @@ static scant_status wrong_line(const reading *r, const store_new *item,
                        item->line, what);
 }
 
-/* An id for a line that has none: its row's number. */
+/* The id of a line without one: the number of its row. */
 static scant_status number_id(store_batch *batch, store_new *item) {
     char text[32];
     if (item->id != SIZE_MAX) return SCANT_OK;
@@ -237,7 +236,7 @@ static scant_status number_id(store_batch *batch, store_new *item) {
     return add_string(batch, text, &item->id);
 }
 
-/* Lines that name no row, or no path of pictures in files, are in the order of rows. */
+/* Lines without rows and paths are in the order of the source. */
 static scant_status by_order(const reading *r, size_t rows) {
     store_batch *batch = r->batch;
     bool files = batch->content.kind == STORE_FILES;
@@ -245,12 +244,12 @@ static scant_status by_order(const reading *r, size_t rows) {
         const store_new *item = &batch->items[i];
         if (item->row == SIZE_MAX && (!files || item->path == SIZE_MAX)) continue;
         return wrong_line(r, item,
-                          files ? "has a path or a row, and others have not"
-                                : "has a row, and others have not");
+                          files ? "has a path or a row; others have none"
+                                : "has a row; others have none");
     }
     if (batch->n != rows)
         return scant__fail(batch->ctx, SCANT_EINPUT,
-                           "%s: has %zu lines where %s has %zu: say which they are by a "
+                           "%s: has %zu lines; %s has %zu items: say which they are in a "
                            "column '%s'",
                            r->name, batch->n, batch->content.path, rows,
                            files ? "path" : "row");
@@ -263,10 +262,11 @@ static scant_status check_rows(const reading *r, size_t rows) {
     for (size_t i = 0; i < batch->n; i++) {
         const store_new *item = &batch->items[i];
         if (item->row == SIZE_MAX || item->row < rows) continue;
-        return scant__fail(batch->ctx, SCANT_EINPUT,
-                           "%s: line %zu: row %zu is none of %s, which has %zu (from 0 "
-                           "on)",
-                           r->name, item->line, item->row, batch->content.path, rows);
+        return scant__fail(
+            batch->ctx, SCANT_EINPUT,
+            "%s: line %zu: there is no row %zu in %s, which has %zu (counted "
+            "from 0)",
+            r->name, item->line, item->row, batch->content.path, rows);
     }
     return SCANT_OK;
 }
@@ -278,13 +278,13 @@ static scant_status match_rows(const reading *r) {
     if (!named) TRY(by_order(r, batch->content.rows));
     TRY(check_rows(r, batch->content.rows));
     for (size_t i = 0; i < batch->n; i++) {
-        batch->items[i].path = SIZE_MAX; /* it is none of this source's */
+        batch->items[i].path = SIZE_MAX; /* arrays have no paths */
         TRY(number_id(batch, &batch->items[i]));
     }
     return SCANT_OK;
 }
 
-/* Of lines with rows, and of those in order: which pictures they are. */
+/* Finds the images of lines that have a row, or are in the order of the folder. */
 static scant_status match_listed(const reading *r) {
     store_batch *batch = r->batch;
     scant__names names = {0};
@@ -314,9 +314,9 @@ static scant_status match_files(const reading *r, bool folder) {
         if (item->path != SIZE_MAX || folder) continue;
         return wrong_line(r, item,
                           item->text == SIZE_MAX
-                              ? "has no path, and no pictures or features are given"
-                              : "has a text and no path: texts need features, which a "
-                                "model can learn from");
+                              ? "has no path, and no images or features are given"
+                              : "has a text and no path: texts need features that a "
+                                "model can be trained on");
     }
     if (!paths) return match_listed(r);
     for (size_t i = 0; i < r->batch->n; i++) r->batch->items[i].row = SIZE_MAX;
@@ -327,13 +327,13 @@ static scant_status read_manifest(store_batch *batch, const scant_source *source
     reading r = {batch, source->manifest};
     TRY(scant__manifest_read(batch->ctx, source->manifest, take_line, &r));
     if (!batch->n)
-        return scant__fail(batch->ctx, SCANT_EINPUT, "%s: names no items",
+        return scant__fail(batch->ctx, SCANT_EINPUT, "%s: lists no items",
                            source->manifest);
     return batch->content.kind == STORE_FILES ? match_files(&r, source->images)
                                               : match_rows(&r);
 }
 
-/* ---- all of it --------------------------------------------------------------------- */
+/* ---- batches ----------------------------------------------------------------------- */
 
 static scant_status read_batch(store_batch *batch, scant_project *project,
                                const scant_source *source) {
@@ -365,7 +365,7 @@ scant_status store_batch_folder(scant_project *project, const char *folder,
 scant_status store_batch_look(store_batch *batch) {
     for (size_t i = 0; i < batch->n; i++) {
         store_new *item = &batch->items[i];
-        if (i % 256 == 0) TRY(scant__tick(batch->ctx, "looking at items", i, batch->n));
+        if (i % 256 == 0) TRY(scant__tick(batch->ctx, "reading items", i, batch->n));
         TRY(store_content_print(&batch->content, item->row,
                                 store_batch_string(batch, item->path),
                                 store_batch_string(batch, item->text), &item->print));

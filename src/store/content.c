@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether two items are the same to the byte.
+ * Whether two items are the same, byte for byte.
  *
  * An item's print is a hash of its numbers, or of its file's size, beginning and end, so
- * that large pictures are not read whole. Items that share a print are compared.
+ * that large images are not read whole. Items with the same print are compared.
  */
 #include "store/content.h"
 
@@ -28,8 +28,8 @@ static scant_status open_features(store_content *c) {
     const size_t *shape = scant_array_shape(c->array);
     if (scant_array_ndim(c->array) != 2 || !shape[1])
         return scant__fail(c->ctx, SCANT_EINPUT,
-                           "%s: features are n x d numbers, and this has %zu dimensions",
-                           c->path, scant_array_ndim(c->array));
+                           "%s: has %zu dimensions; features are n x d", c->path,
+                           scant_array_ndim(c->array));
     c->rows = shape[0];
     c->width = shape[1];
     return SCANT_OK;
@@ -39,7 +39,7 @@ static scant_status open_array(store_content *c) {
     TRY(scant_data_open(c->ctx, c->path, &(scant_data_opts){.unlabelled = 1}, &c->data));
     if (!scant__data_is_image(c->data))
         return scant__fail(c->ctx, SCANT_EINPUT,
-                           "%s: is rows of numbers and no pictures: they are features",
+                           "%s: contains feature rows, not images: give it as features",
                            c->path);
     c->rows = scant_data_count(c->data);
     c->width = scant__data_width(c->data);
@@ -87,18 +87,18 @@ static scant_status cannot(store_content *c, const char *path, int number) {
                        scant__errno_text(number, why));
 }
 
-/* Opens a file below the source; absolute paths are taken as they are. */
+/* Opens a file below the source, or an absolute path. */
 static scant_status open_file(store_content *c, const char *path, int *fd, size_t *size) {
     struct stat st;
     scant_status status = SCANT_OK;
     char *joined = *path == '/' ? store_strdup(c->ctx, path)
                                 : scant__path_join(c->ctx, c->path, path);
     if (!joined) return SCANT_ENOMEM;
-    *fd = open(joined, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe has no end */
+    *fd = open(joined, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not wait for a pipe */
     if (*fd < 0 || fstat(*fd, &st) != 0)
         status = cannot(c, joined, errno);
     else if (!S_ISREG(st.st_mode))
-        status = scant__fail(c->ctx, SCANT_EINPUT, "%s: is no file", joined);
+        status = scant__fail(c->ctx, SCANT_EINPUT, "%s: is not a file", joined);
     else
         *size = (size_t)st.st_size;
     if (status != SCANT_OK && *fd >= 0) close(*fd);
@@ -106,7 +106,7 @@ static scant_status open_file(store_content *c, const char *path, int *fd, size_
     return status;
 }
 
-/* As many bytes as there are, up to size; negative: errno says why not. */
+/* Reads up to size bytes; returns how many, or -1 with errno. */
 static ssize_t read_piece(int fd, unsigned char *out, size_t size, size_t at) {
     size_t got = 0;
     while (got < size) {
@@ -153,7 +153,7 @@ static scant_status same_files(store_content *a, const char *path_a, store_conte
     int x, y;
     size_t size_x, size_y;
     if (open_file(a, path_a, &x, &size_x) != SCANT_OK)
-        return SCANT_OK; /* gone: another */
+        return SCANT_OK; /* the file is gone: not the same */
     scant_status status = open_file(b, path_b, &y, &size_y);
     if (status == SCANT_OK) {
         *same = size_x == size_y && same_bytes(x, y, size_x);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A new project, whole or not at all: it is made in a folder beside its place (or, where
- * there is an empty folder already, within that), brought to the disk, and then moved.
+ * Creates a project, whole or not at all: it is built in a temporary folder beside its
+ * place (or inside it, if that is an empty folder), synced to disk, and then renamed.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* renameat2 */
@@ -28,11 +28,11 @@ typedef struct creating {
     const scant_project_opts *opts;
     store_batch batch;
     char *weights; /* absolute */
-    bool inside;   /* dir is there, and empty */
+    bool inside;   /* dir exists and is empty */
     char temp[PATH_MAX];
 } creating;
 
-/* ---- what is asked for ------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------ */
 
 static scant_status check_classes(scant_ctx *ctx, const scant_project_opts *o) {
     scant__names names = {0};
@@ -65,8 +65,7 @@ scant_status store_backbone_open(scant_ctx *ctx, const char *name, const char *w
     return status;
 }
 
-/* Weights that are not the backbone's are found out about now, and not when the project
- * is there. */
+/* Fails early if the weights are not the backbone's. */
 static scant_status check_weights(creating *c) {
     scant_net *net;
     TRY(store_backbone_open(c->ctx, c->opts->backbone, c->weights, &net));
@@ -82,16 +81,16 @@ static scant_status check_backbone(creating *c) {
     if (!o->backbone || !o->weights)
         return scant__fail(c->ctx, SCANT_EUSAGE,
                            o->backbone ? "a backbone needs its weights: without them its "
-                                         "features mean nothing"
+                                         "features are random"
                                        : "weights need the name of their backbone");
     if (o->source.features)
         return scant__fail(c->ctx, SCANT_EUSAGE,
-                           "a backbone reads pictures, and features are given");
+                           "a backbone reads images, but features are given");
     const scant_model_info *const *models = scant_models(&count);
     while (i < count && strcmp(models[i]->name, o->backbone) != 0) i++;
     if (i == count)
-        return scant__fail(c->ctx, SCANT_EUSAGE, "'%s' is no model; the nearest is '%s'",
-                           o->backbone,
+        return scant__fail(c->ctx, SCANT_EUSAGE,
+                           "there is no model '%s'; the nearest is '%s'", o->backbone,
                            scant__nearest(o->backbone, models, count, model_name));
     if (!realpath(o->weights, real))
         return scant__fail(c->ctx, SCANT_EINPUT, "%s: cannot be read: %s", o->weights,
@@ -136,23 +135,24 @@ static scant_status make_parent(creating *c, const char *path) {
     return scant__folder_make(c->ctx, parent);
 }
 
-/* Where the project is made: c->temp, a new folder. */
+/* Makes the temporary folder, c->temp. */
 static scant_status make_temp(creating *c) {
     struct stat st;
     char place[PATH_MAX];
     size_t length = strlen(c->dir);
     while (length > 1 && c->dir[length - 1] == '/') length--;
     if (!length || length + 32 > sizeof place)
-        return scant__fail(c->ctx, SCANT_EUSAGE, "'%s' is no path of a folder", c->dir);
+        return scant__fail(c->ctx, SCANT_EUSAGE, "'%s' is not a path of a folder",
+                           c->dir);
     memcpy(place, c->dir, length);
     place[length] = 0;
     if (stat(place, &st) == 0) {
         if (!S_ISDIR(st.st_mode))
-            return scant__fail(c->ctx, SCANT_ECONFLICT,
-                               "%s: is there already, and is no folder", c->dir);
+            return scant__fail(c->ctx, SCANT_ECONFLICT, "%s: exists and is not a folder",
+                               c->dir);
         if (!is_empty(place))
-            return scant__fail(c->ctx, SCANT_ECONFLICT,
-                               "%s: is there already, and is not empty", c->dir);
+            return scant__fail(c->ctx, SCANT_ECONFLICT, "%s: exists and is not empty",
+                               c->dir);
         c->inside = true;
     } else {
         TRY(make_parent(c, place));
@@ -160,11 +160,12 @@ static scant_status make_temp(creating *c) {
     snprintf(c->temp, sizeof c->temp, "%.*s%s", PATH_MAX - 32, place,
              c->inside ? "/.new-XXXXXX" : ".new-XXXXXX");
     if (!mkdtemp(c->temp)) {
-        scant_status status = cannot(c, c->temp, "the folder cannot be made");
+        scant_status status = cannot(c, c->temp, "cannot make the folder");
         c->temp[0] = 0;
         return status;
     }
-    return chmod(c->temp, 0755) == 0 ? SCANT_OK : cannot(c, c->temp, "cannot be set up");
+    return chmod(c->temp, 0755) == 0 ? SCANT_OK
+                                     : cannot(c, c->temp, "cannot set its permissions");
 }
 
 static void remove_temp(const creating *c) {
@@ -179,20 +180,20 @@ static void remove_temp(const creating *c) {
     rmdir(c->temp);
 }
 
-/* Onto the disk: a file, or what a folder lists. */
+/* Syncs a file or folder to disk. */
 static scant_status sync_path(creating *c, const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC), code;
-    if (fd < 0) return cannot(c, path, "cannot be brought to the disk");
+    if (fd < 0) return cannot(c, path, "cannot be written to disk");
     while ((code = fsync(fd)) != 0 && errno == EINTR) {
     }
     scant_status status = SCANT_OK;
     if (code != 0 && errno != EINVAL && errno != ENOSYS && errno != ENOTSUP)
-        status = cannot(c, path, "cannot be brought to the disk");
+        status = cannot(c, path, "cannot be written to disk");
     close(fd);
     return status;
 }
 
-/* rename() that replaces nothing; where the system has no such thing, nearly so. */
+/* rename() that replaces nothing, as far as the file system supports it. */
 static int move(const char *from, const char *to) {
     struct stat st;
     int code = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
@@ -211,13 +212,13 @@ static scant_status settle(creating *c) {
     TRY(sync_path(c, c->temp));
     if (c->inside) {
         snprintf(to, sizeof to, "%s/project.db", c->dir);
-        if (move(from, to) != 0) return cannot(c, to, "cannot be moved to its place");
+        if (move(from, to) != 0) return cannot(c, to, "cannot be renamed into place");
         remove_temp(c);
         c->temp[0] = 0;
         return sync_path(c, c->dir);
     }
     if (move(c->temp, c->dir) != 0)
-        return cannot(c, c->dir, "cannot be moved to its place");
+        return cannot(c, c->dir, "cannot be renamed into place");
     snprintf(to, sizeof to, "%s", c->temp);
     c->temp[0] = 0;
     char *slash = strrchr(to, '/');
@@ -225,7 +226,7 @@ static scant_status settle(creating *c) {
     return sync_path(c, slash ? to : ".");
 }
 
-/* ---- its content ------------------------------------------------------------------- */
+/* ---- content ----------------------------------------------------------------------- */
 
 static scant_status put_facts(scant_project *project, const creating *c) {
     char text[32];
@@ -279,15 +280,14 @@ static scant_status fill(scant_project *project, void *arg) {
 }
 
 static scant_status write_database(creating *c, scant_project *project) {
-    /* Nobody sees it before it is whole and synced, so it need not be safe meanwhile. */
+    /* Nobody sees the file before it is complete and synced. */
     TRY(store_script(project, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;"
                               "PRAGMA locking_mode = EXCLUSIVE;"));
     TRY(store_schema_create(project));
     TRY(store_write(project, fill, c));
-    /* main: what alters tables leaves the temporary one as if it were in use */
     return store_script(project,
                         "PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL;"
-                        "PRAGMA main.wal_checkpoint(TRUNCATE);");
+                        "PRAGMA wal_checkpoint(TRUNCATE);");
 }
 
 static scant_status build(creating *c) {

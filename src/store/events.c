@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What happened to a project, and who is at work on it.
+ * Events of a project, and its locks.
  *
- * A lock is one of the open file (F_OFD_SETLK), which the system lets go when the file is
- * closed, however its process ends, and which two handles of one process do not share.
- * Its file stays, with a sentence of who had it: to remove it would let two in.
+ * A lock belongs to the open file (F_OFD_SETLK): the system releases it when the file is
+ * closed, however the process ends, and two handles of one process do not share it. The
+ * lock file stays, with the name of its holder: deleting it would let two programs in.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* F_OFD_SETLK */
@@ -41,28 +41,29 @@ scant_status scant_project_event(scant_project *project, const char *kind,
     return store_write(project, put_event, &(happening){kind, json ? json : "{}"});
 }
 
+typedef struct listening {
+    scant_status (*fn)(void *user, const scant_event *event);
+    void *user;
+} listening;
+
+static scant_status give_event(scant_project *project, sqlite3_stmt *row, void *arg) {
+    const listening *l = arg;
+    const char *kind = store_string(row, 2), *text = store_string(row, 3);
+    (void)project;
+    return l->fn(l->user, &(scant_event){.event = sqlite3_column_int64(row, 0),
+                                         .at = sqlite3_column_int64(row, 1),
+                                         .kind = kind ? kind : "",
+                                         .text = text ? text : ""});
+}
+
 scant_status scant_project_events(scant_project *project, int64_t after,
                                   scant_status (*fn)(void *user,
                                                      const scant_event *event),
                                   void *user) {
-    sqlite3_stmt *rows;
-    bool row = true;
-    scant_status status = SCANT_OK;
-    TRY(store_open_rows(project,
-                        "SELECT event, at, kind, text FROM events WHERE event > ?1"
-                        " ORDER BY event",
-                        STORE_VALUES(store_int(after)), &rows));
-    while (status == SCANT_OK && row) {
-        status = store_row(project, rows, &row);
-        if (status != SCANT_OK || !row) break;
-        const char *kind = store_string(rows, 2), *text = store_string(rows, 3);
-        status = fn(user, &(scant_event){.event = sqlite3_column_int64(rows, 0),
-                                         .at = sqlite3_column_int64(rows, 1),
-                                         .kind = kind ? kind : "",
-                                         .text = text ? text : ""});
-    }
-    store_close_rows(rows);
-    return status;
+    return store_each(project,
+                      "SELECT event, at, kind, text FROM events WHERE event > ?1"
+                      " ORDER BY event",
+                      STORE_VALUES(store_int(after)), give_event, &(listening){fn, user});
 }
 
 /* ---- locks ------------------------------------------------------------------------- */
@@ -85,7 +86,7 @@ static scant_status held(scant_ctx *ctx, const char *dir, const char *lock, int 
     for (char *at = who; *at; at++)
         if ((unsigned char)*at < 32) *at = ' ';
     return scant__fail(ctx, SCANT_ECONFLICT, "%s: another program holds '%s': %s", dir,
-                       lock, n > 0 ? who : "it does not say which");
+                       lock, n > 0 ? who : "it left no name");
 }
 
 static scant_status take_lock(scant_project *project, const char *path, const char *lock,
@@ -126,9 +127,9 @@ scant_status scant_project_hold(scant_project *project, const char *lock, const 
     for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)
         known |= strcmp(lock, locks[i]) == 0;
     if (!known)
-        return scant__fail(project->ctx, SCANT_EUSAGE,
-                           "there is no lock '%s': it is serve, train, cache or predict",
-                           lock);
+        return scant__fail(
+            project->ctx, SCANT_EUSAGE,
+            "there is no lock '%s': expected serve, train, cache or predict", lock);
     snprintf(name, sizeof name, "%s.lock", lock);
     char *path = store_path(project, name);
     if (!path) return SCANT_ENOMEM;
@@ -139,7 +140,7 @@ scant_status scant_project_hold(scant_project *project, const char *lock, const 
 
 void scant_hold_free(scant_hold *hold) {
     if (!hold) return;
-    if (ftruncate(hold->fd, 0) != 0) { /* the sentence stays, and nobody reads it */
+    if (ftruncate(hold->fd, 0) != 0) { /* harmless: the name is read only while held */
     }
     close(hold->fd);
     scant__free(hold->ctx, hold);

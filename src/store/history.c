@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The history as others read it, and how far people agree.
+ * Reading the history, and the agreement between people.
  */
 #include <math.h>
 #include <string.h>
@@ -24,9 +24,13 @@ static const char *const entries_sql[2][2] = {
     {ENTRIES " WHERE l.person = ?1 AND l.entry > ?2 ORDER BY l.entry LIMIT ?3",
      ENTRIES " WHERE l.person = ?1 AND l.entry < ?2 ORDER BY l.entry DESC LIMIT ?3"}};
 
-static scant_status give_entry(scant_project *project, sqlite3_stmt *s,
-                               scant_status (*fn)(void *user, const scant_entry *entry),
-                               void *user) {
+typedef struct listening {
+    scant_status (*fn)(void *user, const scant_entry *entry);
+    void *user;
+} listening;
+
+static scant_status give_entry(scant_project *project, sqlite3_stmt *s, void *arg) {
+    const listening *l = arg;
     scant_entry entry = {.entry = sqlite3_column_int64(s, 0),
                          .item = store_count(s, 1),
                          .id = store_string(s, 2),
@@ -45,39 +49,31 @@ static scant_status give_entry(scant_project *project, sqlite3_stmt *s,
         entry.kind > SCANT_ANSWER_UNDO ||
         (entry.label >= 0) != (entry.class_name != NULL))
         return store_damaged(project, "an entry of the history");
-    return fn(user, &entry);
+    return l->fn(l->user, &entry);
 }
 
 scant_status scant_project_history(
     scant_project *project, size_t person, int64_t after, int newest, size_t count,
     scant_status (*fn)(void *user, const scant_entry *entry), void *user) {
-    sqlite3_stmt *rows;
-    bool row, all = person == SIZE_MAX;
-    scant_status status;
+    bool all = person == SIZE_MAX;
     if (newest && after <= 0) after = INT64_MAX;
-    TRY(store_open_rows(project, entries_sql[!all][newest != 0],
-                        STORE_VALUES(store_int(all ? 0 : (int64_t)(person & INT64_MAX)),
-                                     store_int(after),
-                                     store_int(count > INT64_MAX ? -1 : (int64_t)count)),
-                        &rows));
-    for (;;) {
-        status = store_row(project, rows, &row);
-        if (status != SCANT_OK || !row) break;
-        status = give_entry(project, rows, fn, user);
-        if (status != SCANT_OK) break;
-    }
-    store_close_rows(rows);
-    return status;
+    return store_each(project, entries_sql[!all][newest != 0],
+                      STORE_VALUES(store_int(all ? 0 : (int64_t)(person & INT64_MAX)),
+                                   store_int(after),
+                                   store_int(count > INT64_MAX ? -1 : (int64_t)count)),
+                      give_entry, &(listening){fn, user});
 }
 
 /* ---- agreement --------------------------------------------------------------------- */
 
-/* Two people's answers, class by class. */
+/* Two people's labels of the same items. */
 typedef struct table {
     int64_t a, b; /* people; 0: none yet */
     double items, agreed;
-    double *of_a, *of_b; /* how often each said each class */
+    double *of_a, *of_b; /* labels of each class, by each of them */
     size_t classes;
+    scant_status (*fn)(void *user, const scant_agreement_of *pair);
+    void *user;
 } table;
 
 static scant_status add_cell(scant_project *project, table *t, sqlite3_stmt *s) {
@@ -105,64 +101,51 @@ typedef struct agreeing {
     void *user;
 } agreeing;
 
-static scant_status give_pair(scant_project *project, const table *t,
-                              const agreeing *to) {
+static scant_status give_pair(scant_project *project, const table *t) {
     char name[STORE_PERSON + 1] = "";
     if (!t->a || t->items < 1) return SCANT_OK;
     const char *a = scant_project_person_name(project, (size_t)t->a);
     if (a) strncpy(name, a, STORE_PERSON);
     const char *b = scant_project_person_name(project, (size_t)t->b);
     if (!a || !b) return store_damaged(project, "a person has no name");
-    return to->fn(to->user, &(scant_agreement_of){.a = name,
-                                                  .b = b,
-                                                  .items = (size_t)t->items,
-                                                  .agreed = t->agreed / t->items,
-                                                  .kappa = kappa(t)});
+    return t->fn(t->user, &(scant_agreement_of){.a = name,
+                                                .b = b,
+                                                .items = (size_t)t->items,
+                                                .agreed = t->agreed / t->items,
+                                                .kappa = kappa(t)});
 }
 
-static void start_pair(table *t, int64_t a, int64_t b) {
-    t->a = a;
-    t->b = b;
-    t->items = t->agreed = 0;
-    memset(t->of_a, 0, 2 * t->classes * sizeof *t->of_a);
-}
-
-static scant_status walk_pairs(scant_project *project, table *t, sqlite3_stmt *rows,
-                               const agreeing *to) {
-    bool row;
-    for (;;) {
-        TRY(store_row(project, rows, &row));
-        if (!row) return give_pair(project, t, to);
-        int64_t a = sqlite3_column_int64(rows, 0), b = sqlite3_column_int64(rows, 1);
-        if (a != t->a || b != t->b) {
-            TRY(give_pair(project, t, to));
-            start_pair(t, a, b);
-        }
-        TRY(add_cell(project, t, rows));
+/* A cell of a pair's table; cells of one pair follow each other. */
+static scant_status read_cell(scant_project *project, sqlite3_stmt *row, void *arg) {
+    table *t = arg;
+    int64_t a = sqlite3_column_int64(row, 0), b = sqlite3_column_int64(row, 1);
+    if (a != t->a || b != t->b) {
+        TRY(give_pair(project, t));
+        t->a = a;
+        t->b = b;
+        t->items = t->agreed = 0;
+        memset(t->of_a, 0, 2 * t->classes * sizeof *t->of_a);
     }
+    return add_cell(project, t, row);
 }
 
 scant_status scant_project_agreements(scant_project *project,
                                       scant_status (*fn)(void *user,
                                                          const scant_agreement_of *pair),
                                       void *user) {
-    table t = {0};
-    sqlite3_stmt *rows;
+    table t = {.fn = fn, .user = user};
     TRY(store_classes(project, &t.classes));
     t.of_a = scant__zalloc(project->ctx, size_mul(2, t.classes), sizeof *t.of_a);
     if (!t.of_a) return SCANT_ENOMEM;
     t.of_b = t.of_a + t.classes;
-    scant_status status = store_open_rows(
-        project,
-        "SELECT a.person, b.person, a.class, b.class, count(*) FROM answers a"
-        " JOIN answers b ON b.item = a.item AND b.person > a.person"
-        " WHERE a.kind = " SQL_LABEL " AND b.kind = " SQL_LABEL
-        " GROUP BY 1, 2, 3, 4 ORDER BY 1, 2",
-        STORE_NONE, &rows);
-    if (status == SCANT_OK) {
-        status = walk_pairs(project, &t, rows, &(agreeing){fn, user});
-        store_close_rows(rows);
-    }
+    scant_status status =
+        store_each(project,
+                   "SELECT a.person, b.person, a.class, b.class, count(*) FROM answers a"
+                   " JOIN answers b ON b.item = a.item AND b.person > a.person"
+                   " WHERE a.kind = " SQL_LABEL " AND b.kind = " SQL_LABEL
+                   " GROUP BY 1, 2, 3, 4 ORDER BY 1, 2",
+                   STORE_NONE, read_cell, &t);
+    if (status == SCANT_OK) status = give_pair(project, &t);
     scant__free(project->ctx, t.of_a);
     return status;
 }

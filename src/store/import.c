@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Answers that people gave elsewhere come into the history, all or none.
+ * Imports answers from a file, all or none.
  *
- * The file is read whole and its ids and classes are looked up before anything is
- * written: a file with unknown ones keeps nobody waiting. Then one transaction stores
- * what is new. Where a file has several answers by one person of one item (or of copies
- * of it), its last one counts, so that importing a file again changes nothing. What a
- * person has said of an item after the time that the file tells, or taken back, stays:
- * last week's export does not undo what was corrected since.
+ * Ids and classes are looked up before the write transaction begins, so that a file with
+ * unknown ones blocks nobody. Of several answers of one person to one item, or to copies
+ * of it, the last in the file counts: importing a file is idempotent. An answer that is
+ * older than the person's current answer or undo is not stored: last week's export does
+ * not revert corrections.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +19,12 @@
 enum { SHOWN = 80, SHOWN_IDS = 5, TICK = 1024 };
 
 typedef struct given {
-    /* places in strings; label SIZE_MAX: the answer is none, person: not said */
+    /* indices into strings; SIZE_MAX: no label, no person */
     size_t id, label, person;
     scant_answer_kind answer;
     size_t line;
     int64_t at;
-    bool known; /* the id, and the class or it is to be added */
+    bool known; /* the id is known, and the class is known or is to be added */
     size_t item, class, who;
 } given;
 
@@ -38,7 +37,7 @@ typedef struct importing {
     scant__names strings;
     given *lines;
     size_t n, room;
-    size_t bad_classes; /* lines of classes that are not known */
+    size_t bad_classes; /* lines with unknown classes */
     const given *bad;   /* the first of them */
 } importing;
 
@@ -49,8 +48,7 @@ static scant_status keep_string(importing *m, const char *text, size_t *place) {
     return scant__names_add(m->ctx, &m->strings, text, strlen(text));
 }
 
-/* Without the blanks around it, of which a name has none; SIZE_MAX: that leaves nothing.
- */
+/* Trims blanks, which names do not have around them; *place stays if nothing is left. */
 static scant_status keep_name(importing *m, const char *text, size_t *place) {
     size_t length;
     if (!text) return SCANT_OK;
@@ -115,7 +113,7 @@ static scant_status look_up(scant_project *project, void *arg) {
     return SCANT_OK;
 }
 
-/* Each unknown id once, in the order of bytes, as the caller sees them. */
+/* Lists each unknown id once, sorted by bytes, for the caller. */
 static scant_status list_unknown(importing *m) {
     scant_project *project = m->project;
     scant__names *ids = &project->unknown_ids;
@@ -140,7 +138,7 @@ static void forget_unknown(scant_project *project) {
     project->unknown_list = NULL;
 }
 
-/* ---- what is not known ------------------------------------------------------------- */
+/* ---- refusals ---------------------------------------------------------------------- */
 
 static const char *shown(const char *text, char out[SHOWN]) {
     return scant__printable((const unsigned char *)text, strlen(text), out, SHOWN);
@@ -156,10 +154,9 @@ static scant_status refuse_ids(const importing *m) {
                          shown(m->out->unknown_ids[i], id));
     if (n > SHOWN_IDS) scant__text_addf(&list, " and %zu more", n - SHOWN_IDS);
     TRY(scant__text_take(&list, &text, &size));
-    scant_status status =
-        scant__fail(m->ctx, SCANT_EINPUT,
-                    "%s: %zu id%s not in the project, and nothing is imported: %s",
-                    m->file, n, n == 1 ? " is" : "s are", text);
+    scant_status status = scant__fail(
+        m->ctx, SCANT_EINPUT, "%s: nothing was imported: %zu id%s not in the project: %s",
+        m->file, n, n == 1 ? " is" : "s are", text);
     scant__free(m->ctx, text);
     return status;
 }
@@ -168,12 +165,13 @@ static scant_status refuse_class(const importing *m) {
     const char *name = string(m, m->bad->label);
     const char *near = store_class_near(m->project, name);
     char text[SHOWN];
-    return scant__fail(m->ctx, SCANT_EINPUT,
-                       "%s: line %zu: '%s' is no class of the project%s%s%s (%zu line%s "
-                       "with classes that are none), and nothing is imported",
-                       m->file, m->bad->line, shown(name, text),
-                       near ? "; the nearest is '" : "", near ? near : "",
-                       near ? "'" : "", m->bad_classes, m->bad_classes == 1 ? "" : "s");
+    return scant__fail(
+        m->ctx, SCANT_EINPUT,
+        "%s: line %zu: nothing was imported: there is no class '%s'%s%s%s (%zu "
+        "line%s with unknown classes)",
+        m->file, m->bad->line, shown(name, text), near ? "; the nearest is '" : "",
+        near ? near : "", near ? "'" : "", m->bad_classes,
+        m->bad_classes == 1 ? "" : "s");
 }
 
 /* ---- storing ----------------------------------------------------------------------- */
@@ -183,7 +181,8 @@ static scant_status name_line(importing *m, given *g) {
     bool there;
     TRY(store_original(m->project, g->item, &g->item));
     scant_status status = store_person_put(m->project, person, &g->who);
-    if (status != SCANT_OK && g->person == SIZE_MAX) return status; /* the caller's */
+    if (status != SCANT_OK && g->person == SIZE_MAX)
+        return status; /* the name is the caller's */
     if (status != SCANT_OK)
         return store_name_line(m->ctx, m->file, g->line, "the annotator", status);
     if (g->label == SIZE_MAX) return SCANT_OK;
@@ -194,7 +193,7 @@ static scant_status name_line(importing *m, given *g) {
                            store_class_put(m->project, label, &g->class));
 }
 
-/* ---- one answer a person and item -------------------------------------------------- */
+/* ---- one answer per person and item ------------------------------------------------ */
 
 typedef struct answer_key {
     size_t item, who, place;
@@ -207,7 +206,7 @@ static int by_answer(const void *a, const void *b) {
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Lines that a later one of the file replaces are known no more. */
+/* Drops lines that a later line of the file replaces. */
 static scant_status drop_replaced(importing *m) {
     size_t n = 0;
     answer_key *keys = scant__alloc(m->ctx, size_max(m->n, 1), sizeof *keys);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is in a project, in numbers that are kept: people wait for them with every item.
- * Only the last round's batch is counted.
+ * Counts of a project. The page asks for them with every item, so they are read from
+ * counters; only the picks of the last round are counted here.
  */
 #include "scant/project.h"
 #include "store/store_int.h"
@@ -14,26 +14,26 @@ static scant_status count(scant_project *project, const char *sql,
     return SCANT_OK;
 }
 
-static scant_status tally(scant_project *project, const char *name, size_t *out) {
+static scant_status counter(scant_project *project, const char *name, size_t *out) {
     return count(project, "SELECT n FROM tally WHERE name = ?1",
                  STORE_VALUES(store_text(name)), out);
 }
 
 static scant_status count_states(scant_project *project, scant_project_info *out) {
-    TRY(tally(project, "copies", &out->copies));
-    TRY(tally(project, "labelled", &out->labelled));
-    TRY(tally(project, "training", &out->training));
-    TRY(tally(project, "disputed", &out->disputed));
-    TRY(tally(project, "skipped", &out->skipped));
-    TRY(tally(project, "unsure", &out->unsure));
-    TRY(tally(project, "withheld", &out->withheld));
-    TRY(tally(project, "audited", &out->audited));
+    TRY(counter(project, "copies", &out->copies));
+    TRY(counter(project, "labelled", &out->labelled));
+    TRY(counter(project, "training", &out->training));
+    TRY(counter(project, "disputed", &out->disputed));
+    TRY(counter(project, "skipped", &out->skipped));
+    TRY(counter(project, "unsure", &out->unsure));
+    TRY(counter(project, "withheld", &out->withheld));
+    TRY(counter(project, "audited", &out->audited));
     size_t learned;
     TRY(count(project,
               "SELECT count(*) FROM (SELECT 1 FROM classes WHERE learned > 0 LIMIT 2)",
               STORE_NONE, &learned));
     out->learnable = learned > 1;
-    return tally(project, "untrained", &out->untrained);
+    return counter(project, "untrained", &out->untrained);
 }
 
 static scant_status count_rounds(scant_project *project, scant_project_info *out) {

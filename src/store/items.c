@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items as others see them: one, some, all; and the labels of all. A copy shows what its
- * original has.
+ * Reading items and their labels. A copy has the answers and label of its original.
  */
 #include <string.h>
 
@@ -17,7 +16,7 @@ static const char items_sql[] =
     " LEFT JOIN states s ON s.item = o.item"
     " WHERE i.item >= ?1 AND i.item < ?2 ORDER BY i.item";
 
-/* What its answers come to. */
+/* The kind of answer that its current answers amount to; 0: none, or disputed. */
 static scant_answer_kind answer_of(sqlite3_stmt *s, const scant_item *item) {
     if (item->label >= 0) return SCANT_ANSWER_LABEL;
     if (item->answers) return 0; /* they differ */
@@ -25,53 +24,45 @@ static scant_answer_kind answer_of(sqlite3_stmt *s, const scant_item *item) {
     return store_count(s, 10) ? SCANT_ANSWER_SKIP : 0;
 }
 
-static scant_status take_item(scant_project *project, sqlite3_stmt *s, size_t limit,
-                              size_t classes, scant_item *out) {
-    *out = (scant_item){.id = store_string(s, 1),
-                        .path = store_string(s, 2),
-                        .text = store_string(s, 3),
-                        .group = store_string(s, 4),
-                        .audit = sqlite3_column_int64(s, 6) == DB_WITHHELD,
-                        .label = store_number_or(s, 7, -1),
-                        .answers = store_count(s, 8),
-                        .disputed = sqlite3_column_int64(s, 9) != 0};
-    out->answer = answer_of(s, out);
-    TRY(store_index(project, s, 0, limit, &out->item));
-    TRY(store_index(project, s, 5, limit, &out->copy_of));
-    if (!out->id || out->label < -1 || out->label >= (int64_t)classes)
+typedef struct reading {
+    scant_status (*fn)(void *user, const scant_item *item);
+    void *user;
+    size_t items, classes;
+} reading;
+
+static scant_status give_item(scant_project *project, sqlite3_stmt *s, void *arg) {
+    reading *r = arg;
+    scant_item item = {.id = store_string(s, 1),
+                       .path = store_string(s, 2),
+                       .text = store_string(s, 3),
+                       .group = store_string(s, 4),
+                       .audit = sqlite3_column_int64(s, 6) == DB_WITHHELD,
+                       .label = store_number_or(s, 7, -1),
+                       .answers = store_count(s, 8),
+                       .disputed = sqlite3_column_int64(s, 9) != 0};
+    item.answer = answer_of(s, &item);
+    TRY(store_index(project, s, 0, r->items, &item.item));
+    TRY(store_index(project, s, 5, r->items, &item.copy_of));
+    /* a class may have been added since they were counted */
+    if (item.label >= (int64_t)r->classes) TRY(store_classes(project, &r->classes));
+    if (!item.id || item.label < -1 || item.label >= (int64_t)r->classes)
         return store_damaged(project, "an item's id or label");
-    return SCANT_OK;
+    return r->fn(r->user, &item);
 }
 
 scant_status scant_project_items(scant_project *project, size_t first, size_t count,
                                  scant_status (*fn)(void *user, const scant_item *item),
                                  void *user) {
-    sqlite3_stmt *rows;
-    scant_item item;
-    size_t n, classes, end;
-    bool row;
-    scant_status status;
-    TRY(store_items(project, &n));
-    TRY(store_classes(project, &classes));
-    end = first < n ? first + size_min(count, n - first) : first;
-    if (first >= end) return SCANT_OK;
-    TRY(store_open_rows(project, items_sql,
-                        STORE_VALUES(store_size(first), store_size(end)), &rows));
-    for (;;) {
-        status = store_row(project, rows, &row);
-        if (status != SCANT_OK || !row) break;
-        /* a class may have come since they were counted */
-        if (store_number_or(rows, 7, -1) >= (int64_t)classes)
-            status = store_classes(project, &classes);
-        if (status == SCANT_OK) status = take_item(project, rows, n, classes, &item);
-        if (status == SCANT_OK) status = fn(user, &item);
-        if (status != SCANT_OK) break;
-    }
-    store_close_rows(rows);
-    return status;
+    reading r = {.fn = fn, .user = user};
+    TRY(store_items(project, &r.items));
+    TRY(store_classes(project, &r.classes));
+    if (first >= r.items) return SCANT_OK;
+    size_t end = first + size_min(count, r.items - first);
+    return store_each(project, items_sql,
+                      STORE_VALUES(store_size(first), store_size(end)), give_item, &r);
 }
 
-/* A copy of a string in the handle's; *at: where, or SIZE_MAX. */
+/* Copies a string into the handle's buffer; *at: its offset, SIZE_MAX for NULL. */
 static void keep(scant__text *lines, const char *text, size_t *at) {
     *at = text ? lines->size : SIZE_MAX;
     if (text) scant__text_bytes(lines, text, strlen(text) + 1);
@@ -113,41 +104,40 @@ scant_status scant_project_item(scant_project *project, size_t item, scant_item 
 
 typedef struct labelling {
     int64_t *labels;
-    size_t n;
+    size_t n, classes;
 } labelling;
 
-static scant_status read_labels(scant_project *project, void *arg) {
+static scant_status take_label(scant_project *project, sqlite3_stmt *row, void *arg) {
     const labelling *l = arg;
-    sqlite3_stmt *s;
-    size_t classes;
-    bool row;
-    TRY(store_classes(project, &classes));
+    int64_t item = sqlite3_column_int64(row, 0), label = sqlite3_column_int64(row, 1);
+    if (item < 0 || label >= (int64_t)l->classes)
+        return store_damaged(project, "an item's label");
+    if ((uint64_t)item < l->n) l->labels[item] = label;
+    return SCANT_OK;
+}
+
+static scant_status copy_label(scant_project *project, sqlite3_stmt *row, void *arg) {
+    const labelling *l = arg;
+    uint64_t item = (uint64_t)sqlite3_column_int64(row, 0);
+    uint64_t original = (uint64_t)sqlite3_column_int64(row, 1);
+    (void)project;
+    if (item < l->n && original < l->n) l->labels[item] = l->labels[original];
+    return SCANT_OK;
+}
+
+static scant_status read_labels(scant_project *project, void *arg) {
+    labelling *l = arg;
+    TRY(store_classes(project, &l->classes));
     for (size_t i = 0; i < l->n; i++) l->labels[i] = -1;
-    TRY(store_ask(project,
-                  "SELECT item, label FROM states JOIN items USING (item)"
-                  " WHERE label >= 0 AND withheld <> " SQL_WITHHELD,
-                  STORE_NONE, &s));
-    for (;;) {
-        TRY(store_row(project, s, &row));
-        if (!row) break;
-        int64_t item = sqlite3_column_int64(s, 0), label = sqlite3_column_int64(s, 1);
-        if (item < 0 || label >= (int64_t)classes) {
-            store_end(s);
-            return store_damaged(project, "an item's label");
-        }
-        if ((uint64_t)item < l->n) l->labels[item] = label;
-    }
-    TRY(store_ask(project, "SELECT item, copy_of FROM items WHERE copy_of IS NOT NULL",
-                  STORE_NONE, &s));
-    for (;;) {
-        TRY(store_row(project, s, &row));
-        if (!row) return SCANT_OK;
-        uint64_t item = (uint64_t)sqlite3_column_int64(s, 0);
-        uint64_t original = (uint64_t)sqlite3_column_int64(s, 1);
-        if (item < l->n && original < l->n) l->labels[item] = l->labels[original];
-    }
+    TRY(store_each(project,
+                   "SELECT item, label FROM states JOIN items USING (item)"
+                   " WHERE label >= 0 AND withheld <> " SQL_WITHHELD,
+                   STORE_NONE, take_label, l));
+    return store_each(project,
+                      "SELECT item, copy_of FROM items WHERE copy_of IS NOT NULL",
+                      STORE_NONE, copy_label, l);
 }
 
 scant_status scant_project_labels(scant_project *project, int64_t *labels, size_t n) {
-    return store_read(project, read_labels, &(labelling){labels, n});
+    return store_read(project, read_labels, &(labelling){.labels = labels, .n = n});
 }

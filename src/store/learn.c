@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What models learn from and are judged by: items with labels, apart from those that are
- * withheld; these in the audit order; what may be picked.
+ * What models are trained and evaluated on: labelled items outside the audit set, the
+ * audit set in its order, and the items that may be picked.
  */
 #include "scant/project.h"
 #include "store/store_int.h"
@@ -11,18 +11,21 @@ typedef struct listing {
     size_t *items;
     int64_t *candidates;
     int32_t *labels, *verdicts;
-    size_t n, room, model, bound, seen, left_out;
+    size_t n, room;            /* rows so far, and as many as were counted */
+    size_t n_items, n_classes; /* of the project */
+    size_t model, bound;       /* of store_verdicts() */
+    size_t seen, left_out;
     int64_t entry;
 } listing;
 
-/* Room for as many as count_sql says. */
+/* Makes room for as many rows as count_sql returns. */
 static scant_status make_room(scant_project *project, listing *l, const char *count_sql,
                               const store_value *values, size_t n_values) {
     int64_t n;
-    size_t items;
     TRY(store_one(project, count_sql, values, n_values, 0, &n));
-    TRY(store_items(project, &items));
-    if (n < 0 || (uint64_t)n > items)
+    TRY(store_items(project, &l->n_items));
+    TRY(store_classes(project, &l->n_classes));
+    if (n < 0 || (uint64_t)n > l->n_items)
         return store_damaged(project, "there are more labels than items");
     l->n = 0;
     l->room = (size_t)n;
@@ -32,43 +35,27 @@ static scant_status make_room(scant_project *project, listing *l, const char *co
     return l->items && l->labels && l->verdicts ? SCANT_OK : SCANT_ENOMEM;
 }
 
-/* A class, or -1, of a column. */
+/* The class in a column; NULL and -1: none. */
 static scant_status class_of(scant_project *project, sqlite3_stmt *s, int column,
                              size_t classes, int32_t *out) {
-    int64_t label = sqlite3_column_type(s, column) == SQLITE_NULL
-                        ? -1
-                        : sqlite3_column_int64(s, column);
+    int64_t label = store_number_or(s, column, -1);
     if (label < -1 || label >= (int64_t)classes)
         return store_damaged(project, "a label is no class");
     *out = (int32_t)label;
     return SCANT_OK;
 }
 
-/* Rows of item, label and maybe verdict into the arrays. sql's count was asked before, in
- * the same transaction. */
-static scant_status read_rows(scant_project *project, listing *l, const char *sql,
-                              const store_value *values, size_t n_values, bool verdicts) {
-    sqlite3_stmt *s;
-    size_t items, classes;
-    bool row;
-    TRY(store_items(project, &items));
-    TRY(store_classes(project, &classes));
-    TRY(store_ask(project, sql, values, n_values, &s));
-    for (;; l->n++) {
-        TRY(store_row(project, s, &row));
-        if (!row) return SCANT_OK;
-        scant_status status =
-            l->n < l->room
-                ? store_index(project, s, 0, items, &l->items[l->n])
-                : store_damaged(project, "an index and its table do not agree");
-        if (status == SCANT_OK)
-            status = class_of(project, s, 1, classes, &l->labels[l->n]);
-        if (status == SCANT_OK && verdicts)
-            status = class_of(project, s, 2, classes, &l->verdicts[l->n]);
-        if (status == SCANT_OK) continue;
-        store_end(s);
-        return status;
-    }
+/* A row of item, label and perhaps verdict. */
+static scant_status take_row(scant_project *project, sqlite3_stmt *row, void *arg) {
+    listing *l = arg;
+    if (l->n >= l->room)
+        return store_damaged(project, "an index and its table do not agree");
+    TRY(store_index(project, row, 0, l->n_items, &l->items[l->n]));
+    TRY(class_of(project, row, 1, l->n_classes, &l->labels[l->n]));
+    if (sqlite3_column_count(row) > 2)
+        TRY(class_of(project, row, 2, l->n_classes, &l->verdicts[l->n]));
+    l->n++;
+    return SCANT_OK;
 }
 
 /* ---- training ---------------------------------------------------------------------- */
@@ -79,9 +66,9 @@ static scant_status read_training(scant_project *project, void *arg) {
     listing *l = arg;
     TRY(store_one(project, "SELECT max(entry) FROM labels", STORE_NONE, 0, &l->entry));
     TRY(make_room(project, l, "SELECT count(*)" LEARNED, STORE_NONE));
-    return read_rows(project, l,
-                     "SELECT s.item, s.label" LEARNED " ORDER BY s.since, s.item",
-                     STORE_NONE, false);
+    return store_each(project,
+                      "SELECT s.item, s.label" LEARNED " ORDER BY s.since, s.item",
+                      STORE_NONE, take_row, l);
 }
 
 scant_status store_training(scant_project *project, scant__arena *arena, size_t **items,
@@ -103,11 +90,11 @@ static scant_status read_audit(scant_project *project, void *arg) {
     TRY(store_audit_front(project, INT64_MAX, &front));
     TRY(make_room(project, l, "SELECT count(*) FROM items WHERE withheld = " SQL_WITHHELD,
                   STORE_NONE));
-    return read_rows(project, l,
-                     "SELECT i.item, CASE WHEN i.audit < ?1 THEN s.label END"
-                     " FROM items i LEFT JOIN states s USING (item)"
-                     " WHERE i.withheld = " SQL_WITHHELD " ORDER BY i.audit, i.item",
-                     STORE_VALUES(store_int(front)), false);
+    return store_each(project,
+                      "SELECT i.item, CASE WHEN i.audit < ?1 THEN s.label END"
+                      " FROM items i LEFT JOIN states s USING (item)"
+                      " WHERE i.withheld = " SQL_WITHHELD " ORDER BY i.audit, i.item",
+                      STORE_VALUES(store_int(front)), take_row, l);
 }
 
 scant_status store_audit(scant_project *project, scant__arena *arena, size_t **items,
@@ -130,10 +117,10 @@ static scant_status read_open(scant_project *project, void *arg) {
     TRY(store_one(project, "SELECT n FROM tally WHERE name = 'withheld'", STORE_NONE, 0,
                   &withheld));
     l->seen = withheld > fresh ? (size_t)(withheld - fresh) : 0;
-    return read_rows(project, l,
-                     "SELECT item, NULL FROM queue WHERE " DB_AUDIT_OPEN
-                     " ORDER BY kind, key, item",
-                     STORE_NONE, false);
+    return store_each(project,
+                      "SELECT item, NULL FROM queue WHERE " DB_AUDIT_OPEN
+                      " ORDER BY kind, key, item",
+                      STORE_NONE, take_row, l);
 }
 
 scant_status store_audit_open(scant_project *project, scant__arena *arena, size_t **items,
@@ -146,12 +133,12 @@ scant_status store_audit_open(scant_project *project, scant__arena *arena, size_
     return SCANT_OK;
 }
 
-typedef struct ahead {
+typedef struct waiting {
     size_t n, before;
-} ahead;
+} waiting;
 
 static scant_status read_waiting(scant_project *project, void *arg) {
-    ahead *a = arg;
+    waiting *w = arg;
     int64_t front, n, item;
     TRY(store_audit_front(project, INT64_MAX, &front));
     TRY(store_one(project,
@@ -161,20 +148,20 @@ static scant_status read_waiting(scant_project *project, void *arg) {
     TRY(store_one(project,
                   "SELECT item FROM queue WHERE kind = " SQL_AUDIT_FRESH " AND key = ?1",
                   STORE_VALUES(store_int(front)), 0, &item));
-    *a = (ahead){(size_t)n, (size_t)item};
+    *w = (waiting){(size_t)n, (size_t)item};
     return SCANT_OK;
 }
 
 scant_status store_audit_waiting(scant_project *project, size_t *n, size_t *before) {
-    ahead a;
-    TRY(store_read(project, read_waiting, &a));
-    *n = a.n;
-    *before = a.before;
+    waiting w;
+    TRY(store_read(project, read_waiting, &w));
+    *n = w.n;
+    *before = w.before;
     return SCANT_OK;
 }
 
-/* Of the items that there were when the model was trained: those that came later took
- * places of the audit order that it was not asked about. */
+/* Only items that existed when the model was trained: it has no verdicts on items that
+ * were added to the audit set later. */
 #define DRAWN " WHERE i.withheld = " SQL_WITHHELD " AND i.audit < ?2 AND i.item < ?3"
 #define JUDGED                                                                           \
     " FROM items i JOIN verdicts v ON v.model = ?1 AND v.item = i.item"                  \
@@ -197,9 +184,9 @@ static scant_status read_verdicts(scant_project *project, void *arg) {
                   " AND coalesce(s.label, -1) < 0",
                   values, 3, 0, &left_out));
     l->left_out = left_out > 0 ? (size_t)left_out : 0;
-    return read_rows(project, l,
-                     "SELECT i.item, s.label, v.class" JUDGED " ORDER BY i.audit, i.item",
-                     values, 3, true);
+    return store_each(
+        project, "SELECT i.item, s.label, v.class" JUDGED " ORDER BY i.audit, i.item",
+        values, 3, take_row, l);
 }
 
 scant_status store_verdicts(scant_project *project, size_t model, size_t items,
@@ -216,32 +203,29 @@ scant_status store_verdicts(scant_project *project, size_t model, size_t items,
 
 /* ---- candidates -------------------------------------------------------------------- */
 
+static scant_status take_candidate(scant_project *project, sqlite3_stmt *row, void *arg) {
+    listing *l = arg;
+    size_t item;
+    if (l->n >= l->room)
+        return store_damaged(project, "an index and its table do not agree");
+    TRY(store_index(project, row, 0, l->n_items, &item));
+    l->candidates[l->n++] = (int64_t)item;
+    return SCANT_OK;
+}
+
 static scant_status read_candidates(scant_project *project, void *arg) {
     listing *l = arg;
-    sqlite3_stmt *s;
-    size_t items, item;
     int64_t n;
-    bool row;
-    TRY(store_items(project, &items));
+    TRY(store_items(project, &l->n_items));
     TRY(store_one(project, "SELECT count(*) FROM queue WHERE kind = " SQL_FRESH,
                   STORE_NONE, 0, &n));
-    l->candidates = scant__arena_alloc(l->arena, (size_t)n, sizeof *l->candidates);
+    l->room = (size_t)n;
+    l->candidates = scant__arena_alloc(l->arena, l->room, sizeof *l->candidates);
     if (!l->candidates) return SCANT_ENOMEM;
-    TRY(store_ask(project,
-                  "SELECT item FROM queue NOT INDEXED WHERE kind = " SQL_FRESH
-                  " ORDER BY item",
-                  STORE_NONE, &s));
-    for (; l->n < (size_t)n; l->n++) {
-        TRY(store_row(project, s, &row));
-        if (!row) return SCANT_OK;
-        scant_status status = store_index(project, s, 0, items, &item);
-        l->candidates[l->n] = (int64_t)item;
-        if (status == SCANT_OK) continue;
-        store_end(s);
-        return status;
-    }
-    store_end(s);
-    return SCANT_OK;
+    return store_each(project,
+                      "SELECT item FROM queue NOT INDEXED WHERE kind = " SQL_FRESH
+                      " ORDER BY item",
+                      STORE_NONE, take_candidate, l);
 }
 
 scant_status store_candidates(scant_project *project, scant__arena *arena,
@@ -253,9 +237,10 @@ scant_status store_candidates(scant_project *project, scant__arena *arena,
     return SCANT_OK;
 }
 
-/* ---- how labels came --------------------------------------------------------------- */
+/* ---- origins of labels ---------------------------------------------------------------
+ */
 
-/* In the order of read_training(). A batch is of items that had no label then. */
+/* In the order of read_training(). Items of a batch had no label when it was picked. */
 #define IN_BATCH                                                                         \
     "s.item IN (SELECT p.item FROM rounds r CROSS JOIN picks p USING (round)"            \
     " WHERE p.place < r.batch AND r.strategy "
@@ -268,32 +253,39 @@ static const char origins_sql[] =
     " LEFT JOIN labels l ON l.entry = s.since LEFT JOIN rounds r ON r.round = l.round"
     " WHERE " DB_IN_TRAINING " ORDER BY s.since, s.item";
 
-static scant_status read_origins(scant_project *project, unsigned char *out, size_t n) {
-    sqlite3_stmt *s;
-    bool row;
-    TRY(store_ask(project, origins_sql,
-                  STORE_VALUES(store_int(STORE_BY_STRATEGY), store_int(STORE_BY_CHANCE),
-                               store_int(STORE_BY_OTHERS)),
-                  &s));
-    for (size_t i = 0; i < n; i++) {
-        TRY(store_row(project, s, &row));
-        if (!row) return store_damaged(project, "an index and its table do not agree");
-        out[i] = (unsigned char)sqlite3_column_int64(s, 0);
-    }
-    store_end(s);
+typedef struct origin_list {
+    unsigned char *out;
+    size_t n, room;
+} origin_list;
+
+static scant_status take_origin(scant_project *project, sqlite3_stmt *row, void *arg) {
+    origin_list *l = arg;
+    if (l->n >= l->room)
+        return store_damaged(project, "an index and its table do not agree");
+    l->out[l->n++] = (unsigned char)sqlite3_column_int64(row, 0);
     return SCANT_OK;
 }
 
-/* ---- all of it at once ------------------------------------------------------------- */
+static scant_status read_origins(scant_project *project, unsigned char *out, size_t n) {
+    origin_list l = {out, 0, n};
+    TRY(store_each(project, origins_sql,
+                   STORE_VALUES(store_int(STORE_BY_STRATEGY), store_int(STORE_BY_CHANCE),
+                                store_int(STORE_BY_OTHERS)),
+                   take_origin, &l));
+    return l.n == n ? SCANT_OK
+                    : store_damaged(project, "an index and its table do not agree");
+}
 
-typedef struct lesson {
+/* ---- a snapshot ------------------------------------------------------------ */
+
+typedef struct snapshot {
     scant__arena *arena;
-    store_lesson *out;
-} lesson;
+    store_snapshot *out;
+} snapshot;
 
-static scant_status read_lesson(scant_project *project, void *arg) {
-    const lesson *a = arg;
-    store_lesson *out = a->out;
+static scant_status read_snapshot(scant_project *project, void *arg) {
+    const snapshot *a = arg;
+    store_snapshot *out = a->out;
     TRY(store_training(project, a->arena, &out->items, &out->labels, &out->n,
                        &out->entry));
     out->origins = scant__arena_alloc(a->arena, out->n, 1);
@@ -303,8 +295,8 @@ static scant_status read_lesson(scant_project *project, void *arg) {
     return store_candidates(project, a->arena, &out->candidates, &out->n_candidates);
 }
 
-scant_status store_lesson_read(scant_project *project, scant__arena *arena,
-                               store_lesson *out) {
-    *out = (store_lesson){0};
-    return store_read(project, read_lesson, &(lesson){arena, out});
+scant_status store_snapshot_read(scant_project *project, scant__arena *arena,
+                                 store_snapshot *out) {
+    *out = (store_snapshot){0};
+    return store_read(project, read_snapshot, &(snapshot){arena, out});
 }

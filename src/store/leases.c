@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Leases: an item is a person's for some minutes. One that has run out, was given back,
- * or whose item need not be answered any more, stays for a while without force, so that
- * an answer which comes late still knows why the item was handed out.
+ * Leases reserve an item for one person for some minutes. A lease that has expired, was
+ * released, or whose item needs no answer any more stays in the table for a while, not
+ * live, so that a late answer can still be given its role.
  */
 #include "scant/project.h"
 #include "store/store_int.h"
@@ -48,7 +48,7 @@ scant_status store_lease_give(scant_project *project, size_t person, size_t item
                                  store_int(role), store_some(round), store_some(model)));
 }
 
-/* ---- renewing and giving back ------------------------------------------------------ */
+/* ---- renewing and releasing -------------------------------------------------------- */
 
 typedef struct changing {
     size_t person;
@@ -56,7 +56,7 @@ typedef struct changing {
     size_t n, changed;
 } changing;
 
-/* sql has ?1 the person, ?2 a key, ?3 a time. */
+/* Runs sql for every key: ?1 is the person, ?2 the key, ?3 a time. */
 static scant_status change_keys(scant_project *project, changing *c, const char *sql,
                                 int64_t until) {
     for (size_t i = 0; i < c->n; i++) {
@@ -88,7 +88,7 @@ static scant_status renew(scant_project *project, void *arg) {
 scant_status scant_project_renew(scant_project *project, size_t person,
                                  const uint64_t *keys, size_t n_keys, size_t *kept) {
     changing c = {person, keys, n_keys, 0};
-    TRY(store_write_passing(project, renew, &c));
+    TRY(store_write_unsynced(project, renew, &c));
     if (kept) *kept = c.changed;
     return SCANT_OK;
 }
@@ -107,5 +107,5 @@ static scant_status release(scant_project *project, void *arg) {
 
 scant_status scant_project_release(scant_project *project, size_t person,
                                    const uint64_t *keys, size_t n_keys) {
-    return store_write_passing(project, release, &(changing){person, keys, n_keys, 0});
+    return store_write_unsynced(project, release, &(changing){person, keys, n_keys, 0});
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a person is to answer next. Work is proportional to what is handed out, to what is
- * leased, and to the items that this person passed over: an item that need not be
- * answered is not in the queue, and a place in the order of second opinions is kept for
- * each person.
+ * Chooses the next items for a person. The work is proportional to the items handed out,
+ * the open leases and the items this person skipped: only items that need an answer are
+ * in the queue, and each person's position among second opinions is stored.
  *
- * Of what is handed out (second opinions apart), counted over answers and open leases of
- * all people, one in audit_every is of the audit order: one at a place drawn at random
- * among each audit_every, so that nobody can tell which it is.
+ * One item in audit_every comes from the audit set, counted over the answers and open
+ * leases of all people without second opinions. Its position among each audit_every is
+ * random, so that nobody can tell which it is.
  */
 #include "core/rng.h"
 #include "scant/project.h"
@@ -17,22 +16,22 @@ typedef struct handing {
     size_t person, count;
     scant_lease *leases;
     size_t n;
-    size_t asked, audits; /* answers and open leases so far; of those, of the audit */
+    size_t asked, audits; /* answers and open leases; those of the audit set */
     size_t every;         /* the setting; 0: no audit */
-    int64_t opinions;     /* where those begin that this person may give; -1: nowhere */
+    int64_t opinions;     /* first second opinion that this person may give; -1: none */
     size_t round, model, batch, start;
     const size_t *items; /* of scant_project_take() */
     size_t n_items;
 } handing;
 
-/* Nobody has it, and this person (?2) has not answered it; ?1: now. */
+/* Not leased at ?1 (now), and not answered by person ?2. */
 #define FREE(item)                                                                       \
     " AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.item = " item                       \
     "  AND l.live = 1 AND l.until > ?1)"                                                 \
     " AND NOT EXISTS (SELECT 1 FROM answers a WHERE a.item = " item                      \
     "  AND a.person = ?2)"
 
-/* ---- what there is ----------------------------------------------------------------- */
+/* ---- candidates -------------------------------------------------------------------- */
 
 static scant_status first_of(scant_project *project, const handing *h, int64_t kind,
                              int64_t *item) {
@@ -44,7 +43,7 @@ static scant_status first_of(scant_project *project, const handing *h, int64_t k
                      -1, item);
 }
 
-/* A second opinion, of what has waited longest. */
+/* The item that has waited longest for a second opinion. */
 static scant_status opinion(scant_project *project, const handing *h, int64_t *item) {
     *item = -1;
     if (h->opinions < 0) return SCANT_OK;
@@ -65,28 +64,27 @@ static bool audit_is_due(const scant_project *project, const handing *h) {
 }
 
 static scant_status audit(scant_project *project, const handing *h, int64_t *item) {
-    /* What somebody passed over is another's, soon: the sample is to miss none. */
+    /* Skipped items go to somebody else soon: the sample must not miss them. */
     TRY(first_of(project, h, DB_AUDIT_SKIPPED, item));
     if (*item >= 0) return SCANT_OK;
     return first_of(project, h, DB_AUDIT_FRESH, item);
 }
 
-/* The best of the last ranking that is left. */
+/* The best remaining item of the last ranking. */
 static scant_status ranked(scant_project *project, const handing *h, int64_t *item,
                            size_t *place) {
     sqlite3_stmt *s;
     bool row;
     *item = -1;
     if (!h->round) return SCANT_OK;
-    TRY(store_ask(project,
-                  "SELECT p.item, p.place FROM picks p CROSS JOIN queue q"
-                  " ON q.item = p.item AND q." DB_MAY_PICK
-                  " WHERE p.round = ?3 AND p.place >= ?4" FREE(
-                      "p.item") " ORDER BY p.place LIMIT 1",
-                  STORE_VALUES(store_int(store_now(project)), store_size(h->person),
-                               store_size(h->round), store_size(h->start)),
-                  &s));
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project,
+                    "SELECT p.item, p.place FROM picks p CROSS JOIN queue q"
+                    " ON q.item = p.item AND q." DB_MAY_PICK
+                    " WHERE p.round = ?3 AND p.place >= ?4" FREE(
+                        "p.item") " ORDER BY p.place LIMIT 1",
+                    STORE_VALUES(store_int(store_now(project)), store_size(h->person),
+                                 store_size(h->round), store_size(h->start)),
+                    &s, &row));
     if (!row) return SCANT_OK;
     *item = sqlite3_column_int64(s, 0);
     *place = store_count(s, 1);
@@ -94,7 +92,7 @@ static scant_status ranked(scant_project *project, const handing *h, int64_t *it
     return SCANT_OK;
 }
 
-/* Any other; those of the audit when all else is done. */
+/* Any other item; the audit set when nothing else is left. */
 static scant_status any(scant_project *project, const handing *h, int64_t *item,
                         scant_role *role) {
     static const struct {
@@ -112,9 +110,9 @@ static scant_status any(scant_project *project, const handing *h, int64_t *item,
     return SCANT_OK;
 }
 
-/* ---- one after the other ----------------------------------------------------------- */
+/* ---- handing out ------------------------------------------------------------------- */
 
-/* *item: the next one; -1: there are no more. */
+/* *item: the next item; -1: there are no more. */
 static scant_status choose(scant_project *project, const handing *h, int64_t *item,
                            scant_role *role, size_t *round) {
     size_t place = 0;
@@ -149,7 +147,7 @@ static scant_status hand_out(scant_project *project, handing *h) {
     return SCANT_OK;
 }
 
-/* What is the person's already lasts as long as new leases do. */
+/* The person's open leases, renewed. */
 static scant_status hand_own(scant_project *project, handing *h) {
     sqlite3_stmt *s;
     bool row;
@@ -179,7 +177,7 @@ static scant_status hand_own(scant_project *project, handing *h) {
     return SCANT_OK;
 }
 
-/* ---- where things stand ------------------------------------------------------------ */
+/* ---- progress ---------------------------------------------------------------------- */
 
 static scant_status count_asked(scant_project *project, handing *h) {
     sqlite3_stmt *s;
@@ -189,11 +187,10 @@ static scant_status count_asked(scant_project *project, handing *h) {
                   &asked));
     TRY(store_one(project, "SELECT n FROM tally WHERE name = 'audits'", STORE_NONE, 0,
                   &audits));
-    TRY(store_ask(project,
-                  "SELECT count(*), sum(role = " SQL_AUDIT ") FROM leases"
-                  " WHERE live = 1 AND until > ?1 AND " DB_ROLE_IS_ASKED,
-                  STORE_VALUES(store_int(store_now(project))), &s));
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project,
+                    "SELECT count(*), sum(role = " SQL_AUDIT ") FROM leases"
+                    " WHERE live = 1 AND until > ?1 AND " DB_ROLE_IS_ASKED,
+                    STORE_VALUES(store_int(store_now(project))), &s, &row));
     if (row) {
         h->asked = (size_t)asked + store_count(s, 0);
         h->audits = (size_t)audits + store_count(s, 1);
@@ -205,8 +202,8 @@ static scant_status count_asked(scant_project *project, handing *h) {
     return SCANT_OK;
 }
 
-/* Where second opinions begin that this person has not given yet: they were passed once,
- * whatever of them still waits for others. */
+/* The position of the first second opinion that this person has not given. It is stored,
+ * so that items before it, which may still wait for others, are not searched again. */
 static scant_status read_opinions(scant_project *project, handing *h) {
     store_value person = store_size(h->person), kind = store_int(DB_OPINION);
     int64_t start, place;
@@ -218,7 +215,7 @@ static scant_status read_opinions(scant_project *project, handing *h) {
                   "  AND a.person = ?3) ORDER BY q.key LIMIT 1",
                   STORE_VALUES(kind, store_int(start), person), -1, &h->opinions));
     place = h->opinions;
-    if (place < 0) /* none: behind the last one */
+    if (place < 0) /* none: past the last one */
         TRY(store_one(project, "SELECT max(key) + 1 FROM queue WHERE kind = ?1",
                       STORE_VALUES(kind), 0, &place));
     if (place <= start) return SCANT_OK;
@@ -226,16 +223,15 @@ static scant_status read_opinions(scant_project *project, handing *h) {
                     STORE_VALUES(person, store_int(place)));
 }
 
-/* The last round, and where of its ranking there is something left. */
+/* The last round, and the first place of its ranking that is left. */
 static scant_status read_round(scant_project *project, handing *h) {
     sqlite3_stmt *s;
     bool row;
     int64_t start;
-    TRY(store_ask(project,
-                  "SELECT round, model, batch, start FROM rounds"
-                  " ORDER BY round DESC LIMIT 1",
-                  STORE_NONE, &s));
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project,
+                    "SELECT round, model, batch, start FROM rounds"
+                    " ORDER BY round DESC LIMIT 1",
+                    STORE_NONE, &s, &row));
     if (!row) return SCANT_OK;
     h->round = store_count(s, 0);
     h->model = store_count(s, 1);
@@ -247,7 +243,7 @@ static scant_status read_round(scant_project *project, handing *h) {
                   " ON q.item = p.item AND q." DB_MAY_PICK
                   " WHERE p.round = ?1 AND p.place >= ?2 ORDER BY p.place LIMIT 1",
                   STORE_VALUES(store_size(h->round), store_size(h->start)), -1, &start));
-    if (start < 0) /* all is done: one past its end */
+    if (start < 0) /* none: past its end */
         TRY(store_one(project, "SELECT max(place) + 1 FROM picks WHERE round = ?1",
                       STORE_VALUES(store_size(h->round)), 0, &start));
     if ((size_t)start <= h->start) return SCANT_OK;
@@ -274,25 +270,24 @@ scant_status scant_project_next(scant_project *project, size_t person, size_t co
                                 scant_lease *leases, size_t *n) {
     handing h = {.person = person, .count = count, .leases = leases};
     *n = 0;
-    TRY(store_write_passing(project, next, &h));
+    TRY(store_write_unsynced(project, next, &h));
     *n = h.n;
     return SCANT_OK;
 }
 
-/* ---- items of the caller's choice -------------------------------------------------- */
+/* ---- given items ------------------------------------------------------------------- */
 
-/* The person's own lease of an item, renewed; key 0: there is none. */
+/* The person's lease of an item, renewed; key 0: there is none. */
 static scant_status own_lease(scant_project *project, size_t person, size_t item,
                               scant_lease *out) {
     sqlite3_stmt *s;
     bool row;
     *out = (scant_lease){.item = item};
     TRY(store_lease_until(project, &out->until));
-    TRY(store_ask(project,
-                  "SELECT key, role, round FROM leases"
-                  " WHERE item = ?1 AND person = ?2 AND live = 1",
-                  STORE_VALUES(store_size(item), store_size(person)), &s));
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project,
+                    "SELECT key, role, round FROM leases"
+                    " WHERE item = ?1 AND person = ?2 AND live = 1",
+                    STORE_VALUES(store_size(item), store_size(person)), &s, &row));
     if (!row) return SCANT_OK;
     out->key = (uint64_t)sqlite3_column_int64(s, 0);
     out->role = (scant_role)sqlite3_column_int(s, 1);
@@ -331,7 +326,7 @@ scant_status scant_project_take(scant_project *project, size_t person,
                                 size_t *n) {
     handing h = {.person = person, .leases = leases, .items = items, .n_items = n_items};
     *n = 0;
-    TRY(store_write_passing(project, take, &h));
+    TRY(store_write_unsynced(project, take, &h));
     *n = h.n;
     return SCANT_OK;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The handle: opening, what it knows of itself, closing.
+ * The handle of a project: opening, basic facts, closing.
  *
- * Opening reads a few rows, whatever the number of items. The file is trusted no more
- * than any other input: schemas run no functions but SQLite's harmless ones, and what is
- * read is looked at before it is used as a number of something.
+ * Opening reads a few rows, however many items there are. The file is untrusted input:
+ * its schema can only call SQLite's harmless functions, and numbers are checked before
+ * they are used as indices.
  */
 #include <errno.h>
 #include <limits.h>
@@ -19,7 +19,7 @@
 #include "scant/project.h"
 #include "store/store_int.h"
 
-/* ---- small things ------------------------------------------------------------------ */
+/* ---- helpers ---------------------------------------------------------------------- */
 
 int64_t store_now(const scant_project *project) {
     struct timespec now;
@@ -85,14 +85,13 @@ scant_status store_meta_number(scant_project *project, const char *key, int64_t 
                      STORE_VALUES(store_text(key)), otherwise, out);
 }
 
-/* *out is new; NULL where there is no such key. */
+/* *out is new; NULL if there is no such key. */
 static scant_status meta_text(scant_project *project, const char *key, char **out) {
     sqlite3_stmt *statement;
     bool row;
     *out = NULL;
-    TRY(store_ask(project, "SELECT value FROM meta WHERE key = ?1",
-                  STORE_VALUES(store_text(key)), &statement));
-    TRY(store_row(project, statement, &row));
+    TRY(store_first(project, "SELECT value FROM meta WHERE key = ?1",
+                    STORE_VALUES(store_text(key)), &statement, &row));
     if (!row) return SCANT_OK;
     const char *text = store_string(statement, 0);
     *out = store_strdup(project->ctx, text ? text : "");
@@ -115,19 +114,19 @@ scant_status store_facts_read(scant_project *project) {
 
 /* ---- the database ------------------------------------------------------------------ */
 
-/* Waits a little for another writer: SQLite's own way waits up to a tenth of a second
- * between looks, which fifty people at once would notice. */
-static int wait_for_others(void *arg, int looks) {
+/* Waits for another writer. SQLite's own busy handler sleeps up to a tenth of a second
+ * between tries, which fifty people at once would notice. */
+static int wait_for_others(void *arg, int tries) {
     const long least = 200000, most = 4000000; /* nanoseconds */
-    long nap = least * (1 + looks);
+    long nap = least * (1 + tries);
     (void)arg;
-    if (looks >= STORE_WAIT_SECONDS * 250) return 0; /* the first naps hardly count */
+    if (tries >= STORE_WAIT_SECONDS * 250) return 0; /* ignores the short first naps */
     nanosleep(&(struct timespec){.tv_nsec = nap < most ? nap : most}, NULL);
     return 1;
 }
 
 static scant_status configure(scant_project *project) {
-    project->waiting = STORE_WAITING;
+    project->sync = STORE_SYNC_FULL;
     sqlite3_busy_handler(project->db, wait_for_others, NULL);
     sqlite3_extended_result_codes(project->db, 1);
     sqlite3_db_config(project->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -142,16 +141,17 @@ static scant_status no_project(scant_ctx *ctx, const char *dir, const char *file
     struct stat st;
     char why[SCANT__ERRNO_TEXT];
     if (stat(dir, &st) != 0)
-        return scant__fail(ctx, SCANT_EINPUT, "%s: is no project: %s", dir,
+        return scant__fail(ctx, SCANT_EINPUT, "%s: is not a project: %s", dir,
                            scant__errno_text(errno, why));
     if (!S_ISDIR(st.st_mode))
         return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: is no project, which is a folder with project.db", dir);
+                           "%s: is not a project: expected a folder with project.db",
+                           dir);
     if (stat(file, &st) != 0 && errno == ENOENT)
         return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: is no project: there is no project.db in it", dir);
+                           "%s: is not a project: it contains no project.db", dir);
     if (!S_ISREG(st.st_mode))
-        return scant__fail(ctx, SCANT_EINPUT, "%s: is no file", file);
+        return scant__fail(ctx, SCANT_EINPUT, "%s: is not a file", file);
     return SCANT_OK;
 }
 
@@ -209,7 +209,7 @@ void scant_project_free(scant_project *project) {
     for (size_t i = 0; i < STORE_SLOTS; i++)
         if (project->attached[i]) project->detach[i](project->attached[i]);
     for (size_t i = 0; i < STORE_STATEMENTS; i++)
-        sqlite3_finalize(project->kept[i].statement);
+        sqlite3_finalize(project->cached[i].statement);
     sqlite3_close_v2(project->db);
     for (size_t i = 0; i < STORE_KEYS; i++) scant__free(ctx, project->values[i]);
     for (size_t i = 0; i < project->n_classes; i++) scant__free(ctx, project->classes[i]);

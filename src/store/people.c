@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * People, classes and ids: what has a name and a number.
+ * Names and numbers of people, classes and items.
  */
 #include <string.h>
 
@@ -159,7 +159,7 @@ scant_status scant_project_person(scant_project *project, const char *name,
     naming n = {name, 0};
     int64_t known;
     TRY(store_person_check(project->ctx, name));
-    TRY(find_person(project, name, &known)); /* nobody waits for the usual case */
+    TRY(find_person(project, name, &known)); /* the usual case needs no lock */
     if (known)
         n.number = (size_t)known;
     else
@@ -184,26 +184,26 @@ const char *scant_project_person_name(scant_project *project, size_t person) {
     return project->person;
 }
 
+typedef struct listening {
+    scant_status (*fn)(void *user, const scant_person *person);
+    void *user;
+} listening;
+
+static scant_status give_person(scant_project *project, sqlite3_stmt *row, void *arg) {
+    const listening *l = arg;
+    const char *name = store_string(row, 1);
+    (void)project;
+    return l->fn(l->user, &(scant_person){.person = store_count(row, 0),
+                                          .name = name ? name : "",
+                                          .answers = store_count(row, 2)});
+}
+
 scant_status scant_project_people(scant_project *project,
                                   scant_status (*fn)(void *user,
                                                      const scant_person *person),
                                   void *user) {
-    sqlite3_stmt *rows;
-    bool row;
-    scant_status status;
-    TRY(store_open_rows(project, "SELECT person, name, answers FROM people ORDER BY 1",
-                        STORE_NONE, &rows));
-    for (;;) {
-        status = store_row(project, rows, &row);
-        if (status != SCANT_OK || !row) break;
-        const char *name = store_string(rows, 1);
-        status = fn(user, &(scant_person){.person = store_count(rows, 0),
-                                          .name = name ? name : "",
-                                          .answers = store_count(rows, 2)});
-        if (status != SCANT_OK) break;
-    }
-    store_close_rows(rows);
-    return status;
+    return store_each(project, "SELECT person, name, answers FROM people ORDER BY 1",
+                      STORE_NONE, give_person, &(listening){fn, user});
 }
 
 /* ---- classes ----------------------------------------------------------------------- */
@@ -229,7 +229,7 @@ static const char *name_at(const void *project, size_t i) {
 const char *store_class_near(scant_project *project, const char *name) {
     size_t n;
     if (store_classes(project, &n) == SCANT_OK && n)
-        scant_project_class(project, n - 1); /* knows all names then */
+        scant_project_class(project, n - 1); /* reads all names */
     return scant__nearest(name, &project, project->n_classes, name_at);
 }
 
@@ -269,29 +269,25 @@ scant_status scant_project_class_add(scant_project *project, const char *name,
     return SCANT_OK;
 }
 
-/* Classes are only ever added: what is known stays right. */
+static scant_status read_class(scant_project *project, sqlite3_stmt *row, void *arg) {
+    const char *name = store_string(row, 0);
+    void *block = project->classes;
+    (void)arg;
+    scant_status status = scant__grow(project->ctx, &block, &project->class_room,
+                                      project->n_classes + 1, sizeof *project->classes);
+    project->classes = block;
+    if (status != SCANT_OK) return status;
+    char *copy = store_strdup(project->ctx, name ? name : "");
+    if (!copy) return SCANT_ENOMEM;
+    project->classes[project->n_classes++] = copy;
+    return SCANT_OK;
+}
+
+/* Classes are only ever added, so cached names stay valid. */
 static scant_status read_classes(scant_project *project) {
-    sqlite3_stmt *statement;
-    bool row;
-    TRY(store_ask(project, "SELECT name FROM classes WHERE class >= ?1 ORDER BY class",
-                  STORE_VALUES(store_size(project->n_classes)), &statement));
-    for (;;) {
-        TRY(store_row(project, statement, &row));
-        if (!row) return SCANT_OK;
-        const char *name = store_string(statement, 0);
-        void *block = project->classes;
-        scant_status status =
-            scant__grow(project->ctx, &block, &project->class_room,
-                        project->n_classes + 1, sizeof *project->classes);
-        project->classes = block;
-        char *copy =
-            status == SCANT_OK ? store_strdup(project->ctx, name ? name : "") : NULL;
-        if (!copy) {
-            store_end(statement);
-            return SCANT_ENOMEM;
-        }
-        project->classes[project->n_classes++] = copy;
-    }
+    return store_each(project,
+                      "SELECT name FROM classes WHERE class >= ?1 ORDER BY class",
+                      STORE_VALUES(store_size(project->n_classes)), read_class, NULL);
 }
 
 const char *scant_project_class(scant_project *project, size_t label) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An item's picture for browsers. Those of files are kept in cache/pictures, by item and
- * size, as decoding a photograph takes long; a file that is newer than what is kept is
- * looked at again. The folder can be deleted at any time, and a disk that is full costs
- * time alone: whatever goes wrong with the cache, the picture is made.
+ * An item's image for browsers. Images of files are cached in cache/pictures by item and
+ * size, as decoding a photograph takes long; a newer file is decoded again. The folder
+ * can be deleted at any time. A cache that cannot be read or written only costs time.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +18,7 @@
 #include "store/samples.h"
 #include "store/store_int.h"
 
-enum { LARGEST = 16 << 20, A_FOLDER = 1000 }; /* items whose pictures share a folder */
+enum { LARGEST = 16 << 20, A_FOLDER = 1000 }; /* items whose images share a folder */
 
 typedef struct asked {
     scant_project *project;
@@ -32,11 +31,11 @@ typedef struct asked {
     const char **type;
 } asked;
 
-/* ---- which one --------------------------------------------------------------------- */
+/* ---- the item ---------------------------------------------------------------------- */
 
 static scant_status no_picture(const asked *a, const char *why) {
-    return scant__fail(a->project->ctx, SCANT_EINPUT, "item %zu has no picture%s",
-                       a->item, why);
+    return scant__fail(a->project->ctx, SCANT_EINPUT, "item %zu has no image%s", a->item,
+                       why);
 }
 
 static scant_status keep_row(asked *a, sqlite3_stmt *s) {
@@ -45,7 +44,7 @@ static scant_status keep_row(asked *a, sqlite3_stmt *s) {
     int64_t kind = sqlite3_column_int64(s, 0);
     a->kind = (store_kind)kind;
     a->row = store_count(s, 3);
-    if (kind == STORE_FEATURES) return no_picture(a, ": it is a row of features");
+    if (kind == STORE_FEATURES) return no_picture(a, ": it is a feature row");
     if (!source || (kind != STORE_FILES && kind != STORE_ARRAY))
         return store_damaged(a->project, "an item's source");
     TRY(scant__names_add(ctx, &a->source, source, strlen(source)));
@@ -59,11 +58,10 @@ static scant_status find_item(asked *a) {
     sqlite3_stmt *s;
     bool row = false;
     if (a->item <= INT64_MAX) {
-        TRY(store_ask(a->project,
-                      "SELECT kind, sources.path, items.path, row"
-                      " FROM items JOIN sources USING (source) WHERE item = ?1",
-                      STORE_VALUES(store_size(a->item)), &s));
-        TRY(store_row(a->project, s, &row));
+        TRY(store_first(a->project,
+                        "SELECT kind, sources.path, items.path, row"
+                        " FROM items JOIN sources USING (source) WHERE item = ?1",
+                        STORE_VALUES(store_size(a->item)), &s, &row));
     }
     if (!row)
         return scant__fail(a->project->ctx, SCANT_ENOTFOUND, "there is no item %zu",
@@ -75,9 +73,9 @@ static scant_status find_item(asked *a) {
 
 /* ---- the cache --------------------------------------------------------------------- */
 
-/* Its names have no ending, so that pictures that lie around a project are never found
- * twice. */
-static bool kept_path(const asked *a, char folder[PATH_MAX], char path[PATH_MAX]) {
+/* File names have no extension, so that a folder of images that contains the project
+ * does not list them as new images. */
+static bool cache_path(const asked *a, char folder[PATH_MAX], char path[PATH_MAX]) {
     int n = snprintf(folder, PATH_MAX, "%s/cache/pictures/%zu", a->project->dir,
                      a->item / A_FOLDER);
     if (n < 0 || n >= PATH_MAX) return false;
@@ -85,8 +83,8 @@ static bool kept_path(const asked *a, char folder[PATH_MAX], char path[PATH_MAX]
     return n > 0 && n < PATH_MAX;
 }
 
-/* Whether what is kept is no older than the file. */
-static bool is_fresh(const asked *a, const struct stat *kept) {
+/* Whether the cached image is not older than the file. */
+static bool is_fresh(const asked *a, const struct stat *cached) {
     char file[PATH_MAX];
     struct stat st;
     const char *folder = scant__names_get(&a->source, 0);
@@ -94,10 +92,10 @@ static bool is_fresh(const asked *a, const struct stat *kept) {
     int n = *path == '/' ? snprintf(file, sizeof file, "%s", path)
                          : snprintf(file, sizeof file, "%s/%s", folder, path);
     if (n < 0 || (size_t)n >= sizeof file) return false;
-    if (stat(file, &st) != 0) return true; /* it is gone: better an old one than none */
-    if (st.st_mtim.tv_sec != kept->st_mtim.tv_sec)
-        return st.st_mtim.tv_sec < kept->st_mtim.tv_sec;
-    return st.st_mtim.tv_nsec <= kept->st_mtim.tv_nsec;
+    if (stat(file, &st) != 0) return true; /* the file is gone: show the cached image */
+    if (st.st_mtim.tv_sec != cached->st_mtim.tv_sec)
+        return st.st_mtim.tv_sec < cached->st_mtim.tv_sec;
+    return st.st_mtim.tv_nsec <= cached->st_mtim.tv_nsec;
 }
 
 static const char *type_of(const unsigned char *bytes, size_t size) {
@@ -133,9 +131,9 @@ static bool take_open(const asked *a, int fd) {
     return true;
 }
 
-static bool take_kept(const asked *a) {
+static bool take_cached(const asked *a) {
     char folder[PATH_MAX], path[PATH_MAX];
-    if (!kept_path(a, folder, path)) return false;
+    if (!cache_path(a, folder, path)) return false;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return false;
     bool taken = take_open(a, fd);
@@ -147,7 +145,7 @@ static void keep(const asked *a) {
     char folder[PATH_MAX], path[PATH_MAX];
     scant_ctx *ctx = a->project->ctx;
     scant__outfile file;
-    if (*a->size > LARGEST || !kept_path(a, folder, path)) return;
+    if (*a->size > LARGEST || !cache_path(a, folder, path)) return;
     if (scant__folder_make(ctx, folder) != SCANT_OK) return;
     if (scant__outfile_open(ctx, path, &file) != SCANT_OK) return;
     file.passing = true;
@@ -180,9 +178,10 @@ static scant_status make_row(const asked *a) {
     const char *path = scant__names_get(&a->source, 0);
     TRY(store_open_pictures(a->project, path, &data));
     if (a->row >= scant_data_count(data))
-        return scant__fail(a->project->ctx, SCANT_EINPUT,
-                           "%s: item %zu is its row %zu (from 0 on), and it has only %zu",
-                           path, a->item, a->row, scant_data_count(data));
+        return scant__fail(
+            a->project->ctx, SCANT_EINPUT,
+            "%s: item %zu is its row %zu (counted from 0), but it has only %zu rows",
+            path, a->item, a->row, scant_data_count(data));
     return scant__data_image_file(data, a->row, a->most, a->bytes, a->size, a->type);
 }
 
@@ -199,7 +198,7 @@ scant_status scant_project_picture(scant_project *project, size_t item, size_t m
     scant_status status = find_item(&a);
     if (status == SCANT_OK && a.kind == STORE_ARRAY) {
         status = make_row(&a);
-    } else if (status == SCANT_OK && !take_kept(&a)) {
+    } else if (status == SCANT_OK && !take_cached(&a)) {
         status = make_file(&a);
         if (status == SCANT_OK) keep(&a);
     }

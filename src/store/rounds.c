@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Models that were trained and rounds that were picked, as the database keeps them.
+ * Trained models, rounds and their picks.
  */
 #include "scant/project.h"
 #include "store/store_int.h"
@@ -42,7 +42,7 @@ static scant_status put_model(scant_project *project, void *arg) {
                      store_real(m->over_random_high),
                      store_size(m->over_random_labels))));
     a->number = (size_t)sqlite3_last_insert_rowid(project->db);
-    TRY(store_tally_trained(project));
+    TRY(store_counters_trained(project));
     return put_verdicts(project, a);
 }
 
@@ -83,8 +83,7 @@ scant_status store_model_last(scant_project *project, scant__arena *arena, bool 
                               store_model *out) {
     sqlite3_stmt *s;
     *out = (store_model){0};
-    TRY(store_ask(project, MODELS " DESC LIMIT 1", STORE_NONE, &s));
-    TRY(store_row(project, s, there));
+    TRY(store_first(project, MODELS " DESC LIMIT 1", STORE_NONE, &s, there));
     if (!*there) return SCANT_OK;
     scant_status status = take_model(project, s, out);
     if (status == SCANT_OK) {
@@ -95,23 +94,24 @@ scant_status store_model_last(scant_project *project, scant__arena *arena, bool 
     return status;
 }
 
+typedef struct listening {
+    scant_status (*model)(void *user, const store_model *model);
+    scant_status (*round)(void *user, const scant_round_point *point);
+    void *user;
+} listening;
+
+static scant_status give_model(scant_project *project, sqlite3_stmt *row, void *arg) {
+    const listening *l = arg;
+    store_model model;
+    TRY(take_model(project, row, &model));
+    return l->model(l->user, &model);
+}
+
 scant_status store_models(scant_project *project,
                           scant_status (*fn)(void *user, const store_model *model),
                           void *user) {
-    sqlite3_stmt *rows;
-    store_model model;
-    bool row;
-    scant_status status;
-    TRY(store_open_rows(project, MODELS, STORE_NONE, &rows));
-    for (;;) {
-        status = store_row(project, rows, &row);
-        if (status != SCANT_OK || !row) break;
-        status = take_model(project, rows, &model);
-        if (status == SCANT_OK) status = fn(user, &model);
-        if (status != SCANT_OK) break;
-    }
-    store_close_rows(rows);
-    return status;
+    return store_each(project, MODELS, STORE_NONE, give_model,
+                      &(listening){.model = fn, .user = user});
 }
 
 /* ---- rounds ------------------------------------------------------------------------ */
@@ -146,33 +146,57 @@ scant_status store_round_add(scant_project *project, const store_round *round,
     return SCANT_OK;
 }
 
+static scant_status give_round(scant_project *project, sqlite3_stmt *row, void *arg) {
+    const listening *l = arg;
+    const char *strategy = store_string(row, 2);
+    (void)project;
+    return l->round(l->user, &(scant_round_point){.round = store_count(row, 0),
+                                                  .at = sqlite3_column_int64(row, 1),
+                                                  .strategy = strategy ? strategy : "",
+                                                  .model = store_count(row, 3),
+                                                  .picked = store_count(row, 4),
+                                                  .answered = store_count(row, 5)});
+}
+
 scant_status scant_project_rounds(scant_project *project,
                                   scant_status (*fn)(void *user,
                                                      const scant_round_point *point),
                                   void *user) {
-    sqlite3_stmt *rows;
-    bool row;
-    scant_status status;
-    TRY(store_open_rows(
+    return store_each(
         project,
         "SELECT round, at, strategy, model,"
         " (SELECT count(*) FROM picks p WHERE p.round = r.round AND p.place < r.batch),"
         " (SELECT count(*) FROM picks p WHERE p.round = r.round AND p.place < r.batch"
         "  AND EXISTS (SELECT 1 FROM answers a WHERE a.item = p.item))"
         " FROM rounds r ORDER BY round",
-        STORE_NONE, &rows));
-    for (;;) {
-        status = store_row(project, rows, &row);
-        if (status != SCANT_OK || !row) break;
-        const char *strategy = store_string(rows, 2);
-        status = fn(user, &(scant_round_point){.round = store_count(rows, 0),
-                                               .at = sqlite3_column_int64(rows, 1),
-                                               .strategy = strategy ? strategy : "",
-                                               .model = store_count(rows, 3),
-                                               .picked = store_count(rows, 4),
-                                               .answered = store_count(rows, 5)});
-        if (status != SCANT_OK) break;
-    }
-    store_close_rows(rows);
-    return status;
+        STORE_NONE, give_round, &(listening){.round = fn, .user = user});
+}
+
+typedef struct picked {
+    size_t *items;
+    size_t room, n, limit;
+} picked;
+
+static scant_status take_pick(scant_project *project, sqlite3_stmt *row, void *arg) {
+    picked *p = arg;
+    size_t item;
+    TRY(store_index(project, row, 0, p->limit, &item));
+    if (p->n < p->room) p->items[p->n] = item;
+    p->n++;
+    return SCANT_OK;
+}
+
+scant_status scant_project_picked(scant_project *project, size_t room, size_t *items,
+                                  size_t *n) {
+    picked p = {.items = items, .room = room};
+    *n = 0;
+    TRY(store_items(project, &p.limit));
+    TRY(store_each(project,
+                   "SELECT item FROM picks"
+                   " WHERE round = (SELECT max(round) FROM rounds) ORDER BY place"
+                   " LIMIT coalesce((SELECT batch FROM rounds"
+                   "  ORDER BY round DESC LIMIT 1), 0)",
+                   STORE_NONE, take_pick, &p));
+    *n = p.n;
+    return SCANT_OK;
 }

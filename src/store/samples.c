@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sources as samples and as rows of numbers. Pictures stay in their files, and arrays
- * mapped where they can be; the array that was read last stays open with the handle, as
- * whoever reads rows reads many, and some are unpacked when they are opened.
+ * Sources as samples and as feature rows. Images stay in their files; arrays are mapped
+ * where possible. The last array stays open with the handle: callers read many rows, and
+ * opening may unpack it.
  *
- * Files may have changed since they came into the project: rows that are no longer there
- * are an input that is wrong.
+ * Files may have changed since they were added: missing rows are SCANT_EINPUT.
  */
 #include "store/samples.h"
 
@@ -17,13 +16,13 @@
 #include "scant/project.h"
 #include "store/store_int.h"
 
-/* ---- what is open ------------------------------------------------------------------ */
+/* ---- the open array ---------------------------------------------------------------- */
 
 typedef struct opened {
     scant_ctx *ctx;
     char *path;
-    struct stat as;     /* the file that it was */
-    scant_data *data;   /* pictures, or NULL */
+    struct stat as;     /* the file when it was opened */
+    scant_data *data;   /* images, or NULL */
     scant_array *array; /* features, or NULL */
 } opened;
 
@@ -40,7 +39,7 @@ static void detach(void *attached) {
     scant__free(o->ctx, o);
 }
 
-/* Whether another file has taken its place. One that is gone is still open. */
+/* Whether another file has replaced it. A deleted file is still open. */
 static bool is_replaced(const opened *o, const struct stat *now) {
     return now->st_ino && (o->as.st_ino != now->st_ino || o->as.st_dev != now->st_dev ||
                            o->as.st_size != now->st_size ||
@@ -48,7 +47,7 @@ static bool is_replaced(const opened *o, const struct stat *now) {
                            o->as.st_mtim.tv_nsec != now->st_mtim.tv_nsec);
 }
 
-/* The slot, for a source of that path: what it holds of another is let go. */
+/* The slot for a source; closes another source that it holds. */
 static scant_status slot_for(scant_project *project, const char *path, opened **out) {
     void **slot = store_attached(project, STORE_OPENED, detach);
     if (!*slot) {
@@ -85,18 +84,19 @@ static scant_status open_features(scant_project *project, const char *path,
     if (!o->array) TRY(scant_array_open(project->ctx, path, &o->array));
     if (scant_array_ndim(o->array) != 2)
         return scant__fail(project->ctx, SCANT_EINPUT,
-                           "%s: features are n x d numbers, and this has %zu dimensions",
-                           path, scant_array_ndim(o->array));
+                           "%s: has %zu dimensions; features are n x d", path,
+                           scant_array_ndim(o->array));
     *out = o->array;
     return SCANT_OK;
 }
 
 static scant_status row_gone(scant_project *project, const char *path, size_t item,
                              size_t row, size_t rows) {
-    return scant__fail(project->ctx, SCANT_EINPUT,
-                       "%s: item %zu is its row %zu (from 0 on), and it has only %zu: it "
-                       "has changed since it came into the project",
-                       path, item, row, rows);
+    return scant__fail(
+        project->ctx, SCANT_EINPUT,
+        "%s: item %zu is its row %zu (counted from 0), but it has only %zu "
+        "rows: the file has changed since it was added",
+        path, item, row, rows);
 }
 
 /* ---- sources ----------------------------------------------------------------------- */
@@ -130,29 +130,22 @@ static scant_status list_sources(scant_project *project, scant__arena *arena,
     return scant__fail(project->ctx, SCANT_EUSAGE, "%s: has no items", project->dir);
 }
 
-/* ---- pictures ---------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------ */
+
+static scant_status take_path(scant_project *project, sqlite3_stmt *row, void *arg) {
+    const char *path = store_string(row, 0);
+    if (!path || scant__path_goes_up(path))
+        return store_damaged(project, "an item's path");
+    return scant__names_add(project->ctx, arg, path, strlen(path));
+}
 
 static scant_status list_paths(scant_project *project, const store_source *source,
                                scant__names *names) {
-    sqlite3_stmt *s;
-    bool row;
-    TRY(store_ask(project,
-                  "SELECT path FROM items WHERE item >= ?1 AND item < ?2 ORDER BY item",
-                  STORE_VALUES(store_size(source->first),
-                               store_size(source->first + source->count)),
-                  &s));
-    for (;;) {
-        TRY(store_row(project, s, &row));
-        if (!row) break;
-        const char *path = store_string(s, 0);
-        scant_status status =
-            path && !scant__path_goes_up(path)
-                ? scant__names_add(project->ctx, names, path, strlen(path))
-                : store_damaged(project, "an item's path");
-        if (status == SCANT_OK) continue;
-        store_end(s);
-        return status;
-    }
+    TRY(store_each(project,
+                   "SELECT path FROM items WHERE item >= ?1 AND item < ?2 ORDER BY item",
+                   STORE_VALUES(store_size(source->first),
+                                store_size(source->first + source->count)),
+                   take_path, names));
     if (names->count == source->count) return SCANT_OK;
     return store_damaged(project, "items are missing");
 }
@@ -167,7 +160,7 @@ static scant_status open_files(scant_project *project, const store_source *sourc
     return status;
 }
 
-/* Takes data, also on failure. */
+/* Takes ownership of data, also on failure. */
 static scant_status take_rows(scant_project *project, const store_source *source,
                               scant_data *data, size_t *rows, scant_data **out) {
     size_t n = scant_data_count(data);
@@ -212,8 +205,7 @@ static scant_status open_source(scant_project *project, const store_source *sour
         return open_array(project, source, side, out);
     default:
         return scant__fail(project->ctx, SCANT_EUSAGE,
-                           "%s: its items are rows of features, not pictures",
-                           project->dir);
+                           "%s: its items are feature rows, not images", project->dir);
     }
 }
 
@@ -250,9 +242,8 @@ scant_status store_features_width(scant_project *project, size_t *width) {
     scant__arena_init(&arena, project->ctx);
     scant_status status = list_sources(project, &arena, &sources);
     if (status == SCANT_OK && sources.sources[0].kind != STORE_FEATURES)
-        status =
-            scant__fail(project->ctx, SCANT_EUSAGE,
-                        "%s: its items are pictures, not rows of features", project->dir);
+        status = scant__fail(project->ctx, SCANT_EUSAGE,
+                             "%s: its items are images, not feature rows", project->dir);
     if (status == SCANT_OK)
         status = open_features(project, sources.sources[0].path, &array);
     if (status == SCANT_OK) *width = scant_array_shape(array)[1];
@@ -260,7 +251,7 @@ scant_status store_features_width(scant_project *project, size_t *width) {
     return status;
 }
 
-/* Which rows of its array items first .. first + count - 1, all of source, are. */
+/* Reads features of items first .. first + count - 1, all of one source. */
 static scant_status read_source(scant_project *project, const store_source *source,
                                 size_t first, size_t count, size_t width, size_t *rows,
                                 float *out) {
@@ -271,9 +262,9 @@ static scant_status read_source(scant_project *project, const store_source *sour
     const size_t *shape = scant_array_shape(array);
     if (shape[1] != width)
         return scant__fail(project->ctx, SCANT_EINPUT,
-                           "%s: has %zu numbers a row where the project's items have %zu",
+                           "%s: has %zu numbers per row; the project's items have %zu",
                            source->path, shape[1], width);
-    for (size_t i = 0, n; i < count; i += n) { /* runs of rows that follow each other */
+    for (size_t i = 0, n; i < count; i += n) { /* runs of consecutive rows */
         for (n = 1; i + n < count && rows[i + n] == rows[i] + n;) n++;
         if (rows[i] >= shape[0] || n > shape[0] - rows[i])
             return row_gone(project, source->path, first + i, rows[i], shape[0]);

@@ -2,10 +2,9 @@
  *
  * Statements, their failures, and transactions.
  *
- * A failure of the disk (full, gone, not to be written) is SCANT_EIO; one of what the
- * file holds is SCANT_EINPUT, also where a statement of ours does not fit the schema, as
- * the statements are fixed and tested. Whatever fails within a transaction is rolled
- * back, and the handle can be used again.
+ * Disk errors (full, gone, read-only) are SCANT_EIO. All others are SCANT_EINPUT: our
+ * statements are fixed and tested, so one that does not fit the schema means that the
+ * file is damaged. A failed transaction is rolled back; the handle stays usable.
  */
 #include <stdint.h>
 #include <string.h>
@@ -43,12 +42,12 @@ scant_status store_failed(scant_project *project, int code) {
                            project->file, STORE_WAIT_SECONDS);
     case SQLITE_NOTADB:
         return scant__fail(project->ctx, status,
-                           "%s: is no database of a project, or is damaged",
+                           "%s: is not the database of a project, or is damaged",
                            project->file);
     default:
         return scant__fail(project->ctx, status, "%s: %s: %s", project->file,
                            status == SCANT_EIO      ? "cannot be written"
-                           : status == SCANT_ENOMEM ? "no memory for it"
+                           : status == SCANT_ENOMEM ? "out of memory"
                                                     : "is damaged",
                            why);
     }
@@ -67,12 +66,12 @@ static scant_status compile(scant_project *project, const char *sql, unsigned fl
     return code == SQLITE_OK ? SCANT_OK : store_failed(project, code);
 }
 
-/* The place of a text among those kept, or where it would go; NULL: there is no room. */
-static store_kept *find_kept(scant_project *project, const char *sql) {
+/* The statement's slot in the cache, or a free one; NULL: the cache is full. */
+static store_cached *find_cached(scant_project *project, const char *sql) {
     size_t at = (size_t)(((uintptr_t)sql * 0x9e3779b97f4a7c15u) >> 32);
     for (size_t i = 0; i < STORE_STATEMENTS; i++) {
-        store_kept *kept = &project->kept[(at + i) % STORE_STATEMENTS];
-        if (!kept->sql || kept->sql == sql) return kept;
+        store_cached *cached = &project->cached[(at + i) % STORE_STATEMENTS];
+        if (!cached->sql || cached->sql == sql) return cached;
     }
     return NULL;
 }
@@ -97,17 +96,17 @@ static scant_status bind(scant_project *project, sqlite3_stmt *statement,
 
 scant_status store_ask(scant_project *project, const char *sql, const store_value *values,
                        size_t n, sqlite3_stmt **out) {
-    store_kept *kept = find_kept(project, sql);
+    store_cached *cached = find_cached(project, sql);
     *out = NULL;
-    if (!kept)
-        return scant__fail(project->ctx, SCANT_EINTERNAL, "too many statements are kept");
-    if (!kept->sql) {
-        TRY(compile(project, sql, SQLITE_PREPARE_PERSISTENT, &kept->statement));
-        kept->sql = sql;
+    if (!cached)
+        return scant__fail(project->ctx, SCANT_EINTERNAL, "too many cached statements");
+    if (!cached->sql) {
+        TRY(compile(project, sql, SQLITE_PREPARE_PERSISTENT, &cached->statement));
+        cached->sql = sql;
     }
-    sqlite3_reset(kept->statement);
-    TRY(bind(project, kept->statement, values, n));
-    *out = kept->statement;
+    sqlite3_reset(cached->statement);
+    TRY(bind(project, cached->statement, values, n));
+    *out = cached->statement;
     return SCANT_OK;
 }
 
@@ -134,6 +133,28 @@ scant_status store_open_rows(scant_project *project, const char *sql,
 
 void store_close_rows(sqlite3_stmt *statement) { sqlite3_finalize(statement); }
 
+scant_status store_each(scant_project *project, const char *sql,
+                        const store_value *values, size_t n, store_row_fn *fn,
+                        void *arg) {
+    sqlite3_stmt *rows;
+    bool row = true;
+    TRY(store_open_rows(project, sql, values, n, &rows));
+    scant_status status = SCANT_OK;
+    while (status == SCANT_OK && row) {
+        status = store_row(project, rows, &row);
+        if (status == SCANT_OK && row) status = fn(project, rows, arg);
+    }
+    store_close_rows(rows);
+    return status;
+}
+
+scant_status store_first(scant_project *project, const char *sql,
+                         const store_value *values, size_t n, sqlite3_stmt **out,
+                         bool *row) {
+    TRY(store_ask(project, sql, values, n, out));
+    return store_row(project, *out, row);
+}
+
 scant_status store_do(scant_project *project, const char *sql, const store_value *values,
                       size_t n) {
     sqlite3_stmt *statement;
@@ -148,8 +169,7 @@ scant_status store_one(scant_project *project, const char *sql, const store_valu
     sqlite3_stmt *statement;
     bool row;
     *out = otherwise;
-    TRY(store_ask(project, sql, values, n, &statement));
-    TRY(store_row(project, statement, &row));
+    TRY(store_first(project, sql, values, n, &statement, &row));
     if (!row) return SCANT_OK;
     if (sqlite3_column_type(statement, 0) != SQLITE_NULL)
         *out = sqlite3_column_int64(statement, 0);
@@ -173,10 +193,11 @@ scant_status store_index(scant_project *project, sqlite3_stmt *statement, int co
 
 /* ---- transactions ------------------------------------------------------------------ */
 
-/* Ends a transaction that failed. The sentence that says why stays. */
+/* Ends a failed transaction; the context keeps its error message. */
 static void roll_back(scant_project *project) {
-    for (size_t i = 0; i < STORE_STATEMENTS; i++) /* one that is open would hold it */
-        if (project->kept[i].sql) sqlite3_reset(project->kept[i].statement);
+    for (size_t i = 0; i < STORE_STATEMENTS;
+         i++) /* an open one would block the rollback */
+        if (project->cached[i].sql) sqlite3_reset(project->cached[i].statement);
     if (!sqlite3_get_autocommit(project->db))
         sqlite3_exec(project->db, "ROLLBACK", NULL, NULL, NULL);
 }
@@ -190,21 +211,21 @@ static scant_status transact(scant_project *project, const char *begin, store_wo
     return status;
 }
 
-/* Whether commits wait for the disk. A statement that is kept would not do: this one acts
- * when it is compiled. */
-static scant_status set_waiting(scant_project *project, store_waiting waiting) {
-    if (project->waiting == waiting) return SCANT_OK;
-    project->waiting = STORE_WAITING_UNKNOWN;
-    TRY(store_script(project, waiting == STORE_WAITING ? "PRAGMA synchronous = FULL"
-                                                       : "PRAGMA synchronous = NORMAL"));
-    project->waiting = waiting;
+/* Whether commits are fsynced. Not a cached statement: this PRAGMA takes effect when it
+ * is compiled. */
+static scant_status set_sync(scant_project *project, store_sync sync) {
+    if (project->sync == sync) return SCANT_OK;
+    project->sync = STORE_SYNC_UNKNOWN;
+    TRY(store_script(project, sync == STORE_SYNC_FULL ? "PRAGMA synchronous = FULL"
+                                                      : "PRAGMA synchronous = NORMAL"));
+    project->sync = sync;
     return SCANT_OK;
 }
 
-static scant_status write_by(scant_project *project, store_waiting waiting,
-                             store_work *fn, void *arg) {
+static scant_status write_by(scant_project *project, store_sync sync, store_work *fn,
+                             void *arg) {
     if (project->writing) return fn(project, arg);
-    TRY(set_waiting(project, waiting));
+    TRY(set_sync(project, sync));
     project->writing = true;
     scant_status status = transact(project, "BEGIN IMMEDIATE", fn, arg);
     project->writing = false;
@@ -212,11 +233,11 @@ static scant_status write_by(scant_project *project, store_waiting waiting,
 }
 
 scant_status store_write(scant_project *project, store_work *fn, void *arg) {
-    return write_by(project, STORE_WAITING, fn, arg);
+    return write_by(project, STORE_SYNC_FULL, fn, arg);
 }
 
-scant_status store_write_passing(scant_project *project, store_work *fn, void *arg) {
-    return write_by(project, STORE_NOT_WAITING, fn, arg);
+scant_status store_write_unsynced(scant_project *project, store_work *fn, void *arg) {
+    return write_by(project, STORE_SYNC_NORMAL, fn, arg);
 }
 
 scant_status store_read(scant_project *project, store_work *fn, void *arg) {

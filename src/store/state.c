@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What follows from the history: which answers stand, what an item's label is, whether it
- * is to be handed out, and counts of all that. It is kept in tables of its own and
- * changed in the transaction that changes the history, so that nothing needs to be
- * counted when somebody asks. Work per answer: that item's answers.
+ * What is derived from the history: current answers, labels, the queue, and counters.
+ * These tables change in the transaction that changes the history, so reading them needs
+ * no counting. The work per answer is proportional to the item's answers.
  *
- * An item's label is what most of those who gave one say; where two are said equally
- * often there is none, and the item is disputed.
+ * An item's label is the one that most people gave; with a tie it has none and is
+ * disputed.
  */
 #include <string.h>
 
@@ -18,12 +17,13 @@ typedef struct state {
     int64_t label; /* -1: none */
     size_t answers, skips, unsures;
     bool disputed;
-    int64_t since, last; /* entries: that it has its label from; the last that stands */
+    int64_t since, last; /* the entry that gave the label; the last current entry */
 } state;
 
-/* ---- tallies ----------------------------------------------------------------------- */
+/* ---- counters -----------------------------------------------------------------------
+ */
 
-scant_status store_tally(scant_project *project, const char *name, int64_t more) {
+scant_status store_counter_add(scant_project *project, const char *name, int64_t more) {
     if (!more) return SCANT_OK;
     return store_do(project,
                     "INSERT INTO tally (name, n) VALUES (?1, ?2)"
@@ -36,8 +36,8 @@ scant_status store_tally(scant_project *project, const char *name, int64_t more)
 
 static const struct {
     const char *name;
-    const char *sql; /* how many there are */
-} tallies[] = {
+    const char *sql; /* counts anew */
+} counters[] = {
     {"copies", "SELECT count(*) FROM items WHERE copy_of IS NOT NULL"},
     {"withheld", "SELECT count(*) FROM items WHERE withheld = " SQL_WITHHELD},
     {"labelled", "SELECT count(*) FROM states WHERE label >= 0"},
@@ -57,15 +57,15 @@ static const struct {
 
 static scant_status recount(scant_project *project, size_t i) {
     int64_t n;
-    TRY(store_one(project, tallies[i].sql, STORE_NONE, 0, &n));
+    TRY(store_one(project, counters[i].sql, STORE_NONE, 0, &n));
     return store_do(project,
                     "INSERT INTO tally (name, n) VALUES (?1, ?2)"
                     " ON CONFLICT (name) DO UPDATE SET n = ?2",
-                    STORE_VALUES(store_text(tallies[i].name), store_int(n)));
+                    STORE_VALUES(store_text(counters[i].name), store_int(n)));
 }
 
-scant_status store_tally_recount(scant_project *project) {
-    for (size_t i = 0; i < sizeof tallies / sizeof *tallies; i++)
+scant_status store_counters_recount(scant_project *project) {
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
         TRY(recount(project, i));
     TRY(store_do(project, "UPDATE classes SET learned = 0 WHERE learned > 0",
                  STORE_NONE));
@@ -77,9 +77,9 @@ scant_status store_tally_recount(scant_project *project) {
                     STORE_NONE);
 }
 
-scant_status store_tally_trained(scant_project *project) {
-    for (size_t i = 0; i < sizeof tallies / sizeof *tallies; i++)
-        if (strcmp(tallies[i].name, "untrained") == 0) TRY(recount(project, i));
+scant_status store_counters_trained(scant_project *project) {
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
+        if (strcmp(counters[i].name, "untrained") == 0) TRY(recount(project, i));
     return SCANT_OK;
 }
 
@@ -89,24 +89,24 @@ static scant_status learn_class(scant_project *project, int64_t label, int64_t m
                     STORE_VALUES(store_int(label), store_int(more)));
 }
 
-/* What models learn from. */
-static scant_status tally_learned(scant_project *project, const state *old,
-                                  const state *now) {
+/* Counters of what models are trained on. */
+static scant_status count_training(scant_project *project, const state *old,
+                                   const state *now) {
     int64_t seen;
     if (old->label == now->label && old->since == now->since) return SCANT_OK;
     TRY(store_one(project, "SELECT entry FROM models ORDER BY model DESC LIMIT 1",
                   STORE_NONE, 0, &seen));
-    TRY(store_tally(project, "training", (now->label >= 0) - (old->label >= 0)));
-    TRY(store_tally(project, "untrained",
-                    (now->label >= 0 && now->since > seen) -
-                        (old->label >= 0 && old->since > seen)));
+    TRY(store_counter_add(project, "training", (now->label >= 0) - (old->label >= 0)));
+    TRY(store_counter_add(project, "untrained",
+                          (now->label >= 0 && now->since > seen) -
+                              (old->label >= 0 && old->since > seen)));
     TRY(learn_class(project, old->label, -1));
     return learn_class(project, now->label, 1);
 }
 
-/* Labels of withheld items count up to the first place of the audit order, the front,
- * that nobody has answered. It moves rarely, and over few. */
-scant_status store_tally_front(scant_project *project) {
+/* Labels of the audit set count up to the front, the first item of the audit order that
+ * nobody has answered. The front moves rarely and by a few items. */
+scant_status store_counters_audit(scant_project *project) {
     int64_t before, front, passed;
     TRY(store_one(project, "SELECT n FROM tally WHERE name = 'front'", STORE_NONE,
                   INT64_MAX, &before));
@@ -119,32 +119,33 @@ scant_status store_tally_front(scant_project *project) {
                   STORE_VALUES(store_int(front < before ? front : before),
                                store_int(front < before ? before : front)),
                   0, &passed));
-    TRY(store_tally(project, "audited", front < before ? -passed : passed));
+    TRY(store_counter_add(project, "audited", front < before ? -passed : passed));
     return store_do(project,
                     "INSERT OR REPLACE INTO tally (name, n) VALUES ('front', ?1)",
                     STORE_VALUES(store_int(front)));
 }
 
-/* Of a withheld item. */
-static scant_status tally_audited(scant_project *project, size_t item, const state *old,
+/* For an item of the audit set. */
+static scant_status count_audited(scant_project *project, size_t item, const state *old,
                                   const state *now) {
     int64_t front, key = (int64_t)store_audit_key(project->seed, item);
     TRY(store_one(project, "SELECT n FROM tally WHERE name = 'front'", STORE_NONE,
                   INT64_MAX, &front));
     if (key < front)
-        TRY(store_tally(project, "audited", (now->label >= 0) - (old->label >= 0)));
-    return store_tally_front(project);
+        TRY(store_counter_add(project, "audited", (now->label >= 0) - (old->label >= 0)));
+    return store_counters_audit(project);
 }
 
-static scant_status tally_change(scant_project *project, const state *old,
+static scant_status count_change(scant_project *project, const state *old,
                                  const state *now) {
-    TRY(store_tally(project, "labelled", (now->label >= 0) - (old->label >= 0)));
-    TRY(store_tally(project, "disputed", now->disputed - old->disputed));
-    TRY(store_tally(project, "skipped",
-                    (now->label < 0 && now->skips) - (old->label < 0 && old->skips)));
-    return store_tally(project, "unsure",
-                       (now->label < 0 && now->unsures) -
-                           (old->label < 0 && old->unsures));
+    TRY(store_counter_add(project, "labelled", (now->label >= 0) - (old->label >= 0)));
+    TRY(store_counter_add(project, "disputed", now->disputed - old->disputed));
+    TRY(store_counter_add(project, "skipped",
+                          (now->label < 0 && now->skips) -
+                              (old->label < 0 && old->skips)));
+    return store_counter_add(project, "unsure",
+                             (now->label < 0 && now->unsures) -
+                                 (old->label < 0 && old->unsures));
 }
 
 /* ---- the label --------------------------------------------------------------------- */
@@ -169,15 +170,14 @@ static scant_status read_state(scant_project *project, size_t item, state *out) 
     return SCANT_OK;
 }
 
-/* What most say. */
+/* The label most people gave. */
 static scant_status plurality(scant_project *project, size_t item, state *out) {
     sqlite3_stmt *s;
     bool row;
-    TRY(store_ask(project,
-                  "SELECT class, count(*) FROM answers WHERE item = ?1"
-                  " AND kind = " SQL_LABEL " GROUP BY class ORDER BY 2 DESC, 1 LIMIT 2",
-                  STORE_VALUES(store_size(item)), &s));
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project,
+                    "SELECT class, count(*) FROM answers WHERE item = ?1"
+                    " AND kind = " SQL_LABEL " GROUP BY class ORDER BY 2 DESC, 1 LIMIT 2",
+                    STORE_VALUES(store_size(item)), &s, &row));
     if (!row) return SCANT_OK;
     int64_t label = sqlite3_column_int64(s, 0), votes = sqlite3_column_int64(s, 1);
     TRY(store_row(project, s, &row));
@@ -187,20 +187,20 @@ static scant_status plurality(scant_project *project, size_t item, state *out) {
     return SCANT_OK;
 }
 
-/* *opinions: answers that are no skips; *own: of those, not from a file. */
+/* *own: answers other than skips that were not imported. */
 static scant_status count_answers(scant_project *project, size_t item, state *out,
                                   size_t *own) {
     sqlite3_stmt *s;
     bool row;
     *out = (state){.label = -1};
     *own = 0;
-    TRY(store_ask(project,
-                  "SELECT count(*), sum(kind = " SQL_LABEL "), sum(kind = " SQL_SKIP "),"
-                  " sum(kind = " SQL_UNSURE "), max(entry),"
-                  " sum(kind <> " SQL_SKIP " AND role <> " SQL_IMPORT ")"
-                  " FROM answers WHERE item = ?1",
-                  STORE_VALUES(store_size(item)), &s));
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project,
+                    "SELECT count(*), sum(kind = " SQL_LABEL "), sum(kind = " SQL_SKIP
+                    "),"
+                    " sum(kind = " SQL_UNSURE "), max(entry),"
+                    " sum(kind <> " SQL_SKIP " AND role <> " SQL_IMPORT ")"
+                    " FROM answers WHERE item = ?1",
+                    STORE_VALUES(store_size(item)), &s, &row));
     if (!row) return SCANT_OK;
     out->there = store_count(s, 0) > 0;
     out->answers = store_count(s, 1);
@@ -268,15 +268,14 @@ static scant_status move_in_queue(scant_project *project, size_t item, const pla
                   STORE_VALUES(store_size(item)), -1, &kind));
     if (kind < 0 && now->kind < 0) return SCANT_OK;
     TRY(write_place(project, item, now));
-    /* Who has not answered it is to look for second opinions from there on again. */
+    /* People who have not answered it search for second opinions from there again. */
     if (now->kind == DB_OPINION)
         TRY(store_do(project,
                      "UPDATE people SET opinions = ?2 WHERE opinions > ?2 AND person"
                      " NOT IN (SELECT a.person FROM answers a WHERE a.item = ?1)",
                      STORE_VALUES(store_size(item), store_int(now->key))));
     if (to_pick(kind) || !to_pick(now->kind)) return SCANT_OK;
-    /* It is back among what may be handed out: the last ranking is to be looked through
-     * from its start again. */
+    /* It may be handed out again: search the last ranking from its start. */
     return store_do(project,
                     "UPDATE rounds SET start = 0"
                     " WHERE round = (SELECT max(round) FROM rounds) AND start > 0",
@@ -296,23 +295,23 @@ scant_status store_refresh(scant_project *project, size_t item, int64_t entry) {
     TRY(write_state(project, item, &now));
     TRY(find_place(project, item, withheld, &now, own, &at));
     TRY(move_in_queue(project, item, &at));
-    if (at.kind < 0) /* nobody need answer it any more; who does may */
+    if (at.kind < 0) /* no answer is needed any more, but one is still accepted */
         TRY(store_do(project, "UPDATE leases SET live = 0 WHERE item = ?1 AND live = 1",
                      STORE_VALUES(store_size(item))));
-    if (withheld == DB_NOT_WITHHELD) TRY(tally_learned(project, &old, &now));
-    if (withheld == DB_WITHHELD) TRY(tally_audited(project, item, &old, &now));
-    return tally_change(project, &old, &now);
+    if (withheld == DB_NOT_WITHHELD) TRY(count_training(project, &old, &now));
+    if (withheld == DB_WITHHELD) TRY(count_audited(project, item, &old, &now));
+    return count_change(project, &old, &now);
 }
 
 /* ---- the history ------------------------------------------------------------------- */
 
-static scant_status tally_role(scant_project *project, int64_t role, int64_t more) {
+static scant_status count_role(scant_project *project, int64_t role, int64_t more) {
     if (role == SCANT_ROLE_OVERLAP || role == SCANT_ROLE_IMPORT) return SCANT_OK;
-    if (role == SCANT_ROLE_AUDIT) TRY(store_tally(project, "audits", more));
-    return store_tally(project, "asked", more);
+    if (role == SCANT_ROLE_AUDIT) TRY(store_counter_add(project, "audits", more));
+    return store_counter_add(project, "asked", more);
 }
 
-/* The person's answer to the item is the new entry, or none. */
+/* Makes the new entry the person's current answer to the item; an undo removes it. */
 static scant_status replace_answer(scant_project *project, const store_entry *e,
                                    int64_t number) {
     int64_t role;
@@ -324,12 +323,12 @@ static scant_status replace_answer(scant_project *project, const store_entry *e,
         TRY(store_do(project,
                      "UPDATE people SET answers = answers + ?2 WHERE person = ?1",
                      STORE_VALUES(person, store_int(more))));
-    if (role) TRY(tally_role(project, role, -1));
+    if (role) TRY(count_role(project, role, -1));
     if (e->kind == SCANT_ANSWER_UNDO)
         return store_do(project, "DELETE FROM answers WHERE item = ?1 AND person = ?2",
                         STORE_VALUES(item, person));
-    TRY(tally_role(project, (int64_t)e->role, 1));
-    /* they need not be asked, whatever way the answer came */
+    TRY(count_role(project, (int64_t)e->role, 1));
+    /* also where the answer did not come from the lease */
     TRY(store_do(
         project,
         "UPDATE leases SET live = 0 WHERE item = ?1 AND person = ?2 AND live = 1",
@@ -374,7 +373,7 @@ scant_status store_original(scant_project *project, size_t item, size_t *origina
     return SCANT_OK;
 }
 
-/* What it makes of one from a file that the person has taken back an answer since. */
+/* An imported answer is older if the person has undone an answer since. */
 static scant_status hold_against_undo(scant_project *project, const store_entry *e,
                                       store_imported *out) {
     int64_t at;
@@ -387,17 +386,16 @@ static scant_status hold_against_undo(scant_project *project, const store_entry 
     return SCANT_OK;
 }
 
-/* What the person's standing answer makes of one from a file. */
+/* Compares an imported answer with the person's current one. */
 static scant_status hold_against(scant_project *project, const store_entry *e,
                                  store_imported *out) {
     sqlite3_stmt *s;
     bool row;
     *out = STORE_IMPORTED;
-    TRY(store_ask(project,
-                  "SELECT a.kind, a.class, l.at FROM answers a JOIN labels l"
-                  " USING (entry) WHERE a.item = ?1 AND a.person = ?2",
-                  STORE_VALUES(store_size(e->item), store_size(e->person)), &s));
-    TRY(store_row(project, s, &row));
+    TRY(store_first(project,
+                    "SELECT a.kind, a.class, l.at FROM answers a JOIN labels l"
+                    " USING (entry) WHERE a.item = ?1 AND a.person = ?2",
+                    STORE_VALUES(store_size(e->item), store_size(e->person)), &s, &row));
     if (!row) return hold_against_undo(project, e, out);
     if (sqlite3_column_int64(s, 0) == (int64_t)e->kind &&
         (e->kind != SCANT_ANSWER_LABEL ||

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A project's database as the layers above see it: what a model learns from, what may be
- * picked, what was picked and trained. Questions and answers, no networks.
+ * A project's database for the layers above: labels to train on, items that may be
+ * picked, rounds and models.
  *
- * Every call is a transaction of its own: it is done, and on the disk, or it is not. A
- * handle serves one thread at a time; other handles, of this process or another, may be
- * at work on the same project. A writer waits for another for at most WAIT_SECONDS, then
- * the call fails with SCANT_EIO and changes nothing.
+ * Every call is one transaction, durable when it returns. A handle serves one thread at a
+ * time; other handles, of this process or another, may use the project at the same time.
+ * A writer waits for another for at most STORE_WAIT_SECONDS, then the call fails with
+ * SCANT_EIO and changes nothing.
  */
 #ifndef SCANT_STORE_STORE_H
 #define SCANT_STORE_STORE_H
@@ -22,26 +22,25 @@ enum { STORE_WAIT_SECONDS = 30 };
 scant_ctx *store_ctx(const scant_project *project);
 const char *store_dir(const scant_project *project); /* borrowed */
 uint64_t store_seed(const scant_project *project);
-/* "DIR/name", new: scant__free(); NULL with the error text set. */
+/* "DIR/name", new: scant__free(); NULL with the error message set. */
 char *store_path(scant_project *project, const char *name);
-/* Settings as numbers; they were checked when they were set. "auto", "no" and words are
- * 0, "yes" is 1. */
+/* A setting as a number: "yes" is 1; "auto", "no" and words are 0. */
 double store_number(scant_project *project, const char *key);
 /* The number of items; cheap. */
 scant_status store_items(scant_project *project, size_t *n);
 scant_status store_classes(scant_project *project, size_t *n);
 
-/* fn, to which the project is as it was at one moment, whatever others do meanwhile. It
- * must not write. Within another it is part of that. */
+/* Runs fn, which must not write, on a consistent snapshot of the project. Nested calls
+ * join the outer transaction. */
 typedef scant_status store_work(scant_project *project, void *arg);
 scant_status store_read(scant_project *project, store_work *fn, void *arg);
 
-/* What a layer above keeps with the handle, a slot each: NULL at first. Where it is not,
- * detach is called with it before the project is closed. */
+/* A pointer that another module keeps with the handle, at first NULL. detach frees it
+ * when the project is closed. */
 typedef enum store_slot {
     STORE_LOOP,
     STORE_MAP,
-    STORE_OPENED, /* of this layer: the source that was read last */
+    STORE_OPENED, /* samples.c: the last array */
     STORE_SLOTS
 } store_slot;
 void **store_attached(scant_project *project, store_slot slot,
@@ -50,9 +49,9 @@ void **store_attached(scant_project *project, store_slot slot,
 /* ---- sources ---- */
 
 typedef enum store_kind {
-    STORE_FILES = 1, /* pictures in files below a folder: an item has its own path */
-    STORE_ARRAY,     /* pictures as scant_data_open() takes them: items are its rows */
-    STORE_FEATURES   /* rows of numbers */
+    STORE_FILES = 1, /* images in files below a folder: each item has a path */
+    STORE_ARRAY,     /* images that scant_data_open() reads: items are its rows */
+    STORE_FEATURES   /* feature rows */
 } store_kind;
 
 typedef struct store_source {
@@ -62,60 +61,56 @@ typedef struct store_source {
     size_t first, count; /* items first .. first + count - 1, in the order of rows */
 } store_source;
 
-/* In order of their items. An item's row of an array or of features is item - first where
- * no manifest says else: store_rows(). */
+/* In the order of their items. store_rows() tells which row of an array an item is. */
 scant_status store_sources(scant_project *project,
                            scant_status (*fn)(void *user, const store_source *source),
                            void *user);
-/* rows (count): of an array or of features, which row each item of a source is. */
+/* rows (count): the row of each item of a source that is an array. */
 scant_status store_rows(scant_project *project, const store_source *source, size_t *rows);
-/* The backbone's name and its weights' path (may be NULL: not asked for), as the project
- * was made with; NULL: none. Borrowed until close. */
+/* The backbone's name, and the path of its weights (weights may be NULL); NULL: the
+ * project has none. Borrowed until close. */
 const char *store_backbone(scant_project *project, const char **weights);
-/* A backbone, for pictures of STORE_BACKBONE_SIDE pixels a side. Nothing is logged:
- * that a file does not say how pictures were scaled is no question of a backbone. *out is
- * new: scant_net_free(). */
+/* Opens a backbone for images of STORE_BACKBONE_SIDE pixels a side, without warnings
+ * about the image scaling of its file. *out is new: scant_net_free(). */
 enum { STORE_BACKBONE_SIDE = 224 };
 scant_status store_backbone_open(scant_ctx *ctx, const char *name, const char *weights,
                                  scant_net **out);
 
-/* ---- what models learn from, and are judged by ---- */
+/* ---- training and evaluation ---- */
 
-/* Items with a label that people agree on, in the order in which they got it; no copies,
- * none that is withheld, nor in a group of which one is. Arrays are of the arena. *entry:
- * the last of the history that was looked at. */
+/* Labelled items in the order of labelling, without disputed items, copies, the audit set
+ * and items that share a group with it. Arrays are in the arena. *entry: the last entry
+ * of the history. */
 scant_status store_training(scant_project *project, scant__arena *arena, size_t **items,
                             int32_t **labels, size_t *n, int64_t *entry);
-/* Withheld items in the audit order, with their label or -1. A label that came (from a
- * file, say, or from whoever was quicker) before all earlier items of the order were
- * answered or passed over does not count yet: those with one are always a fair sample. */
+/* The audit set in its order, with labels or -1. A label counts once all earlier items of
+ * the order were answered or skipped, so that the labelled items are a random sample. */
 scant_status store_audit(scant_project *project, scant__arena *arena, size_t **items,
                          int32_t **labels, size_t *n);
-/* Withheld items without a label or an unsure: those that nobody has seen in the audit
- * order, then those that were passed over, likewise. *seen: how many others somebody has
- * answered or passed over. */
+/* Items of the audit set without a label or an unsure, in the audit order: first those
+ * that nobody has seen, then skipped ones. *seen: the number of answered or skipped
+ * items. */
 scant_status store_audit_open(scant_project *project, scant__arena *arena, size_t **items,
                               size_t *n, size_t *seen);
-/* Withheld items whose label does not count yet, as store_audit() has it; *before: the
- * first item that they wait for, where there are some. */
+/* *n: items of the audit set whose label does not count yet; *before: the first item they
+ * wait for. */
 scant_status store_audit_waiting(scant_project *project, size_t *n, size_t *before);
-/* Items that may be picked, ascending: no standing answer, no label, no copy, not
- * withheld, nor in a group of which one is. */
+/* Items that may be picked, ascending: without answers, copies, the audit set and items
+ * that share a group with it. */
 scant_status store_candidates(scant_project *project, scant__arena *arena,
                               int64_t **items, size_t *n);
 
 /* How an item came to be labelled. */
 typedef enum store_origin {
-    STORE_BY_OTHERS = 0, /* a file, a grid of look-alikes, further down a ranking */
-    STORE_BY_CHANCE,     /* in a round that was random, or before there was one */
-    STORE_BY_STRATEGY    /* in the batch of a round of another strategy; by whatever way
-                          * its label came */
+    STORE_BY_OTHERS = 0, /* imported, a similar item in a grid, further down a ranking */
+    STORE_BY_CHANCE,     /* in a round of `random`, or before the first round */
+    STORE_BY_STRATEGY    /* in the batch of a round of another strategy, however its label
+                          * was given */
 } store_origin;
 
-/* All that a training reads, of one moment, so that no item is in two of the lists even
- * where items or settings come meanwhile: store_training(), store_audit() and
- * store_candidates(). Arrays are of the arena. */
-typedef struct store_lesson {
+/* store_training(), store_audit() and store_candidates() in one transaction, so that no
+ * item is in two of the lists. Arrays are in the arena. */
+typedef struct store_snapshot {
     size_t *items;
     int32_t *labels;
     unsigned char *origins; /* store_origin */
@@ -126,45 +121,44 @@ typedef struct store_lesson {
     size_t n_audit;
     int64_t *candidates;
     size_t n_candidates;
-} store_lesson;
-scant_status store_lesson_read(scant_project *project, scant__arena *arena,
-                               store_lesson *out);
+} store_snapshot;
+scant_status store_snapshot_read(scant_project *project, scant__arena *arena,
+                                 store_snapshot *out);
 
 /* ---- models ---- */
 
 typedef struct store_model {
     size_t number; /* set by store_model_add() */
     int64_t at;    /* likewise */
-    int64_t entry; /* the last of the history that it has seen */
+    int64_t entry; /* the last entry of the history that it was trained on */
     uint64_t seed;
-    size_t labels, classes, items; /* learned from; known; predicted */
+    size_t labels, classes, items; /* trained on; known; predicted */
     const char *file;              /* below the project's folder */
     double seconds;
-    double agreement; /* NaN: not known; so below */
+    double agreement; /* NaN: unknown; also below */
     double over_random, over_random_low, over_random_high;
     size_t over_random_labels;
 } store_model;
 
-/* verdicts: what the model says of each of n withheld items. */
+/* verdicts: the model's class of each of n items of the audit set. */
 scant_status store_model_add(scant_project *project, const store_model *model,
                              const size_t *items, const int32_t *verdicts, size_t n,
                              size_t *number);
-/* The last one; *there is false where there is none. file is of the arena. */
+/* The last model; *there false: there is none. file is in the arena. */
 scant_status store_model_last(scant_project *project, scant__arena *arena, bool *there,
                               store_model *out);
 scant_status store_models(scant_project *project,
                           scant_status (*fn)(void *user, const store_model *model),
                           void *user);
-/* What a model said of withheld items that have a label now, in the audit order; of the
- * arena. Only of the items that there were when it was trained (of the first `items` of
- * them, where that is not 0), up to the first that nobody was asked about: a fair sample
- * of those, whatever came later. */
+/* A model's verdicts on labelled items of the audit set, in the audit order; in the
+ * arena. Only items that existed when it was trained (and, if items is not 0, only the
+ * first `items` of them), up to the first that nobody has answered: a random sample of
+ * them. */
 typedef struct store_judged {
     size_t *items;
     int32_t *verdicts, *labels;
     size_t n;
-    size_t left_out; /* drawn among these, and without a label: nobody could tell, all
-                      * have passed it over, or people disagree */
+    size_t left_out; /* of the same sample without a label: unsure, skipped or disputed */
 } store_judged;
 scant_status store_verdicts(scant_project *project, size_t model, size_t items,
                             scant__arena *arena, store_judged *out);
@@ -176,8 +170,8 @@ typedef struct store_round {
     int64_t at;    /* likewise */
     const char *strategy;
     uint64_t seed;
-    size_t model; /* 0: none */
-    size_t batch; /* the first so many picks are the batch, the rest to fall back on */
+    size_t model;        /* 0: none */
+    size_t batch;        /* so many picks are the batch; the others are spare */
     const char *options; /* JSON */
 } store_round;
 

@@ -205,7 +205,7 @@ static void picks_that_come_back_from_a_file_are_picks(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     scant__arena arena;
-    store_lesson read;
+    store_snapshot read;
     scant_picks *picks;
     lab l;
     char path[500];
@@ -228,7 +228,7 @@ static void picks_that_come_back_from_a_file_are_picks(void **state) {
     fclose(f);
     OK(scant_project_import(l.project, path, NULL, NULL));
     scant__arena_init(&arena, ctx);
-    OK(store_lesson_read(l.project, &arena, &read));
+    OK(store_snapshot_read(l.project, &arena, &read));
     assert_int_equal(read.n, 45);
     for (size_t i = 0; i < read.n; i++) counts[read.origins[i]]++;
     assert_int_equal(counts[STORE_BY_CHANCE], 20);

@@ -94,8 +94,8 @@ static inline int64_t ask(scant_project *project, const char *sql) {
 static inline int64_t steps_taken(scant_project *project) {
     int64_t sum = 0;
     for (size_t i = 0; i < STORE_STATEMENTS; i++)
-        if (project->kept[i].sql)
-            sum += sqlite3_stmt_status(project->kept[i].statement,
+        if (project->cached[i].sql)
+            sum += sqlite3_stmt_status(project->cached[i].statement,
                                        SQLITE_STMTSTATUS_VM_STEP, 1);
     return sum;
 }

@@ -88,7 +88,7 @@ static void wrong_answers_are_refused_and_none_of_theirs_is_stored(void **state)
     two[1].item = l[1].item;
     two[1].lease = l[1].key + 1;
     REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_ECONFLICT,
-            "that lease was not given");
+            "this lease belongs to somebody else");
     two[1].lease = l[1].key;
     two[1].label = 3;
     REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_ENOTFOUND,
@@ -137,7 +137,7 @@ static void what_comes_twice_is_stored_once(void **state) {
     assert_int_equal(first.entry, again.entry);
     answer.label = 2;
     REFUSED(scant_project_answer(project, ann, &answer, 1, NULL), SCANT_ECONFLICT,
-            "another answer before");
+            "was used for another answer");
     answer = (scant_answer){.item = b.item,
                             .kind = SCANT_ANSWER_LABEL,
                             .lease = b.key,
@@ -157,7 +157,7 @@ static void what_comes_twice_is_stored_once(void **state) {
     assert_true(lease_again.key != 0 && lease_again.role == lease.role);
     assert_int_equal(info_of(project).entries, 3);
     REFUSED(scant_project_undo(project, ann, 0, "one", NULL, NULL), SCANT_ECONFLICT,
-            "another answer before");
+            "was used for another answer");
     assert_counted(project);
     scant_project_free(project);
 }
@@ -210,7 +210,7 @@ static void an_undo_of_an_entry_takes_back_that_one_or_none(void **state) {
     REFUSED(scant_project_said(project, ann, 99, &said, &kind, &label), SCANT_ENOTFOUND,
             "no item");
     REFUSED(scant_project_undo(project, bob, 1, NULL, NULL, NULL), SCANT_ENOTFOUND,
-            "no answer of this person's");
+            "not a current answer of this person");
     OK(scant_project_undo(project, ann, 1, "u", &entry, &back));
     assert_int_equal(entry, 1);
     assert_int_equal(back.item, a.item);
@@ -218,9 +218,9 @@ static void an_undo_of_an_entry_takes_back_that_one_or_none(void **state) {
     OK(scant_project_undo(project, ann, 1, "u", &entry, NULL)); /* again */
     assert_int_equal(entry, 1);
     REFUSED(scant_project_undo(project, ann, 2, "u", NULL, NULL), SCANT_ECONFLICT,
-            "another answer before");
+            "was used for another answer");
     REFUSED(scant_project_undo(project, ann, 1, NULL, NULL, NULL), SCANT_ENOTFOUND,
-            "no answer of this person's");
+            "not a current answer of this person");
     OK(scant_project_said(project, ann, a.item, &said, &kind, &label));
     assert_int_equal(said, 0);
     OK(scant_project_said(project, ann, b.item, &said, &kind, &label));
@@ -236,7 +236,7 @@ static void an_undo_is_an_entry_and_hands_the_item_out_again(void **state) {
     scant_lease back;
     (void)state;
     REFUSED(scant_project_undo(project, ann, 0, NULL, NULL, NULL), SCANT_ENOTFOUND,
-            "nothing to take back");
+            "nothing to undo");
     scant_lease a = one(project, ann);
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
     scant_lease b = one(project, ann);
@@ -251,7 +251,7 @@ static void an_undo_is_an_entry_and_hands_the_item_out_again(void **state) {
     assert_int_equal(item_of(project, a.item).label, -1);
     assert_int_equal(item_of(project, a.item).answer, 0);
     REFUSED(scant_project_undo(project, ann, 0, NULL, NULL, NULL), SCANT_ENOTFOUND,
-            "nothing to take back");
+            "nothing to undo");
     OK(say(project, ann, &back, SCANT_ANSWER_LABEL, 2));
     assert_int_equal(item_of(project, a.item).label, 2);
     assert_int_equal(info_of(project).entries, 5);
@@ -349,7 +349,7 @@ static void who_comes_late_is_told_that_somebody_else_has_it(void **state) {
     scant_lease b = one(project, bob);
     assert_int_equal(b.item, a.item);
     REFUSED(say(project, ann, &a, SCANT_ANSWER_LABEL, 1), SCANT_ECONFLICT,
-            "somebody else has it by now");
+            "leased to somebody else now");
     project->clock =
         store_now(project) + 6 * 60000; /* bob's has run out, and nobody has it */
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
@@ -406,7 +406,7 @@ static void a_second_opinion_may_come_late(void **state) {
     assert_int_equal(b.item, a.item);
     OK(scant_project_set(project, "overlap", "1"));
     REFUSED(say(project, bob, &b, SCANT_ANSWER_LABEL, 1), SCANT_ECONFLICT,
-            "somebody else has answered it meanwhile");
+            "somebody else has answered it in the meantime");
     OK(scant_project_set(project, "overlap", "2"));
     OK(say(project, bob, &b, SCANT_ANSWER_LABEL, 1));
     assert_int_equal(item_of(project, a.item).answers, 2);

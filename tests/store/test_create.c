@@ -66,7 +66,7 @@ static void what_is_wrong_is_refused_and_leaves_nothing(void **state) {
     refuse(&o, SCANT_EUSAGE, "a class's name, 'b ', begins or ends with a blank");
     o.classes = abc, o.n_classes = 3;
     o.source = (scant_source){0};
-    refuse(&o, SCANT_EUSAGE, "nothing says where items come from");
+    refuse(&o, SCANT_EUSAGE, "no items: images, features or a manifest");
     o.source = (scant_source){.features = rows, .images = dir};
     refuse(&o, SCANT_EUSAGE, "not both");
     o.source = (scant_source){.images = path_of("nopics")};
@@ -109,15 +109,15 @@ static void manifests_that_are_wrong_are_refused_with_their_line(void **state) {
                             .n_classes = 3};
     (void)state;
     put_text("m.csv", "id,row\nx,0\ny,1\nx,2\n");
-    refuse(&o, SCANT_EINPUT, "line 4: the id 'x' is that of line 2, too");
+    refuse(&o, SCANT_EINPUT, "line 4: the id 'x' is also that of line 2");
     put_text("m.csv", "id,row\nx,0\ny,4\n");
-    refuse(&o, SCANT_EINPUT, "line 3: row 4 is none of");
+    refuse(&o, SCANT_EINPUT, "line 3: there is no row 4 in");
     put_text("m.csv", "id\nx\ny\n");
-    refuse(&o, SCANT_EINPUT, "has 2 lines where");
+    refuse(&o, SCANT_EINPUT, "has 2 lines; ");
     put_text("m.csv", "id,row\nx,\ny,1\nz,2\nw,3\n");
-    refuse(&o, SCANT_EINPUT, "line 3: has a row, and others have not");
+    refuse(&o, SCANT_EINPUT, "line 3: has a row; others have none");
     put_text("m.csv", "id,row,label\nx,0,a\ny,1,bee\n");
-    refuse(&o, SCANT_EINPUT, "line 3: 'bee' is no class; the nearest is 'b'");
+    refuse(&o, SCANT_EINPUT, "line 3: there is no class 'bee'; the nearest is 'b'");
     put_text("m.csv", "id,path\nx,no.png\n");
     o.source.features = NULL;
     refuse(&o, SCANT_EINPUT, "no.png: cannot be read");
@@ -136,7 +136,7 @@ static void a_folder_that_is_there_must_be_empty(void **state) {
     REFUSED(scant_project_create(ctx, path_of("full"), &o, &project), SCANT_ECONFLICT,
             "is not empty");
     REFUSED(scant_project_create(ctx, path_of("full/mine"), &o, &project),
-            SCANT_ECONFLICT, "is no folder");
+            SCANT_ECONFLICT, "is not a folder");
     mkdir(path_of("empty"), 0777);
     o.source.manifest = put_text("bad.csv", "id\nx\n");
     assert_int_equal(scant_project_create(ctx, path_of("empty"), &o, &project),
@@ -285,7 +285,7 @@ static void rows_are_added_and_known_again(void **state) {
     REFUSED(scant_project_add(
                 project, &(scant_source){.features = put_features("wide.npy", 9, 4, 1)},
                 NULL),
-            SCANT_EINPUT, "has 4 numbers a row");
+            SCANT_EINPUT, "has 4 numbers per row");
     REFUSED(scant_project_add(
                 project,
                 &(scant_source){.features = put_features("two.npy", 2, 3, 9),
@@ -314,8 +314,8 @@ static const char *put_array(const char *name) {
 }
 
 static void what_is_added_must_be_of_the_projects_kind(void **state) {
-    static const char *const words[] = {"pictures in files", "pictures in an array",
-                                        "rows of features"};
+    static const char *const words[] = {"images in files", "images in an array",
+                                        "feature rows"};
     (void)state;
     mkdir(path_of("kinds"), 0777);
     put_text("kinds/a.png", "picture a");
@@ -333,7 +333,7 @@ static void what_is_added_must_be_of_the_projects_kind(void **state) {
         size_t items = info_of(project).items;
         for (size_t j = 0; j < 3; j++) {
             if (j == i) continue;
-            snprintf(expected, sizeof expected, "is %s where the project has %s",
+            snprintf(expected, sizeof expected, "contains %s; the project has %s",
                      words[j], words[i]);
             REFUSED(scant_project_add(project, &sources[j], NULL), SCANT_EUSAGE,
                     expected);
@@ -386,7 +386,7 @@ static void copies_with_two_labels_are_refused(void **state) {
         .classes = abc,
         .n_classes = 3};
     REFUSED(scant_project_create(ctx, path_of("twice"), &o, &project), SCANT_EINPUT,
-            "line 4: is labelled 'b', and is a copy");
+            "line 4: is labelled 'b', but is an exact copy");
 }
 
 static void a_group_with_a_withheld_item_is_no_candidate(void **state) {

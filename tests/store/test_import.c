@@ -193,7 +193,7 @@ static void unknown_ids_are_all_listed_and_nothing_is_stored(void **state) {
         snprintf(text + strlen(text), sizeof text - strlen(text), "no%02d,a\n", 29 - i);
     strncat(text, "no03,b\n1,b\n", sizeof text - strlen(text) - 1);
     REFUSED(scant_project_import(project, put_text("in", text), NULL, &r), SCANT_EINPUT,
-            "30 ids are not in the project, and nothing is imported: 'no00', 'no01', "
+            "nothing was imported: 30 ids are not in the project: 'no00', 'no01', "
             "'no02', 'no03', 'no04' and 25 more");
     assert_int_equal(r.unknown, 30);
     assert_int_equal(r.stored, 0);
@@ -220,8 +220,10 @@ static void unknown_classes_are_refused_left_out_or_added(void **state) {
     scant_project *project = make_project("classes", 20, NULL, 0);
     scant_import r;
     (void)state;
-    REFUSED(scant_project_import(project, put_text("in", text), NULL, &r), SCANT_EINPUT,
-            "in: line 3: 'aa' is no class of the project; the nearest is 'a' (2 lines");
+    REFUSED(
+        scant_project_import(project, put_text("in", text), NULL, &r), SCANT_EINPUT,
+        "in: line 3: nothing was imported: there is no class 'aa'; the nearest is 'a' "
+        "(2 lines");
     assert_int_equal(entries(project), 0);
     r = imported(project, text, (scant_import_opts){.partial = 1});
     assert_int_equal(r.stored, 1);

@@ -97,7 +97,8 @@ static void pictures_of_all_folders_are_samples_in_the_order_of_items(void **sta
     assert_int_equal(shape[1], SIDE);
     scant_data_free(data);
     size_t width;
-    REFUSED(store_features_width(project, &width), SCANT_EUSAGE, "pictures, not rows");
+    REFUSED(store_features_width(project, &width), SCANT_EUSAGE,
+            "images, not feature rows");
     scant_project_free(project);
 }
 
@@ -117,7 +118,7 @@ static void rows_of_arrays_are_samples_as_a_manifest_says(void **state) {
     scant_data_free(data);
     put_levels("l.npy", 4, 50); /* its last row is gone */
     REFUSED(store_samples(project, SIDE, &data), SCANT_EINPUT,
-            "l.npy: item 0 is its row 4 (from 0 on), and it has only 4");
+            "l.npy: item 0 is its row 4 (counted from 0), but it has only 4 rows");
     assert_null(data);
     scant_project_free(project);
 }
@@ -153,7 +154,8 @@ static void features_are_read_across_sources(void **state) {
         }
     REFUSED(store_features_read(project, 7, 2, out[0]), SCANT_ENOTFOUND, "no item 8");
     scant_data *data;
-    REFUSED(store_samples(project, SIDE, &data), SCANT_EUSAGE, "features, not pictures");
+    REFUSED(store_samples(project, SIDE, &data), SCANT_EUSAGE,
+            "feature rows, not images");
     scant_project_free(project);
 }
 
@@ -166,7 +168,7 @@ static void features_that_went_away_are_told_of(void **state) {
     OK(scant_project_open(ctx, path_of("gone"), &project));
     OK(store_features_read(project, 2, 2, out));
     REFUSED(store_features_read(project, 3, 2, out), SCANT_EINPUT,
-            "gone.npy: item 3 is its row 3 (from 0 on), and it has only 4");
+            "gone.npy: item 3 is its row 3 (counted from 0), but it has only 4 rows");
     scant_project_free(project);
     put_features("gone.npy", 6, 4, 7);
     OK(scant_project_open(ctx, path_of("gone"), &project));
@@ -256,7 +258,7 @@ static void rows_of_arrays_are_shown(void **state) {
     scant_project_free(project);
     project = make_project("no-picture", 3, NULL, 0);
     REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
-            "item 0 has no picture: it is a row of features");
+            "item 0 has no image: it is a feature row");
     scant_project_free(project);
 }
 

@@ -106,15 +106,15 @@ static void a_stored_project_of_this_version_opens(void **state) {
 static void what_is_no_project_is_refused_and_not_touched(void **state) {
     struct stat before, after;
     (void)state;
-    refuses("nowhere", "is no project");
+    refuses("nowhere", "is not a project");
     put_text("file", "text");
-    refuses("file", "which is a folder");
+    refuses("file", "expected a folder");
     mkdir(path_of("bare"), 0777);
-    refuses("bare", "there is no project.db in it");
+    refuses("bare", "contains no project.db");
     mkdir(path_of("text"), 0777);
     put_text("text/project.db", "this is no database, but it is quite long, longer than a"
                                 " header of one hundred bytes, so that it is looked at");
-    refuses("text", "is no database of a project");
+    refuses("text", "is not the database of a project");
     make_database("foreign", "CREATE TABLE mine (x); INSERT INTO mine VALUES (1)");
     assert_int_equal(stat(path_of("foreign/project.db"), &before), 0);
     refuses("foreign", "of another program");
@@ -126,7 +126,7 @@ static void what_is_no_project_is_refused_and_not_touched(void **state) {
     refuses("empty", "of another program");
     mkdir(path_of("dir"), 0777);
     mkdir(path_of("dir/project.db"), 0777);
-    refuses("dir", "is no file");
+    refuses("dir", "is not a file");
     make_database("hollow",
                   "PRAGMA application_id = 0x5363616e; PRAGMA user_version = 2");
     refuses("hollow", "is damaged");
