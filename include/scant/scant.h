@@ -64,11 +64,6 @@ typedef enum scant_status {
 SCANT_API const char *scant_status_name(scant_status status);
 SCANT_API const char *scant_status_text(scant_status status);
 
-/* Which of count names, that name_at() gives, a mistyped word was probably meant to be;
- * NULL: none is near. */
-SCANT_API const char *scant_nearest(const char *word, const void *names, size_t count,
-                                    const char *(*name_at)(const void *names, size_t i));
-
 /* ---- context ----------------------------------------------------------------------- */
 
 typedef struct scant_ctx scant_ctx;

@@ -26,17 +26,17 @@ static int work(project_job *job, const scant_source *source) {
     bool any = source->images || source->features || source->manifest;
     scant_project_info info;
     size_t added = 0;
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     scant_status done = scant_project_add(job->project, any ? source : NULL, &added);
     if (done == SCANT_OK) done = scant_project_info_get(job->project, &info);
     if (done != SCANT_OK) return project_failed(job, done);
-    cli_text_addf(&text, "%s: ", job->dir);
+    scant__text_addf(&text, "%s: ", job->dir);
     if (added)
-        cli_text_addf(&text, "%zu new, ", added);
+        scant__text_addf(&text, "%zu new, ", added);
     else
-        cli_text_add(&text, "nothing new, ");
+        scant__text_add(&text, "nothing new, ");
     project_add_items(&text, &info, info.items);
-    cli_text_add(&text, " now\n");
+    scant__text_add(&text, " now\n");
     if (added) done = scant_project_prepare(job->project);
     cli_ui_clear(&job->net.ui);
     int status = cli_print(&text);

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/json.h"
+#include "core/text.h"
 #include "scant/train.h"
 
 #if defined(__GNUC__)
@@ -46,41 +48,26 @@ int cli_exit_of(scant_status status);
 
 /* ---- text (text.c) ----------------------------------------------------------------- */
 
-/* These end the program with CLI_SYSTEM where there is no memory. */
+/* These end the program with CLI_SYSTEM if memory runs out. */
 void *cli_calloc(size_t count, size_t size);
 void *cli_grow(void *block, size_t count, size_t size);
 char *cli_strndup(const char *text, size_t length);
+void cli_no_memory(void);
 
-/* A string that grows. {0} is an empty one. Not terminated by a zero. */
-typedef struct cli_text {
-    char *data;
-    size_t size, room;
-} cli_text;
+/* An empty text that ends the program likewise. */
+#define CLI_TEXT ((scant__text){.no_memory = cli_no_memory})
 
 enum { CLI_COLUMNS = 80 };
 
-void cli_text_bytes(cli_text *text, const char *bytes, size_t count);
-void cli_text_add(cli_text *text, const char *string);
-void cli_text_addf(cli_text *text, const char *format, ...) CLI_PRINTF(2, 3);
 /* Blanks up to column of the current line; at least one where the line is not empty. */
-void cli_text_pad(cli_text *text, size_t column);
+void cli_text_pad(scant__text *text, size_t column);
 /* Words from the current column on, broken before CLI_COLUMNS, further lines indented.
  * Ends the line. A newline in words starts a new line. */
-void cli_text_wrap(cli_text *text, size_t indent, const char *words);
-void cli_text_end(cli_text *text);
+void cli_text_wrap(scant__text *text, size_t indent, const char *words);
 
-/* The next character of a string of size >= 1 bytes; returns how many it takes. What is
- * not UTF-8 comes out as U+FFFD. */
-size_t cli_utf8(const char *bytes, size_t size, uint32_t *code);
-
-/* A field of CSV, in quotes where it needs them. (csv.c) */
-void cli_csv_field(cli_text *text, const char *bytes, size_t size);
-
-/* JSON (json.c). Numbers as short as reads back the same; NaN and infinities as null. */
-void cli_json_string(cli_text *text, const char *bytes, size_t size);
-void cli_json_number(cli_text *text, double value);
-/* An option's value: a number where its kind is numeric and JSON can hold it. */
-void cli_json_setting(cli_text *text, scant_option_kind kind, const char *value);
+/* An option's value as JSON: a number if its kind is numeric and JSON can hold it.
+ * (values.c) */
+void cli_json_setting(scant__text *text, scant_option_kind kind, const char *value);
 
 /* ---- messages (say.c) -------------------------------------------------------------- */
 
@@ -88,7 +75,7 @@ void cli_error(const char *format, ...) CLI_PRINTF(1, 2);
 void cli_warning(const char *format, ...) CLI_PRINTF(1, 2);
 void cli_note(const char *format, ...) CLI_PRINTF(1, 2);
 /* Writes text to stdout and ends it: CLI_DONE, or CLI_SYSTEM after a message. */
-int cli_print(cli_text *text);
+int cli_print(scant__text *text);
 /* The same for bytes that stay the caller's. CLI_INTERRUPTED after Ctrl-C. */
 int cli_write_stdout(const void *bytes, size_t size);
 
@@ -104,7 +91,7 @@ int cli_check_file(const char *path);
 int cli_cannot_write(const char *path, const char *why); /* says so: CLI_SYSTEM */
 int cli_cannot_read(const char *path, const char *why);  /* says so: CLI_BAD_INPUT */
 /* All of a regular file of at most that many bytes; CLI_BAD_INPUT after a message. */
-int cli_read_file(const char *path, size_t most, cli_text *text);
+int cli_read_file(const char *path, size_t most, scant__text *text);
 bool cli_exists(const char *path);
 
 /* ---- flags (flags.c, values.c) ----------------------------------------------------- */
@@ -227,7 +214,7 @@ int cli_parse_seen(const cli_command *command, int argc, char **argv, void *valu
 int cli_store(const cli_command *command, const cli_flag *flag, const char *value,
               void *values);
 /* The value that a flag has in values, as JSON; null where it has none. */
-void cli_flag_json(cli_text *text, const cli_flag *flag, const void *values);
+void cli_flag_json(scant__text *text, const cli_flag *flag, const void *values);
 
 /* That none of the files to write is one to read, or another to write; CLI_USAGE after a
  * message. (files.c) */
@@ -253,13 +240,13 @@ int cli_check_options(const cli_command *command, const scant_strategy_info *str
 const scant_model_info *cli_model_find(const char *name); /* or NULL */
 
 /* What people read (page.c). */
-void cli_page_program(cli_text *text);
-void cli_page_command(cli_text *text, const cli_command *command);
+void cli_page_program(scant__text *text);
+void cli_page_command(scant__text *text, const cli_command *command);
 int cli_print_page(const cli_command *command); /* that of --help */
-void cli_page_strategy(cli_text *text, const scant_strategy_info *info);
+void cli_page_strategy(scant__text *text, const scant_strategy_info *info);
 /* "0 or 1", "a whole number from 1 to 5", "one of last, best:K (K from 1 to 9)" */
-void cli_option_range(cli_text *text, const scant_option *option);
+void cli_option_range(scant__text *text, const scant_option *option);
 /* Its help, range and default, in one sentence. */
-void cli_option_help(cli_text *text, const scant_option *option);
+void cli_option_help(scant__text *text, const scant_option *option);
 
 #endif

@@ -48,58 +48,58 @@ static size_t widest_name(const scant_comparison *c) {
     return most < 40 ? most : 40;
 }
 
-static void add_name(cli_text *text, const char *name, size_t column) {
+static void add_name(scant__text *text, const char *name, size_t column) {
     for (const char *at = name; *at; at++)
-        cli_text_bytes(text, (unsigned char)*at < 0x20 || *at == 0x7F ? "?" : at, 1);
+        scant__text_bytes(text, (unsigned char)*at < 0x20 || *at == 0x7F ? "?" : at, 1);
     cli_text_pad(text, column);
 }
 
 /* Three digits after the point: what is smaller is said to be so. */
-static void add_p(cli_text *text, double p) {
+static void add_p(scant__text *text, double p) {
     if (isnan(p))
-        cli_text_add(text, "      -");
+        scant__text_add(text, "      -");
     else if (p < 0.0005)
-        cli_text_add(text, "  <.001");
+        scant__text_add(text, "  <.001");
     else
-        cli_text_addf(text, "  %5.3f", p);
+        scant__text_addf(text, "  %5.3f", p);
 }
 
 static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 
-static void add_too_few(cli_text *text, const scant_pair *pair) {
+static void add_too_few(scant__text *text, const scant_pair *pair) {
     size_t left_out = pair->others + pair->unrelated;
-    cli_text_addf(text, "%zu seed%s in common: too few, two are needed", pair->seeds,
-                  plural(pair->seeds));
-    if (left_out) cli_text_addf(text, " (%zu left out, see below)", left_out);
-    cli_text_add(text, "\n");
+    scant__text_addf(text, "%zu seed%s in common: too few, two are needed", pair->seeds,
+                     plural(pair->seeds));
+    if (left_out) scant__text_addf(text, " (%zu left out, see below)", left_out);
+    scant__text_add(text, "\n");
 }
 
 /* Errors have the scale of what is predicted: digits that count, and room for them. */
 static int number_width(const scant_comparison *c) { return c->regression ? 11 : 7; }
 
-static void add_number(cli_text *text, const scant_comparison *c, double value, bool sign,
-                       int width) {
+static void add_number(scant__text *text, const scant_comparison *c, double value,
+                       bool sign, int width) {
     char number[32];
     if (c->regression)
         snprintf(number, sizeof number, sign ? "%+.4g" : "%.4g", value);
     else
         snprintf(number, sizeof number, sign ? "%+.2f" : "%.2f", value);
-    cli_text_addf(text, "%*s", width, number);
+    scant__text_addf(text, "%*s", width, number);
 }
 
-static void add_interval(cli_text *text, const scant_comparison *c,
+static void add_interval(scant__text *text, const scant_comparison *c,
                          const scant_difference *d) {
     int width = number_width(c);
     if (isnan(d->low)) {
-        cli_text_addf(text, "%*s", 2 * width + 5, "all seeds alike");
+        scant__text_addf(text, "%*s", 2 * width + 5, "all seeds alike");
         return;
     }
     add_number(text, c, d->low, true, width + 2);
-    cli_text_add(text, " .. ");
+    scant__text_add(text, " .. ");
     add_number(text, c, d->high, true, width - 1);
 }
 
-static void add_pair(cli_text *text, const scant_comparison *c, const scant_pair *pair,
+static void add_pair(scant__text *text, const scant_comparison *c, const scant_pair *pair,
                      size_t measure, size_t width) {
     const scant_difference *d = difference(pair, measure);
     add_name(text, c->strategies[pair->a], width + 2);
@@ -108,7 +108,7 @@ static void add_pair(cli_text *text, const scant_comparison *c, const scant_pair
         add_too_few(text, pair);
         return;
     }
-    cli_text_addf(text, "%5zu", pair->seeds);
+    scant__text_addf(text, "%5zu", pair->seeds);
     add_number(text, c, d->mean_a, false, number_width(c) + 2);
     add_number(text, c, d->mean_b, false, number_width(c) + 2);
     add_number(text, c, d->mean, true, number_width(c) + 2);
@@ -117,23 +117,24 @@ static void add_pair(cli_text *text, const scant_comparison *c, const scant_pair
     add_p(text, d->p_holm);
     add_p(text, d->p_flips);
     add_p(text, d->p_flips_holm);
-    cli_text_add(text, d->p_holm < 0.05 ? "  *\n" : "\n");
+    scant__text_add(text, d->p_holm < 0.05 ? "  *\n" : "\n");
 }
 
-static void add_measure(cli_text *text, const scant_comparison *c, size_t measure) {
+static void add_measure(scant__text *text, const scant_comparison *c, size_t measure) {
     size_t width = widest_name(c);
-    cli_text_addf(text, "%s\n",
-                  c->regression ? measures[measure].error : measures[measure].percent);
-    cli_text_add(text, "A");
+    scant__text_addf(text, "%s\n",
+                     c->regression ? measures[measure].error : measures[measure].percent);
+    scant__text_add(text, "A");
     cli_text_pad(text, width + 2);
-    cli_text_add(text, "B");
+    scant__text_add(text, "B");
     cli_text_pad(text, 2 * width + 4);
     int digits = number_width(c);
-    cli_text_addf(text, "SEEDS  %*s  %*s  %*s  %*s      P   HOLM  FLIPS   HOLM\n", digits,
-                  "A", digits, "B", digits, "A - B", 2 * digits + 3, "95 % INTERVAL");
+    scant__text_addf(text, "SEEDS  %*s  %*s  %*s  %*s      P   HOLM  FLIPS   HOLM\n",
+                     digits, "A", digits, "B", digits, "A - B", 2 * digits + 3,
+                     "95 % INTERVAL");
     for (size_t i = 0; i < c->n_pairs; i++)
         add_pair(text, c, &c->pairs[i], measure, width);
-    cli_text_add(text, "\n");
+    scant__text_add(text, "\n");
 }
 
 /* ---- the matrix of wins ------------------------------------------------------------ */
@@ -144,7 +145,7 @@ static const scant_pair *find_pair(const scant_comparison *c, size_t a, size_t b
     return NULL;
 }
 
-static void add_wins(cli_text *text, const scant_comparison *c) {
+static void add_wins(scant__text *text, const scant_comparison *c) {
     size_t width = widest_name(c), levels = 0;
     bool all = true;
     for (size_t i = 0; i < c->n_pairs; i++) {
@@ -152,60 +153,61 @@ static void add_wins(cli_text *text, const scant_comparison *c) {
         if (c->pairs[i].levels > levels) levels = c->pairs[i].levels;
     }
     if (!levels) return;
-    cli_text_addf(
+    scant__text_addf(
         text,
         "How often the row beats the column (t-test at 0.05, not corrected), at "
         "%s%zu number%s of labels\n",
         all ? "" : "up to ", levels, plural(levels));
     cli_text_pad(text, width + 2);
     for (size_t b = 0; b < c->n_strategies; b++)
-        cli_text_addf(text, "  %6.6s", c->strategies[b]);
-    cli_text_add(text, "\n");
+        scant__text_addf(text, "  %6.6s", c->strategies[b]);
+    scant__text_add(text, "\n");
     for (size_t a = 0; a < c->n_strategies; a++) {
         add_name(text, c->strategies[a], width + 2);
         for (size_t b = 0; b < c->n_strategies; b++) {
             const scant_pair *as_a = find_pair(c, a, b), *as_b = find_pair(c, b, a);
             if (as_a)
-                cli_text_addf(text, "  %6zu", as_a->wins_a);
+                scant__text_addf(text, "  %6zu", as_a->wins_a);
             else if (as_b)
-                cli_text_addf(text, "  %6zu", as_b->wins_b);
+                scant__text_addf(text, "  %6zu", as_b->wins_b);
             else
-                cli_text_add(text, "       .");
+                scant__text_add(text, "       .");
         }
-        cli_text_add(text, "\n");
+        scant__text_add(text, "\n");
     }
-    cli_text_add(text, "\n");
+    scant__text_add(text, "\n");
 }
 
 /* ---- how it is to be read ---------------------------------------------------------- */
 
 /* Runs that end at different numbers of labels are compared as far as both go. */
-static void add_spans(cli_text *text, const scant_comparison *c) {
+static void add_spans(scant__text *text, const scant_comparison *c) {
     size_t width = widest_name(c), cut = 0;
     for (size_t i = 0; i < c->n_pairs; i++) {
         const scant_pair *pair = &c->pairs[i];
         if (!pair->cut) continue;
         if (!cut++)
-            cli_text_add(text, "Not over all labels, as runs end at different numbers of "
-                               "them, but as far as both go\n");
+            scant__text_add(text,
+                            "Not over all labels, as runs end at different numbers of "
+                            "them, but as far as both go\n");
         add_name(text, c->strategies[pair->a], width + 2);
         add_name(text, c->strategies[pair->b], 2 * width + 4);
-        cli_text_addf(text, "from %" PRIu64 " to ", pair->from);
+        scant__text_addf(text, "from %" PRIu64 " to ", pair->from);
         if (pair->to_most > pair->to_least)
-            cli_text_addf(text, "between %" PRIu64 " and ", pair->to_least);
-        cli_text_addf(text, "%" PRIu64 " labels\n", pair->to_most);
+            scant__text_addf(text, "between %" PRIu64 " and ", pair->to_least);
+        scant__text_addf(text, "%" PRIu64 " labels\n", pair->to_most);
     }
-    if (cut) cli_text_add(text, "\n");
+    if (cut) scant__text_add(text, "\n");
 }
 
-static void add_left_out(cli_text *words, size_t n, const char *why) {
-    if (n) cli_text_addf(words, " Left out: %zu time%s a seed %s.", n, plural(n), why);
+static void add_left_out(scant__text *words, size_t n, const char *why) {
+    if (n) scant__text_addf(words, " Left out: %zu time%s a seed %s.", n, plural(n), why);
 }
 
-static void add_key(cli_text *text, const scant_comparison *c) {
+static void add_key(scant__text *text, const scant_comparison *c) {
     size_t others = 0, unrelated = 0, tested = 0;
     bool alike = false;
-    cli_text words = {0};
+    scant__text words = CLI_TEXT;
     for (size_t i = 0; i < c->n_pairs; i++) {
         const scant_pair *pair = &c->pairs[i];
         others += pair->others;
@@ -214,29 +216,31 @@ static void add_key(cli_text *text, const scant_comparison *c) {
         tested++;
         alike = alike || isnan(pair->auc.low) || isnan(pair->final.low);
     }
-    cli_text_addf(&words,
-                  "Differences are paired by seed. P: two-sided paired t-test; FLIPS: "
-                  "permutation test by all signs of the differences; HOLM: corrected for "
-                  "%zu pair%s",
-                  tested, plural(tested));
+    scant__text_addf(
+        &words,
+        "Differences are paired by seed. P: two-sided paired t-test; FLIPS: "
+        "permutation test by all signs of the differences; HOLM: corrected for "
+        "%zu pair%s",
+        tested, plural(tested));
     if (tested < c->n_pairs)
-        cli_text_addf(&words, " (of %zu, those with two seeds)", c->n_pairs);
-    cli_text_add(&words, ". *: below 0.05 after correction.");
+        scant__text_addf(&words, " (of %zu, those with two seeds)", c->n_pairs);
+    scant__text_add(&words, ". *: below 0.05 after correction.");
     if (alike)
-        cli_text_add(&words, " Where all seeds have the same difference, nothing tells "
-                             "how it spreads: there is no interval.");
+        scant__text_add(&words,
+                        " Where all seeds have the same difference, nothing tells "
+                        "how it spreads: there is no interval.");
     add_left_out(&words, others,
                  "of which a run is shorter than its strategy's others (not finished, "
                  "maybe), or whose two runs have no labels in common beyond the first");
     add_left_out(&words, unrelated,
                  "whose two runs began with other samples, so that they are not of one "
                  "experiment");
-    cli_text_bytes(&words, "", 1);
+    scant__text_bytes(&words, "", 1);
     cli_text_wrap(text, 0, words.data);
-    cli_text_end(&words);
+    scant__text_end(&words);
 }
 
-static void add_table(cli_text *text, const scant_comparison *c) {
+static void add_table(scant__text *text, const scant_comparison *c) {
     for (size_t m = 0; m < CLI_COUNT_OF(measures); m++) add_measure(text, c, m);
     add_wins(text, c);
     add_spans(text, c);
@@ -245,29 +249,31 @@ static void add_table(cli_text *text, const scant_comparison *c) {
 
 /* ---- CSV --------------------------------------------------------------------------- */
 
-static void csv_name(cli_text *text, const char *name) {
+static void csv_name(scant__text *text, const char *name) {
     if (*name && !name[strcspn(name, ",\"\r\n")]) {
-        cli_text_add(text, name);
+        scant__text_add(text, name);
         return;
     }
-    cli_text_add(text, "\"");
-    for (; *name; name++) cli_text_add(text, *name == '"' ? "\"\"" : (char[]){*name, 0});
-    cli_text_add(text, "\"");
+    scant__text_add(text, "\"");
+    for (; *name; name++)
+        scant__text_add(text, *name == '"' ? "\"\"" : (char[]){*name, 0});
+    scant__text_add(text, "\"");
 }
 
-static void csv_number(cli_text *text, double value) {
-    cli_text_add(text, ",");
+static void csv_number(scant__text *text, double value) {
+    scant__text_add(text, ",");
     if (isnan(value)) return;
     if (isinf(value))
-        cli_text_add(text, value > 0 ? "inf" : "-inf");
+        scant__text_add(text, value > 0 ? "inf" : "-inf");
     else
-        cli_json_number(text, value);
+        scant__text_json_number(text, value);
 }
 
-static void add_csv(cli_text *text, const scant_comparison *c) {
-    cli_text_add(text, "measure,strategy_a,strategy_b,seeds,mean_a,mean_b,difference,low,"
-                       "high,t,p,p_holm,p_flips,p_flips_holm,levels,wins_a,wins_b,from,"
-                       "to,left_out\n");
+static void add_csv(scant__text *text, const scant_comparison *c) {
+    scant__text_add(text,
+                    "measure,strategy_a,strategy_b,seeds,mean_a,mean_b,difference,low,"
+                    "high,t,p,p_holm,p_flips,p_flips_holm,levels,wins_a,wins_b,from,"
+                    "to,left_out\n");
     for (size_t m = 0; m < CLI_COUNT_OF(measures); m++)
         for (size_t i = 0; i < c->n_pairs; i++) {
             const scant_pair *pair = &c->pairs[i];
@@ -275,31 +281,32 @@ static void add_csv(cli_text *text, const scant_comparison *c) {
             const double numbers[] = {d->mean_a,  d->mean_b,      d->mean, d->low,
                                       d->high,    d->t,           d->p,    d->p_holm,
                                       d->p_flips, d->p_flips_holm};
-            cli_text_addf(text, "%s,", measures[m].name);
+            scant__text_addf(text, "%s,", measures[m].name);
             csv_name(text, c->strategies[pair->a]);
-            cli_text_add(text, ",");
+            scant__text_add(text, ",");
             csv_name(text, c->strategies[pair->b]);
-            cli_text_addf(text, ",%zu", pair->seeds);
+            scant__text_addf(text, ",%zu", pair->seeds);
             for (size_t k = 0; k < CLI_COUNT_OF(numbers); k++)
                 csv_number(text, numbers[k]);
-            cli_text_addf(text, ",%zu,%zu,%zu", pair->levels, pair->wins_a, pair->wins_b);
-            cli_text_addf(text, ",%" PRIu64 ",%" PRIu64 ",%zu\n", pair->from,
-                          pair->to_least, pair->others + pair->unrelated);
+            scant__text_addf(text, ",%zu,%zu,%zu", pair->levels, pair->wins_a,
+                             pair->wins_b);
+            scant__text_addf(text, ",%" PRIu64 ",%" PRIu64 ",%zu\n", pair->from,
+                             pair->to_least, pair->others + pair->unrelated);
         }
 }
 
 static int write_csv(net_job *job, const char *path, const scant_comparison *c) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     add_csv(&text, c);
     scant_status status = scant_file_write(job->ctx, path, text.data, text.size);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return status == SCANT_OK ? CLI_DONE : net_failed(job, status);
 }
 
 /* ---- all --------------------------------------------------------------------------- */
 
 static int show(net_job *job, const compare_args *args, const scant_comparison *c) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     bool paired = false;
     int status = args->csv ? write_csv(job, args->csv, c) : CLI_DONE;
     if (status != CLI_DONE) return status;

@@ -31,17 +31,17 @@ int embed_match(embed_job *job) {
 }
 
 /* A cell of CSV: in quotes where it must be. */
-static void add_cell(cli_text *text, const char *name) {
+static void add_cell(scant__text *text, const char *name) {
     if (!name[strcspn(name, ",\"\r\n")]) {
-        cli_text_add(text, name);
+        scant__text_add(text, name);
         return;
     }
-    cli_text_add(text, "\"");
+    scant__text_add(text, "\"");
     for (; *name; name++) {
-        if (*name == '"') cli_text_add(text, "\"");
-        cli_text_bytes(text, name, 1);
+        if (*name == '"') scant__text_add(text, "\"");
+        scant__text_bytes(text, name, 1);
     }
-    cli_text_add(text, "\"");
+    scant__text_add(text, "\"");
 }
 
 bool embed_has_names(const embed_job *job) {
@@ -59,17 +59,17 @@ bool embed_has_names(const embed_job *job) {
 int embed_write_classes(embed_job *job) {
     size_t n;
     const char **names = net_names(job->network, &n);
-    cli_text text = {0};
-    cli_text_add(&text, "label,name\n");
+    scant__text text = CLI_TEXT;
+    scant__text_add(&text, "label,name\n");
     for (size_t i = 0; names && i < n; i++) {
-        cli_text_addf(&text, "%zu,", i);
+        scant__text_addf(&text, "%zu,", i);
         add_cell(&text, names[i] ? names[i] : "");
-        cli_text_add(&text, "\n");
+        scant__text_add(&text, "\n");
     }
     free(names);
     scant_status status =
         scant_file_write(job->net.ctx, job->args.classes_out, text.data, text.size);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
 }
 
@@ -83,12 +83,12 @@ void embed_tell_classes(const embed_job *job) {
         return;
     const char **names = net_names(job->network, &n);
     if (!names) return;
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     for (size_t i = 0; i < n && i < most; i++)
-        cli_text_addf(&text, "%s%zu %s", i ? ", " : "", i, names[i] ? names[i] : "?");
-    if (n > most) cli_text_addf(&text, ", ... (--classes-out FILE lists all %zu)", n);
+        scant__text_addf(&text, "%s%zu %s", i ? ", " : "", i, names[i] ? names[i] : "?");
+    if (n > most) scant__text_addf(&text, ", ... (--classes-out FILE lists all %zu)", n);
     cli_note("columns are classes: %.*s", (int)text.size, text.data);
-    cli_text_end(&text);
+    scant__text_end(&text);
     free(names);
 }
 
@@ -160,24 +160,24 @@ static int print_judgement(const embed_job *job, const scant_evaluation *e,
                            const scant_calibration *scaled) {
     bool json = job->args.format && strcmp(job->args.format, "json") == 0;
     bool numbers = scant_data_targets(job->data) != NULL;
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     if (json) {
-        cli_text_add(&text, "{");
+        scant__text_add(&text, "{");
         net_evaluation_json(&text, e, scaled, numbers);
-        cli_text_add(&text, "}\n");
+        scant__text_add(&text, "}\n");
         return cli_print(&text);
     }
-    cli_text_addf(&text, "samples      %zu\n", e->samples);
-    if (!numbers) cli_text_addf(&text, "accuracy     %.4f\n", e->accuracy);
-    cli_text_addf(&text, "loss         %.4f\n", e->loss);
+    scant__text_addf(&text, "samples      %zu\n", e->samples);
+    if (!numbers) scant__text_addf(&text, "accuracy     %.4f\n", e->accuracy);
+    scant__text_addf(&text, "loss         %.4f\n", e->loss);
     if (!numbers) {
-        cli_text_addf(&text, "calibration  %.4f (expected calibration error)\n",
-                      e->calibration);
+        scant__text_addf(&text, "calibration  %.4f (expected calibration error)\n",
+                         e->calibration);
         if (scaled)
-            cli_text_addf(&text, "calibrated   %.4f (the same at temperature %.4g)\n",
-                          scaled->error, scaled->temperature);
-        cli_text_addf(&text, "temperature  %.4f (fits these samples best)\n",
-                      e->temperature);
+            scant__text_addf(&text, "calibrated   %.4f (the same at temperature %.4g)\n",
+                             scaled->error, scaled->temperature);
+        scant__text_addf(&text, "temperature  %.4f (fits these samples best)\n",
+                         e->temperature);
     }
     return cli_print(&text);
 }

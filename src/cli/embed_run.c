@@ -188,7 +188,7 @@ static scant_status close_writer(scant_writer **writer) {
 }
 
 static int write_ids(embed_job *job) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     int status = CLI_DONE;
     for (size_t i = 0; i < job->n && status == CLI_DONE; i++) {
         const char *name =
@@ -199,12 +199,12 @@ static int write_ids(embed_job *job) {
                       job->args.samples.spec, name);
             status = CLI_BAD_INPUT;
         }
-        cli_text_addf(&text, "%s\n", name);
+        scant__text_addf(&text, "%s\n", name);
     }
     scant_status written = SCANT_OK;
     if (status == CLI_DONE)
         written = scant_file_write(job->net.ctx, job->args.ids_out, text.data, text.size);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return written == SCANT_OK ? status : net_failed(&job->net, written);
 }
 

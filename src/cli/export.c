@@ -48,15 +48,15 @@ static int export_labels(project_job *job, const export_args *args) {
 }
 
 static scant_status keep_file(void *user, const scant_model_point *point) {
-    cli_text *path = user;
+    scant__text *path = user;
     path->size = 0;
-    cli_text_add(path, point->file);
-    cli_text_bytes(path, "", 1);
+    scant__text_add(path, point->file);
+    scant__text_bytes(path, "", 1);
     return SCANT_OK;
 }
 
 static int export_model(project_job *job, const char *out) {
-    cli_text file = {0}, path = {0}, bytes = {0};
+    scant__text file = CLI_TEXT, path = CLI_TEXT, bytes = CLI_TEXT;
     int status = CLI_DONE;
     scant_status got = scant_project_models(job->project, keep_file, &file);
     if (got != SCANT_OK) {
@@ -65,14 +65,14 @@ static int export_model(project_job *job, const char *out) {
         status = cli_usage(job->net.command,
                            "there is no model yet: 'scant train %s' makes one", job->dir);
     } else {
-        cli_text_addf(&path, "%s/%s", job->dir, file.data);
-        cli_text_bytes(&path, "", 1);
+        scant__text_addf(&path, "%s/%s", job->dir, file.data);
+        scant__text_bytes(&path, "", 1);
         status = cli_read_file(path.data, SIZE_MAX / 4, &bytes);
         if (status == CLI_DONE) status = project_write(job, out, bytes.data, bytes.size);
     }
-    cli_text_end(&file);
-    cli_text_end(&path);
-    cli_text_end(&bytes);
+    scant__text_end(&file);
+    scant__text_end(&path);
+    scant__text_end(&bytes);
     return status;
 }
 

@@ -134,19 +134,19 @@ bool cli_exists(const char *path) {
 }
 
 /* Appends what is left of the file; 0 or errno. */
-static int read_rest(int fd, size_t most, cli_text *text) {
+static int read_rest(int fd, size_t most, scant__text *text) {
     char bytes[1 << 14];
     while (text->size <= most) {
         ssize_t count = read(fd, bytes, sizeof bytes);
         if (count == 0) return 0;
         if (count < 0 && errno == EINTR && !cli_interrupted()) continue;
         if (count < 0) return errno;
-        cli_text_bytes(text, bytes, (size_t)count);
+        scant__text_bytes(text, bytes, (size_t)count);
     }
     return EFBIG;
 }
 
-int cli_read_file(const char *path, size_t most, cli_text *text) {
+int cli_read_file(const char *path, size_t most, scant__text *text) {
     struct stat info;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return cli_cannot_read(path, strerror(errno));

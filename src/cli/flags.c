@@ -209,26 +209,26 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *values,
     return status;
 }
 
-void cli_flag_json(cli_text *text, const cli_flag *flag, const void *values) {
+void cli_flag_json(scant__text *text, const cli_flag *flag, const void *values) {
     const void *at = (const char *)values + flag->at;
     const char *word;
     switch (flag->kind) {
     case CLI_SWITCH:
-        cli_text_add(text, *(const bool *)at ? "true" : "false");
+        scant__text_add(text, *(const bool *)at ? "true" : "false");
         return;
     case CLI_NUMBER:
     case CLI_SIZE:
         if (*(const size_t *)at < (flag->kind == CLI_SIZE ? 1 : flag->min)) break;
-        cli_text_addf(text, "%zu", *(const size_t *)at);
+        scant__text_addf(text, "%zu", *(const size_t *)at);
         return;
     case CLI_SEED: /* as a string: JSON's numbers are doubles to many */
-        cli_text_addf(text, "\"%llu\"", (unsigned long long)*(const uint64_t *)at);
+        scant__text_addf(text, "\"%llu\"", (unsigned long long)*(const uint64_t *)at);
         return;
     case CLI_AMOUNT:
     case CLI_POSITIVE:
     case CLI_FRACTION:
         if (flag->kind == CLI_POSITIVE && !(*(const double *)at > 0)) break;
-        cli_json_number(text, *(const double *)at);
+        scant__text_json_number(text, *(const double *)at);
         return;
     case CLI_FILE:
     case CLI_ARRAY:
@@ -238,11 +238,11 @@ void cli_flag_json(cli_text *text, const cli_flag *flag, const void *values) {
     case CLI_PICKER:
         word = *(const char *const *)at;
         if (!word) break;
-        cli_json_string(text, word, strlen(word));
+        scant__text_json(text, word);
         return;
     case CLI_SETTING:
     case CLI_FILES:
         break;
     }
-    cli_text_add(text, "null");
+    scant__text_add(text, "null");
 }

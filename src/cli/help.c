@@ -6,7 +6,7 @@
 
 static int run(const cli_command *command, int argc, char **argv) {
     cli_parsed parsed;
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     int status = cli_parse(command, argc, argv, NULL, &parsed);
     if (status != CLI_DONE) return status;
     if (parsed.help) {

@@ -78,13 +78,13 @@ static int check_flags(select_job *job) {
 /* ---- what is missing --------------------------------------------------------------- */
 
 static int needs_rows(const select_job *job) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     for (input i = 0; i < N_INPUTS; i++)
-        if (table[i].tells_rows) cli_text_addf(&text, "--%s, ", table[i].flag);
+        if (table[i].tells_rows) scant__text_addf(&text, "--%s, ", table[i].flag);
     cli_usage(job->command,
               "%s needs any one input to know how many rows there are: %.*sor --ids",
               job->strategy->name, (int)text.size, text.data);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return CLI_USAGE;
 }
 
@@ -101,12 +101,12 @@ static unsigned missing_otherwise(const select_job *job, unsigned given,
 }
 
 static int missing_inputs(const select_job *job, unsigned given, unsigned missing) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     if (missing & SCANT_ROWS) return needs_rows(job);
     select_evidence_ways(&text, missing, missing_otherwise(job, given, missing));
     cli_usage(job->command, "%s needs %.*s", job->strategy->name, (int)text.size,
               text.data);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return CLI_USAGE;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/project.h"
+#include "core/near.h"
 #include "scant/project.h"
 
 typedef struct label_args {
@@ -116,7 +117,7 @@ static void suggest_id(project_job *job, const scant_import *import) {
     scant_status got = scant_project_items(job->project, 0, SIZE_MAX, keep_id, &list);
     for (size_t i = 0; got == SCANT_OK && !near && i < import->unknown && i < FIRST;
          i++) {
-        near = scant_nearest(import->unknown_ids[i], &list, list.count, id_at);
+        near = scant__nearest_typo(import->unknown_ids[i], &list, list.count, id_at);
         if (near)
             cli_note("'%s' is not known; did you mean '%s'?", import->unknown_ids[i],
                      near);
@@ -146,22 +147,23 @@ static int tell(project_job *job, const scant_import *import) {
                     import->unknown == 1 ? " is" : "s are");
         list_unknown(job, import);
     }
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     size_t labels = import->stored - import->others;
-    cli_text_addf(&text, "%s: %zu label%s stored", job->dir, labels,
-                  labels == 1 ? "" : "s");
+    scant__text_addf(&text, "%s: %zu label%s stored", job->dir, labels,
+                     labels == 1 ? "" : "s");
     if (import->others)
-        cli_text_addf(&text, ", and %zu answer%s skip or unsure", import->others,
-                      import->others == 1 ? " that is" : "s that are");
-    if (import->repeated) cli_text_addf(&text, ", %zu there already", import->repeated);
+        scant__text_addf(&text, ", and %zu answer%s skip or unsure", import->others,
+                         import->others == 1 ? " that is" : "s that are");
+    if (import->repeated)
+        scant__text_addf(&text, ", %zu there already", import->repeated);
     if (import->older)
-        cli_text_addf(&text,
-                      ", %zu older than what %s annotator has said or taken back since",
-                      import->older, import->older == 1 ? "its" : "their");
+        scant__text_addf(
+            &text, ", %zu older than what %s annotator has said or taken back since",
+            import->older, import->older == 1 ? "its" : "their");
     size_t read = import->stored + import->repeated + import->older;
     if (import->lines > read)
-        cli_text_addf(&text, ", %zu left out", import->lines - read);
-    cli_text_add(&text, "\n");
+        scant__text_addf(&text, ", %zu left out", import->lines - read);
+    scant__text_add(&text, "\n");
     return cli_print(&text);
 }
 

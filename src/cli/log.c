@@ -43,7 +43,7 @@ static const cli_example examples[] = {
 /* Lines as they come, one after the other in text. */
 typedef struct log_lines {
     bool json;
-    cli_text text;
+    scant__text text;
     size_t *starts;
     size_t count;
     int64_t *undone; /* entries that an undo takes back */
@@ -75,50 +75,51 @@ static bool is_undone(const log_lines *lines, int64_t entry) {
     return false;
 }
 
-static void json_entry(cli_text *text, const scant_entry *e, bool undone) {
-    cli_text_addf(text, "{\"entry\": %lld, \"time\": \"", (long long)e->entry);
+static void json_entry(scant__text *text, const scant_entry *e, bool undone) {
+    scant__text_addf(text, "{\"entry\": %lld, \"time\": \"", (long long)e->entry);
     project_add_time(text, e->at);
-    cli_text_add(text, "\", \"person\": ");
-    project_json_text(text, e->person);
-    cli_text_addf(text, ", \"kind\": \"%s\", \"index\": %zu, \"id\": ", kinds[e->kind],
-                  e->item);
-    project_json_text(text, e->id);
-    cli_text_add(text, ", \"label\": ");
-    project_json_text(text, e->class_name);
-    cli_text_add(text, ", \"seconds\": ");
+    scant__text_add(text, "\", \"person\": ");
+    scant__text_json(text, e->person);
+    scant__text_addf(text, ", \"kind\": \"%s\", \"index\": %zu, \"id\": ", kinds[e->kind],
+                     e->item);
+    scant__text_json(text, e->id);
+    scant__text_add(text, ", \"label\": ");
+    scant__text_json(text, e->class_name);
+    scant__text_add(text, ", \"seconds\": ");
     if (e->spent >= 0)
-        cli_json_number(text, (double)e->spent / 1000);
+        scant__text_json_number(text, (double)e->spent / 1000);
     else
-        cli_text_add(text, "null");
-    cli_text_add(text, ", \"role\": ");
-    project_json_text(text, scant_role_name(e->role));
-    cli_text_addf(text, ", \"round\": %zu, \"model\": %zu, \"undoes\": %lld, ", e->round,
-                  e->model, (long long)e->undoes);
-    cli_text_addf(text, "\"stands\": %s, \"undone\": %s}", e->stands ? "true" : "false",
-                  undone ? "true" : "false");
+        scant__text_add(text, "null");
+    scant__text_add(text, ", \"role\": ");
+    scant__text_json(text, scant_role_name(e->role));
+    scant__text_addf(text, ", \"round\": %zu, \"model\": %zu, \"undoes\": %lld, ",
+                     e->round, e->model, (long long)e->undoes);
+    scant__text_addf(text, "\"stands\": %s, \"undone\": %s}",
+                     e->stands ? "true" : "false", undone ? "true" : "false");
 }
 
 /* An id may have any bytes; a terminal is not to obey them. */
-static void add_id(cli_text *text, const char *id) {
+static void add_id(scant__text *text, const char *id) {
     for (; id && *id; id++)
-        cli_text_addf(text, "%c", (unsigned char)*id < 0x20 || *id == 0x7F ? '?' : *id);
+        scant__text_addf(text, "%c",
+                         (unsigned char)*id < 0x20 || *id == 0x7F ? '?' : *id);
 }
 
-static void text_entry(cli_text *text, const scant_entry *e, bool undone) {
+static void text_entry(scant__text *text, const scant_entry *e, bool undone) {
     project_add_time(text, e->at);
-    cli_text_addf(text, "  %-10s ", e->person ? e->person : "");
+    scant__text_addf(text, "  %-10s ", e->person ? e->person : "");
     add_id(text, e->id);
     if (e->kind == SCANT_ANSWER_LABEL)
-        cli_text_addf(text, " = %s", e->class_name ? e->class_name : "");
+        scant__text_addf(text, " = %s", e->class_name ? e->class_name : "");
     else
-        cli_text_addf(text, ": %s", kinds[e->kind]);
-    if (e->spent >= 0) cli_text_addf(text, "  %.1f s", (double)e->spent / 1000);
+        scant__text_addf(text, ": %s", kinds[e->kind]);
+    if (e->spent >= 0) scant__text_addf(text, "  %.1f s", (double)e->spent / 1000);
     if (e->role && e->kind != SCANT_ANSWER_UNDO)
-        cli_text_addf(text, "  %s", scant_role_name(e->role));
+        scant__text_addf(text, "  %s", scant_role_name(e->role));
     if (undone)
-        cli_text_add(text, "  (taken back)");
+        scant__text_add(text, "  (taken back)");
     else if (!e->stands && e->kind != SCANT_ANSWER_UNDO)
-        cli_text_add(text, "  (replaced)");
+        scant__text_add(text, "  (replaced)");
 }
 
 static scant_status add_entry(void *user, const scant_entry *entry) {
@@ -138,17 +139,17 @@ static scant_status add_entry(void *user, const scant_entry *entry) {
 
 static scant_status add_event(void *user, const scant_event *event) {
     log_lines *lines = user;
-    cli_text *text = &lines->text;
+    scant__text *text = &lines->text;
     begin_line(lines);
     if (lines->json) {
-        cli_text_addf(text, "{\"event\": %lld, \"time\": \"", (long long)event->event);
+        scant__text_addf(text, "{\"event\": %lld, \"time\": \"", (long long)event->event);
         project_add_time(text, event->at);
-        cli_text_addf(text, "\", \"kind\": \"%s\", \"text\": %s}", event->kind,
-                      event->text && *event->text ? event->text : "null");
+        scant__text_addf(text, "\", \"kind\": \"%s\", \"text\": %s}", event->kind,
+                         event->text && *event->text ? event->text : "null");
         return SCANT_OK;
     }
     project_add_time(text, event->at);
-    cli_text_addf(text, "  %-10s %s", event->kind, event->text ? event->text : "");
+    scant__text_addf(text, "  %-10s %s", event->kind, event->text ? event->text : "");
     return SCANT_OK;
 }
 
@@ -187,26 +188,27 @@ static int find_person(project_job *job, const char *name, size_t *person) {
 /* ---- the work ---------------------------------------------------------------------- */
 
 /* Line i of those that are shown, from 0, oldest first. */
-static void add_line(cli_text *out, const log_lines *lines, size_t i) {
+static void add_line(scant__text *out, const log_lines *lines, size_t i) {
     size_t end = i + 1 < lines->count ? lines->starts[i + 1] : lines->text.size;
-    cli_text_bytes(out, lines->text.data + lines->starts[i], end - lines->starts[i]);
+    scant__text_bytes(out, lines->text.data + lines->starts[i], end - lines->starts[i]);
 }
 
 static int print(const log_lines *lines, bool newest_first, size_t most) {
     size_t shown = most && most < lines->count ? most : lines->count;
-    cli_text out = {0};
-    if (lines->json) cli_text_add(&out, "[");
+    scant__text out = CLI_TEXT;
+    if (lines->json) scant__text_add(&out, "[");
     for (size_t k = 0; k < shown; k++) {
-        if (lines->json && k) cli_text_add(&out, ",\n ");
+        if (lines->json && k) scant__text_add(&out, ",\n ");
         add_line(&out, lines, newest_first ? shown - 1 - k : lines->count - shown + k);
-        if (!lines->json) cli_text_add(&out, "\n");
+        if (!lines->json) scant__text_add(&out, "\n");
     }
-    if (lines->json) cli_text_add(&out, "]\n");
+    if (lines->json) scant__text_add(&out, "]\n");
     return cli_print(&out);
 }
 
 static int work(project_job *job, const log_args *args) {
-    log_lines lines = {.json = args->format && strcmp(args->format, "json") == 0};
+    log_lines lines = {.json = args->format && strcmp(args->format, "json") == 0,
+                       .text = CLI_TEXT};
     size_t person = SIZE_MAX;
     scant_status got;
     int status = args->person ? find_person(job, args->person, &person) : CLI_DONE;
@@ -219,7 +221,7 @@ static int work(project_job *job, const log_args *args) {
                                     &lines);
     status = got == SCANT_OK ? print(&lines, !args->events, args->count)
                              : project_failed(job, got);
-    cli_text_end(&lines.text);
+    scant__text_end(&lines.text);
     free(lines.starts);
     free(lines.undone);
     return status;

@@ -89,16 +89,16 @@ static int unknown_command(const char *word) {
 int main(int argc, char **argv) {
     fill_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like any other */
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     if (argc < 2) {
         cli_page_program(&text);
         fwrite(text.data, 1, text.size, stderr);
-        cli_text_end(&text);
+        scant__text_end(&text);
         return CLI_USAGE;
     }
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0) {
-        cli_text_addf(&text, "scant %s\n", scant_version());
+        scant__text_addf(&text, "scant %s\n", scant_version());
         return cli_print(&text);
     }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {

@@ -26,85 +26,87 @@ static const struct {
 };
 
 /* "1,234,567" */
-static void add_count(cli_text *text, size_t count) {
-    cli_text digits = {0};
-    cli_text_addf(&digits, "%zu", count);
+static void add_count(scant__text *text, size_t count) {
+    scant__text digits = CLI_TEXT;
+    scant__text_addf(&digits, "%zu", count);
     for (size_t i = 0; i < digits.size; i++) {
-        if (i && (digits.size - i) % 3 == 0) cli_text_add(text, ",");
-        cli_text_bytes(text, digits.data + i, 1);
+        if (i && (digits.size - i) % 3 == 0) scant__text_add(text, ",");
+        scant__text_bytes(text, digits.data + i, 1);
     }
-    cli_text_end(&digits);
+    scant__text_end(&digits);
 }
 
-static void add_options(cli_text *text, unsigned bits, const char *before,
+static void add_options(scant__text *text, unsigned bits, const char *before,
                         const char *after) {
     bool any = false;
     for (size_t i = 0; i < CLI_COUNT_OF(options); i++) {
         if (!(bits & options[i].bit)) continue;
-        cli_text_addf(text, "%s%s%s%s", any ? ", " : "", before, options[i].name, after);
+        scant__text_addf(text, "%s%s%s%s", any ? ", " : "", before, options[i].name,
+                         after);
         any = true;
     }
 }
 
-static scant_status json_model(cli_text *text, scant_ctx *ctx,
+static scant_status json_model(scant__text *text, scant_ctx *ctx,
                                const scant_model_info *info) {
     size_t count = 0;
     scant_status status = scant_model_parameters(ctx, info->name, NULL, &count);
-    cli_text_addf(text, "{\"name\": \"%s\", \"summary\": ", info->name);
-    cli_json_string(text, info->summary, strlen(info->summary));
-    cli_text_addf(text,
-                  ", \"shape\": [%zu, %zu, %zu], \"classes\": %zu, "
-                  "\"parameters\": %zu, \"options\": [",
-                  info->shape[0], info->shape[1], info->shape[2], info->classes, count);
+    scant__text_addf(text, "{\"name\": \"%s\", \"summary\": ", info->name);
+    scant__text_json(text, info->summary);
+    scant__text_addf(text,
+                     ", \"shape\": [%zu, %zu, %zu], \"classes\": %zu, "
+                     "\"parameters\": %zu, \"options\": [",
+                     info->shape[0], info->shape[1], info->shape[2], info->classes,
+                     count);
     add_options(text, info->options, "\"", "\"");
-    cli_text_add(text, "]}");
+    scant__text_add(text, "]}");
     return status;
 }
 
 enum { PARAMETERS = 13, INPUT = 25, OPTIONS = 36, SUMMARY = 50 };
 
-static scant_status text_model(cli_text *text, scant_ctx *ctx,
+static scant_status text_model(scant__text *text, scant_ctx *ctx,
                                const scant_model_info *info) {
     size_t count = 0;
     scant_status status = scant_model_parameters(ctx, info->name, NULL, &count);
-    cli_text number = {0};
+    scant__text number = CLI_TEXT;
     add_count(&number, count);
-    cli_text_add(text, info->name);
+    scant__text_add(text, info->name);
     cli_text_pad(text, PARAMETERS);
-    cli_text_addf(text, "%10.*s", (int)number.size, number.data);
+    scant__text_addf(text, "%10.*s", (int)number.size, number.data);
     cli_text_pad(text, INPUT);
-    cli_text_addf(text, "%zux%zux%zu", info->shape[0], info->shape[1], info->shape[2]);
+    scant__text_addf(text, "%zux%zux%zu", info->shape[0], info->shape[1], info->shape[2]);
     cli_text_pad(text, OPTIONS);
     add_options(text, info->options, "", "");
     cli_text_pad(text, SUMMARY);
     cli_text_wrap(text, SUMMARY, info->summary);
-    cli_text_end(&number);
+    scant__text_end(&number);
     return status;
 }
 
-static scant_status list_models(cli_text *text, scant_ctx *ctx, const char *only,
+static scant_status list_models(scant__text *text, scant_ctx *ctx, const char *only,
                                 bool json) {
     size_t count;
     const scant_model_info *const *list = scant_models(&count);
     scant_status status = SCANT_OK;
     bool any = false;
-    if (json && !only) cli_text_add(text, "[");
+    if (json && !only) scant__text_add(text, "[");
     if (!json)
-        cli_text_add(text, "NAME         PARAMETERS  INPUT      OPTIONS       WHAT\n");
+        scant__text_add(text, "NAME         PARAMETERS  INPUT      OPTIONS       WHAT\n");
     for (size_t i = 0; i < count && status == SCANT_OK; i++) {
         if (only && strcmp(list[i]->name, only) != 0) continue;
-        if (json && any) cli_text_add(text, ",\n ");
+        if (json && any) scant__text_add(text, ",\n ");
         status = json ? json_model(text, ctx, list[i]) : text_model(text, ctx, list[i]);
         any = true;
     }
-    if (json) cli_text_add(text, only ? "\n" : "]\n");
+    if (json) scant__text_add(text, only ? "\n" : "]\n");
     return status;
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
     models_args args = {0};
     cli_parsed parsed;
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     scant_ctx *ctx;
     int status = cli_parse(command, argc, argv, &args, &parsed);
     if (status != CLI_DONE) return status;
@@ -120,7 +122,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (made != SCANT_OK) cli_error("%s", scant_ctx_errmsg(ctx));
     scant_ctx_free(ctx);
     if (made == SCANT_OK) return cli_print(&text);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return cli_exit_of(made);
 }
 

@@ -22,45 +22,45 @@ static const evidence_word words[] = {
     {"state", SCANT_STATE, NULL, "state.json"},
 };
 
-void select_evidence_flags(cli_text *text, unsigned kinds) {
+void select_evidence_flags(scant__text *text, unsigned kinds) {
     size_t count = 0, done = 0;
     if (kinds & SCANT_ROWS) {
-        cli_text_add(text, "any input");
+        scant__text_add(text, "any input");
         return;
     }
     for (size_t i = 0; i < CLI_COUNT_OF(words); i++) count += (words[i].kind & kinds) > 0;
     for (size_t i = 0; i < CLI_COUNT_OF(words); i++) {
         if (!(words[i].kind & kinds)) continue;
-        if (done > 0) cli_text_add(text, done + 1 == count ? " and " : ", ");
-        cli_text_addf(text, "--%s", words[i].flag);
-        if (words[i].otherwise) cli_text_addf(text, " (or %s)", words[i].otherwise);
+        if (done > 0) scant__text_add(text, done + 1 == count ? " and " : ", ");
+        scant__text_addf(text, "--%s", words[i].flag);
+        if (words[i].otherwise) scant__text_addf(text, " (or %s)", words[i].otherwise);
         done++;
     }
 }
 
-void select_evidence_ways(cli_text *text, unsigned kinds, unsigned or_kinds) {
+void select_evidence_ways(scant__text *text, unsigned kinds, unsigned or_kinds) {
     select_evidence_flags(text, kinds);
     if (!or_kinds) return;
-    cli_text_add(text, kinds & (kinds - 1) ? ", or " : " or "); /* a list has commas */
+    scant__text_add(text, kinds & (kinds - 1) ? ", or " : " or "); /* a list has commas */
     select_evidence_flags(text, or_kinds);
 }
 
-void select_evidence_names(cli_text *text, unsigned kinds) {
+void select_evidence_names(scant__text *text, unsigned kinds) {
     bool first = true;
     if (kinds & SCANT_ROWS) {
-        cli_text_add(text, "any input");
+        scant__text_add(text, "any input");
         return;
     }
     for (size_t i = 0; i < CLI_COUNT_OF(words); i++) {
         if (!(words[i].kind & kinds)) continue;
-        cli_text_addf(text, "%s%s", first ? "" : ", ", words[i].flag);
+        scant__text_addf(text, "%s%s", first ? "" : ", ", words[i].flag);
         first = false;
     }
 }
 
-void select_evidence_example(cli_text *text, unsigned kinds) {
+void select_evidence_example(scant__text *text, unsigned kinds) {
     if (kinds & SCANT_ROWS) kinds = SCANT_LABELS;
     for (size_t i = 0; i < CLI_COUNT_OF(words); i++)
         if (words[i].kind & kinds)
-            cli_text_addf(text, " --%s %s", words[i].flag, words[i].file);
+            scant__text_addf(text, " --%s %s", words[i].flag, words[i].file);
 }

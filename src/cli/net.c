@@ -142,46 +142,46 @@ const char **net_names(const scant_net *network, size_t *n) {
     return keep_names(names, *n);
 }
 
-void net_names_json(cli_text *text, const scant_net *network) {
+void net_names_json(scant__text *text, const scant_net *network) {
     size_t n;
     const char **names = net_names(network, &n);
     if (!names) {
-        cli_text_add(text, "null");
+        scant__text_add(text, "null");
         return;
     }
     for (size_t i = 0; i < n; i++) {
         const char *name = names[i] ? names[i] : "";
-        cli_text_add(text, i ? ", " : "[");
-        cli_json_string(text, name, strlen(name));
+        scant__text_add(text, i ? ", " : "[");
+        scant__text_json(text, name);
     }
-    cli_text_add(text, "]");
+    scant__text_add(text, "]");
     free(names);
 }
 
 /* ---- what a network is worth ------------------------------------------------------- */
 
-static void json_number(cli_text *text, const char *key, double value, bool known) {
-    cli_text_addf(text, ", \"%s\": ", key);
-    cli_json_number(text, known ? value : (double)NAN);
+static void json_number(scant__text *text, const char *key, double value, bool known) {
+    scant__text_addf(text, ", \"%s\": ", key);
+    scant__text_json_number(text, known ? value : (double)NAN);
 }
 
 /* A list of [count, mean confidence, accuracy]; of an empty bin the two are null. */
-static void json_bins(cli_text *text, const scant_calibration_bin *bins) {
-    cli_text_add(text, ", \"bins\": [");
+static void json_bins(scant__text *text, const scant_calibration_bin *bins) {
+    scant__text_add(text, ", \"bins\": [");
     for (size_t b = 0; b < SCANT_CALIBRATION_BINS; b++) {
         bool empty = !bins[b].count;
-        cli_text_addf(text, "%s[%zu, ", b ? ", " : "", bins[b].count);
-        cli_json_number(text, empty ? (double)NAN : bins[b].confidence);
-        cli_text_add(text, ", ");
-        cli_json_number(text, empty ? (double)NAN : bins[b].accuracy);
-        cli_text_add(text, "]");
+        scant__text_addf(text, "%s[%zu, ", b ? ", " : "", bins[b].count);
+        scant__text_json_number(text, empty ? (double)NAN : bins[b].confidence);
+        scant__text_add(text, ", ");
+        scant__text_json_number(text, empty ? (double)NAN : bins[b].accuracy);
+        scant__text_add(text, "]");
     }
-    cli_text_add(text, "]");
+    scant__text_add(text, "]");
 }
 
-void net_evaluation_json(cli_text *text, const scant_evaluation *e,
+void net_evaluation_json(scant__text *text, const scant_evaluation *e,
                          const scant_calibration *scaled, bool numbers) {
-    cli_text_addf(text, "\"samples\": %zu", e->samples);
+    scant__text_addf(text, "\"samples\": %zu", e->samples);
     json_number(text, "accuracy", e->accuracy, !numbers);
     json_number(text, "loss", e->loss, true);
     json_number(text, "calibration", e->calibration, !numbers);
@@ -189,11 +189,11 @@ void net_evaluation_json(cli_text *text, const scant_evaluation *e,
     if (numbers) return;
     json_bins(text, e->bins);
     if (!scaled) return;
-    cli_text_add(text, ", \"scaled\": {\"temperature\": ");
-    cli_json_number(text, scaled->temperature);
+    scant__text_add(text, ", \"scaled\": {\"temperature\": ");
+    scant__text_json_number(text, scaled->temperature);
     json_number(text, "calibration", scaled->error, true);
     json_bins(text, scaled->bins);
-    cli_text_add(text, "}");
+    scant__text_add(text, "}");
 }
 
 /* ---- flags that say nothing -------------------------------------------------------- */

@@ -211,11 +211,11 @@ int net_check_test(const net_test *test, const scant_net *network, size_t classe
 const char **net_data_names(const scant_data *data, size_t *n);
 const char **net_names(const scant_net *network, size_t *n);
 /* As a JSON list, or null. */
-void net_names_json(cli_text *text, const scant_net *network);
+void net_names_json(scant__text *text, const scant_net *network);
 
 /* A judgement's members, "samples" to "bins", without braces; and "scaled", what
  * calibration is with a temperature of other samples, where it is not NULL. */
-void net_evaluation_json(cli_text *text, const scant_evaluation *e,
+void net_evaluation_json(scant__text *text, const scant_evaluation *e,
                          const scant_calibration *scaled, bool numbers);
 
 /* Whether flags of samples say something of these: --size of pictures in folders, --count

@@ -44,12 +44,12 @@ int net_check_training(const cli_command *command, const char *from, const cli_p
     int status = CLI_DONE;
     if (!from) return CLI_DONE;
     for (size_t i = 0; i < CLI_COUNT_OF(names) && status == CLI_DONE; i++) {
-        cli_text path = {0};
-        cli_text_addf(&path, "%s/%s", from, names[i]);
-        cli_text_bytes(&path, "", 1);
+        scant__text path = CLI_TEXT;
+        scant__text_addf(&path, "%s/%s", from, names[i]);
+        scant__text_bytes(&path, "", 1);
         status = cli_check_overwrites(command, outs, n_outs,
                                       &(cli_path){"from", path.data}, 1);
-        cli_text_end(&path);
+        scant__text_end(&path);
     }
     return status;
 }
@@ -93,21 +93,21 @@ static int open_at(net_job *job, const net_call *call, const char *path,
 
 int net_open_both(net_job *job, const net_call *call, scant_net **network,
                   scant_data **data) {
-    cli_text path = {0};
-    cli_text_addf(&path, "%s%s", call->from ? call->from : call->model->weights,
-                  call->from ? "/weights.safetensors" : "");
-    cli_text_bytes(&path, "", 1);
+    scant__text path = CLI_TEXT;
+    scant__text_addf(&path, "%s%s", call->from ? call->from : call->model->weights,
+                     call->from ? "/weights.safetensors" : "");
+    scant__text_bytes(&path, "", 1);
     int status = open_at(job, call, path.data, network, data);
-    cli_text_end(&path);
+    scant__text_end(&path);
     return status;
 }
 
 char *net_weights_of(const char *path) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     struct stat info;
     bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    cli_text_addf(&text, "%s%s", path, folder ? "/weights.safetensors" : "");
-    cli_text_bytes(&text, "", 1);
+    scant__text_addf(&text, "%s%s", path, folder ? "/weights.safetensors" : "");
+    scant__text_bytes(&text, "", 1);
     return text.data;
 }
 

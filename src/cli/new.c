@@ -100,7 +100,7 @@ static int split_classes(const cli_command *command, class_list *list, const cha
 
 static int read_classes(const cli_command *command, class_list *list, const char *path) {
     enum { MOST = 1 << 24 };
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     int status = cli_read_file(path, MOST, &text);
     bool zero = text.size && memchr(text.data, '\0', text.size);
     while (text.size && isspace((unsigned char)text.data[text.size - 1])) text.size--;
@@ -108,9 +108,9 @@ static int read_classes(const cli_command *command, class_list *list, const char
         cli_error("%s: has no names of classes, one a line", path);
         status = CLI_BAD_INPUT;
     }
-    cli_text_bytes(&text, "", 1);
+    scant__text_bytes(&text, "", 1);
     if (status == CLI_DONE) status = split_classes(command, list, path, text.data, "\n");
-    cli_text_end(&text);
+    scant__text_end(&text);
     return status;
 }
 
@@ -148,17 +148,19 @@ static int check_call(const cli_command *command, const new_args *args) {
 
 static int tell(project_job *job) {
     scant_project_info info;
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     scant_status got = scant_project_info_get(job->project, &info);
     if (got != SCANT_OK) return project_failed(job, got);
-    cli_text_addf(&text, "%s: ", job->dir);
+    scant__text_addf(&text, "%s: ", job->dir);
     project_add_items(&text, &info, info.items);
-    if (info.copies) cli_text_addf(&text, ", %zu of them copies of others", info.copies);
-    cli_text_addf(&text, "; %zu class%s; %zu withheld for the audit\n", info.classes,
-                  info.classes == 1 ? "" : "es", info.withheld);
-    if (info.labelled) cli_text_addf(&text, "%zu have a label already\n", info.labelled);
+    if (info.copies)
+        scant__text_addf(&text, ", %zu of them copies of others", info.copies);
+    scant__text_addf(&text, "; %zu class%s; %zu withheld for the audit\n", info.classes,
+                     info.classes == 1 ? "" : "es", info.withheld);
+    if (info.labelled)
+        scant__text_addf(&text, "%zu have a label already\n", info.labelled);
     if (job->net.ui.quiet) {
-        cli_text_end(&text);
+        scant__text_end(&text);
         return CLI_DONE;
     }
     cli_ui_clear(&job->net.ui);

@@ -10,13 +10,13 @@
 #include "cli/ntk.h"
 #include "scant/study.h"
 
-static void add_number(cli_text *text, const char *key, double value) {
-    cli_text_addf(text, "\"%s\": ", key);
-    cli_json_number(text, value);
+static void add_number(scant__text *text, const char *key, double value) {
+    scant__text_addf(text, "\"%s\": ", key);
+    scant__text_json_number(text, value);
 }
 
-static void add_line(cli_text *text, const char *key, double value) {
-    cli_text_add(text, ",\n  ");
+static void add_line(scant__text *text, const char *key, double value) {
+    scant__text_add(text, ",\n  ");
     add_number(text, key, value);
 }
 
@@ -26,21 +26,21 @@ typedef struct member {
 } member;
 
 /* Without braces. */
-static void add_members(cli_text *text, const member *members, size_t n,
+static void add_members(scant__text *text, const member *members, size_t n,
                         const char *between) {
     for (size_t i = 0; i < n; i++) {
-        cli_text_add(text, i ? between : "");
+        scant__text_add(text, i ? between : "");
         add_number(text, members[i].key, members[i].value);
     }
 }
 
-static void add_list(cli_text *text, const char *key, const double *values, size_t n) {
-    cli_text_addf(text, "\"%s\": [", key);
+static void add_list(scant__text *text, const char *key, const double *values, size_t n) {
+    scant__text_addf(text, "\"%s\": [", key);
     for (size_t i = 0; i < n; i++) {
-        cli_text_add(text, i ? ", " : "");
-        cli_json_number(text, values[i]);
+        scant__text_add(text, i ? ", " : "");
+        scant__text_json_number(text, values[i]);
     }
-    cli_text_add(text, "]");
+    scant__text_add(text, "]");
 }
 
 /* What the call names it by; NULL: it names none. */
@@ -49,58 +49,58 @@ static const char *network_name(const ntk_job *job) {
     return a->from ? a->from : a->model.name ? a->model.name : a->model.weights;
 }
 
-static void add_network(cli_text *text, const ntk_job *job) {
+static void add_network(scant__text *text, const ntk_job *job) {
     const char *name = network_name(job);
-    cli_text_add(text, "  \"network\": ");
+    scant__text_add(text, "  \"network\": ");
     if (name) {
-        cli_json_string(text, name, strlen(name));
-        cli_text_addf(text, ",\n  \"parameters\": %zu,\n",
-                      scant_net_parameters(job->network));
+        scant__text_json(text, name);
+        scant__text_addf(text, ",\n  \"parameters\": %zu,\n",
+                         scant_net_parameters(job->network));
     } else {
-        cli_text_add(text, "null,\n  \"parameters\": null,\n");
+        scant__text_add(text, "null,\n  \"parameters\": null,\n");
     }
     if (job->depth)
-        cli_text_addf(text,
-                      "  \"layers\": null,\n  \"kernel\": \"ntk:depth=%zu\",\n"
-                      "  \"bias\": %s",
-                      job->depth, job->args.bias ? "true" : "false");
+        scant__text_addf(text,
+                         "  \"layers\": null,\n  \"kernel\": \"ntk:depth=%zu\",\n"
+                         "  \"bias\": %s",
+                         job->depth, job->args.bias ? "true" : "false");
     else
-        cli_text_addf(text, "  \"layers\": \"%s\",\n  \"kernel\": \"%s\"",
-                      job->last_layer ? "last" : "all",
-                      job->args.full ? "full" : "reduced");
+        scant__text_addf(text, "  \"layers\": \"%s\",\n  \"kernel\": \"%s\"",
+                         job->last_layer ? "last" : "all",
+                         job->args.full ? "full" : "reduced");
 }
 
-static void add_kernel(cli_text *text, const ntk_job *job) {
+static void add_kernel(scant__text *text, const ntk_job *job) {
     const ntk_args *a = &job->args;
-    cli_text_addf(text, "{\n  \"version\": \"%s\",\n  \"data\": ", scant_version());
-    cli_json_string(text, a->samples.spec, strlen(a->samples.spec));
-    cli_text_addf(text, ",\n  \"seed\": %" PRIu64 ",\n  \"samples\": %zu,\n",
-                  a->means.seed, job->n);
-    cli_text_addf(text, "  \"labelled\": %zu,\n  \"classes\": %zu,\n",
-                  job->study->labelled, job->classes);
+    scant__text_addf(text, "{\n  \"version\": \"%s\",\n  \"data\": ", scant_version());
+    scant__text_json(text, a->samples.spec);
+    scant__text_addf(text, ",\n  \"seed\": %" PRIu64 ",\n  \"samples\": %zu,\n",
+                     a->means.seed, job->n);
+    scant__text_addf(text, "  \"labelled\": %zu,\n  \"classes\": %zu,\n",
+                     job->study->labelled, job->classes);
     add_network(text, job);
-    cli_text_addf(text,
-                  ",\n  \"exact\": %s,\n  \"sketch\": ", a->sketch ? "false" : "true");
+    scant__text_addf(text,
+                     ",\n  \"exact\": %s,\n  \"sketch\": ", a->sketch ? "false" : "true");
     if (!a->sketch) {
-        cli_text_add(text, "null");
+        scant__text_add(text, "null");
     } else {
-        cli_text_addf(text, "{\"numbers\": %zu, \"judged_on\": %zu, ", a->sketch,
-                      job->sketch.samples);
+        scant__text_addf(text, "{\"numbers\": %zu, \"judged_on\": %zu, ", a->sketch,
+                         job->sketch.samples);
         add_number(text, "error", job->sketch.error);
-        cli_text_add(text, ", ");
+        scant__text_add(text, ", ");
         add_number(text, "error_of_another", job->sketch.second);
-        cli_text_add(text, ", ");
+        scant__text_add(text, ", ");
         add_number(text, "expected_at_most", job->sketch.expected);
-        cli_text_add(text, "}");
+        scant__text_add(text, "}");
     }
     add_line(text, "seconds", job->seconds);
 }
 
-static void add_spectrum(cli_text *text, const scant_study *s) {
+static void add_spectrum(scant__text *text, const scant_study *s) {
     add_line(text, "largest", s->largest);
     add_line(text, "smallest", s->smallest);
     add_line(text, "smallest_positive", s->positive);
-    cli_text_addf(text, ",\n  \"rank\": %zu", s->rank);
+    scant__text_addf(text, ",\n  \"rank\": %zu", s->rank);
     add_line(text, "tolerance", s->tolerance);
     add_line(text, "condition", s->condition);
     add_line(text, "condition_positive", s->positive_condition);
@@ -109,46 +109,46 @@ static void add_spectrum(cli_text *text, const scant_study *s) {
 }
 
 /* E_t^2 at a few t, as far as it takes to a hundredth. */
-static void add_theorem1(cli_text *text, const scant_study *s) {
+static void add_theorem1(scant__text *text, const scant_study *s) {
     static const double times[] = {1, 2, 5, 10, 20, 50, 100, 1000, 10000};
-    cli_text_add(text, ",\n  \"theorem1\": ");
+    scant__text_add(text, ",\n  \"theorem1\": ");
     if (!s->energy || !(s->largest > 0)) {
-        cli_text_add(text, "null");
+        scant__text_add(text, "null");
         return;
     }
-    cli_text_add(text, "{");
+    scant__text_add(text, "{");
     add_number(text, "rate", s->rate);
-    cli_text_addf(text, ", \"applies\": %s, \"points\": [",
-                  s->rate * s->largest <= 1 + 1e-12 ? "true" : "false");
+    scant__text_addf(text, ", \"applies\": %s, \"points\": [",
+                     s->rate * s->largest <= 1 + 1e-12 ? "true" : "false");
     for (size_t i = 0; i < CLI_COUNT_OF(times); i++) {
         scant_descent d = scant_study_descent(s, s->rate, times[i]);
-        cli_text_addf(text, "%s\n    {\"t\": %.0f, ", i ? "," : "", times[i]);
+        scant__text_addf(text, "%s\n    {\"t\": %.0f, ", i ? "," : "", times[i]);
         add_number(text, "left", d.left);
-        cli_text_add(text, ", ");
+        scant__text_add(text, ", ");
         add_number(text, "low", d.low);
-        cli_text_add(text, ", ");
+        scant__text_add(text, ", ");
         add_number(text, "high", d.high);
-        cli_text_add(text, "}");
+        scant__text_add(text, "}");
     }
-    cli_text_add(text, "\n  ]}");
+    scant__text_add(text, "\n  ]}");
 }
 
-static void add_theorem2(cli_text *text, const scant_study *s) {
-    cli_text_add(text, ",\n  \"theorem2\": ");
+static void add_theorem2(scant__text *text, const scant_study *s) {
+    scant__text_add(text, ",\n  \"theorem2\": ");
     if (!s->energy || !isfinite(s->half_square)) {
-        cli_text_add(text, "null");
+        scant__text_add(text, "null");
         return;
     }
     const member rows[] = {
         {"value", s->half_square},    {"low", s->low},
         {"high", s->low * s->factor}, {"high_kantorovich", s->low * s->sharp_factor},
         {"factor", s->factor},        {"factor_kantorovich", s->sharp_factor}};
-    cli_text_add(text, "{");
+    scant__text_add(text, "{");
     add_members(text, rows, CLI_COUNT_OF(rows), ", ");
-    cli_text_add(text, "}");
+    scant__text_add(text, "}");
 }
 
-static void add_training(cli_text *text, const scant_study *s) {
+static void add_training(scant__text *text, const scant_study *s) {
     const member rows[] = {{"rate", s->rate},
                            {"stable_rate", s->stable_rate},
                            {"stable_rate_mean_loss", s->mean_rate},
@@ -160,52 +160,52 @@ static void add_training(cli_text *text, const scant_study *s) {
                            {"loss_steps_to_tenth", s->start_tenth},
                            {"loss_steps_to_hundredth", s->start_hundredth},
                            {"dynamics", s->dynamics}};
-    cli_text_add(text, ",\n  \"training\": {\n    ");
+    scant__text_add(text, ",\n  \"training\": {\n    ");
     add_members(text, rows, CLI_COUNT_OF(rows), ",\n    ");
-    cli_text_add(text, "\n  }");
+    scant__text_add(text, "\n  }");
 }
 
-static void add_measurements(cli_text *text, const ntk_job *job) {
+static void add_measurements(scant__text *text, const ntk_job *job) {
     if (job->args.against) {
-        cli_text_addf(text, ",\n  \"against\": %zu", job->n_against);
+        scant__text_addf(text, ",\n  \"against\": %zu", job->n_against);
         add_line(text, "mmd", job->mmd);
     }
     if (job->agreed) {
         const scant_agreement *g = job->agreed;
-        cli_text_addf(text,
-                      ",\n  \"agreement\": {\"sets\": %zu, \"start\": %zu, \"draw\": "
-                      "%zu, ",
-                      g->sets, g->start, g->draw);
+        scant__text_addf(text,
+                         ",\n  \"agreement\": {\"sets\": %zu, \"start\": %zu, \"draw\": "
+                         "%zu, ",
+                         g->sets, g->start, g->draw);
         add_number(text, "tau", g->tau);
-        cli_text_add(text, ", ");
+        scant__text_add(text, ", ");
         add_number(text, "p", g->p);
-        cli_text_add(text, ",\n    ");
+        scant__text_add(text, ",\n    ");
         add_list(text, "dynamics", g->dynamics, g->sets);
-        cli_text_add(text, ",\n    ");
+        scant__text_add(text, ",\n    ");
         add_list(text, "alignment", g->alignment, g->sets);
-        cli_text_add(text, "}");
+        scant__text_add(text, "}");
     }
     if (job->descent.losses) {
         size_t n = job->args.descend;
-        cli_text_addf(text, ",\n  \"descent\": {\"steps\": %zu, ", n);
+        scant__text_addf(text, ",\n  \"descent\": {\"steps\": %zu, ", n);
         add_number(text, "rate", job->descent.rate);
-        cli_text_add(text, ", ");
+        scant__text_add(text, ", ");
         add_number(text, "smallest", job->descent.least);
-        cli_text_add(text, ", ");
+        scant__text_add(text, ", ");
         add_number(text, "theorem_factor", 1 - job->descent.rate * job->descent.least);
-        cli_text_addf(text, ", \"steps_above\": %zu,\n    ", job->descent.above);
+        scant__text_addf(text, ", \"steps_above\": %zu,\n    ", job->descent.above);
         add_list(text, "losses", job->descent.losses, n + 1);
-        cli_text_add(text, ",\n    ");
+        scant__text_add(text, ",\n    ");
         add_list(text, "predicted", job->descent.predicted, n + 1);
-        cli_text_add(text, ",\n    ");
+        scant__text_add(text, ",\n    ");
         add_number(text, "eigenvalues_moved", job->descent.moved);
-        cli_text_add(text, ", ");
+        scant__text_add(text, ", ");
         add_number(text, "kernel_moved", job->descent.norm);
-        cli_text_add(text, "}");
+        scant__text_add(text, "}");
     }
 }
 
-static void add_regression(cli_text *text, const ntk_job *job) {
+static void add_regression(scant__text *text, const ntk_job *job) {
     const scant_regression *r = &job->fitted;
     if (!job->args.fit) return;
     const member rows[] = {
@@ -217,15 +217,15 @@ static void add_regression(cli_text *text, const ntk_job *job) {
         {"test_accuracy", r->test_accuracy},
         {"test_error", r->test_error},
     };
-    cli_text_addf(text, ",\n  \"regression\": {\"start\": \"%s\", ",
-                  job->network ? "network" : "zero");
+    scant__text_addf(text, ",\n  \"regression\": {\"start\": \"%s\", ",
+                     job->network ? "network" : "zero");
     add_members(text, rows, CLI_COUNT_OF(rows), ", ");
-    cli_text_add(text, "}");
+    scant__text_add(text, "}");
 }
 
 int ntk_write(ntk_job *job) {
     const scant_study *s = job->study;
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     add_kernel(&text, job);
     add_spectrum(&text, s);
     add_line(&text, "alignment", s->alignment);
@@ -237,30 +237,31 @@ int ntk_write(ntk_job *job) {
     add_training(&text, s);
     add_measurements(&text, job);
     add_regression(&text, job);
-    cli_text_add(&text, ",\n  ");
+    scant__text_add(&text, ",\n  ");
     add_list(&text, "eigenvalues", s->values, s->n_values);
-    cli_text_add(&text, "\n}\n");
+    scant__text_add(&text, "\n}\n");
     if (!job->args.out) return cli_print(&text);
     scant_status status =
         scant_file_write(job->net.ctx, job->args.out, text.data, text.size);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
 }
 
-static void add_title(cli_text *title, const ntk_job *job) {
+static void add_title(scant__text *title, const ntk_job *job) {
     const char *slash = strrchr(job->args.samples.spec, '/');
     const char *data = slash && slash[1] ? slash + 1 : job->args.samples.spec;
     const char *network = network_name(job);
-    cli_text_add(title, "The kernel ");
-    if (job->depth) cli_text_addf(title, "ntk:depth=%zu ", job->depth);
+    scant__text_add(title, "The kernel ");
+    if (job->depth) scant__text_addf(title, "ntk:depth=%zu ", job->depth);
     if (network)
-        cli_text_addf(title, "of %s%s ", job->depth ? "the features of " : "", network);
-    cli_text_addf(title, "on %s", data);
-    cli_text_bytes(title, "", 1);
+        scant__text_addf(title, "of %s%s ", job->depth ? "the features of " : "",
+                         network);
+    scant__text_addf(title, "on %s", data);
+    scant__text_bytes(title, "", 1);
 }
 
 int ntk_write_page(ntk_job *job) {
-    cli_text title = {0};
+    scant__text title = CLI_TEXT;
     void *bytes;
     size_t size;
     add_title(&title, job);
@@ -287,6 +288,6 @@ int ntk_write_page(ntk_job *job) {
     if (status == SCANT_OK)
         status = scant_file_write(job->net.ctx, job->args.page, bytes, size);
     scant_bytes_free(job->net.ctx, bytes);
-    cli_text_end(&title);
+    scant__text_end(&title);
     return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
 }

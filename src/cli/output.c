@@ -29,19 +29,19 @@ static select_format format_of(const select_args *args) {
     return ends_with(args->out, ".npy") ? FORMAT_NPY : FORMAT_CSV;
 }
 
-static void csv_table(cli_text *text, const select_job *job) {
-    cli_text_add(text,
-                 job->ids ? "rank,index,id,weight,score\n" : "rank,index,weight,score\n");
+static void csv_table(scant__text *text, const select_job *job) {
+    scant__text_add(text, job->ids ? "rank,index,id,weight,score\n"
+                                   : "rank,index,weight,score\n");
     for (size_t i = 0; i < job->picks->count; i++) {
         const scant_pick *pick = &job->picks->items[i];
-        cli_text_addf(text, "%zu,%zu,", i + 1, pick->index);
+        scant__text_addf(text, "%zu,%zu,", i + 1, pick->index);
         if (job->ids) {
             size_t size;
             const char *id = scant_ids_get(job->ids, pick->index, &size);
-            cli_csv_field(text, id, size);
-            cli_text_add(text, ",");
+            scant__text_csv_bytes(text, id, size);
+            scant__text_add(text, ",");
         }
-        cli_text_addf(text, "%.9g,%.9g\n", pick->weight, pick->score);
+        scant__text_addf(text, "%.9g,%.9g\n", pick->weight, pick->score);
     }
 }
 
@@ -51,59 +51,59 @@ static scant_option_kind kind_of(const scant_strategy_info *strategy, const char
     return SCANT_OPTION_CHOICE;
 }
 
-static void json_picks(cli_text *text, const select_job *job) {
+static void json_picks(scant__text *text, const select_job *job) {
     for (size_t i = 0; i < job->picks->count; i++) {
         const scant_pick *pick = &job->picks->items[i];
-        cli_text_addf(text, "%s{\"index\": %zu", i ? ", " : "", pick->index);
+        scant__text_addf(text, "%s{\"index\": %zu", i ? ", " : "", pick->index);
         if (job->ids) {
             size_t size;
             const char *id = scant_ids_get(job->ids, pick->index, &size);
-            cli_text_add(text, ", \"id\": ");
-            cli_json_string(text, id, size);
+            scant__text_add(text, ", \"id\": ");
+            scant__text_json_bytes(text, id, size);
         }
-        cli_text_add(text, ", \"weight\": ");
-        cli_json_number(text, pick->weight);
-        cli_text_add(text, ", \"score\": ");
-        cli_json_number(text, pick->score);
-        cli_text_add(text, "}");
+        scant__text_add(text, ", \"weight\": ");
+        scant__text_json_number(text, pick->weight);
+        scant__text_add(text, ", \"score\": ");
+        scant__text_json_number(text, pick->score);
+        scant__text_add(text, "}");
     }
 }
 
-static void json_object(cli_text *text, const select_job *job) {
+static void json_object(scant__text *text, const select_job *job) {
     const scant_picks *picks = job->picks;
-    cli_text_add(text, "{\"strategy\": ");
-    cli_json_string(text, job->strategy->name, strlen(job->strategy->name));
-    cli_text_addf(text, ", \"seed\": \"%llu\"", (unsigned long long)job->args.seed);
-    cli_text_addf(text, ", \"n\": %zu, \"requested\": %zu, \"batch\": %zu", picks->rows,
-                  job->args.batch, picks->count);
+    scant__text_add(text, "{\"strategy\": ");
+    scant__text_json(text, job->strategy->name);
+    scant__text_addf(text, ", \"seed\": \"%llu\"", (unsigned long long)job->args.seed);
+    scant__text_addf(text, ", \"n\": %zu, \"requested\": %zu, \"batch\": %zu",
+                     picks->rows, job->args.batch, picks->count);
     if (picks->kernel) {
-        cli_text_add(text, ", \"kernel\": ");
-        cli_json_string(text, picks->kernel, strlen(picks->kernel));
+        scant__text_add(text, ", \"kernel\": ");
+        scant__text_json(text, picks->kernel);
     }
-    cli_text_addf(text, ", \"seconds\": %.6f, \"options\": {", job->seconds);
+    scant__text_addf(text, ", \"seconds\": %.6f, \"options\": {", job->seconds);
     for (size_t i = 0; i < picks->n_settings; i++) {
         const scant_setting *s = &picks->settings[i];
-        if (i) cli_text_add(text, ", ");
-        cli_json_string(text, s->key, strlen(s->key));
-        cli_text_add(text, ": ");
+        if (i) scant__text_add(text, ", ");
+        scant__text_json(text, s->key);
+        scant__text_add(text, ": ");
         if (s->value)
             cli_json_setting(text, kind_of(job->strategy, s->key), s->value);
         else
-            cli_text_add(text, "null");
+            scant__text_add(text, "null");
     }
-    cli_text_add(text, "}, \"info\": {");
+    scant__text_add(text, "}, \"info\": {");
     for (size_t i = 0; i < picks->n_info; i++) {
-        if (i) cli_text_add(text, ", ");
-        cli_json_string(text, picks->info[i].name, strlen(picks->info[i].name));
-        cli_text_add(text, ": ");
-        cli_json_number(text, picks->info[i].value);
+        if (i) scant__text_add(text, ", ");
+        scant__text_json(text, picks->info[i].name);
+        scant__text_add(text, ": ");
+        scant__text_json_number(text, picks->info[i].value);
     }
-    cli_text_add(text, "}, \"picks\": [");
+    scant__text_add(text, "}, \"picks\": [");
     json_picks(text, job);
-    cli_text_add(text, "]}\n");
+    scant__text_add(text, "]}\n");
 }
 
-static scant_status npy_bytes(cli_text *text, const select_job *job) {
+static scant_status npy_bytes(scant__text *text, const select_job *job) {
     size_t count = job->picks->count, size;
     int64_t *rows = cli_calloc(count, sizeof *rows);
     for (size_t i = 0; i < count; i++) rows[i] = (int64_t)job->picks->items[i].index;
@@ -112,7 +112,7 @@ static scant_status npy_bytes(cli_text *text, const select_job *job) {
     scant_status status =
         scant_array_wrap(job->ctx, "picks", rows, SCANT_I64, 1, &count, &array);
     if (status == SCANT_OK) status = scant_array_encode(job->ctx, array, &bytes, &size);
-    if (status == SCANT_OK) cli_text_bytes(text, bytes, size);
+    if (status == SCANT_OK) scant__text_bytes(text, bytes, size);
     scant_bytes_free(job->ctx, bytes);
     scant_array_free(array);
     free(rows);
@@ -120,7 +120,7 @@ static scant_status npy_bytes(cli_text *text, const select_job *job) {
 }
 
 int select_write_picks(select_job *job) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     scant_status status = SCANT_OK;
     switch (format_of(&job->args)) {
     case FORMAT_CSV:
@@ -136,6 +136,6 @@ int select_write_picks(select_job *job) {
     if (status == SCANT_OK && select_to_stdout(&job->args)) return cli_print(&text);
     if (status == SCANT_OK)
         status = scant_file_write(job->ctx, job->args.out, text.data, text.size);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return status == SCANT_OK ? CLI_DONE : select_failed(job, status);
 }

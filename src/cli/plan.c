@@ -19,61 +19,61 @@ static const char *dtype_name(scant_dtype dtype) {
     return i < CLI_COUNT_OF(names) && names[i] ? names[i] : "?";
 }
 
-static void add_bytes(cli_text *text, size_t bytes) {
+static void add_bytes(scant__text *text, size_t bytes) {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     double value = (double)bytes;
     size_t unit = 0;
     if (bytes < 1024) {
-        cli_text_addf(text, "%zu bytes", bytes);
+        scant__text_addf(text, "%zu bytes", bytes);
         return;
     }
     for (value /= 1024; value >= 1023.95 && unit + 1 < CLI_COUNT_OF(units); unit++)
         value /= 1024;
-    cli_text_addf(text, "%.1f %s", value, units[unit]);
+    scant__text_addf(text, "%.1f %s", value, units[unit]);
 }
 
-static void label(cli_text *text, const char *name) {
-    cli_text_add(text, name);
+static void label(scant__text *text, const char *name) {
+    scant__text_add(text, name);
     cli_text_pad(text, LABEL);
 }
 
-static void add_input(cli_text *text, const char *flag) {
+static void add_input(scant__text *text, const char *flag) {
     cli_text_pad(text, LABEL);
-    cli_text_addf(text, "--%s", flag);
+    scant__text_addf(text, "--%s", flag);
     cli_text_pad(text, LABEL + 16);
 }
 
-static void add_array(cli_text *text, const char *flag, const scant_array *array) {
+static void add_array(scant__text *text, const char *flag, const scant_array *array) {
     const size_t *shape = scant_array_shape(array);
     add_input(text, flag);
     for (size_t i = 0; i < scant_array_ndim(array); i++)
-        cli_text_addf(text, "%s%zu", i ? " x " : "", shape[i]);
-    cli_text_addf(text, " %s  %s\n", dtype_name(scant_array_dtype(array)),
-                  scant_array_name(array));
+        scant__text_addf(text, "%s%zu", i ? " x " : "", shape[i]);
+    scant__text_addf(text, " %s  %s\n", dtype_name(scant_array_dtype(array)),
+                     scant_array_name(array));
 }
 
-static void add_inputs(cli_text *text, const select_job *job) {
-    cli_text_add(text, "inputs");
+static void add_inputs(scant__text *text, const select_job *job) {
+    scant__text_add(text, "inputs");
     for (input i = 0; i < N_INPUTS; i++)
         if (job->arrays[i]) add_array(text, select_input_flag(i), job->arrays[i]);
     if (job->args.temperature) {
         add_input(text, "temperature");
-        cli_text_addf(text, "%s\n", job->args.temperature);
+        scant__text_addf(text, "%s\n", job->args.temperature);
     }
     if (job->args.state) {
         add_input(text, "state");
         if (job->opts.state)
-            cli_text_addf(text, "%zu bytes  %s\n", job->state.size, job->args.state);
+            scant__text_addf(text, "%zu bytes  %s\n", job->state.size, job->args.state);
         else
-            cli_text_addf(text, "new  %s\n", job->args.state);
+            scant__text_addf(text, "new  %s\n", job->args.state);
     }
     if (job->ids) {
         add_input(text, "ids");
-        cli_text_addf(text, "%zu ids  %s\n", scant_ids_count(job->ids), job->args.ids);
+        scant__text_addf(text, "%zu ids  %s\n", scant_ids_count(job->ids), job->args.ids);
     }
 }
 
-static void add_options(cli_text *text, const select_job *job) {
+static void add_options(scant__text *text, const select_job *job) {
     const scant_strategy_info *s = job->strategy;
     if (s->n_options == 0) return;
     label(text, "options");
@@ -85,48 +85,48 @@ static void add_options(cli_text *text, const select_job *job) {
             if (strcmp(job->opts.settings[j].key, s->options[i].key) == 0)
                 value = job->opts.settings[j].value;
         if (value)
-            cli_text_addf(text, "%s%s=%s", i ? " " : "", s->options[i].key, value);
+            scant__text_addf(text, "%s%s=%s", i ? " " : "", s->options[i].key, value);
         else
-            cli_text_addf(text, "%s%s (%s)", i ? " " : "", s->options[i].key,
-                          s->options[i].otherwise);
+            scant__text_addf(text, "%s%s (%s)", i ? " " : "", s->options[i].key,
+                             s->options[i].otherwise);
     }
-    cli_text_add(text, "\n");
+    scant__text_add(text, "\n");
 }
 
 int select_print_plan(const select_job *job) {
     const scant_plan *plan = &job->plan;
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     label(&text, "strategy");
-    cli_text_addf(&text, "%s\n", job->strategy->name);
+    scant__text_addf(&text, "%s\n", job->strategy->name);
     if (job->args.kernel) {
         label(&text, "kernel");
-        cli_text_addf(&text, "%s\n", job->args.kernel);
+        scant__text_addf(&text, "%s\n", job->args.kernel);
     }
     add_options(&text, job);
     label(&text, "seed");
-    cli_text_addf(&text, "%llu\n", (unsigned long long)job->args.seed);
+    scant__text_addf(&text, "%llu\n", (unsigned long long)job->args.seed);
     label(&text, "rows");
-    cli_text_addf(&text, "%zu\n", plan->rows);
+    scant__text_addf(&text, "%zu\n", plan->rows);
     label(&text, "batch");
-    cli_text_addf(&text, "%zu\n", plan->batch);
+    scant__text_addf(&text, "%zu\n", plan->batch);
     add_inputs(&text, job);
     label(&text, "reads");
     add_bytes(&text, plan->input_bytes);
-    cli_text_add(&text, "\n");
+    scant__text_add(&text, "\n");
     label(&text, "blocks");
-    cli_text_addf(&text, "%zu of %zu rows\n", plan->blocks, plan->block_rows);
+    scant__text_addf(&text, "%zu of %zu rows\n", plan->blocks, plan->block_rows);
     label(&text, "passes");
-    cli_text_addf(&text, "%zu at least\n", plan->passes);
+    scant__text_addf(&text, "%zu at least\n", plan->passes);
     label(&text, "memory");
     add_bytes(&text, plan->memory);
-    cli_text_addf(&text, " (%zu bytes) at most, of ", plan->memory);
+    scant__text_addf(&text, " (%zu bytes) at most, of ", plan->memory);
     add_bytes(&text, scant_ctx_memory(job->ctx));
-    cli_text_add(&text, " allowed\n");
+    scant__text_add(&text, " allowed\n");
     if (job->args.plot) {
         label(&text, "plot");
-        cli_text_addf(&text, "%s\n", job->args.plot);
+        scant__text_addf(&text, "%s\n", job->args.plot);
     }
     label(&text, "threads");
-    cli_text_addf(&text, "%u\n", scant_ctx_threads(job->ctx));
+    scant__text_addf(&text, "%u\n", scant_ctx_threads(job->ctx));
     return cli_print(&text);
 }

@@ -46,25 +46,25 @@ typedef struct predict_job {
     char **names;
     float *row;
     bool json;
-    cli_text text;
+    scant__text text;
 } predict_job;
 
 static void json_line(predict_job *job, const char *id, size_t best) {
-    cli_text *text = &job->text;
-    cli_text_add(text, "{\"id\": ");
-    project_json_text(text, id);
-    cli_text_add(text, ", \"class\": ");
-    project_json_text(text, job->names[best]);
-    cli_text_add(text, ", \"confidence\": ");
-    cli_json_number(text, (double)job->row[best]);
-    cli_text_add(text, ", \"probabilities\": {");
+    scant__text *text = &job->text;
+    scant__text_add(text, "{\"id\": ");
+    scant__text_json(text, id);
+    scant__text_add(text, ", \"class\": ");
+    scant__text_json(text, job->names[best]);
+    scant__text_add(text, ", \"confidence\": ");
+    scant__text_json_number(text, (double)job->row[best]);
+    scant__text_add(text, ", \"probabilities\": {");
     for (size_t c = 0; c < job->classes; c++) {
-        if (c) cli_text_add(text, ", ");
-        project_json_text(text, job->names[c]);
-        cli_text_add(text, ": ");
-        cli_json_number(text, (double)job->row[c]);
+        if (c) scant__text_add(text, ", ");
+        scant__text_json(text, job->names[c]);
+        scant__text_add(text, ": ");
+        scant__text_json_number(text, (double)job->row[c]);
     }
-    cli_text_add(text, "}}\n");
+    scant__text_add(text, "}}\n");
 }
 
 static scant_status add_line(void *user, const scant_item *item) {
@@ -79,10 +79,10 @@ static scant_status add_line(void *user, const scant_item *item) {
         json_line(job, item->id, best);
         return SCANT_OK;
     }
-    cli_csv_field(&job->text, item->id, strlen(item->id));
-    cli_text_add(&job->text, ",");
-    cli_csv_field(&job->text, job->names[best], strlen(job->names[best]));
-    cli_text_addf(&job->text, ",%.6g\n", (double)job->row[best]);
+    scant__text_csv(&job->text, item->id);
+    scant__text_add(&job->text, ",");
+    scant__text_csv(&job->text, job->names[best]);
+    scant__text_addf(&job->text, ",%.6g\n", (double)job->row[best]);
     return SCANT_OK;
 }
 
@@ -95,7 +95,7 @@ static scant_status add_lines(predict_job *job) {
         const char *name = scant_project_class(project, c);
         job->names[c] = cli_strndup(name ? name : "", name ? strlen(name) : 0);
     }
-    if (!job->json) cli_text_add(&job->text, "id,class,confidence\n");
+    if (!job->json) scant__text_add(&job->text, "id,class,confidence\n");
     /* items that came meanwhile have no prediction */
     return scant_project_items(project, 0, scant_array_shape(job->probs)[0], add_line,
                                job);
@@ -106,7 +106,7 @@ static scant_status encode(predict_job *job) {
     size_t size = 0;
     scant_status status =
         scant_array_encode(job->project.net.ctx, job->probs, &bytes, &size);
-    if (status == SCANT_OK) cli_text_bytes(&job->text, bytes, size);
+    if (status == SCANT_OK) scant__text_bytes(&job->text, bytes, size);
     scant_bytes_free(job->project.net.ctx, bytes);
     return status;
 }
@@ -127,7 +127,7 @@ static int work(predict_job *job, const char *format) {
 
 static int run(const cli_command *command, int argc, char **argv) {
     predict_args args = {0};
-    predict_job job = {.args = &args};
+    predict_job job = {.args = &args, .text = CLI_TEXT};
     cli_parsed parsed;
     bool over;
     int status = project_parse(command, argc, argv, &args, &parsed, &over);
@@ -144,7 +144,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     for (size_t c = 0; c < job.classes && job.names; c++) free(job.names[c]);
     free(job.names);
     free(job.row);
-    cli_text_end(&job.text);
+    scant__text_end(&job.text);
     scant_array_free(job.probs);
     project_end(&job.project);
     return status;

@@ -73,7 +73,7 @@ int project_check_key(const cli_command *command, const char *key) {
     return CLI_USAGE;
 }
 
-void project_add_items(cli_text *text, const scant_project_info *info, size_t count) {
+void project_add_items(scant__text *text, const scant_project_info *info, size_t count) {
     static const char *const words[][3] = {
         {"pictures", "picture", "pictures"},
         {"features", "row of features", "rows of features"},
@@ -85,7 +85,7 @@ void project_add_items(cli_text *text, const scant_project_info *info, size_t co
         one = words[i][1];
         many = words[i][2];
     }
-    cli_text_addf(text, "%zu %s", count, count == 1 ? one : many);
+    scant__text_addf(text, "%zu %s", count, count == 1 ? one : many);
 }
 
 /* ---- output ------------------------------------------------------------------------ */
@@ -106,11 +106,11 @@ int project_check_out(const cli_command *command, const char *dir, const char *f
             return cli_cannot_write("standard output", strerror(EBADF));
         return CLI_DONE;
     }
-    cli_text database = {0};
-    cli_text_addf(&database, "%s/project.db", dir);
-    cli_text_bytes(&database, "", 1);
+    scant__text database = CLI_TEXT;
+    scant__text_addf(&database, "%s/project.db", dir);
+    scant__text_bytes(&database, "", 1);
     bool own = same_file(out, database.data);
-    cli_text_end(&database);
+    scant__text_end(&database);
     if (own)
         return cli_usage(command, "--%s %s would overwrite the project's database", flag,
                          out);
@@ -137,20 +137,13 @@ const char *project_format_of(const project_format *formats, size_t count,
     return formats[0].name;
 }
 
-void project_add_time(cli_text *text, int64_t at) {
+void project_add_time(scant__text *text, int64_t at) {
     time_t seconds = (time_t)(at / 1000);
     struct tm parts = {0};
     char line[64] = "";
     if (gmtime_r(&seconds, &parts))
         strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    cli_text_add(text, line);
-}
-
-void project_json_text(cli_text *text, const char *string) {
-    if (string)
-        cli_json_string(text, string, strlen(string));
-    else
-        cli_text_add(text, "null");
+    scant__text_add(text, line);
 }
 
 /* ---- the meter --------------------------------------------------------------------- */
@@ -164,57 +157,57 @@ int project_stop(project_job *job, const scant_meter *meter) {
     return CLI_STOP;
 }
 
-static void json_member(cli_text *text, const char *key, double value) {
-    cli_text_addf(text, ", \"%s\": ", key);
-    cli_json_number(text, value);
+static void json_member(scant__text *text, const char *key, double value) {
+    scant__text_addf(text, ", \"%s\": ", key);
+    scant__text_json_number(text, value);
 }
 
-void project_model_json(cli_text *text, const scant_model_point *point) {
-    cli_text_addf(text, "{\"model\": %zu, \"round\": %zu, \"time\": \"", point->model,
-                  point->round);
+void project_model_json(scant__text *text, const scant_model_point *point) {
+    scant__text_addf(text, "{\"model\": %zu, \"round\": %zu, \"time\": \"", point->model,
+                     point->round);
     project_add_time(text, point->at);
-    cli_text_addf(text, "\", \"labels\": %zu, \"audited\": %zu, \"right\": %zu",
-                  point->labels, point->audited, point->right);
+    scant__text_addf(text, "\", \"labels\": %zu, \"audited\": %zu, \"right\": %zu",
+                     point->labels, point->audited, point->right);
     json_member(text, "accuracy", point->accuracy);
     json_member(text, "low", point->low);
     json_member(text, "high", point->high);
     json_member(text, "agreement", point->agreement);
     json_member(text, "seconds", point->seconds);
-    cli_text_add(text, ", \"file\": ");
-    project_json_text(text, point->file);
-    cli_text_add(text, "}");
+    scant__text_add(text, ", \"file\": ");
+    scant__text_json(text, point->file);
+    scant__text_add(text, "}");
 }
 
-void project_meter_json(cli_text *text, const scant_meter *meter) {
-    cli_text_add(text, "{\"accuracy\": ");
-    cli_json_number(text, meter->last.accuracy);
+void project_meter_json(scant__text *text, const scant_meter *meter) {
+    scant__text_add(text, "{\"accuracy\": ");
+    scant__text_json_number(text, meter->last.accuracy);
     json_member(text, "low", meter->last.low);
     json_member(text, "high", meter->last.high);
-    cli_text_addf(text, ", \"left_out\": %zu, \"added\": %zu", meter->left_out,
-                  meter->added);
+    scant__text_addf(text, ", \"left_out\": %zu, \"added\": %zu", meter->left_out,
+                     meter->added);
     json_member(text, "over_random", meter->over_random);
     json_member(text, "over_random_low", meter->over_random_low);
     json_member(text, "over_random_high", meter->over_random_high);
-    cli_text_addf(text, ", \"over_random_labels\": %zu", meter->over_random_labels);
+    scant__text_addf(text, ", \"over_random_labels\": %zu", meter->over_random_labels);
     json_member(text, "per_ten", meter->per_ten);
     json_member(text, "per_ten_high", meter->per_ten_high);
-    cli_text_addf(text,
-                  ", \"narrow\": %s, \"fading\": %s, \"agreeing\": %s, \"stop\": %s}",
-                  meter->narrow ? "true" : "false", meter->fading ? "true" : "false",
-                  meter->agreeing ? "true" : "false", meter->stop ? "true" : "false");
+    scant__text_addf(text,
+                     ", \"narrow\": %s, \"fading\": %s, \"agreeing\": %s, \"stop\": %s}",
+                     meter->narrow ? "true" : "false", meter->fading ? "true" : "false",
+                     meter->agreeing ? "true" : "false", meter->stop ? "true" : "false");
 }
 
-void project_add_accuracy(cli_text *text, const scant_model_point *point) {
+void project_add_accuracy(scant__text *text, const scant_model_point *point) {
     if (isnan(point->accuracy)) {
-        cli_text_add(text, "not known: no withheld item has a label that counts yet");
+        scant__text_add(text, "not known: no withheld item has a label that counts yet");
         return;
     }
-    cli_text_addf(text, "%.1f%% (95%% interval %.1f%% to %.1f%%; right on %zu of %zu)",
-                  100 * point->accuracy, 100 * point->low, 100 * point->high,
-                  point->right, point->audited);
+    scant__text_addf(text, "%.1f%% (95%% interval %.1f%% to %.1f%%; right on %zu of %zu)",
+                     100 * point->accuracy, 100 * point->low, 100 * point->high,
+                     point->right, point->audited);
 }
 
-int project_add_advice(project_job *job, cli_text *text, const scant_meter *meter) {
+int project_add_advice(project_job *job, scant__text *text, const scant_meter *meter) {
     char *advice = NULL;
     scant_status status = scant_project_advice(job->project, meter, &advice);
     if (status != SCANT_OK) return project_failed(job, status);

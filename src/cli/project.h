@@ -60,7 +60,7 @@ int project_check_source(const cli_command *command, const scant_source *source)
 /* That there is such a setting. */
 int project_check_key(const cli_command *command, const char *key);
 /* "12 pictures", "1 row": so many items, of the project's kind. */
-void project_add_items(cli_text *text, const scant_project_info *info, size_t count);
+void project_add_items(scant__text *text, const scant_project_info *info, size_t count);
 
 /* ---- output ---- */
 
@@ -80,19 +80,18 @@ const char *project_format_of(const project_format *formats, size_t count,
                               const char *format, const char *out);
 
 /* "2026-11-17T19:55:07Z" of milliseconds since 1970 */
-void project_add_time(cli_text *text, int64_t at);
-void project_json_text(cli_text *text, const char *string); /* NULL: null */
+void project_add_time(scant__text *text, int64_t at);
 
 /* ---- the meter ---- */
 
 /* CLI_STOP where the stop rule holds. */
 int project_stop(project_job *job, const scant_meter *meter);
 /* An object each. */
-void project_model_json(cli_text *text, const scant_model_point *point);
-void project_meter_json(cli_text *text, const scant_meter *meter);
+void project_model_json(scant__text *text, const scant_model_point *point);
+void project_meter_json(scant__text *text, const scant_meter *meter);
 /* "87.5% (95% interval 80.1% to 92.8%)", or that it is not known. */
-void project_add_accuracy(cli_text *text, const scant_model_point *point);
+void project_add_accuracy(scant__text *text, const scant_model_point *point);
 /* What the library says of the meter, in paragraphs. */
-int project_add_advice(project_job *job, cli_text *text, const scant_meter *meter);
+int project_add_advice(project_job *job, scant__text *text, const scant_meter *meter);
 
 #endif

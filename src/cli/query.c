@@ -72,37 +72,38 @@ static const project_format formats[] = {
 
 /* ---- output ------------------------------------------------------------------------ */
 
-static void csv_table(cli_text *text, const query_job *job) {
-    cli_text_add(text, "rank,index,id,weight,score,role\n");
+static void csv_table(scant__text *text, const query_job *job) {
+    scant__text_add(text, "rank,index,id,weight,score,role\n");
     for (size_t i = 0; i < job->count; i++) {
         const query_row *row = &job->rows[i];
-        cli_text_addf(text, "%zu,%zu,", i + 1, row->item);
-        cli_csv_field(text, row->id, strlen(row->id));
-        cli_text_addf(text, ",%.9g,", row->weight);
-        if (!isnan(row->score)) cli_text_addf(text, "%.9g", row->score);
-        cli_text_addf(text, ",%s\n", row->role);
+        scant__text_addf(text, "%zu,%zu,", i + 1, row->item);
+        scant__text_csv(text, row->id);
+        scant__text_addf(text, ",%.9g,", row->weight);
+        if (!isnan(row->score)) scant__text_addf(text, "%.9g", row->score);
+        scant__text_addf(text, ",%s\n", row->role);
     }
 }
 
-static void json_object(cli_text *text, const query_job *job, const scant_meter *meter) {
-    cli_text_addf(text, "{\"round\": %zu, \"strategy\": ", job->round);
-    project_json_text(text, job->picks ? job->picks->strategy : NULL);
-    cli_text_addf(text, ", \"batch\": %zu, \"stop\": %s, \"picks\": [", job->count,
-                  meter->stop || !job->count ? "true" : "false");
+static void json_object(scant__text *text, const query_job *job,
+                        const scant_meter *meter) {
+    scant__text_addf(text, "{\"round\": %zu, \"strategy\": ", job->round);
+    scant__text_json(text, job->picks ? job->picks->strategy : NULL);
+    scant__text_addf(text, ", \"batch\": %zu, \"stop\": %s, \"picks\": [", job->count,
+                     meter->stop || !job->count ? "true" : "false");
     for (size_t i = 0; i < job->count; i++) {
         const query_row *row = &job->rows[i];
-        cli_text_addf(text, "%s{\"index\": %zu, \"id\": ", i ? ", " : "", row->item);
-        project_json_text(text, row->id);
-        cli_text_add(text, ", \"weight\": ");
-        cli_json_number(text, row->weight);
-        cli_text_add(text, ", \"score\": ");
-        cli_json_number(text, row->score);
-        cli_text_addf(text, ", \"role\": \"%s\"}", row->role);
+        scant__text_addf(text, "%s{\"index\": %zu, \"id\": ", i ? ", " : "", row->item);
+        scant__text_json(text, row->id);
+        scant__text_add(text, ", \"weight\": ");
+        scant__text_json_number(text, row->weight);
+        scant__text_add(text, ", \"score\": ");
+        scant__text_json_number(text, row->score);
+        scant__text_addf(text, ", \"role\": \"%s\"}", row->role);
     }
-    cli_text_add(text, "]}\n");
+    scant__text_add(text, "]}\n");
 }
 
-static scant_status npy_bytes(cli_text *text, const query_job *job) {
+static scant_status npy_bytes(scant__text *text, const query_job *job) {
     scant_ctx *ctx = job->project.net.ctx;
     int64_t *items = cli_calloc(job->count, sizeof *items);
     size_t size;
@@ -112,7 +113,7 @@ static scant_status npy_bytes(cli_text *text, const query_job *job) {
     scant_status status =
         scant_array_wrap(ctx, "picks", items, SCANT_I64, 1, &job->count, &array);
     if (status == SCANT_OK) status = scant_array_encode(ctx, array, &bytes, &size);
-    if (status == SCANT_OK) cli_text_bytes(text, bytes, size);
+    if (status == SCANT_OK) scant__text_bytes(text, bytes, size);
     scant_bytes_free(ctx, bytes);
     scant_array_free(array);
     free(items);
@@ -123,7 +124,7 @@ static int print(query_job *job, const scant_meter *meter) {
     const query_args *args = job->args;
     const char *format =
         project_format_of(formats, CLI_COUNT_OF(formats), args->format, args->out);
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     scant_status made = SCANT_OK;
     if (strcmp(format, "json") == 0)
         json_object(&text, job, meter);
@@ -134,7 +135,7 @@ static int print(query_job *job, const scant_meter *meter) {
     int status = made == SCANT_OK
                      ? project_write(&job->project, args->out, text.data, text.size)
                      : project_failed(&job->project, made);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return status;
 }
 

@@ -60,20 +60,20 @@ static const char ending[] =
 
 /* How to go on; where nothing is there yet, that nothing is. */
 static void say_interrupted(const run_args *a) {
-    cli_text begun = {0}, more = {0};
-    cli_text_addf(&begun, "%s/experiment.ini", a->out);
-    cli_text_bytes(&begun, "", 1);
-    if (a->skip_bad) cli_text_add(&more, " --skip-bad");
-    if (a->jobs) cli_text_addf(&more, " --jobs %zu", a->jobs);
-    if (a->run_threads) cli_text_addf(&more, " --threads %zu", a->run_threads);
-    cli_text_bytes(&more, "", 1);
+    scant__text begun = CLI_TEXT, more = CLI_TEXT;
+    scant__text_addf(&begun, "%s/experiment.ini", a->out);
+    scant__text_bytes(&begun, "", 1);
+    if (a->skip_bad) scant__text_add(&more, " --skip-bad");
+    if (a->jobs) scant__text_addf(&more, " --jobs %zu", a->jobs);
+    if (a->run_threads) scant__text_addf(&more, " --threads %zu", a->run_threads);
+    scant__text_bytes(&more, "", 1);
     if (cli_exists(begun.data))
         cli_error("interrupted; 'scant run --resume --out %s%s' goes on", a->out,
                   more.data);
     else
         cli_error("interrupted; nothing was begun");
-    cli_text_end(&begun);
-    cli_text_end(&more);
+    scant__text_end(&begun);
+    scant__text_end(&more);
 }
 
 static int play(run_job *job) {
@@ -104,13 +104,13 @@ static void clear(void *user) { run_show_clear(user); }
 
 static int open_and_run(run_job *job, const char *path) {
     const run_args *a = &job->args;
-    cli_text own = {0};
+    scant__text own = CLI_TEXT;
     int status = net_begin(&job->net, job->net.command, &a->means, NULL);
     if (status != CLI_DONE) return status;
     job->net.ui.clear = clear;
     if (!path && a->resume && !a->settings.count) {
-        cli_text_addf(&own, "%s/experiment.ini", a->out);
-        cli_text_bytes(&own, "", 1);
+        scant__text_addf(&own, "%s/experiment.ini", a->out);
+        scant__text_bytes(&own, "", 1);
         path = own.data;
     }
     scant_status opened = scant_experiment_open(job->net.ctx, path, a->settings.items,
@@ -119,7 +119,7 @@ static int open_and_run(run_job *job, const char *path) {
         status = net_failed(&job->net, opened);
     else
         status = a->print ? print(job) : play(job);
-    cli_text_end(&own);
+    scant__text_end(&own);
     return status;
 }
 

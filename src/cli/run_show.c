@@ -41,60 +41,60 @@ static void add_point(run_job *job, run_seen *run, const scant_run_event *event)
 
 /* ---- lines ------------------------------------------------------------------------- */
 
-static void add_result(cli_text *line, const run_seen *run, bool narrow) {
+static void add_result(scant__text *line, const run_seen *run, bool narrow) {
     if (!run->n_points) return;
     if (run->accuracy >= 0)
-        cli_text_addf(line, "  %s %.4f", narrow ? "acc" : "accuracy", run->accuracy);
+        scant__text_addf(line, "  %s %.4f", narrow ? "acc" : "accuracy", run->accuracy);
     else
-        cli_text_addf(line, "  error %.4g", run->loss);
+        scant__text_addf(line, "  error %.4g", run->loss);
 }
 
 /* Of a training that learns from samples without labels, too. */
-static void add_training(cli_text *line, const run_seen *run) {
+static void add_training(scant__text *line, const run_seen *run) {
     if (run->unlabelled_loss < 0) return;
-    cli_text_addf(line, "  loss %.3g + %.3g  kept %.0f%%", run->train_loss,
-                  run->unlabelled_loss, 100 * run->kept);
-    if (run->balance >= 0) cli_text_addf(line, "  balance %.2f", run->balance);
+    scant__text_addf(line, "  loss %.3g + %.3g  kept %.0f%%", run->train_loss,
+                     run->unlabelled_loss, 100 * run->kept);
+    if (run->balance >= 0) scant__text_addf(line, "  balance %.2f", run->balance);
 }
 
 /* What is to be read in any case. */
-static void add_numbers(cli_text *line, const run_seen *run, bool narrow) {
+static void add_numbers(scant__text *line, const run_seen *run, bool narrow) {
     char clock[32];
-    cli_text_addf(line, "  round %zu/%zu  labels %zu", run->round, run->rounds,
-                  run->labels);
+    scant__text_addf(line, "  round %zu/%zu  labels %zu", run->round, run->rounds,
+                     run->labels);
     add_result(line, run, narrow);
     if (run->over)
-        cli_text_addf(line, "  took %s", cli_clock(run->seconds, clock, sizeof clock));
+        scant__text_addf(line, "  took %s", cli_clock(run->seconds, clock, sizeof clock));
     else if (run->left >= 0)
-        cli_text_addf(line, "  %s left", cli_clock(run->left, clock, sizeof clock));
+        scant__text_addf(line, "  %s left", cli_clock(run->left, clock, sizeof clock));
 }
 
-static void add_bar(cli_text *line, double fraction, size_t room) {
+static void add_bar(scant__text *line, double fraction, size_t room) {
     enum { AROUND = 4 };
     if (room < LEAST + AROUND) return;
     int width = room < BAR + AROUND ? (int)room - AROUND : BAR;
-    cli_text_add(line, "  [");
+    scant__text_add(line, "  [");
     for (int i = 0; i < width; i++)
-        cli_text_add(line, i < (int)(fraction * width + 0.5) ? "#" : ".");
-    cli_text_add(line, "]");
+        scant__text_add(line, i < (int)(fraction * width + 0.5) ? "#" : ".");
+    scant__text_add(line, "]");
 }
 
 /* The bar has the room that numbers leave, and what a training tells that of both. */
-static void live_line(cli_text *line, const run_seen *run, size_t room) {
-    cli_text numbers = {0}, training = {0};
+static void live_line(scant__text *line, const run_seen *run, size_t room) {
+    scant__text numbers = CLI_TEXT, training = CLI_TEXT;
     add_numbers(&numbers, run, room < NARROW);
     if (!run->over) add_training(&training, run);
-    cli_text_addf(line, "%s", run->strategy);
+    scant__text_addf(line, "%s", run->strategy);
     cli_text_pad(line, 15);
-    cli_text_addf(line, "seed %llu", (unsigned long long)run->seed);
+    scant__text_addf(line, "seed %llu", (unsigned long long)run->seed);
     size_t taken = line->size + numbers.size;
     add_bar(line, run->fraction, room > taken ? room - taken : 0);
-    cli_text_bytes(line, numbers.data, numbers.size);
+    scant__text_bytes(line, numbers.data, numbers.size);
     if (line->size + training.size <= room)
-        cli_text_bytes(line, training.data, training.size);
-    cli_text_bytes(line, "", 1);
-    cli_text_end(&numbers);
-    cli_text_end(&training);
+        scant__text_bytes(line, training.data, training.size);
+    scant__text_bytes(line, "", 1);
+    scant__text_end(&numbers);
+    scant__text_end(&training);
 }
 
 void run_show_clear(run_job *job) {
@@ -104,11 +104,11 @@ void run_show_clear(run_job *job) {
 }
 
 static void put_line(const run_seen *run) {
-    cli_text line = {0};
+    scant__text line = CLI_TEXT;
     size_t room = cli_ui_room();
     live_line(&line, run, room);
     fprintf(stderr, "%.*s\n", (int)room, line.data);
-    cli_text_end(&line);
+    scant__text_end(&line);
 }
 
 static void draw(run_job *job) {
@@ -127,16 +127,16 @@ static void draw(run_job *job) {
 }
 
 static void say_round(const run_seen *run) {
-    cli_text line = {0};
+    scant__text line = CLI_TEXT;
     char clock[32];
-    cli_text_addf(&line, "%s, seed %llu: round %zu/%zu  labels %zu", run->strategy,
-                  (unsigned long long)run->seed, run->round, run->rounds, run->labels);
+    scant__text_addf(&line, "%s, seed %llu: round %zu/%zu  labels %zu", run->strategy,
+                     (unsigned long long)run->seed, run->round, run->rounds, run->labels);
     add_result(&line, run, false);
     if (run->left > 0)
-        cli_text_addf(&line, "  %s left", cli_clock(run->left, clock, sizeof clock));
+        scant__text_addf(&line, "  %s left", cli_clock(run->left, clock, sizeof clock));
     add_training(&line, run);
     fprintf(stderr, "scant: %.*s\n", (int)line.size, line.data);
-    cli_text_end(&line);
+    scant__text_end(&line);
 }
 
 /* Also where only errors are told. A lone run's is told by the end of the experiment. */
@@ -219,18 +219,18 @@ static void spread_add(spread *s, double value) {
     s->squares += value * value;
 }
 
-static void spread_print(cli_text *text, const spread *s, const char *format) {
+static void spread_print(scant__text *text, const spread *s, const char *format) {
     double mean = s->sum / (double)s->n, n = (double)s->n;
     double variance = s->n > 1 ? (s->squares - n * mean * mean) / (n - 1) : 0;
     char number[64];
     snprintf(number, sizeof number, format, mean);
-    cli_text_add(text, number);
+    scant__text_add(text, number);
     if (s->n < 2) return;
     snprintf(number, sizeof number, format, sqrt(variance > 0 ? variance : 0));
-    cli_text_addf(text, " +- %s", number);
+    scant__text_addf(text, " +- %s", number);
 }
 
-static void table_row(cli_text *text, const run_job *job, size_t first) {
+static void table_row(scant__text *text, const run_job *job, size_t first) {
     const char *strategy = job->runs[first].strategy;
     spread areas = {0}, lasts = {0};
     for (size_t i = first; i < job->n_runs; i++) {
@@ -240,24 +240,24 @@ static void table_row(cli_text *text, const run_job *job, size_t first) {
         spread_add(&lasts, run->points[2 * run->n_points - 1]);
     }
     if (!areas.n) return;
-    cli_text_addf(text, "%s", strategy);
+    scant__text_addf(text, "%s", strategy);
     cli_text_pad(text, 16);
     spread_print(text, &areas, job->errors ? "%.4g" : "%.2f");
     cli_text_pad(text, 34);
     spread_print(text, &lasts, job->errors ? "%.4g" : "%.4f");
     cli_text_pad(text, 54);
-    cli_text_addf(text, "%zu\n", areas.n);
+    scant__text_addf(text, "%zu\n", areas.n);
 }
 
 int run_print_table(run_job *job) {
-    cli_text text = {0};
-    cli_text_add(&text, "strategy");
+    scant__text text = CLI_TEXT;
+    scant__text_add(&text, "strategy");
     cli_text_pad(&text, 16);
-    cli_text_add(&text, job->errors ? "mean error" : "AUC (%)");
+    scant__text_add(&text, job->errors ? "mean error" : "AUC (%)");
     cli_text_pad(&text, 34);
-    cli_text_add(&text, job->errors ? "final error" : "final accuracy");
+    scant__text_add(&text, job->errors ? "final error" : "final accuracy");
     cli_text_pad(&text, 54);
-    cli_text_add(&text, "runs\n");
+    scant__text_add(&text, "runs\n");
     for (size_t i = 0; i < job->n_runs; i++) {
         bool first = job->runs[i].strategy != NULL;
         for (size_t k = 0; k < i && first; k++)
@@ -265,13 +265,14 @@ int run_print_table(run_job *job) {
                     strcmp(job->runs[k].strategy, job->runs[i].strategy) != 0;
         if (first) table_row(&text, job, i);
     }
-    cli_text_addf(&text, "results in %s", job->args.out);
-    cli_text report = {0};
-    cli_text_addf(&report, "%s/report.html", job->args.out);
-    cli_text_bytes(&report, "", 1);
-    if (cli_exists(report.data)) cli_text_addf(&text, "; the report is %s", report.data);
-    cli_text_end(&report);
-    cli_text_add(&text, "\n");
+    scant__text_addf(&text, "results in %s", job->args.out);
+    scant__text report = CLI_TEXT;
+    scant__text_addf(&report, "%s/report.html", job->args.out);
+    scant__text_bytes(&report, "", 1);
+    if (cli_exists(report.data))
+        scant__text_addf(&text, "; the report is %s", report.data);
+    scant__text_end(&report);
+    scant__text_add(&text, "\n");
     return cli_print(&text);
 }
 

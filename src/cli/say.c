@@ -82,8 +82,9 @@ int cli_write_stdout(const void *bytes, size_t size) {
     return CLI_DONE;
 }
 
-int cli_print(cli_text *text) {
+int cli_print(scant__text *text) {
+    if (text->failed) cli_no_memory();
     int status = cli_write_stdout(text->data, text->size);
-    cli_text_end(text);
+    scant__text_end(text);
     return status;
 }

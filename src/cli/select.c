@@ -173,17 +173,17 @@ static int work(select_job *job) {
 }
 
 static int help(const select_job *job, const char *strategy) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     if (!strategy) return cli_print_page(job->command);
     const scant_strategy_info *info = scant_strategy_find(strategy);
     if (!info) return cli_unknown_strategy(job->command, strategy);
     cli_page_strategy(&text, info);
-    cli_text_add(&text, "\n'scant select --help' lists all flags.\n");
+    scant__text_add(&text, "\n'scant select --help' lists all flags.\n");
     return cli_print(&text);
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
-    select_job job = {.command = command};
+    select_job job = {.command = command, .state = CLI_TEXT};
     cli_parsed parsed;
     int status = cli_parse(command, argc, argv, &job.args, &parsed);
     if (status == CLI_DONE && parsed.help) return help(&job, parsed.operand);
@@ -193,7 +193,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     scant_picks_free(job.ctx, job.picks);
     select_close_inputs(&job);
     scant_ctx_free(job.ctx);
-    cli_text_end(&job.state);
+    scant__text_end(&job.state);
     free(job.args.settings.items);
     return status;
 }

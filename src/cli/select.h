@@ -46,7 +46,7 @@ typedef struct select_job {
     select_args args;
     double temperature; /* 0: to be fitted, or none */
     unsigned used;      /* scant_evidence_kind bits: what the call reads */
-    cli_text state;     /* what --state held */
+    scant__text state;  /* what --state held */
     cli_ui ui;
     scant_ctx *ctx;
     scant_array *arrays[N_INPUTS];
@@ -63,13 +63,13 @@ typedef struct select_job {
 const char *select_input_flag(input which); /* "features" */
 
 /* Of scant_evidence_kind bits, for help too. "--features and --probs (or --logits)" */
-void select_evidence_flags(cli_text *text, unsigned kinds);
+void select_evidence_flags(scant__text *text, unsigned kinds);
 /* The same, and ", or --samples" where or_kinds is not 0. */
-void select_evidence_ways(cli_text *text, unsigned kinds, unsigned or_kinds);
+void select_evidence_ways(scant__text *text, unsigned kinds, unsigned or_kinds);
 /* "features, probs" or "any input" */
-void select_evidence_names(cli_text *text, unsigned kinds);
+void select_evidence_names(scant__text *text, unsigned kinds);
 /* "--probs probs.npy --features features.npy": the least that a call needs. */
-void select_evidence_example(cli_text *text, unsigned kinds);
+void select_evidence_example(scant__text *text, unsigned kinds);
 
 /* Says why a call of the library failed; returns the exit status. */
 int select_failed(select_job *job, scant_status status);

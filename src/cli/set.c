@@ -27,37 +27,37 @@ static const cli_example examples[] = {
 
 /* ---- listing ----------------------------------------------------------------------- */
 
-static void text_key(cli_text *text, const scant_project_key *key, const char *value) {
+static void text_key(scant__text *text, const scant_project_key *key, const char *value) {
     enum { COLUMN = 26 };
     size_t line = text->size;
-    cli_text help = {0};
-    cli_text_addf(text, "%s = %s", key->key, value);
-    if (text->size - line >= COLUMN) cli_text_add(text, "\n"); /* too long */
+    scant__text help = CLI_TEXT;
+    scant__text_addf(text, "%s = %s", key->key, value);
+    if (text->size - line >= COLUMN) scant__text_add(text, "\n"); /* too long */
     cli_text_pad(text, COLUMN);
-    cli_text_addf(&help, "%s (%s", key->help, key->choices);
+    scant__text_addf(&help, "%s (%s", key->help, key->choices);
     if (*key->value && strcmp(value, key->value) != 0)
-        cli_text_addf(&help, "; default %s", key->value);
-    cli_text_add(&help, ")");
-    cli_text_bytes(&help, "", 1);
+        scant__text_addf(&help, "; default %s", key->value);
+    scant__text_add(&help, ")");
+    scant__text_bytes(&help, "", 1);
     cli_text_wrap(text, COLUMN, help.data);
-    cli_text_end(&help);
+    scant__text_end(&help);
 }
 
 static int list(project_job *job, bool json) {
     const scant_project_key *key;
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     for (size_t i = 0; (key = scant_project_key_at(i)); i++) {
         const char *value = scant_project_get(job->project, key->key);
         if (!json) {
             text_key(&text, key, value ? value : "");
             continue;
         }
-        cli_text_add(&text, i ? ",\n " : "{");
-        project_json_text(&text, key->key);
-        cli_text_add(&text, ": ");
-        project_json_text(&text, value);
+        scant__text_add(&text, i ? ",\n " : "{");
+        scant__text_json(&text, key->key);
+        scant__text_add(&text, ": ");
+        scant__text_json(&text, value);
     }
-    if (json) cli_text_add(&text, "}\n");
+    if (json) scant__text_add(&text, "}\n");
     return cli_print(&text);
 }
 

@@ -6,31 +6,32 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "core/near.h"
 #include "scant/train.h"
 
 char *cli_suggest(const char *word, const char *before, const void *names, size_t count,
                   cli_name_at name_at) {
-    const char *best = scant_nearest(word, names, count, name_at);
-    cli_text text = {0};
-    if (best) cli_text_addf(&text, "; did you mean '%s%s'?", before, best);
+    const char *best = scant__nearest_typo(word, names, count, name_at);
+    scant__text text = CLI_TEXT;
+    if (best) scant__text_addf(&text, "; did you mean '%s%s'?", before, best);
     char *answer = cli_strndup(text.data ? text.data : "", text.size);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return answer;
 }
 
 /* "unknown strategy 'bagde'; did you mean ...", or all there are where none is near. */
 static int unknown(const cli_command *command, const char *what, const char *word,
                    const void *names, size_t count, cli_name_at name_at) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     char *hint = cli_suggest(word, "", names, count, name_at);
     for (size_t i = 0; i < count; i++)
-        cli_text_addf(&text, "%s%s", i ? ", " : "", name_at(names, i));
+        scant__text_addf(&text, "%s%s", i ? ", " : "", name_at(names, i));
     if (*hint)
         cli_usage(command, "unknown %s '%s'%s", what, word, hint);
     else
         cli_usage(command, "unknown %s '%s'; known: %.*s", what, word, (int)text.size,
                   text.size ? text.data : "");
-    cli_text_end(&text);
+    scant__text_end(&text);
     free(hint);
     return CLI_USAGE;
 }
@@ -73,14 +74,14 @@ static int unknown_option(const cli_command *command, const scant_strategy_info 
                           const char *key) {
     if (s->n_options == 0)
         return cli_usage(command, "%s has no options, so no '%s'", s->name, key);
-    cli_text known = {0};
+    scant__text known = CLI_TEXT;
     for (size_t j = 0; j < s->n_options; j++)
-        cli_text_addf(&known, "%s%s", j ? ", " : "", s->options[j].key);
+        scant__text_addf(&known, "%s%s", j ? ", " : "", s->options[j].key);
     char *hint = cli_suggest(key, "", s->options, s->n_options, option_key);
     cli_usage(command, "%s has no option '%s'%s; it has: %.*s", s->name, key, hint,
               (int)known.size, known.data);
     free(hint);
-    cli_text_end(&known);
+    scant__text_end(&known);
     return CLI_USAGE;
 }
 

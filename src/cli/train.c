@@ -390,6 +390,7 @@ static int work(train_job *job) {
 
 static int run(const cli_command *command, int argc, char **argv) {
     train_job job = {
+        .old_log = CLI_TEXT,
         .net = {.command = command},
         .args = {.epochs = 10,
                  .batch = 128,
@@ -430,7 +431,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     free(job.test_rows);
     free(job.seen);
     json_decref(job.stored);
-    cli_text_end(&job.old_log);
+    scant__text_end(&job.old_log);
     net_end(&job.net);
     return status;
 }

@@ -68,7 +68,7 @@ typedef struct train_job {
     } best; /* on the validation samples: whose weights --patience keeps */
     FILE *log;
     scant_train_state untold; /* the last epoch's, where the log has no line of it */
-    cli_text old_log;         /* of the training that goes on */
+    scant__text old_log;      /* of the training that goes on */
 } train_job;
 
 /* ---- the folder (train_dir.c) ---- */
@@ -84,7 +84,7 @@ int train_begin_dir(train_job *job, bool *finished);
 void train_forget_old(train_job *job);
 /* Takes back what train_begin_dir() made, for a training that could not begin. */
 void train_undo_dir(train_job *job);
-int train_write(train_job *job, const char *name, const cli_text *text);
+int train_write(train_job *job, const char *name, const scant__text *text);
 /* Opens the log for what comes from that epoch on. */
 void train_open_log(train_job *job, size_t epoch);
 /* Events of the log. Of many short epochs some alone have a line: whether this one. */

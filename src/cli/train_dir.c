@@ -30,10 +30,10 @@
 enum { MOST_JSON = 1 << 20, MOST_LOG = 1 << 30 };
 
 char *train_path(const train_job *job, const char *name) {
-    cli_text text = {0};
-    cli_text_addf(&text, "%s/%s", job->args.out, name);
+    scant__text text = CLI_TEXT;
+    scant__text_addf(&text, "%s/%s", job->args.out, name);
     char *path = cli_strndup(text.data, text.size);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return path;
 }
 
@@ -70,25 +70,25 @@ static const char *const changeable[] = {"epochs",  "steps",  "until", "patience
 
 /* A stored value as one would type it, in text where it is not in the JSON itself; NULL:
  * there is none. */
-static const char *typed(const json_t *value, cli_text *text) {
+static const char *typed(const json_t *value, scant__text *text) {
     if (json_is_string(value)) return json_string_value(value);
     if (json_is_integer(value))
-        cli_text_addf(text, "%lld", (long long)json_integer_value(value));
+        scant__text_addf(text, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))
-        cli_json_number(text, json_real_value(value));
+        scant__text_json_number(text, json_real_value(value));
     else if (!json_is_true(value))
         return NULL;
-    cli_text_bytes(text, "", 1);
+    scant__text_bytes(text, "", 1);
     return text->data;
 }
 
-static bool same_text(const cli_text *a, const cli_text *b) {
+static bool same_text(const scant__text *a, const scant__text *b) {
     return a->size == b->size && (!a->size || memcmp(a->data, b->data, a->size) == 0);
 }
 
 /* A flag that was given both times: the same, or one that may be another. */
 static int compare(train_job *job, const cli_flag *flag, const train_args *before) {
-    cli_text was = {0}, is = {0};
+    scant__text was = CLI_TEXT, is = CLI_TEXT;
     cli_flag_json(&was, flag, before);
     cli_flag_json(&is, flag, &job->args);
     int status = CLI_DONE;
@@ -101,15 +101,15 @@ static int compare(train_job *job, const cli_flag *flag, const train_args *befor
         else if (flag->kind != CLI_SIZE && strcmp(flag->name, "threads") != 0)
             job->extended = true;
     }
-    cli_text_end(&was);
-    cli_text_end(&is);
+    scant__text_end(&was);
+    scant__text_end(&is);
     return status;
 }
 
 static int recall_flag(train_job *job, size_t i, const json_t *options,
                        train_args *before, bool own_length) {
     const cli_flag *flag = &job->net.command->flags[i];
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     int status = CLI_DONE;
     if (is_one_of(passing, flag->name)) return CLI_DONE;
     bool length = !strcmp(flag->name, "epochs") || !strcmp(flag->name, "steps");
@@ -119,7 +119,7 @@ static int recall_flag(train_job *job, size_t i, const json_t *options,
         status = compare(job, flag, before);
     else if (status == CLI_DONE && value && !(length && own_length))
         status = cli_store(job->net.command, flag, value, &job->args);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return status;
 }
 
@@ -165,7 +165,7 @@ static int recall_options(train_job *job, const json_t *options) {
 }
 
 static int recall(train_job *job, const char *path) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     json_error_t error;
     int status = cli_read_file(path, MOST_JSON, &text);
     if (status != CLI_DONE) return status;
@@ -178,7 +178,7 @@ static int recall(train_job *job, const char *path) {
                   job->stored ? "it has no options" : error.text);
         status = CLI_BAD_INPUT;
     }
-    cli_text_end(&text);
+    scant__text_end(&text);
     return status;
 }
 
@@ -234,61 +234,62 @@ int train_look(train_job *job) {
 
 /* ---- train.json -------------------------------------------------------------------- */
 
-static void json_name(cli_text *text, const char *key, const char *value) {
-    cli_text_addf(text, "%s: ", key);
-    cli_json_string(text, value, strlen(value));
+static void json_name(scant__text *text, const char *key, const char *value) {
+    scant__text_addf(text, "%s: ", key);
+    scant__text_json(text, value);
 }
 
-static void json_options(cli_text *text, const train_job *job) {
+static void json_options(scant__text *text, const train_job *job) {
     const cli_command *command = job->net.command;
     train_args args = job->args;
     bool any = false;
     if (args.lr == 0) args.lr = strcmp(args.optimizer, "adam") == 0 ? 0.001 : 0.01;
     if (!args.loss) args.loss = args.samples.regression ? "mse" : "ce";
     args.means.threads = scant_ctx_threads(job->net.ctx);
-    cli_text_add(text, "\"options\": {");
+    scant__text_add(text, "\"options\": {");
     for (size_t i = 0; i < command->n_flags; i++) {
         if (is_one_of(passing, command->flags[i].name)) continue;
-        cli_text_addf(text, "%s\n  \"%s\": ", any ? "," : "", command->flags[i].name);
+        scant__text_addf(text, "%s\n  \"%s\": ", any ? "," : "", command->flags[i].name);
         cli_flag_json(text, &command->flags[i], &args);
         any = true;
     }
-    cli_text_add(text, "}");
+    scant__text_add(text, "}");
 }
 
-static void json_samples(cli_text *text, const char *key, const scant_data *data) {
+static void json_samples(scant__text *text, const char *key, const scant_data *data) {
     size_t shape[3];
-    cli_text_addf(text, ",\n \"%s\": ", key);
+    scant__text_addf(text, ",\n \"%s\": ", key);
     if (!data) {
-        cli_text_add(text, "null");
+        scant__text_add(text, "null");
         return;
     }
     scant_data_shape(data, shape);
     json_name(text, "{\"name\"", scant_data_name(data));
-    cli_text_addf(
+    scant__text_addf(
         text, ", \"samples\": %zu, \"shape\": [%zu, %zu, %zu], \"classes\": %zu}",
         scant_data_count(data), shape[0], shape[1], shape[2], scant_data_classes(data));
 }
 
 static int describe(train_job *job) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     json_name(&text, "{\"scant\"", scant_version());
-    cli_text_add(&text, ",\n ");
+    scant__text_add(&text, ",\n ");
     json_options(&text, job);
     json_samples(&text, "data", job->data);
     json_samples(&text, "test", job->test);
-    cli_text_addf(&text, ",\n \"trained_on\": %zu, \"validated_on\": %zu",
-                  job->rows ? job->n_rows : scant_data_count(job->data), job->n_valid);
+    scant__text_addf(&text, ",\n \"trained_on\": %zu, \"validated_on\": %zu",
+                     job->rows ? job->n_rows : scant_data_count(job->data), job->n_valid);
     json_name(&text, ",\n \"model\": {\"name\"", job->args.model.name);
-    cli_text_addf(&text, ", \"parameters\": %zu, \"features\": %zu, \"classes\": %zu}}\n",
-                  scant_net_parameters(job->network), scant_net_features(job->network),
-                  scant_net_classes(job->network));
+    scant__text_addf(&text,
+                     ", \"parameters\": %zu, \"features\": %zu, \"classes\": %zu}}\n",
+                     scant_net_parameters(job->network), scant_net_features(job->network),
+                     scant_net_classes(job->network));
     int status = train_write(job, "train.json", &text);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return status;
 }
 
-int train_write(train_job *job, const char *name, const cli_text *text) {
+int train_write(train_job *job, const char *name, const scant__text *text) {
     char *path = train_path(job, name);
     scant_status status = scant_file_write(job->net.ctx, path, text->data, text->size);
     free(path);
@@ -298,7 +299,7 @@ int train_write(train_job *job, const char *name, const cli_text *text) {
 /* ---- beginning --------------------------------------------------------------------- */
 
 static int show_result(train_job *job) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     char *path = train_path(job, "result.json"), done[64] = "";
     if (job->done_epoch)
         snprintf(done, sizeof done, ": %zu epochs are done", job->done_epoch);
@@ -309,7 +310,7 @@ static int show_result(train_job *job) {
                  job->args.out, done);
     if (status == CLI_DONE && job->args.format && !strcmp(job->args.format, "json"))
         return cli_print(&text);
-    cli_text_end(&text);
+    scant__text_end(&text);
     return status;
 }
 
@@ -479,37 +480,37 @@ static bool holds_still(train_job *job, const char *line, size_t size, size_t ep
 }
 
 void train_open_log(train_job *job, size_t epoch) {
-    cli_text kept = {0};
-    const cli_text *old = &job->old_log;
+    scant__text kept = CLI_TEXT;
+    const scant__text *old = &job->old_log;
     for (size_t at = 0; at < old->size;) {
         const char *end = memchr(old->data + at, '\n', old->size - at);
         size_t size = end ? (size_t)(end - old->data) - at + 1 : old->size - at;
         if (end && holds_still(job, old->data + at, size, epoch))
-            cli_text_bytes(&kept, old->data + at, size);
+            scant__text_bytes(&kept, old->data + at, size);
         at += size;
     }
     char *path = train_path(job, "log.jsonl");
     if (train_write(job, "log.jsonl", &kept) == CLI_DONE) job->log = fopen(path, "ae");
     free(path);
-    cli_text_end(&kept);
+    scant__text_end(&kept);
 }
 
-static void log_line(train_job *job, cli_text *line) {
-    cli_text_add(line, "}\n");
+static void log_line(train_job *job, scant__text *line) {
+    scant__text_add(line, "}\n");
     if (!job->log) return;
     fwrite(line->data, 1, line->size, job->log);
     if (fflush(job->log) != 0) cli_warning("log.jsonl: %s", strerror(errno));
 }
 
-static void number(cli_text *text, const char *key, double value) {
-    cli_text_addf(text, ", \"%s\": ", key);
-    cli_json_number(text, value);
+static void number(scant__text *text, const char *key, double value) {
+    scant__text_addf(text, ", \"%s\": ", key);
+    scant__text_json_number(text, value);
 }
 
 static void log_epoch(train_job *job, const scant_train_state *s) {
-    cli_text line = {0};
-    cli_text_addf(&line, "{\"event\": \"epoch\", \"epoch\": %zu, \"step\": %zu", s->epoch,
-                  s->step);
+    scant__text line = CLI_TEXT;
+    scant__text_addf(&line, "{\"event\": \"epoch\", \"epoch\": %zu, \"step\": %zu",
+                     s->epoch, s->step);
     number(&line, "loss", s->loss);
     if (!job->args.samples.regression) number(&line, "accuracy", s->accuracy);
     number(&line, "lr", s->lr);
@@ -524,7 +525,7 @@ static void log_epoch(train_job *job, const scant_train_state *s) {
     number(&line, "seconds", s->seconds);
     number(&line, "samples_per_second", s->samples_per_second);
     log_line(job, &line);
-    cli_text_end(&line);
+    scant__text_end(&line);
 }
 
 /* Counted in steps, not by the clock: the same call has the same log. */
@@ -544,14 +545,14 @@ bool train_log_epoch(train_job *job, const scant_train_state *s) {
 
 /* Where no step was made nothing of an old log is outdated. */
 void train_log_end(train_job *job, const char *error) {
-    cli_text line = {0};
+    scant__text line = CLI_TEXT;
     if (!job->reported && job->state.epoch) train_open_log(job, SIZE_MAX / 2);
     if (job->untold.epoch) log_epoch(job, &job->untold); /* how far it came */
     job->untold.epoch = 0;
     if (!job->log) return;
-    cli_text_addf(&line, "{\"event\": \"end\", \"stopped\": \"%s\", \"step\": %zu",
-                  error ? "failed" : train_stop_name(job->state.stopped),
-                  job->state.step);
+    scant__text_addf(&line, "{\"event\": \"end\", \"stopped\": \"%s\", \"step\": %zu",
+                     error ? "failed" : train_stop_name(job->state.stopped),
+                     job->state.step);
     if (error) json_name(&line, ", \"error\"", error);
     if (job->has_judged) {
         if (!job->args.samples.regression)
@@ -559,5 +560,5 @@ void train_log_end(train_job *job, const char *error) {
         number(&line, "test_loss", job->judged.loss);
     }
     log_line(job, &line);
-    cli_text_end(&line);
+    scant__text_end(&line);
 }

@@ -36,25 +36,25 @@ static void report(void *user, const scant_train_state *state) {
         cli_ui_progress(user, "training", (double)state->step / (double)state->steps);
 }
 
-static void json_result(cli_text *text, const scant_meter *meter) {
+static void json_result(scant__text *text, const scant_meter *meter) {
     project_model_json(text, &meter->last);
     text->size--; /* its brace */
-    cli_text_add(text, ", \"meter\": ");
+    scant__text_add(text, ", \"meter\": ");
     project_meter_json(text, meter);
-    cli_text_addf(text, ", \"stop\": %s}\n", meter->stop ? "true" : "false");
+    scant__text_addf(text, ", \"stop\": %s}\n", meter->stop ? "true" : "false");
 }
 
 static int print(const scant_meter *meter, bool json) {
     const scant_model_point *last = &meter->last;
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     if (json) {
         json_result(&text, meter);
         return cli_print(&text);
     }
-    cli_text_addf(&text, "model %zu: %zu label%s, %.1f s\naccuracy: ", last->model,
-                  last->labels, last->labels == 1 ? "" : "s", last->seconds);
+    scant__text_addf(&text, "model %zu: %zu label%s, %.1f s\naccuracy: ", last->model,
+                     last->labels, last->labels == 1 ? "" : "s", last->seconds);
     project_add_accuracy(&text, last);
-    cli_text_add(&text, "\n");
+    scant__text_add(&text, "\n");
     return cli_print(&text);
 }
 

@@ -32,46 +32,46 @@ static double time_left(const train_job *job, const scant_train_state *s) {
 }
 
 void train_show(train_job *job, const scant_train_state *s, bool told) {
-    cli_text line = {0};
+    scant__text line = CLI_TEXT;
     char left[32];
-    cli_text_addf(&line, "epoch %zu/%zu  loss %.4f", s->epoch, s->epochs, s->loss);
-    if (has_accuracy(job)) cli_text_addf(&line, "  accuracy %.4f", s->accuracy);
+    scant__text_addf(&line, "epoch %zu/%zu  loss %.4f", s->epoch, s->epochs, s->loss);
+    if (has_accuracy(job)) scant__text_addf(&line, "  accuracy %.4f", s->accuracy);
     if (s->unlabelled_loss >= 0)
-        cli_text_addf(&line, "  unlabelled %.4f, %.0f%% count", s->unlabelled_loss,
-                      100 * s->kept);
-    if (s->balance >= 0) cli_text_addf(&line, ", balance %.3f", s->balance);
+        scant__text_addf(&line, "  unlabelled %.4f, %.0f%% count", s->unlabelled_loss,
+                         100 * s->kept);
+    if (s->balance >= 0) scant__text_addf(&line, ", balance %.3f", s->balance);
     if (job->valid && s->valid_loss >= 0) {
         if (has_accuracy(job))
-            cli_text_addf(&line, "  validation %.4f", s->valid_accuracy);
+            scant__text_addf(&line, "  validation %.4f", s->valid_accuracy);
         else
-            cli_text_addf(&line, "  validation loss %.4f", s->valid_loss);
+            scant__text_addf(&line, "  validation loss %.4f", s->valid_loss);
     }
-    cli_text_addf(&line, "  %.0f samples/s", s->samples_per_second);
+    scant__text_addf(&line, "  %.0f samples/s", s->samples_per_second);
     if (s->step < s->steps && !s->stopped)
-        cli_text_addf(&line, "  %s left",
-                      cli_clock(time_left(job, s), left, sizeof left));
-    cli_text_bytes(&line, "", 1);
+        scant__text_addf(&line, "  %s left",
+                         cli_clock(time_left(job, s), left, sizeof left));
+    scant__text_bytes(&line, "", 1);
     cli_ui_line(&job->net.ui, line.data, told);
-    cli_text_end(&line);
+    scant__text_end(&line);
 }
 
 /* ---- the result -------------------------------------------------------------------- */
 
-static void json_number(cli_text *text, const char *key, double value, bool known) {
-    cli_text_addf(text, ", \"%s\": ", key);
-    cli_json_number(text, known ? value : (double)NAN);
+static void json_number(scant__text *text, const char *key, double value, bool known) {
+    scant__text_addf(text, ", \"%s\": ", key);
+    scant__text_json_number(text, known ? value : (double)NAN);
 }
 
-static void json_test(cli_text *text, const train_job *job) {
-    cli_text_add(text, ", \"test\": ");
+static void json_test(scant__text *text, const train_job *job) {
+    scant__text_add(text, ", \"test\": ");
     if (!job->has_judged) {
-        cli_text_add(text, "null");
+        scant__text_add(text, "null");
         return;
     }
-    cli_text_add(text, "{");
+    scant__text_add(text, "{");
     net_evaluation_json(text, &job->judged, job->has_scaled ? &job->scaled : NULL,
                         !has_accuracy(job));
-    cli_text_add(text, "}");
+    scant__text_add(text, "}");
 }
 
 /* Whether loss and accuracy are known: where only the test was left to do, no step is
@@ -81,98 +81,99 @@ static bool has_figures(const train_job *job) {
 }
 
 /* What a method's training says of itself. */
-static void add_method(cli_text *text, const train_job *job, const scant_train_state *s) {
+static void add_method(scant__text *text, const train_job *job,
+                       const scant_train_state *s) {
     bool known = has_figures(job) && s->unlabelled_loss >= 0;
-    cli_text_addf(text, ", \"method\": \"%s\", \"unlabelled\": %zu", job->args.method,
-                  job->n_unlabelled);
+    scant__text_addf(text, ", \"method\": \"%s\", \"unlabelled\": %zu", job->args.method,
+                     job->n_unlabelled);
     json_number(text, "unlabelled_loss", s->unlabelled_loss, known);
     json_number(text, "kept", s->kept, known);
     json_number(text, "balance", s->balance, known && s->balance >= 0);
 }
 
-static void result_json(cli_text *text, const train_job *job, const char *weights) {
+static void result_json(scant__text *text, const train_job *job, const char *weights) {
     const scant_train_state *s = &job->state;
     bool known = has_figures(job), timed = job->reported,
          valid = job->valid && s->valid_loss >= 0;
-    cli_text_addf(text, "{\"model\": \"%s\", \"parameters\": %zu, \"seed\": \"%llu\"",
-                  job->args.model.name, scant_net_parameters(job->network),
-                  (unsigned long long)job->args.means.seed);
-    cli_text_addf(text, ", \"samples\": %zu, \"epochs\": %zu, \"steps\": %zu",
-                  job->rows ? job->n_rows : scant_data_count(job->data),
-                  known ? s->epoch : s->epochs, s->step);
-    cli_text_addf(text, ", \"stopped\": \"%s\"", train_stop_name(s->stopped));
+    scant__text_addf(text, "{\"model\": \"%s\", \"parameters\": %zu, \"seed\": \"%llu\"",
+                     job->args.model.name, scant_net_parameters(job->network),
+                     (unsigned long long)job->args.means.seed);
+    scant__text_addf(text, ", \"samples\": %zu, \"epochs\": %zu, \"steps\": %zu",
+                     job->rows ? job->n_rows : scant_data_count(job->data),
+                     known ? s->epoch : s->epochs, s->step);
+    scant__text_addf(text, ", \"stopped\": \"%s\"", train_stop_name(s->stopped));
     json_number(text, "loss", s->loss, known);
     json_number(text, "accuracy", s->accuracy, known && has_accuracy(job));
     if (train_by_method(job)) add_method(text, job, s);
     json_number(text, "valid_loss", s->valid_loss, valid);
     json_number(text, "valid_accuracy", s->valid_accuracy, valid && has_accuracy(job));
     if (job->args.patience && job->best.epoch) {
-        cli_text_addf(text, ", \"best_epoch\": %zu", job->best.epoch);
+        scant__text_addf(text, ", \"best_epoch\": %zu", job->best.epoch);
         json_number(text, "best_valid_loss", job->best.loss, true);
         json_number(text, "best_valid_accuracy", job->best.accuracy, has_accuracy(job));
     }
     json_number(text, "seconds", s->seconds, timed);
     json_number(text, "samples_per_second", s->samples_per_second, timed);
     json_test(text, job);
-    cli_text_add(text, ", \"classes\": ");
+    scant__text_add(text, ", \"classes\": ");
     net_names_json(text, job->network);
-    cli_text_add(text, ", \"weights\": ");
-    cli_json_string(text, weights, strlen(weights));
-    cli_text_add(text, "}\n");
+    scant__text_add(text, ", \"weights\": ");
+    scant__text_json(text, weights);
+    scant__text_add(text, "}\n");
 }
 
-static void add_figures(cli_text *text, const train_job *job, const char *name,
+static void add_figures(scant__text *text, const train_job *job, const char *name,
                         double accuracy, double loss) {
-    cli_text_addf(text, "%s", name);
+    scant__text_addf(text, "%s", name);
     cli_text_pad(text, 12);
-    if (has_accuracy(job)) cli_text_addf(text, "accuracy %.4f, ", accuracy);
-    cli_text_addf(text, "loss %.4f", loss);
+    if (has_accuracy(job)) scant__text_addf(text, "accuracy %.4f, ", accuracy);
+    scant__text_addf(text, "loss %.4f", loss);
 }
 
-static void add_unlabelled(cli_text *text, const train_job *job) {
+static void add_unlabelled(scant__text *text, const train_job *job) {
     const scant_train_state *s = &job->state;
-    cli_text_addf(text, "unlabelled  loss %.4f, %.1f%% of %zu samples count",
-                  s->unlabelled_loss, 100 * s->kept, job->n_unlabelled);
+    scant__text_addf(text, "unlabelled  loss %.4f, %.1f%% of %zu samples count",
+                     s->unlabelled_loss, 100 * s->kept, job->n_unlabelled);
     if (s->balance >= 0)
-        cli_text_addf(text, ", balance of their classes %.4f", s->balance);
-    cli_text_add(text, "\n");
+        scant__text_addf(text, ", balance of their classes %.4f", s->balance);
+    scant__text_add(text, "\n");
 }
 
-static void result_text(cli_text *text, const train_job *job, const char *weights) {
+static void result_text(scant__text *text, const train_job *job, const char *weights) {
     const scant_train_state *s = &job->state;
     const scant_evaluation *e = &job->judged;
     if (has_figures(job)) {
-        cli_text_addf(text, "epochs      %zu of %zu", s->epoch, s->epochs);
-        if (s->stopped == SCANT_STOP_UNTIL) cli_text_add(text, " (--until)");
-        if (s->stopped == SCANT_STOP_PATIENCE) cli_text_add(text, " (--patience)");
-        cli_text_add(text, "\n");
+        scant__text_addf(text, "epochs      %zu of %zu", s->epoch, s->epochs);
+        if (s->stopped == SCANT_STOP_UNTIL) scant__text_add(text, " (--until)");
+        if (s->stopped == SCANT_STOP_PATIENCE) scant__text_add(text, " (--patience)");
+        scant__text_add(text, "\n");
         add_figures(text, job, "training", s->accuracy, s->loss);
-        cli_text_add(text, "\n");
+        scant__text_add(text, "\n");
         if (s->unlabelled_loss >= 0) add_unlabelled(text, job);
     }
     if (job->valid && s->valid_loss >= 0) {
         add_figures(text, job, "validation", s->valid_accuracy, s->valid_loss);
-        cli_text_addf(text, " (%zu samples)\n", job->n_valid);
+        scant__text_addf(text, " (%zu samples)\n", job->n_valid);
     }
     if (job->args.patience && job->best.epoch) {
         add_figures(text, job, "best", job->best.accuracy, job->best.loss);
-        cli_text_addf(text, " (validation after epoch %zu: these weights are kept)\n",
-                      job->best.epoch);
+        scant__text_addf(text, " (validation after epoch %zu: these weights are kept)\n",
+                         job->best.epoch);
     }
     if (job->has_judged) {
         add_figures(text, job, "test", e->accuracy, e->loss);
         if (has_accuracy(job))
-            cli_text_addf(text, ", calibration error %.4f", e->calibration);
+            scant__text_addf(text, ", calibration error %.4f", e->calibration);
         if (job->has_scaled)
-            cli_text_addf(text, ", %.4f at temperature %.4g", job->scaled.error,
-                          job->scaled.temperature);
-        cli_text_addf(text, " (%zu samples)\n", e->samples);
+            scant__text_addf(text, ", %.4f at temperature %.4g", job->scaled.error,
+                             job->scaled.temperature);
+        scant__text_addf(text, " (%zu samples)\n", e->samples);
     }
-    cli_text_addf(text, "weights     %s\n", weights);
+    scant__text_addf(text, "weights     %s\n", weights);
 }
 
 int train_print_result(train_job *job) {
-    cli_text json = {0}, text = {0};
+    scant__text json = CLI_TEXT, text = CLI_TEXT;
     char *weights = train_path(job, "weights.safetensors");
     result_json(&json, job, weights);
     result_text(&text, job, weights);
@@ -182,7 +183,7 @@ int train_print_result(train_job *job) {
     if (status == CLI_DONE)
         status = cli_write_stdout(wants_json ? json.data : text.data,
                                   wants_json ? json.size : text.size);
-    cli_text_end(&json);
-    cli_text_end(&text);
+    scant__text_end(&json);
+    scant__text_end(&text);
     return status;
 }

@@ -33,8 +33,8 @@ static int read_array(train_job *job, const scant_array *array, const char *path
 typedef struct table {
     const char *path, *at, *end;
     size_t line;
-    cli_text cell; /* the last one read, ended by a zero */
-    bool last;     /* of its row */
+    scant__text cell; /* the last one read, ended by a zero */
+    bool last;        /* of its row */
 } table;
 
 /* RFC 4180: a cell may be in quotes, and a quote in it is two. */
@@ -52,11 +52,11 @@ static void next_cell(table *t) {
         } else if (!quoted && strchr(",\n", *t->at) && *t->at) {
             break;
         }
-        if (quoted || *t->at != '\r') cli_text_bytes(&t->cell, t->at, 1);
+        if (quoted || *t->at != '\r') scant__text_bytes(&t->cell, t->at, 1);
     }
     t->last = t->at == t->end || *t->at == '\n';
     if (t->at < t->end) t->at++;
-    cli_text_bytes(&t->cell, "", 1);
+    scant__text_bytes(&t->cell, "", 1);
 }
 
 static int wrong(const table *t, const char *what) {
@@ -124,18 +124,22 @@ static int read_table(train_job *job, table *t) {
 }
 
 static int read_picks(train_job *job, const char *path) {
-    cli_text text = {0};
+    scant__text text = CLI_TEXT;
     int status = cli_read_file(path, MOST_PICKS, &text);
     if (status != CLI_DONE) return status;
-    table t = {.path = path, .at = text.data, .end = text.data + text.size, .line = 1};
+    table t = {.path = path,
+               .at = text.data,
+               .end = text.data + text.size,
+               .line = 1,
+               .cell = CLI_TEXT};
     if (text.size) {
         status = read_table(job, &t);
     } else {
         cli_error("%s: is empty", path);
         status = CLI_BAD_INPUT;
     }
-    cli_text_end(&t.cell);
-    cli_text_end(&text);
+    scant__text_end(&t.cell);
+    scant__text_end(&text);
     return status;
 }
 

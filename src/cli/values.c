@@ -100,3 +100,12 @@ bool cli_is_choice(const char *choices, const char *word) {
     }
     return false;
 }
+
+void cli_json_setting(scant__text *text, scant_option_kind kind, const char *value) {
+    char *end = NULL;
+    double number = kind == SCANT_OPTION_CHOICE ? (double)NAN : strtod(value, &end);
+    if (kind != SCANT_OPTION_CHOICE && end != value && !*end && isfinite(number))
+        scant__text_json_number(text, number);
+    else
+        scant__text_json(text, value);
+}

@@ -142,8 +142,18 @@ void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size) {
     return block;
 }
 
+void *scant__realloc(scant_ctx *ctx, void *block, size_t used, size_t size) {
+    if (!ctx) return realloc(block, size);
+    void *bigger = scant__alloc(ctx, size, 1);
+    if (!bigger) return NULL;
+    if (used) memcpy(bigger, block, used);
+    scant__free(ctx, block);
+    return bigger;
+}
+
 void scant__free(scant_ctx *ctx, void *block) {
-    if (!block) return;
+    if (!ctx) free(block);
+    if (!ctx || !block) return;
     header h;
     memcpy(&h, (unsigned char *)block - sizeof h, sizeof h);
     lock(ctx);

@@ -21,9 +21,12 @@ enum { SCANT__MEM_FLOOR = 64 << 10 };
 /* count*size bytes, aligned to 64, not zeroed; NULL with the error text set. */
 void *scant__alloc(scant_ctx *ctx, size_t count, size_t size);
 void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size); /* zeroed */
-void scant__free(scant_ctx *ctx, void *block);                  /* NULL is fine */
-/* The same for any thread: what went wrong is in fault. scant__free() ends the block,
- * wherever it is called. */
+/* A block of size bytes that begins with the first `used` bytes of block, which ends.
+ * NULL: block is unchanged. With a ctx of NULL these two are realloc() and free(). */
+void *scant__realloc(scant_ctx *ctx, void *block, size_t used, size_t size);
+void scant__free(scant_ctx *ctx, void *block); /* NULL is fine */
+/* As scant__alloc(), but on any thread: the error text goes to fault. scant__free() may
+ * be called on any thread. */
 void *scant__worker_alloc(scant_ctx *ctx, size_t count, size_t size, scant__fault *fault);
 /* Counts bytes that another library takes by itself, until scant__uncharge(). False,
  * fault set, where they are too many. */

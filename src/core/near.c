@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * "Did you mean ...?": the known name with the fewest slips (a letter more, less, other,
- * or two swapped) from what was typed, if a third of the word or less is wrong; or a name
- * that starts as the word does.
+ * The distance between words is the number of edits (a letter inserted, deleted or
+ * replaced, or two neighbours swapped). A typo has edits in at most a third of the word.
+ * A name that begins with the word counts as one edit away.
  */
 #include "core/near.h"
 
 #include <string.h>
 
 #include "core/size.h"
-#include "scant/scant.h"
 
-enum { LONGEST = 40 }; /* no name is longer; longer words have no neighbour */
+enum { LONGEST = 40 }; /* of a name; longer words are as far as can be */
 
-/* Edit distance with swaps of neighbours (optimal string alignment), three rows kept. */
-static size_t slips(const char *a, const char *b) {
+/* Optimal string alignment distance; the last three rows of its table are kept. */
+static size_t edits(const char *a, const char *b) {
     size_t rows[3][LONGEST + 1], n = strlen(a), m = strlen(b);
     size_t *before = rows[0], *last = rows[1], *now = rows[2];
     if (n > LONGEST || m > LONGEST) return LONGEST;
@@ -42,7 +41,7 @@ static const char *nearest(const char *word, size_t fewest, const void *names,
     size_t length = strlen(word);
     for (size_t i = 0; i < count; i++) {
         const char *name = name_at(names, i);
-        size_t wrong = slips(word, name);
+        size_t wrong = edits(word, name);
         if (length >= 2 && strncmp(word, name, length) == 0) wrong = size_min(wrong, 1);
         if (wrong < fewest) {
             fewest = wrong;
@@ -52,8 +51,8 @@ static const char *nearest(const char *word, size_t fewest, const void *names,
     return best;
 }
 
-const char *scant_nearest(const char *word, const void *names, size_t count,
-                          const char *(*name_at)(const void *names, size_t i)) {
+const char *scant__nearest_typo(const char *word, const void *names, size_t count,
+                                const char *(*name_at)(const void *names, size_t i)) {
     return nearest(word, (strlen(word) + 2) / 3 + 1, names, count, name_at);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A locale is set for the one call, on this thread alone: a library does not change the
- * program's.
+ * Parsing sets the locale for one call, on this thread only: a library must not change
+ * the program's. Writing replaces the decimal separator, which may take several bytes.
  */
 #include "core/number.h"
 
@@ -12,50 +12,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers with a point from here on; (locale_t)0: that cannot be had. */
-static locale_t plain_begin(locale_t *before) {
-    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    if (plain) *before = uselocale(plain);
-    return plain;
-}
-
-static void plain_end(locale_t plain, locale_t before) {
-    uselocale(before);
-    freelocale(plain);
-}
+enum {
+    SAFE = 15,
+    FULL = 17
+}; /* digits that any decimal survives; that any double does */
 
 bool scant__number_parse(const char *text, double *out) {
     bool infinite = strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0;
     if (!infinite && text[strspn(text, "0123456789+-.eE")]) return false; /* nan, hex */
-    locale_t before, plain = plain_begin(&before);
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     if (!plain) return false;
+    locale_t before = uselocale(plain);
     char *end = NULL;
     errno = 0;
     *out = strtod(text, &end);
     bool large = errno == ERANGE && isinf(*out);
-    plain_end(plain, before);
+    uselocale(before);
+    freelocale(plain);
     return end != text && !*end && !isnan(*out) && !large;
 }
 
-/* Where there is no memory for a locale, a comma at least becomes a point. */
-static const char *write_digits(double value, int digits, char out[SCANT__NUMBER]) {
-    locale_t before, plain = plain_begin(&before);
-    snprintf(out, SCANT__NUMBER, "%.*g", digits, value);
-    if (plain) plain_end(plain, before);
-    for (char *at = out; *at; at++)
-        if (*at == ',') *at = '.';
+static bool in_number(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '+' || c == '-';
+}
+
+static const char *write_point(char *out) {
+    char *to = out;
+    for (const char *at = out; *at;) {
+        if (in_number(*at)) {
+            *to++ = *at++;
+            continue;
+        }
+        *to++ = '.';
+        while (*at && !in_number(*at)) at++;
+    }
+    *to = 0;
     return out;
 }
 
-const char *scant__number_format(double value, char out[SCANT__NUMBER]) {
-    return write_digits(value, 17, out);
+/* In the program's locale. */
+static bool reads_back(double value, int digits, char out[SCANT__NUMBER]) {
+    snprintf(out, SCANT__NUMBER, "%.*g", digits, value);
+    return strtod(out, NULL) == value;
 }
 
-const char *scant__number_shortest(double value, char out[SCANT__NUMBER]) {
-    double back;
-    for (int digits = fabs(value) >= 1 ? 6 : 1; digits < 17; digits++) {
-        write_digits(value, digits, out);
-        if (scant__number_parse(out, &back) && back == value) return out;
-    }
-    return write_digits(value, 17, out);
+const char *scant__number_round(double value, int digits, char out[SCANT__NUMBER]) {
+    snprintf(out, SCANT__NUMBER, "%.*g", digits, value);
+    return write_point(out);
+}
+
+const char *scant__number_format(double value, char out[SCANT__NUMBER]) {
+    return scant__number_round(value, FULL, out);
+}
+
+/* Most numbers that need more than SAFE digits need FULL, so the search starts there. */
+const char *scant__number_shortest(double value, int least, char out[SCANT__NUMBER]) {
+    int digits = reads_back(value, SAFE, out) ? least : SAFE + 1;
+    while (digits < FULL && !reads_back(value, digits, out)) digits++;
+    return scant__number_round(value, digits, out);
 }

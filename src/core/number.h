@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as text, with a point whatever the program's locale is.
+ * Numbers as text, with a decimal point in every locale.
  */
 #ifndef SCANT_CORE_NUMBER_H
 #define SCANT_CORE_NUMBER_H
@@ -9,13 +9,18 @@
 
 enum { SCANT__NUMBER = 32 };
 
-/* The decimal number (or inf, -inf) that text is as a whole; false if it is none or too
- * large. */
+/* Reads text, all of it, as a decimal number, inf or -inf. False if it is not one or is
+ * too large. */
 bool scant__number_parse(const char *text, double *out);
-/* So many digits that parsing gives the same number. Returns out. */
+
+/* These return out. */
+
+/* As %.*g writes it, with 1 to 17 digits. */
+const char *scant__number_round(double value, int digits, char out[SCANT__NUMBER]);
+/* With 17 digits, so that parsing gives the same number. */
 const char *scant__number_format(double value, char out[SCANT__NUMBER]);
-/* The fewest digits that read back as the same number, as a person would write it: 100,
- * not 1e+02. Returns out. */
-const char *scant__number_shortest(double value, char out[SCANT__NUMBER]);
+/* With the fewest digits, but no fewer than `least`, that parse to the same number. A
+ * larger `least` writes larger numbers without an exponent (6: 100000, 1e+06). */
+const char *scant__number_shortest(double value, int least, char out[SCANT__NUMBER]);
 
 #endif

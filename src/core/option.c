@@ -282,7 +282,7 @@ const char *scant__option_text(const scant_option *o, const void *base,
         return out;
     case SCANT_OPTION_NUMBER:
         if (o->choices && isnan(*(const double *)at)) return o->choices;
-        return scant__number_shortest(*(const double *)at, out);
+        return scant__number_shortest(*(const double *)at, 6, out);
     case SCANT_OPTION_SEED:
         snprintf(out, SCANT__NUMBER, "%llu", (unsigned long long)*(const uint64_t *)at);
         return out;

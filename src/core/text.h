@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text that grows, under the context's cap. A failure sticks: what is added after it is
- * lost, and scant__text_take() tells it, so that no line of writing needs a check.
+ * A growing string. A failed allocation is sticky: text added after it is dropped, and
+ * scant__text_take() or `failed` reports it, so that no single call needs a check.
  */
 #ifndef SCANT_CORE_TEXT_H
 #define SCANT_CORE_TEXT_H
@@ -11,9 +11,11 @@
 
 #include "core/mem.h"
 
+/* {0} is an empty one. */
 typedef struct scant__text {
-    scant_ctx *ctx;
-    char *data;
+    scant_ctx *ctx;          /* memory under its cap; NULL: from malloc() */
+    void (*no_memory)(void); /* called when memory runs out; NULL: nothing is */
+    char *data;              /* ends in a zero that size does not count; NULL: empty */
     size_t size, room;
     bool failed;
 } scant__text;
@@ -21,18 +23,17 @@ typedef struct scant__text {
 void scant__text_init(scant__text *text, scant_ctx *ctx);
 void scant__text_bytes(scant__text *text, const char *bytes, size_t count);
 void scant__text_add(scant__text *text, const char *string);
-/* No %f, %g: the locale would show. Any length. */
+/* Any length. The library must not use %f, %e or %g: they depend on the locale. */
 void scant__text_addf(scant__text *text, const char *format, ...) SCANT__PRINTF(2, 3);
-/* So many digits (17: it reads back the same), without zeros at the end. */
+/* Rounded to so many digits (17: it reads back the same), without zeros at the end. */
 void scant__text_number(scant__text *text, double value, int digits);
-/* A field of CSV, in quotes where it needs them (RFC 4180). */
+/* A field of CSV, in quotes if it needs them (RFC 4180) or a reader might trim it. */
 void scant__text_csv(scant__text *text, const char *string);
-/* A string of JSON, with its quotes; what is not UTF-8 comes as '?'. */
-void scant__text_json(scant__text *text, const char *string);
+void scant__text_csv_bytes(scant__text *text, const char *bytes, size_t size);
 
-/* What was written becomes the caller's, ended by scant__free(), and a zero stands behind
- * it; else SCANT_ENOMEM. The text is empty again either way. */
+/* Gives the bytes, with a zero behind them, to the caller, who ends them with
+ * scant__free(); SCANT_ENOMEM if memory ran out. The text is empty again either way. */
 scant_status scant__text_take(scant__text *text, char **bytes, size_t *size);
-void scant__text_end(scant__text *text);
+void scant__text_end(scant__text *text); /* frees; the text is empty again */
 
 #endif

@@ -2,95 +2,69 @@
  *
  * Writes safetensors files.
  *
- * The same code measures the header and then writes it into one block; tensor bytes are
- * written from where they are. The header is parsed before anything is written, so a file
- * that could not be read is never written.
+ * The tensors' bytes go to the file from where they are. Before anything is written the
+ * header is checked as a reader would: a file that cannot be read again is not written.
  */
 #include "data/safetensors.h"
 
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "core/mem.h"
+#include "core/json.h"
+#include "core/utf8.h"
 #include "data/dtype.h"
 #include "data/file.h"
 
-enum { LENGTH_SIZE = 8, ALIGNMENT = 8, NUMBER = 24 };
+enum { LENGTH_SIZE = 8, ALIGNMENT = 8 };
 
-/* A text buffer; with out NULL it only measures. */
-typedef struct text {
-    char *out;
-    size_t size;
-} text;
-
-static void add(text *t, const char *bytes, size_t size) {
-    if (t->out) memcpy(t->out + t->size, bytes, size);
-    t->size += size;
+static void add_meta(scant__json *out, const scant_setting *meta, size_t n_meta) {
+    scant__json_open(out, "__metadata__", '{');
+    for (size_t i = 0; i < n_meta; i++)
+        scant__json_string(out, meta[i].key, meta[i].value);
+    scant__json_close(out, '}');
 }
 
-static void add_plain(text *t, const char *string) { add(t, string, strlen(string)); }
-
-static void add_number(text *t, size_t number) {
-    char digits[NUMBER];
-    add(t, digits, (size_t)snprintf(digits, sizeof digits, "%zu", number));
+static void add_tensor(scant__json *out, const scant__tensor *item, size_t begin,
+                       size_t end) {
+    scant__json_open(out, item->name, '{');
+    scant__json_string(out, "dtype", scant__tensor_dtype_name(item->dtype));
+    scant__json_open(out, "shape", '[');
+    for (size_t i = 0; i < item->ndim; i++) scant__json_size(out, NULL, item->shape[i]);
+    scant__json_close(out, ']');
+    scant__json_open(out, "data_offsets", '[');
+    scant__json_size(out, NULL, begin);
+    scant__json_size(out, NULL, end);
+    scant__json_close(out, ']');
+    scant__json_close(out, '}');
 }
 
-static void add_string(text *t, const char *string) {
-    add(t, "\"", 1);
-    for (; *string; string++) {
-        unsigned char c = (unsigned char)*string;
-        char escape[8];
-        if (c == '"' || c == '\\')
-            add(t, (const char[]){'\\', *string}, 2);
-        else if (c < 0x20)
-            add(t, escape, (size_t)snprintf(escape, sizeof escape, "\\u%04x", c));
-        else
-            add(t, string, 1);
-    }
-    add(t, "\"", 1);
-}
-
-static void add_meta(text *t, const scant_setting *meta, size_t n_meta) {
-    add_plain(t, "\"__metadata__\":{");
-    for (size_t i = 0; i < n_meta; i++) {
-        if (i) add(t, ",", 1);
-        add_string(t, meta[i].key);
-        add(t, ":", 1);
-        add_string(t, meta[i].value);
-    }
-    add(t, "}", 1);
-}
-
-static void add_tensor(text *t, const scant__tensor *item, size_t begin, size_t end) {
-    add_string(t, item->name);
-    add_plain(t, ":{\"dtype\":\"");
-    add_plain(t, scant__tensor_dtype_name(item->dtype));
-    add_plain(t, "\",\"shape\":[");
-    for (size_t i = 0; i < item->ndim; i++) {
-        if (i) add(t, ",", 1);
-        add_number(t, item->shape[i]);
-    }
-    add_plain(t, "],\"data_offsets\":[");
-    add_number(t, begin);
-    add(t, ",", 1);
-    add_number(t, end);
-    add_plain(t, "]}");
-}
-
-/* pieces[1...] are the tensors' bytes. */
-static void add_header(text *t, const scant__tensor *items, const scant__piece *pieces,
-                       size_t count, const scant_setting *meta, size_t n_meta) {
+/* pieces[1...]: the tensors' bytes. */
+static void add_header(scant__json *out, const scant__tensor *items,
+                       const scant__piece *pieces, size_t count,
+                       const scant_setting *meta, size_t n_meta) {
     size_t at = 0;
-    add(t, "{", 1);
-    if (n_meta) add_meta(t, meta, n_meta);
+    scant__json_open(out, NULL, '{');
+    if (n_meta) add_meta(out, meta, n_meta);
     for (size_t i = 0; i < count; i++) {
-        if (i || n_meta) add(t, ",", 1);
-        add_tensor(t, &items[i], at, at + pieces[i + 1].size);
+        add_tensor(out, &items[i], at, at + pieces[i + 1].size);
         at += pieces[i + 1].size;
     }
-    add(t, "}", 1);
-    while ((t->size + LENGTH_SIZE) % ALIGNMENT) add(t, " ", 1);
+    scant__json_close(out, '}');
+    while (out->text.size % ALIGNMENT) scant__text_add(&out->text, " ");
+}
+
+/* JSON would replace malformed bytes, and the tensor could not be found again. */
+static scant_status check_names(scant_ctx *ctx, const char *path,
+                                const scant__tensor *items, size_t count,
+                                const scant_setting *meta, size_t n_meta) {
+    for (size_t i = 0; i < count; i++)
+        if (!scant__utf8_valid(items[i].name))
+            return scant__fail(ctx, SCANT_EINPUT,
+                               "%s: the name of tensor %zu is not UTF-8", path, i);
+    for (size_t i = 0; i < n_meta; i++)
+        if (!scant__utf8_valid(meta[i].key) || !scant__utf8_valid(meta[i].value))
+            return scant__fail(ctx, SCANT_EINPUT,
+                               "%s: entry %zu of the metadata is not UTF-8", path, i);
+    return SCANT_OK;
 }
 
 static scant_status measure(scant_ctx *ctx, const char *path, const scant__tensor *items,
@@ -113,26 +87,28 @@ static scant_status measure(scant_ctx *ctx, const char *path, const scant__tenso
 }
 
 /* *out (also pieces[0]) is a new block with the length and the header, checked like a
- * reader would. */
+ * file being read. */
 static scant_status make_header(scant_ctx *ctx, const char *path,
                                 const scant__tensor *items, scant__piece *pieces,
                                 size_t count, const scant_setting *meta, size_t n_meta,
                                 size_t data_size, char **out) {
-    text header = {.out = NULL};
+    scant__json header = {.text = {.ctx = ctx}};
+    size_t size;
+    char *block;
+    TRY(check_names(ctx, path, items, count, meta, n_meta));
+    scant__text_bytes(&header.text, (const char[LENGTH_SIZE]){0}, LENGTH_SIZE);
     add_header(&header, items, pieces, count, meta, n_meta);
-    size_t size = header.size;
-    if (size > SCANT__TENSOR_HEADER)
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: the header has %zu bytes, at most %d are allowed", path,
-                           size, SCANT__TENSOR_HEADER);
-    char *block = scant__alloc(ctx, LENGTH_SIZE + size, 1);
-    if (!block) return SCANT_ENOMEM;
+    TRY(scant__text_take(&header.text, &block, &size));
+    pieces[0] = (scant__piece){block, size};
+    size -= LENGTH_SIZE;
     for (size_t i = 0; i < LENGTH_SIZE; i++)
         block[i] = (char)(unsigned char)((uint64_t)size >> (8 * i));
-    header = (text){.out = block + LENGTH_SIZE};
-    add_header(&header, items, pieces, count, meta, n_meta);
-    pieces[0] = (scant__piece){block, LENGTH_SIZE + size};
-    scant_status status = scant__tensors_check(ctx, path, header.out, size, data_size);
+    scant_status status =
+        size <= SCANT__TENSOR_HEADER
+            ? scant__tensors_check(ctx, path, block + LENGTH_SIZE, size, data_size)
+            : scant__fail(ctx, SCANT_EINPUT,
+                          "%s: the header has %zu bytes, at most %d are allowed", path,
+                          size, SCANT__TENSOR_HEADER);
     if (status == SCANT_OK)
         *out = block;
     else

@@ -53,21 +53,10 @@ static void put(scant_experiment *e, const char *key, const char *text) {
     if (!given(e, key)) e->texts[train_key(key)] = text;
 }
 
-/* As a person would write it: no more digits than it takes. */
-static const char *write_number(double value, char out[SCANT__NUMBER]) {
-    double back;
-    int digits = value >= 1 ? 6 : 1; /* 100 and not 1e+02 */
-    for (; digits < 17; digits++) {
-        snprintf(out, SCANT__NUMBER, "%.*g", digits, value);
-        if (scant__number_parse(out, &back) && back == value) return out;
-    }
-    return scant__number_format(value, out);
-}
-
 static scant_status put_number(scant_experiment *e, const char *key, double value) {
     char text[SCANT__NUMBER];
     if (given(e, key)) return SCANT_OK;
-    const char *number = write_number(value > 0 ? value : 0, text);
+    const char *number = scant__number_shortest(value > 0 ? value : 0, 6, text);
     char *kept = scant__arena_strdup(&e->arena, number);
     if (!kept) return SCANT_ENOMEM;
     put(e, key, kept);

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "core/text.h"
 #include "data/names.h"
 #include "data/timestamp.h"

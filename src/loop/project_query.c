@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/json.h"
 #include "core/number.h"
 #include "core/text.h"
 #include "loop/project.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/json.h"
 #include "loop/loop.h"
 #include "scant/train.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "core/json.h"
 #include "data/file.h"
 #include "loop/loop.h"
 #include "scant/train.h"

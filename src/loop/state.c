@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "data/source.h"
 #include "loop/loop.h"
 

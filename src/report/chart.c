@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/size.h"
+#include "core/utf8.h"
 
 enum { COLOURS = 7, STYLES = 4 };
 
@@ -97,24 +98,18 @@ void chart_text_begin(const chart *c, double x, double y, const char *anchor,
     scant__text_add(c->out, ">");
 }
 
-/* Bytes that continue a character do not count as one. */
-static size_t characters(const char *words) {
-    size_t count = 0;
-    for (; *words; words++) count += ((unsigned char)*words & 0xC0) != 0x80;
-    return count;
-}
-
 static void add_short(scant__text *out, const char *words, size_t most) {
     char piece[512];
-    size_t size = strlen(words), seen = 0, cut = 0;
-    if (characters(words) <= most && size < sizeof piece) {
+    size_t size = strlen(words), cut = 0;
+    uint32_t code;
+    if (scant__utf8_count(words, size) <= most && size < sizeof piece) {
         report_add_escaped(out, words);
         return;
     }
-    while (cut < size && cut < sizeof piece - 1) {
-        bool starts = ((unsigned char)words[cut] & 0xC0) != 0x80;
-        if (starts && seen++ == most - 1) break;
-        cut++;
+    for (size_t seen = 1; seen < most && cut < size; seen++) {
+        size_t step = scant__utf8_next(words + cut, size - cut, &code);
+        if (cut + step >= sizeof piece) break;
+        cut += step;
     }
     memcpy(piece, words, cut);
     piece[cut] = 0;
@@ -287,6 +282,7 @@ void chart_add_seconds(scant__text *out, double seconds) {
 size_t chart_longest_name(const report_results *r, size_t most) {
     size_t longest = 1;
     for (size_t i = 0; i < r->n_strategies; i++)
-        longest = size_max(longest, characters(r->strategies[i].name));
+        longest = size_max(longest, scant__utf8_count(r->strategies[i].name,
+                                                      strlen(r->strategies[i].name)));
     return size_min(longest, most);
 }

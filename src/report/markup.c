@@ -4,10 +4,12 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/number.h"
+#include "core/utf8.h"
 
 enum { FIRST = 1024 }; /* at least what core/text.c begins with */
 
@@ -16,44 +18,28 @@ size_t report_text_memory(size_t size) {
     return scant__alloc_cost(2 * size + FIRST) + scant__alloc_cost(size + FIRST);
 }
 
-/* How many bytes the character at s takes, 0: it is none that XML allows. */
-static size_t character(const unsigned char *s) {
-    static const struct {
-        unsigned char low, high; /* of the first byte */
-        unsigned char from, to;  /* of the second */
-        size_t size;
-    } forms[] = {{0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
-                 {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3},
-                 {0xEE, 0xEF, 0x80, 0xBF, 3}, {0xF0, 0xF0, 0x90, 0xBF, 4},
-                 {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
-    if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7F;
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (s[0] < forms[i].low || s[0] > forms[i].high) continue;
-        if (s[1] < forms[i].from || s[1] > forms[i].to) return 0;
-        for (size_t k = 2; k < forms[i].size; k++)
-            if (s[k] < 0x80 || s[k] > 0xBF) return 0;
-        bool no_xml = s[0] == 0xEF && s[1] == 0xBF && s[2] >= 0xBE; /* U+FFFE, U+FFFF */
-        return no_xml ? 0 : forms[i].size;
-    }
-    return 0;
+/* Control characters, U+FFFE and U+FFFF are not allowed in XML. */
+static bool is_xml(uint32_t code) {
+    return code >= 0x20 && code != 0x7F && code != 0xFFFE && code != 0xFFFF &&
+           code != SCANT__UTF8_BAD;
 }
 
 void report_add_escaped(scant__text *text, const char *string) {
-    for (const char *at = string; *at;) {
-        size_t size = character((const unsigned char *)at);
-        if (*at == '&')
+    uint32_t code;
+    for (size_t size; *string; string += size) {
+        size = scant__utf8_next(string, SIZE_MAX, &code);
+        if (code == '&')
             scant__text_add(text, "&amp;");
-        else if (*at == '<')
+        else if (code == '<')
             scant__text_add(text, "&lt;");
-        else if (*at == '>')
+        else if (code == '>')
             scant__text_add(text, "&gt;");
-        else if (*at == '"')
+        else if (code == '"')
             scant__text_add(text, "&quot;");
-        else if (size)
-            scant__text_bytes(text, at, size);
+        else if (is_xml(code))
+            scant__text_bytes(text, string, size);
         else
-            scant__text_add(text, "?");
-        at += size ? size : 1;
+            scant__text_add(text, "\xEF\xBF\xBD");
     }
 }
 
@@ -67,19 +53,8 @@ void report_add_tenths(scant__text *text, double value) {
         scant__text_addf(text, "%s%llu", sign, size / 10);
 }
 
-/* The decimal point is whatever the locale writes between digits: it becomes '.'. */
 void report_add_number(scant__text *text, double value) {
-    char digits[64];
-    bool odd = false;
-    snprintf(digits, sizeof digits, "%.6g", value);
-    for (const char *c = digits; *c; c++) {
-        bool plain = isalnum((unsigned char)*c) || strchr("+-", *c);
-        if (plain)
-            scant__text_bytes(text, c, 1);
-        else if (!odd)
-            scant__text_bytes(text, ".", 1);
-        odd = !plain;
-    }
+    scant__text_number(text, value, 6);
 }
 
 void report_add_fixed(scant__text *text, double value, int decimals) {
@@ -98,30 +73,7 @@ void report_add_fixed(scant__text *text, double value, int decimals) {
 
 void report_add_exact(scant__text *text, double value) {
     char digits[SCANT__NUMBER];
-    double back;
-    if (isnan(value)) return;
-    for (int precision = 15; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        for (char *at = digits; *at; at++)
-            if (*at == ',') *at = '.';
-        if (scant__number_parse(digits, &back) && back == value) break;
-    }
-    scant__text_add(text, digits);
-}
-
-void report_add_json(scant__text *text, const char *string) {
-    scant__text_add(text, "\"");
-    for (const char *at = string; *at;) {
-        size_t size = character((const unsigned char *)at);
-        if (strchr("<>&\"\\'", *at))
-            scant__text_addf(text, "\\u%04x", (unsigned)(unsigned char)*at);
-        else if (size)
-            scant__text_bytes(text, at, size);
-        else
-            scant__text_add(text, "?");
-        at += size ? size : 1;
-    }
-    scant__text_add(text, "\"");
+    if (!isnan(value)) scant__text_add(text, scant__number_shortest(value, 15, digits));
 }
 
 /* ---- printf() ---------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What pictures and pages add to a text that grows (core/text.h): markup that is escaped,
- * numbers that do not depend on the locale.
+ * Escaped markup and numbers for the text of charts and pages.
  */
 #ifndef SCANT_REPORT_MARKUP_H
 #define SCANT_REPORT_MARKUP_H
@@ -17,15 +16,14 @@
  * Numbers do not depend on the locale. */
 void report_addf(scant__text *text, const char *format, ...) SCANT__PRINTF(2, 3);
 
-/* Text for XML: markup is escaped, what is not UTF-8 or no character of XML is '?'. */
+/* Text for XML: markup is escaped; malformed UTF-8 and characters that XML does not allow
+ * become U+FFFD. */
 void report_add_escaped(scant__text *text, const char *string);
 void report_add_tenths(scant__text *text, double value); /* with one decimal */
 void report_add_number(scant__text *text, double value); /* with six digits */
 void report_add_fixed(scant__text *text, double value, int decimals); /* at most 9 */
-/* As few digits as give the same number when read; nothing for NaN. */
+/* The fewest digits that read back as the same number; nothing for NaN. */
 void report_add_exact(scant__text *text, double value);
-/* A string of JSON that may stand in a script of HTML. */
-void report_add_json(scant__text *text, const char *string);
 
 /* Bytes held at most while a text grows to so many. */
 size_t report_text_memory(size_t size);

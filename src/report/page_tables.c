@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "report/compare.h"
 #include "report/page.h"
 #include "scant/train.h"
@@ -419,7 +420,7 @@ void page_add_data(scant__text *out, const report_view *view) {
     for (size_t s = 0; s < view->r->n_strategies; s++) {
         const report_curve *curve = &view->m->curves[s];
         scant__text_add(out, s ? ",\n{\"name\":" : "\n{\"name\":");
-        report_add_json(out, view->r->strategies[s].name);
+        scant__text_json_script(out, view->r->strategies[s].name);
         scant__text_addf(out, ",\"colour\":%u,\"points\":[",
                          chart_style_of(view->r, s).colour);
         for (size_t i = 0; i < curve->n; i++) {

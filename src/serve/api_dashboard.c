@@ -14,7 +14,7 @@
 
 /* ---- status ------------------------------------------------------------------------ */
 
-static void write_info(out *o, const scant_project_info *info) {
+static void write_info(scant__json *o, const scant_project_info *info) {
     const struct {
         const char *key;
         size_t value;
@@ -28,69 +28,69 @@ static void write_info(out *o, const scant_project_info *info) {
         {"waiting", info->waiting},   {"untrained", info->untrained},
         {"people", info->people},     {"entries", info->entries},
     };
-    out_open(o, "info", '{');
+    scant__json_open(o, "info", '{');
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        out_size(o, rows[i].key, rows[i].value);
-    out_close(o, '}');
+        scant__json_size(o, rows[i].key, rows[i].value);
+    scant__json_close(o, '}');
 }
 
 /* A model's number, or null where there was none. */
-static void write_model_of(out *o, size_t model) {
+static void write_model_of(scant__json *o, size_t model) {
     if (model)
-        out_size(o, "model", model);
+        scant__json_size(o, "model", model);
     else
-        out_null(o, "model");
+        scant__json_null(o, "model");
 }
 
 static scant_status write_model(void *user, const scant_model_point *p) {
-    out *o = user;
-    out_open(o, NULL, '{');
-    out_size(o, "model", p->model);
-    out_size(o, "labels", p->labels);
-    out_integer(o, "at", p->at);
-    out_size(o, "audited", p->audited);
-    out_size(o, "right", p->right);
-    out_real(o, "accuracy", p->accuracy);
-    out_real(o, "low", p->low);
-    out_real(o, "high", p->high);
-    out_real(o, "agreement", p->agreement);
-    out_real(o, "seconds", p->seconds);
-    out_close(o, '}');
+    scant__json *o = user;
+    scant__json_open(o, NULL, '{');
+    scant__json_size(o, "model", p->model);
+    scant__json_size(o, "labels", p->labels);
+    scant__json_integer(o, "at", p->at);
+    scant__json_size(o, "audited", p->audited);
+    scant__json_size(o, "right", p->right);
+    scant__json_number(o, "accuracy", p->accuracy);
+    scant__json_number(o, "low", p->low);
+    scant__json_number(o, "high", p->high);
+    scant__json_number(o, "agreement", p->agreement);
+    scant__json_number(o, "seconds", p->seconds);
+    scant__json_close(o, '}');
     return SCANT_OK;
 }
 
 static scant_status write_round(void *user, const scant_round_point *p) {
-    out *o = user;
-    out_open(o, NULL, '{');
-    out_size(o, "round", p->round);
-    out_string(o, "strategy", p->strategy);
+    scant__json *o = user;
+    scant__json_open(o, NULL, '{');
+    scant__json_size(o, "round", p->round);
+    scant__json_string(o, "strategy", p->strategy);
     write_model_of(o, p->model);
-    out_integer(o, "at", p->at);
-    out_size(o, "picked", p->picked);
-    out_size(o, "answered", p->answered);
-    out_close(o, '}');
+    scant__json_integer(o, "at", p->at);
+    scant__json_size(o, "picked", p->picked);
+    scant__json_size(o, "answered", p->answered);
+    scant__json_close(o, '}');
     return SCANT_OK;
 }
 
 static scant_status write_agreement(void *user, const scant_agreement_of *pair) {
-    out *o = user;
-    out_open(o, NULL, '{');
-    out_string(o, "a", pair->a);
-    out_string(o, "b", pair->b);
-    out_size(o, "items", pair->items);
-    out_real(o, "agreed", pair->agreed);
-    out_real(o, "kappa", pair->kappa);
-    out_close(o, '}');
+    scant__json *o = user;
+    scant__json_open(o, NULL, '{');
+    scant__json_string(o, "a", pair->a);
+    scant__json_string(o, "b", pair->b);
+    scant__json_size(o, "items", pair->items);
+    scant__json_number(o, "agreed", pair->agreed);
+    scant__json_number(o, "kappa", pair->kappa);
+    scant__json_close(o, '}');
     return SCANT_OK;
 }
 
-static void write_meter(out *o, const scant_meter *m) {
+static void write_meter(scant__json *o, const scant_meter *m) {
     const scant_model_point *p = &m->last;
-    out_open(o, "meter", '{');
+    scant__json_open(o, "meter", '{');
     write_model_of(o, p->model);
-    out_size(o, "labels", p->labels);
-    out_size(o, "audited", p->audited);
-    out_size(o, "right", p->right);
+    scant__json_size(o, "labels", p->labels);
+    scant__json_size(o, "audited", p->audited);
+    scant__json_size(o, "right", p->right);
     const struct {
         const char *key;
         double value;
@@ -106,54 +106,55 @@ static void write_meter(out *o, const scant_meter *m) {
         {"agreement", p->agreement},
     };
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) /* none: no model */
-        out_real(o, figures[i].key, p->model ? figures[i].value : (double)NAN);
-    out_size(o, "left_out", m->left_out);
-    out_size(o, "added", m->added);
-    out_size(o, "over_random_labels", m->over_random_labels);
-    out_bool(o, "narrow", m->narrow != 0);
-    out_bool(o, "fading", m->fading != 0);
-    out_bool(o, "agreeing", m->agreeing != 0);
-    out_bool(o, "stop", m->stop != 0);
-    out_close(o, '}');
+        scant__json_number(o, figures[i].key, p->model ? figures[i].value : (double)NAN);
+    scant__json_size(o, "left_out", m->left_out);
+    scant__json_size(o, "added", m->added);
+    scant__json_size(o, "over_random_labels", m->over_random_labels);
+    scant__json_bool(o, "narrow", m->narrow != 0);
+    scant__json_bool(o, "fading", m->fading != 0);
+    scant__json_bool(o, "agreeing", m->agreeing != 0);
+    scant__json_bool(o, "stop", m->stop != 0);
+    scant__json_close(o, '}');
 }
 
 /* A paragraph each, which the library parts by line breaks. */
-static scant_status write_advice(project_handle *h, out *o, const scant_meter *meter) {
+static scant_status write_advice(project_handle *h, scant__json *o,
+                                 const scant_meter *meter) {
     char *text = NULL;
     scant_status status = scant_project_advice(h->project, meter, &text);
     if (status != SCANT_OK) return status;
-    out_open(o, "advice", '[');
+    scant__json_open(o, "advice", '[');
     for (char *from = text, *end; *from; from = end) {
         end = from + strcspn(from, "\n");
         char *next = end + strspn(end, "\n");
         *end = '\0';
-        if (end > from) out_string(o, NULL, from);
+        if (end > from) scant__json_string(o, NULL, from);
         end = next;
     }
-    out_close(o, ']');
+    scant__json_close(o, ']');
     scant_bytes_free(h->ctx, text);
     return SCANT_OK;
 }
 
-static void write_settings(project_handle *h, out *o) {
-    out_open(o, "settings", '{');
+static void write_settings(project_handle *h, scant__json *o) {
+    scant__json_open(o, "settings", '{');
     const scant_project_key *key;
     for (size_t i = 0; (key = scant_project_key_at(i)); i++)
-        out_string(o, key->key, scant_project_get(h->project, key->key));
-    out_close(o, '}');
+        scant__json_string(o, key->key, scant_project_get(h->project, key->key));
+    scant__json_close(o, '}');
 }
 
-static scant_status write_lists(project_handle *h, out *o) {
+static scant_status write_lists(project_handle *h, scant__json *o) {
     scant_project *p = h->project;
-    out_open(o, "models", '[');
+    scant__json_open(o, "models", '[');
     scant_status status = scant_project_models(p, write_model, o);
-    out_close(o, ']');
-    out_open(o, "rounds", '[');
+    scant__json_close(o, ']');
+    scant__json_open(o, "rounds", '[');
     if (status == SCANT_OK) status = scant_project_rounds(p, write_round, o);
-    out_close(o, ']');
-    out_open(o, "agreements", '[');
+    scant__json_close(o, ']');
+    scant__json_open(o, "agreements", '[');
     if (status == SCANT_OK) status = scant_project_agreements(p, write_agreement, o);
-    out_close(o, ']');
+    scant__json_close(o, ']');
     return status;
 }
 
@@ -161,10 +162,10 @@ void api_status(project_handle *h, request *r) {
     server *s = h->server;
     scant_project_info info;
     scant_meter meter;
-    out o = {0};
+    scant__json o = {0};
     scant_status status = scant_project_info_get(h->project, &info);
     if (status == SCANT_OK) status = scant_project_meter(h->project, &meter);
-    out_open(&o, NULL, '{');
+    scant__json_open(&o, NULL, '{');
     if (status == SCANT_OK) {
         write_info(&o, &info);
         write_meter(&o, &meter);
@@ -175,7 +176,7 @@ void api_status(project_handle *h, request *r) {
     if (status == SCANT_OK) status = statistics_people(s->statistics, h, &o);
     worker_write(s, &o, "worker");
     write_settings(h, &o);
-    out_close(&o, '}');
+    scant__json_close(&o, '}');
     reply_out(h, r, &o, status, 422);
 }
 
@@ -242,21 +243,21 @@ static scant_status map_picks(project_handle *h, map *m) {
     return status;
 }
 
-static void write_points(out *o, const map *m) {
-    out_open(o, "points", '[');
+static void write_points(scant__json *o, const map *m) {
+    scant__json_open(o, "points", '[');
     for (size_t i = 0; i < m->n; i++) {
         size_t item = m->items[i];
-        out_open(o, NULL, '[');
-        out_size(o, NULL, item);
+        scant__json_open(o, NULL, '[');
+        scant__json_size(o, NULL, item);
         /* three digits are a pixel of any screen */
-        out_real(o, NULL, round((double)m->xy[2 * i] * 1000) / 1000);
-        out_real(o, NULL, round((double)m->xy[2 * i + 1] * 1000) / 1000);
-        out_integer(o, NULL, item < m->n_items ? m->labels[item] : -1);
-        out_integer(o, NULL, item < m->n_items ? m->picked[item] : 0);
-        out_integer(o, NULL, m->predicted[i]);
-        out_close(o, ']');
+        scant__json_number(o, NULL, round((double)m->xy[2 * i] * 1000) / 1000);
+        scant__json_number(o, NULL, round((double)m->xy[2 * i + 1] * 1000) / 1000);
+        scant__json_integer(o, NULL, item < m->n_items ? m->labels[item] : -1);
+        scant__json_integer(o, NULL, item < m->n_items ? m->picked[item] : 0);
+        scant__json_integer(o, NULL, m->predicted[i]);
+        scant__json_close(o, ']');
     }
-    out_close(o, ']');
+    scant__json_close(o, ']');
 }
 
 /* Into -1 to 1, both axes by the same factor. */
@@ -271,7 +272,7 @@ void api_map(project_handle *h, request *r) {
     map m = {0};
     size_t model = 0;
     scant_project_info info;
-    out o = {0};
+    scant__json o = {0};
     scant_status status = scant_project_info_get(h->project, &info);
     m.n_items = status == SCANT_OK ? info.items : 0;
     if (status == SCANT_OK && !map_rooms(&m, r->args.count)) {
@@ -288,13 +289,13 @@ void api_map(project_handle *h, request *r) {
     if (status == SCANT_OK) status = map_picks(h, &m);
     if (status == SCANT_OK) {
         map_scale(&m);
-        out_open(&o, NULL, '{');
+        scant__json_open(&o, NULL, '{');
         write_points(&o, &m);
         if (model)
-            out_size(&o, "model", model);
+            scant__json_size(&o, "model", model);
         else
-            out_null(&o, "model");
-        out_close(&o, '}');
+            scant__json_null(&o, "model");
+        scant__json_close(&o, '}');
     }
     map_end(&m);
     reply_out(h, r, &o, status, 422);
@@ -323,10 +324,10 @@ void api_train(project_handle *h, request *r) {
         reply_error(r, 409, "a model is being trained");
         return;
     }
-    out o = {0};
-    out_open(&o, NULL, '{');
+    scant__json o = {0};
+    scant__json_open(&o, NULL, '{');
     worker_write(s, &o, "worker");
-    out_close(&o, '}');
+    scant__json_close(&o, '}');
     reply_json(r, 202, &o);
 }
 
@@ -339,10 +340,10 @@ void api_settings(project_handle *h, request *r) {
     }
     events_touch(h->server);
     worker_wake(h->server);
-    out o = {0};
-    out_open(&o, NULL, '{');
+    scant__json o = {0};
+    scant__json_open(&o, NULL, '{');
     write_settings(h, &o);
-    out_close(&o, '}');
+    scant__json_close(&o, '}');
     reply_json(r, 200, &o);
 }
 

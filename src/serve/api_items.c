@@ -13,29 +13,30 @@
 
 enum { LIKELIEST = 5 };
 
-static void out_label(out *o, const char *key, int64_t label) {
+static void out_label(scant__json *o, const char *key, int64_t label) {
     if (label >= 0)
-        out_integer(o, key, label);
+        scant__json_integer(o, key, label);
     else
-        out_null(o, key);
+        scant__json_null(o, key);
 }
 
-static void write_picture(project_handle *h, out *o, const scant_item *item) {
+static void write_picture(project_handle *h, scant__json *o, const scant_item *item) {
     char text[48];
     snprintf(text, sizeof text, "/api/items/%zu/picture", item->item);
-    out_string(o, "picture", item->path || h->server->pictures ? text : NULL);
+    scant__json_string(o, "picture", item->path || h->server->pictures ? text : NULL);
 }
 
-static void write_described(project_handle *h, out *o, const char *key,
+static void write_described(project_handle *h, scant__json *o, const char *key,
                             const scant_item *item) {
-    out_open(o, key, '{');
-    out_size(o, "item", item->item);
-    out_string(o, "id", item->id);
-    out_string(o, "text", item->text);
+    scant__json_open(o, key, '{');
+    scant__json_size(o, "item", item->item);
+    scant__json_string(o, "id", item->id);
+    scant__json_string(o, "text", item->text);
     write_picture(h, o, item);
 }
 
-scant_status write_item(project_handle *h, out *o, const char *key, size_t number) {
+scant_status write_item(project_handle *h, scant__json *o, const char *key,
+                        size_t number) {
     scant_item item;
     scant_status status = scant_project_item(h->project, number, &item);
     if (status == SCANT_OK) write_described(h, o, key, &item);
@@ -44,9 +45,9 @@ scant_status write_item(project_handle *h, out *o, const char *key, size_t numbe
 
 /* What the library cannot tell of an item that is there waits for a model, or for
  * features: 409. */
-static void finish(project_handle *h, request *r, out *o, scant_status status) {
+static void finish(project_handle *h, request *r, scant__json *o, scant_status status) {
     if (status == SCANT_ENOTFOUND) {
-        out_end(o);
+        scant__json_end(o);
         reply_error(r, 404, "there is no item %zu", r->args.number);
         return;
     }
@@ -55,7 +56,7 @@ static void finish(project_handle *h, request *r, out *o, scant_status status) {
 
 /* ---- one item ---------------------------------------------------------------------- */
 
-static scant_status write_own(project_handle *h, out *o, const request *r) {
+static scant_status write_own(project_handle *h, scant__json *o, const request *r) {
     scant_answer_kind kind = SCANT_ANSWER_LABEL;
     int64_t entry = 0, label = -1;
     scant_status status = SCANT_OK;
@@ -63,27 +64,27 @@ static scant_status write_own(project_handle *h, out *o, const request *r) {
         status = scant_project_said(h->project, r->session.person, r->args.number, &entry,
                                     &kind, &label);
     if (status != SCANT_OK || !entry) {
-        out_null(o, "mine");
+        scant__json_null(o, "mine");
         return status;
     }
-    out_open(o, "mine", '{');
+    scant__json_open(o, "mine", '{');
     write_said(o, kind, label);
-    out_integer(o, "entry", entry);
-    out_close(o, '}');
+    scant__json_integer(o, "entry", entry);
+    scant__json_close(o, '}');
     return SCANT_OK;
 }
 
 void api_item(project_handle *h, request *r) {
     scant_item item;
-    out o = {0};
+    scant__json o = {0};
     scant_status status = scant_project_item(h->project, r->args.number, &item);
     if (status == SCANT_OK) {
         write_described(h, &o, NULL, &item);
         out_label(&o, "label", item.label);
-        out_size(&o, "answers", item.answers);
-        out_bool(&o, "disputed", item.disputed != 0);
+        scant__json_size(&o, "answers", item.answers);
+        scant__json_bool(&o, "disputed", item.disputed != 0);
         status = write_own(h, &o, r);
-        out_close(&o, '}');
+        scant__json_close(&o, '}');
     }
     finish(h, r, &o, status);
 }
@@ -95,7 +96,7 @@ void api_picture(project_handle *h, request *r) {
     scant_status status = scant_project_picture(h->project, r->args.number, r->args.count,
                                                 &bytes, &size, &type);
     if (status != SCANT_OK) {
-        finish(h, r, &(out){0}, status);
+        finish(h, r, &(scant__json){0}, status);
         return;
     }
     reply_bytes(h, r, type, bytes, size);
@@ -104,17 +105,17 @@ void api_picture(project_handle *h, request *r) {
 
 /* ---- what the model says ----------------------------------------------------------- */
 
-static void write_likeliest(out *o, float *p, size_t n) {
-    out_open(o, "classes", '[');
+static void write_likeliest(scant__json *o, float *p, size_t n) {
+    scant__json_open(o, "classes", '[');
     for (size_t i = 0; i < LIKELIEST && i < n; i++) {
         size_t best = scant_likeliest(p, n);
-        out_open(o, NULL, '{');
-        out_size(o, "label", best);
-        out_real(o, "p", (double)p[best]);
-        out_close(o, '}');
+        scant__json_open(o, NULL, '{');
+        scant__json_size(o, "label", best);
+        scant__json_number(o, "p", (double)p[best]);
+        scant__json_close(o, '}');
         p[best] = -1; /* told */
     }
-    out_close(o, ']');
+    scant__json_close(o, ']');
 }
 
 void api_prediction(project_handle *h, request *r) {
@@ -122,7 +123,7 @@ void api_prediction(project_handle *h, request *r) {
     scant_item item;
     size_t model = 0;
     float *p = NULL;
-    out o = {0};
+    scant__json o = {0};
     scant_status status = scant_project_item(h->project, r->args.number, &item);
     if (status == SCANT_OK) status = scant_project_predicted(h->project, &all, &model);
     if (status == SCANT_OK && (!all || r->args.number >= scant_array_shape(all)[0])) {
@@ -141,51 +142,52 @@ void api_prediction(project_handle *h, request *r) {
             return;
         }
         status = scant_array_floats(h->ctx, all, r->args.number * n, n, p);
-        out_open(&o, NULL, '{');
-        out_size(&o, "model", model);
+        scant__json_open(&o, NULL, '{');
+        scant__json_size(&o, "model", model);
         write_likeliest(&o, p, n);
-        out_close(&o, '}');
+        scant__json_close(&o, '}');
     }
     free(p);
     scant_array_free(all);
     finish(h, r, &o, status);
 }
 
-static scant_status write_neighbours(project_handle *h, out *o, const scant_why *why) {
-    out_open(o, "neighbours", '[');
+static scant_status write_neighbours(project_handle *h, scant__json *o,
+                                     const scant_why *why) {
+    scant__json_open(o, "neighbours", '[');
     for (size_t i = 0; i < why->n_neighbours; i++) {
         scant_item item;
         scant_status status = scant_project_item(h->project, why->neighbours[i], &item);
         if (status != SCANT_OK) return status;
         write_described(h, o, NULL, &item);
         out_label(o, "label", item.label);
-        out_real(o, "distance", why->distances[i]);
-        out_close(o, '}');
+        scant__json_number(o, "distance", why->distances[i]);
+        scant__json_close(o, '}');
     }
-    out_close(o, ']');
+    scant__json_close(o, ']');
     return SCANT_OK;
 }
 
 void api_why(project_handle *h, request *r) {
     scant_why why;
-    out o = {0};
+    scant__json o = {0};
     scant_status status = scant_project_why(h->project, r->args.number, &why);
     if (status == SCANT_OK) {
-        out_open(&o, NULL, '{');
+        scant__json_open(&o, NULL, '{');
         if (why.model)
-            out_size(&o, "model", why.model);
+            scant__json_size(&o, "model", why.model);
         else
-            out_null(&o, "model");
+            scant__json_null(&o, "model");
         out_label(&o, "class_1", why.class_1);
-        out_real(&o, "p_1", why.p_1);
+        scant__json_number(&o, "p_1", why.p_1);
         out_label(&o, "class_2", why.class_2);
-        out_real(&o, "p_2", why.p_2);
-        out_real(&o, "entropy", why.entropy);
-        out_real(&o, "surer", why.surer);
-        out_real(&o, "novelty", why.novelty);
-        out_real(&o, "newer", why.newer);
+        scant__json_number(&o, "p_2", why.p_2);
+        scant__json_number(&o, "entropy", why.entropy);
+        scant__json_number(&o, "surer", why.surer);
+        scant__json_number(&o, "novelty", why.novelty);
+        scant__json_number(&o, "newer", why.newer);
         status = write_neighbours(h, &o, &why);
-        out_close(&o, '}');
+        scant__json_close(&o, '}');
     }
     finish(h, r, &o, status);
 }

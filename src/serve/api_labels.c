@@ -11,28 +11,28 @@ enum { MOST_OF_PAGES = 500 /* leases that one person's tabs can hold together */
 
 /* ---- items handed out -------------------------------------------------------------- */
 
-static scant_status write_lease(project_handle *h, out *o, const char *key,
+static scant_status write_lease(project_handle *h, scant__json *o, const char *key,
                                 const scant_lease *lease) {
     scant_status status = write_item(h, o, key, lease->item);
     if (status != SCANT_OK) return status;
     if (lease->key) {
-        out_key64(o, "lease", lease->key);
-        out_integer(o, "until", lease->until);
+        scant__json_hex64(o, "lease", lease->key);
+        scant__json_integer(o, "until", lease->until);
     } else { /* taken back, but not to be answered again */
-        out_null(o, "lease");
-        out_null(o, "until");
+        scant__json_null(o, "lease");
+        scant__json_null(o, "until");
     }
-    out_close(o, '}');
+    scant__json_close(o, '}');
     return SCANT_OK;
 }
 
-static scant_status write_leases(project_handle *h, out *o, const scant_lease *leases,
-                                 size_t n) {
+static scant_status write_leases(project_handle *h, scant__json *o,
+                                 const scant_lease *leases, size_t n) {
     scant_status status = SCANT_OK;
-    out_open(o, "items", '[');
+    scant__json_open(o, "items", '[');
     for (size_t i = 0; i < n && status == SCANT_OK; i++)
         status = write_lease(h, o, NULL, &leases[i]);
-    out_close(o, ']');
+    scant__json_close(o, ']');
     return status;
 }
 
@@ -68,34 +68,34 @@ void api_next(project_handle *h, request *r) {
     scant_lease leases[MOST_OF_PAGES];
     scant_project_info info;
     size_t n = 0;
-    out o = {0};
+    scant__json o = {0};
     scant_status status = next_for_page(h, r, leases, &n);
-    out_open(&o, NULL, '{');
+    scant__json_open(&o, NULL, '{');
     if (status == SCANT_OK) status = write_leases(h, &o, leases, n);
     if (status == SCANT_OK) status = scant_project_info_get(h->project, &info);
     if (status == SCANT_OK) {
-        out_open(&o, "left", '{');
-        out_size(&o, "picks", info.waiting);
-        out_size(&o, "audit", info.withheld - info.audited);
-        out_close(&o, '}');
+        scant__json_open(&o, "left", '{');
+        scant__json_size(&o, "picks", info.waiting);
+        scant__json_size(&o, "audit", info.withheld - info.audited);
+        scant__json_close(&o, '}');
     }
-    out_close(&o, '}');
+    scant__json_close(&o, '}');
     reply_out(h, r, &o, status, 422);
 }
 
 void api_alike(project_handle *h, request *r) {
     size_t items[REQUEST_MOST_NEXT], near = 0, n = 0;
     scant_lease leases[REQUEST_MOST_NEXT];
-    out o = {0};
+    scant__json o = {0};
     scant_status status =
         scant_project_alike(h->project, r->args.item, r->args.count, items, &near);
     if (status == SCANT_OK && near)
         status =
             scant_project_take(h->project, r->session.person, items, near, leases, &n);
     if (status == SCANT_OK) n = for_page(h, r, leases, n, n);
-    out_open(&o, NULL, '{');
+    scant__json_open(&o, NULL, '{');
     if (status == SCANT_OK) status = write_leases(h, &o, leases, n);
-    out_close(&o, '}');
+    scant__json_close(&o, '}');
     reply_out(h, r, &o, status, 404);
 }
 
@@ -103,10 +103,10 @@ void api_alike(project_handle *h, request *r) {
 
 /* Which items somebody else has by now: those whose lease is not the person's any more.
  */
-static void write_conflict(project_handle *h, out *o, const request *r) {
+static void write_conflict(project_handle *h, scant__json *o, const request *r) {
     const request_args *a = &r->args;
     size_t lost = 0;
-    out_open(o, "items", '[');
+    scant__json_open(o, "items", '[');
     for (size_t i = 0; i < a->n_answers; i++) {
         size_t kept = 0;
         scant_status status = a->answers[i].lease
@@ -114,12 +114,12 @@ static void write_conflict(project_handle *h, out *o, const request *r) {
                                                         &a->answers[i].lease, 1, &kept)
                                   : SCANT_OK;
         if (status == SCANT_OK && kept) continue;
-        out_size(o, NULL, a->answers[i].item);
+        scant__json_size(o, NULL, a->answers[i].item);
         lost++;
     }
     for (size_t i = 0; !lost && i < a->n_answers; i++)
-        out_size(o, NULL, a->answers[i].item);
-    out_close(o, ']');
+        scant__json_size(o, NULL, a->answers[i].item);
+    scant__json_close(o, ']');
 }
 
 /* An item or a class that is not there is the request's fault, not a conflict. */
@@ -141,23 +141,23 @@ static bool answers_exist(project_handle *h, request *r) {
 
 static void reply_conflict(project_handle *h, request *r) {
     char told[500];
-    out o = {0};
+    scant__json o = {0};
     public_text(h->server, scant_ctx_errmsg(h->ctx), told, sizeof told);
-    out_open(&o, NULL, '{');
-    out_string(&o, "error", told);
+    scant__json_open(&o, NULL, '{');
+    scant__json_string(&o, "error", told);
     write_conflict(h, &o, r);
-    out_close(&o, '}');
+    scant__json_close(&o, '}');
     if (answers_exist(h, r))
         reply_json(r, 409, &o);
     else
-        out_end(&o);
+        scant__json_end(&o);
 }
 
 void api_answers(project_handle *h, request *r) {
     const request_args *a = &r->args;
     scant_receipt receipts[REQUEST_MOST_ANSWERS];
     scant_project_info info;
-    out o = {0};
+    scant__json o = {0};
     scant_status status = scant_project_answer(h->project, r->session.person, a->answers,
                                                a->n_answers, receipts);
     if (status == SCANT_ECONFLICT || status == SCANT_ENOTFOUND ||
@@ -166,19 +166,19 @@ void api_answers(project_handle *h, request *r) {
         return;
     }
     if (status == SCANT_OK) events_touch(h->server), worker_wake(h->server);
-    out_open(&o, NULL, '{');
-    out_open(&o, "receipts", '[');
+    scant__json_open(&o, NULL, '{');
+    scant__json_open(&o, "receipts", '[');
     for (size_t i = 0; i < a->n_answers && status == SCANT_OK; i++) {
-        out_open(&o, NULL, '{');
-        out_size(&o, "item", a->answers[i].item);
-        out_integer(&o, "entry", receipts[i].entry);
-        out_bool(&o, "repeated", receipts[i].repeated != 0);
-        out_close(&o, '}');
+        scant__json_open(&o, NULL, '{');
+        scant__json_size(&o, "item", a->answers[i].item);
+        scant__json_integer(&o, "entry", receipts[i].entry);
+        scant__json_bool(&o, "repeated", receipts[i].repeated != 0);
+        scant__json_close(&o, '}');
     }
-    out_close(&o, ']');
+    scant__json_close(&o, ']');
     if (status == SCANT_OK) status = scant_project_info_get(h->project, &info);
-    if (status == SCANT_OK) out_size(&o, "labels", info.labelled);
-    out_close(&o, '}');
+    if (status == SCANT_OK) scant__json_size(&o, "labels", info.labelled);
+    scant__json_close(&o, '}');
     reply_out(h, r, &o, status, 422);
 }
 
@@ -197,7 +197,7 @@ void api_undo(project_handle *h, request *r) {
     scant_lease lease;
     int64_t entry = 0;
     one_entry was = {.label = -1};
-    out o = {0};
+    scant__json o = {0};
     scant_status status = scant_project_undo(h->project, r->session.person, r->args.entry,
                                              r->args.once, &entry, &lease);
     if (status == SCANT_OK) {
@@ -207,36 +207,36 @@ void api_undo(project_handle *h, request *r) {
         status = scant_project_history(h->project, SIZE_MAX, entry - 1, 0, 1, keep_entry,
                                        &was);
     }
-    out_open(&o, NULL, '{');
-    out_integer(&o, "entry", entry);
+    scant__json_open(&o, NULL, '{');
+    scant__json_integer(&o, "entry", entry);
     if (status == SCANT_OK) status = write_lease(h, &o, "item", &lease);
-    out_open(&o, "was", '{');
+    scant__json_open(&o, "was", '{');
     write_said(&o, was.kind, was.label);
-    out_close(&o, '}');
-    out_close(&o, '}');
+    scant__json_close(&o, '}');
+    scant__json_close(&o, '}');
     reply_out(h, r, &o, status, 422);
 }
 
 void api_renew(project_handle *h, request *r) {
     size_t kept = 0;
-    out o = {0};
+    scant__json o = {0};
     scant_status status = scant_project_renew(h->project, r->session.person, r->args.keys,
                                               r->args.n_keys, &kept);
     pages_renew(h->server->pages, r->args.keys, r->args.n_keys,
                 server_now() + lease_lasts(h));
-    out_open(&o, NULL, '{');
-    out_size(&o, "kept", kept);
-    out_close(&o, '}');
+    scant__json_open(&o, NULL, '{');
+    scant__json_size(&o, "kept", kept);
+    scant__json_close(&o, '}');
     reply_out(h, r, &o, status, 422);
 }
 
 void api_release(project_handle *h, request *r) {
-    out o = {0};
+    scant__json o = {0};
     scant_status status = scant_project_release(h->project, r->session.person,
                                                 r->args.keys, r->args.n_keys);
     pages_renew(h->server->pages, r->args.keys, r->args.n_keys, 0);
-    out_open(&o, NULL, '{');
-    out_close(&o, '}');
+    scant__json_open(&o, NULL, '{');
+    scant__json_close(&o, '}');
     reply_out(h, r, &o, status, 422);
 }
 
@@ -280,30 +280,30 @@ static scant_status read_own(project_handle *h, const request *r, own_entries *o
 
 void api_mine(project_handle *h, request *r) {
     own_entries *own = calloc(1, sizeof *own);
-    out o = {0};
+    scant__json o = {0};
     if (!own) {
         reply_error(r, 503, "out of memory");
         return;
     }
     scant_status status = read_own(h, r, own);
-    out_open(&o, NULL, '{');
-    out_open(&o, "entries", '[');
+    scant__json_open(&o, NULL, '{');
+    scant__json_open(&o, "entries", '[');
     for (size_t i = 0; i < own->n && status == SCANT_OK; i++) {
         const own_entry *e = &own->list[i];
         status = write_item(h, &o, NULL, e->item);
         if (status != SCANT_OK) break;
-        out_integer(&o, "entry", e->entry);
+        scant__json_integer(&o, "entry", e->entry);
         write_said(&o, e->kind, e->label);
-        out_integer(&o, "at", e->at);
+        scant__json_integer(&o, "at", e->at);
         if (e->spent >= 0)
-            out_integer(&o, "spent", e->spent);
+            scant__json_integer(&o, "spent", e->spent);
         else
-            out_null(&o, "spent");
-        out_bool(&o, "stands", e->stands);
-        out_close(&o, '}');
+            scant__json_null(&o, "spent");
+        scant__json_bool(&o, "stands", e->stands);
+        scant__json_close(&o, '}');
     }
-    out_close(&o, ']');
-    out_close(&o, '}');
+    scant__json_close(&o, ']');
+    scant__json_close(&o, '}');
     free(own);
     reply_out(h, r, &o, status, 422);
 }
@@ -312,12 +312,12 @@ void api_mine(project_handle *h, request *r) {
 
 void api_class(project_handle *h, request *r) {
     size_t label = 0;
-    out o = {0};
+    scant__json o = {0};
     scant_status status = scant_project_class_add(h->project, r->args.name, &label);
     if (status == SCANT_OK) events_touch(h->server);
-    out_open(&o, NULL, '{');
-    out_size(&o, "label", label);
+    scant__json_open(&o, NULL, '{');
+    scant__json_size(&o, "label", label);
     if (status == SCANT_OK) write_classes(h, &o);
-    out_close(&o, '}');
+    scant__json_close(&o, '}');
     reply_out(h, r, &o, status, 422);
 }

@@ -15,72 +15,72 @@ enum {
 
 /* ---- sessions ---------------------------------------------------------------------- */
 
-void write_classes(project_handle *h, out *o) {
-    out_open(o, "classes", '[');
+void write_classes(project_handle *h, scant__json *o) {
+    scant__json_open(o, "classes", '[');
     const char *name;
     for (size_t i = 0; (name = scant_project_class(h->project, i)); i++) {
-        out_open(o, NULL, '{');
-        out_size(o, "label", i);
-        out_string(o, "name", name);
-        out_close(o, '}');
+        scant__json_open(o, NULL, '{');
+        scant__json_size(o, "label", i);
+        scant__json_string(o, "name", name);
+        scant__json_close(o, '}');
     }
-    out_close(o, ']');
+    scant__json_close(o, ']');
 }
 
-static void write_strategies(out *o) {
+static void write_strategies(scant__json *o) {
     size_t n;
     const scant_strategy_info *const *all = scant_strategies(&n);
-    out_open(o, "strategies", '[');
+    scant__json_open(o, "strategies", '[');
     for (size_t i = 0; i < n; i++) {
-        out_open(o, NULL, '{');
-        out_string(o, "name", all[i]->name);
-        out_string(o, "summary", all[i]->summary);
-        out_close(o, '}');
+        scant__json_open(o, NULL, '{');
+        scant__json_string(o, "name", all[i]->name);
+        scant__json_string(o, "summary", all[i]->summary);
+        scant__json_close(o, '}');
     }
-    out_close(o, ']');
+    scant__json_close(o, ']');
 }
 
-static scant_status write_project(project_handle *h, out *o) {
+static scant_status write_project(project_handle *h, scant__json *o) {
     scant_project_info info;
     scant_status status = scant_project_info_get(h->project, &info);
     if (status != SCANT_OK) return status;
     const char *name = scant_project_get(h->project, "name");
-    out_open(o, "project", '{');
-    out_string(o, "name", name && *name ? name : h->server->name);
-    out_string(o, "key", info.key);
-    out_string(o, "kind", info.kind);
-    out_size(o, "items", info.items);
+    scant__json_open(o, "project", '{');
+    scant__json_string(o, "name", name && *name ? name : h->server->name);
+    scant__json_string(o, "key", info.key);
+    scant__json_string(o, "kind", info.kind);
+    scant__json_size(o, "items", info.items);
     write_classes(h, o);
-    out_real(o, "batch", number_setting(h, "batch"));
-    out_real(o, "overlap", number_setting(h, "overlap"));
-    out_real(o, "lease_seconds", 60 * number_setting(h, "lease_minutes"));
+    scant__json_number(o, "batch", number_setting(h, "batch"));
+    scant__json_number(o, "overlap", number_setting(h, "overlap"));
+    scant__json_number(o, "lease_seconds", 60 * number_setting(h, "lease_minutes"));
     write_strategies(o);
-    out_close(o, '}');
+    scant__json_close(o, '}');
     return SCANT_OK;
 }
 
 /* fresh: the cookie is to be another one. */
 static void reply_session(project_handle *h, request *r, const session *now, bool fresh) {
-    out o = {0};
+    scant__json o = {0};
     bool stranger = !now->trusted;
     scant_status status = SCANT_OK;
-    out_open(&o, NULL, '{');
+    scant__json_open(&o, NULL, '{');
     if (now->known) {
-        out_open(&o, "person", '{');
-        out_size(&o, "number", now->person);
-        out_string(&o, "name", now->name);
-        out_close(&o, '}');
+        scant__json_open(&o, "person", '{');
+        scant__json_size(&o, "number", now->person);
+        scant__json_string(&o, "name", now->name);
+        scant__json_close(&o, '}');
     } else {
-        out_null(&o, "person");
+        scant__json_null(&o, "person");
     }
-    out_string(&o, "csrf", now->csrf);
-    out_bool(&o, "needs_token", stranger);
+    scant__json_string(&o, "csrf", now->csrf);
+    scant__json_bool(&o, "needs_token", stranger);
     if (!stranger) status = write_project(h, &o);
-    out_close(&o, '}');
+    scant__json_close(&o, '}');
     if (status == SCANT_OK) {
         reply_json(r, 200, &o);
     } else {
-        out_end(&o);
+        scant__json_end(&o);
         reply_failed(h, r, status, 422);
     }
     if (fresh)

@@ -165,43 +165,44 @@ void events_close(server *s) {
 /* ---- texts ------------------------------------------------------------------------- */
 
 static void write_person(void *user, const char *name, bool busy) {
-    out *o = user;
-    out_open(o, NULL, '{');
-    out_string(o, "name", name);
-    out_bool(o, "busy", busy);
-    out_close(o, '}');
+    scant__json *o = user;
+    scant__json_open(o, NULL, '{');
+    scant__json_string(o, "name", name);
+    scant__json_bool(o, "busy", busy);
+    scant__json_close(o, '}');
 }
 
-static void write_state(server *s, out *o, const scant_project_info *info) {
+static void write_state(server *s, scant__json *o, const scant_project_info *info) {
     static const char head[] = "event: status\ndata: ", tail[] = "\n\n";
-    out_bytes(o, head, sizeof head - 1);
-    out_open(o, NULL, '{');
-    out_size(o, "labels", info->labelled);
-    out_size(o, "entries", info->entries);
-    out_size(o, "round", info->rounds);
-    out_size(o, "model", info->models);
+    scant__text_bytes(&o->text, head, sizeof head - 1);
+    scant__json_open(o, NULL, '{');
+    scant__json_size(o, "labels", info->labelled);
+    scant__json_size(o, "entries", info->entries);
+    scant__json_size(o, "round", info->rounds);
+    scant__json_size(o, "model", info->models);
     worker_write(s, o, "worker");
-    out_open(o, "people", '[');
+    scant__json_open(o, "people", '[');
     sessions_people(s->sessions, server_now(), SHOWN, write_person, o);
-    out_close(o, ']');
-    out_close(o, '}');
-    out_bytes(o, tail, sizeof tail - 1);
+    scant__json_close(o, ']');
+    scant__json_close(o, '}');
+    scant__text_bytes(&o->text, tail, sizeof tail - 1);
 }
 
 /* The text is told where it differs from the last, or that was long ago. Takes it. */
-static void publish(events *e, out *o, bool due) {
+static void publish(events *e, scant__json *o, bool due) {
     pthread_mutex_lock(&e->lock);
-    bool same = e->text && e->size == o->size && memcmp(e->text, o->data, o->size) == 0;
-    if (!o->failed && (due || !same)) {
+    bool same = e->text && e->size == o->text.size &&
+                memcmp(e->text, o->text.data, o->text.size) == 0;
+    if (!o->text.failed && (due || !same)) {
         free(e->text);
-        e->text = o->data, e->size = o->size;
-        *o = (out){0};
+        e->text = o->text.data, e->size = o->text.size;
+        *o = (scant__json){0};
         e->number++;
         e->told_at = server_now();
         wake_all(e);
     }
     pthread_mutex_unlock(&e->lock);
-    out_end(o);
+    scant__json_end(o);
 }
 
 void events_tick(server *s, project_handle *h) {
@@ -215,7 +216,7 @@ void events_tick(server *s, project_handle *h) {
     e->looked_at = now;
     if (scant_project_info_get(h->project, &info) != SCANT_OK) return;
     e->told = changes;
-    out o = {0};
+    scant__json o = {0};
     write_state(s, &o, &info);
     publish(e, &o, late);
 }

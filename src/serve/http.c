@@ -52,16 +52,16 @@ typedef struct clients {
 
 /* ---- replies ----------------------------------------------------------------------- */
 
-void reply_json(request *r, int status, out *o) {
+void reply_json(request *r, int status, scant__json *o) {
     r->reply.status = status;
     r->reply.type = NULL;
     free(r->reply.bytes);
-    r->reply.bytes = o->data, r->reply.size = o->size;
+    r->reply.bytes = o->text.data, r->reply.size = o->text.size;
     r->replied = true;
-    if (!o->failed) return;
+    if (!o->text.failed) return;
     /* what there is no memory for is told with none */
     static const char text[] = "{\"error\":\"out of memory\"}";
-    free(o->data);
+    free(o->text.data);
     r->reply =
         (reply){.status = 503, .lasting = text, .size = sizeof text - 1, .retry = true};
 }
@@ -72,10 +72,10 @@ void reply_error(request *r, int status, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    out o = {0};
-    out_open(&o, NULL, '{');
-    out_string(&o, "error", text);
-    out_close(&o, '}');
+    scant__json o = {0};
+    scant__json_open(&o, NULL, '{');
+    scant__json_string(&o, "error", text);
+    scant__json_close(&o, '}');
     reply_json(r, status, &o);
     if (status == 503 || status == 429) r->reply.retry = true;
 }

@@ -52,12 +52,13 @@ void reply_failed(project_handle *h, request *r, scant_status status, int input)
     reply_error(r, code, "%s", told);
 }
 
-void reply_out(project_handle *h, request *r, out *o, scant_status status, int input) {
+void reply_out(project_handle *h, request *r, scant__json *o, scant_status status,
+               int input) {
     if (status == SCANT_OK) {
         reply_json(r, 200, o);
         return;
     }
-    out_end(o);
+    scant__json_end(o);
     reply_failed(h, r, status, input);
 }
 
@@ -78,12 +79,12 @@ void reply_bytes(project_handle *h, request *r, const char *type, void *bytes,
 
 /* ---- parts ------------------------------------------------------------------------- */
 
-void write_said(out *o, scant_answer_kind kind, int64_t label) {
-    out_string(o, "kind", request_kind(kind));
+void write_said(scant__json *o, scant_answer_kind kind, int64_t label) {
+    scant__json_string(o, "kind", request_kind(kind));
     if (label >= 0)
-        out_integer(o, "label", label);
+        scant__json_integer(o, "label", label);
     else
-        out_null(o, "label");
+        scant__json_null(o, "label");
 }
 
 double number_setting(project_handle *h, const char *key) {

@@ -76,13 +76,13 @@ static scant_status claim(server *s, char *message, size_t size) {
 }
 
 static void tell_event(server *s) {
-    out o = {0};
-    out_open(&o, NULL, '{');
-    out_string(&o, "address", s->address);
-    out_integer(&o, "process", getpid());
-    out_close(&o, '}');
-    if (!o.failed) scant_project_event(s->front.project, "served", o.data);
-    out_end(&o);
+    scant__json o = {0};
+    scant__json_open(&o, NULL, '{');
+    scant__json_string(&o, "address", s->address);
+    scant__json_integer(&o, "process", getpid());
+    scant__json_close(&o, '}');
+    if (!o.text.failed) scant_project_event(s->front.project, "served", o.text.data);
+    scant__json_end(&o);
 }
 
 static scant_status start(server *s, char *message, size_t size) {

@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/json.h"
 #include "scant/project.h"
-#include "serve/out.h"
 #include "serve/request.h"
 #include "serve/serve.h"
 #include "serve/session.h"
@@ -75,7 +75,7 @@ struct request {
 void reply_error(request *r, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Takes what was written; 503 where there was no memory for it. */
-void reply_json(request *r, int status, out *o);
+void reply_json(request *r, int status, scant__json *o);
 
 /* ---- request queues ---------------------------------------------------------------- */
 
@@ -136,7 +136,8 @@ const route *route_find(const char *method, const char *path, size_t *number, ch
 /* What the library said no with, as a reply; input: the status for SCANT_EINPUT. */
 void reply_failed(project_handle *h, request *r, scant_status status, int input);
 /* Sends what was written, or why it was not. */
-void reply_out(project_handle *h, request *r, out *o, scant_status status, int input);
+void reply_out(project_handle *h, request *r, scant__json *o, scant_status status,
+               int input);
 /* Sends bytes that were allocated in the handle's context, and frees them. */
 void reply_bytes(project_handle *h, request *r, const char *type, void *bytes,
                  size_t size);
@@ -146,7 +147,7 @@ void public_text(const server *s, const char *text, char *told, size_t size);
 /* A setting that is a number; 0: it is not set. */
 double number_setting(project_handle *h, const char *key);
 /* {"kind", "label"}, without brackets. */
-void write_said(out *o, scant_answer_kind kind, int64_t label);
+void write_said(scant__json *o, scant_answer_kind kind, int64_t label);
 
 /* The handlers: api_session.c, api_labels.c, api_items.c, api_dashboard.c. */
 void api_session_get(project_handle *h, request *r);
@@ -175,9 +176,9 @@ void api_openapi(project_handle *h, request *r);
 bool reply_asset(request *r, const char *name);
 
 /* The classes' names, as an array of objects. */
-void write_classes(project_handle *h, out *o);
+void write_classes(project_handle *h, scant__json *o);
 /* {"item", "id", "text", "picture"} of an item, without the closing bracket. */
-scant_status write_item(project_handle *h, out *o, const char *key, size_t item);
+scant_status write_item(project_handle *h, scant__json *o, const char *key, size_t item);
 
 /* ---- pages: a person's tabs ----------------------------------------------------------
  */
@@ -215,16 +216,16 @@ void worker_wake(server *s);
 /* Asks it to train; false: it is at it. */
 bool worker_ask(server *s);
 /* WORKER of the interface. */
-void worker_write(server *s, out *o, const char *key);
+void worker_write(server *s, scant__json *o, const char *key);
 
 /* ---- tallies: what is computed from all of the history ------------------------------
  */
 
 statistics *statistics_create(void);
 void statistics_destroy(statistics *t);
-scant_status statistics_people(statistics *t, project_handle *h, out *o);
+scant_status statistics_people(statistics *t, project_handle *h, scant__json *o);
 scant_status statistics_balance(statistics *t, project_handle *h,
-                                const scant_project_info *info, out *o);
+                                const scant_project_info *info, scant__json *o);
 
 /* ---- the server -------------------------------------------------------------------- */
 

@@ -98,24 +98,24 @@ static double median_seconds(const person *p) {
     return exp2(((double)i + 0.5) / STEPS) / 1000;
 }
 
-static void write_person(out *o, const person *p) {
+static void write_person(scant__json *o, const person *p) {
     double seconds = median_seconds(p);
-    out_open(o, NULL, '{');
-    out_string(o, "name", p->name);
-    out_size(o, "answers", p->answers);
-    out_real(o, "median_seconds", round(seconds * 100) / 100);
-    out_integer(o, "last", p->last);
-    out_close(o, '}');
+    scant__json_open(o, NULL, '{');
+    scant__json_string(o, "name", p->name);
+    scant__json_size(o, "answers", p->answers);
+    scant__json_number(o, "median_seconds", round(seconds * 100) / 100);
+    scant__json_integer(o, "last", p->last);
+    scant__json_close(o, '}');
 }
 
-scant_status statistics_people(statistics *t, project_handle *h, out *o) {
+scant_status statistics_people(statistics *t, project_handle *h, scant__json *o) {
     pthread_mutex_lock(&t->lock);
     scant_status status = scant_project_history(h->project, SIZE_MAX, t->entry, 0,
                                                 SIZE_MAX, count_entry, t);
     if (status == SCANT_OK) status = scant_project_people(h->project, count_standing, t);
-    out_open(o, "people", '[');
+    scant__json_open(o, "people", '[');
     for (size_t i = 0; i < t->n_people; i++) write_person(o, t->people[i]);
-    out_close(o, ']');
+    scant__json_close(o, ']');
     pthread_mutex_unlock(&t->lock);
     return status;
 }
@@ -191,22 +191,22 @@ static scant_status count(statistics *t, project_handle *h,
 }
 
 scant_status statistics_balance(statistics *t, project_handle *h,
-                                const scant_project_info *info, out *o) {
+                                const scant_project_info *info, scant__json *o) {
     pthread_mutex_lock(&t->lock);
     scant_status status = count(t, h, info);
-    out_open(o, "balance", '[');
+    scant__json_open(o, "balance", '[');
     for (size_t i = 0; status == SCANT_OK && t->labelled && i < t->n_classes; i++) {
-        out_open(o, NULL, '{');
-        out_size(o, "label", i);
-        out_string(o, "name", scant_project_class(h->project, i));
-        out_size(o, "labelled", t->labelled[i]);
+        scant__json_open(o, NULL, '{');
+        scant__json_size(o, "label", i);
+        scant__json_string(o, "name", scant_project_class(h->project, i));
+        scant__json_size(o, "labelled", t->labelled[i]);
         if (t->model)
-            out_size(o, "predicted", t->predicted[i]);
+            scant__json_size(o, "predicted", t->predicted[i]);
         else
-            out_null(o, "predicted");
-        out_close(o, '}');
+            scant__json_null(o, "predicted");
+        scant__json_close(o, '}');
     }
-    out_close(o, ']');
+    scant__json_close(o, ']');
     pthread_mutex_unlock(&t->lock);
     return status;
 }

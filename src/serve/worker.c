@@ -72,20 +72,20 @@ static void show_error(worker *w, const char *text) {
     if (!same) events_touch(w->server);
 }
 
-void worker_write(server *s, out *o, const char *key) {
+void worker_write(server *s, scant__json *o, const char *key) {
     worker *w = s->worker;
     pthread_mutex_lock(&w->lock);
-    out_open(o, key, '{');
-    out_string(o, "doing", w->doing);
-    out_string(o, "phase", w->phase);
-    out_real(o, "fraction", w->fraction);
-    out_string(o, "error", *w->error ? w->error : NULL);
-    out_string(o, "failed", *w->error ? w->failed_at : NULL);
+    scant__json_open(o, key, '{');
+    scant__json_string(o, "doing", w->doing);
+    scant__json_string(o, "phase", w->phase);
+    scant__json_number(o, "fraction", w->fraction);
+    scant__json_string(o, "error", *w->error ? w->error : NULL);
+    scant__json_string(o, "failed", *w->error ? w->failed_at : NULL);
     if (w->next_after >= 0)
-        out_integer(o, "next_after", w->next_after);
+        scant__json_integer(o, "next_after", w->next_after);
     else
-        out_null(o, "next_after");
-    out_close(o, '}');
+        scant__json_null(o, "next_after");
+    scant__json_close(o, '}');
     pthread_mutex_unlock(&w->lock);
 }
 

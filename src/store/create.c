@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/json.h"
 #include "core/near.h"
 #include "data/file.h"
 #include "data/paths.h"

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "data/filetype.h"
 #include "data/labelfile.h"
 #include "scant/project.h"

@@ -4,35 +4,12 @@
  */
 #include <string.h>
 
+#include "core/json.h"
 #include "core/near.h"
+#include "core/utf8.h"
 #include "data/names.h"
 #include "scant/project.h"
 #include "store/store_int.h"
-
-/* Bytes of the character of UTF-8 that text begins with; 0: it is none. */
-static size_t character(const unsigned char *text) {
-    static const unsigned char most[] = {0, 0x7f, 0xdf, 0xef, 0xf4};
-    size_t n = text[0] < 0x80   ? 1
-               : text[0] < 0xc2 ? 0
-               : text[0] < 0xe0 ? 2
-               : text[0] < 0xf0 ? 3
-                                : 4;
-    if (!n || text[0] > most[n]) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((text[i] & 0xc0) != 0x80) return 0;
-    if (text[0] == 0xe0 && text[1] < 0xa0) return 0;
-    if (text[0] == 0xed && text[1] > 0x9f) return 0;
-    if (text[0] == 0xf0 && text[1] < 0x90) return 0;
-    return text[0] == 0xf4 && text[1] > 0x8f ? 0 : n;
-}
-
-/* Its number; step bytes. */
-static uint32_t code_of(const unsigned char *at, size_t step) {
-    static const unsigned char first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    uint32_t code = at[0] & first[step];
-    for (size_t i = 1; i < step; i++) code = code << 6 | (at[i] & 0x3f);
-    return code;
-}
 
 typedef struct range {
     uint32_t first, last;
@@ -70,33 +47,35 @@ static bool is_control(uint32_t code) {
 }
 
 const char *store_trim(const char *text, size_t *length) {
-    const unsigned char *at = (const unsigned char *)text, *begin = NULL, *end = at;
-    for (size_t step; *at; at += step) {
-        step = character(at);
-        bool blank = step && is_blank(code_of(at, step));
-        if (!step) step = 1;
+    const char *begin = NULL, *end = text;
+    uint32_t code;
+    for (const char *at = text; *at;) {
+        size_t step = scant__utf8_next(at, SIZE_MAX, &code);
+        bool blank = is_blank(code);
         if (!blank && !begin) begin = at;
-        if (!blank) end = at + step;
+        at += step;
+        if (!blank) end = at;
     }
     *length = begin ? (size_t)(end - begin) : 0;
-    return begin ? (const char *)begin : text;
+    return begin ? begin : text;
 }
 
 static scant_status check_text(scant_ctx *ctx, const char *what, size_t most,
                                const char *name) {
-    const unsigned char *at = (const unsigned char *)name;
-    size_t step, length;
-    if (!*at) return scant__fail(ctx, SCANT_EUSAGE, "%s is empty", what);
+    size_t length;
+    uint32_t code;
+    if (!*name) return scant__fail(ctx, SCANT_EUSAGE, "%s is empty", what);
     if (strlen(name) > most)
         return scant__fail(ctx, SCANT_EUSAGE, "%s has %zu bytes, and %zu are the most",
                            what, strlen(name), most);
-    for (; *at; at += step) {
-        step = character(at);
-        if (!step) return scant__fail(ctx, SCANT_EUSAGE, "%s is not UTF-8", what);
-        if (is_control(code_of(at, step)))
+    for (const char *at = name; *at;) {
+        at += scant__utf8_next(at, SIZE_MAX, &code);
+        if (code == SCANT__UTF8_BAD)
+            return scant__fail(ctx, SCANT_EUSAGE, "%s is not UTF-8", what);
+        if (is_control(code))
             return scant__fail(ctx, SCANT_EUSAGE,
                                "%s has a control character, which it must not", what);
-        if (is_turning(code_of(at, step)))
+        if (is_turning(code))
             return scant__fail(ctx, SCANT_EUSAGE,
                                "%s has a character that changes the direction of "
                                "writing, which it must not",

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "core/near.h"
 #include "core/number.h"
 #include "scant/project.h"

@@ -214,7 +214,8 @@ static void numbers_are_printed_as_short_as_they_read_back(void **state) {
     char out[SCANT__NUMBER];
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_string_equal(scant__number_shortest(cases[i].value, out), cases[i].text);
+        assert_string_equal(scant__number_shortest(cases[i].value, 6, out),
+                            cases[i].text);
 }
 
 int main(void) {

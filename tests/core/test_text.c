@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text that grows, and how it quotes; names that are near.
+ * Growing text, and fields of CSV.
  */
 #include <math.h>
 
 #include "../support.h"
 
-#include "core/near.h"
 #include "core/text.h"
 
 static void is(scant__text *text, const char *expected) {
@@ -31,8 +30,6 @@ static void strings_are_quoted_where_they_must_be(void **state) {
     scant__text_add(&text, "|");
     scant__text_csv(&text, " x");
     is(&text, "plain words|\"a,b\"|\"say \"\"x\"\"\"|\" x\"");
-    scant__text_json(&text, "a\"\\\n\x7F\xC3\xA9\xE2\x82\xAC\xFF\xC3");
-    is(&text, "\"a\\\"\\\\\\u000a\\u007f\xC3\xA9\xE2\x82\xAC??\"");
     scant_ctx_free(ctx);
 }
 
@@ -74,19 +71,54 @@ static void it_grows_and_a_failure_sticks(void **state) {
     assert_int_equal(m.live, 0);
 }
 
-static const char *name_at(const void *names, size_t i) {
-    return ((const char *const *)names)[i];
+static void without_a_context_memory_is_plain(void **state) {
+    scant__text text = {0};
+    char *bytes;
+    size_t size;
+    (void)state;
+    scant__text_add(&text, "");
+    assert_null(text.data);
+    for (int i = 0; i < 3000; i++) {
+        scant__text_addf(&text, "%d", i % 10);
+        assert_int_equal(text.data[text.size], 0);
+    }
+    assert_int_equal(text.size, 3000);
+    assert_int_equal(scant__text_take(&text, &bytes, &size), SCANT_OK);
+    assert_int_equal(strlen(bytes), 3000);
+    free(bytes);
+    assert_int_equal(scant__text_take(&text, &bytes, &size), SCANT_OK);
+    assert_string_equal(bytes, "");
+    free(bytes);
 }
 
-static void the_nearest_name_has_the_fewest_slips(void **state) {
-    static const char *const names[] = {"batch", "rounds", "seeds", "initial_how"};
+static unsigned calls;
+static void count_call(void) { calls++; }
+
+static void a_handler_hears_once_that_memory_ran_out(void **state) {
+    memory m;
+    scant_ctx *ctx = ctx_counting(&m);
     (void)state;
-    assert_string_equal(scant_nearest("bathc", names, 4, name_at), "batch");
-    assert_string_equal(scant_nearest("init", names, 4, name_at), "initial_how");
-    assert_null(scant_nearest("zzzzz", names, 4, name_at));
-    assert_non_null(scant__nearest("zzzzz", names, 4, name_at));
-    assert_string_equal(scant__nearest("sed", names, 4, name_at), "seeds");
-    assert_null(scant__nearest("x", names, 0, name_at));
+    scant__text text = {.ctx = ctx, .no_memory = count_call};
+    m.fail_at = m.calls;
+    scant__text_add(&text, "x");
+    scant__text_add(&text, "y");
+    assert_true(text.failed);
+    assert_int_equal(text.size, 0);
+    assert_int_equal(calls, 1);
+    scant__text_end(&text);
+    assert_true(text.no_memory == count_call);
+    scant_ctx_free(ctx);
+}
+
+static void fields_of_csv_may_hold_any_bytes(void **state) {
+    scant__text text = {0};
+    (void)state;
+    scant__text_csv_bytes(&text, "a\0b", 3);
+    assert_memory_equal(text.data, "a\0b", 3);
+    scant__text_csv_bytes(&text, "\0,", 2);
+    assert_int_equal(text.size, 3 + 4);
+    assert_memory_equal(text.data + 3, "\"\0,\"", 4);
+    scant__text_end(&text);
 }
 
 int main(void) {
@@ -94,7 +126,9 @@ int main(void) {
         cmocka_unit_test(strings_are_quoted_where_they_must_be),
         cmocka_unit_test(numbers_have_as_many_digits_as_asked_for),
         cmocka_unit_test(it_grows_and_a_failure_sticks),
-        cmocka_unit_test(the_nearest_name_has_the_fewest_slips),
+        cmocka_unit_test(without_a_context_memory_is_plain),
+        cmocka_unit_test(a_handler_hears_once_that_memory_ran_out),
+        cmocka_unit_test(fields_of_csv_may_hold_any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -433,7 +433,7 @@ static void what_could_not_be_read_is_not_written(void **state) {
     scant__tensor bad = items[1];
     does_not_write(SCANT_EINPUT, twice, 2, NULL, 0, "duplicate");
     bad.name = "\xff";
-    does_not_write(SCANT_EINPUT, &bad, 1, NULL, 0, "decode byte 0xff");
+    does_not_write(SCANT_EINPUT, &bad, 1, NULL, 0, "tensor 0 is not UTF-8");
     bad.name = "__metadata__";
     does_not_write(SCANT_EINPUT, &bad, 1, NULL, 0, "__metadata__");
     bad.name = "x";
@@ -446,7 +446,7 @@ static void what_could_not_be_read_is_not_written(void **state) {
     bad.shape[0] = bad.shape[1] = (size_t)1 << 32;
     does_not_write(SCANT_EUSAGE, &bad, 1, NULL, 0, "addressed");
     does_not_write(SCANT_EINPUT, items, 1, (const scant_setting[]){{"k", "\xff"}}, 1,
-                   "decode byte 0xff");
+                   "metadata is not UTF-8");
     assert_int_equal(scant__tensors_write(ctx, "/nowhere/at/all", items, 4, meta, 2),
                      SCANT_EIO);
 }

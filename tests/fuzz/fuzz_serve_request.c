@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "scant/project.h"
-#include "serve/out.h"
 #include "serve/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -44,17 +44,18 @@ static void check_args(const request_args *a) {
 
 /* What a reply cites comes out as JSON that is read again. */
 static void check_written(const char *text) {
-    out o = {0};
+    scant__json o = {0};
     request_args args = {0};
     request_why why;
-    out_open(&o, NULL, '{');
-    out_string(&o, "once", text);
-    out_close(&o, '}');
-    check(!o.failed);
-    int status = request_undo(&(request_in){.body = o.data, .size = o.size}, &args, &why);
+    scant__json_open(&o, NULL, '{');
+    scant__json_string(&o, "once", text);
+    scant__json_close(&o, '}');
+    check(!o.text.failed);
+    int status = request_undo(&(request_in){.body = o.text.data, .size = o.text.size},
+                              &args, &why);
     check(status == 0 || status == 422);
     request_args_end(&args);
-    out_end(&o);
+    scant__json_end(&o);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -255,6 +255,8 @@ static void thread_counts_change_nothing(void **state) {
     free(f);
 }
 
+#define BAD "\xef\xbf\xbd"
+
 static void names_cannot_break_the_markup(void **state) {
     (void)state;
     fixture *f = make(1);
@@ -264,8 +266,8 @@ static void names_cannot_break_the_markup(void **state) {
     f->picks.strategy = "</title><script>&\"\x01\xff\xc3\xa9\xed\xa0\x80\xef\xbf\xbf\xf0";
     assert_int_equal(draw(ctx, f, &text, &size), SCANT_OK);
     assert_null(strstr(text, "<script"));
-    assert_non_null(strstr(text, "&lt;/title&gt;&lt;script&gt;&amp;&quot;??\xc3\xa9"
-                                 "???????: 1 of 500"));
+    assert_non_null(strstr(text, "&lt;/title&gt;&lt;script&gt;&amp;&quot;" BAD BAD
+                                 "\xc3\xa9" BAD BAD BAD BAD BAD ": 1 of 500"));
     free(text);
     f->picks.strategy = NULL;
     assert_int_equal(draw(ctx, f, &text, &size), SCANT_OK);

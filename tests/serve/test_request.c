@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
+#include "core/json.h"
 #include "scant/project.h"
-#include "serve/out.h"
 #include "serve/request.h"
 
 /* The status that a parser refuses body with, 0 where it takes it. */
@@ -143,22 +143,22 @@ static void answers_come_as_they_were_sent(void **state) {
 
 /* n answers with different items and onces. */
 static char *many_answers(size_t n) {
-    out o = {0};
-    out_open(&o, NULL, '{');
-    out_open(&o, "answers", '[');
+    scant__json o = {0};
+    scant__json_open(&o, NULL, '{');
+    scant__json_open(&o, "answers", '[');
     for (size_t i = 0; i < n; i++) {
         char once[24];
         snprintf(once, sizeof once, "%zu", i);
-        out_open(&o, NULL, '{');
-        out_size(&o, "item", i);
-        out_string(&o, "kind", "skip");
-        out_string(&o, "once", once);
-        out_close(&o, '}');
+        scant__json_open(&o, NULL, '{');
+        scant__json_size(&o, "item", i);
+        scant__json_string(&o, "kind", "skip");
+        scant__json_string(&o, "once", once);
+        scant__json_close(&o, '}');
     }
-    out_close(&o, ']');
-    out_close(&o, '}');
-    assert_false(o.failed);
-    return o.data;
+    scant__json_close(&o, ']');
+    scant__json_close(&o, '}');
+    assert_false(o.text.failed);
+    return o.text.data;
 }
 
 static void a_hundred_answers_are_taken_and_no_more(void **state) {
