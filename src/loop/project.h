@@ -4,7 +4,7 @@
  *
  * project_cache.c knows the files below cache/ and what is kept open with a handle,
  * project_features.c fills the one of features, project_samples.c opens what networks
- * read, project_net.c makes and trains one, project_predict.c keeps what the last one
+ * read, project_net.c trains one, project_predict.c keeps what the last one
  * says, project_train.c does a training from lock to database, project_worth.c asks
  * networks about labels they have not seen, project_query.c picks, project_meter.c and
  * project_advice.c tell how good a model is, project_near.c which items are alike.
@@ -99,38 +99,40 @@ scant_status project_copy_open(scant_ctx *ctx, const scant_data *data, const siz
 
 /* ---- project_net.c ---- */
 
-/* Which network, trained how: the settings, and what they leave open settled. */
-typedef struct project_recipe {
+/* The settings that say which network is trained and how; NULL and 0: the project's own
+ * choice. */
+typedef struct project_settings {
     const char *model, *method, *bayes;
-    size_t side;
+    size_t side; /* that images in files are scaled to */
     size_t classes;
-    size_t epochs; /* 0: as many as `steps` steps are */
-    double lr;     /* 0: by itself */
-    size_t draws;  /* of bayes */
-} project_recipe;
+    size_t epochs;
+    double lr;
+    size_t draws; /* of bayes */
+} project_settings;
 
 /* Borrowed strings: until a setting is set. */
-scant_status project_recipe_read(scant_project *project, project_recipe *out);
-/* The size that pictures in files are brought to. */
-size_t project_side(const project_recipe *recipe);
+scant_status project_settings_read(scant_project *project, project_settings *out);
+/* The size that images in files are scaled to. */
+size_t project_side(const project_settings *settings);
 
-typedef struct project_lesson {
-    const size_t *rows; /* items */
+/* A training: what it learns from. */
+typedef struct project_training {
+    const size_t *rows; /* labelled items */
     const int32_t *labels;
     size_t n;
-    const int64_t *pool; /* items without a label that a method which learns from such may
-                          * look at, beside rows: none that is withheld or left out */
+    const int64_t *pool; /* items without a label that a semi-supervised method may use
+                          * beside rows: none of the audit set */
     size_t n_pool;
     uint64_t seed; /* of weights and training */
-    bool brief;    /* a fourth of the epochs is enough */
+    bool brief;    /* a fourth of the steps is enough */
     void *user;
     void (*report)(void *user, const scant_train_state *state);
-} project_lesson;
+} project_training;
 
-/* *out is new: scant_net_free(). */
-scant_status project_net_train(scant_project *project, const project_recipe *recipe,
-                               const project_samples *samples,
-                               const project_lesson *lesson, scant_net **out);
+/* Trains a network of the project's (scant_learn()). *out is new: scant_net_free(). */
+scant_status project_learn(scant_project *project, const project_settings *settings,
+                           const project_samples *samples,
+                           const project_training *training, scant_net **out);
 
 /* ---- project_predict.c ---- */
 
@@ -153,11 +155,11 @@ scant_status project_net_open(scant_project *project, const store_model *model,
 
 /* ---- project_worth.c ---- */
 
-/* The temperature that the labelled set asks for, of networks that have each not seen a
- * fifth of it; 0: it is too small. */
-scant_status project_temperature(scant_project *project, const project_recipe *recipe,
+/* The temperature that fits the labelled set best, by networks trained without a fifth of
+ * it each; 0: the set is too small. */
+scant_status project_temperature(scant_project *project, const project_settings *settings,
                                  const project_samples *samples,
-                                 const project_lesson *labelled, double *out);
+                                 const project_training *labelled, double *out);
 
 typedef struct project_gain {
     double mean, low, high; /* of what is right, second less first; 95 % interval */
@@ -169,11 +171,11 @@ project_gain project_gain_of(size_t second, size_t first, size_t n);
  * and those that a strategy picked, over as many random ones, on audited items that
  * neither has seen. origins: a store_origin for each label of training. *labels 0: not
  * known; that is so until half of the labels compared were picked. */
-scant_status project_over_random(scant_project *project, const project_recipe *recipe,
+scant_status project_over_random(scant_project *project, const project_settings *settings,
                                  const project_samples *samples,
-                                 const project_lesson *training,
+                                 const project_training *training,
                                  const unsigned char *origins,
-                                 const project_lesson *audited, project_gain *out,
+                                 const project_training *audited, project_gain *out,
                                  size_t *labels);
 
 #endif

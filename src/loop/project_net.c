@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which network a project has, and how it is trained.
+ * A project's recipe: which network it has, and how it is trained.
  *
- * With features: one dense layer on columns that are brought to mean 0 and deviation 1
- * (which the weights' file keeps), by stochastic gradients with momentum, as many steps
- * whatever the number of labels is, and with a weight decay that matters: a pretrained
- * network's thousand features and fifty labels fit in many ways, and the short one is
- * right most often. A tenth of a second for 500 labels of 1280 features.
+ * With features: one dense layer on columns scaled to mean 0 and deviation 1 (kept in the
+ * weights' file), trained by stochastic gradients with momentum for a number of steps
+ * that hardly depends on the number of labels. The weight decay is large: with a thousand
+ * features of a pretrained network and fifty labels many weights fit, and the shortest
+ * generalise best. It takes a tenth of a second for 500 labels of 1280 features.
  *
- * Without: a small network on the pixels. LeNet-5 for small grey pictures, three
- * convolutions for others, a hidden layer for what is too small for either. Some seconds.
+ * Without: a small network on the pixels, in some seconds. LeNet-5 for small grey images,
+ * three convolutions for others, a hidden layer for images that are too small for either.
  *
- * Settings override each of these: model, side, epochs, lr, method, bayes,
- * samples.
+ * The settings model, side, epochs, lr, method, bayes and samples override these.
  */
 #include <string.h>
 
+#include "data/dataset.h"
 #include "loop/project.h"
 #include "scant/project.h"
 
@@ -49,96 +49,67 @@ static double number(scant_project *project, const char *key) {
     return word(project, key) ? store_number(project, key) : 0;
 }
 
-scant_status project_recipe_read(scant_project *project, project_recipe *out) {
+scant_status project_settings_read(scant_project *project, project_settings *out) {
     const char *bayes = word(project, "bayes");
-    *out = (project_recipe){.model = word(project, "model"),
-                            .method = word(project, "method"),
-                            .bayes = bayes && strcmp(bayes, "none") ? bayes : NULL,
-                            .side = (size_t)number(project, "side"),
-                            .epochs = (size_t)number(project, "epochs"),
-                            .lr = number(project, "lr"),
-                            .draws = (size_t)number(project, "samples")};
+    *out = (project_settings){.model = word(project, "model"),
+                              .method = word(project, "method"),
+                              .bayes = bayes && strcmp(bayes, "none") ? bayes : NULL,
+                              .side = (size_t)number(project, "side"),
+                              .epochs = (size_t)number(project, "epochs"),
+                              .lr = number(project, "lr"),
+                              .draws = (size_t)number(project, "samples")};
     if (out->method && strcmp(out->method, "supervised") == 0) out->method = NULL;
     return store_classes(project, &out->classes);
 }
 
-size_t project_side(const project_recipe *recipe) {
-    return recipe->side ? recipe->side : SIDE;
-}
+size_t project_side(const project_settings *set) { return set->side ? set->side : SIDE; }
 
 /* ---- networks ---------------------------------------------------------------------- */
 
-static scant_net_opts net_options(const project_recipe *r, const scant_data *data,
+static scant_net_opts net_options(const project_settings *set, const scant_data *data,
                                   const char *model, uint64_t seed) {
-    scant_net_opts o = {.classes = r->classes, .seed = seed};
+    scant_net_opts o = {.classes = set->classes, .seed = seed};
     scant_data_shape(data, o.shape);
     if (strcmp(model, "gapcnn") == 0) o.width = WIDTH;
-    if (r->bayes) {
-        o.bayes = r->bayes;
-        o.samples = r->draws;
+    if (set->bayes) {
+        o.bayes = set->bayes;
+        o.samples = set->draws;
         o.draw_seed = seed;
     }
     return o;
 }
 
-/* The first that takes samples of that shape. */
-static const char *choose(scant_ctx *ctx, const project_recipe *r,
-                          const project_samples *s) {
+/* The first model that takes samples of that shape. */
+static const char *choose_model(scant_ctx *ctx, const project_settings *set,
+                                const project_samples *s) {
     size_t shape[3], count;
-    if (r->model) return r->model;
+    if (set->model) return set->model;
     if (s->features) return "linear";
     scant_data_shape(s->data, shape);
     bool grey = shape[0] == 1 && shape[1] <= 40 && shape[2] <= 40;
     const char *const models[] = {grey ? "lenet5" : "gapcnn", "gapcnn"};
     for (size_t i = 0; i < 2; i++) {
-        scant_net_opts o = net_options(r, s->data, models[i], 0);
+        scant_net_opts o = net_options(set, s->data, models[i], 0);
         if (scant_model_parameters(ctx, models[i], &o, &count) == SCANT_OK)
             return models[i];
     }
     return "mlp";
 }
 
-/* Photographs are not decoded only to be measured. */
-static scant_status scale(const project_samples *s, scant_net *net) {
-    static const float mean[] = {.45f, .45f, .45f}, deviation[] = {.27f, .27f, .27f};
-    if (s->mean) return scant_net_set_scaling(net, s->mean, s->deviation);
-    if (s->files) return scant_net_set_scaling(net, mean, deviation);
-    return scant_net_fit_scaling(net, s->data);
-}
+/* ---- a training -------------------------------------------------------------------- */
 
-static scant_status create(scant_project *project, const project_recipe *r,
-                           const project_samples *s, uint64_t seed, scant_net **out) {
-    scant_ctx *ctx = store_ctx(project);
-    const char *model = choose(ctx, r, s);
-    scant_net_opts o = net_options(r, s->data, model, seed);
-    TRY(scant_net_create(ctx, model, &o, out));
-    const char **names = scant__alloc(ctx, r->classes, sizeof *names);
-    scant_status status = names ? SCANT_OK : SCANT_ENOMEM;
-    for (size_t i = 0; names && i < r->classes; i++)
-        names[i] = scant_project_class(project, i);
-    if (status == SCANT_OK) status = scant_net_set_class_names(*out, names);
-    if (status == SCANT_OK) status = scale(s, *out);
-    scant__free(ctx, names);
-    if (status == SCANT_OK) return SCANT_OK;
-    scant_net_free(*out);
-    *out = NULL;
-    return status;
-}
-
-/* ---- training ---------------------------------------------------------------------- */
-
-/* Steps that make about the same work of ten labels and of a thousand, and of many at
- * least so many epochs. */
+/* Steps so that ten labels take about as long as a thousand; of more labels so many
+ * epochs at least. */
 static size_t steps_for(size_t n, size_t batch, size_t steps, size_t epochs) {
     size_t of_epoch = (n + batch - 1) / batch;
     return size_max(steps, of_epoch * epochs);
 }
 
-static scant_train_opts plain_options(const project_recipe *r, const project_samples *s,
-                                      size_t n) {
+static scant_train_opts plain_options(const project_settings *set,
+                                      const project_samples *s, size_t n) {
     size_t shape[3];
     scant_data_shape(s->data, shape);
-    bool variational = r->bayes && strcmp(r->bayes, "variational") == 0;
+    bool variational = set->bayes && strcmp(set->bayes, "variational") == 0;
     if (!s->features)
         return (scant_train_opts){
             .optimizer = "adam",
@@ -158,90 +129,106 @@ static scant_train_opts plain_options(const project_recipe *r, const project_sam
                               .steps = steps_for(n, BATCH, HEAD_STEPS, HEAD_EPOCHS)};
 }
 
-/* What a method learns from without labels: the pool, and the items with labels, too. Not
- * all others of the data, as it would by itself: those that are withheld are judged by.
- */
-static scant_status look_at(scant_ctx *ctx, const project_samples *s,
-                            const project_lesson *lesson, size_t **rows, size_t *n) {
-    size_t count = 0, all = size_add(lesson->n_pool, lesson->n);
-    *rows = scant__alloc(ctx, all, sizeof **rows);
-    if (!*rows) return SCANT_ENOMEM;
-    for (size_t i = 0; i < lesson->n_pool; i++)
-        if ((size_t)lesson->pool[i] < s->n) (*rows)[count++] = (size_t)lesson->pool[i];
-    for (size_t i = 0; i < lesson->n; i++) (*rows)[count++] = lesson->rows[i];
-    *n = count;
-    return SCANT_OK;
-}
-
-/* A method of learning from items without labels has its own ways; it gets as many steps
- * as the plain one. */
-static scant_train_opts options(const project_recipe *r, const project_samples *s,
-                                const project_lesson *lesson) {
-    scant_train_opts o = plain_options(r, s, lesson->n);
-    if (r->method) o = (scant_train_opts){.method = r->method, .steps = o.steps};
-    if (r->lr > 0) o.lr = r->lr;
-    if (r->epochs) {
+/* A method that learns from items without labels has options of its own. It gets as many
+ * steps as a plain training. */
+static scant_train_opts train_options(const project_settings *set,
+                                      const project_samples *s,
+                                      const project_training *t) {
+    scant_train_opts o = plain_options(set, s, t->n);
+    if (set->method) o = (scant_train_opts){.method = set->method, .steps = o.steps};
+    if (set->lr > 0) o.lr = set->lr;
+    if (set->epochs) {
         size_t batch = o.batch ? o.batch : BATCH;
-        o.steps = r->epochs * ((lesson->n + batch - 1) / batch);
+        o.steps = set->epochs * ((t->n + batch - 1) / batch);
     }
-    if (lesson->brief) o.steps = size_max(1, o.steps / BRIEF);
-    o.labels = lesson->labels;
-    o.rows = lesson->rows;
-    o.n_rows = lesson->n;
-    o.seed = lesson->seed;
-    o.user = lesson->user;
-    o.report = lesson->report;
+    if (t->brief) o.steps = size_max(1, o.steps / BRIEF);
+    o.labels = t->labels;
+    o.rows = t->rows;
+    o.n_rows = t->n;
+    o.seed = t->seed;
+    o.user = t->user;
+    o.report = t->report;
     return o;
 }
 
-/* Pictures in files are decoded once and not once an epoch, where they fit. */
-static scant_status train(scant_ctx *ctx, const project_samples *s, scant_train_opts *o,
-                          scant_net *net) {
-    size_t shape[3];
-    scant_data_shape(s->data, shape);
-    size_t each = size_mul(size_mul(shape[0] * shape[1], shape[2]), sizeof(float));
-    if (!s->files || o->method || size_mul(each, o->n_rows) > scant_ctx_memory(ctx) / 4)
-        return scant_net_train(net, s->data, o, NULL);
+/* What a method learns from without labels: the pool and the labelled items. By default
+ * it would take all items, the audit set with them. */
+static scant_status list_unlabelled(const project_samples *s, const project_training *t,
+                                    scant__arena *arena, scant_train_opts *o) {
+    size_t n = 0;
+    size_t *rows = scant__arena_alloc(arena, size_add(t->n_pool, t->n), sizeof *rows);
+    if (!rows) return SCANT_ENOMEM;
+    for (size_t i = 0; i < t->n_pool; i++)
+        if ((size_t)t->pool[i] < s->n) rows[n++] = (size_t)t->pool[i];
+    for (size_t i = 0; i < t->n; i++) rows[n++] = t->rows[i];
+    o->unlabelled = rows;
+    o->n_unlabelled = n;
+    return SCANT_OK;
+}
+
+static scant_status make_recipe(scant_project *project, const project_settings *set,
+                                const project_samples *s, const project_training *t,
+                                scant__arena *arena, scant_recipe *out) {
+    /* images in files are not decoded only to be measured */
+    static const float mean[] = {.45f, .45f, .45f}, deviation[] = {.27f, .27f, .27f};
+    const char *model = choose_model(store_ctx(project), set, s);
+    const char **names = scant__arena_alloc(arena, set->classes, sizeof *names);
+    if (!names) return SCANT_ENOMEM;
+    for (size_t i = 0; i < set->classes; i++) names[i] = scant_project_class(project, i);
+    *out =
+        (scant_recipe){.model = model,
+                       .net = net_options(set, s->data, model,
+                                          project_seed(t->seed, 0, PROJECT_SEED_WEIGHTS)),
+                       .mean = s->mean    ? s->mean
+                               : s->files ? mean
+                                          : NULL,
+                       .deviation = s->mean ? s->deviation : deviation,
+                       .class_names = names,
+                       .train = train_options(set, s, t)};
+    return set->method ? list_unlabelled(s, t, arena, &out->train) : SCANT_OK;
+}
+
+/* Images in files are decoded once and not once an epoch, where they fit. */
+static bool is_copied(scant_ctx *ctx, const project_samples *s,
+                      const scant_train_opts *o) {
+    size_t each = size_mul(scant__data_width(s->data), sizeof(float));
+    return s->files && !o->method &&
+           size_mul(each, o->n_rows) <= scant_ctx_memory(ctx) / 4;
+}
+
+static scant_status learn_copy(scant_ctx *ctx, const project_samples *s,
+                               scant_recipe *recipe, scant__arena *arena,
+                               scant_net **out) {
+    scant_train_opts *o = &recipe->train;
+    size_t *rows = scant__arena_alloc(arena, o->n_rows, sizeof *rows);
     scant_data *copy;
+    if (!rows) return SCANT_ENOMEM;
     TRY(project_copy_open(ctx, s->data, o->rows, o->n_rows, &copy));
-    size_t *rows = scant__alloc(ctx, o->n_rows, sizeof *rows);
-    for (size_t i = 0; rows && i < o->n_rows; i++) rows[i] = i;
+    for (size_t i = 0; i < o->n_rows; i++) rows[i] = i;
     o->rows = rows;
-    scant_status status = rows ? scant_net_train(net, copy, o, NULL) : SCANT_ENOMEM;
-    scant__free(ctx, rows);
+    scant_status status = scant_learn(ctx, copy, recipe, out, NULL);
     scant_data_free(copy);
     return status;
 }
 
-static scant_status make(scant_project *project, const project_recipe *recipe,
-                         const project_samples *samples, const project_lesson *lesson,
-                         scant_net **out) {
-    scant_ctx *ctx = store_ctx(project);
-    scant_train_opts o = options(recipe, samples, lesson);
-    size_t *unlabelled = NULL;
-    TRY(create(project, recipe, samples,
-               project_seed(lesson->seed, 0, PROJECT_SEED_WEIGHTS), out));
-    scant_status status = SCANT_OK;
-    if (o.method) status = look_at(ctx, samples, lesson, &unlabelled, &o.n_unlabelled);
-    o.unlabelled = unlabelled;
-    if (status == SCANT_OK) status = train(ctx, samples, &o, *out);
-    scant__free(ctx, unlabelled);
-    if (status == SCANT_OK) return SCANT_OK;
-    scant_net_free(*out);
-    *out = NULL;
-    return status;
-}
-
-/* A step of a head is a tenth of a millisecond: threads would wait for each other most of
- * the time, and for a very long time where a server's other threads are at work. */
-scant_status project_net_train(scant_project *project, const project_recipe *recipe,
-                               const project_samples *samples,
-                               const project_lesson *lesson, scant_net **out) {
+/* A step of a head takes a tenth of a millisecond: threads would mostly wait for each
+ * other, and long where a server's other threads are at work. */
+scant_status project_learn(scant_project *project, const project_settings *set,
+                           const project_samples *s, const project_training *training,
+                           scant_net **out) {
     scant_ctx *ctx = store_ctx(project);
     unsigned threads = ctx->threads;
+    scant_recipe recipe;
+    scant__arena arena;
     *out = NULL;
-    if (samples->features) ctx->threads = 1;
-    scant_status status = make(project, recipe, samples, lesson, out);
+    scant__arena_init(&arena, ctx);
+    if (s->features) ctx->threads = 1;
+    scant_status status = make_recipe(project, set, s, training, &arena, &recipe);
+    if (status == SCANT_OK)
+        status = is_copied(ctx, s, &recipe.train)
+                     ? learn_copy(ctx, s, &recipe, &arena, out)
+                     : scant_learn(ctx, s->data, &recipe, out, NULL);
     ctx->threads = threads;
+    scant__arena_end(&arena);
     return status;
 }

@@ -23,11 +23,9 @@
 #include "core/json.h"
 #include "core/number.h"
 #include "core/text.h"
+#include "loop/evidence.h"
 #include "loop/project.h"
-#include "nn/inference.h"
 #include "scant/project.h"
-
-enum { FEATURES, PROBS, CALIBRATED, SAMPLES, LABELS, CANDIDATES, ARRAYS };
 
 typedef struct asking {
     scant_project *project;
@@ -35,7 +33,7 @@ typedef struct asking {
     const char *strategy;
     bool plain; /* settings are of another strategy */
     scant__arena arena;
-    project_recipe recipe;
+    project_settings settings;
     store_model model; /* number 0: none */
     size_t round, n, batch, spare;
     uint64_t seed;
@@ -47,8 +45,7 @@ typedef struct asking {
     size_t n_candidates;
     char *state;
     size_t state_size;
-    scant_array *arrays[ARRAYS];
-    scant_evidence evidence;
+    loop_evidence evidence;
 } asking;
 
 static scant_ctx *ctx_of(const asking *a) { return store_ctx(a->project); }
@@ -65,7 +62,7 @@ static scant_status find_model(asking *a) {
     a->seed = a->opts->seed
                   ? a->opts->seed
                   : project_seed(store_seed(a->project), a->round, PROJECT_SEED_PICKS);
-    return project_recipe_read(a->project, &a->recipe);
+    return project_settings_read(a->project, &a->settings);
 }
 
 /* Whether the last model has draws is in its file; what is said of them here is whether
@@ -76,7 +73,7 @@ static scant_status note_given(asking *a) {
     a->given = SCANT_LABELS | SCANT_ROWS | SCANT_STATE;
     if (features || a->model.number) a->given |= SCANT_FEATURES;
     if (a->model.number) a->given |= SCANT_PROBS | SCANT_CALIBRATED;
-    if (a->model.number && a->recipe.bayes) a->given |= SCANT_SAMPLES;
+    if (a->model.number && a->settings.bayes) a->given |= SCANT_SAMPLES;
     return SCANT_OK;
 }
 
@@ -129,16 +126,6 @@ static scant_status choose_strategy(asking *a) {
 
 /* ---- evidence ---------------------------------------------------------------------- */
 
-static scant_status wrap(asking *a, size_t which, const char *name, const void *data,
-                         scant_dtype dtype, size_t n, size_t width,
-                         const scant_array **out) {
-    const size_t shape[] = {n, width};
-    TRY(scant_array_wrap(ctx_of(a), name, data, dtype, width ? 2 : 1, shape,
-                         &a->arrays[which]));
-    *out = a->arrays[which];
-    return SCANT_OK;
-}
-
 static scant_status read_labels(asking *a) {
     int64_t entry;
     size_t kept = 0;
@@ -165,13 +152,8 @@ static scant_status give_features(asking *a) {
                            "%s asks for features, and cache/ has lost the last model's: "
                            "train again",
                            a->strategy);
-    return wrap(a, FEATURES, "features", features->data, SCANT_F32, a->n,
-                scant_array_shape(features)[1], &a->evidence.features);
-}
-
-static scant_status give_probs(asking *a, const scant_array *probs) {
-    return wrap(a, PROBS, "probs", probs->data, SCANT_F32, a->n,
-                scant_array_shape(probs)[1], &a->evidence.probs);
+    return loop_evidence_wrap(&a->evidence, LOOP_FEATURES, features->data, SCANT_F32,
+                              a->n, scant_array_shape(features)[1]);
 }
 
 /* softmax(z / T) of z = log p. */
@@ -188,16 +170,17 @@ static void soften(const float *p, size_t n, double temperature, float *out) {
 
 static scant_status find_temperature(asking *a, double *out) {
     project_samples samples;
-    project_lesson labelled = {.rows = a->rows,
-                               .labels = a->row_labels,
-                               .n = a->n_rows,
-                               .pool = a->candidates,
-                               .n_pool = a->n_candidates,
-                               .seed = a->model.seed};
-    TRY(project_samples_open(a->project, project_side(&a->recipe), &a->arena, &samples));
+    project_training labelled = {.rows = a->rows,
+                                 .labels = a->row_labels,
+                                 .n = a->n_rows,
+                                 .pool = a->candidates,
+                                 .n_pool = a->n_candidates,
+                                 .seed = a->model.seed};
+    TRY(project_samples_open(a->project, project_side(&a->settings), &a->arena,
+                             &samples));
     labelled.brief = !samples.features;
     scant_status status =
-        project_temperature(a->project, &a->recipe, &samples, &labelled, out);
+        project_temperature(a->project, &a->settings, &samples, &labelled, out);
     project_samples_close(&samples);
     return status;
 }
@@ -211,26 +194,26 @@ static scant_status give_calibrated(asking *a, const scant_array *probs) {
     for (size_t i = 0; i < a->n; i++)
         soften((const float *)probs->data + i * classes, classes,
                temperature > 0 ? temperature : 1, out + i * classes);
-    return wrap(a, CALIBRATED, "calibrated", out, SCANT_F32, a->n, classes,
-                &a->evidence.calibrated);
+    return loop_evidence_wrap(&a->evidence, LOOP_CALIBRATED, out, SCANT_F32, a->n,
+                              classes);
 }
 
 static scant_status draw(asking *a, scant_net *net, const char *path) {
     project_samples samples;
     size_t shape[3];
     if (scant_net_draws(net) < 2) return lacks(a, SCANT_SAMPLES);
+    size_t *all = scant__arena_alloc(&a->arena, a->n, sizeof *all);
+    if (!all) return SCANT_ENOMEM;
+    for (size_t i = 0; i < a->n; i++) all[i] = i;
     scant_net_shape(net, shape);
     TRY(project_samples_open(a->project, shape[1], &a->arena, &samples));
-    size_t *all = scant__arena_alloc(&a->arena, a->n, sizeof *all);
-    scant_status status = all ? SCANT_OK : SCANT_ENOMEM;
-    for (size_t i = 0; all && i < a->n; i++) all[i] = i;
-    if (status == SCANT_OK)
-        status = nn_samples(net, samples.data, all, a->n, path, false);
+    scant_status status =
+        loop_evidence_draw(&a->evidence, &(loop_reading){.net = net,
+                                                         .data = samples.data,
+                                                         .rows = all,
+                                                         .n = a->n,
+                                                         .draws_path = path});
     project_samples_close(&samples);
-    if (status != SCANT_OK) return status;
-    status = scant_array_open(ctx_of(a), path, &a->arrays[SAMPLES]);
-    unlink(path);
-    a->evidence.samples = a->arrays[SAMPLES];
     return status;
 }
 
@@ -257,12 +240,14 @@ static scant_status gather(asking *a) {
     if (a->used & SCANT_FEATURES) TRY(give_features(a));
     if (a->used & (SCANT_PROBS | SCANT_CALIBRATED)) {
         TRY(project_predicted(a->project, &probs, &model));
-        if (a->used & SCANT_PROBS) TRY(give_probs(a, probs));
+        if (a->used & SCANT_PROBS)
+            TRY(loop_evidence_wrap(&a->evidence, LOOP_PROBS, probs->data, SCANT_F32, a->n,
+                                   scant_array_shape(probs)[1]));
         if (a->used & SCANT_CALIBRATED) TRY(give_calibrated(a, probs));
     }
     if (a->used & SCANT_SAMPLES) TRY(give_samples(a));
-    a->evidence.rows = a->used & ~(unsigned)(SCANT_LABELS | SCANT_ROWS) ? 0 : a->n;
-    return wrap(a, LABELS, "labels", a->labels, SCANT_I64, a->n, 0, &a->evidence.labels);
+    a->evidence.view.rows = a->used & ~(unsigned)(SCANT_LABELS | SCANT_ROWS) ? 0 : a->n;
+    return loop_evidence_wrap(&a->evidence, LOOP_LABELS, a->labels, SCANT_I64, a->n, 0);
 }
 
 /* ---- state ------------------------------------------------------------------------- */
@@ -308,11 +293,9 @@ static bool ranks(const char *strategy) {
 
 static scant_status pick(asking *a, size_t count, scant_picks **out) {
     scant_select_opts o = select_opts(a);
-    scant_array_free(a->arrays[CANDIDATES]);
-    a->arrays[CANDIDATES] = NULL;
-    TRY(wrap(a, CANDIDATES, "candidates", a->candidates, SCANT_I64, a->n_candidates, 0,
-             &a->evidence.candidates));
-    return scant_select(ctx_of(a), a->strategy, &a->evidence, count, &o, out);
+    TRY(loop_evidence_wrap(&a->evidence, LOOP_CANDIDATES, a->candidates, SCANT_I64,
+                           a->n_candidates, 0));
+    return scant_select(ctx_of(a), a->strategy, &a->evidence.view, count, &o, out);
 }
 
 static void leave_out(asking *a, const scant_picks *picks) {
@@ -417,6 +400,7 @@ scant_status scant_project_query(scant_project *project,
     asking a = {.project = project, .opts = opts ? opts : &none};
     *out = NULL;
     scant__arena_init(&a.arena, ctx);
+    loop_evidence_init(&a.evidence, ctx);
     scant_status status = ask(&a, out);
     if (status != SCANT_OK) {
         scant_picks_free(ctx, *out);
@@ -424,7 +408,7 @@ scant_status scant_project_query(scant_project *project,
     } else if (round) {
         *round = a.round;
     }
-    for (size_t i = 0; i < ARRAYS; i++) scant_array_free(a.arrays[i]);
+    loop_evidence_end(&a.evidence);
     scant__free(ctx, a.state);
     scant__arena_end(&a.arena);
     return status;

@@ -25,9 +25,9 @@ typedef struct training {
     scant_project *project;
     const scant_project_train_opts *opts;
     scant__arena arena;
-    project_recipe recipe;
+    project_settings settings;
     project_samples samples;
-    project_lesson lesson;
+    project_training labelled;
     store_snapshot read;
     int32_t *before; /* what the model before says of each item; NULL: not known */
     size_t n_before;
@@ -45,7 +45,7 @@ static double seconds(void) {
 /* ---- what there is to learn -------------------------------------------------------- */
 
 static scant_status check_labels(const training *t) {
-    const project_lesson *l = &t->lesson;
+    const project_training *l = &t->labelled;
     scant_ctx *ctx = store_ctx(t->project);
     for (size_t i = 1; i < l->n; i++)
         if (l->labels[i] != l->labels[0]) return SCANT_OK;
@@ -64,24 +64,24 @@ static scant_status read_labels(training *t) {
     store_model last;
     bool there;
     TRY(store_snapshot_read(t->project, &t->arena, &t->read));
-    t->lesson.rows = t->read.items;
-    t->lesson.labels = t->read.labels;
-    t->lesson.n = t->read.n;
-    t->lesson.pool = t->read.candidates;
-    t->lesson.n_pool = t->read.n_candidates;
+    t->labelled.rows = t->read.items;
+    t->labelled.labels = t->read.labels;
+    t->labelled.n = t->read.n;
+    t->labelled.pool = t->read.candidates;
+    t->labelled.n_pool = t->read.n_candidates;
     t->model.entry = t->read.entry;
     TRY(check_labels(t));
     TRY(store_model_last(t->project, &t->arena, &there, &last));
     t->model.number = there ? last.number + 1 : 1;
     snprintf(t->file, sizeof t->file, "models/%04zu.safetensors", t->model.number);
     t->model.file = t->file;
-    t->model.labels = t->lesson.n;
+    t->model.labels = t->labelled.n;
     t->model.seed = t->opts->seed ? t->opts->seed
                                   : project_seed(store_seed(t->project), t->model.number,
                                                  PROJECT_SEED_TRAINING);
-    t->lesson.seed = t->model.seed;
-    t->lesson.user = t->opts->user;
-    t->lesson.report = t->opts->report;
+    t->labelled.seed = t->model.seed;
+    t->labelled.user = t->opts->user;
+    t->labelled.report = t->opts->report;
     return SCANT_OK;
 }
 
@@ -152,8 +152,8 @@ static bool is_cheap(const project_samples *s) {
 
 static scant_status compare_with_random(training *t) {
     const store_snapshot *read = &t->read;
-    project_lesson audited = {
-        .pool = t->lesson.pool, .n_pool = t->lesson.n_pool, .seed = t->model.seed};
+    project_training audited = {
+        .pool = t->labelled.pool, .n_pool = t->labelled.n_pool, .seed = t->model.seed};
     project_gain gain = {NAN, NAN, NAN};
     size_t *rows = scant__arena_alloc(&t->arena, read->n_audit + 1, sizeof *rows);
     int32_t *labels = scant__arena_alloc(&t->arena, read->n_audit + 1, sizeof *labels);
@@ -166,7 +166,7 @@ static scant_status compare_with_random(training *t) {
     audited.rows = rows;
     audited.labels = labels;
     if (is_cheap(&t->samples))
-        TRY(project_over_random(t->project, &t->recipe, &t->samples, &t->lesson,
+        TRY(project_over_random(t->project, &t->settings, &t->samples, &t->labelled,
                                 read->origins, &audited, &gain,
                                 &t->model.over_random_labels));
     t->model.over_random = gain.mean;
@@ -184,7 +184,7 @@ static scant_status record(training *t, const scant_array *now) {
         audit[said] = audit[i];
         verdicts[said++] = verdict(now, audit[i]);
     }
-    t->model.classes = t->recipe.classes;
+    t->model.classes = t->settings.classes;
     t->model.items = scant_array_shape(now)[0];
     t->model.seconds = seconds() - t->began;
     return store_model_add(t->project, &t->model, audit, verdicts, said,
@@ -224,7 +224,7 @@ static scant_status save(training *t, scant_net *net) {
 
 static scant_status learn(training *t) {
     scant_net *net;
-    TRY(project_net_train(t->project, &t->recipe, &t->samples, &t->lesson, &net));
+    TRY(project_learn(t->project, &t->settings, &t->samples, &t->labelled, &net));
     scant_status status = save(t, net);
     if (status == SCANT_OK)
         status = project_predict_all(t->project, net, &t->samples, t->model.number);
@@ -235,9 +235,9 @@ static scant_status learn(training *t) {
 static scant_status work(training *t) {
     const scant_array *now;
     TRY(read_labels(t));
-    TRY(project_recipe_read(t->project, &t->recipe));
+    TRY(project_settings_read(t->project, &t->settings));
     TRY(ask_before(t));
-    TRY(project_samples_open(t->project, project_side(&t->recipe), &t->arena,
+    TRY(project_samples_open(t->project, project_side(&t->settings), &t->arena,
                              &t->samples));
     TRY(learn(t));
     TRY(compare_with_random(t));

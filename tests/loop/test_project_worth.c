@@ -34,15 +34,15 @@ static void make_many(lab *l, scant_ctx *ctx, const char *name,
 
 typedef struct trial {
     scant__arena arena;
-    project_recipe recipe;
+    project_settings settings;
     project_samples samples;
     size_t order[N];
 } trial;
 
 static void trial_begin(trial *t, lab *l) {
     scant__arena_init(&t->arena, l->ctx);
-    OK(project_recipe_read(l->project, &t->recipe));
-    OK(project_samples_open(l->project, project_side(&t->recipe), &t->arena,
+    OK(project_settings_read(l->project, &t->settings));
+    OK(project_samples_open(l->project, project_side(&t->settings), &t->arena,
                             &t->samples));
 }
 
@@ -76,10 +76,11 @@ static project_gain try_once(trial *t, lab *l, uint64_t seed, bool even, size_t 
         rows[n] = item;
         said[n++] = l->truth[item];
     }
-    const project_lesson training = {.rows = rows, .labels = said, .n = n, .seed = seed};
-    const project_lesson audited = {
+    const project_training training = {
+        .rows = rows, .labels = said, .n = n, .seed = seed};
+    const project_training audited = {
         .rows = t->order, .labels = audit_said, .n = AUDITED, .seed = seed};
-    OK(project_over_random(l->project, &t->recipe, &t->samples, &training, origins,
+    OK(project_over_random(l->project, &t->settings, &t->samples, &training, origins,
                            &audited, &gain, labels));
     return gain;
 }
