@@ -85,10 +85,10 @@ scant_status project_samples_open(scant_project *project, size_t side,
                                   scant__arena *arena, project_samples *out);
 void project_samples_close(project_samples *samples);
 /* The same of pictures alone, for a backbone. *files: they are decoded each time. */
-scant_status project_pictures_open(scant_project *project, size_t side, bool *files,
-                                   scant_data **out);
+scant_status project_images_open(scant_project *project, size_t side, bool *files,
+                                 scant_data **out);
 /* A warning that names the pictures that could not be read, if there were some. */
-void project_pictures_tell(scant_data *data);
+void project_images_warn(scant_data *data);
 /* Mean and deviation of each column of rows of features, over all or an even sample of
  * them; a column that does not change has 1. */
 scant_status project_columns(scant_ctx *ctx, const scant_array *features, float *mean,

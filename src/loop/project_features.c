@@ -124,7 +124,7 @@ static scant_status run_backbone(scant_project *project, scant_net *net, size_t 
     scant_ctx *ctx = store_ctx(project);
     scant_data *data;
     bool files;
-    TRY(project_pictures_open(project, STORE_BACKBONE_SIDE, &files, &data));
+    TRY(project_images_open(project, STORE_BACKBONE_SIDE, &files, &data));
     size_t *rows = scant__alloc(ctx, n - have, sizeof *rows);
     scant_status status = rows ? SCANT_OK : SCANT_ENOMEM;
     for (size_t i = have; rows && i < n; i++) rows[i - have] = i;
@@ -134,7 +134,7 @@ static scant_status run_backbone(scant_project *project, scant_net *net, size_t 
                                           .fn = append_said,
                                           .arg = growing,
                                           .alone = true});
-    project_pictures_tell(data);
+    project_images_warn(data);
     scant__free(ctx, rows);
     scant_data_free(data);
     return status;

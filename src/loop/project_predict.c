@@ -123,7 +123,7 @@ static scant_status write_all(scant_project *project, scant_net *net,
         status = open_writer(ctx, features, samples->n, s.width, &s.features);
     if (status == SCANT_OK) status = say(ctx, net, samples, old, &s);
     status = finish(&s, status);
-    project_pictures_tell(samples->data);
+    project_images_warn(samples->data);
     scant__free(ctx, s.rows);
     scant__free(ctx, features);
     scant__free(ctx, probs);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which items to label next: evidence of what the last model says, as the strategy asks
- * for it, and the picks as a round in the database.
+ * Which items to label next: reads the evidence that the strategy needs of the last
+ * model, calls the strategy and stores its picks as a round in the database.
  *
- *  - features: the items' own, or the last network's, as they lie in cache/
- *  - probs: of cache/, too. calibrated: these with a temperature, which is fitted to what
- *    networks say of labels that they have not seen (project_worth.c)
- *  - samples: what each draw of a Bayesian network says (the setting bayes), through a
- *    file that has lost its name by the time that it is read
- *  - labels: what a model may learn from. Withheld items are neither labelled nor
- *    candidates here, so that no strategy sees the audit.
- *  - state (albl): in cache/. Where that was deleted, it begins anew.
+ *  - features: the items' own, or the last network's, from cache/
+ *  - probs: from cache/. calibrated: these with a temperature, which is cross-fitted on
+ *    the labelled items (project_worth.c)
+ *  - samples: the draws of a Bayesian network (the setting bayes)
+ *  - labels: those that a model may learn from. Items of the audit set are neither
+ *    labelled nor candidates here, so that no strategy sees the audit.
+ *  - state (albl): in cache/. It starts empty where that was deleted.
  *
- * Rows to fall back on are the ranking's next where a strategy ranks; where it chooses a
- * set as a whole they are those of a second choice among the others.
+ * Spare picks are the next ones of the ranking where a strategy ranks. Where it chooses a
+ * set as a whole they are a second choice among the others.
  */
 #include <math.h>
 #include <stdio.h>
@@ -27,11 +26,11 @@
 #include "loop/project.h"
 #include "scant/project.h"
 
-typedef struct asking {
+typedef struct query {
     scant_project *project;
     const scant_project_query_opts *opts;
     const char *strategy;
-    bool plain; /* settings are of another strategy */
+    bool plain; /* the options given are another strategy's: not used */
     scant__arena arena;
     project_settings settings;
     store_model model; /* number 0: none */
@@ -46,13 +45,13 @@ typedef struct asking {
     char *state;
     size_t state_size;
     loop_evidence evidence;
-} asking;
+} query;
 
-static scant_ctx *ctx_of(const asking *a) { return store_ctx(a->project); }
+static scant_ctx *ctx_of(const query *a) { return store_ctx(a->project); }
 
 /* ---- what is there ----------------------------------------------------------------- */
 
-static scant_status find_model(asking *a) {
+static scant_status find_model(query *a) {
     scant_project_info info;
     bool there;
     TRY(store_model_last(a->project, &a->arena, &there, &a->model));
@@ -65,9 +64,9 @@ static scant_status find_model(asking *a) {
     return project_settings_read(a->project, &a->settings);
 }
 
-/* Whether the last model has draws is in its file; what is said of them here is whether
- * it could. */
-static scant_status note_given(asking *a) {
+/* SCANT_SAMPLES here means that the model may have draws; only its file tells whether it
+ * does. */
+static scant_status note_given(query *a) {
     bool features;
     TRY(project_has_features(a->project, &features));
     a->given = SCANT_LABELS | SCANT_ROWS | SCANT_STATE;
@@ -77,7 +76,7 @@ static scant_status note_given(asking *a) {
     return SCANT_OK;
 }
 
-static scant_select_opts select_opts(const asking *a) {
+static scant_select_opts select_opts(const query *a) {
     return (scant_select_opts){.seed = a->seed,
                                .settings = a->opts->settings,
                                .n_settings = a->plain ? 0 : a->opts->n_settings,
@@ -86,27 +85,26 @@ static scant_select_opts select_opts(const asking *a) {
                                .state_name = "cache/albl.json"};
 }
 
-static scant_status lacks(const asking *a, unsigned missing) {
+static scant_status lacks(const query *a, unsigned missing) {
     if (!a->model.number)
         return scant__fail(ctx_of(a), SCANT_ENOTREADY,
-                           "%s asks a model, and there is none yet: label some items of "
+                           "%s needs a model, and there is none yet: label some items of "
                            "two classes at least, and train",
                            a->strategy);
     if (missing & SCANT_SAMPLES)
         return scant__fail(ctx_of(a), SCANT_EUSAGE,
-                           "%s asks where draws of a model disagree, and one without "
-                           "draws says one thing of an item: set bayes to dropout or "
-                           "variational, and train again",
+                           "%s compares draws of a model, and the last model has none: "
+                           "set bayes to dropout or variational, and train again",
                            a->strategy);
     return scant__fail(ctx_of(a), SCANT_EUSAGE,
-                       "%s asks for what a project's model does not give (gradients of "
-                       "the whole network)",
+                       "%s needs gradients of the whole network, which a project's model "
+                       "does not give",
                        a->strategy);
 }
 
-/* A strategy that a person names for this call must do; one that was set for all rounds
- * may have to wait for the first model. */
-static scant_status choose_strategy(asking *a) {
+/* A strategy named for this call must work. One that is set for all rounds is replaced by
+ * random until there is a model. */
+static scant_status choose_strategy(query *a) {
     unsigned missing;
     bool named = a->opts->strategy != NULL;
     a->strategy = named ? a->opts->strategy : scant_project_get(a->project, "strategy");
@@ -116,7 +114,7 @@ static scant_status choose_strategy(asking *a) {
     if (!missing) return SCANT_OK;
     if (named || a->model.number) return lacks(a, missing);
     scant__note(ctx_of(a),
-                "there is no model yet that %s could ask: items are picked at random",
+                "there is no model yet, and %s needs one: items are picked at random",
                 a->strategy);
     a->strategy = "random";
     a->plain = true;
@@ -126,7 +124,7 @@ static scant_status choose_strategy(asking *a) {
 
 /* ---- evidence ---------------------------------------------------------------------- */
 
-static scant_status read_labels(asking *a) {
+static scant_status read_labels(query *a) {
     int64_t entry;
     size_t kept = 0;
     TRY(store_training(a->project, &a->arena, &a->rows, &a->row_labels, &a->n_rows,
@@ -137,20 +135,20 @@ static scant_status read_labels(asking *a) {
     for (size_t i = 0; i < a->n; i++) a->labels[i] = -1;
     for (size_t i = 0; i < a->n_rows; i++)
         if (a->rows[i] < a->n) a->labels[a->rows[i]] = a->row_labels[i];
-    for (size_t i = 0; i < a->n_candidates; i++) /* some may have come meanwhile */
+    for (size_t i = 0; i < a->n_candidates; i++) /* items may have been added since */
         if ((size_t)a->candidates[i] < a->n) a->candidates[kept++] = a->candidates[i];
     a->n_candidates = kept;
     return SCANT_OK;
 }
 
-static scant_status give_features(asking *a) {
+static scant_status give_features(query *a) {
     const scant_array *features;
     TRY(scant_project_prepare(a->project));
     TRY(project_features_now(a->project, &features));
     if (!features || scant_array_shape(features)[0] < a->n)
         return scant__fail(ctx_of(a), SCANT_ENOTREADY,
-                           "%s asks for features, and cache/ has lost the last model's: "
-                           "train again",
+                           "%s needs features, and those of the last model are not in "
+                           "cache/: train again",
                            a->strategy);
     return loop_evidence_wrap(&a->evidence, LOOP_FEATURES, features->data, SCANT_F32,
                               a->n, scant_array_shape(features)[1]);
@@ -168,7 +166,7 @@ static void soften(const float *p, size_t n, double temperature, float *out) {
         out[i] = sum > 0 ? (float)((double)out[i] / sum) : 1 / (float)n;
 }
 
-static scant_status find_temperature(asking *a, double *out) {
+static scant_status find_temperature(query *a, double *out) {
     project_samples samples;
     project_training labelled = {.rows = a->rows,
                                  .labels = a->row_labels,
@@ -185,7 +183,7 @@ static scant_status find_temperature(asking *a, double *out) {
     return status;
 }
 
-static scant_status give_calibrated(asking *a, const scant_array *probs) {
+static scant_status give_calibrated(query *a, const scant_array *probs) {
     double temperature;
     size_t classes = scant_array_shape(probs)[1];
     float *out = scant__arena_alloc(&a->arena, a->n, size_mul(classes, sizeof *out));
@@ -198,7 +196,7 @@ static scant_status give_calibrated(asking *a, const scant_array *probs) {
                               classes);
 }
 
-static scant_status draw(asking *a, scant_net *net, const char *path) {
+static scant_status draw(query *a, scant_net *net, const char *path) {
     project_samples samples;
     size_t shape[3];
     if (scant_net_draws(net) < 2) return lacks(a, SCANT_SAMPLES);
@@ -217,7 +215,7 @@ static scant_status draw(asking *a, scant_net *net, const char *path) {
     return status;
 }
 
-static scant_status give_samples(asking *a) {
+static scant_status give_samples(query *a) {
     scant_net *net;
     char name[64];
     snprintf(name, sizeof name, "samples-%ld.npy", (long)getpid());
@@ -232,7 +230,7 @@ static scant_status give_samples(asking *a) {
     return status;
 }
 
-static scant_status gather(asking *a) {
+static scant_status gather(query *a) {
     const scant_array *probs;
     size_t model;
     TRY(store_items(a->project, &a->n));
@@ -252,7 +250,7 @@ static scant_status gather(asking *a) {
 
 /* ---- state ------------------------------------------------------------------------- */
 
-static scant_status read_state(asking *a) {
+static scant_status read_state(query *a) {
     char *path = project_cache_path(a->project, "albl.json");
     if (!path) return SCANT_ENOMEM;
     FILE *file = fopen(path, "rb");
@@ -269,7 +267,7 @@ static scant_status read_state(asking *a) {
     return scant__text_take(&text, &a->state, &a->state_size);
 }
 
-static scant_status keep_state(const asking *a, const scant_picks *picks) {
+static scant_status keep_state(const query *a, const scant_picks *picks) {
     if (!picks->state) return SCANT_OK;
     char *path = project_cache_path(a->project, "albl.json");
     if (!path) return SCANT_ENOMEM;
@@ -291,14 +289,14 @@ static bool ranks(const char *strategy) {
     return false;
 }
 
-static scant_status pick(asking *a, size_t count, scant_picks **out) {
+static scant_status pick(query *a, size_t count, scant_picks **out) {
     scant_select_opts o = select_opts(a);
     TRY(loop_evidence_wrap(&a->evidence, LOOP_CANDIDATES, a->candidates, SCANT_I64,
                            a->n_candidates, 0));
     return scant_select(ctx_of(a), a->strategy, &a->evidence.view, count, &o, out);
 }
 
-static void leave_out(asking *a, const scant_picks *picks) {
+static void leave_out(query *a, const scant_picks *picks) {
     size_t kept = 0;
     for (size_t i = 0; i < picks->count; i++) a->labels[picks->items[i].index] = -2;
     for (size_t i = 0; i < a->n_candidates; i++)
@@ -307,12 +305,13 @@ static void leave_out(asking *a, const scant_picks *picks) {
     a->n_candidates = kept;
 }
 
-/* The round's picks, those to fall back on behind them: of the arena. */
-static scant_status pick_all(asking *a, scant_picks **out, scant_pick **all,
+/* The round's picks, then the spare ones; of the arena. */
+static scant_status pick_all(query *a, scant_picks **out, scant_pick **all,
                              size_t *n_all) {
     scant_picks *more = NULL;
     bool ranked = ranks(a->strategy);
-    /* more to fall back on than there are is no news, a batch that does not fit is */
+    /* asking for too many spare picks is fine; for too large a batch scant_select() warns
+     */
     size_t left = a->n_candidates > a->batch ? a->n_candidates - a->batch : 0;
     size_t spare = size_min(a->spare, left);
     size_t first = ranked ? size_add(a->batch, spare) : a->batch;
@@ -346,7 +345,7 @@ static void add_options(scant__text *text, const scant_picks *picks) {
     scant__text_add(text, "}");
 }
 
-static scant_status keep(asking *a, const scant_picks *picks, const scant_pick *all,
+static scant_status keep(query *a, const scant_picks *picks, const scant_pick *all,
                          size_t n_all) {
     scant__text text;
     char *options, *json;
@@ -372,7 +371,7 @@ static scant_status keep(asking *a, const scant_picks *picks, const scant_pick *
     return status;
 }
 
-static scant_status ask(asking *a, scant_picks **out) {
+static scant_status run_query(query *a, scant_picks **out) {
     scant_pick *all;
     size_t n_all;
     double batch = store_number(a->project, "batch");
@@ -382,7 +381,7 @@ static scant_status ask(asking *a, scant_picks **out) {
     TRY(note_given(a));
     TRY(choose_strategy(a));
     TRY(gather(a));
-    if (!a->n_candidates) { /* all have an answer: that is no round */
+    if (!a->n_candidates) { /* all items have an answer: no round begins */
         a->round = 0;
         return SCANT_OK;
     }
@@ -397,11 +396,11 @@ scant_status scant_project_query(scant_project *project,
                                  size_t *round) {
     const scant_project_query_opts none = {0};
     scant_ctx *ctx = store_ctx(project);
-    asking a = {.project = project, .opts = opts ? opts : &none};
+    query a = {.project = project, .opts = opts ? opts : &none};
     *out = NULL;
     scant__arena_init(&a.arena, ctx);
     loop_evidence_init(&a.evidence, ctx);
-    scant_status status = ask(&a, out);
+    scant_status status = run_query(&a, out);
     if (status != SCANT_OK) {
         scant_picks_free(ctx, *out);
         *out = NULL;

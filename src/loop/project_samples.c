@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What networks read of a project: rows of features, mapped, with the mean and deviation
- * of each column; or pictures.
+ * A project's items as networks read them: rows of features, mapped, with the mean and
+ * deviation of each column; or images.
  *
- * A picture that cannot be read is black, and is told of once: among thousands there is
- * always one, and no training should wait for it. Which they are is noted by whatever
- * thread reads; the sentence is found afterwards, by reading the first of them again.
+ * An image that cannot be read is taken as black, with one warning for all of them: among
+ * thousands there is always one, and it should not stop a training. Threads only mark
+ * them; the reason is found afterwards, by reading the first of them again.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -15,16 +15,16 @@
 #include "loop/project.h"
 #include "scant/project.h"
 
-/* ---- black pictures ---------------------------------------------------------------- */
+/* ---- images that cannot be read ---------------------------------------------------- */
 
-typedef struct patient {
+typedef struct tolerant {
     scant_data *inner;
     atomic_uchar *bad; /* a byte an item */
-} patient;
+} tolerant;
 
-static scant_status read_patiently(const scant_data *data, size_t row, float *out,
-                                   scant__fault *fault) {
-    const patient *p = data->store;
+static scant_status read_tolerantly(const scant_data *data, size_t row, float *out,
+                                    scant__fault *fault) {
+    const tolerant *p = data->store;
     scant_status status = scant__data_read(p->inner, row, out, fault);
     if (status != SCANT_EINPUT) return status;
     memset(out, 0, scant__data_width(data) * sizeof *out);
@@ -32,18 +32,18 @@ static scant_status read_patiently(const scant_data *data, size_t row, float *ou
     return SCANT_OK;
 }
 
-static void end_patiently(scant_data *data) {
-    patient *p = data->store;
+static void end_tolerant(scant_data *data) {
+    tolerant *p = data->store;
     scant_data_free(p->inner);
     scant__free(data->ctx, p->bad);
     scant__free(data->ctx, p);
-    data->sample_names = (scant__names){0}; /* they are the inner one's */
+    data->sample_names = (scant__names){0}; /* borrowed from inner */
 }
 
-static scant_status make_patient(scant_ctx *ctx, scant_data *inner, scant_data **out) {
+static scant_status make_tolerant(scant_ctx *ctx, scant_data *inner, scant_data **out) {
     size_t n = scant_data_count(inner);
     scant_data *data = scant__zalloc(ctx, 1, sizeof *data);
-    patient *p = scant__zalloc(ctx, 1, sizeof *p);
+    tolerant *p = scant__zalloc(ctx, 1, sizeof *p);
     atomic_uchar *bad = scant__zalloc(ctx, n, 1);
     if (!data || !p || !bad) {
         scant__free(ctx, data);
@@ -52,15 +52,15 @@ static scant_status make_patient(scant_ctx *ctx, scant_data *inner, scant_data *
         scant_data_free(inner);
         return SCANT_ENOMEM;
     }
-    *p = (patient){inner, bad};
+    *p = (tolerant){inner, bad};
     *data = (scant_data){.ctx = ctx,
                          .name = inner->name,
                          .count = n,
                          .images = inner->images,
                          .sample_names = inner->sample_names,
-                         .read = read_patiently,
+                         .read = read_tolerantly,
                          .store = p,
-                         .end = end_patiently};
+                         .end = end_tolerant};
     memcpy(data->shape, inner->shape, sizeof data->shape);
     memcpy(data->unit, inner->unit, sizeof data->unit);
     *out = data;
@@ -73,20 +73,20 @@ static scant_status note_files(void *user, const store_source *source) {
     return SCANT_OK;
 }
 
-scant_status project_pictures_open(scant_project *project, size_t side, bool *files,
-                                   scant_data **out) {
+scant_status project_images_open(scant_project *project, size_t side, bool *files,
+                                 scant_data **out) {
     scant_data *inner;
     *out = NULL;
     *files = false;
     TRY(store_sources(project, note_files, files));
     TRY(store_samples(project, side, &inner));
-    if (*files) return make_patient(store_ctx(project), inner, out);
-    *out = inner; /* of an array, that is in order or is not */
+    if (*files) return make_tolerant(store_ctx(project), inner, out);
+    *out = inner; /* an array is checked as a whole */
     return SCANT_OK;
 }
 
-void project_pictures_tell(scant_data *data) {
-    patient *p = data->read == read_patiently ? data->store : NULL;
+void project_images_warn(scant_data *data) {
+    tolerant *p = data->read == read_tolerantly ? data->store : NULL;
     size_t count = 0, first = 0;
     scant__fault fault = {""};
     if (!p) return;
@@ -103,7 +103,7 @@ void project_pictures_tell(scant_data *data) {
         scant__warn(data->ctx, "%s; it is taken as black", fault.text);
     else
         scant__warn(data->ctx,
-                    "%s; it and %zu other pictures that cannot be read are "
+                    "%s; it and %zu other images that cannot be read are "
                     "taken as black",
                     fault.text, count - 1);
 }
@@ -199,7 +199,7 @@ scant_status project_samples_open(scant_project *project, size_t side,
         if (status != SCANT_OK) project_samples_close(out);
         return status;
     }
-    TRY(project_pictures_open(project, side, &out->files, &out->data));
+    TRY(project_images_open(project, side, &out->files, &out->data));
     out->n = scant_data_count(out->data);
     return SCANT_OK;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A training, from the lock to the database.
+ * Trains a project's next model, from the lock to the database.
  *
- * What is learned from is what store_snapshot_read() lists: labels of items that are not
- * withheld, and where the method asks for them others that may be picked. The order is
- * such that a call which ends at any moment leaves a project whose last model is whole:
- * weights, then what they say of all items, then the line in the database, which alone
- * makes it a model. A later call takes the number again.
+ * It learns from the labels that store_snapshot_read() lists, none of the audit set, and
+ * where the method needs them from items that may be picked. A call that is killed leaves
+ * the last model whole: first the weights are written, then the predictions of all items,
+ * then the row in the database, which makes it a model. A later call uses the number
+ * again.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "loop/project.h"
 #include "scant/project.h"
 
-enum { WHO = 320, NAME = 48, SMALL = 1024 /* numbers of a picture */ };
+enum { WHO = 320, NAME = 48, SMALL = 1024 /* numbers of an image */ };
 
 typedef struct training {
     scant_project *project;
@@ -29,7 +29,7 @@ typedef struct training {
     project_samples samples;
     project_training labelled;
     store_snapshot read;
-    int32_t *before; /* what the model before says of each item; NULL: not known */
+    int32_t *before; /* the previous model's class of each item; NULL: unknown */
     size_t n_before;
     store_model model;
     char file[NAME];
@@ -42,7 +42,7 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- what there is to learn -------------------------------------------------------- */
+/* ---- labels ------------------------------------------------------------------------ */
 
 static scant_status check_labels(const training *t) {
     const project_training *l = &t->labelled;
@@ -51,12 +51,12 @@ static scant_status check_labels(const training *t) {
         if (l->labels[i] != l->labels[0]) return SCANT_OK;
     if (!l->n)
         return scant__fail(ctx, SCANT_ENOTREADY,
-                           "%s: there is no label to learn from yet (those of withheld "
-                           "items are only judged by)",
+                           "%s: there is no label to learn from yet (models never learn "
+                           "from the audit set)",
                            store_dir(t->project));
     return scant__fail(
         ctx, SCANT_ENOTREADY, "%s: a model needs labels of two classes, and %s '%s'",
-        store_dir(t->project), l->n > 1 ? "all there are say" : "the only one says",
+        store_dir(t->project), l->n > 1 ? "all labels are" : "the only label is",
         scant_project_class(t->project, (size_t)l->labels[0]));
 }
 
@@ -87,9 +87,9 @@ static scant_status read_labels(training *t) {
 
 /* ---- agreement --------------------------------------------------------------------- */
 
-/* Before anything is changed. Where the model before can no longer be asked, agreement
- * with it is not known, and that is all. */
-static scant_status ask_before(training *t) {
+/* Reads the previous model's predictions, before anything is changed. Where it cannot be
+ * used any more, agreement with it is unknown. */
+static scant_status read_previous(training *t) {
     const scant_array *probs;
     size_t model;
     scant_status status = project_predicted(t->project, &probs, &model);
@@ -107,8 +107,8 @@ static scant_status ask_before(training *t) {
     return SCANT_OK;
 }
 
-/* What the new model says, which is not in the database yet. */
-static scant_status now_said(training *t, const scant_array **out) {
+/* The new model's predictions; it is not in the database yet. */
+static scant_status read_predictions(training *t, const scant_array **out) {
     char *path = project_cache_of(t->project, "probs", t->model.number);
     if (!path) return SCANT_ENOMEM;
     scant_status status = project_keep(t->project, PROJECT_PROBS, path, out);
@@ -120,7 +120,7 @@ static scant_status now_said(training *t, const scant_array **out) {
     return status;
 }
 
-static int32_t verdict(const scant_array *probs, size_t item) {
+static int32_t class_of(const scant_array *probs, size_t item) {
     size_t classes = scant_array_shape(probs)[1];
     return (int32_t)scant_likeliest((const float *)probs->data + item * classes, classes);
 }
@@ -135,7 +135,7 @@ static scant_status measure_agreement(training *t, const scant_array *now) {
         size_t item = (size_t)items[i];
         if (item >= t->n_before || item >= scant_array_shape(now)[0]) continue;
         asked++;
-        same += t->before[item] == verdict(now, item);
+        same += t->before[item] == class_of(now, item);
     }
     if (asked) t->model.agreement = (double)same / (double)asked;
     return SCANT_OK;
@@ -143,7 +143,7 @@ static scant_status measure_agreement(training *t, const scant_array *now) {
 
 /* ---- the audit --------------------------------------------------------------------- */
 
-/* Six more trainings are seconds, not minutes. */
+/* Whether six more trainings take seconds, not minutes. */
 static bool is_cheap(const project_samples *s) {
     size_t shape[3];
     scant_data_shape(s->data, shape);
@@ -180,9 +180,9 @@ static scant_status record(training *t, const scant_array *now) {
     int32_t *verdicts = scant__arena_alloc(&t->arena, n + 1, sizeof *verdicts);
     if (!verdicts) return SCANT_ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        if (audit[i] >= scant_array_shape(now)[0]) continue; /* it was not asked about */
+        if (audit[i] >= scant_array_shape(now)[0]) continue; /* it was added since */
         audit[said] = audit[i];
-        verdicts[said++] = verdict(now, audit[i]);
+        verdicts[said++] = class_of(now, audit[i]);
     }
     t->model.classes = t->settings.classes;
     t->model.items = scant_array_shape(now)[0];
@@ -236,12 +236,12 @@ static scant_status work(training *t) {
     const scant_array *now;
     TRY(read_labels(t));
     TRY(project_settings_read(t->project, &t->settings));
-    TRY(ask_before(t));
+    TRY(read_previous(t));
     TRY(project_samples_open(t->project, project_side(&t->settings), &t->arena,
                              &t->samples));
     TRY(learn(t));
     TRY(compare_with_random(t));
-    TRY(now_said(t, &now));
+    TRY(read_predictions(t, &now));
     TRY(measure_agreement(t, now));
     TRY(record(t, now));
     project_predict_forget(t->project, t->model.number);

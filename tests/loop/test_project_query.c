@@ -96,7 +96,7 @@ static void before_the_first_model_one_that_is_named_must_do(void **state) {
                             &picks, NULL),
         SCANT_ENOTREADY);
     assert_null(picks);
-    assert_non_null(strstr(scant_ctx_errmsg(ctx), "margin asks a model"));
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "margin needs a model"));
     for (size_t i = 0; i < 3; i++) {
         picks =
             query(&l, (scant_project_query_opts){.strategy = fine[i], .batch = 6}, NULL);
