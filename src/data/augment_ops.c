@@ -23,8 +23,7 @@
  * plain mean of the channels, not the luma.
  *
  * Each operation is one pass over the image, or two if it measures first: bytes go
- * through
- * a table of 256, geometry through one affine map from out to in.
+ * through a table of 256, geometry through one affine map from out to in.
  */
 #include "data/augment_ops.h"
 

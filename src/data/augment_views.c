@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A strong view of an image is a weak view, then two of the fourteen operations, drawn
- * with
- * replacement, each applied with probability 1/2 at a level of 1 to 9 in a random
- * direction
- * where it has one, then a grey square at a random pixel (Cutout; DeVries and Taylor
- * 2017).
- * The square is half as wide as the image: FixMatch's 16 pixels for images of 32. The
- * paper
- * covers no other sizes; a fixed 16 would hide most of a small image and little of a
- * large
- * one.
+ * with replacement, each applied with probability 1/2 at a level of 1 to 9 in a random
+ * direction where it has one, then a grey square at a random pixel (Cutout; DeVries and
+ * Taylor 2017). The square is half as wide as the image: FixMatch's 16 pixels for images
+ * of 32. The paper covers no other sizes; a fixed 16 would hide most of a small image and
+ * little of a large one.
  *
  * Operations work on bytes, so a float image is quantised to 256 levels between its black
  * and white; an image that was read from bytes is unchanged, to the bit, if no operation

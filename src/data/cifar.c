@@ -5,8 +5,8 @@
  * three planes.
  *
  * Plain files are mapped; compressed ones are unpacked into memory. The record size
- * follows
- * from the file size; where both divide it, from the file's name or else from its labels.
+ * follows from the file size; where both divide it, from the file's name or else from its
+ * labels.
  */
 #include <string.h>
 #include <strings.h>

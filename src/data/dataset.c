@@ -2,8 +2,7 @@
  *
  * The data set handle, and the choice of a reader for a spec: by built-in name, then by a
  * folder's contents, then by a file's first bytes; the file name decides only if the
- * bytes
- * do not.
+ * bytes do not.
  */
 #include "data/dataset_int.h"
 

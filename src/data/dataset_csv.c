@@ -3,16 +3,12 @@
  * CSV data sets: one sample per row, numbers and a label column.
  *
  * Cells are those of data/csv_cells.h; blanks around a number are ignored. The first line
- * is
- * a header if it names the label column (label, class, target or y) or if any cell but
- * the
- * last is a word. The label column is the named one, else the last. If the caller says
- * there
- * are no labels, every column holds numbers.
+ * is a header if it names the label column (label, class, target or y) or if any cell but
+ * the last is a word. The label column is the named one, else the last. If the caller
+ * says there are no labels, every column holds numbers.
  *
  * Labels that are all whole numbers from 0 on are class numbers. Otherwise they are
- * words,
- * numbered in byte order: two files agree only if both have every class.
+ * words, numbered in byte order: two files agree only if both have every class.
  *
  * Two passes over the file: one counts, one reads. The unpacked text and all numbers are
  * held in memory.

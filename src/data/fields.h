@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Rows with named fields: CSV with a header (RFC 4180, columns in any order) or JSON
- * objects,
- * also .gz and .xz. The first non-blank byte decides which.
+ * objects, also .gz and .xz. The first non-blank byte decides which.
  *
  * Blanks at the ends of a cell count only inside quotes. An empty field is a missing
- * field.
- * Whole numbers in JSON become text.
+ * field. Whole numbers in JSON become text.
  */
 #ifndef SCANT_DATA_FIELDS_H
 #define SCANT_DATA_FIELDS_H

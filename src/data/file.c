@@ -3,13 +3,10 @@
  * Files written atomically, at once or in pieces.
  *
  * The bytes go to a temporary file in the same directory, which is synced and then
- * renamed
- * over the target. Symbolic links are followed, so the file is replaced and not the link.
- * An
- * existing file keeps its mode and, if permitted, its owner; a read-only file is refused
- * although rename() could replace it. Pipes and devices are written directly; if their
- * reader
- * goes away, SIGPIPE is the program's business.
+ * renamed over the target. Symbolic links are followed, so the file is replaced and not
+ * the link. An existing file keeps its mode and, if permitted, its owner; a read-only
+ * file is refused although rename() could replace it. Pipes and devices are written
+ * directly; if their reader goes away, SIGPIPE is the program's business.
  */
 #include "data/file.h"
 

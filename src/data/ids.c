@@ -3,11 +3,9 @@
  * Row ids from text or a NumPy array of strings.
  *
  * Text: one id per line, LF or CRLF, final line end optional; an empty line is an empty
- * id,
- * so rows keep their positions; a byte order mark is skipped. Strings: S as is, U as
- * UTF-8,
- * both without zero padding. Embedded zero bytes are refused. Unconverted ids stay in the
- * mapping: 16 bytes per id.
+ * id, so rows keep their positions; a byte order mark is skipped. Strings: S as is, U as
+ * UTF-8, both without zero padding. Embedded zero bytes are refused. Unconverted ids stay
+ * in the mapping: 16 bytes per id.
  */
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * JSON objects from a file, one at a time: a list ([{...}, {...}]) or a sequence, one per
- * line
- * (JSONL) or with any white space. Only one object is in memory.
+ * line (JSONL) or with any white space. Only one object is in memory.
  */
 #ifndef SCANT_DATA_JSON_OBJECTS_H
 #define SCANT_DATA_JSON_OBJECTS_H

@@ -3,8 +3,7 @@
  * Manifests: tables that name items. CSV (RFC 4180, with a header; also .gz and .xz) or
  * JSONL (one object per line), recognised by content. Columns in any order: id; path, row
  * (a whole number from 0) or text; label; group. Others, such as split and cost, are
- * ignored
- * with one warning. A path must not contain "..".
+ * ignored with one warning. A path must not contain "..".
  */
 #ifndef SCANT_DATA_MANIFEST_H
 #define SCANT_DATA_MANIFEST_H

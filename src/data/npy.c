@@ -4,8 +4,7 @@
  *
  * The bytes are untrusted. Accepted as in NumPy: bytes after the elements, '=' or no sign
  * for the native byte order, and Fortran order if it equals C order (at most one
- * dimension
- * above 1, or no elements).
+ * dimension above 1, or no elements).
  */
 #include "data/npy.h"
 

@@ -3,10 +3,8 @@
  * Parses the Python dict literal in the header of an untrusted .npy file.
  *
  * Accepts what NumPy does: keys in any order, either quote, any white space, trailing
- * commas,
- * and Python 2's L after integers. Stricter in one point: repeated keys are refused.
- * Linear
- * in the header's size, no recursion, no allocation.
+ * commas, and Python 2's L after integers. Stricter in one point: repeated keys are
+ * refused. Linear in the header's size, no recursion, no allocation.
  */
 #include <string.h>
 

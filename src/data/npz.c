@@ -3,15 +3,11 @@
  * Untrusted zip archives.
  *
  * Parsed from the end: the end record (followed by a comment of up to 64 KB), its zip64
- * form
- * if sizes do not fit, the central directory, the member's local header. Sizes come from
- * the
- * central directory, so data descriptors do not matter. Every offset is checked against
- * the
- * file and the directory before use; overlapping members are refused. Refused with a
- * message: encryption, methods other than stored and deflate, multi-part archives,
- * archives
- * with a prefix.
+ * form if sizes do not fit, the central directory, the member's local header. Sizes come
+ * from the central directory, so data descriptors do not matter. Every offset is checked
+ * against the file and the directory before use; overlapping members are refused. Refused
+ * with a message: encryption, methods other than stored and deflate, multi-part archives,
+ * archives with a prefix.
  */
 #include "data/npz.h"
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The triangle filter, widened when shrinking, in two passes: horizontally on each row as
- * it
- * arrives, then vertically, with bytes in between.
+ * it arrives, then vertically, with bytes in between.
  *
  * For results equal to PIL's to the bit, weights are computed in double, normalised, and
  * rounded to 22 fraction bits; sums start at one half and are shifted. Only the kept
- * columns
- * and rows are computed. Cost: rows * columns kept * taps + pixels kept * taps
+ * columns and rows are computed. Cost: rows * columns kept * taps + pixels kept * taps
  * multiplications, and memory for taps rows.
  */
 #include "data/resize.h"

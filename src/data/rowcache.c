@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The header reserves blanks for the row count, as NumPy's does, so its length is fixed
- * and
- * rows never move: processes that have the file mapped keep a valid view.
+ * and rows never move: processes that have the file mapped keep a valid view.
  *
  * Rows are synced before the header that counts them. After a crash in between, the next
  * open truncates the uncounted rows. A damaged file is replaced by a new inode, so that

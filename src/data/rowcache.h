@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A cache of float32 rows: an append-only .npy file. A row exists once the header counts
- * it;
- * the header is written after the rows, and uncounted rows are truncated on the next
+ * it; the header is written after the rows, and uncounted rows are truncated on the next
  * open.
  */
 #ifndef SCANT_DATA_ROWCACHE_H

@@ -3,12 +3,10 @@
  * Reads untrusted safetensors files.
  *
  * The file is mapped and its header parsed once; names, shapes and metadata are copied
- * out
- * of the JSON tree. Costs the header only; no byte of the data is touched. Refused beyond
- * what the format forbids: more than SCANT__TENSOR_DIMS dimensions, floats below sixteen
- * bits, a header above SCANT__TENSOR_HEADER. Unknown keys of a tensor are ignored, like
- * the
- * reference reader does.
+ * out of the JSON tree. Costs the header only; no byte of the data is touched. Refused
+ * beyond what the format forbids: more than SCANT__TENSOR_DIMS dimensions, floats below
+ * sixteen bits, a header above SCANT__TENSOR_HEADER. Unknown keys of a tensor are
+ * ignored, like the reference reader does.
  */
 #include "data/safetensors.h"
 

@@ -2,8 +2,7 @@
  *
  * The safetensors format: the header's length (eight bytes, little endian), the header (a
  * JSON object: each name maps to dtype, shape and data_offsets, "__metadata__" maps
- * strings
- * to strings), then the tensors' elements, little endian, without gaps.
+ * strings to strings), then the tensors' elements, little endian, without gaps.
  */
 #ifndef SCANT_DATA_SAFETENSORS_H
 #define SCANT_DATA_SAFETENSORS_H

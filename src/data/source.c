@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Opens inputs by mapping: a pool need not fit in memory, and unused pages are never
- * read.
- * Hence only regular files work, and a file that shrinks while mapped kills the process
- * (SIGBUS).
+ * read. Hence only regular files work, and a file that shrinks while mapped kills the
+ * process (SIGBUS).
  */
 #include "data/source.h"
 

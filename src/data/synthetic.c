@@ -4,13 +4,10 @@
  * waves and heavy for regression.
  *
  * moons is scikit-learn's make_moons: evenly spaced points on two interleaving half
- * circles,
- * (cos t, sin t) and (1 - cos t, 1/2 - sin t), shuffled, with normal noise of 0.1. blobs
- * are
- * three normal clouds of deviation 1 around the corners of a triangle on a circle of
- * radius
- * 4, rotated by the seed. The test part is another draw from the same distribution: the
- * corners are the same.
+ * circles, (cos t, sin t) and (1 - cos t, 1/2 - sin t), shuffled, with normal noise of
+ * 0.1. blobs are three normal clouds of deviation 1 around the corners of a triangle on a
+ * circle of radius 4, rotated by the seed. The test part is another draw from the same
+ * distribution: the corners are the same.
  *
  * The other two lie in the unit ball, as the theory of importance sampling assumes, and
  * without noise are 0 at 0.
@@ -19,13 +16,10 @@
  * cos(pi u_2 / 2) plus normal noise of 0.05.
  *
  * heavy: x in 8 dimensions has a uniform direction and the length min(1, a / U), U
- * uniform
- * on (0, 1] and a = 0.02: P(|x| > r) = a / r for a <= r < 1, so half of the rows are
- * shorter
- * than 0.04 and one in fifty has length 1. y = sin(pi x_1) + 2 x_2 x_3 plus normal noise
- * of
- * 0.02. The one row in twenty-five beyond 1/2 accounts for six tenths of the variance of
- * y.
+ * uniform on (0, 1] and a = 0.02: P(|x| > r) = a / r for a <= r < 1, so half of the rows
+ * are shorter than 0.04 and one in fifty has length 1. y = sin(pi x_1) + 2 x_2 x_3 plus
+ * normal noise of 0.02. The one row in twenty-five beyond 1/2 accounts for six tenths of
+ * the variance of y.
  */
 #include <math.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Encodes a sample for display, shrunk with the filter that resizes samples. A large JPEG
- * is
- * decoded at a reduced size, but at least twice the requested one, so that the filter
+ * is decoded at a reduced size, but at least twice the requested one, so that the filter
  * determines the quality.
  *
  * Images with two channels show the first, those with more than three the first three.

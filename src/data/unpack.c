@@ -4,8 +4,7 @@
  *
  * When unpacking a whole file, its end hints at the size (gzip's last four bytes, xz's
  * index): if the hint is right, memory is allocated once and nothing is copied. The hint
- * is
- * capped at PLAUSIBLE times the packed size; beyond that memory grows by half.
+ * is capped at PLAUSIBLE times the packed size; beyond that memory grows by half.
  */
 #define ZLIB_CONST /* next_in is const */
 #include "data/unpack.h"

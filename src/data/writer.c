@@ -3,9 +3,8 @@
  * .npy files written in pieces.
  *
  * The header fixes the shape in advance; exactly that many bytes must be written before
- * the
- * file appears. Nothing is buffered, so pieces should be large. After a failed piece all
- * later calls fail and the file never appears.
+ * the file appears. Nothing is buffered, so pieces should be large. After a failed piece
+ * all later calls fail and the file never appears.
  */
 #include <string.h>
 

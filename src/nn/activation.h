@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The activations a network may have.
+ * Activation functions.
  */
 #ifndef SCANT_NN_ACTIVATION_H
 #define SCANT_NN_ACTIVATION_H

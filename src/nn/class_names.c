@@ -57,7 +57,7 @@ static int digit(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* One name of length bytes into out, which has room for as many; false: it is none. */
+/* Decodes a name of length bytes into out, which has as much room; false if malformed. */
 static bool get(const char *text, size_t length, char *out, size_t *size) {
     *size = 0;
     for (size_t i = 0; i < length; i++) {
@@ -87,7 +87,7 @@ static scant_status read_names(scant_ctx *ctx, const char *path, const char *tex
         if (!*text) break;
     }
     return scant__fail(ctx, SCANT_EINPUT,
-                       "%s: scant.class_names is not a list of %zu names, one a class",
+                       "%s: scant.class_names is not a list of %zu names, one per class",
                        path, n);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job is a slice of the batch and some output channels. It goes through its samples
- * strip by strip: some rows of the output that stay in the nearest cache with what they
- * read of one block of input channels. Of these each tap's pixels that meet are summed
- * up (kernels/strip.c); what would meet padding is left out. Slices, whose number does
- * not hang on threads, have gradients of their own that are added up in order.
+ * A job is a slice of the batch and a group of output channels. It processes its samples
+ * in strips: rows of the output that fit in the L1 cache with the inputs they need from
+ * one block of input channels. For each kernel tap it sums over the pixels inside the
+ * input (kernels/strip.c) and skips padding. The number of slices does not depend on the
+ * thread count; each has its own gradients, which are summed in order.
  */
 #include "nn/conv_strips.h"
 
@@ -15,21 +15,21 @@
 
 enum {
     EIGHT = NN_LANES,
-    CHANNELS = 32,   /* of the output, a job */
-    FEW_PIXELS = 16, /* of a plane: taps.h is better there */
+    CHANNELS = 32,   /* output channels per job */
+    FEW_PIXELS = 16, /* pixels of a plane: below, conv_taps.h is faster */
     JOBS = 32,
-    NEAR = 24 << 10, /* bytes of a strip: outputs and inputs */
-    SUMMED = 4096    /* floats added up at once */
+    NEAR = 24 << 10, /* bytes per strip: outputs and inputs */
+    SUMMED = 4096    /* floats per summing task */
 };
 
 typedef struct strips {
     const nn_node *node;
     nn_shape in, out;
-    size_t n, slices, groups; /* of the batch; of output channels */
-    size_t rows;              /* of a strip */
-    size_t weights;           /* numbers */
+    size_t n, slices, groups; /* batch size; slices of it; groups of output channels */
+    size_t rows;              /* per strip */
+    size_t weights;           /* floats */
     const float *x, *d;
-    float *parts; /* a slice each: gradients by weights, then by bias */
+    float *parts; /* per slice: gradients by weights, then by bias */
     float *dw, *db;
     const nn_kernels *kernels;
 } strips;
@@ -44,7 +44,7 @@ bool nn_strips_pay(const nn_net *net, const nn_node *node) {
            nn_kernels_best() != nn_kernels_plain();
 }
 
-/* As many rows as stay near, as equal as can be. */
+/* As many rows as fit in the cache, distributed evenly. */
 static size_t strip_rows(const nn_node *node, nn_shape in) {
     size_t rows = NEAR / sizeof(float) /
                   (node->shape.w * CHANNELS + node->stride[0] * in.w * EIGHT);
@@ -61,8 +61,8 @@ static size_t groups_of(const nn_node *node) {
     return (node->shape.c + CHANNELS - 1) / CHANNELS;
 }
 
-/* Enough for some dozen threads. Together their gradients have JOBS * CHANNELS numbers a
- * tap and input channel, however many output channels there are. */
+/* Enough for a few dozen threads. All slices' gradients together take JOBS * CHANNELS
+ * floats per tap and input channel, whatever the number of output channels. */
 static size_t most_slices(const nn_node *node) {
     return size_max(1, JOBS / groups_of(node));
 }
@@ -75,22 +75,22 @@ static float *part_of(const strips *t, size_t slice) {
     return t->parts + slice * (t->weights + t->out.c);
 }
 
-/* Of outputs *from..*to-1 those whose tap k lies within an input of `in`; none: *from is
- * *to or more. */
+/* Restricts outputs *from..*to-1 to those whose tap k lies inside an input of `in`; if
+ * there are none, *from >= *to. */
 static void inside(size_t in, size_t k, size_t stride, size_t pad, size_t *from,
                    size_t *to) {
     if (k < pad) *from = size_max(*from, (pad - k + stride - 1) / stride);
     *to = in + pad > k ? size_min(*to, (in + pad - k - 1) / stride + 1) : 0;
 }
 
-/* Where a job is. */
+/* The position of a job. */
 typedef struct place {
-    size_t sample, channel; /* the first of output channels */
-    size_t first, last;     /* rows of the output */
-    float *dw, *db;         /* of those channels */
+    size_t sample, channel; /* first output channel */
+    size_t first, last;     /* output rows */
+    float *dw, *db;         /* for those channels */
 } place;
 
-/* What one block of input channels gives at one tap. */
+/* The contribution of one block of input channels at one tap. */
 static void tap_strip(const strips *t, const place *at, nn_strip *s, size_t block,
                       size_t tap) {
     const nn_node *v = t->node;
@@ -111,7 +111,7 @@ static void tap_strip(const strips *t, const place *at, nn_strip *s, size_t bloc
     t->kernels->strip(s);
 }
 
-/* Adds a strip's pixels to the gradients by bias of its channels. */
+/* Adds a strip's pixels to its channels' bias gradients. */
 static void bias_strip(const strips *t, const place *at, size_t vectors) {
     size_t plane = t->out.h * t->out.w * EIGHT, row = t->out.w * EIGHT;
     const float *d = t->d + (at->sample * t->out.c + at->channel) / EIGHT * plane;
@@ -134,7 +134,7 @@ static scant_status job(void *arg, size_t block, unsigned worker, scant__fault *
     const strips *t = arg;
     const nn_node *v = t->node;
     size_t slice = block / t->groups, channel = block % t->groups * CHANNELS;
-    size_t each = t->weights / t->out.c; /* weights an output channel */
+    size_t each = t->weights / t->out.c; /* weights per output channel */
     float *part = part_of(t, slice);
     nn_strip s = {.vectors = size_min(CHANNELS, t->out.c - channel) / EIGHT,
                   .x_row = v->stride[0] * t->in.w * EIGHT,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job of the weights' gradient is a tap and a share of the input channels: it gathers
- * the rows that meet, some samples at a time, and adds their product. A job of the rest
- * is a slice of the batch, all its taps. Cost: the flops of the taps that lie inside, at
- * the speed of matrix products.
+ * A job of the weight gradient is one kernel tap and a share of the input channels: it
+ * gathers the rows that meet, some samples at a time, and adds their product. A job of
+ * the other passes is a slice of the batch with all taps. Cost: the flops of the taps
+ * inside the input, at the speed of matrix products.
  */
 #include "nn/conv_taps.h"
 
@@ -13,12 +13,12 @@
 #include "linalg/single.h"
 
 enum {
-    ROWS = 1024, /* gathered at once, for weights */
-    SHARE = 256, /* of input channels, a job of weights */
-    SLICES = 8,  /* of the batch, jobs of the rest; their rows: */
+    ROWS = 1024, /* rows gathered at once, for weights */
+    SHARE = 256, /* input channels per job, for weights */
+    SLICES = 8,  /* slices of the batch in the other passes; rows of a slice: */
     LEAST_ROWS = 64,
     MOST_ROWS = 512,
-    FEW_PIXELS = 64, /* of planes, for weights; and for all: */
+    FEW_PIXELS = 64, /* pixels per plane, for weights; for all passes: */
     FEWER_PIXELS = 16,
     MANY_CHANNELS = 64,
     COLUMNS = 64
@@ -39,24 +39,24 @@ bool nn_taps_pay_all(const nn_net *net, const nn_node *node) {
 typedef struct taps {
     const nn_node *node;
     nn_shape in, out;
-    size_t n, samples; /* of the batch; gathered at once */
+    size_t n, samples; /* batch size; samples gathered at once */
     size_t shares;     /* of the input channels */
     const float *x, *d;
     float *dw, *db, *scratch;
-    size_t room; /* floats a worker */
+    size_t room; /* floats per worker */
 } taps;
 
 static size_t samples_at_once(const nn_node *node) {
     return size_max(1, ROWS / (node->shape.h * node->shape.w));
 }
 
-/* Floats a worker: gathered rows of both operands. */
+/* Floats per worker: gathered rows of both operands. */
 static size_t room_of(const nn_node *node) {
     size_t rows = samples_at_once(node) * node->shape.h * node->shape.w;
     return rows * (SHARE + node->shape.c);
 }
 
-/* Of forward and data: gathered rows and their product, of samples in a slice. */
+/* For forward and data: gathered rows and their product for the samples of a slice. */
 static size_t slice_room(const nn_node *node, nn_shape in) {
     size_t pixels = size_max(1, node->shape.h * node->shape.w);
     return (MOST_ROWS + pixels) * (in.c + node->shape.c);
@@ -67,15 +67,14 @@ size_t nn_taps_scratch(const nn_net *net, const nn_node *node, unsigned threads)
     return threads * size_max(room_of(node), slice) * sizeof(float);
 }
 
-/* Outputs y (of `out`) whose tap k lies within an input of `in`: from *first to before
- * *last. */
+/* The outputs y whose tap k lies inside the input: *first to before *last. */
 static void inside(size_t in, size_t out, size_t k, size_t stride, size_t pad,
                    size_t *first, size_t *last) {
     *first = k >= pad ? 0 : (pad - k + stride - 1) / stride;
     *last = in + pad > k ? size_min(out, (in + pad - k - 1) / stride + 1) : 0;
 }
 
-/* Rows of samples from..to that meet at tap (ky, kx); returns how many. */
+/* Gathers the rows of samples from..to that meet at tap (ky, kx); returns how many. */
 static size_t gather(const taps *t, size_t ky, size_t kx, size_t channel, size_t width,
                      size_t from, size_t to, float *x, float *d) {
     const nn_node *v = t->node;
@@ -159,7 +158,7 @@ scant_status nn_taps_weights(scant_ctx *ctx, const nn_net *net, const nn_node *n
 typedef struct slices {
     const nn_node *node;
     nn_shape in, out;
-    size_t n, samples; /* of the batch; of a slice */
+    size_t n, samples; /* batch size; samples per slice */
     const float *from; /* x, or d */
     const float *w, *bias;
     float *to; /* y, or dx */
@@ -168,7 +167,7 @@ typedef struct slices {
     bool data;
 } slices;
 
-/* Where the pixels of one sample that meet at a tap are: in and out, a row each. */
+/* Lists the pixels of a sample that meet at a tap: input and output row of each. */
 static size_t meeting(const slices *t, size_t tap, size_t *in, size_t *out) {
     const nn_node *v = t->node;
     size_t ky = tap / v->kernel[1], kx = tap % v->kernel[1], y0, y1, x0, x1, rows = 0;
@@ -187,8 +186,7 @@ static void add_row(float *to, const float *from, size_t n) {
     for (size_t i = 0; i < n; i++) to[i] += from[i];
 }
 
-/* One tap of samples first..last: rows are gathered, multiplied and added where they
- * belong. */
+/* One tap for samples first..last: gathers rows, multiplies, and adds to the outputs. */
 static void slice_tap(const slices *t, size_t tap, size_t first, size_t last, float *a,
                       float *b) {
     size_t in[FEWER_PIXELS], out[FEWER_PIXELS], rows = meeting(t, tap, in, out);

@@ -11,20 +11,20 @@
 #include "scant/train.h"
 
 enum {
-    ROWS = 32,             /* samples a block */
-    FLOATS_AIM = 256 << 10 /* of logits of a block */
+    ROWS = 32,             /* samples per block */
+    FLOATS_AIM = 256 << 10 /* logits per block */
 };
 
 static size_t round_up(size_t n) { return (n + NN_LANES - 1) / NN_LANES * NN_LANES; }
 
-/* Draws a group, by which results do not change. */
+/* Draws per group; does not change results. */
 static size_t group_of(size_t m, size_t classes) {
     size_t fit = FLOATS_AIM / ROWS / size_max(classes, 1) / NN_LANES * NN_LANES;
     size_t most = size_min(round_up(m), NN_DRAWS_MOST);
     return size_max(NN_LANES, size_min(fit, most));
 }
 
-/* Draws of the group that begins with `first`, filled up. */
+/* Draws in the group that begins with `first`, padded to whole vectors. */
 static size_t draws_in(const nn_draws *d, size_t first) {
     return size_min(d->group, round_up(d->m - first));
 }
@@ -43,10 +43,10 @@ void nn_draws_destroy(scant_ctx *ctx, nn_draws *d) {
 typedef struct draw_job {
     nn_draws *d;
     uint64_t seed;
-    double rate; /* of dropout */
+    double rate; /* for dropout */
 } draw_job;
 
-/* The weights of a class under a draw: one each feature, *apart floats apart. */
+/* The weights of a class under a draw: one per feature, *apart floats apart. */
 static float *column_at(const nn_draws *d, size_t draw, size_t k, size_t *apart) {
     size_t first = draw / d->group * d->group, in = draws_in(d, first);
     size_t column = k * in + (draw - first), panel = column / NN_PANEL * NN_PANEL;
@@ -106,7 +106,7 @@ static scant_status draw_block(void *arg, size_t block, unsigned worker,
 
 /* ---- what they are drawn of ---- */
 
-/* The last layer as it is now. rho holds deviations. */
+/* Copies the current last layer. rho holds deviations. */
 static scant_status read_law(scant_net *net, nn_draws *d) {
     const nn_net *shape = net->net;
     const nn_node *head = &shape->nodes[shape->head];
@@ -192,7 +192,7 @@ size_t nn_draws_room(const scant_ctx *ctx, size_t classes) {
     return size_mul(ctx->threads, room_each(classes));
 }
 
-/* Numbers to predict are no logits. */
+/* Regression outputs are not logits. */
 static void add_outputs(const nn_draws *d, float *z, size_t live, double *sums) {
     for (size_t s = 0; s < live; s++) {
         z[s] += d->bias[0];

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Draws from what is known of a network's last layer: m matrices of weights W_s, the same
- * for every sample. What the network says under draw s is softmax(W_s h + c); the mean
- * over draws is what it predicts.
+ * Posterior draws of a network's last layer: m weight matrices W_s, the same for every
+ * sample. Draw s predicts softmax(W_s h + c); the network predicts the mean over draws.
  *
  * Variational: W_s = M + s o e_s, with e_s normal. Dropout: M with the columns of dropped
- * features set to 0 and the others divided by 1 - rate, as training drops them. Draw s is
- * a function of (draw_seed, s): of no sample, no block, no thread, no other draw.
+ * features set to 0 and the others divided by 1 - rate, as in training. Draw s is a
+ * function of (draw_seed, s) only, not of samples, blocks, threads or other draws.
  *
- * Matrices of some draws are multiplied with some samples at a time: class by class and
- * in it draw by draw, so that draws are the lanes of the softmax behind it. Cost a
- * sample: m C d multiply-adds and m C exponentials. Memory: m C d floats, once a network.
+ * A group of draws is multiplied with a block of samples: class by class and within a
+ * class draw by draw, so that draws are the lanes of the following softmax. Cost per
+ * sample: m C d multiply-adds and m C exponentials. Memory: m C d floats per network.
  */
 #ifndef SCANT_NN_DRAWS_H
 #define SCANT_NN_DRAWS_H
@@ -22,22 +21,22 @@ typedef struct nn_draws {
     size_t m, classes, width;
     size_t group; /* draws multiplied at a time: a multiple of NN_LANES */
     float *w;     /* groups of width x (classes, draws of the group), as nn_kernels.panels
-                   * takes them; the last one's are filled up to whole vectors by zeros */
-    float *mean, *rho, *bias; /* what they were drawn of; rho NULL: dropout */
+                     takes them; the last group is zero-padded to whole vectors */
+    float *mean, *rho, *bias; /* the posterior they were drawn from; rho NULL: dropout */
 } nn_draws;
 
-/* The draws of net as it is now: those made before where its last layer has not changed
- * since. Borrowed from net until the next call. NULL: it has none (bayes = none). */
+/* The draws of net's current weights, reused if its last layer has not changed. Borrowed
+ * from net until the next call. NULL: it has none (bayes = none). */
 scant_status nn_draws_of(scant_net *net, const nn_draws **out);
 void nn_draws_destroy(scant_ctx *ctx, nn_draws *draws); /* NULL is fine */
 
-/* Room of the threads that work on samples, in floats. */
+/* Scratch of all threads, in floats. */
 size_t nn_draws_room(const scant_ctx *ctx, size_t classes);
 
-/* Adds to sums (n x classes) what all draws say of n samples with features h: the
- * probabilities, or, where there is one class, the output itself. samples may be NULL;
- * else draw s of sample i goes to samples + s*apart + i*classes. A row of either depends
- * on its features alone. Same bits at any thread count. */
+/* Adds the outputs of all draws for n samples with features h to sums (n x classes):
+ * probabilities, or with one class the output itself. samples may be NULL; else draw s of
+ * sample i goes to samples + s*apart + i*classes. A row depends on its own features only.
+ * Results do not depend on the thread count. */
 scant_status nn_draws_add(scant_ctx *ctx, const nn_draws *draws, const float *h, size_t n,
                           double *sums, float *samples, size_t apart, float *room);
 

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every draw says of every sample, in a file.
- *
- * The file is m planes of n x classes, and samples come a batch at a time: so a piece of
- * each plane is written at a time. Batches are gathered until pieces are large.
+ * Writes every draw's probabilities for every sample to a file of m planes of n x
+ * classes. Samples come in batches, each of which is a piece of every plane; batches are
+ * collected until the pieces are large.
  */
 #include "data/file.h"
 #include "nn/inference.h"
 #include "scant/train.h"
 
 enum {
-    BYTES = 8 << 20, /* held at once, unless a single sample has more */
-    SHARE = 8        /* or that part of the cap, where it is less */
+    BYTES = 8 << 20, /* buffer size, unless a single sample needs more */
+    SHARE = 8        /* or this fraction of the memory cap, if less */
 };
 
 typedef struct gather {
     scant_writer *writer;
     size_t m, n, classes;
     bool lasting;
-    size_t rows;         /* that fit */
-    size_t batch;        /* of which so many may come at once */
-    size_t first, count; /* gathered so far */
+    size_t rows;         /* capacity */
+    size_t batch;        /* maximum batch */
+    size_t first, count; /* collected so far */
     float *block;        /* m x rows x classes */
     nn_inference reading;
 } gather;
@@ -45,15 +44,14 @@ static scant_status take(void *arg, const nn_outputs *said) {
 
 static scant_status check(scant_net *net, const gather *g) {
     if (g->classes == 1)
-        return scant__fail(net->ctx, SCANT_EINPUT,
-                           "samples are of classes, and the network has one output, a "
-                           "number it predicts");
+        return scant__fail(
+            net->ctx, SCANT_EINPUT,
+            "samples need class probabilities, but the network predicts one number");
     if (g->m == 1)
         return scant__fail(
             net->ctx, SCANT_EINPUT,
-            "nothing can disagree: the network says one thing of a sample; "
-            "samples are of bayes=variational or dropout with two draws "
-            "and more, or of an ensemble");
+            "the network makes only one prediction per sample; samples need "
+            "bayes=variational or dropout with at least two draws, or an ensemble");
     return SCANT_OK;
 }
 

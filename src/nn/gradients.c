@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradients of single samples: squared norms, inner products, sketches, their sum. One
- * forward and one backward pass a batch give every layer's input x and the gradient d by
- * its output; what is asked for follows layer by layer (nn/persample.h), so no sample's
- * whole gradient is ever there at once.
+ * Per-sample gradients: squared norms, inner products, sketches, and their sum. One
+ * forward and one backward pass per batch give every layer's input x and the gradient d
+ * by its output; the results follow layer by layer (nn/persample.h), so no sample's full
+ * gradient is ever in memory.
  *
  *   norms     dense: |d x^T|^2 = |d|^2 |x|^2. Convolution: of d P^T, P the patches of x;
  *             where the output has few positions, as sum_pq (d_p.d_q)(x_p.x_q), which
  *             needs no gradient at all. Bias: |sum of d|^2.
  *   products  <d, V x> with the direction's weights V in the layer's place, or with the
- *             gradient where it is there anyway.
- *   lengths   of the loss at every class, by their norms, weighted by the probabilities.
- *   sum       what the backward pass gives, added up over batches in double.
+ *             gradient if it is available anyway.
+ *   lengths   norms of the loss gradient at every class, weighted by the probabilities.
+ *   sum       the backward pass's result, summed over batches in double.
  *   sketches  a count-sketch (Charikar, Chen and Farach-Colton, 2002; as a kernel's
- *             features Weinberger et al., 2009): number j of the gradient is added, with
- *             sign s_j, to number h_j of k. E<Sx, Sy> = <x, y>, and the variance is at
- *             most 2 |x|^2 |y|^2 / k. A dense matrix of Johnson and Lindenstrauss has the
- *             same variance to a constant, but costs k multiply-adds a number where this
- *             costs one, and 4 bytes k times where this has 4 bytes a parameter. j counts
- *             in the plain order of all trained parameters, so a sketch of the last layer
- *             is that layer's part of the sketch of all.
+ *             features Weinberger et al., 2009): entry j of the gradient is added, with
+ *             sign s_j, to entry h_j of k. E<Sx, Sy> = <x, y>, and the variance is at
+ *             most 2 |x|^2 |y|^2 / k. A dense Johnson-Lindenstrauss matrix has the same
+ *             variance up to a constant, but costs k multiply-adds per entry instead of
+ *             one, and k times 4 bytes per parameter instead of 4. j counts in the plain
+ *             order of all trained parameters, so a sketch of the last layer is that
+ *             layer's part of the full sketch.
  *
- * The front of a small network (plan_front.c) has its samples' gradients by itself, eight
- * at a time; what it gives is added to that of the layers behind it.
+ * The front of a small network (plan_front.c) computes its own per-sample gradients,
+ * eight at a time; they are added to those of the layers behind it.
  *
- * Samples are independent of each other and shared out among threads: apart from the
- * passes themselves (oneDNN's) the same bits at any thread count.
+ * Samples are independent and distributed over threads: apart from oneDNN's passes,
+ * results do not depend on the thread count.
  */
 #include <math.h>
 #include <string.h>
@@ -39,17 +39,17 @@
 #include "scant/train.h"
 
 enum {
-    DENSE_BLOCK = 16,        /* samples a task: their products with V are one product */
-    TASK_WORK = 1 << 20,     /* multiply-adds worth a task */
+    DENSE_BLOCK = 16, /* samples per task: their products with V are one matrix product */
+    TASK_WORK = 1 << 20,     /* multiply-adds per task */
     TABLE_BLOCK = 1 << 16,   /* entries */
     SKETCH_MOST = 0x7fffffff /* a bucket and a sign share 32 bits */
 };
 
-/* What one backward pass is to give. */
+/* The results wanted from one backward pass. */
 typedef struct wanted {
-    double *norms, *products; /* of the batch's first sample on */
+    double *norms, *products; /* from the batch's first sample on */
     float *sketches;
-    size_t apart; /* numbers from one sample's sketch to the next one's */
+    size_t apart; /* floats between two samples' sketches */
 } wanted;
 
 typedef struct work {
@@ -57,15 +57,15 @@ typedef struct work {
     scant__arena arena;
     const scant_gradient_opts *opts;
     const la_kernels *kernels;
-    uint32_t *table; /* of the tracer's parameters: 2 * bucket + (sign is -1) */
-    double *total;   /* of sum: packed as weights are, of last_layer plain */
-    bool front;      /* the tracer has one */
-    float *packed;   /* of a front: the direction as weights are packed, */
-    double *sums;    /* and a batch of norms and of products */
-    double *squares; /* of lengths: a batch of norms and of probabilities */
-    float *room;     /* a worker's pieces, one after the other */
+    uint32_t *table; /* per parameter: 2 * bucket + (sign is -1) */
+    double *total;   /* for sum: packed like weights, or plain for last_layer */
+    bool front;      /* the plan has a front */
+    float *packed;   /* front only: the direction packed like weights, */
+    double *sums;    /* and a batch of norms and products */
+    double *squares; /* lengths only: a batch of norms and probabilities */
+    float *room;     /* scratch of all workers */
     size_t room_each;
-    /* of the layer under way */
+    /* current layer: */
     const nn_layer *layer;
     const float *x, *d;
     wanted want;
@@ -91,7 +91,7 @@ static const float *direction(const work *w, size_t at) {
     return w->opts->direction + (at - w->t.offset);
 }
 
-/* Adds numbers that belong to parameters at, at+1, ... */
+/* Folds numbers of parameters at, at+1, ... into a sketch. */
 static void fold(const work *w, size_t at, const float *numbers, size_t n, float by,
                  float *sketch) {
     const uint32_t *table = w->table + (at - w->t.offset);
@@ -101,7 +101,7 @@ static void fold(const work *w, size_t at, const float *numbers, size_t n, float
     }
 }
 
-/* Whether a convolution's norm is cheaper by products of positions. */
+/* Whether a convolution's norm is cheaper by pairs of positions. */
 static bool by_positions(const nn_layer *l) {
     size_t per = l->rows / l->node->groups;
     return l->node->kind == NN_CONV &&
@@ -113,7 +113,7 @@ static bool needs_gradient(const nn_layer *l, const wanted *want) {
                                          (want->norms && !by_positions(l)));
 }
 
-/* |d P^T|^2 as the sum over pairs of positions. */
+/* |d P^T|^2 as a sum over pairs of positions. */
 static double position_norm(const work *w, const float *x, const float *d, float *room) {
     const nn_layer *l = w->layer;
     size_t p = l->places, per = l->rows / l->node->groups, apart;
@@ -149,7 +149,7 @@ static double conv_product(const work *w, const float *x, const float *d, float 
     return sum;
 }
 
-/* A convolution or normalisation, one sample. */
+/* One sample of a convolution or normalisation. */
 static void planes_sample(const work *w, size_t i, float *room) {
     const nn_layer *l = w->layer;
     const wanted *want = &w->want;
@@ -178,7 +178,7 @@ static void planes_sample(const work *w, size_t i, float *room) {
     }
 }
 
-/* A dense layer, some samples. */
+/* Some samples of a dense layer. */
 static void dense_samples(const work *w, size_t first, size_t count, float *room) {
     const nn_layer *l = w->layer;
     const wanted *want = &w->want;
@@ -218,7 +218,7 @@ static scant_status layer_task(void *arg, size_t task, unsigned worker,
     return SCANT_OK;
 }
 
-/* Floats that a worker needs for a layer. */
+/* Scratch floats per worker for a layer. */
 static size_t layer_room(const nn_layer *l) {
     if (l->node->kind == NN_DENSE) return size_mul(DENSE_BLOCK, l->rows);
     size_t per = l->rows / l->node->groups, p = l->places;
@@ -234,7 +234,7 @@ static size_t layer_room(const nn_layer *l) {
 
 /* ---- a front ---- */
 
-/* Which parameter's gradients lie at `at` in a packed vector. */
+/* The parameter whose gradient is at `at` in a packed vector. */
 static size_t param_at(const work *w, size_t at) {
     const nn_slice *slices = w->t.net->weights->slices;
     size_t i = 0;
@@ -318,7 +318,7 @@ static scant_status table_block(void *arg, size_t block, unsigned worker,
     size_t to = size_min((block + 1) * TABLE_BLOCK, w->t.parameters);
     for (size_t j = block * TABLE_BLOCK; j < to; j++) {
         uint64_t u = scant__rng_u64(&rng, w->t.offset + j);
-        double unit = (double)(u >> 11) * 0x1p-53; /* the lowest bit is the sign's */
+        double unit = (double)(u >> 11) * 0x1p-53; /* the lowest bit is the sign */
         uint32_t bucket = (uint32_t)(unit * (double)w->opts->sketch);
         w->table[j] = bucket << 1 | (uint32_t)(u & 1);
     }
@@ -332,7 +332,7 @@ static scant_status make_table(work *w) {
     return scant__parfor(w->t.net->ctx, NULL, blocks, table_block, w);
 }
 
-/* One backward pass a class. */
+/* One backward pass per class. */
 static scant_status sketch_outputs(work *w, float *sketches) {
     size_t classes = w->t.net->net->classes, k = w->opts->sketch;
     for (size_t c = 0; c < classes; c++) {
@@ -346,7 +346,7 @@ static scant_status sketch_outputs(work *w, float *sketches) {
 
 /* ---- expected lengths ---- */
 
-/* d_logits = p - e_c of all samples; chance[i] is p_c. */
+/* d_logits = p - e_c for all samples; chance[i] is p_c. */
 static void class_gradient(work *w, int32_t c, double *chance) {
     size_t classes = w->t.net->net->classes;
     for (size_t i = 0; i < w->t.count; i++) {
@@ -357,7 +357,7 @@ static void class_gradient(work *w, int32_t c, double *chance) {
     }
 }
 
-/* One backward pass a class. */
+/* One backward pass per class. */
 static scant_status expect_lengths(work *w, double *lengths) {
     double *norms = w->squares, *chance = norms + w->t.batch;
     for (size_t c = 0; c < w->t.net->net->classes; c++) {
@@ -394,7 +394,7 @@ static void add_batch(work *w) {
 
 static scant_status give_sum(work *w, float *sum) {
     nn_weights *weights = w->t.net->weights;
-    float *to = w->t.last_layer ? sum : weights->grads; /* of no use to anyone now */
+    float *to = w->t.last_layer ? sum : weights->grads; /* free to overwrite now */
     for (size_t i = 0; i < total_size(w); i++) to[i] = (float)w->total[i];
     return w->t.last_layer ? SCANT_OK : nn_weights_unpack(weights, to, true, sum);
 }
@@ -408,15 +408,14 @@ static scant_status check(scant_net *net, const scant_gradient_opts *o, size_t n
     if (out->products && !o->direction)
         return scant__fail(ctx, SCANT_EUSAGE, "products need a direction");
     if (out->sketches && (o->sketch == 0 || o->sketch > SKETCH_MOST))
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "a sketch has 1 to %d numbers (sketch), not %zu", SKETCH_MOST,
-                           o->sketch);
+        return scant__fail(ctx, SCANT_EUSAGE, "sketch is %zu, expected 1 to %d",
+                           o->sketch, SKETCH_MOST);
     for (size_t i = 0; o->labels && i < n; i++)
         if (o->labels[i] < 0 || (size_t)o->labels[i] >= classes)
-            return scant__fail(ctx, SCANT_EINPUT,
-                               "labels: number %zu is %d, and the network's classes are "
-                               "0 to %zu",
-                               i, (int)o->labels[i], classes - 1);
+            return scant__fail(
+                ctx, SCANT_EINPUT,
+                "labels: label %zu is %d, expected a class of the network, 0 to %zu", i,
+                (int)o->labels[i], classes - 1);
     return SCANT_OK;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Read-outs: what a network says of samples, batch by batch.
+ * Inference, batch by batch.
  *
- * Samples of the next batch are read while the network computes this one. Where the last
- * batch is smaller it is filled up with zeros, and what comes of them is thrown away: a
- * plan of its own would have to be made first. Members of an ensemble run over a batch
- * one after the other: samples are read once.
+ * The next batch is read while the network computes. A smaller last batch is padded with
+ * zeros and the surplus outputs are dropped, because another batch size would need its
+ * own plan. Ensemble members run over each batch in turn, so samples are read once.
  */
 #include <float.h>
 #include <math.h>
@@ -20,7 +19,7 @@
 
 enum { SLOTS = 3, BYTES_AIM = 256 << 20 };
 
-/* Batches as large as pays, as small as the memory asks for. */
+/* As large as is useful, as small as memory requires. */
 size_t nn_infer_batch(const scant_net *net, size_t n) {
     size_t sample = 1;
     for (size_t i = 0; i < net->net->n_nodes; i++)
@@ -35,7 +34,7 @@ typedef struct stream {
     const scant_data *data;
     const size_t *rows;
     size_t n, batch, width;
-    bool raw; /* members scale samples each for itself */
+    bool raw; /* members scale samples themselves */
     float *slots;
 } stream;
 
@@ -58,11 +57,11 @@ static scant_status fill(void *arg, size_t item, size_t slot, scant__fault *faul
 /* ---- what members and draws say together ---- */
 
 typedef struct chorus {
-    bool many;     /* of one voice its logits are handed on as they are */
+    bool many;     /* false: a single draw's logits are passed on unchanged */
     size_t voices; /* draws of all members */
     double *sums;  /* batch x classes */
     float *probs, *logits;
-    float *room; /* of nn_draws_add() */
+    float *room; /* scratch of nn_draws_add() */
 } chorus;
 
 static scant_net *member_at(scant_net *net, size_t i) {
@@ -87,7 +86,7 @@ static scant_status chorus_room(scant_net *net, size_t members, size_t batch,
     return SCANT_OK;
 }
 
-/* A network without draws is one draw. */
+/* A network without draws counts as one draw. */
 static void add_plain(const float *logits, size_t n, size_t classes, double *sums,
                       float *samples, float *probs) {
     if (classes > 1)
@@ -98,8 +97,8 @@ static void add_plain(const float *logits, size_t n, size_t classes, double *sum
     if (samples) memcpy(samples, probs, n * classes * sizeof *samples);
 }
 
-/* The mean of all; logits are such that their softmax is that mean. Of one that is 0 in
- * floats the least float stands in: no logit is infinite. */
+/* Averages all draws and sets logits whose softmax is the mean. A mean that is 0 in float
+ * becomes the smallest float, so no logit is infinite. */
 static void settle(const chorus *c, size_t n, size_t classes) {
     const double least = (double)FLT_MIN;
     for (size_t i = 0; i < n * classes; i++) {
@@ -110,7 +109,7 @@ static void settle(const chorus *c, size_t n, size_t classes) {
     }
 }
 
-/* One member's pass over a batch. */
+/* Runs one member on a batch. */
 static scant_status sing(scant_net *m, const stream *s, const float *input, size_t count,
                          nn_plan **plan) {
     TRY(nn_network_plan(m, s->batch, NN_PREDICT, plan));
@@ -241,7 +240,8 @@ scant_status scant_net_predict(scant_net *net, const scant_data *data, const siz
         {.phase = "reading out", .fn = predict_batch, .samples = outputs->samples}};
     if (outputs->calibrated &&
         !(outputs->temperature > 0 && isfinite(outputs->temperature)))
-        return scant__fail(net->ctx, SCANT_EUSAGE, "temperature is %g, not above 0",
+        return scant__fail(net->ctx, SCANT_EUSAGE,
+                           "temperature is %g, expected a positive number",
                            outputs->temperature);
     p.reading.arg = &p;
     p.reading.apart = (rows ? n : scant_data_count(data)) * p.classes;
@@ -258,15 +258,15 @@ typedef struct judge {
     const size_t *rows;
     size_t classes, samples, correct;
     double loss;
-    float *logits;   /* all of them, for calibration and the temperature */
+    float *logits;   /* of all samples, for calibration and the temperature */
     int32_t *chosen; /* labels in the order of rows */
 } judge;
 
 static scant_status not_finite(judge *j, size_t row) {
     j->loss = (double)NAN;
     return scant__fail(j->ctx, SCANT_EINPUT,
-                       "what the network says of sample %zu of %s is not a finite number",
-                       row, scant_data_name(j->data));
+                       "the network's output for sample %zu of %s is not finite", row,
+                       scant_data_name(j->data));
 }
 
 static scant_status judge_batch(void *arg, const nn_outputs *said) {
@@ -284,9 +284,10 @@ static scant_status judge_batch(void *arg, const nn_outputs *said) {
         }
         int32_t label = j->labels[row];
         if (label < 0 || (size_t)label >= c)
-            return scant__fail(j->ctx, SCANT_EINPUT,
-                               "%s: sample %zu has label %d, the network %zu classes",
-                               scant_data_name(j->data), row, (int)label, c);
+            return scant__fail(
+                j->ctx, SCANT_EINPUT,
+                "%s: sample %zu has label %d, but the network has %zu classes",
+                scant_data_name(j->data), row, (int)label, c);
         nn_score s = nn_loss(&(nn_wanted){.labels = &label}, 1, c, z, NULL);
         j->loss += s.loss;
         j->correct += s.correct;
@@ -320,12 +321,13 @@ scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *r
                .rows = rows,
                .classes = scant_net_classes(net)};
     if (!j.labels && !j.targets)
-        return scant__fail(net->ctx, SCANT_EINPUT, "%s has no labels to judge by",
+        return scant__fail(net->ctx, SCANT_EINPUT, "%s has no labels to evaluate with",
                            scant_data_name(data));
     if (j.targets && j.classes != 1)
-        return scant__fail(net->ctx, SCANT_EINPUT,
-                           "%s has one number a sample, the network gives %zu",
-                           scant_data_name(data), j.classes);
+        return scant__fail(
+            net->ctx, SCANT_EINPUT,
+            "%s has one target per sample, but the network has %zu outputs",
+            scant_data_name(data), j.classes);
     scant__arena arena;
     scant__arena_init(&arena, net->ctx);
     scant_status s = SCANT_OK;
@@ -344,7 +346,7 @@ scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *r
         out->accuracy = (double)j.correct / (double)j.samples;
         if (j.labels) judge_confidence(&j, out, scaled);
     }
-    if (s != SCANT_OK && isnan(j.loss)) out->loss = j.loss; /* that is why */
+    if (s != SCANT_OK && isnan(j.loss)) out->loss = j.loss; /* the cause of the failure */
     scant__arena_end(&arena);
     return s;
 }
@@ -359,7 +361,7 @@ scant_status scant_net_evaluate_at(scant_net *net, const scant_data *data,
                                    scant_evaluation *out, scant_calibration *scaled) {
     *scaled = (scant_calibration){.temperature = temperature};
     if (!(temperature > 0 && isfinite(temperature)))
-        return scant__fail(net->ctx, SCANT_EUSAGE, "temperature is %g, not above 0",
-                           temperature);
+        return scant__fail(net->ctx, SCANT_EUSAGE,
+                           "temperature is %g, expected a positive number", temperature);
     return nn_evaluate(net, data, rows, n, false, out, scaled);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading is cheap for what is in memory (a pass over the pixels) and dear for images
- * in files, so samples are shared out one by one among threads.
+ * Reading is cheap from memory and expensive from image files, so samples are distributed
+ * over threads one by one.
  */
 #include "nn/input.h"
 #include "scant/train.h"
@@ -18,7 +18,7 @@ scant_status nn_input_check(scant_net *net, const scant_data *data) {
         !scant__data_is_image(data) && scant__data_width(data) == nn_shape_size(s);
     if (same || rows) return SCANT_OK;
     return scant__fail(net->ctx, SCANT_EINPUT,
-                       "%s has samples of %zux%zux%zu (channels, height, width), the "
+                       "%s has samples of %zux%zux%zu (channels, height, width), but the "
                        "network takes %zux%zux%zu",
                        scant_data_name(data), shape[0], shape[1], shape[2], s.c, s.h,
                        s.w);
@@ -33,7 +33,8 @@ scant_status nn_input_rows_check(scant_ctx *ctx, const scant_data *data,
     }
     for (size_t i = 0; i < *n; i++)
         if (rows[i] >= all)
-            return scant__fail(ctx, SCANT_EINPUT, "%s has %zu samples, there is no %zu",
+            return scant__fail(ctx, SCANT_EINPUT,
+                               "%s has %zu samples, so there is no sample %zu",
                                scant_data_name(data), all, rows[i]);
     return SCANT_OK;
 }
@@ -94,8 +95,8 @@ typedef struct moments {
     const scant_data *data;
     const size_t *rows; /* NULL: all */
     size_t samples, stride, channels, plane;
-    float *row;   /* a worker each */
-    double *sums; /* a block each: sum and sum of squares a channel */
+    float *row;   /* per worker */
+    double *sums; /* per block: sum and sum of squares of each channel */
 } moments;
 
 static scant_status moments_block(void *arg, size_t block, unsigned worker,

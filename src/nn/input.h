@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples on their way into a network: checked against its shape, read, scaled.
+ * Network input: samples are checked against the network's shape, read and scaled.
  */
 #ifndef SCANT_NN_INPUT_H
 #define SCANT_NN_INPUT_H
@@ -9,28 +9,26 @@
 #include "nn/network.h"
 #include "scant/train.h"
 
-/* Whether data's samples are of the shape that net takes; rows of features may stand for
- * planes of as many numbers. */
+/* Checks the sample shape; feature rows may stand for planes of as many numbers. */
 scant_status nn_input_check(scant_net *net, const scant_data *data);
-/* Whether rows (NULL: all; *n is then set) are samples of data. */
+/* Checks that rows are samples of data. rows NULL means all and sets *n. */
 scant_status nn_input_rows_check(scant_ctx *ctx, const scant_data *data,
                                  const size_t *rows, size_t *n);
 
-/* One sample, by any thread. */
+/* Reads one sample; thread-safe. */
 scant_status nn_input_row(const scant_net *net, const scant_data *data, size_t row,
                           float *out, scant__fault *fault);
-/* What is left to do with a sample that was read, and perhaps changed, by another. */
+/* Applies the network's scaling to a sample read elsewhere. */
 void nn_input_scale(const scant_net *net, float *row);
-/* n samples, in parallel, to out (n x width). */
+/* Reads n samples in parallel to out (n x width). */
 scant_status nn_input_rows(scant_net *net, const scant_data *data, const size_t *rows,
                            size_t n, float *out);
 
-/* How many threads to read ahead with: images in files are decoded, the rest is there.
- */
+/* Threads for prefetching: image files must be decoded, other data is in memory. */
 unsigned nn_input_threads(const scant_net *net, const scant_data *data);
 
-/* Where the network has no scaling yet and data are images: the mean and deviation of
- * each channel, over at most 10,000 samples spread evenly. rows: n of data; NULL: all. */
+/* If the network has no scaling yet and data are images: sets the mean and deviation of
+ * each channel over at most 10,000 evenly spaced samples. rows: n of data; NULL: all. */
 scant_status nn_input_fit_scaling(scant_net *net, const scant_data *data,
                                   const size_t *rows, size_t n);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which set of kernels this machine runs. The probe reads the CPU and nothing else, so
- * the answer is the same in every thread and needs no state.
+ * Chooses the kernels for this machine. The probe only reads the CPU, so it is stateless
+ * and the same in every thread.
  */
 #include "nn/kernels.h"
 

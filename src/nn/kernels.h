@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inner loops of stacks, chosen for the machine once. Kernels allocate nothing,
- * cannot fail and have no state. An item of a plane is a vector of eight samples.
+ * The inner loops of nn/stack.h, chosen for the machine. Kernels allocate nothing, cannot
+ * fail and have no state. An item of a plane is a vector of eight samples.
  */
 #ifndef SCANT_NN_KERNELS_H
 #define SCANT_NN_KERNELS_H
@@ -11,21 +11,21 @@
 
 #include "nn/stack.h"
 
-/* Item (c, y, x) is the 8 floats from at + c*plane + y*row + x*col. */
+/* Item (c, y, x) is the 8 floats at + c*plane + y*row + x*col. */
 typedef struct nn_view {
     float *at;
     size_t plane, row, col;
 } nn_view;
 
-/* y(o, r, c) = act(bias_o + sum of w x(i, r*stride + ky - lead, c*stride + kx - lead)).
- * x outside (0..ih-1, 0..iw-1) counts as zero; to the left and right of a row there are
- * zeros as far as taps reach, above and below nothing is read. */
+/* y(o, r, c) = act(bias_o + sum of w x(i, r*stride + ky - lead, c*stride + kx - lead)). x
+ * outside (0..ih-1, 0..iw-1) counts as zero; rows are padded with zeros left and right as
+ * far as taps reach, above and below nothing is read. */
 typedef struct nn_conv {
     size_t ic, ih, iw, oc, oh, ow;
     size_t kernel[2], stride[2];
     ptrdiff_t lead[2];
     nn_view x, y;      /* col = 8 */
-    const float *w;    /* packed: nn_conv_pack() */
+    const float *w;    /* packed by nn_conv_pack() */
     const float *bias; /* oc floats, or NULL */
     nn_act act;
     float slope;
@@ -36,19 +36,19 @@ typedef struct nn_conv {
 typedef struct nn_wgrad {
     size_t oc, taps, oh, ow;
     const size_t *offset;
-    nn_view g, x; /* x's row and col: from output to output */
+    nn_view g, x; /* x's row and col are strides from output to output */
     float *out;
 } nn_wgrad;
 
-/* Gradients by weights of one tap and eight input channels, over some pixels: to dw
- * (vectors, 8 input channels, 8) is added the sum over pixels of d (vectors, rows, cols,
- * 8 output channels) times x (rows, cols, 8). */
+/* Weight gradients of one tap and eight input channels over some pixels: adds the sum
+ * over pixels of d (vectors, rows, cols, 8 output channels) times x (rows, cols, 8) to dw
+ * (vectors, 8 input channels, 8). */
 typedef struct nn_strip {
     size_t rows, cols;
     size_t vectors; /* of output channels: 4 or 2 */
     const float *x, *d;
-    size_t x_row, x_col, d_row; /* floats from pixel to pixel; d_col is 8 */
-    size_t d_block, dw_block;   /* from vector to vector */
+    size_t x_row, x_col, d_row; /* floats between pixels; d_col is 8 */
+    size_t d_block, dw_block;   /* between vectors */
     float *dw;
 } nn_strip;
 
@@ -60,10 +60,11 @@ typedef struct nn_kernels {
     void (*strip)(const nn_strip *s);
     /* out (c, 8) = sums of planes. */
     void (*plane_sums)(const nn_view *x, size_t c, size_t h, size_t w, float *out);
-    /* y = act(largest of each window of x); index (oc, oh, ow, 8), or NULL: which. */
+    /* y = act(maximum of each window of x); index (oc, oh, ow, 8), or NULL: the argmax.
+     * */
     void (*maxpool)(const nn_stage *s, const nn_view *x, const nn_view *y, int32_t *index,
                     nn_act act, float slope);
-    /* dx, the gradient by x, from that by y. */
+    /* dx, the gradient by x, from dy. */
     void (*maxpool_back)(const nn_stage *s, const nn_view *dy, const nn_view *y,
                          const int32_t *index, nn_act act, float slope,
                          const nn_view *dx);
@@ -72,46 +73,46 @@ typedef struct nn_kernels {
     /* dx = dy act'(x), given y = act(x). (c, h, w) items. */
     void (*act_back)(const nn_view *dy, const nn_view *y, nn_act act, float slope,
                      size_t c, size_t h, size_t w, const nn_view *dx);
-    /* From `lanes` rows of c*h*w floats each to items, with zeros in further lanes; and
-     * back. */
+    /* Packs `lanes` rows of c*h*w floats into items, zero in the other lanes; and back.
+     * */
     void (*pack)(const float *rows, size_t lanes, size_t c, size_t h, size_t w,
                  const nn_view *y);
     void (*unpack)(const nn_view *x, size_t lanes, size_t c, size_t h, size_t w,
                    float *rows);
-    /* Of vectors x (count, 8): out_i += sum of lanes; out_lane += sum of squares, or of
+    /* For vectors x (count, 8): out_i += sum of lanes; out_lane += sum of squares, or of
      * products with v (count). */
     void (*lane_sums)(const float *x, size_t count, float *out);
     void (*lane_squares)(const float *x, size_t count, double *out);
     void (*lane_products)(const float *x, const float *v, size_t count, double *out);
-    /* out (count) = sum of `parts` rows that lie `pitch` apart, in order. */
+    /* out (count) = sum of `parts` rows `pitch` apart, in order. */
     void (*add_parts)(const float *x, size_t parts, size_t pitch, size_t count,
                       float *out);
-    /* z (n, columns) = h (n, d) times w, whose columns, a multiple of 8, lie NN_PANEL at
-     * a time and the rest: panels (d, its columns). A number of z is the same whatever it
-     * is computed with. */
+    /* z (n, columns) = h (n, d) times w. The columns of w, a multiple of 8, are stored in
+     * panels of NN_PANEL (the last may be smaller): (d, columns of the panel). An entry
+     * of z does not depend on what else is computed. */
     void (*panels)(const float *h, size_t n, size_t d, const float *w, size_t columns,
                    float *z);
-    /* z (c, draws): one sample's logits under draws, c >= 2. Adds the bias, turns them to
+    /* z (c, draws): one sample's logits under draws, c >= 2. Adds the bias, converts to
      * probabilities (over c) and adds those of the first `live` draws to sums (c); the
-     * others become 0. draws: a multiple of 8, at most NN_DRAWS_MOST. Right to a few
-     * millionths, and below 1e-37 some such number. */
+     * others become 0. draws is a multiple of 8, at most NN_DRAWS_MOST. Accurate to a few
+     * millionths; values below 1e-37 are only of that magnitude. */
     void (*draws)(float *z, size_t c, size_t draws, size_t live, const float *bias,
                   double *sums);
 } nn_kernels;
 
 const nn_kernels *nn_kernels_best(void);
-/* The set that every machine runs. */
+/* The portable kernels. */
 const nn_kernels *nn_kernels_plain(void);
 
-/* Output channels are worked on a few at a time, as equal as can be. The weights of such
- * a group lie together, group after group: (taps, channels of the group). */
+/* Output channels are processed in groups of nearly equal size. Weights are stored group
+ * after group: (taps, channels of the group). */
 enum { NN_GROUP = 4 };
 static inline size_t nn_group_size(size_t first, size_t oc) {
     size_t groups = (oc - first + NN_GROUP - 1) / NN_GROUP;
     return (oc - first + groups - 1) / groups;
 }
-/* packed (oc, ic, taps) from w, where output channel o's tap t of input channel i is
- * w[o*by_o + i*by_i + t*by_t]. */
+/* Packs w, where tap t of input channel i and output channel o is w[o*by_o + i*by_i +
+ * t*by_t]. */
 void nn_conv_pack(size_t oc, size_t ic, size_t taps, const float *w, size_t by_o,
                   size_t by_i, ptrdiff_t by_t, float *packed);
 

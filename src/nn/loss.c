@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cross-entropy by log-sum-exp in double: a batch has few logits, and the loss is what
- * everything is steered by. Cost n*c exponentials.
+ * Cross-entropy by log-sum-exp in double: a batch has few logits, and training depends on
+ * the loss. Costs n*c exponentials.
  */
 #include "nn/loss.h"
 
@@ -41,7 +41,7 @@ static double cross_entropy(const nn_wanted *w, size_t i, size_t c, const float 
     return loss;
 }
 
-/* The mean over the outputs of a sample, as torch has it. */
+/* The mean over a sample's outputs, as in torch. */
 static double squared_error(const float *target, size_t c, const float *z, double scale,
                             float *d) {
     double loss = 0;
@@ -96,7 +96,7 @@ typedef struct fit {
     size_t n, c;
 } fit;
 
-/* Of the mean loss by s = 1/T: E[z] - z_y, and the variance of z. */
+/* Derivatives of the mean loss by s = 1/T: E[z] - z_y, and the variance of z. */
 static scant_status slope_at(void *arg, double s, la_slope *out) {
     const fit *f = arg;
     *out = (la_slope){0};
@@ -121,8 +121,8 @@ double nn_temperature(const float *logits, const int32_t *labels, size_t n, size
     return 1 / s;
 }
 
-/* Borders belong to the bin below, as in the paper; slack: what is on a border but for
- * the rounding of logits, which are float. */
+/* Bins include their upper border, as in the paper; slack absorbs the rounding of float
+ * logits. */
 static size_t bin_of(double confidence) {
     static const double slack = 1e-6;
     double at = ceil(confidence * SCANT_CALIBRATION_BINS - slack);

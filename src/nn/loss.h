@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Losses over a batch of logits: their value, and the gradient by the logits.
+ * Losses over a batch of logits: value and gradient by the logits.
  */
 #ifndef SCANT_NN_LOSS_H
 #define SCANT_NN_LOSS_H
@@ -10,37 +10,37 @@
 
 #include "scant/train.h"
 
-/* What a batch is to be. One of labels, soft (n x c, rows that sum to 1) and targets
+/* The targets of a batch. Exactly one of labels, soft (n x c, rows sum to 1) and targets
  * (n x c numbers, squared error) is set. */
 typedef struct nn_wanted {
     const int32_t *labels;
     const float *soft;
     const float *targets;
-    const float *weights; /* of the samples; NULL: 1 each */
-    double divide;        /* what the sum is divided by; 0: n (the mean) */
+    const float *weights; /* per sample; NULL: 1 each */
+    double divide;        /* divisor of the sum; 0: n (the mean) */
 } nn_wanted;
 
 typedef struct nn_score {
-    double loss;    /* sum of weighted losses, divided */
-    size_t correct; /* samples whose largest logit (lowest class on ties) is the label */
-    int finite;     /* all logits are */
+    double loss;    /* weighted sum, divided */
+    size_t correct; /* samples whose argmax (lowest class on ties) is the label */
+    int finite;     /* all logits are finite */
 } nn_score;
 
 /* d (n x c) may be NULL. Rows are summed in order, in double. */
 nn_score nn_loss(const nn_wanted *wanted, size_t n, size_t c, const float *logits,
                  float *d);
 
-/* Rows of logits to probabilities, softmax(z / temperature), in place or not. */
+/* Rows of logits to softmax(z / temperature); may be in place. */
 void nn_softmax(size_t n, size_t c, const float *logits, double temperature,
                 float *probs);
 
 /* The largest probability of a row of logits. */
 double nn_confidence(const float *logits, size_t c);
-/* The temperature T that makes softmax(z / T) likeliest to give the labels (Guo et al.,
- * 2017), between 0.01 and 100. */
+/* The temperature T that maximises the likelihood of the labels under softmax(z / T) (Guo
+ * et al., 2017), between 0.01 and 100. */
 double nn_temperature(const float *logits, const int32_t *labels, size_t n, size_t c);
 /* The bins of a reliability diagram at a temperature, and the expected calibration error;
- * 0 of no samples. */
+ * 0 without samples. */
 double nn_calibration(const float *logits, const int32_t *labels, size_t n, size_t c,
                       double temperature, scant_calibration_bin *bins);
 

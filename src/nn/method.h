@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a way of learning from samples without labels adds to a step of training; the
- * layer ssl has one for each. Supervised training is the one loop (train.c) without any
- * of it.
+ * The interface of a semi-supervised method: what it adds to a training step. Each method
+ * of src/ssl implements it; supervised training is the same loop (train.c) without a
+ * method.
  *
- * A step takes `batch` samples of `rows` beside its labelled ones. Both come in a new
- * random order every time all have been seen, and a batch may span two orders. Of each
- * sample `view` makes graded + aside inputs, ahead of the step and by several threads.
- * The aside ones, if any, go through a pass without gradient first: with dropout and the
- * batch's statistics, as in training, but leaving nothing behind. Then all graded ones go
- * through the network behind the labelled samples in one batch, and `judge` says what
- * they cost. An epoch is once over rows.
+ * A step takes `batch` unlabelled samples of `rows` beside its labelled ones. Both are
+ * reshuffled after every pass, and a batch may span two passes. `view` makes graded +
+ * aside inputs of each sample, before the step and on several threads. The aside inputs,
+ * if any, first go through a pass without gradient: with dropout and batch statistics as
+ * in training, but without updating anything. Then all graded inputs go through the
+ * network behind the labelled samples in one batch, and `judge` computes their loss. An
+ * epoch is one pass over rows.
  *
- * A step may be broken off in the middle of its passes and is then done again, perhaps by
- * another process that has read the checkpoint: what choose and judge change must come
- * out the same the second time.
+ * A step may be interrupted and repeated, perhaps by another process that has loaded the
+ * checkpoint: choose and judge must be deterministic and idempotent.
  */
 #ifndef SCANT_NN_METHOD_H
 #define SCANT_NN_METHOD_H
@@ -23,30 +22,29 @@
 #include "nn/network.h"
 #include "scant/train.h"
 
-/* What a step saw of samples without labels. */
+/* What a step sees of the unlabelled samples. */
 typedef struct nn_seen {
-    size_t step, steps;  /* the step's number, from 0; how many there will be */
+    size_t step, steps;  /* step number, from 0; total steps */
     size_t n, classes;   /* samples */
-    const size_t *items; /* which: places in rows */
+    const size_t *items; /* positions in rows */
     const float *aside;  /* logits without gradient, n x classes; NULL: none */
-    /* those of the n, in that order, whose graded views went through the network; NULL:
-     * all */
+    /* those of the n, in this order, whose graded views were evaluated; NULL: all */
     const size_t *chosen;
     size_t n_chosen;
-    /* of the graded views: for each view a block of n_block rows, of which the first
-     * n_chosen are looked at */
+    /* graded views: per view a block of n_block rows, of which the first n_chosen are
+     * valid */
     size_t n_block;
     const float *logits;
-    float *d; /* the gradient by them; zero where nothing is written */
+    float *d; /* gradient by the logits; zero where nothing is written */
 } nn_seen;
 
 typedef struct nn_found {
-    double loss;   /* of samples without labels, before it is weighed */
+    double loss;   /* of the unlabelled samples, before weighting */
     size_t kept;   /* how many of them counted */
-    float *counts; /* a class each, 0 so far: pseudo-labels that were used */
+    float *counts; /* pseudo-labels used, per class; starts at 0 */
 } nn_found;
 
-/* Numbers of the method's own that a checkpoint keeps. */
+/* A method's own numbers that a checkpoint stores. */
 typedef struct nn_kept {
     const char *name;
     float *numbers;
@@ -57,32 +55,32 @@ enum { NN_KEPT = 4, NN_VIEWS = 3 };
 
 typedef struct nn_method {
     const char *name;
-    void *arg; /* of the functions below */
+    void *arg; /* passed to the functions below */
     const size_t *rows;
-    size_t n, batch;           /* of rows; of a step */
-    unsigned graded, aside;    /* views; together at most NN_VIEWS, aside 0 or 1 */
-    bool teacher;              /* aside views are looked at by the averaged weights */
-    bool grows;                /* the average forgets more quickly in the beginning */
-    const scant__views *views; /* how labelled samples are changed, weakly; NULL: not */
-    size_t scratch;            /* bytes that view needs */
-    uint64_t hash;             /* of options that must be the same to go on */
+    size_t n, batch;        /* of rows; per step */
+    unsigned graded, aside; /* number of views; at most NN_VIEWS together, aside 0 or 1 */
+    bool teacher;           /* the averaged weights evaluate the aside views */
+    bool grows;             /* the average warms up: it forgets faster in the beginning */
+    const scant__views *views; /* weak augmentation of labelled samples; NULL: none */
+    size_t scratch;            /* bytes of scratch for view */
+    uint64_t hash;             /* of the options that must match on resuming */
     nn_kept kept[NN_KEPT];
     size_t n_kept;
-    /* One sample, as the data has it, to graded + aside inputs, before a network's
-     * scaling. By any thread. draw: one for each sample of each step. */
+    /* Makes graded + aside inputs of one sample, before the network's scaling.
+     * Thread-safe. draw: one per sample and step. */
     void (*view)(void *arg, uint64_t draw, const float *in, float *const *out,
                  void *scratch);
-    /* After the pass without gradient: which samples' graded views are worth a pass. A
-     * permutation of 0..n-1 goes to chosen; returns how many of its first are meant.
-     * NULL: all are. Only where one view is graded. */
+    /* After the pass without gradient: which samples' graded views to evaluate. Writes a
+     * permutation of 0..n-1 to chosen and returns how many of its first to evaluate.
+     * NULL: all. Only with one graded view. */
     size_t (*choose)(void *arg, const nn_seen *seen, size_t *chosen);
     void (*judge)(void *arg, const nn_seen *seen, nn_found *found);
-    /* Whether the kept numbers, read from a file, can be what they say. NULL: always. */
+    /* Checks the kept numbers after reading them from a file. NULL: always valid. */
     bool (*check)(void *arg);
 } nn_method;
 
-/* Trains as scant_net_train() says, with the method (NULL: supervised). What the method
- * stands for must be filled in opts. */
+/* scant_net_train() with a method (NULL: supervised). Options implied by the method must
+ * be set in opts. */
 scant_status nn_train(scant_net *net, const scant_data *data,
                       const scant_train_opts *opts, const nn_method *method,
                       scant_train_state *state);

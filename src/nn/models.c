@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The papers' architectures, a function each. Parameters are named as torchvision names
- * them for resnet18, vgg and mobilenetv2, so that pretrained files fit.
+ * The architectures, one function each. Parameter names of resnet18, vgg and mobilenetv2
+ * are torchvision's, so pretrained files fit.
  *
- * Where the sources leave a choice:
- *  - lenet5 has rectifiers and max pooling, as in today's benchmarks; the one of 1998 had
- *    tanh and trained averages.
+ * Choices where the sources differ:
+ *  - lenet5 has rectifiers and max pooling, as in today's benchmarks; the original of
+ * 1998
+ *    had tanh and trained averages.
  *  - vgg on small images ends in one dense layer (head = small); torchvision's three
  *    (head = full) need the 7x7 planes of 224 pixels.
  *  - resnet18 keeps the resolution in its first layer for images of up to 64 pixels on
- *    the larger side (stem = small), and is torchvision's above (stem = original).
- *  - a network that is drawn from by dropout (bayes) has it before its last layer, and
- * wrn there alone.
- *  - wrn-* has leaky rectifiers (0.1), as the semi-supervised literature runs it.
- *  - norm = folded leaves batch normalisation out and gives each convolution a bias: what
- *    a file has whose normalisation was multiplied into its weights.
+ * the
+ *    larger side (stem = small), and is torchvision's above (stem = original).
+ *  - a network with bayes = dropout has dropout before its last layer, wrn only there.
+ *  - wrn-* has leaky rectifiers (0.1), as in the semi-supervised literature.
+ *  - norm = folded replaces batch normalisation by a bias in each convolution, for files
+ *    whose normalisation was folded into the weights.
  */
 #include "nn/models.h"
 
@@ -25,12 +26,12 @@
 #include "data/filetype.h"
 #include "scant/train.h"
 
-/* A model being written down. */
+/* A model under construction. */
 typedef struct sketch {
     nn_builder b;
     const scant_net_opts *opts;
     nn_shape input;
-    nn_act act; /* what `activation` asked for, or the model's own */
+    nn_act act; /* opts.activation, or the model's own */
     float slope;
     bool folded, plain; /* norm = folded, none */
     int features;
@@ -55,14 +56,14 @@ static bool draws_by_dropout(const sketch *s) {
     return s->b.net->bayes == NN_BAYES_DROPOUT;
 }
 
-/* Of dropout before the last layer. */
+/* The rate of dropout before the last layer. */
 static float last_rate(const sketch *s) {
     float otherwise = draws_by_dropout(s) ? 0.5f : 0;
     return s->opts->dropout > 0 ? (float)s->opts->dropout : otherwise;
 }
 
-/* A variational layer is a linear model of its features: where they are averages of
- * planes a layer that can be bent to it goes in between. */
+/* A variational layer is linear in its features, so a trainable layer goes before it
+ * where the features are averages of planes. */
 static size_t hidden_width(const sketch *s, int in) {
     const nn_net *net = s->b.net;
     if (s->opts->hidden || s->opts->no_hidden) return s->opts->hidden;
@@ -73,7 +74,7 @@ static size_t hidden_width(const sketch *s, int in) {
     return net->bayes == NN_BAYES_VARIATIONAL && planes ? 256 : 0;
 }
 
-/* The last dense layer, of one row a class, and what goes with it. */
+/* The last dense layer, one row per class, and the layers that belong to it. */
 static void finish_with(sketch *s, int in, const char *name, float rate) {
     nn_net *net = s->b.net;
     if (!going(s)) return;
@@ -110,16 +111,15 @@ static void build_mlp(sketch *s) {
     finish(s, at, numbered(name, "fc%zu", depth + 1, 0));
 }
 
-/* f(x) = A act(W x) / sqrt(m), A of fixed signs: the network of the theory of importance
- * sampling's paper. Its weights W start as standard normal numbers. */
+/* f(x) = A act(W x) / sqrt(m) with A of fixed signs: the network of the importance
+ * sampling theory. W starts as standard normal numbers. */
 static void build_onehidden(sketch *s) {
     size_t width = s->opts->width ? s->opts->width : 1024;
     if (s->b.net->bayes == NN_BAYES_VARIATIONAL || s->opts->hidden) {
-        s->b.status =
-            scant__fail(ctx_of(s), SCANT_EUSAGE,
-                        "onehidden: its last layer is not trained, so it has "
-                        "no %s",
-                        s->opts->hidden ? "hidden layer before it" : "variational law");
+        s->b.status = scant__fail(
+            ctx_of(s), SCANT_EUSAGE,
+            "onehidden: its last layer is not trained, so it cannot have a %s",
+            s->opts->hidden ? "hidden layer before it" : "variational law");
         return;
     }
     int hidden = nn_add_dense(&s->b, 0, "fc1", width, false), at = act(s, hidden);
@@ -177,8 +177,8 @@ static void vgg_full_head(sketch *s, int at) {
     finish_with(s, at, "classifier.6", rate);
 }
 
-/* widths: channels of each convolution, 0 for a pooling. The number in a name counts
- * every layer of torchvision's list, normalisation and rectifiers too. */
+/* widths: channels of each convolution, 0 for pooling. The numbers in names count every
+ * layer of torchvision's list, including normalisation and rectifiers. */
 static void build_vgg(sketch *s, const size_t *widths, size_t n) {
     char name[NN_NAME];
     int at = 0;
@@ -220,7 +220,7 @@ static void build_vgg16(sketch *s) {
 
 /* ---- residual networks ---- */
 
-/* Convolution and, where the model has it, normalisation. */
+/* Convolution and, if the model has it, normalisation. */
 static int conv_norm(sketch *s, int in, const char *conv, const char *norm,
                      size_t channels, nn_window w, size_t groups) {
     bool bare = s->folded || s->plain;
@@ -455,7 +455,7 @@ static scant_status pick_activation(sketch *s, const char *name) {
                        s->b.net->model, shown(name, text));
 }
 
-/* One of two or three words, where the model has the choice at all. */
+/* Checks one of two or three words, if the model has this option. */
 static scant_status check_word(scant_ctx *ctx, const model *m, unsigned bit,
                                const char *what, const char *given, const char *a,
                                const char *b, const char *c) {
@@ -469,7 +469,7 @@ static scant_status check_word(scant_ctx *ctx, const model *m, unsigned bit,
                        given);
 }
 
-/* Words of opts.bayes, in the order of nn_bayes. */
+/* Values of opts.bayes, in the order of nn_bayes. */
 static const char *const posteriors[] = {"none", "dropout", "variational"};
 
 static scant_status check_bayes(scant_ctx *ctx, const char *name, const scant_net_opts *o,
@@ -484,20 +484,19 @@ static scant_status check_bayes(scant_ctx *ctx, const char *name, const scant_ne
     *out = (nn_bayes)at;
     if (o->samples && *out == NN_BAYES_NONE)
         return scant__fail(ctx, SCANT_EUSAGE,
-                           "%s: samples are drawn from a posterior, which it has with "
-                           "bayes=dropout or variational",
+                           "%s: samples needs a posterior: bayes=dropout or variational",
                            name);
     if (o->samples > 1 << 20)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: samples are at most 1048576", name);
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: samples is at most 1048576", name);
     if (o->prior != 0 && *out != NN_BAYES_VARIATIONAL)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: prior is of bayes=variational", name);
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: prior needs bayes=variational", name);
     if (o->prior != 0 && !(o->prior >= 1e-12 && o->prior <= 1e12))
         return scant__fail(ctx, SCANT_EUSAGE,
-                           "%s: prior, a variance, is within [1e-12, 1e12], not %g", name,
-                           o->prior);
+                           "%s: prior is %g, expected a variance within [1e-12, 1e12]",
+                           name, o->prior);
     if (o->hidden > 1 << 20 || (o->hidden && o->no_hidden))
         return scant__fail(ctx, SCANT_EUSAGE, "%s: hidden is %s", name,
-                           o->no_hidden ? "a width, or there is none: not both"
+                           o->no_hidden ? "a width, or none: not both"
                                         : "at most 1048576");
     return SCANT_OK;
 }
@@ -515,11 +514,12 @@ static scant_status check_options(scant_ctx *ctx, const model *m,
     if (o->width > 1 << 20 || o->depth > 100)
         return scant__fail(ctx, SCANT_EUSAGE,
                            "%s: width is at most 1048576, depth at most 100", name);
-    if (!(o->dropout >= 0 && (float)o->dropout < 1)) /* layers have it as a float */
+    if (!(o->dropout >= 0 && (float)o->dropout < 1)) /* layers store it as a float */
         return scant__fail(ctx, SCANT_EUSAGE, "%s: dropout is in [0, 1), not %.9g", name,
                            o->dropout);
     if (o->classes < 1 || o->classes > 1 << 20)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: %zu classes, not 1 to 1048576", name,
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s: has %zu classes, expected 1 to 1048576", name,
                            o->classes);
     for (int i = 0; i < 3; i++)
         if (o->shape[i] < 1 || o->shape[i] > 1 << 24)
@@ -552,15 +552,15 @@ static scant_status build(scant_ctx *ctx, const model *m, const scant_net_opts *
     return SCANT_OK;
 }
 
-/* Of samples that a model cannot take: its text, and which size would do. */
+/* Refuses a sample size: the model's text and a size that works. */
 static scant_status say_size(scant_ctx *ctx, const model *m, const scant_net_opts *o) {
     enum { LARGEST = 512 };
     char why[SCANT__ERR_SIZE / 2];
     snprintf(why, sizeof why, "%s", scant_ctx_errmsg(ctx));
     if (o->shape[1] == 1 && o->shape[2] == 1)
         return scant__fail(ctx, SCANT_EINPUT,
-                           "%s takes images, and these samples are rows of %zu numbers: "
-                           "mlp and linear take rows",
+                           "%s takes images, but these samples are rows of %zu numbers: "
+                           "use mlp or linear",
                            m->info.name, o->shape[0]);
     for (size_t side = 1; side <= LARGEST; side++) {
         scant_net_opts square = *o;
@@ -570,8 +570,9 @@ static scant_status say_size(scant_ctx *ctx, const model *m, const scant_net_opt
         if (status == SCANT_EINPUT) continue;
         if (status != SCANT_OK) return status;
         nn_net_destroy(net);
-        if (side <= size_min(o->shape[1], o->shape[2])) break; /* not for being small */
-        return scant__fail(ctx, SCANT_EINPUT, "%s; %zux%zu would do", why, side, side);
+        if (side <= size_min(o->shape[1], o->shape[2]))
+            break; /* too small is not the reason */
+        return scant__fail(ctx, SCANT_EINPUT, "%s; %zux%zu would work", why, side, side);
     }
     return scant__fail(ctx, SCANT_EINPUT, "%s", why);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing a network down: shapes are worked out as nodes are added, and what an
- * architecture cannot take is refused here, once, with the layer named.
+ * Builds a network description: shapes are computed as nodes are added, and invalid
+ * architectures are refused here, naming the layer.
  */
 #include "nn/net.h"
 
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NODES = 256, PARAMS = 512 };           /* more than the deepest network here has */
-static const size_t LARGEST = SIZE_MAX >> 24; /* numbers a layer gives of a sample */
+enum { NODES = 256, PARAMS = 512 };           /* more than any model here has */
+static const size_t LARGEST = SIZE_MAX >> 24; /* floats per sample of a layer's output */
 
 scant_status nn_net_create(scant_ctx *ctx, const char *model, nn_shape input,
                            nn_net **out) {
@@ -43,7 +43,7 @@ void nn_net_destroy(nn_net *net) {
 
 nn_shape nn_net_input(const nn_net *net) { return net->nodes[0].shape; }
 
-/* The new node, blank but for its kind and what it reads; NULL once building failed. */
+/* A new node with only kind and input set; NULL after a failure. */
 static nn_node *add(nn_builder *b, nn_kind kind, int in) {
     if (b->status != SCANT_OK) return NULL;
     nn_net *net = b->net;
@@ -73,7 +73,7 @@ static void call(nn_node *node, const char *name) {
     snprintf(node->name, sizeof node->name, "%s", name);
 }
 
-/* The output's height and width for a window; refused where the window does not fit. */
+/* Sets the output size of a sliding window; refuses one that does not fit. */
 static void slide(nn_builder *b, nn_node *node, nn_window w) {
     size_t *side[2] = {&node->shape.h, &node->shape.w};
     for (int i = 0; i < 2; i++) {
@@ -225,15 +225,15 @@ static void params_of(nn_builder *b, size_t at) {
     }
 }
 
-/* What a layer gives can be counted, a batch of it too. */
+/* Checks that a layer's output, times a batch, can be counted. */
 static void check_sizes(nn_builder *b) {
     for (size_t i = 0; i < b->net->n_nodes && b->status == SCANT_OK; i++) {
         nn_shape s = b->net->nodes[i].shape;
         if (size_mul(s.c, size_mul(s.h, s.w)) > LARGEST)
-            b->status = scant__fail(b->net->ctx, SCANT_EINPUT,
-                                    "%s: a layer of %zux%zux%zu numbers a sample is too "
-                                    "large to address",
-                                    b->net->model, s.c, s.h, s.w);
+            b->status = scant__fail(
+                b->net->ctx, SCANT_EINPUT,
+                "%s: a layer of %zux%zux%zu numbers per sample is too large to address",
+                b->net->model, s.c, s.h, s.w);
     }
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A network as plain data: which layers, of what shape, joined how. No weights, no
- * kernels; models.c writes it down, plan.c makes it run.
+ * A network's structure as plain data: layers, shapes and connections, without weights or
+ * kernels. models.c builds it, plan.c makes it executable.
  *
- * Nodes stand in order: a node reads only nodes before it. Node 0 is the input, the last
- * one gives the logits, and `features` is the node whose output a strategy takes as the
- * sample's features (what the last dense layer reads).
+ * A node reads only earlier nodes. Node 0 is the input, the last gives the logits, and
+ * `features` is the node whose output strategies use as the sample's features (the input
+ * of the last dense layer).
  */
 #ifndef SCANT_NN_NET_H
 #define SCANT_NN_NET_H
@@ -16,20 +16,20 @@
 #include "nn/activation.h"
 
 enum { NN_NAME = 48, NN_NONE = -1 };
-#define NN_NORM_EPS 1e-5 /* added to a variance; torch's */
+#define NN_NORM_EPS 1e-5 /* added to a variance, as in torch */
 
 typedef enum nn_kind {
     NN_INPUT,
     NN_CONV,
-    NN_DENSE, /* reads its input as one row, planes after each other */
+    NN_DENSE, /* flattens its input */
     NN_NORM,  /* batch normalisation */
     NN_ACT,
     NN_MAXPOOL,
     NN_AVGPOOL,
     NN_DROPOUT,
     NN_ADD,
-    /* behind the last dense layer: what the spread of its weights does to its output,
-     * drawn for each sample (nn/noise.h). There in training alone, as dropout is. */
+    /* after the last dense layer: output noise from the spread of its weights, drawn per
+     * sample (nn/noise.h). Only in training, like dropout. */
     NN_NOISE
 } nn_kind;
 
@@ -41,23 +41,23 @@ static inline size_t nn_shape_size(nn_shape s) { return s.c * s.h * s.w; }
 
 typedef struct nn_node {
     nn_kind kind;
-    int in[2];          /* nodes read; NN_NONE */
-    nn_shape shape;     /* of what it gives */
-    char name[NN_NAME]; /* "layer1.0.conv1": its parameters' first name */
-    size_t kernel[2], stride[2], pad[2], groups; /* of windows: down, across */
+    int in[2];          /* input nodes; NN_NONE */
+    nn_shape shape;     /* of the output */
+    char name[NN_NAME]; /* "layer1.0.conv1": prefix of its parameters' names */
+    size_t kernel[2], stride[2], pad[2], groups; /* windows: vertical, horizontal */
     bool bias;                                   /* convolution and dense */
-    bool frozen;     /* its weights are drawn once and not trained */
-    float scale;     /* dense: what its output is multiplied by */
-    float deviation; /* of the weights it starts with; 0: as its inputs ask for */
+    bool frozen;                                 /* random weights that are not trained */
+    float scale;                                 /* dense: multiplies the output */
+    float deviation; /* of the initial weights; 0: by fan-in */
     nn_act act;
     float slope;         /* leaky relu */
     float rate;          /* dropout */
-    int weight, bias_at; /* parameters; of NN_NORM gamma and beta; NN_NONE */
+    int weight, bias_at; /* parameters (NN_NORM: gamma and beta); NN_NONE */
     int mean, var;       /* buffers of NN_NORM: running mean and variance */
     int rho;             /* parameter of NN_NOISE; NN_NONE */
 } nn_node;
 
-/* A tensor of weights, or a buffer that training keeps (running statistics). */
+/* A weight tensor, or a buffer that training maintains (running statistics). */
 typedef enum nn_role {
     NN_WEIGHT,
     NN_BIAS,
@@ -65,11 +65,10 @@ typedef enum nn_role {
     NN_BETA,
     NN_MEAN,
     NN_VAR,
-    NN_RHO /* a variational layer's weights deviate by softplus(rho) */
+    NN_RHO /* a variational layer's weights have deviation softplus(rho) */
 } nn_role;
 
-/* What is known of the last layer's weights: themselves, or a law that they are drawn by.
- */
+/* The posterior of the last layer's weights. */
 typedef enum nn_bayes { NN_BAYES_NONE, NN_BAYES_DROPOUT, NN_BAYES_VARIATIONAL } nn_bayes;
 
 typedef struct nn_param {
@@ -77,8 +76,7 @@ typedef struct nn_param {
     int node;
     nn_role role;
     size_t ndim, dims[4], count;
-    size_t
-        offset; /* in the vector of all parameters in plain order, trained ones first */
+    size_t offset; /* in the plain vector of all parameters, trained ones first */
     size_t fan_in;
     bool trained;
 } nn_param;
@@ -88,24 +86,24 @@ typedef struct nn_net {
     char model[NN_NAME];
     nn_node *nodes;
     size_t n_nodes, room_nodes;
-    nn_param *params; /* trained ones first, each kind in order of the nodes */
+    nn_param *params; /* trained ones first, each kind in node order */
     size_t n_params, room_params;
-    size_t n_trained; /* floats of the trained parameters */
-    size_t n_floats;  /* of all, buffers and frozen ones too */
+    size_t n_trained; /* trained floats */
+    size_t n_floats;  /* all floats, including buffers and frozen ones */
     int features;     /* node */
     int head;         /* the last dense layer: the last node, or the one before noise */
     size_t classes;
     nn_bayes bayes;
-    size_t hidden; /* width of the layer that opts.hidden put before the last; 0: none */
-    size_t draws;  /* of the last layer's weights, that read-outs average over */
-    double prior;  /* variational: the variance of the weights' prior */
+    size_t hidden; /* width of the layer that opts.hidden adds before the last; 0: none */
+    size_t draws;  /* posterior draws that inference averages over */
+    double prior;  /* variational: variance of the weight prior */
     uint64_t draw_seed;
 } nn_net;
 
 /* ---- writing one down (net.c) ---- */
 
-/* A builder: calls after a failure do nothing, nn_net_end() tells. Each returns the new
- * node. */
+/* A builder: after a failure calls do nothing, and nn_net_end() returns the error. Each
+ * call returns the new node. */
 typedef struct nn_builder {
     nn_net *net;
     scant_status status;
@@ -115,7 +113,7 @@ typedef struct nn_window {
     size_t kernel, stride, pad;
 } nn_window;
 
-/* On SCANT_OK *out is a new, empty net of one input node. nn_net_destroy() ends it. */
+/* On SCANT_OK *out is a new net with one input node, freed by nn_net_destroy(). */
 scant_status nn_net_create(scant_ctx *ctx, const char *model, nn_shape input,
                            nn_net **out);
 void nn_net_destroy(nn_net *net); /* NULL is fine */
@@ -126,12 +124,12 @@ int nn_add_dense(nn_builder *b, int in, const char *name, size_t width, bool bia
 int nn_add_norm(nn_builder *b, int in, const char *name);
 int nn_add_act(nn_builder *b, int in, nn_act act, float slope);
 int nn_add_maxpool(nn_builder *b, int in, nn_window w);
-int nn_add_mean(nn_builder *b, int in); /* the average of each plane */
+int nn_add_mean(nn_builder *b, int in); /* average of each plane */
 int nn_add_dropout(nn_builder *b, int in, float rate);
 int nn_add_sum(nn_builder *b, int in, int other);
-/* Behind the dense layer in, which then starts as a variational layer's means do. */
+/* After the dense layer in, which is then initialised as a variational layer's means. */
 int nn_add_noise(nn_builder *b, int in);
-/* Lists the parameters and gives them their places; the last node is the output. */
+/* Assigns the parameters' offsets; the last node is the output. */
 scant_status nn_net_end(nn_builder *b, int features);
 
 const nn_param *nn_net_find(const nn_net *net, const char *name); /* or NULL */

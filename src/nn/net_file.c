@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights in safetensors files. Files of other programs fit where names and shapes do;
- * what a network is made with (whether normalisation was folded, which stem and head) is
- * found by trying: the variant that the file fits is the one.
+ * Weights in safetensors files. Other programs' files fit if names and shapes match; the
+ * variant of the network (folded normalisation, stem, head) is found by trying which one
+ * the file fits.
  */
 #include <math.h>
 #include <stdio.h>
@@ -37,8 +37,8 @@ static void say_number(meta *m, const char *key, double value) {
     if (value != 0) say(m, key, scant__number_format(value, text));
 }
 
-/* A number a channel; the text is in arena. So many that the file's header cannot hold
- * them are refused when it is written. */
+/* One number per channel, printed to arena. Writing refuses lists too long for the file's
+ * header. */
 static scant_status say_numbers(meta *m, scant__arena *arena, const char *key,
                                 const float *values, size_t n) {
     char number[SCANT__NUMBER];
@@ -54,7 +54,7 @@ static scant_status say_numbers(meta *m, scant__arena *arena, const char *key,
     return SCANT_OK;
 }
 
-/* All of it as it is, so that other defaults would change nothing. */
+/* Writes every value explicitly, so that later defaults do not change it. */
 static void describe_posterior(const nn_net *net, meta *m) {
     static const char *const words[] = {"none", "dropout", "variational"};
     char number[VALUE];
@@ -119,7 +119,7 @@ scant_status scant_net_save(scant_net *n, const char *path) {
 
 /* ---- what differs ---- */
 
-enum { DIFFERENCES = 6 }; /* told of */
+enum { DIFFERENCES = 6 }; /* listed at most */
 
 typedef struct differences {
     char text[SCANT__ERR_SIZE / 2];
@@ -159,18 +159,18 @@ static bool ends_with(const char *text, const char *end) {
     return a >= b && strcmp(text + a - b, end) == 0;
 }
 
-/* Whether a tensor is called as a node's parameters are. */
+/* Whether a tensor's name belongs to a node. */
 static bool is_of(const char *name, const nn_node *node) {
     size_t length = strlen(node->name);
     return strncmp(name, node->name, length) == 0 && name[length] == '.';
 }
 
-/* The last layer, and the one that opts.hidden put before it. */
+/* The last layer, and the one that opts.hidden adds before it. */
 static bool of_head(const char *name, const nn_net *net) {
     return is_of(name, &net->nodes[net->head]) || strncmp(name, "hidden.", 7) == 0;
 }
 
-/* any_head: the head's parameters are not compared. */
+/* any_head: does not compare the head's parameters. */
 static void compare(const nn_net *net, const scant__tensors *file, bool any_head,
                     differences *d) {
     char has[64], wants[64], shown[61];
@@ -181,7 +181,7 @@ static void compare(const nn_net *net, const scant__tensors *file, bool any_head
         if (!t) {
             differ(d, "; %s is missing", p->name);
         } else if (!holds_floats(t)) {
-            differ(d, "; %s is of %s, not of floats", p->name,
+            differ(d, "; %s has %s, not floats", p->name,
                    scant__tensor_dtype_name(t->dtype));
         } else if (!same_shape(p, t)) {
             shape_text(has, sizeof has, t->ndim, t->shape);
@@ -194,7 +194,7 @@ static void compare(const nn_net *net, const scant__tensors *file, bool any_head
         bool counter = ends_with(name, "num_batches_tracked"); /* torch counts batches */
         bool free = any_head && of_head(name, net);
         if (!counter && !free && !nn_net_find(net, name))
-            differ(d, "; %s is not the network's",
+            differ(d, "; %s is not in the network",
                    scant__printable((const unsigned char *)name, strlen(name), shown,
                                     sizeof shown));
     }
@@ -206,12 +206,12 @@ static scant_status refuse(scant_ctx *ctx, const char *path, const char *model,
     if (d->n > DIFFERENCES)
         snprintf(more, sizeof more, "; and %zu more", d->n - DIFFERENCES);
     return scant__fail(ctx, SCANT_EINPUT, "%s does not fit %s: %s%s", path, model,
-                       d->text + 2, more); /* past the first "; " */
+                       d->text + 2, more); /* skips the first "; " */
 }
 
 /* ---- reading ---- */
 
-/* Whether the file's last layer is the network's: a bias alone is of no use. */
+/* Whether the file's last layer fits the network's, weights included. */
 static bool last_fits(const nn_net *net, const scant__tensors *file) {
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *p = &net->params[i];
@@ -230,19 +230,19 @@ static scant_status take(scant_net *n, const char *path, const scant__tensors *f
         const scant__tensor *t = scant__tensors_find(file, p->name);
         if (!t || !holds_floats(t) || !same_shape(p, t) ||
             (!last && p->node >= n->net->head))
-            continue; /* the head's, and allowed to */
+            continue; /* an allowed difference of the head */
         float *w = plain + p->offset;
         scant__tensor_floats(t, w);
         for (size_t k = 0; k < p->count; k++)
             if (!isfinite(w[k]) || (p->role == NN_VAR && w[k] < 0))
                 return scant__fail(n->ctx, SCANT_EINPUT,
-                                   "%s: %s has %g at %zu, which is no weight", path,
-                                   p->name, (double)w[k], k);
+                                   "%s: %s has %g at %zu, which is not a valid weight",
+                                   path, p->name, (double)w[k], k);
     }
     return SCANT_OK;
 }
 
-/* "0.1,0.2": true where there are n numbers. */
+/* "0.1,0.2": true if there are n numbers. */
 static bool read_numbers(const char *text, float *out, size_t n) {
     for (size_t i = 0; i < n; i++) {
         char number[SCANT__NUMBER];
@@ -258,9 +258,9 @@ static bool read_numbers(const char *text, float *out, size_t n) {
     return true;
 }
 
-/* Scaling on its way from a file to a network. */
+/* Input scaling read from a file. */
 typedef struct scaling {
-    bool known;              /* the file says what it is, or that there is none */
+    bool known;              /* the file states it, or states that there is none */
     float *mean, *deviation; /* new; NULL: none */
 } scaling;
 
@@ -275,7 +275,7 @@ static void swap_floats(float **a, float **b) {
     *b = swap;
 }
 
-/* Of photographs, what pretrained networks are trained with. */
+/* The usual scaling for photographs. */
 static void usual_scaling(scaling *s) {
     static const float mean[] = {.485f, .456f, .406f},
                        deviation[] = {.229f, .224f, .225f};
@@ -283,8 +283,8 @@ static void usual_scaling(scaling *s) {
     memcpy(s->deviation, deviation, sizeof deviation);
 }
 
-/* The file's own scaling; of photographs in a file that another program wrote, the usual
- * one. On failure, too, scaling_free() ends what *out has. */
+/* The file's scaling, or the usual one for photographs in another program's file. Call
+ * scaling_free() also on failure. */
 static scant_status read_scaling(const scant_net *n, const char *path,
                                  const scant__tensors *file, scaling *out) {
     const char *m = scant__tensors_meta(file, "scant.mean");
@@ -303,13 +303,13 @@ static scant_status read_scaling(const scant_net *n, const char *path,
              !read_numbers(d, out->deviation, shape.c))
         return scant__fail(n->ctx, SCANT_EINPUT,
                            "%s: scant.mean and scant.deviation are not %zu numbers each, "
-                           "one a channel",
+                           "one per channel",
                            path, shape.c);
     return nn_network_check_scaling(n, out->mean, out->deviation);
 }
 
-/* The file's names of classes, where its last layer is the network's. On failure there is
- * nothing to end. */
+/* The file's class names, if its last layer is the network's. Nothing to free on failure.
+ * */
 static scant_status read_class_names(const scant_net *n, const char *path,
                                      const scant__tensors *file, scant__names *out) {
     const char *text = scant__tensors_meta(file, "scant.class_names");
@@ -319,7 +319,7 @@ static scant_status read_class_names(const scant_net *n, const char *path,
     return nn_class_names_read(n->ctx, path, text, n->net->classes, out);
 }
 
-/* All is read and checked before anything is taken. */
+/* Reads and checks everything before changing the network. */
 static scant_status load(scant_net *n, const char *path, const scant__tensors *file,
                          bool any_head) {
     differences d = {.n = 0};
@@ -349,7 +349,7 @@ static scant_status load(scant_net *n, const char *path, const scant__tensors *f
     return s;
 }
 
-/* What is wrong with a file is an input's fault, and the text says which file. */
+/* Turns errors about a file into SCANT_EINPUT with the path. */
 static scant_status blame(scant_ctx *ctx, const char *path, scant_status s) {
     char text[SCANT__ERR_SIZE];
     bool fault = s == SCANT_EUSAGE || s == SCANT_EINPUT;
@@ -383,7 +383,7 @@ static uint64_t meta_seed(const scant__tensors *file, const char *key) {
     return value;
 }
 
-/* What the file says of the posterior. Draws and prior of another kind do not count. */
+/* The posterior stated by the file. Draws and prior of another kind are ignored. */
 static void recall_posterior(const scant__tensors *file, scant_net_opts *o) {
     const char *bayes = scant__tensors_meta(file, "scant.bayes");
     const char *hidden = scant__tensors_meta(file, "scant.hidden");
@@ -402,8 +402,8 @@ static void recall_posterior(const scant__tensors *file, scant_net_opts *o) {
         o->prior = variance;
 }
 
-/* opts as far as the file's metadata says; words point into the file. What it says of
- * another model than the one asked for does not count. */
+/* Completes opts from the file's metadata; strings point into the file. Metadata of
+ * another model is ignored. */
 static scant_net_opts recall(const scant__tensors *file, const char *model,
                              const scant_net_opts *given) {
     scant_net_opts o = given ? *given : (scant_net_opts){0};
@@ -425,7 +425,7 @@ static scant_net_opts recall(const scant__tensors *file, const char *model,
     return o;
 }
 
-/* Classes: rows of the last layer's weights. */
+/* The number of classes: rows of the last layer's weights. */
 static scant_status count_classes(scant_ctx *ctx, const char *model,
                                   const scant__tensors *file, scant_net_opts *o) {
     nn_net *net;
@@ -438,8 +438,8 @@ static scant_status count_classes(scant_ctx *ctx, const char *model,
     return SCANT_OK;
 }
 
-/* Tries one variant: keeps it in *best where fewer things differ than before. Fails where
- * it cannot be built. */
+/* Tries one variant and keeps it in *best if it has fewer differences. Fails if it cannot
+ * be built. */
 static scant_status try_variant(scant_ctx *ctx, const char *model,
                                 const scant__tensors *file, bool any_head,
                                 scant_net_opts o, scant_net_opts *best,
@@ -473,34 +473,32 @@ static scant_status find_variant(scant_ctx *ctx, const char *path, const char *m
                 if (!o->head) variant.head = heads[k];
                 scant_status s =
                     try_variant(ctx, model, file, any_head, variant, &best, &least);
-                if (s == SCANT_ENOMEM) return s; /* says nothing of the file */
+                if (s == SCANT_ENOMEM) return s; /* not the file's fault */
             }
-    if (least.n == SIZE_MAX) /* none could be built: the plain one's text says why */
+    if (least.n == SIZE_MAX) /* none could be built: report the plain one's error */
         return try_variant(ctx, model, file, any_head, *o, &best, &least);
     if (least.n) return refuse(ctx, path, model, &least);
     *o = best;
     return SCANT_OK;
 }
 
-/* Another program's file says nothing of it, and a wrong guess spoils what comes out. */
+/* Warns that another program's file does not state its scaling. */
 static void tell_scaling(const scant_net *n, const char *path, bool train) {
     nn_shape s = nn_net_input(n->net);
-    if (s.h * s.w > 1 && (s.c == 3 || !train)) /* else training measures its data */
+    if (s.h * s.w > 1 && (s.c == 3 || !train)) /* otherwise training measures its data */
         scant__warn(n->ctx, "%s: does not say how images were scaled: %s", path,
                     s.c == 3 ? "ImageNet's mean and deviation are assumed"
-                             : "values from 0 to 1 as they stand are assumed");
+                             : "values from 0 to 1 without scaling are assumed");
 }
 
-/* Whether the call itself is right, file or not: what fails after it is the file's fault.
- */
+/* Checks the call itself, so that later failures are the file's fault. */
 static scant_status check_call(scant_ctx *ctx, const char *path, const char *model,
                                const char *written, const scant_net_opts *opts) {
     nn_net *net;
     if (!model && !written)
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "%s does not say which model it is of: name one (`scant "
-                           "models` lists them)",
-                           path);
+        return scant__fail(
+            ctx, SCANT_EUSAGE,
+            "%s does not name its model: choose one (`scant models` lists them)", path);
     if (!model) {
         scant_status s = nn_model_build(ctx, written, NULL, &net);
         if (s != SCANT_OK) return blame(ctx, path, s);
@@ -508,26 +506,27 @@ static scant_status check_call(scant_ctx *ctx, const char *path, const char *mod
         model = written;
     }
     scant_net_opts o = opts ? *opts : (scant_net_opts){0};
-    if (!o.bayes) o.samples = 0, o.prior = 0; /* the file says what they are of */
+    if (!o.bayes) o.samples = 0, o.prior = 0; /* the file states their kind */
     TRY(nn_model_build(ctx, model, &o, &net));
     nn_net_destroy(net);
     return SCANT_OK;
 }
 
-/* A network that has never seen features dropped may be at a loss without them. */
+/* Warns if a network trained without dropout is to draw by dropout. */
 static void tell_dropout(const scant_net *n, const char *path, const scant__tensors *file,
                          const scant_net_opts *o) {
     scant_net_opts plain = *o;
     nn_net *net;
-    bool known = scant__tensors_meta(file, "scant.model"); /* of others nothing is */
+    bool known =
+        scant__tensors_meta(file, "scant.model"); /* unknown for other programs' files */
     if (n->net->bayes != NN_BAYES_DROPOUT || o->dropout != 0 || !known) return;
     plain.bayes = NULL;
     plain.samples = 0;
     if (nn_model_build(n->ctx, n->net->model, &plain, &net) != SCANT_OK) return;
-    if (net->nodes[net->features].rate == 0) /* some models always have one */
+    if (net->nodes[net->features].rate == 0) /* some models always have dropout */
         scant__warn(n->ctx,
-                    "%s: was trained without dropout; its draws drop features with a "
-                    "probability of 0.5 that it has not learnt to do without",
+                    "%s: was trained without dropout; its posterior draws drop features "
+                    "with probability 0.5, which it was not trained for",
                     path);
     nn_net_destroy(net);
 }
@@ -544,7 +543,8 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
     bool by_dropout = drawn && o.bayes && strcmp(drawn, "dropout") == 0 &&
                       strcmp(o.bayes, "dropout") == 0;
     if (any_head && !by_dropout)
-        o.dropout = opts ? opts->dropout : 0; /* of the training, not of the weights */
+        o.dropout = opts ? opts->dropout
+                         : 0; /* a training option, not a property of the weights */
     scant_status s = check_call(ctx, path, model, written, opts);
     bool right = s == SCANT_OK;
     if (!model) model = written;

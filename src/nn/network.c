@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making and ending networks.
+ * Creates and frees networks.
  */
 #include "nn/network.h"
 
@@ -12,7 +12,7 @@
 #include "nn/models.h"
 #include "scant/train.h"
 
-/* The caller's words may go: the network keeps its own. */
+/* Copies the options' strings. */
 static void keep_options(scant_net *n, const scant_net_opts *opts) {
     if (opts) n->opts = *opts;
     const char **words[] = {&n->opts.activation, &n->opts.norm, &n->opts.stem,
@@ -82,8 +82,8 @@ scant_status nn_network_check_scaling(const scant_net *n, const float *mean,
     for (size_t i = 0; i < c; i++)
         if (!isfinite(mean[i]) || !isfinite(deviation[i]) || deviation[i] <= 0)
             return scant__fail(n->ctx, SCANT_EINPUT,
-                               "scaling of channel %zu: mean %g and deviation %g, of "
-                               "which the second must be positive",
+                               "scaling of channel %zu: mean is %g and deviation %g, "
+                               "expected finite numbers and a positive deviation",
                                i, (double)mean[i], (double)deviation[i]);
     return SCANT_OK;
 }
@@ -126,13 +126,12 @@ static scant_status check_member(const scant_net *net, const scant_net *member) 
     size_t classes = net->net->classes;
     if (member == net || member->n_members || member->ctx != net->ctx)
         return scant__fail(net->ctx, SCANT_EUSAGE,
-                           "a member of an ensemble is another network of the same "
-                           "context, and no ensemble itself");
+                           "a member of an ensemble must be another network of the same "
+                           "context and not itself an ensemble");
     if (a.c != b.c || a.h != b.h || a.w != b.w || classes != member->net->classes)
         return scant__fail(net->ctx, SCANT_EINPUT,
-                           "members of an ensemble take the same samples and know the "
-                           "same classes: %s has %zux%zux%zu and %zu, %s %zux%zux%zu and "
-                           "%zu",
+                           "members of an ensemble must have the same sample shape and "
+                           "classes: %s has %zux%zux%zu and %zu, %s %zux%zux%zu and %zu",
                            net->net->model, a.c, a.h, a.w, classes, member->net->model,
                            b.c, b.h, b.w, member->net->classes);
     for (size_t i = 0; i < classes; i++) {
@@ -140,8 +139,8 @@ static scant_status check_member(const scant_net *net, const scant_net *member) 
         const char *other = scant_net_class_name(member, i);
         if (own && other && strcmp(own, other) != 0)
             return scant__fail(net->ctx, SCANT_EINPUT,
-                               "members of an ensemble know the same classes: class %zu "
-                               "is called otherwise by the %zuth",
+                               "members of an ensemble must have the same classes: class "
+                               "%zu has another name in member %zu",
                                i, net->n_members + 2);
     }
     return SCANT_OK;
@@ -175,7 +174,7 @@ size_t scant_net_draws(const scant_net *net) {
 
 /* ---- plans ---- */
 
-/* Whether there was one. */
+/* Frees a plan; returns whether there was one. */
 static bool drop_plan(scant_net *n, int i) {
     bool was = n->plans[i].plan != NULL;
     nn_plan_destroy(n->plans[i].plan);
@@ -197,7 +196,7 @@ scant_status nn_network_plan(scant_net *n, size_t batch, nn_mode mode, nn_plan *
     }
     drop_plan(n, oldest);
     scant_status s = nn_plan_create(n->weights, batch, mode, &n->plans[oldest].plan);
-    if (s == SCANT_ENOMEM) { /* the others may be in the way */
+    if (s == SCANT_ENOMEM) { /* other plans may take up the memory */
         bool dropped = false;
         for (int i = 0; i < NN_PLANS; i++) dropped |= drop_plan(n, i);
         if (dropped) s = nn_plan_create(n->weights, batch, mode, &n->plans[oldest].plan);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two products of matrices forward and backward beside the dense layer's own: v is the
- * squares of h times the squares of s.
+ * Beside the dense layer's own products, forward and backward need two matrix products
+ * each: v is the squares of h times the squares of s.
  */
 #include "nn/noise.h"
 
@@ -12,8 +12,8 @@
 #include "linalg/single.h"
 
 enum {
-    ROWS = 32,    /* a block of samples */
-    COLUMNS = 64, /* a block of inputs, where sums run over samples */
+    ROWS = 32,    /* samples per block */
+    COLUMNS = 64, /* inputs per block where sums run over samples */
     NUMBERS = 1 << 12
 };
 
@@ -79,7 +79,7 @@ static scant_status forward_rows(void *arg, size_t block, unsigned worker,
         double e = scant__rng_normal(j->rng, i);
         double root = sqrt((double)of->work[i] + NN_NOISE_FLOOR);
         j->out[i] = (float)((double)j->z[i] + e * root);
-        of->work[i] = (float)(e / (2 * root)); /* of the output by v */
+        of->work[i] = (float)(e / (2 * root)); /* derivative of the output by v */
     }
     return SCANT_OK;
 }
@@ -140,7 +140,7 @@ scant_status nn_noise_back(scant_ctx *ctx, const nn_noise *of, const float *d, f
 
 typedef struct law {
     const float *mean, *rho;
-    size_t n_mean, n_rho; /* of means with the packed layout's padding, which is 0 */
+    size_t n_mean, n_rho; /* means with the packed layout's padding, which is 0 */
     float *d_mean, *d_rho;
 } law;
 
@@ -178,7 +178,7 @@ void nn_kl_add(nn_weights *w, double by) {
         l.d_mean[i] += (float)(by * (double)l.mean[i] / prior);
     for (size_t i = 0; i < l.n_rho; i++) {
         double rho = (double)l.rho[i], s = nn_softplus(rho), slope = sigmoid(rho);
-        double falls = rho < -30 ? 1 : slope / s; /* where s is nothing in the end */
+        double falls = rho < -30 ? 1 : slope / s; /* s underflows */
         l.d_rho[i] += (float)(by * (s * slope / prior - falls));
     }
 }

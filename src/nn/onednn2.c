@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels of layers by oneDNN 2.x (2.6 in Debian 12). Nothing else includes its header.
+ * Layer kernels from oneDNN 2.x (2.6 in Debian 12). No other file includes its header.
  *
- * Layouts are asked for, never assumed: convolutions are described with "any" for what
- * they read and write, and what the library then says is passed on. The forward
- * descriptor is the hint for the backward ones. Scratch memory is the caller's. The
- * library counts no memory against the context's cap beyond what the caller binds; what
- * it keeps for itself is generated code, some kilobytes an operation.
+ * Layouts are queried, never assumed: convolutions are described with "any" for their
+ * operands, and the library's choice is passed on. The forward descriptor is the hint for
+ * the backward ones. Scratch memory is the caller's. Beyond what the caller binds, the
+ * library keeps only generated code, some kilobytes per operation, which the context's
+ * cap does not count.
  *
- * oneDNN runs on the OpenMP threads of the calling thread: whoever calls sets how many
+ * oneDNN runs on the OpenMP threads of the calling thread; the caller sets their number
  * (core/parfor.h).
  */
 #include "nn/backend.h"
@@ -49,7 +49,7 @@ struct nn_op {
     pass passes[NN_PASSES];
 };
 
-/* slot -> the library's name of it, by pass where they differ */
+/* slot -> the library's argument, by pass where they differ */
 static const int arg_of[NN_SLOTS] = {
     [NN_SRC] = DNNL_ARG_SRC,        [NN_DST] = DNNL_ARG_DST,
     [NN_W] = DNNL_ARG_WEIGHTS,      [NN_B] = DNNL_ARG_BIAS,
@@ -202,8 +202,8 @@ static void learn_scratch(nn_op *op, nn_pass which) {
     p->has[NN_SCRATCH] = p->scratch > 0;
 }
 
-/* A primitive of desc; post NULL: no post-operations. A backward pass is made with the
- * forward one, which is there already, as the library's hint. */
+/* Creates a primitive; post NULL: no post-operations. A backward pass uses the forward
+ * one, created before, as the hint. */
 static scant_status make(nn_op *op, nn_pass which, const_dnnl_op_desc_t desc,
                          dnnl_post_ops_t post, const char *what) {
     nn_backend *b = op->backend;
@@ -274,8 +274,8 @@ typedef struct slide {
     dnnl_dims_t kernel, stride, before, after; /* before, after: padding */
 } slide;
 
-/* What lies beyond the last window's end is not read: padding after may be smaller than
- * before (stride 2). */
+/* Pixels after the last window are not read: padding after may be smaller than before
+ * (stride 2). */
 static slide slide_of(const nn_op_spec *s) {
     size_t in[2] = {s->in.h, s->in.w}, out[2] = {s->out.h, s->out.w};
     slide w;
@@ -455,7 +455,7 @@ static scant_status norm_create(nn_op *op) {
 static scant_status act_create(nn_op *op) {
     nn_backend *b = op->backend;
     const nn_op_spec *s = &op->spec;
-    /* swish and the rest: backward reads the input */
+    /* swish and others: backward reads the input */
     dnnl_eltwise_desc_t desc;
     float alpha = alpha_of(s->act, s->slope);
     DO(dnnl_eltwise_forward_desc_init(&desc, forward_kind(s), algorithm(s->act),
@@ -532,7 +532,7 @@ scant_status nn_op_create(nn_backend *b, const nn_op_spec *spec, nn_op **out) {
         s = pool_create(op);
         break;
     default:
-        s = scant__fail(b->ctx, SCANT_EINTERNAL, "no kernel for such a layer");
+        s = scant__fail(b->ctx, SCANT_EINTERNAL, "there is no kernel for this layer");
     }
     if (s != SCANT_OK) {
         nn_op_destroy(op);
@@ -597,7 +597,7 @@ scant_status nn_op_bind(nn_op *op, nn_pass which, nn_slot slot, void *data) {
     nn_backend *b = op->backend;
     pass *p = &op->passes[which];
     if (!p->has[slot] || p->memory[slot])
-        return scant__fail(b->ctx, SCANT_EINTERNAL, "a slot is bound twice or not there");
+        return scant__fail(b->ctx, SCANT_EINTERNAL, "a slot is missing or bound twice");
     DO(dnnl_memory_create(&p->memory[slot], &p->layout[slot].md, b->engine, data),
        "memory");
     p->args[p->n_args++] = (dnnl_exec_arg_t){arg_name(op, slot), p->memory[slot]};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bound by memory: each vector is read and written once a step, in blocks shared among
+ * Memory-bound: each vector is read and written once per step, in blocks distributed over
  * threads.
  */
 #include "nn/optim.h"
@@ -15,9 +15,9 @@ enum { BLOCK = 1 << 14, SUMS = 64, CHAINS = 8 };
 typedef struct job {
     const nn_optim_opts *o;
     size_t n;
-    float lr, scale;           /* scale: of the gradient, to clip it */
-    float first_by, second_by; /* Adam's corrections */
-    /* 1 - beta, not of betas as floats: 1 - 0.999f is 5e-5 off */
+    float lr, scale;           /* scale clips the gradient */
+    float first_by, second_by; /* Adam's bias corrections */
+    /* 1 - beta computed in double: 1 - 0.999f is 5e-5 off */
     float first_adds, second_adds;
     float *w, *m, *v;
     const float *g;
@@ -26,7 +26,7 @@ typedef struct job {
     double *sums;
 } job;
 
-/* Weights from..to share whether they decay. */
+/* Weights from..to share the same decay. */
 static void sgd(const job *j, size_t from, size_t to, float decay) {
     float mu = (float)j->o->momentum, lr = j->lr, scale = j->scale;
     float *restrict w = j->w, *restrict m = j->m;
@@ -85,7 +85,7 @@ static void step_block(void *arg, size_t block) {
     part(j, at, end, 0);
 }
 
-/* Blocks of the sum are as many for any thread count. */
+/* The number of blocks does not depend on the thread count. */
 static void norm_block(void *arg, size_t block) {
     const job *j = arg;
     size_t each = (j->n + SUMS - 1) / SUMS;

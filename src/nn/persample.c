@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Patches are laid out as rows, one an input number of a window, over the output's
- * positions: lines of an image are then copied whole, and a sample's gradient is one
- * product d patches^T with a long inner size. Where all patches of a plane would leave
- * the cache they come in strips of lines.
+ * Patches are stored as rows, one per input number of a window, over the output's
+ * positions: image lines are copied whole, and a sample's gradient is one product d
+ * patches^T with a long inner dimension. Where a plane's patches exceed the cache they
+ * come in strips of lines.
  */
 #include "nn/persample.h"
 
@@ -17,7 +17,7 @@
 #include "scant/train.h"
 
 enum {
-    STRIP_FLOATS = 128 << 10, /* of patches: half of a near cache */
+    STRIP_FLOATS = 128 << 10, /* patches per strip: half of the L2 cache */
     BATCH_MOST = 128,
     TRACE_BYTES = 256 << 20 /* of a plan, at most */
 };
@@ -37,19 +37,19 @@ static bool single_pixels(const nn_layer *l) {
     return single;
 }
 
-/* One row of patches: what input plane and place (down, across) in the window each output
- * position of some lines sees. */
+/* One row of patches: the pixels that output positions of some lines see at offset (down,
+ * across) of the window. */
 static void patch_row(const nn_layer *l, const float *plane, size_t down, size_t across,
                       size_t first, size_t count, float *out) {
     const nn_node *node = l->node;
     size_t line = node->shape.w, stride = node->stride[1], pad = node->pad[1];
-    /* output places lo..hi-1 of a line see a pixel, the others padding */
+    /* output positions lo..hi-1 of a line see a pixel, the others padding */
     size_t lo = pad > across ? (pad - across + stride - 1) / stride : 0;
     size_t end = l->in.w + pad > across ? (l->in.w + pad - across - 1) / stride + 1 : 0;
     size_t hi = size_min(end, line);
     lo = size_min(lo, hi);
     for (size_t i = 0; i < count; i++, out += line) {
-        size_t y = (first + i) * node->stride[0] + down; /* counted from the padding */
+        size_t y = (first + i) * node->stride[0] + down; /* including padding */
         if (y < node->pad[0] || y - node->pad[0] >= l->in.h) {
             memset(out, 0, line * sizeof *out);
             continue;
@@ -201,7 +201,7 @@ static scant_status list_layers(nn_tracer *t) {
     return SCANT_OK;
 }
 
-/* A trace keeps about three tensors a node. */
+/* A trace keeps about three tensors per node. */
 static size_t trace_batch(const scant_net *net, size_t n) {
     size_t sample = 1;
     for (size_t i = 0; i < net->net->n_nodes; i++)
@@ -229,7 +229,7 @@ scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, nn_scope sco
         nn_mode mode = scope == NN_SCOPE_REST ? NN_TRACE_REST : NN_TRACE;
         TRY(nn_plan_create(net->weights, t->batch, mode, &t->plan));
     }
-    TRY(list_layers(t)); /* after the plan: weights have their places now */
+    TRY(list_layers(t)); /* after planning, when weights have their positions */
     t->rows = scant__arena_alloc(&t->arena, t->batch, sizeof *t->rows);
     if (!t->rows) return SCANT_ENOMEM;
     if (!last_layer) {
@@ -243,7 +243,7 @@ scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, nn_scope sco
 }
 
 void nn_tracer_close(nn_tracer *t) {
-    if (!t->last_layer) nn_plan_destroy(t->plan); /* large: not kept */
+    if (!t->last_layer) nn_plan_destroy(t->plan); /* large: not cached */
     scant__arena_end(&t->arena);
 }
 

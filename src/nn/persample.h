@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradients of single samples, layer by layer: what gradients.c and kernel.c share.
+ * Per-sample gradients, layer by layer: shared by gradients.c and study/net_kernel.c.
  *
- * A pass over a batch leaves each layer's input x and the gradient d by its output
- * (nn_plan_trace). A layer's gradient of one sample follows from its own x and d alone:
+ * A pass over a batch keeps each layer's input x and the gradient d by its output
+ * (nn_plan_trace). A layer's gradient for one sample follows from its x and d alone:
  * dense d x^T, convolution d patches(x)^T, normalisation (whose statistics are constants
  * in evaluation mode) the sums over a plane of d (x - mean) / sqrt(var + eps) and of d.
  *
- * Layers whose parameters are not trained are not listed.
+ * Layers without trained parameters are not listed.
  */
 #ifndef SCANT_NN_PERSAMPLE_H
 #define SCANT_NN_PERSAMPLE_H
@@ -17,41 +17,41 @@
 
 typedef struct nn_layer {
     const nn_node *node;
-    int at; /* the node's place */
+    int at; /* the node's index */
     nn_shape in;
-    size_t x, d;        /* floats a sample of its input, of its output */
-    size_t rows, width; /* of its weights; of normalisation channels and 1 */
-    size_t places;      /* of an output plane */
-    size_t strip;       /* lines of it whose patches are laid out at a time */
+    size_t x, d;        /* floats per sample of its input and output */
+    size_t rows, width; /* of its weights; for normalisation channels and 1 */
+    size_t places;      /* positions of an output plane */
+    size_t strip;       /* output lines whose patches are built at a time */
     bool bias;
-    size_t weight_at, bias_at; /* where in the vector of trained parameters */
-    const float *mean, *var;   /* of normalisation: borrowed from the weights */
+    size_t weight_at, bias_at; /* offsets in the vector of trained parameters */
+    const float *mean, *var;   /* normalisation: borrowed from the weights */
 } nn_layer;
 
-/* Numbers of the layer's parameters. */
+/* The number of the layer's parameters. */
 static inline size_t nn_layer_size(const nn_layer *l) {
     return l->rows * l->width + (l->bias ? l->rows : 0);
 }
 
-/* Which part of a gradient, of what, and where to. */
+/* Selects a part of a gradient and its destination. */
 typedef struct nn_part {
-    size_t first, count; /* rows of the weights (count x width), then, where the layer has
-                          * a bias, as many numbers of that */
-    size_t copies;       /* gradients of one sample: as many d, one after the other */
+    size_t first, count; /* rows of the weights (count x width), followed, if the layer
+                            has a bias, by count bias entries */
+    size_t copies;       /* gradients per sample: as many d, consecutive */
     float *out;
-    size_t apart; /* floats from one gradient to the next */
+    size_t apart; /* floats between gradients */
 } nn_part;
 
 /* One sample's gradients. room: nn_layer_room() floats. */
 void nn_layer_gradient(const nn_layer *l, const float *x, const float *d,
                        const nn_part *part, float *room);
 size_t nn_layer_room(const nn_layer *l);
-/* By the bias alone. */
+/* Only the bias gradient. */
 void nn_layer_bias(const nn_layer *l, const float *d, float *bias);
 
-/* A convolution's patches of one group for lines first..first+count-1 of the output:
- * width x (count * line), its row length in *apart. They are x itself where windows are
- * single pixels, else in room. */
+/* A convolution's patches of one group for output lines first..first+count-1: width x
+ * (count * line), with row stride *apart. For 1x1 windows they are x itself, else in
+ * room. */
 const float *nn_layer_patches(const nn_layer *l, const float *x, size_t group,
                               size_t first, size_t count, float *room, size_t *apart);
 
@@ -59,42 +59,41 @@ const float *nn_layer_patches(const nn_layer *l, const float *x, size_t group,
 
 typedef enum nn_scope {
     NN_SCOPE_ALL,  /* every layer is traced */
-    NN_SCOPE_REST, /* all but those of a front (nn_plan_front_last), if there is one */
-    NN_SCOPE_LAST  /* the last layer alone: nothing runs backwards */
+    NN_SCOPE_REST, /* all layers but a front's (nn_plan_front_last) */
+    NN_SCOPE_LAST  /* the last layer only: no backward pass */
 } nn_scope;
 
 typedef struct nn_tracer {
     scant_net *net;
-    scant__arena arena; /* holds what follows */
+    scant__arena arena; /* owns the following */
     bool last_layer;
     nn_plan *plan;
-    size_t batch, count; /* samples at most, and in it now */
-    nn_layer *layers;    /* last one first */
+    size_t batch, count; /* maximum and current samples */
+    nn_layer *layers;    /* last layer first */
     size_t n_layers;
     size_t parameters; /* of the network, or of the last layer */
-    size_t offset;     /* of the first of them among the network's */
-    float *d_logits;   /* batch x classes: to be filled in before backward */
-    float *d_last;     /* of last_layer: by what the layer multiplies with its weights */
+    size_t offset;     /* of the first of them among the network's parameters */
+    float *d_logits;   /* batch x classes: set before backward */
+    float *d_last;     /* last_layer: gradient by its product with the weights */
     size_t *rows;
 } nn_tracer;
 
-/* A plan for n samples or as many as memory suggests. nn_tracer_close() ends it, also
+/* Makes a plan for n samples or as many as memory allows. Call nn_tracer_close() also
  * after a failure. */
 scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, nn_scope scope);
 void nn_tracer_close(nn_tracer *t);
-/* Runs samples first..first+count-1 of rows (NULL: of data) forward. Fails where an
- * output is not finite. d_logits of places that are not used are 0. */
+/* Runs samples first..first+count-1 of rows (NULL: of data) forward. Fails if an output
+ * is not finite. Sets d_logits of unused positions to 0. */
 scant_status nn_tracer_forward(nn_tracer *t, const scant_data *data, const size_t *rows,
                                size_t first, size_t count);
 const float *nn_tracer_logits(nn_tracer *t);
-/* May run several times after one forward. weights: net->weights->grads too. */
+/* May run several times after one forward. weights: also sets net->weights->grads. */
 scant_status nn_tracer_backward(nn_tracer *t, bool weights);
-/* Of the i-th layer, for the whole batch; the next call overwrites them. x may be NULL.
- */
+/* x (may be NULL) and d of the i-th layer for the whole batch; overwritten by the next
+ * call. */
 scant_status nn_tracer_layer(nn_tracer *t, size_t i, const float **x, const float **d);
 
-/* Bytes that work of this kind may take now: half of what the cap leaves, and no more
- * than most. */
+/* A memory budget in bytes: half of what the cap leaves, at most `most`. */
 size_t nn_share(const scant_ctx *ctx, size_t most);
 
 #endif

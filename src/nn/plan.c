@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing a plan down: forward through the nodes, then backward, a step each; where a
- * kernel wants another layout than there is, a reorder goes in between. Activations
- * become part of the layer before them where that saves a pass over memory: inside the
- * kernel, or in place behind it.
+ * Builds a plan: one step per node forward, then backward, with a reorder wherever a
+ * kernel needs another layout. Activations are merged into the layer before them where
+ * that saves a pass over memory: inside the kernel, or in place behind it.
  */
 #include <assert.h>
 #include <string.h>
@@ -20,7 +19,7 @@ static const nn_node *node_at(const nn_plan *p, int i) { return &p->net->nodes[i
 /* ---- tensors and steps ---- */
 
 int nn_plan_tensor(nn_plan *p, const nn_layout *layout, size_t bytes) {
-    assert(p->n_tensors < p->room_tensors); /* plan_write() says why */
+    assert(p->n_tensors < p->room_tensors); /* plan_write() explains the bound */
     p->tensors[p->n_tensors] =
         (nn_tensor){.layout = layout,
                     .bytes = layout ? nn_layout_bytes(layout) : bytes,
@@ -117,8 +116,8 @@ const nn_node *nn_plan_absorbed(const nn_plan *p, int i) {
     return act == NN_NONE ? NULL : node_at(p, act);
 }
 
-/* Whether node i's own kernel does its activation. A trace wants to see the gradient
- * between the two. */
+/* Whether node i's own kernel computes its activation. A trace needs the gradient between
+ * the two. */
 bool nn_plan_act_inside(const nn_plan *p, int i) {
     const nn_node *act = nn_plan_absorbed(p, i), *node = node_at(p, i);
     if (!act || !nn_backend_fuses(node->kind, act->act)) return false;
@@ -134,8 +133,8 @@ static bool in_place_act(const nn_plan *p, int i) {
     return act->kind == NN_ACT && nn_act_invertible(act->act);
 }
 
-/* Who computes what: activations join the layer before them, dropout and noise vanish
- * outside training. */
+/* Decides which node computes what: activations join the layer before them; dropout and
+ * noise vanish outside training. */
 static void absorb(nn_plan *p) {
     const nn_net *net = p->net;
     for (size_t i = 0; i < net->n_nodes; i++) {
@@ -208,8 +207,8 @@ static void act_behind(nn_plan *p, int i) {
     nn_plan_emit_simple(p, NN_STEP_APPLY, i, v, NN_NONE, v, act, 1);
 }
 
-/* What a convolution by taps.h gives is at once brought to the layout that the kernels
- * around it like. */
+/* The result of a tap-wise convolution is reordered at once to the layout its neighbours
+ * prefer. */
 static scant_status forward_taps(nn_plan *p, int i, const nn_layout *dst) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
@@ -233,7 +232,7 @@ static scant_status forward_weighted(nn_plan *p, int i) {
     TRY(nn_op_create(p->weights->backend, &spec, &place->op));
     const nn_layout *src = nn_op_layout(place->op, NN_FORWARD, NN_SRC);
     const nn_layout *dst = nn_op_layout(place->op, NN_FORWARD, NN_DST);
-    if (node->kind == NN_DENSE) { /* rows: the same bytes as planes in plain order */
+    if (node->kind == NN_DENSE) { /* rows are the same bytes as plain planes */
         TRY(nn_plan_plain(p, node->in[0], &src));
         TRY(nn_plan_plain(p, i, &dst));
     }
@@ -263,7 +262,7 @@ static int work_of(nn_plan *p, const nn_place *place) {
     return work ? nn_plan_tensor(p, work, 0) : NN_NONE;
 }
 
-/* Layers that take what comes in whatever layout: normalisation, activations, pooling. */
+/* Layers that accept any layout: normalisation, activations, pooling. */
 static scant_status forward_unweighted(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
@@ -293,7 +292,7 @@ static scant_status forward_unweighted(nn_plan *p, int i) {
     return SCANT_OK;
 }
 
-/* The sum may take the place of its first operand where nobody looks at that again. */
+/* Whether a sum may overwrite its first operand because nothing reads it again. */
 static bool may_overwrite(const nn_plan *p, int node) {
     int owner = p->places[node].owner;
     nn_kind kind = node_at(p, owner)->kind;
@@ -312,7 +311,7 @@ static scant_status forward_sum(nn_plan *p, int i) {
     return SCANT_OK;
 }
 
-/* Behind a dense layer, whose input it reads as rows, too. */
+/* Also reads the preceding dense layer's input, as rows. */
 static scant_status forward_noise(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
@@ -377,15 +376,15 @@ static scant_status plan_forward(nn_plan *p) {
     }
     for (int i = next; i <= last; i++) TRY(forward_node(p, i));
     p->logits = value_of(p, last);
-    p->features = p->places[p->net->head].src; /* rows in plain order */
+    p->features = p->places[p->net->head].src; /* plain rows */
     nn_plan_keep(p, p->logits);
     nn_plan_keep(p, p->features);
     p->n_forward = p->n_steps;
     return SCANT_OK;
 }
 
-/* What a trace's backward pass reads of the forward one stays, so that it can run again.
- */
+/* Keeps what a trace's backward pass reads of the forward pass, so that it can run again.
+ * */
 static void keep_forward(nn_plan *p) {
     for (size_t i = 0; i < p->n_tensors; i++) {
         nn_tensor *t = &p->tensors[i];
@@ -439,7 +438,7 @@ static void plan_scratch(nn_plan *p) {
     nn_plan_keep(p, p->scratch);
 }
 
-/* Reorders that a trace is handed out through, bound to two buffers of their own. */
+/* Reorders for handing out traces, with two buffers of their own. */
 static scant_status plan_traces(nn_plan *p) {
     size_t most[2] = {0, 0};
     for (size_t i = 1; i < p->net->n_nodes; i++) {
@@ -474,10 +473,10 @@ static scant_status plan_traces(nn_plan *p) {
 }
 
 static scant_status plan_write(nn_plan *p) {
-    /* Bounds. Of steps a convolution has the most, one by taps: three reorders, itself
-     * and its activation forward; mask, scale, three reorders and by weights, three
-     * reorders and by data, and a reorder and a sum of gradients backward: 17. Each makes
-     * at most one tensor, but for normalisation, with four and few reorders. */
+    /* Upper bounds. A tap-wise convolution has the most steps: three reorders, itself and
+     * its activation forward; mask, scale, three reorders and weights, three reorders and
+     * data, and a reorder and a sum of gradients backward: 17. Each makes at most one
+     * tensor, except normalisation with four and few reorders. */
     p->room_steps = p->room_tensors = p->room_reorders = 20 * p->net->n_nodes + 16;
     p->steps = scant__arena_alloc(&p->arena, p->room_steps, sizeof *p->steps);
     p->tensors = scant__arena_alloc(&p->arena, p->room_tensors, sizeof *p->tensors);
@@ -513,7 +512,7 @@ scant_status nn_plan_create(nn_weights *weights, size_t batch, nn_mode mode,
                    .front = NN_NONE,
                    .d_logits = NN_NONE};
     scant__arena_init(&p->arena, ctx);
-    int threads = scant__threads_enter(ctx); /* kernels are made for a thread count */
+    int threads = scant__threads_enter(ctx); /* kernels depend on the thread count */
     scant_status status = plan_write(p);
     scant__threads_leave(threads);
     if (status != SCANT_OK) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A network made ready to run on batches of one size: the list of steps, and one block of
- * memory in which every tensor has its place, shared by those that are never needed at
- * the same time. Made once; running allocates nothing.
+ * A network prepared for batches of one size: the list of steps, and one block of memory
+ * in which every tensor has an offset, shared by tensors that are never live at the same
+ * time. Running a plan allocates nothing.
  */
 #ifndef SCANT_NN_PLAN_H
 #define SCANT_NN_PLAN_H
@@ -11,48 +11,48 @@
 #include "nn/weights.h"
 
 typedef enum nn_mode {
-    NN_PREDICT, /* forward; running statistics, no dropout, no noise */
-    NN_TRAIN,   /* forward and backward; the batch's statistics, dropout, noise */
-    NN_TRACE,   /* forward and backward as NN_PREDICT computes, each layer's input and the
-                 * gradient by its output kept (nn_plan_trace) */
-    NN_TRACE_REST /* the same, but for the layers of a front (plan_front.c), if there is
-                   * one: it tells of its samples' gradients itself (nn_plan_front_...) */
+    NN_PREDICT,   /* forward; running statistics, no dropout, no noise */
+    NN_TRAIN,     /* forward and backward; batch statistics, dropout, noise */
+    NN_TRACE,     /* forward and backward with NN_PREDICT's statistics; keeps each layer's
+                     input and the gradient by its output (nn_plan_trace) */
+    NN_TRACE_REST /* the same without the layers of a front (plan_front.c), which computes
+                     its per-sample gradients itself (nn_plan_front_...) */
 } nn_mode;
 
 typedef struct nn_plan nn_plan;
 
-/* Packs weights if that has not been done. On SCANT_OK *out is new: nn_plan_destroy()
- * ends it, before weights. */
+/* Packs weights if necessary. On SCANT_OK *out is new; free it with nn_plan_destroy()
+ * before weights. */
 scant_status nn_plan_create(nn_weights *weights, size_t batch, nn_mode mode,
                             nn_plan **out);
 void nn_plan_destroy(nn_plan *plan); /* NULL is fine */
 
 size_t nn_plan_batch(const nn_plan *plan);
-float *nn_plan_input(nn_plan *plan);          /* batch x input: to be filled in */
+float *nn_plan_input(nn_plan *plan);          /* batch x input: set by the caller */
 float *nn_plan_logits(nn_plan *plan);         /* batch x classes */
-float *nn_plan_d_logits(nn_plan *plan);       /* to be filled in before backward */
+float *nn_plan_d_logits(nn_plan *plan);       /* set by the caller before backward */
 const float *nn_plan_features(nn_plan *plan); /* batch x width; valid after forward */
 
-/* seed and step key what dropout and noise draw. */
+/* seed and step determine the random numbers of dropout and noise. */
 scant_status nn_plan_forward(nn_plan *plan, uint64_t seed, uint64_t step);
-/* Sets weights->grads to the sums over the batch. In NN_TRACE it may run again, with
- * other d_logits, after one forward pass. */
+/* Sets weights->grads to the sums over the batch. In NN_TRACE it may run again with other
+ * d_logits after one forward pass. */
 scant_status nn_plan_backward(nn_plan *plan);
-/* The same for who wants traces alone: what weights->grads holds then is of no use. */
+/* The same for traces only: leaves weights->grads undefined. */
 scant_status nn_plan_backward_trace(nn_plan *plan);
 /* After a forward pass in NN_TRAIN: moves the running statistics towards the batch's. */
 void nn_plan_keep_statistics(nn_plan *plan, double momentum);
 
-/* After backward in NN_TRACE: a convolution's, dense or normalisation layer's input and
- * the gradient by its output, both batch x planes in plain order. Borrowed: the next call
- * overwrites them. input may be NULL. */
+/* After backward in NN_TRACE: the input of a convolution, dense or normalisation layer
+ * and the gradient by its output, both batch x planes in plain order. Borrowed;
+ * overwritten by the next call. input may be NULL. */
 scant_status nn_plan_trace(nn_plan *plan, int node, const float **input,
                            const float **d_output);
 
-/* The last node that is part of an untraced front; 0: there is none. After backward in
- * NN_TRACE_REST the gradients of single samples by its parameters: added to norms and
- * products (batch numbers each; NULL: not wanted) or shown to fn, as nn/stack.h says, v
- * and places of parameters as packed. */
+/* The last node of an untraced front; 0: there is none. After backward in NN_TRACE_REST
+ * the next functions give the per-sample gradients by its parameters: added to norms and
+ * products (batch numbers each; NULL: not wanted) or passed to fn, as in nn/stack.h, with
+ * v and parameter positions packed. */
 int nn_plan_front_last(const nn_plan *plan);
 scant_status nn_plan_front_persample(nn_plan *plan, const float *v, double *norms,
                                      double *products);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing the backward pass of a plan down, from the last node to the first.
+ * Plans the backward pass, from the last node to the first.
  *
- * A gradient that several nodes share (a residual sum hands its own to both sides) is
- * changed in place only once nobody else is waiting for it.
+ * A gradient that several nodes share (a residual sum passes its own to both sides) is
+ * changed in place only when no other node still needs it.
  */
 #include "nn/conv_strips.h"
 #include "nn/conv_taps.h"
@@ -33,7 +33,7 @@ static scant_status give(nn_plan *p, int node, int t) {
     return SCANT_OK;
 }
 
-/* The gradient by what node i computes before its activation, i's own to use. */
+/* The gradient by node i's value before its activation, exclusively i's. */
 static scant_status own_gradient(nn_plan *p, int i, int *out) {
     nn_place *place = &p->places[i];
     const nn_node *act = nn_plan_absorbed(p, i);
@@ -92,7 +92,7 @@ static scant_status back_taps_data(nn_plan *p, int i, int g) {
     return give(p, node->in[0], d_src);
 }
 
-/* strips.h takes tensors as the backend's kernel likes them, if that is in blocks. */
+/* conv_strips.h takes tensors in the backend's preferred layout, if that is in blocks. */
 static bool by_strips(const nn_plan *p, int i) {
     const nn_op *op = p->places[i].op;
     return nn_strips_pay(p->net, node_at(p, i)) &&
@@ -188,7 +188,7 @@ static scant_status back_unweighted(nn_plan *p, int i) {
     return give(p, node->in[0], d_src);
 }
 
-/* The gradient by the dense layer's output is that by the noisy one. */
+/* The gradient by the dense layer's output equals that by the noisy one. */
 static scant_status back_noise(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
@@ -241,7 +241,7 @@ scant_status nn_plan_write_backward(nn_plan *p) {
     const nn_layout *plain;
     TRY(nn_plan_plain(p, last, &plain));
     p->d_logits = nn_plan_tensor(p, plain, 0);
-    /* filled in between the passes, so not to be shared with what forward leaves */
+    /* set between the passes, so it must not share memory with what forward keeps */
     nn_plan_touch(p, p->d_logits);
     if (p->n_forward) p->tensors[p->d_logits].first = p->n_forward - 1;
     TRY(give(p, last, p->d_logits));

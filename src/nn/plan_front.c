@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The front of a small network: convolutions of few channels and poolings, in a chain
- * from the input to a dense layer. Libraries' kernels waste most of their lanes on so few
- * channels; stack.h's do not. Which nodes these are hangs on the network alone, so that
- * every plan finds the weights in the same order (plain).
+ * The front of a small network: a chain of convolutions with few channels and poolings
+ * from the input to a dense layer. Library kernels waste most of their lanes on so few
+ * channels; stack.h's do not. The choice depends on the network only, so every plan finds
+ * the weights in the same (plain) order.
  *
  * NN_TRACE looks into every layer, so it runs the front by the usual kernels.
  */
@@ -26,9 +26,9 @@ int nn_plan_front(const nn_plan *p) {
     int at = 0, convs = 0;
     for (int i = 1; i < (int)p->net->n_nodes; i++) {
         bool next = p->places[p->net->nodes[i].in[0]].owner == at;
-        /* is there in training alone: without this modes would find other fronts */
+        /* exists only in training: otherwise modes would find different fronts */
         if (next && p->net->nodes[i].kind == NN_DROPOUT) break;
-        if (p->places[i].owner != i) continue; /* done by the layer before it */
+        if (p->places[i].owner != i) continue; /* computed by the layer before it */
         if (next && p->net->nodes[i].kind == NN_DENSE) return convs ? at : NN_NONE;
         if (!next || !fits(p, i)) break;
         convs += p->net->nodes[i].kind == NN_CONV;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places in the block: the largest tensor first, each at the lowest place where nothing
- * lies that is needed at the same time. Not the best packing, but within some percent of
- * the most that is needed at once for the networks here; cost tensors^2, once a plan.
+ * Memory assignment: largest tensor first, each at the lowest offset free of tensors live
+ * at the same time. Not optimal, but within some percent of the peak for the networks
+ * here. Costs tensors^2, once per plan.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ static bool meet(const nn_tensor *a, const nn_tensor *b) {
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* The lowest place for t beside the tensors that have one already (ordered by place). */
+/* The lowest offset for t beside the tensors already placed (ordered by offset). */
 static size_t place_for(const nn_plan *plan, const int *placed, size_t n,
                         const nn_tensor *t) {
     size_t at = 0;
@@ -32,7 +32,8 @@ scant_status nn_plan_place(nn_plan *plan) {
     int *order = scant__arena_alloc(&plan->arena, n, sizeof *order);
     int *placed = scant__arena_alloc(&plan->arena, n, sizeof *placed);
     if (!order || !placed) return SCANT_ENOMEM;
-    for (size_t i = 0; i < n; i++) { /* by size, larger first; insertion: n is hundreds */
+    for (size_t i = 0; i < n;
+         i++) { /* insertion sort by size, largest first: n is hundreds */
         nn_tensor *t = &plan->tensors[i];
         t->bytes = (t->bytes + ALIGN - 1) / ALIGN * ALIGN;
         size_t k = i;

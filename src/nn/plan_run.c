@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running a plan's steps.
+ * Runs a plan's steps.
  */
 #include <string.h>
 
@@ -62,7 +62,7 @@ static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64
         nn_scale(p->ctx, s->scale, a, c, n);
         break;
     case NN_STEP_DROP: {
-        /* a seed for each step, and in it 2^32 numbers for each layer */
+        /* a seed per step, and in it 2^32 numbers per layer */
         scant__rng steps = {seed, SCANT__RNG_DROPOUT};
         scant__rng rng = {scant__rng_u64(&steps, step), SCANT__RNG_DROPOUT};
         uint64_t first = (uint64_t)s->node << 32;
@@ -117,7 +117,7 @@ scant_status nn_plan_forward(nn_plan *p, uint64_t seed, uint64_t step) {
 
 scant_status nn_plan_backward(nn_plan *p) {
     int rho = p->net->nodes[p->net->n_nodes - 1].rho;
-    if (rho != NN_NONE && p->mode != NN_TRAIN) /* nothing depends on it then */
+    if (rho != NN_NONE && p->mode != NN_TRAIN) /* nothing depends on rho then */
         memset(nn_grads_at(p->weights, rho), 0,
                p->net->params[rho].count * sizeof *p->weights->grads);
     return run(p, p->n_forward, p->n_steps, true, 0, 0);
@@ -133,7 +133,7 @@ float *nn_plan_logits(nn_plan *p) { return nn_tensor_data(p, p->logits); }
 float *nn_plan_d_logits(nn_plan *p) { return nn_tensor_data(p, p->d_logits); }
 const float *nn_plan_features(nn_plan *p) { return nn_tensor_data(p, p->features); }
 
-/* The running variance takes the unbiased one, as torch does. */
+/* Running variance uses the unbiased estimate, like torch. */
 void nn_plan_keep_statistics(nn_plan *p, double momentum) {
     for (size_t i = 0; i < p->net->n_nodes; i++) {
         const nn_node *node = &p->net->nodes[i];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bound by memory: one pass each, in blocks that a thread's cache holds. That holds only
- * as long as loops have no branches, which signs of activations make unpredictable (they
- * took five times as long): so every choice is one between values that are there already,
- * which a compiler turns into a blend.
+ * Memory-bound: one pass each, in blocks that fit in a thread's cache. This requires
+ * loops without branches, because the signs of activations are unpredictable (branches
+ * took five times as long): every choice is between two computed values, which compiles
+ * to a blend.
  */
 #include "nn/pointwise.h"
 
@@ -39,7 +39,7 @@ int nn_act_invertible(nn_act act) {
            act == NN_ACT_TANH;
 }
 
-/* Infinity below is 0, and what is no number stays none: the loss is to show it. */
+/* NaN stays NaN, so that the loss shows it; -inf becomes 0. */
 static inline float relu(float x) { return x <= 0 ? 0 : x; }
 static inline float relu6(float x) { return relu(x) > 6 ? 6 : relu(x); }
 static inline float leaky(float x, float slope) {
@@ -98,7 +98,7 @@ static void mask_block(void *arg, size_t block) {
         for (size_t i = from; i < to; i++) out[i] = d[i] * (1 - y[i] * y[i]);
     else if (j->act == NN_ACT_RELU6)
         for (size_t i = from; i < to; i++) {
-            float g = d[i]; /* read whatever is chosen */
+            float g = d[i]; /* loaded unconditionally */
             g = y[i] > 0 ? g : 0;
             out[i] = y[i] < 6 ? g : 0;
         }
@@ -129,7 +129,7 @@ void nn_scale(scant_ctx *ctx, float by, const float *in, float *out, size_t n) {
     run(ctx, scale_block, &(job){.by = by, .a = in, .out = out, .n = n});
 }
 
-/* Two draws of 32 bits a 64-bit number. */
+/* Two 32-bit draws per 64-bit number. */
 static void drop_block(void *arg, size_t block) {
     const job *j = arg;
     uint32_t limit = (uint32_t)ldexp((double)j->slope, 32);

@@ -2,9 +2,8 @@
  *
  * Forward and backward through a stack's stages, block by block.
  *
- * A convolution that is followed by maxima leaves what it computes in its worker's
- * scratch: backward needs only the maxima, which of the window they were, and what the
- * activation made of them.
+ * A convolution followed by max pooling leaves its output in the worker's scratch:
+ * backward needs only the maxima, their positions, and their activations.
  */
 #include "nn/stack_int.h"
 
@@ -17,8 +16,9 @@ scant_status nn_stack_create(scant_ctx *ctx, const nn_stage *stages, size_t n_st
                              size_t batch, bool training, nn_stack **out) {
     *out = NULL;
     if (!n_stages || !batch)
-        return scant__fail(ctx, SCANT_EUSAGE, "a stack of %zu stages for %zu samples",
-                           n_stages, batch);
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "invalid stack of %zu stages for %zu samples", n_stages,
+                           batch);
     nn_stack *t = scant__zalloc(ctx, 1, sizeof *t);
     if (!t) return SCANT_ENOMEM;
     t->ctx = ctx;
@@ -41,7 +41,7 @@ void nn_stack_destroy(nn_stack *t) {
     scant__free(t->ctx, t);
 }
 
-/* One block's work. */
+/* The work of one block. */
 typedef struct desk {
     const nn_stack *t;
     const float *params;
@@ -134,8 +134,7 @@ static scant_status forward_block(void *arg, size_t block, unsigned worker,
 
 static scant_status too_many(const nn_stack *t, size_t n) {
     return scant__fail(t->ctx, SCANT_EUSAGE,
-                       "%zu samples for a stack that was made for up to %zu", n,
-                       t->batch);
+                       "%zu samples exceed the stack's maximum of %zu", n, t->batch);
 }
 
 scant_status nn_stack_forward(nn_stack *t, const float *params, size_t n,
@@ -161,12 +160,12 @@ typedef struct backward_job {
     nn_stack *t;
     const float *params, *d_out;
     float *d_rows;
-    size_t n, blocks, group; /* blocks a part of the sums */
+    size_t n, blocks, group; /* blocks per partial sum */
     nn_visit_fn fn;          /* NULL: gradients are summed */
     void *arg;
 } backward_job;
 
-/* Gradients by parameters: to be summed, or shown. */
+/* Sums or passes on gradients by parameters. */
 static void give(const backward_job *j, const desk *k, size_t first, size_t at,
                  size_t count, const float *g) {
     const nn_stack *t = j->t;
@@ -192,7 +191,7 @@ static void backward_params(const backward_job *j, const desk *k, const stack_st
                   .g = g,
                   .x = x,
                   .out = lane};
-    w.x.at -= s->pad[0] * x.row + s->pad[1] * x.col; /* the first tap's */
+    w.x.at -= s->pad[0] * x.row + s->pad[1] * x.col; /* at the first tap */
     w.x.row = x.row * s->stride[0];
     w.x.col = x.col * s->stride[1];
     k->t->kernels->wgrad(&w);
@@ -202,8 +201,8 @@ static void backward_params(const backward_job *j, const desk *k, const stack_st
     give(j, k, st->first + weights, s->bias_at, s->oc, lane);
 }
 
-/* By a convolution's input: convolves the gradient by its output, which has zeros where
- * strides skip, with the kernel turned round. */
+/* Gradient by a convolution's input: convolves the output's gradient, with zeros where
+ * strides skip, with the flipped kernel. */
 static void backward_input(const desk *k, const stack_stage *st, const nn_view *dx) {
     const nn_stage *s = &st->s;
     nn_view g = view(k, &st->grad);
@@ -224,8 +223,8 @@ static void backward_input(const desk *k, const stack_stage *st, const nn_view *
     k->t->kernels->conv(&c);
 }
 
-/* Stage i, or with the maxima after it i - 1 and i: the gradient dy by the output to that
- * by the input, dx. Returns the stage that remains to be done next. */
+/* Stage i, or a max pool with the convolution before it: computes dx from dy. Returns the
+ * next stage to do. */
 static size_t backward_stage(const backward_job *j, const desk *k, size_t i,
                              const nn_view *dy, float *dx_at) {
     const nn_stack *t = k->t;
@@ -294,17 +293,19 @@ static scant_status backward_group(void *arg, size_t group, unsigned worker,
 static scant_status backward_run(backward_job *j, size_t *groups) {
     nn_stack *t = j->t;
     if (!t->training)
-        return scant__fail(t->ctx, SCANT_EUSAGE,
-                           "gradients of a stack that was not made to train");
+        return scant__fail(
+            t->ctx, SCANT_EUSAGE,
+            "the stack was not created for training, so it has no gradients");
     if (j->n > t->batch) return too_many(t, j->n);
     if (j->n != t->ready)
-        return scant__fail(t->ctx, SCANT_EUSAGE,
-                           "gradients of %zu samples after a forward of %zu", j->n,
-                           t->ready);
+        return scant__fail(
+            t->ctx, SCANT_EUSAGE,
+            "gradients of %zu samples requested after a forward pass of %zu", j->n,
+            t->ready);
     for (size_t i = j->d_rows ? 0 : 1; i < t->n_stages; i++) {
         const stack_stage *st = &t->stages[i];
         size_t window = st->s.kernel[0] * st->s.kernel[1];
-        if (st->conv) /* input channels are the outputs, taps from last to first */
+        if (st->conv) /* input channels are the outputs, taps in reverse */
             nn_conv_pack(st->s.ic, st->s.oc, window,
                          j->params + st->s.weight + window - 1, window, st->taps, -1,
                          st->turned);

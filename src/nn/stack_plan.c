@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a stack needs: stages that fit together, and a place for each plane.
+ * Checks that stages fit together and assigns memory to each plane.
  *
- * Sizes saturate (core/size.h): what is too large is refused where it is allocated.
+ * Sizes saturate (core/size.h): too large a size is refused by the allocation.
  */
 #include "nn/stack_int.h"
 
@@ -19,7 +19,7 @@ static scant_status check_axis(scant_ctx *ctx, const nn_stage *s, size_t i, int 
         stride > INT16_MAX || pad > INT16_MAX)
         return scant__fail(ctx, SCANT_EUSAGE,
                            "stage %zu: %s %zu, kernel %zu, stride %zu and padding %zu: "
-                           "zero, or more than can be",
+                           "zero or too large",
                            i, name, in, kernel, stride, pad);
     if (s->kind != NN_STAGE_CONV && pad > kernel / 2)
         return scant__fail(ctx, SCANT_EUSAGE,
@@ -31,9 +31,8 @@ static scant_status check_axis(scant_ctx *ctx, const nn_stage *s, size_t i, int 
                            "stage %zu: a kernel of %zu is larger than the padded %s %zu",
                            i, kernel, name, in + 2 * pad);
     if (out != (in + 2 * pad - kernel) / stride + 1)
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "stage %zu: of %s %zu comes %zu and not %zu", i, name, in,
-                           (in + 2 * pad - kernel) / stride + 1, out);
+        return scant__fail(ctx, SCANT_EUSAGE, "stage %zu: %s %zu gives %zu, not %zu", i,
+                           name, in, (in + 2 * pad - kernel) / stride + 1, out);
     return SCANT_OK;
 }
 
@@ -41,18 +40,19 @@ static scant_status check_act(scant_ctx *ctx, const nn_stage *s, size_t i) {
     if (s->kind != NN_STAGE_CONV) {
         if (s->ic != s->oc)
             return scant__fail(ctx, SCANT_EUSAGE,
-                               "stage %zu: a pool of %zu planes has %zu", i, s->ic,
-                               s->oc);
+                               "stage %zu: a pool of %zu planes cannot give %zu", i,
+                               s->ic, s->oc);
         if (s->act != NN_ACT_NONE)
-            return scant__fail(ctx, SCANT_EUSAGE, "stage %zu: a pool has no activation",
-                               i);
+            return scant__fail(ctx, SCANT_EUSAGE,
+                               "stage %zu: a pool cannot have an activation", i);
         return SCANT_OK;
     }
     if (s->act > NN_ACT_SIGMOID)
         return scant__fail(ctx, SCANT_EUSAGE,
-                           "stage %zu: an activation that a stack does not have", i);
+                           "stage %zu: a stack does not support this activation", i);
     if (s->act == NN_ACT_LEAKY && !(s->slope >= 0 && isfinite(s->slope)))
-        return scant__fail(ctx, SCANT_EUSAGE, "stage %zu: slope %g is not 0 or more", i,
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "stage %zu: slope is %g, expected 0 or more", i,
                            (double)s->slope);
     return SCANT_OK;
 }
@@ -60,8 +60,8 @@ static scant_status check_act(scant_ctx *ctx, const nn_stage *s, size_t i) {
 static scant_status check_stage(scant_ctx *ctx, const nn_stage *stages, size_t i) {
     const nn_stage *s = &stages[i], *before = i ? s - 1 : NULL;
     if (s->kind > NN_STAGE_AVGPOOL || !s->ic || !s->oc)
-        return scant__fail(ctx, SCANT_EUSAGE, "stage %zu: of no kind or without planes",
-                           i);
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "stage %zu: its kind is invalid or it has no planes", i);
     TRY(check_axis(ctx, s, i, 0));
     TRY(check_axis(ctx, s, i, 1));
     if (before && (before->oc != s->ic || before->oh != s->ih || before->ow != s->iw))
@@ -74,11 +74,11 @@ static scant_status check_stage(scant_ctx *ctx, const nn_stage *stages, size_t i
 
 /* ---- places ----------------------------------------------------------------------- */
 
-typedef struct room { /* down, across */
+typedef struct room { /* vertical, horizontal */
     size_t c, h, w, before[2], after[2];
 } room;
 
-/* The next place in one of the two areas; items lie `apart` from each other. */
+/* The next free place in one of the two areas; items are `apart` from each other. */
 static stack_place place(nn_stack *t, bool kept, const room *r, const size_t apart[2]) {
     size_t *size = kept ? &t->kept_size : &t->scratch_size;
     size_t rows = size_add(size_add(r->before[0], size_mul(r->h - 1, apart[0])),
@@ -101,8 +101,8 @@ static stack_place place_plain(nn_stack *t, bool kept, size_t c, size_t h, size_
     return place(t, kept, &(room){.c = c, .h = h, .w = w}, dense);
 }
 
-/* Backward by the input reads a row from kernel - 1 - pad before its first item on, and
- * up to item iw - 1 + pad. */
+/* Backward by the input reads a row from kernel - 1 - pad before its first item up to
+ * item iw - 1 + pad. */
 static stack_place place_grad(nn_stack *t, const nn_stage *s) {
     room r = {.c = s->oc, .h = s->oh, .w = s->ow};
     size_t last = (s->ow - 1) * s->stride[1], reach = s->iw - 1 + s->pad[1];
@@ -183,7 +183,7 @@ scant_status nn_stack_plan(nn_stack *t, const nn_stage *stages) {
     if (t->training && widest) t->lane = place_plain(t, false, 1, 1, widest);
     if (size_max(t->kept_size, t->scratch_size) == SIZE_MAX)
         return scant__fail(t->ctx, SCANT_ENOMEM,
-                           "a stack's planes are more than can be addressed");
+                           "the stack's planes are too large to address");
     for (size_t i = 0; i < t->n_stages; i++)
         if (t->stages[i].conv) TRY(plan_weights(t, &t->stages[i]));
     return plan_memory(t);

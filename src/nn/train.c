@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Training: forward, loss, backward, update; epoch after epoch until an end is reached.
+ * The training loop: forward, loss, backward, update, epoch after epoch until an end
+ * condition holds.
  *
- * What a step needs is allocated before the first, but for a method that chooses samples:
- * plans for fewer than all of them are made when so few are first chosen. Beside steps,
- * an evaluation on validation samples and the checkpoint allocate. The loss of every step
- * is looked at: one that is not finite ends the training with the weights of the last
- * epoch's end that a finite loss has vouched for, as the step that spoils them comes
- * before the one that shows it. The last step's weights are tried on its own batch.
+ * Everything a step needs is allocated before the first one, except plans for a method
+ * that chooses samples: those for smaller batches are made when first needed. Validation
+ * and the checkpoint allocate, too. A loss that is not finite ends training with the
+ * weights of the last epoch whose following loss was finite, because the step that ruins
+ * weights comes before the one that shows it. The last step's weights are tested on its
+ * own batch.
  */
 #include "nn/train.h"
 
@@ -29,8 +30,8 @@ static double now(void) {
 
 /* ---- set-up ---- */
 
-/* Weight decay is for weights and, unless asked otherwise, for all else that is trained,
- * but not for rho: 0 is no small deviation. */
+/* Weight decay applies to weights and, unless disabled, to all other trained parameters
+ * except rho, where 0 is not a small deviation. */
 static scant_status plan_decay(nn_trainer *t) {
     const nn_net *net = t->net->net;
     const nn_weights *w = t->net->weights;
@@ -112,7 +113,7 @@ static scant_status validate(nn_trainer *t) {
     return s;
 }
 
-/* Of a training that stands at an epoch's end. */
+/* Checks the end conditions at an epoch's end. */
 static void find_end(nn_trainer *t) {
     if (t->opts.until > 0 && t->state.accuracy >= t->opts.until)
         t->state.stopped = SCANT_STOP_UNTIL;
@@ -128,8 +129,7 @@ static bool at_end_of_epoch(const nn_trainer *t) {
 
 /* ---- the loop ---- */
 
-/* How evenly pseudo-labels are spread over the classes: their entropy as a part of the
- * largest. */
+/* How evenly pseudo-labels cover the classes: their entropy relative to the maximum. */
 static double balance(const float *counts, size_t classes) {
     double sum = 0, entropy = 0;
     for (size_t k = 0; k < classes; k++) sum += (double)counts[k];
@@ -162,8 +162,9 @@ static void measure(nn_trainer *t, double began, size_t first) {
         s->samples_per_second = (double)(s->step - first) * a_step / s->seconds;
 }
 
-/* An epoch may be a step or two, and a file that is safe on disk costs more than those:
- * who is killed loses a second's work at most, and an epoch. */
+/* Writes the checkpoint, but not more often than once a second: an epoch may be a step or
+ * two, cheaper than syncing a file. A crash loses at most a second's work plus an epoch.
+ * */
 static scant_status keep_sometimes(nn_trainer *t) {
     const double pause = 1;
     bool due = t->state.stopped || now() - t->kept_at >= pause;
@@ -173,8 +174,8 @@ static scant_status keep_sometimes(nn_trainer *t) {
     return SCANT_OK;
 }
 
-/* Everything of an epoch's end: until sums are back at 0 it is still to be done, also by
- * who resumes. */
+/* All work at an epoch's end. Until the sums are reset it is still to be done, also after
+ * resuming. */
 static scant_status end_epoch(nn_trainer *t) {
     scant_train_state *s = &t->state;
     TRY(validate(t));
@@ -185,8 +186,8 @@ static scant_status end_epoch(nn_trainer *t) {
     t->sum_kept = t->sum_seen = 0;
     if (t->counts) memset(t->counts, 0, nn_trainer_classes(t) * sizeof *t->counts);
     if (t->opts.report) t->opts.report(t->opts.user, s);
-    /* after the report: who is killed in between hears of the epoch twice, and not of
-     * one never */
+    /* after the report: after a crash in between, an epoch is reported twice rather than
+     * never */
     return keep_sometimes(t);
 }
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The samples of a training, batch after batch, made ready by threads ahead of the one
- * that computes. Which samples a step sees and how they are changed is a function of the
- * seed and the step's number: not of threads, and a resumed training sees what it would
- * have seen.
+ * The batches of a training, prefetched by threads. The samples of a step and their
+ * augmentation depend only on the seed and the step number, not on threads, so a resumed
+ * training sees the same batches.
  *
- * An epoch is a new random order of all samples; where samples are drawn by weight, as
- * many draws as there are samples. A last batch of a single sample is left out where the
- * network normalises by the batch, as one sample has no variance. With a method
- * (method.h) batches are of one size, and labelled samples begin anew within one.
+ * An epoch is a new random order of all samples; if samples are drawn by weight, as many
+ * draws as there are samples. A last batch of a single sample is left out if the network
+ * normalises by the batch, because one sample has no variance. With a method (method.h)
+ * all batches have one size, and labelled samples may wrap around within one.
  */
 #include <math.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 
 /* ---- which samples ---- */
 
-/* All that have a label, where the caller named none. */
+/* All labelled samples, if the caller gave none. */
 static scant_status choose_rows(nn_trainer *t) {
     const scant_train_opts *o = &t->opts;
     t->n = o->n_rows;
@@ -31,7 +30,7 @@ static scant_status choose_rows(nn_trainer *t) {
     if (!rows) return SCANT_ENOMEM;
     if (o->labels || o->weights)
         return scant__fail(t->ctx, SCANT_EUSAGE,
-                           "labels or weights of samples need the rows they are of");
+                           "labels or weights of samples need rows");
     for (size_t i = 0; i < all; i++)
         if (!labels || labels[i] >= 0) rows[n++] = i;
     t->rows = rows;
@@ -58,8 +57,8 @@ static scant_status check_labels(nn_trainer *t) {
     if (t->targets) {
         if (classes == 1 && t->squared) return SCANT_OK;
         return scant__fail(t->ctx, SCANT_EUSAGE,
-                           "numbers to predict need loss=mse and a network with one "
-                           "output: it has %zu and loss=%s",
+                           "regression needs loss=mse and a network with one output: it "
+                           "has %zu and loss=%s",
                            classes, o->loss);
     }
     if (!own && !o->labels)
@@ -75,7 +74,7 @@ static scant_status check_labels(nn_trainer *t) {
     return SCANT_OK;
 }
 
-/* Now, and not when the first epoch has ended. */
+/* Checked at the start, not after the first epoch. */
 scant_status nn_train_check_valid(nn_trainer *t) {
     const scant_data *valid = t->opts.valid;
     if (!valid) return SCANT_OK;
@@ -108,8 +107,8 @@ static scant_status check_weights(nn_trainer *t) {
     for (size_t i = 0; i < t->n; i++) {
         if (!(w[i] >= 0) || !isfinite(w[i]))
             return scant__fail(t->ctx, SCANT_EINPUT,
-                               "sample %zu has weight %g: weights are 0 or more",
-                               t->rows[i], (double)w[i]);
+                               "sample %zu has weight %g, expected 0 or more", t->rows[i],
+                               (double)w[i]);
         sum += (double)w[i];
         if (t->running) t->running[i] = sum;
     }
@@ -142,7 +141,7 @@ static scant_status batch_room(nn_trainer *t, nn_batch *b) {
     return all && (b->targets || !t->squared) ? SCANT_OK : SCANT_ENOMEM;
 }
 
-/* How many samples a step has, and steps an epoch. */
+/* Samples per step and steps per epoch. */
 static scant_status choose_batch(nn_trainer *t) {
     const nn_method *m = t->method;
     bool norm = nn_net_has(t->net->net, NN_NORM);
@@ -182,7 +181,7 @@ scant_status nn_train_samples(nn_trainer *t) {
 
 /* ---- batches ---- */
 
-/* Hands out count samples, from the first-th of all passes on. */
+/* Hands out count samples, starting at position `first` of all passes. */
 static void deal(const nn_trainer *t, nn_cycle *c, uint64_t first, size_t count,
                  size_t *out) {
     scant__rng rng = {t->opts.seed, c->purpose};
@@ -196,7 +195,7 @@ static void deal(const nn_trainer *t, nn_cycle *c, uint64_t first, size_t count,
     }
 }
 
-/* The first sample whose running sum exceeds u of the total. */
+/* The first sample whose cumulative weight exceeds u of the total. */
 static size_t draw(const nn_trainer *t, uint64_t index) {
     scant__rng rng = {t->opts.seed, SCANT__RNG_DRAW};
     double want = scant__rng_unit(&rng, index) * t->running[t->n - 1];
@@ -240,7 +239,7 @@ static void want(const nn_trainer *t, nn_batch *b, size_t i) {
     b->targets[i * c + (size_t)t->labels[pick]] = 1;
 }
 
-/* Views come before a network's scaling: noise is in units of the data's. */
+/* Augmentation precedes the network's scaling: noise is in the data's units. */
 static scant_status fill_labelled(const nn_trainer *t, nn_batch *b, size_t item,
                                   scant__fault *fault) {
     size_t width = scant__data_width(t->data);

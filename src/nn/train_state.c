@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A training in a file: every vector in plain order (so that another machine's layouts do
- * not matter) and a few numbers in the metadata. Going on from it gives the bits that an
- * unbroken training would have given.
+ * Checkpoints: every vector in plain order (independent of a machine's layouts) and a few
+ * numbers in the metadata. A resumed training gives the same bits as an uninterrupted
+ * one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ typedef enum vector_kind { ALL, TRAINED, PLAIN } vector_kind;
 typedef struct vector {
     const char *name;
     float *numbers;
-    vector_kind kind; /* packed: of all parameters or trained ones alone; or plain */
+    vector_kind kind; /* packed (all parameters or only trained ones) or plain */
     size_t count;     /* in the file */
 } vector;
 
@@ -66,8 +66,8 @@ static uint64_t mix_network(uint64_t hash, const nn_net *net) {
     return hash;
 }
 
-/* What must be the same for the rest to be the rest of this training: the network, the
- * samples and how steps are made. Not how many, nor what ends it. */
+/* Hashes what must match on resuming: the network, the samples and how steps are made;
+ * not the number of steps or the end conditions. */
 static uint64_t fingerprint(const nn_trainer *t) {
     const scant_train_opts *o = &t->opts;
     const double numbers[] = {o->lr,   o->momentum,      o->weight_decay,
@@ -112,7 +112,7 @@ static void put_hash(numbers *m, const char *key, uint64_t hash) {
     m->n++;
 }
 
-/* The samples without labels, which a method's own numbers are of. */
+/* Hashes the unlabelled samples, which a method's own numbers refer to. */
 static uint64_t mix_others(const nn_method *m) {
     uint64_t hash = mix_word(FIRST_HASH, m->name);
     return scant__hash(hash, m->rows, m->n * sizeof *m->rows);
@@ -122,7 +122,7 @@ static void put_all(numbers *m, const nn_trainer *t) {
     put_hash(m, "training", fingerprint(t));
     put_hash(m, "network", mix_network(FIRST_HASH, t->net->net));
     put(m, "step", (double)t->state.step);
-    put(m, "per_epoch", (double)t->per_epoch); /* for who looks from outside */
+    put(m, "per_epoch", (double)t->per_epoch); /* informative only */
     put(m, "before", (double)t->before);
     put(m, "sum_loss", t->sum_loss);
     put(m, "sum_correct", (double)t->sum_correct);
@@ -190,7 +190,7 @@ static bool get(const scant__tensors *file, const char *key, double *out) {
     return text && scant__number_parse(text, out);
 }
 
-/* Takes those of the vectors that were found: the plain ones, or the network's. */
+/* Takes over the vectors found: the plain ones, or the network's. */
 static scant_status take(nn_trainer *t, const vector *vectors,
                          const scant__tensor *const *found, size_t n, bool plain_ones) {
     size_t most = 0;
@@ -212,12 +212,12 @@ static bool fits(const scant__tensor *found, const vector *v) {
 }
 
 static scant_status wrong_numbers(nn_trainer *t, const char *path) {
-    return scant__fail(t->ctx, SCANT_EINPUT, "%s: its numbers are missing or wrong",
+    return scant__fail(t->ctx, SCANT_EINPUT, "%s: its metadata is missing or wrong",
                        path);
 }
 
-/* The network's come last: where the method's numbers are refused, the network is still
- * what it was, and a training may begin anew with it. */
+/* The network's vectors come last: if the method's numbers are refused, the network is
+ * unchanged and training can start anew. */
 static scant_status take_checked(nn_trainer *t, const char *path, const vector *vectors,
                                  const scant__tensor *const *found, size_t n) {
     TRY(take(t, vectors, found, n, true));
@@ -234,19 +234,19 @@ static scant_status recall_vectors(nn_trainer *t, const char *path,
     for (size_t i = 0; i < n; i++) {
         found[i] = scant__tensors_find(file, vectors[i].name);
         if (!found[i] &&
-            vectors[i].numbers == t->best) { /* it was begun without patience */
+            vectors[i].numbers == t->best) { /* it was started without patience */
             found[i] = found[0];
             continue;
         }
         if (!fits(found[i], &vectors[i]))
             return scant__fail(t->ctx, SCANT_EINPUT,
-                               "%s: '%s' is missing or of another size", path,
+                               "%s: '%s' is missing or has another size", path,
                                vectors[i].name);
     }
     return take_checked(t, path, vectors, found, n);
 }
 
-/* Whole numbers below 2^53 come back as they were. */
+/* Whole numbers below 2^53 are exact. */
 static bool get_count(const scant__tensors *file, const char *key, size_t most,
                       size_t *out) {
     double value;
@@ -260,10 +260,10 @@ static scant_status recall(nn_trainer *t, const char *path, const scant__tensors
     char own[32];
     snprintf(own, sizeof own, "%016llx", (unsigned long long)fingerprint(t));
     if (!hash || strcmp(hash, own) != 0)
-        return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s is of another training: other samples, model or options",
-                           path);
-    nn_trainer n = *t; /* taken over once all is there */
+        return scant__fail(
+            t->ctx, SCANT_EINPUT,
+            "%s belongs to another training: samples, model or options differ", path);
+    nn_trainer n = *t; /* copied back once everything is valid */
     const size_t most = (size_t)1 << 50;
     bool all =
         get_count(file, "step", most, &n.state.step) &&
@@ -307,9 +307,10 @@ static bool same_hash(const scant__tensors *file, const char *key, uint64_t hash
     return text && strcmp(text, own) == 0;
 }
 
-/* What of the file a training begins with: all but where the other stood; and of what the
- * method keeps, nothing if it is of other samples. Nor what another optimiser kept: sgd's
- * momentum as Adam's mean, without squares to divide it by, would throw weights away. */
+/* Chooses what a warm start takes from the file: everything but the progress; the
+ * method's numbers only for the same samples; the optimiser's state only for the same
+ * optimiser (SGD's momentum as Adam's mean, without squares to divide by, would ruin the
+ * weights). */
 static void find_warm(nn_trainer *t, const scant__tensors *file, const vector *vectors,
                       size_t n, const scant__tensor **found) {
     bool others = t->method && same_hash(file, "others", mix_others(t->method));
@@ -330,7 +331,7 @@ static bool was_found(const vector *vectors, const scant__tensor *const *found, 
                       const float *own) {
     for (size_t i = 0; i < n; i++)
         if (vectors[i].numbers == own) return found[i] != NULL;
-    return true; /* it is not needed */
+    return true; /* not needed */
 }
 
 static scant_status warm(nn_trainer *t, const scant__tensors *file) {
@@ -342,14 +343,14 @@ static scant_status warm(nn_trainer *t, const scant__tensors *file) {
     const nn_weights *w = t->net->weights;
     if (!same_hash(file, "network", mix_network(FIRST_HASH, t->net->net)))
         return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s is of another network: what a training begins with must "
-                           "come from a training of the same model and shape",
+                           "%s belongs to another network: a warm start needs a training "
+                           "of the same model and shape",
                            path);
     if (!get_count(file, "step", most, &step)) return wrong_numbers(t, path);
     get_count(file, "before", most, &before);
     find_warm(t, file, vectors, n, found);
     if (!found[0])
-        return scant__fail(t->ctx, SCANT_EINPUT, "%s: has no weights to begin with",
+        return scant__fail(t->ctx, SCANT_EINPUT, "%s: has no weights to start from",
                            path);
     TRY(take_checked(t, path, vectors, found, n));
     if (t->average && !was_found(vectors, found, n, t->average))

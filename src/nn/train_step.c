@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One step of training.
+ * One training step.
  *
- * With a method, the graded views of samples without labels stand behind the labelled
- * ones in one batch, so that normalisation sees them mixed. Where the method has chosen
- * some of them the rest stays out of the pass: a network that normalises by the batch
- * must not be used with such a method. As plans are made for one size, what is looked at
- * comes in five, from none of them to all in quarters, and each has a plan of its own as
- * soon as it occurs; the rows beyond the chosen have no gradient.
+ * With a method, the graded views of unlabelled samples follow the labelled ones in one
+ * batch, so that normalisation sees both. If the method chooses some of them the rest
+ * skip the pass; such a method must not be used with a network that normalises by the
+ * batch. A plan has a fixed size, so the chosen part is rounded up to one of five sizes,
+ * from none to all in quarters, each with its own plan made on first use; surplus rows
+ * have no gradient.
  */
 #include <math.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static scant_status look_aside(nn_trainer *t, const nn_batch *b) {
     return SCANT_OK;
 }
 
-/* Everything that is known before the pass with gradient. */
+/* Everything known before the pass with gradient. */
 static scant_status begin_seen(nn_trainer *t, const nn_batch *b) {
     const nn_method *m = t->method;
     t->seen = (nn_seen){.step = t->state.step,
@@ -169,7 +169,7 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
         memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
         t->good_epoch = t->state.epoch - 1;
     }
-    if (t->squared && t->labels) /* accuracy, of one-hot targets */
+    if (t->squared && t->labels) /* accuracy of one-hot targets */
         score.correct = nn_loss(&(nn_wanted){.labels = b->labels}, b->count,
                                 nn_trainer_classes(t), nn_plan_logits(plan), NULL)
                             .correct;

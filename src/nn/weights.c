@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors start at multiples of 16 floats, so that kernels find them aligned.
+ * Tensors start at multiples of 16 floats, for alignment.
  */
 #include "nn/weights.h"
 
@@ -69,7 +69,7 @@ scant_status nn_weights_want(nn_weights *w, int param, const nn_layout *layout) 
     return nn_layout_copy(w->backend, layout, &w->slices[param].layout);
 }
 
-/* Runs one reorder of a parameter; plain and packed point at its own numbers. */
+/* Reorders one parameter; plain and packed point at its own numbers. */
 static scant_status convert(nn_weights *w, size_t i, float *plain, float *packed,
                             bool pack) {
     const nn_param *p = &w->net->params[i];
@@ -128,7 +128,7 @@ scant_status nn_weights_pack(nn_weights *w) {
     scant_status s = w->values && w->grads
                          ? nn_weights_repack(w, w->plain, false, w->values)
                          : SCANT_ENOMEM;
-    if (s != SCANT_OK) { /* as before: the next plan tries again */
+    if (s != SCANT_OK) { /* unchanged: the next plan tries again */
         scant__free(w->ctx, w->values);
         scant__free(w->ctx, w->grads);
         w->values = w->grads = NULL;
@@ -140,7 +140,7 @@ scant_status nn_weights_pack(nn_weights *w) {
     return SCANT_OK;
 }
 
-/* What is read is not written: the casts below only join the two directions. */
+/* Only the destination is written: the casts below join both directions. */
 static scant_status convert_all(nn_weights *w, float *plain, float *packed, bool trained,
                                 bool pack) {
     scant_status s = SCANT_OK;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The numbers of a network: one vector of everything, each tensor in the layout that the
- * kernels like ("packed"), trained tensors first. Gradients, momenta and averages are
- * vectors of the same kind, so an optimiser is a loop over plain floats.
+ * A network's numbers in one vector, each tensor in the layout that the kernels prefer
+ * ("packed"), trained tensors first. Gradients, momenta and averages have the same form,
+ * so an optimiser is a loop over plain floats.
  *
- * The outside sees the plain order (nn_param.offset; tensors as torch has them). Which
- * layout each tensor gets is settled by the first plan (plan.c): until then values are
- * plain.
+ * Callers see the plain order (nn_param.offset; tensors as in torch). The first plan
+ * (plan.c) decides each tensor's layout; until then values are plain.
  */
 #ifndef SCANT_NN_WEIGHTS_H
 #define SCANT_NN_WEIGHTS_H
@@ -15,41 +14,41 @@
 
 typedef struct nn_slice {
     nn_layout *layout; /* NULL: plain */
-    size_t at, room;   /* floats; room may be more than the tensor has (padding is 0) */
+    size_t at, room;   /* in floats; room may exceed the tensor's size (padding is 0) */
 } nn_slice;
 
 typedef struct nn_weights {
     scant_ctx *ctx;
     const nn_net *net;
     nn_backend *backend;
-    nn_slice *slices;      /* a parameter each */
-    float *values, *grads; /* packed; grads only of trained ones */
+    nn_slice *slices;      /* per parameter */
+    float *values, *grads; /* packed; grads only for trained parameters */
     size_t n_trained, n_floats;
     bool packed;
     float *plain; /* until packed: the values */
 } nn_weights;
 
-/* Weights drawn from seed: normal with variance 2/fan-in (He et al., 2015), 1/fan-in in
- * the last layer; biases 0, normalisation the identity. A variational last layer: means
- * N(0, 0.05^2), rho N(-4, 0.05^2). */
+/* Random weights: normal with variance 2/fan-in (He et al., 2015), 1/fan-in in the last
+ * layer; biases 0, normalisation the identity. A variational last layer: means N(0,
+ * 0.05^2), rho N(-4, 0.05^2). */
 scant_status nn_weights_create(const nn_net *net, nn_backend *backend, uint64_t seed,
                                nn_weights **out);
 void nn_weights_destroy(nn_weights *weights); /* NULL is fine */
 
-/* Those starting weights, in plain order. */
+/* The initial weights in plain order. */
 void nn_weights_draw(const nn_net *net, uint64_t seed, float *plain);
 
-/* Before packing: asks for a layout of a parameter. The first to ask wins. */
+/* Before packing: requests a layout for a parameter. The first request wins. */
 scant_status nn_weights_want(nn_weights *weights, int param, const nn_layout *layout);
 scant_status nn_weights_pack(nn_weights *weights);
 
-/* Between a packed vector (values, or one like it; of all tensors or, trained, of those
- * alone) and the plain order. */
+/* Converts between a packed vector (like values; all tensors or only the trained) and the
+ * plain order. */
 scant_status nn_weights_unpack(nn_weights *weights, const float *packed, bool trained,
                                float *plain);
 scant_status nn_weights_repack(nn_weights *weights, const float *plain, bool trained,
                                float *packed);
-/* The values themselves, packed or not yet. */
+/* The values, packed or not. */
 scant_status nn_weights_get(nn_weights *weights, float *plain);
 scant_status nn_weights_get_one(nn_weights *weights, int param, float *plain);
 scant_status nn_weights_set(nn_weights *weights, const float *plain);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Mean Teacher (Tarvainen and Valpola 2017) and the Pi-model (Laine and Aila 2017): what
- * a network says of a sample should be what it is told of another view of the same,
+ * Mean Teacher (Tarvainen and Valpola 2017) and the Pi-model (Laine and Aila 2017): the
+ * prediction for one view of a sample should match a target prediction for another,
  *     mean CE(labelled) + w(t) mean_i |softmax(z_i) - target_i|^2 / classes,
- * with the target by the averaged weights (the teacher, which is the network in the end),
- * or by the same network with other noise. w grows over the first 0.4 of the steps.
+ * where the target is that of the averaged weights (the teacher, which is the final
+ * network) or of the same network with other noise. w ramps up over the first 0.4 of the
+ * steps.
  *
- * Noise is a weak view each, and what the network drops out. The consistency is that of
- * samples without labels alone. The target's pass has the statistics of its own views
- * where the network normalises by the batch, and running statistics are those of the
- * other pass. The average begins as a plain mean: decay min(1 - 1/(t+1), ema).
+ * Noise is a weak view each, and dropout. Only unlabelled samples have the consistency
+ * loss. The target's pass normalises with the statistics of its own views; running
+ * statistics come from the other pass. The average starts as a plain mean: decay min(1 -
+ * 1/(t+1), ema).
  */
 #include <math.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static void view(void *arg, uint64_t draw, const float *in, float *const *out,
 }
 
 /* The loss of one row of probabilities p, and by = scale * its gradient by the logits:
- * of |p - t|^2 / classes it is 2 p_k (p_k - t_k - sum_j p_j (p_j - t_j)) / classes. */
+ * for |p - t|^2 / classes it is 2 p_k (p_k - t_k - sum_j p_j (p_j - t_j)) / classes. */
 static double difference(const float *p, const float *t, size_t classes, double scale,
                          float *by) {
     double sum = 0, mean = 0, part = 1 / (double)classes;
@@ -93,7 +94,7 @@ static scant_status begin_teacher(ssl_setup *s) {
 
 const ssl_kind ssl_mean_teacher = {
     .info = {.name = "mean-teacher",
-             .summary = "the answers of the averaged network are what to agree with",
+             .summary = "predictions must match those of the averaged network",
              .paper = "Tarvainen and Valpola 2017",
              .usual = {.optimizer = "adam",
                        .lr = 4e-4,
@@ -107,7 +108,7 @@ const ssl_kind ssl_mean_teacher = {
 
 const ssl_kind ssl_pi = {
     .info = {.name = "pi",
-             .summary = "answers to two noisy views of a sample have to agree",
+             .summary = "predictions for two noisy views of a sample must agree",
              .paper = "Laine and Aila 2017",
              .usual = {.optimizer = "adam",
                        .lr = 3e-4,

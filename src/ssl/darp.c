@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Minimises sum_i KL(x_i | a_i) / H_i over x whose rows sum to 1 and whose columns sum to
- * the classes' counts; H_i is the entropy of a_i, so that what is sure moves least. By
- * Lagrange x_ik ~ a_ik exp(-v_k H_i) with one multiplier v_k a class.
+ * the classes' counts; H_i is the entropy of a_i, so confident rows move least. By
+ * Lagrange x_ik ~ a_ik exp(-v_k H_i) with one multiplier v_k per class.
  *
- * Before that, noise is removed: of each class only the largest entries stay, twice as
- * many as its count, scaled to sum to the count; then 1e-6 is added to all and rows are
+ * First, noise is removed: each class keeps only its largest entries, twice as many as
+ * its count, scaled to sum to the count; then 1e-6 is added to all and rows are
  * normalised.
  *
- * The paper's code normalises rows and solves for one column at a time, in turns, ten
- * times. Here all multipliers are found together, by Newton's method on the convex
- * function that they minimise,
+ * The paper's code alternates, ten times, between normalising rows and solving for one
+ * column at a time. Here all multipliers are found together, by Newton's method on the
+ * convex function that they minimise,
  *     f(v) = sum_i log(sum_k a_ik exp(-v_k H_i)) / H_i + sum_k count_k v_k,
- * whose gradient is what the columns lack and whose second derivative is
- * sum_i H_i (diag(x_i) - x_i x_i^T), in a few passes. A step that does not lower f is
- * halved. Multipliers that answers have changed much since can be a bad beginning: where
- * they lead nowhere for some passes, it begins at 0. Where no x has such sums (f has no
- * minimum) it ends after a number of passes, fewer the longer they are, with what it has.
+ * whose gradient is the columns' deficit and whose Hessian is sum_i H_i (diag(x_i) - x_i
+ * x_i^T), in a few passes. A step that does not lower f is halved. Multipliers of an
+ * earlier call can be a bad start; if they lead nowhere for some passes, the search
+ * restarts at 0. If no x has such sums (f has no minimum) it stops after a number of
+ * passes, fewer the longer they are, with the current x.
  *
- * That is the x which the paper's turns come to in the end, and not always where ten of
- * them stop. A class that is predicted far more often than it should be has many rows
- * that removing noise has left the same tiny H: their multipliers grow large, the x that
- * is best splits such rows evenly, and none of them stays sure; ten turns leave many of
- * them sure.
+ * This is the limit of the paper's alternation, which ten rounds do not always reach. A
+ * class predicted far too often has many rows that noise removal has left with the same
+ * tiny H: their multipliers grow large, and the optimal x splits such rows evenly, so
+ * none stays confident; ten rounds leave many of them confident.
  *
- * A row whose H is 0 stays as it is. A class that no row has is left alone.
+ * A row whose H is 0 is unchanged. A class that no row has is ignored.
  *
- * Cost: a pass is n c exponentials and n c^2 / 2 products (halving does without these);
- * three passes over a for the noise. Some tens of passes where multipliers begin at 0,
- * and two or three where they begin with those of ten steps ago. Rows are cut into blocks
- * that do not hang on threads, whose sums are added in order.
+ * Cost: a pass is n c exponentials and n c^2 / 2 products (halving skips the products);
+ * three passes over a for the noise. Some tens of passes from multipliers of 0, two or
+ * three from those of ten steps ago. Rows are cut into blocks independent of the thread
+ * count, whose sums are added in order.
  */
 #include "ssl/darp.h"
 
@@ -42,41 +41,41 @@
 enum {
     BLOCKS = 32,
     ROWS = 256,
-    PASSES = 200, /* at least, and as many as make ENTRIES, but not beyond: */
+    PASSES = 200, /* minimum; as many as make ENTRIES, up to this: */
     PASSES_MOST = 2000,
     ENTRIES = 100000000,
-    WARM = 60, /* from multipliers of another call */
+    WARM = 60, /* from multipliers of an earlier call */
     BITS = 11,
     BINS = 1 << BITS
 };
 
-static const double TINY = 1e-6;    /* of the paper's code */
-static const double FROZEN = 1e-12; /* an entropy that is none */
-static const double FAR = 700;      /* of an exponent */
+static const double TINY = 1e-6;    /* from the paper's code */
+static const double FROZEN = 1e-12; /* an entropy treated as 0 */
+static const double FAR = 700;      /* maximum exponent */
 
 /* Which entries of a column stay. */
 typedef struct column {
     uint32_t least; /* bits of the smallest */
-    size_t last;    /* entries of just that size stay up to this row */
+    size_t last;    /* entries equal to it stay up to this row */
     double scale;
 } column;
 
 struct ssl_darp {
     scant_ctx *ctx;
-    size_t n, c, blocks, rows; /* rows a block */
+    size_t n, c, blocks, rows; /* rows per block */
     double alpha, tolerance;
     double *counts;
-    double *v, *trial, *step; /* a class each */
-    double *gradient, *curve; /* c; c x c, the lower half */
-    double *sums;             /* a block each: f, column sums, a row, then curve */
-    float *entropy;           /* a row each */
+    double *v, *trial, *step; /* per class */
+    double *gradient, *curve; /* c; c x c, lower triangle */
+    double *sums;             /* per block: f, column sums, a row, then curve */
+    float *entropy;           /* per row */
     column *columns;
-    /* of the work under way */
+    /* current inputs: */
     const float *a;
     float *x;
     const double *at;
     double low, span; /* of the multipliers */
-    bool curved;      /* curve is wanted */
+    bool curved;      /* compute the Hessian */
 };
 
 static size_t sums_size(size_t c) { return 1 + 2 * c + c * c; }
@@ -118,14 +117,14 @@ double *ssl_darp_multipliers(ssl_darp *d) { return d->v; }
 
 /* ---- noise ---- */
 
-static uint32_t bits_of(float x) { /* of numbers that are not negative, in their order */
+static uint32_t bits_of(float x) { /* order-preserving for non-negative numbers */
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-/* The keep-th largest entry of a column, eleven bits at a time, and how many of just that
- * size are among them. */
+/* The keep-th largest entry of a column by radix selection, eleven bits at a time, and
+ * how many equal ones are among them. */
 static uint32_t find_least(const ssl_darp *d, size_t k, size_t keep, size_t *ties) {
     uint32_t least = 0;
     for (int shift = 2 * BITS; shift >= 0; shift -= BITS) {
@@ -170,8 +169,8 @@ static bool stays(const column *k, float x, size_t i) {
 /* -p log(p + 1e-6) */
 static double entropy_of(double p) { return p > 0 ? -p * log(p + TINY) : 0; }
 
-/* A row without noise, and its entropy. What is gone has the same rest everywhere, and
- * one logarithm does for all of it. */
+/* Removes noise from a row and returns its entropy. Removed entries are all equal, so one
+ * logarithm serves them. */
 static double clean_row(const ssl_darp *d, size_t i, const float *a, float *x) {
     size_t c = d->c, gone = 0;
     double sum = (double)c * TINY, entropy = 0;
@@ -189,7 +188,7 @@ static double clean_row(const ssl_darp *d, size_t i, const float *a, float *x) {
     return entropy + (double)gone * entropy_of(TINY / sum);
 }
 
-/* Rows without noise go to x, their entropies beside them. */
+/* Writes cleaned rows to x and their entropies. */
 static void clean(void *arg, size_t block) {
     ssl_darp *d = arg;
     size_t c = d->c, to = size_min((block + 1) * d->rows, d->n);
@@ -210,7 +209,7 @@ static void clean(void *arg, size_t block) {
 
 /* ---- multipliers ---- */
 
-/* exp(-t) for t of at most 1/16, to some 1e-12. */
+/* exp(-t) for t up to 1/16, to about 1e-12. */
 static inline double little(double t) {
     const double third = 1.0 / 3, fifth = 1.0 / 5, sixth = 1.0 / 6;
     return 1 - t * (1 - t * 0.5 *
@@ -277,8 +276,8 @@ static void aim(ssl_darp *d, const double *v) {
     d->span -= d->low;
 }
 
-/* Sums over rows of column sums to what columns lack. Classes that no row has are left
- * alone: what they lack is shared among the others, as rows sum to 1. */
+/* Turns column sums into deficits. Classes that no row has are ignored: their deficit is
+ * shared among the others, because rows sum to 1. */
 static void lack(ssl_darp *d) {
     double *sums = d->gradient, mean = 0;
     size_t some = 0;
@@ -293,7 +292,7 @@ static void lack(ssl_darp *d) {
         sums[k] = isnan(sums[k]) ? 0 : sums[k] - mean / (double)some;
 }
 
-/* f at v and its gradient; its curve, where it is wanted. */
+/* f at v, its gradient and, if wanted, its Hessian. */
 static double value_at(ssl_darp *d, const double *v, bool curved) {
     size_t c = d->c, square = curved ? c * c : 0;
     double f = 0;
@@ -319,9 +318,9 @@ static double error_of(const ssl_darp *d) {
     return most;
 }
 
-/* step = curve^-1 gradient, by Cholesky. As all multipliers may grow by the same, curve
- * has a direction of no height: that of ones, which the gradient lacks. It is given some.
- * False: curve is nothing to go by. */
+/* step = Hessian^-1 gradient, by Cholesky. f is constant along the vector of ones, which
+ * the gradient has no part of, so that direction is regularised. False: the Hessian is
+ * unusable. */
 static bool solve(ssl_darp *d) {
     size_t c = d->c;
     double *l = d->curve, *y = d->step, trace = 0;
@@ -348,9 +347,9 @@ static bool solve(ssl_darp *d) {
     return true;
 }
 
-/* A step of Newton's that lowers f, perhaps a part of one: *f, gradient and curve are
- * then those of where it leads. Most steps are taken whole, so that these have their
- * curve at once. False: there is none. */
+/* Takes a Newton step, possibly shortened, that lowers f, and updates *f, gradient and
+ * Hessian. Most steps are full, so the Hessian is computed at once. False: there is no
+ * such step. */
 static bool improve(ssl_darp *d, size_t most, double *f, size_t *passes) {
     size_t c = d->c;
     double slope = 0, part = 1;
@@ -370,7 +369,7 @@ static bool improve(ssl_darp *d, size_t most, double *f, size_t *passes) {
     return false;
 }
 
-/* Differences alone matter: the lowest multiplier becomes 0. */
+/* Only differences matter: the lowest multiplier becomes 0. */
 static void settle(ssl_darp *d) {
     aim(d, d->v);
     double low = d->low;
@@ -393,7 +392,7 @@ static size_t passes_most(const ssl_darp *d) {
     return size_min(PASSES_MOST, size_max(PASSES, ENTRIES / entries));
 }
 
-/* Newton's method from the multipliers there are. False: it did not come near enough. */
+/* Newton's method from the current multipliers. False: not converged. */
 static bool descend(ssl_darp *d, size_t most, size_t *passes) {
     double f = value_at(d, d->v, true);
     ++*passes;
@@ -417,7 +416,7 @@ ssl_darp_found ssl_darp_refine(ssl_darp *d, const float *a, float *x) {
     bool warm = any(d->v, d->c), met = warm && descend(d, WARM, &found.passes);
     if (warm && !met) memset(d->v, 0, d->c * sizeof *d->v);
     if (!met && !descend(d, passes_most(d), &found.passes)) {
-        value_at(d, d->v, false); /* the last one looked at was no better */
+        value_at(d, d->v, false); /* the last trial was no better */
         found.passes++;
     }
     found.error = error_of(d);

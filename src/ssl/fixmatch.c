@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FixMatch (Sohn et al. 2020): what the network says of a weak view of a sample, where it
- * is sure of it, is the label of the strong view,
+ * FixMatch (Sohn et al. 2020): the prediction for a weak view, if confident, is the label
+ * of the strong view,
  *     mean CE(labelled) + weight * sum_i [max q_i >= threshold] CE(strong_i, argmax q_i)
  *                                  / n,
- * over all n samples without labels of a batch, those that do not count included.
+ * over all n unlabelled samples of a batch, including those that do not count.
  *
- * Where the network normalises by the batch, labelled samples, weak and strong views go
- * through it together. Where it does not, a sample's outputs do not hang on its company:
- * weak views, which have no gradient, take a pass without one, and of strong views only
- * those that count are looked at. Both give the same numbers, up to rounding, where
- * nothing is dropped out.
+ * If the network normalises by the batch, labelled samples, weak and strong views go
+ * through it together. Otherwise a sample's outputs do not depend on the batch: weak
+ * views take a pass without gradient, and only the strong views that count are evaluated.
+ * Without dropout both give the same numbers up to rounding.
  *
- * The averaged network has the running statistics of the live one, as in the public code,
- * whose statistics move by 0.001 a step, though: here it is the usual 0.1 unless
- * norm_momentum says else, as trainings of less than some thousand steps would be judged
- * by the statistics that they began with.
+ * The averaged network has the running statistics of the live one, as in the public code.
+ * That code updates them by 0.001 a step; here it is the usual 0.1 unless norm_momentum
+ * is set, because after fewer than some thousand steps the initial statistics would
+ * dominate.
  *
  * With DARP (darp.h) the last weak predictions of all samples are stored and refined
- * every so many steps; labels and sureness are then the refined ones. Until the first
- * refinement it is plain FixMatch. Stored predictions begin as uniform ones.
+ * every few steps; labels and confidence then come from the refined ones. Until the first
+ * refinement it is plain FixMatch. Stored predictions start uniform.
  */
 #include <math.h>
 #include <string.h>
@@ -35,19 +34,19 @@ typedef struct fixmatch {
     ssl_change change;
     bool mixed; /* all views go through the network together */
     double weight, threshold;
-    size_t n, classes; /* samples without labels */
+    size_t n, classes; /* unlabelled samples */
     float *probs;      /* of the weak views of a batch */
     int32_t *labels;   /* of a batch: pseudo-labels, */
     float *counts;     /* whether they count: 0 or 1 */
     int32_t *compact;  /* labels of those that do */
-    /* DARP; NULL: without */
+    /* DARP; NULL: off */
     ssl_darp *darp;
     size_t every;
     double warmup;
     float *stored;  /* n x classes: the last weak predictions */
     float *refined; /* n x classes */
-    float *verdict; /* n: class k that counts as k, one that does not as -1 - k */
-    float *state;   /* multipliers, then which step refined last: 0 for none */
+    float *verdict; /* n: class k if it counts, else -1 - k */
+    float *state;   /* multipliers, then the step of the last refinement: 0 for none */
 } fixmatch;
 
 /* ---- views ---- */
@@ -61,7 +60,7 @@ static void view(void *arg, uint64_t draw, const float *in, float *const *out,
 
 /* ---- pseudo-labels ---- */
 
-/* Multipliers are kept as floats: a training that goes on begins with the same. */
+/* Multipliers are stored as floats, so that a resumed training starts with the same. */
 static void refine(fixmatch *f, float step) {
     double *multipliers = ssl_darp_multipliers(f->darp);
     size_t c = f->classes;
@@ -83,14 +82,14 @@ static void store(fixmatch *f, const nn_seen *seen) {
     size_t c = f->classes;
     for (size_t i = 0; i < seen->n; i++)
         memcpy(f->stored + seen->items[i] * c, f->probs + i * c, c * sizeof *f->stored);
-    float step = 1 + (float)(seen->step % STEPS); /* a float can hold it */
+    float step = 1 + (float)(seen->step % STEPS); /* representable as a float */
     bool begun = f->state[c] != 0;
     bool late = (double)seen->step >= f->warmup * (double)seen->steps;
     bool due = begun ? seen->step % f->every == 0 && f->state[c] != step : late;
-    if (due) refine(f, step); /* once, also where the step is done again */
+    if (due) refine(f, step); /* once, also if the step is repeated */
 }
 
-/* Labels of the batch and which count, from the logits of its weak views. */
+/* Sets the batch's labels and which count, from the logits of its weak views. */
 static void decide(fixmatch *f, const nn_seen *seen, const float *weak) {
     size_t c = f->classes;
     nn_softmax(seen->n, c, weak, 1, f->probs);
@@ -213,7 +212,8 @@ static scant_status begin(ssl_setup *s) {
 
 const ssl_kind ssl_fixmatch = {
     .info = {.name = "fixmatch",
-             .summary = "sure answers to weak views are the labels of strong views",
+             .summary =
+                 "confident predictions for weak views are the labels of strong views",
              .paper = "Sohn et al. 2020; DARP: Kim et al. 2020",
              .usual = {.optimizer = "sgd",
                        .lr = 0.03,

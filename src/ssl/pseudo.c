@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pseudo-labels (Lee 2013): what the network itself says of a sample without a label is
- * its label where it is surer than a threshold,
+ * Pseudo-labels (Lee 2013): a confident prediction for an unlabelled sample is its label,
  *     mean CE(labelled) + w(t) sum_i [max p_i > threshold] CE(z_i, argmax p_i) / n,
- * of one weak view and one pass, over all n such samples of a batch.
+ * from one weak view and one pass, over all n such samples of a batch.
  */
 #include <string.h>
 
@@ -62,7 +61,7 @@ static scant_status begin(ssl_setup *s) {
 
 const ssl_kind ssl_pseudo_label = {
     .info = {.name = "pseudo-label",
-             .summary = "the network's own sure answers are labels",
+             .summary = "the network's own confident predictions are labels",
              .paper = "Lee 2013",
              .usual = {.optimizer = "adam",
                        .lr = 3e-4,

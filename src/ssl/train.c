@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Training by any method: settles what the call leaves open, finds the samples without
- * labels, and runs the one training core with what the method adds.
+ * Training by any method: resolves options, finds the unlabelled samples, and runs the
+ * training core with the method.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 
 /* ---- options ---- */
 
-/* What is open becomes the method's, and what is less than 0 the 0 that it stands for;
- * for options of any training the core does that. */
+/* Fills open options with the method's defaults; negative values become the 0 they stand
+ * for. The core does the same for general options. */
 static void settle(scant_train_opts *o, const scant_method_info *method) {
     scant_method_fill(method, o);
     if (o->ssl.weight < 0) o->ssl.weight = 0;
@@ -39,15 +39,15 @@ static scant_status check(const ssl_setup *s, const ssl_kind *kind) {
     const scant_ssl_opts *m = &o->ssl;
     if (o->loss && strcmp(o->loss, "ce") != 0)
         return scant__fail(s->ctx, SCANT_EUSAGE,
-                           "method=%s needs loss=ce: what it learns from are classes",
+                           "method=%s needs loss=ce: it learns from classes",
                            kind->info.name);
     if (!o->labels && scant_data_targets(s->data))
         return scant__fail(s->ctx, SCANT_EUSAGE,
-                           "method=%s needs classes, and %s has numbers to predict",
+                           "method=%s needs classes, but %s has regression targets",
                            kind->info.name, scant_data_name(s->data));
     if (s->classes < 2)
         return scant__fail(s->ctx, SCANT_EUSAGE,
-                           "method=%s needs a network of two classes or more",
+                           "method=%s needs a network with at least two classes",
                            kind->info.name);
     if (o->batch > 1 << 20 || m->mu > 1 << 20 || o->batch * m->mu > 1 << 20)
         return nn_train_wrong(s->ctx, "batch times mu", (double)o->batch * (double)m->mu,
@@ -73,8 +73,8 @@ static scant_status mark(const ssl_setup *s, const size_t *rows, size_t n, bool 
     return SCANT_OK;
 }
 
-/* Samples without a label, where the caller named none: all that are not held out to
- * validate with; FixMatch learns from the labelled ones in that way, too. */
+/* The unlabelled samples, if the caller gave none: all that are not held out for
+ * validation; FixMatch uses the labelled ones, too. */
 static scant_status list_rest(ssl_setup *s, bool with_labelled) {
     const scant_train_opts *o = &s->o;
     size_t all = scant_data_count(s->data), n = 0;
@@ -105,13 +105,12 @@ static scant_status find_samples(ssl_setup *s, const ssl_kind *kind) {
     TRY(mark(s, m->rows, m->n, s->trains));
     if (m->n) return SCANT_OK;
     return scant__fail(s->ctx, SCANT_EINPUT,
-                       "%s: no sample is without a label, and method=%s learns from "
-                       "such: use method=supervised",
+                       "%s: every sample has a label, but method=%s needs unlabelled "
+                       "ones: use method=supervised",
                        scant_data_name(s->data), kind->info.name);
 }
 
-/* Says which classes no label is of. They can still be learnt of, as pseudo-labels, but
- * seldom are. */
+/* Warns of classes without labels. Pseudo-labels may still find them, but rarely do. */
 static scant_status warn_of_classes(ssl_setup *s) {
     const scant_train_opts *o = &s->o;
     const int32_t *own = scant_data_labels(s->data);
@@ -184,9 +183,9 @@ scant_status ssl_train(scant_net *net, const scant_data *data,
     if (!kind) return unknown(net->ctx, s.o.method);
     if (!kind->begin) {
         if (s.o.unlabelled)
-            return scant__fail(net->ctx, SCANT_EUSAGE,
-                               "samples without labels need a method that learns from "
-                               "them, such as fixmatch");
+            return scant__fail(
+                net->ctx, SCANT_EUSAGE,
+                "unlabelled samples need a semi-supervised method, such as fixmatch");
         return nn_train(net, data, &s.o, NULL, state);
     }
     scant__arena_init(&s.arena, net->ctx);

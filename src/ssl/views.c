@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a method changes samples: images by data/augment_views.h, whose black and white
- * are those of the data; rows of features by noise and lost features in units of their
- * own deviation, with their mean in place of what is lost (beyond the papers, which are
- * about images).
+ * A method's augmentation: images by data/augment_views.h, with the data's black and
+ * white; feature rows by noise and dropped features, in units of their own deviation and
+ * with their mean in place of a dropped one (beyond the papers, which treat images only).
  *
- * What samples look like is measured on at most 10,000 of those that take part in the
- * training, spread evenly: the same for every call, and nothing of what is held out.
+ * The statistics come from at most 10,000 evenly spaced training samples: deterministic,
+ * and independent of held-out data.
  */
 #include <math.h>
 #include <string.h>
@@ -18,8 +17,8 @@ enum { SAMPLES = 10000 };
 
 typedef struct measured {
     size_t samples;
-    float low, high;        /* of all numbers */
-    double *sums, *squares; /* a feature each; NULL: not wanted */
+    float low, high;        /* of all values */
+    double *sums, *squares; /* per feature; NULL: not wanted */
 } measured;
 
 static scant_status measure(ssl_setup *s, measured *m) {
@@ -51,7 +50,7 @@ static scant_status fit_images(ssl_setup *s) {
     measured m = {0};
     s->views.flip = strcmp(s->o.augment, "flip-crop") == 0;
     s->views.cut = s->o.ssl.cut;
-    if (scant__data_bytes(s->data)) return SCANT_OK; /* 0 to 1 */
+    if (scant__data_bytes(s->data)) return SCANT_OK; /* black is 0, white 1 */
     TRY(measure(s, &m));
     if (m.low >= 0 && m.high <= 1) return SCANT_OK;
     s->views.low = m.low;

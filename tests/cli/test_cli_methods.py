@@ -142,7 +142,7 @@ class Methods(Train):
         self.fails(3, "train", *flags, "--darp-target", self.path("t.npy"), "--out", self.path("e"),
                    says="no list of 3 numbers, one for each class")
         self.fails(3, "train", *self.few, "--model", "linear", "--warm", state, "--out",
-                   self.path("e"), says="of another network")
+                   self.path("e"), says="another network")
 
     def test_where_no_sample_counts_there_is_no_balance(self):
         flags = (*self.few, *QUICK, "--method", "fixmatch")

@@ -247,7 +247,7 @@ class Learning(Train):
         self.assertIsNone(done["accuracy"])
         self.save("y", (x @ [3.0, -2.0]).astype("f4"))
         self.fails(3, "train", "--resume", "--out", self.path("a"), "--epochs", 40,
-                   says="of another training: other samples")
+                   says="belongs to another training: samples")
 
     def test_rows_that_bss_chose_teach_a_function(self):
         heavy = ["--data", "heavy", "--count", 3000]
@@ -670,7 +670,7 @@ class Mistakes(Train):
         self.refused(3, "--data", x, "--labels", self.save("minus", np.array([0, -2, 1, 1])),
                      "--model", "mlp", says=["minus.npy", "sample 1 is -2"])
         self.refused(3, "--data", "blobs", "--test", x, "--test-labels", none, "--model", "mlp",
-                     says="no labels to judge by")
+                     says="no labels to evaluate with")
 
     def test_a_learning_rate_that_explodes_names_the_step(self):
         self.fails(3, "train", "--data", "blobs", "--model", "mlp", "--depth", 3, "--lr", 1e18,

@@ -155,7 +155,7 @@ static void a_network_is_judged_at_a_temperature(void **state) {
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(scant_net_evaluate_at(net, data, rows, N, wrong[i], &e, &scaled),
                          SCANT_EUSAGE);
-        assert_says(ctx, "temperature", "not above 0");
+        assert_says(ctx, "temperature", "expected a positive number");
     }
     scant_net_free(net);
     scant_data_free(data);

@@ -391,13 +391,13 @@ static void wrong_wishes_are_refused_with_a_reason(void **state) {
     scant_gradient_opts o = r.opts;
     o.sketch = 0;
     says(scant_net_gradients(f.net, &f.data, NULL, 0, &o, &r.all), SCANT_EUSAGE,
-         "a sketch has 1 to");
+         "expected 1 to");
     o = r.opts, o.direction = NULL;
     says(scant_net_gradients(f.net, &f.data, NULL, 0, &o, &r.all), SCANT_EUSAGE,
          "products need a direction");
     r.labels[2] = 4;
     says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
-         "number 2 is 4, and the network's classes are 0 to 3");
+         "label 2 is 4, expected a class of the network, 0 to 3");
     r.labels[2] = -1;
     says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
          "number 2 is -1");

@@ -174,7 +174,7 @@ static void scaling_that_is_not_a_number_a_channel_is_refused(void **state) {
         const char *path = linear_file("wrong", 3, 7, wrong[i], 3, NULL);
         scant_net *net;
         scant_net_opts o = {.shape = {3, 1, 1}, .classes = 2};
-        const char *words = i == 4 ? "the second must be positive" : "not 3 numbers each";
+        const char *words = i == 4 ? "a positive deviation" : "not 3 numbers each";
         says(scant_net_open(ctx, path, NULL, &o, &net), SCANT_EINPUT, words);
         assert_null(net);
         net = create("linear", o);
@@ -216,7 +216,7 @@ static void too_many_classes_are_told_as_such(void **state) {
                           .bytes = (const unsigned char *)""};
     must(scant__tensors_write(ctx, path_of("many"), &item, 1, NULL, 0));
     says(scant_net_open(ctx, path_of("many"), "linear", NULL, &net), SCANT_EINPUT,
-         "2000000 classes, not 1 to 1048576");
+         "2000000 classes, expected 1 to 1048576");
     assert_says(ctx, path_of("many"), "linear");
 }
 
@@ -226,9 +226,9 @@ static void another_head_is_only_what_is_called_so(void **state) {
     must(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, NULL), 1));
     must(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc.more"), 1));
     says(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc1.weight"), 1),
-         SCANT_EINPUT, "fc1.weight is not the network's");
+         SCANT_EINPUT, "fc1.weight is not in the network");
     says(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc"), 1), SCANT_EINPUT,
-         "fc is not the network's");
+         "fc is not in the network");
     scant_net_free(net);
 }
 
@@ -274,7 +274,7 @@ static void whole_numbers_are_no_weights(void **state) {
     must(scant__tensors_write(ctx, path_of("int"), items, 3, NULL, 0));
     float before = first_weight(net);
     says(scant_net_load(net, path_of("int"), 0), SCANT_EINPUT,
-         "fc.weight is of I64, not of floats");
+         "fc.weight has I64, not floats");
     assert_true(first_weight(net) == before);
     must(scant_net_load(net, path_of("int"), 1)); /* the head may differ: it is left */
     assert_true(first_weight(net) == before);

@@ -696,16 +696,16 @@ static void stages_that_do_not_fit_are_refused(void **state) {
     refused(*two, no_kernel, "stage 0: width 9, kernel 0");
     refused(*two, no_stride, "stage 1: height 8, kernel 2, stride 0");
     refused(*two, too_large, "a kernel of 13 is larger than the padded height 10");
-    refused(*two, wrong_height, "stage 2: of height 4 comes 2 and not 3");
-    refused(*two, other_planes, "a pool of 5 planes has 6");
+    refused(*two, wrong_height, "stage 2: height 4 gives 2, not 3");
+    refused(*two, other_planes, "a pool of 5 planes cannot give 6");
     refused(*two, other_input, "stage 2 reads 4 x 4 x 4, but the one before gives 5 x 4");
     refused(*two, wide_pad, "more than half");
-    refused(*two, pool_act, "a pool has no activation");
-    refused(*two, swish, "an activation that a stack does not have");
+    refused(*two, pool_act, "a pool cannot have an activation");
+    refused(*two, swish, "does not support this activation");
     refused(*two, falls, "slope -0.5");
     refused(*two, no_planes, "without planes");
-    refused(*two, huge_pad, "more than can be");
-    refused(*two, huge_input, "more than can be");
+    refused(*two, huge_pad, "too large");
+    refused(*two, huge_input, "too large");
 }
 
 static void planes_beyond_memory_are_refused(void **state) {

@@ -428,7 +428,7 @@ static void a_checkpoint_of_another_training_is_refused(void **state) {
     o.resume = 1;
     float *before = weights_of(&tanh_);
     assert_int_equal(scant_net_train(tanh_.net, tanh_.data, &o, NULL), SCANT_EINPUT);
-    assert_says(tanh_.ctx, o.checkpoint, "of another training");
+    assert_says(tanh_.ctx, o.checkpoint, "another training");
     float *after = weights_of(&tanh_);
     assert_memory_equal(before, after, b.net->net->n_floats * sizeof *before);
     free(before), free(after);
@@ -518,7 +518,7 @@ static void wrong_calls_are_refused(void **state) {
         const char *says;
     } cases[] = {
         {{.epochs = 1}, "label 2, but the network has 2 classes"},
-        {{.rows = rows, .n_rows = 2}, "has 300 samples, there is no 300"},
+        {{.rows = rows, .n_rows = 2}, "has 300 samples, so there is no sample 300"},
         {{.optimizer = "lbfgs"}, "optimizer is sgd or adam, not 'lbfgs'"},
         {{.schedule = "linear"}, "schedule is constant"},
         {{.loss = "hinge"}, "loss is ce or mse"},
@@ -608,7 +608,7 @@ static void files_that_do_not_fit_say_where(void **state) {
     free(before), free(after), free(source);
     assert_int_equal(scant_net_load(linear.net, path, 0), SCANT_EINPUT);
     assert_says(linear.ctx, path, "fc.weight is missing");
-    assert_says(linear.ctx, path, "fc1.weight is not the network's");
+    assert_says(linear.ctx, path, "fc1.weight is not in the network");
     bed_end(&b), bed_end(&other), bed_end(&linear);
 }
 

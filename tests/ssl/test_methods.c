@@ -330,7 +330,7 @@ static void a_warm_start_begins_where_another_ended(void **state) {
     bed other = image_bed(2, "lenet5", 0.5); /* another network */
     o.warm = path_of("warm.safetensors");
     assert_int_equal(scant_net_train(other.net, other.data, &o, NULL), SCANT_EINPUT);
-    assert_says(other.ctx, o.warm, "of another network");
+    assert_says(other.ctx, o.warm, "another network");
     bed_end(&a), bed_end(&b), bed_end(&cold), bed_end(&other);
 }
 

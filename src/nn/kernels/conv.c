@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Convolutions of planes of vectors: forward, which is also backward by the input (over
- * the output's gradient, with the kernel turned round), and backward by weights.
+ * the output's gradient, with the flipped kernel), and backward by weights.
  *
- * Both keep a tile of sums in registers, 12 of the 16 that there are: some output
- * channels times some columns, or times some taps. That is enough chains to hide the
- * latency of a multiply-add, and needs few enough loads. A sum is one chain in the order
- * of taps (of items), whatever tile it is computed in.
+ * Both keep a tile of sums in 12 of the 16 registers: some output channels times some
+ * columns or taps. That is enough independent chains to hide the latency of a
+ * multiply-add, with few loads. A sum is one chain in the order of taps (of items),
+ * whatever the tile.
  */
 #include "nn/kernels/lane.h"
 
@@ -14,14 +14,14 @@
 
 enum {
     MOST_CHANNELS = NN_GROUP,
-    MOST_WIDE = 6,   /* columns, or taps, of a tile */
-    NEAR = 20 << 10, /* bytes that backward by weights works on together */
+    MOST_WIDE = 6,   /* columns or taps per tile */
+    NEAR = 20 << 10, /* bytes that backward by weights processes together */
     ITEM = sizeof(V)
 };
 
-/* Each shape of a tile is compiled by itself: X(channels, columns or taps). What lies
- * apart (strides) is rare, and has few shapes. Without AVX2 a vector takes two registers:
- * small tiles. */
+/* Each tile shape is compiled separately: X(channels, columns or taps). Strided operands
+ * are rare and have few shapes. Without AVX2 a vector takes two registers, so tiles are
+ * small. */
 #ifdef __AVX2__
 static const size_t widest[MOST_CHANNELS + 1] = {0, 4, 6, 4, 3};
 #define ONE(X) X(1, 1) X(1, 2) X(1, 3) X(1, 4)
@@ -35,8 +35,8 @@ static const size_t widest[MOST_CHANNELS + 1] = {0, 3, 2, 1, 1};
 #define APART(X) X(1, 1) X(1, 3) X(2, 1) X(2, 2) X(3, 1) X(4, 1)
 #endif
 
-/* How many of the next `rest` columns or taps a tile has: as equal as can be, or one of
- * the two shapes there are. */
+/* How many of the next `rest` columns or taps a tile takes: evenly distributed, or one of
+ * the two shapes available. */
 static size_t tile_size(size_t rest, size_t ch, bool dense) {
     size_t most = widest[ch], tiles = (rest + most - 1) / most;
     if (dense) return (rest + tiles - 1) / tiles;
@@ -52,8 +52,8 @@ typedef struct window {
     const float *bias;
 } window;
 
-/* The next item. Where it can tell, gcc keeps what neighbouring taps have in common in
- * registers that there are not, and spills sums (a third of the speed). */
+/* The next item. Hidden from gcc, which would otherwise keep what neighbouring taps share
+ * in registers it does not have and spill sums (a third of the speed). */
 INLINE const float *next(const float *x) {
     x += LANES;
     __asm__("" : "+r"(x));
@@ -102,7 +102,7 @@ INLINE void conv_tile(const nn_conv *c, const window *t, size_t step, const int 
         x_plane += c->x.plane;
         w_plane += c->kernel[0] * taps_row;
     }
-    /* relu; of the two the second, if one is not a number */
+    /* relu; the second operand wins if one is NaN */
     const V least = spread(c->act == NN_ACT_RELU ? 0 : -INFINITY);
 #pragma GCC unroll 4
     for (int o = 0; o < ch; o++)
@@ -127,7 +127,7 @@ static void conv_apart(const nn_conv *c, const window *t, size_t ch, size_t wide
     switch (10 * ch + wide) { APART(CASE) }
 }
 
-/* The activations that a tile does not do by itself. */
+/* The activations that a tile does not compute itself. */
 static void act_rows(const nn_conv *c, size_t o, size_t ch, size_t row) {
     V slope = spread(c->slope);
     for (size_t k = 0; k < ch; k++) {
@@ -137,8 +137,8 @@ static void act_rows(const nn_conv *c, size_t o, size_t ch, size_t row) {
     }
 }
 
-/* The taps first..end-1 of a kernel that find something of 0..size-1 for outputs, the
- * first of which begins at `begin` and the last `further` on. */
+/* The taps first..end-1 of a kernel that meet 0..size-1 for outputs whose first begins at
+ * `begin` and last `further` on. */
 typedef struct taps {
     size_t first, end;
 } taps;
@@ -186,7 +186,7 @@ void NN_KERNEL(conv)(const nn_conv *c) {
 
 typedef struct span { /* rows of items that a tile sums over */
     size_t row, rows;
-    bool more; /* out has sums already */
+    bool more; /* out already holds sums */
 } span;
 
 INLINE void wgrad_item(V acc[MOST_CHANNELS][MOST_WIDE], const float *const *g,
@@ -261,8 +261,8 @@ static void wgrad_apart(const nn_wgrad *w, const span *s, size_t o, size_t tap, 
     switch (10 * ch + wide) { APART(CASE) }
 }
 
-/* A group of channels: a band of rows at a time, such that its part of g and x stays
- * near while all taps pass over it. */
+/* A group of channels: one band of rows at a time, so that its part of g and x stays in
+ * the cache while all taps pass over it. */
 static void wgrad_group(const nn_wgrad *w, size_t o, size_t ch) {
     bool dense = w->g.col == LANES && w->x.col == LANES;
     size_t band = NEAR / (w->ow * (ch + 1) * ITEM);

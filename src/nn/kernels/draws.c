@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples under many draws of a network's last layer: a draw is a lane.
+ * Samples under many posterior draws of a network's last layer: a draw is a lane.
  *
- * A product of a sample with a column of weights is one chain of multiply-adds over the
- * features, whatever stands beside it: equal samples give equal bits, which libraries'
- * products of matrices do not promise. Four samples and three vectors of columns at a
- * time fill the registers: speed is that of the multiply-adds.
+ * The product of a sample with a column of weights is one chain of multiply-adds over the
+ * features, whatever is computed beside it: equal samples give equal bits, which BLAS
+ * does not guarantee. Four samples and three vectors of columns at a time fill the
+ * registers, so the speed is that of the multiply-adds.
  */
 #include "nn/kernels/lane.h"
 
@@ -59,8 +59,7 @@ void NN_KERNEL(panels)(const float *h, size_t n, size_t d, const float *w, size_
 
 _Static_assert(NN_DRAWS_MOST % LANES == 0, "draws come in whole vectors");
 
-/* exp(x) for x <= 0, to 3 units in the last place; below -87 as of -87 (1.6e-38). Not a
- * number stays so. */
+/* exp(x) for x <= 0, to 3 ulp; below -87 as at -87 (1.6e-38). NaN stays NaN. */
 INLINE V exp_v(V x) {
     const V magic = spread(12582912.0f); /* 1.5 * 2^23: adding it rounds */
     x = choose(x < spread(-87), spread(-87), x);
@@ -80,7 +79,7 @@ INLINE V exp_v(V x) {
     return e * (V)power;
 }
 
-/* Of one vector of draws: exponentials in place of logits; returns 1 over their sum. */
+/* Replaces logits of one vector of draws by exponentials; returns 1 over their sum. */
 INLINE V exponentials(float *z, size_t c, size_t draws, const float *bias) {
     V top = spread(-3.4028235e38f), sum = spread(0);
     for (size_t k = 0; k < c; k++) {

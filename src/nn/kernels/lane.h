@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What kernels of stacks share: a vector whose lanes are samples, and activations of it.
+ * Shared by the stack's kernels: a vector whose lanes are samples, and its activations.
  */
 #ifndef SCANT_NN_LANE_H
 #define SCANT_NN_LANE_H
@@ -28,8 +28,8 @@ INLINE V keep(V v) {
 /* a where mask is set, b elsewhere. */
 INLINE V choose(VI mask, V a, V b) { return (V)((mask & (VI)a) | (~mask & (VI)b)); }
 
-/* Right to 1.5 units in the last place: an odd polynomial near 0, else by exp(2|x|).
- * From 9.1 on it is 1 in floats. */
+/* Accurate to 1.5 ulp: an odd polynomial near 0, else by exp(2|x|). From 9.1 on it is 1.
+ * */
 INLINE V tanh_v(V x) {
     const VI sign = (VI)spread(-0.0f);
     V z = x * x, a = (V)((VI)x & ~sign);
@@ -54,7 +54,7 @@ INLINE V tanh_v(V x) {
     V far = spread(1) - spread(2) / (e + spread(1));
     far = (V)((VI)far | ((VI)x & sign));
     V y = choose(a < spread(0.63f), near, far);
-    return choose(x == x, y, x); /* not a number stays so */
+    return choose(x == x, y, x); /* NaN stays NaN */
 }
 
 /* NaN stays NaN. */
@@ -69,14 +69,14 @@ INLINE V act_v(V x, nn_act act, V slope) {
         return choose(x > spread(6), spread(6), x);
     case NN_ACT_TANH:
         return tanh_v(x);
-    case NN_ACT_SIGMOID: /* to 6e-8, not to the last place where it is small */
+    case NN_ACT_SIGMOID: /* absolute error 6e-8 */
         return spread(0.5f) + spread(0.5f) * tanh_v(spread(0.5f) * x);
     default:
         return x;
     }
 }
 
-/* dy act'(x), by y = act(x). */
+/* dy act'(x), from y = act(x). */
 INLINE V act_back_v(V dy, V y, nn_act act, V slope) {
     switch (act) {
     case NN_ACT_RELU:

@@ -2,14 +2,14 @@
  *
  * Pooling of planes of vectors, and activations, forward and backward.
  *
- * A maximum is taken before the activation of the convolution below it, and not after: as
- * activations do not fall, it is the same number for a fraction of the work. Where they
- * are flat several inputs have the largest output, and the gradient is zero.
+ * A maximum is taken before the activation of the convolution below it: activations are
+ * monotone, so the result is the same for a fraction of the work. Where they are flat
+ * several inputs have the largest output, and the gradient is zero.
  */
 #include "nn/kernels/lane.h"
 
-/* Rows, or columns, first..end-1 of an input of 0..size-1 that window number `at` has.
- * skipped: how many of its own are outside in front. */
+/* Rows or columns first..end-1 of an input 0..size-1 inside window `at`. skipped: how
+ * many of its own lie before the input. */
 typedef struct window {
     size_t first, end, skipped;
 } window;
@@ -28,7 +28,7 @@ static bool is_plain_2x2(const nn_stage *s) {
            s->stride[1] == 2 && s->pad[0] == 0 && s->pad[1] == 0;
 }
 
-/* best and its tap number, unless x is larger or not a number. */
+/* Updates best and its tap number if x is larger or NaN. */
 INLINE void better(V *best, VI *tap, V x, int32_t number) {
     VI mask = (VI)(x > *best) | (VI)(x != x);
     *best = choose(mask, x, *best);
@@ -94,13 +94,13 @@ INLINE void maxpool_as(const nn_stage *s, const nn_view *x, const nn_view *y,
 
 void NN_KERNEL(maxpool)(const nn_stage *s, const nn_view *x, const nn_view *y,
                         int32_t *index, nn_act act, float slope) {
-    if (act == NN_ACT_RELU) /* known where it is compiled */
+    if (act == NN_ACT_RELU) /* compile-time constant */
         maxpool_as(s, x, y, index, NN_ACT_RELU, slope);
     else
         maxpool_as(s, x, y, index, act, slope);
 }
 
-/* Zeros in all of dx but its first rows and columns that are written anyway. */
+/* Zeroes dx except its first rows and columns, which are written anyway. */
 static void clear(const nn_stage *s, const nn_view *dx, size_t rows, size_t cols) {
     for (size_t c = 0; c < s->ic; c++)
         for (size_t r = 0; r < s->ih; r++)

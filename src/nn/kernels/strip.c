@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradients by weights of one tap over a strip of pixels, channels in blocks of eight.
+ * Weight gradients of one tap over a strip of pixels, channels in blocks of eight.
  *
  * A tile of sums stays in registers over all pixels: vectors of output channels times
- * input channels. Four times three are 12 sums that cost 7 loads a pixel, so that the
- * multiply-adds are the limit; eight sums are just enough to hide their latency. The
- * strip's sums begin at zero and are then added to what there is, which is kinder to the
- * rounding than one long chain.
+ * input channels. Four times three are 12 sums for 7 loads per pixel, so multiply-adds
+ * are the limit; eight sums just hide their latency. A strip's sums start at zero and are
+ * then added to dw, which rounds less than one long chain.
  */
 #include "nn/kernels/lane.h"
 
