@@ -41,12 +41,12 @@ size_t scant__views_scratch(const scant__views *v) {
 /* ---- images ---- */
 
 size_t scant__strong_steps(const scant__rng *rng, uint64_t draw,
-                           scant__augment_step turns[SCANT__AUGMENT_STEPS]) {
+                           scant__augment_step steps[SCANT__AUGMENT_STEPS]) {
     size_t n = 0;
     for (uint64_t i = 0; i < SCANT__AUGMENT_STEPS; i++) {
         uint64_t at = NUMBERS * draw + OPERATIONS_AT + 4 * i;
         if (scant__rng_below(rng, at, 2)) continue;
-        scant__augment_step *t = &turns[n++];
+        scant__augment_step *t = &steps[n++];
         t->operation = (scant__operation)scant__rng_below(rng, at + 1, SCANT__OPERATIONS);
         t->level = 1 + (int)scant__rng_below(rng, at + 2, SCANT__LEVELS);
         if (scant__operation_signed(t->operation) && scant__rng_below(rng, at + 3, 2))
@@ -69,17 +69,16 @@ static scant__move draw_move(const scant__views *v, const scant__rng *rng,
     return scant__augment_draw(rng, draw, v->h, v->w, v->flip);
 }
 
-/* The result is in out; other is overwritten and may equal in. */
-static void make_strong(const scant__views *v, const scant__rng *rng, uint64_t draw,
-                        const unsigned char *in, unsigned char *out,
-                        unsigned char *other) {
-    scant__augment_step turns[SCANT__AUGMENT_STEPS];
-    size_t n = scant__strong_steps(rng, draw, turns);
-    unsigned char *to = out, *next = other;
+void scant__augment_strong_bytes(const scant__views *v, const scant__rng *rng,
+                                 uint64_t draw, const unsigned char *in,
+                                 unsigned char *out, void *scratch) {
+    scant__augment_step steps[SCANT__AUGMENT_STEPS];
+    size_t n = scant__strong_steps(rng, draw, steps);
+    unsigned char *to = out, *next = scratch;
     scant__augment_move_bytes(draw_move(v, rng, NUMBERS / 4 * draw), in, to, v->c, v->h,
                               v->w);
     for (size_t i = 0; i < n; i++) {
-        scant__operate(turns[i].operation, turns[i].level, to, next, v->c, v->h, v->w);
+        scant__operate(steps[i].operation, steps[i].level, to, next, v->c, v->h, v->w);
         unsigned char *swap = to;
         to = next;
         next = swap;
@@ -92,12 +91,6 @@ void scant__augment_weak_bytes(const scant__views *v, const scant__rng *rng,
                                uint64_t draw, const unsigned char *in,
                                unsigned char *out) {
     scant__augment_move_bytes(draw_move(v, rng, draw), in, out, v->c, v->h, v->w);
-}
-
-void scant__augment_strong_bytes(const scant__views *v, const scant__rng *rng,
-                                 uint64_t draw, const unsigned char *in,
-                                 unsigned char *out, void *scratch) {
-    make_strong(v, rng, draw, in, out, scratch);
 }
 
 static float white(const scant__views *v) {
@@ -177,6 +170,6 @@ void scant__augment_strong(const scant__views *v, const scant__rng *rng, uint64_
     }
     unsigned char *bytes = scratch, *made = bytes + width_of(v);
     to_bytes(v, in, bytes);
-    make_strong(v, rng, draw, bytes, made, bytes);
+    scant__augment_strong_bytes(v, rng, draw, bytes, made, bytes);
     to_floats(v, made, out);
 }

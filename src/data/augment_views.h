@@ -43,7 +43,7 @@ void scant__augment_weak(const scant__views *views, const scant__rng *rng, uint6
 void scant__augment_strong(const scant__views *views, const scant__rng *rng,
                            uint64_t draw, const float *in, float *out, void *scratch);
 
-/* The same for images of bytes. */
+/* The same for images of bytes; scratch may equal in. */
 void scant__augment_weak_bytes(const scant__views *views, const scant__rng *rng,
                                uint64_t draw, const unsigned char *in,
                                unsigned char *out);
@@ -62,6 +62,6 @@ enum { SCANT__AUGMENT_STEPS = 2 };
 
 /* The operations of a strong view of an image, in order; returns how many. */
 size_t scant__strong_steps(const scant__rng *rng, uint64_t draw,
-                           scant__augment_step turns[SCANT__AUGMENT_STEPS]);
+                           scant__augment_step steps[SCANT__AUGMENT_STEPS]);
 
 #endif

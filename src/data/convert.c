@@ -74,170 +74,86 @@ static inline float half(uint16_t h) {
 #define HALF(x) half(x)
 #define CLIP(x) ((x) > INT64_MAX ? INT64_MAX : (x))
 
-/* out[i] = (to)of(from[i]), LANES at a time, then the rest. */
-#define CONVERT(type, of, to)                                                            \
-    do {                                                                                 \
-        const type *restrict in = from;                                                  \
-        size_t i_ = 0;                                                                   \
-        for (; i_ + LANES <= n; i_ += LANES)                                             \
-            for (size_t j_ = 0; j_ < LANES; j_++) out[i_ + j_] = (to)of(in[i_ + j_]);    \
-        for (; i_ < n; i_++) out[i_] = (to)of(in[i_]);                                   \
-    } while (0)
+typedef void convert_fn(const void *from, size_t n, void *to);
 
-static void convert_f32(scant_dtype dtype, const void *from, size_t n,
-                        float *restrict out) {
-    switch (dtype) {
-    case SCANT_F16:
-        CONVERT(uint16_t, HALF, float);
-        break;
-    case SCANT_F32:
-        memcpy(out, from, n * sizeof *out);
-        break;
-    case SCANT_F64:
-        CONVERT(double, SAME, float);
-        break;
-    case SCANT_U8:
-        CONVERT(uint8_t, SAME, float);
-        break;
-    case SCANT_I8:
-        CONVERT(int8_t, SAME, float);
-        break;
-    case SCANT_U16:
-        CONVERT(uint16_t, SAME, float);
-        break;
-    case SCANT_I16:
-        CONVERT(int16_t, SAME, float);
-        break;
-    case SCANT_U32:
-        CONVERT(uint32_t, SAME, float);
-        break;
-    case SCANT_I32:
-        CONVERT(int32_t, SAME, float);
-        break;
-    case SCANT_U64:
-        CONVERT(uint64_t, SAME, float);
-        break;
-    case SCANT_I64:
-        CONVERT(int64_t, SAME, float);
-        break;
+/* A function that sets to[i] = (type)of(from[i]), LANES at a time, then the rest. */
+#define CONVERT(name, from_type, of, to_type)                                            \
+    static void name(const void *from, size_t n, void *to) {                             \
+        const from_type *restrict in = from;                                             \
+        to_type *restrict out = to;                                                      \
+        size_t i = 0;                                                                    \
+        for (; i + LANES <= n; i += LANES)                                               \
+            for (size_t j = 0; j < LANES; j++) out[i + j] = (to_type)of(in[i + j]);      \
+        for (; i < n; i++) out[i] = (to_type)of(in[i]);                                  \
     }
-}
+#define CONVERT_FLOAT(code, type, of)                                                    \
+    CONVERT(code##_to_f32, type, of, float)                                              \
+    CONVERT(code##_to_f64, type, of, double)
+#define CONVERT_INTEGER(code, type, of)                                                  \
+    CONVERT_FLOAT(code, type, SAME)                                                      \
+    CONVERT(code##_to_i64, type, of, int64_t)
 
-static void convert_f64(scant_dtype dtype, const void *from, size_t n,
-                        double *restrict out) {
-    switch (dtype) {
-    case SCANT_F16:
-        CONVERT(uint16_t, HALF, double);
-        break;
-    case SCANT_F32:
-        CONVERT(float, SAME, double);
-        break;
-    case SCANT_F64:
-        memcpy(out, from, n * sizeof *out);
-        break;
-    case SCANT_U8:
-        CONVERT(uint8_t, SAME, double);
-        break;
-    case SCANT_I8:
-        CONVERT(int8_t, SAME, double);
-        break;
-    case SCANT_U16:
-        CONVERT(uint16_t, SAME, double);
-        break;
-    case SCANT_I16:
-        CONVERT(int16_t, SAME, double);
-        break;
-    case SCANT_U32:
-        CONVERT(uint32_t, SAME, double);
-        break;
-    case SCANT_I32:
-        CONVERT(int32_t, SAME, double);
-        break;
-    case SCANT_U64:
-        CONVERT(uint64_t, SAME, double);
-        break;
-    case SCANT_I64:
-        CONVERT(int64_t, SAME, double);
-        break;
-    }
-}
+CONVERT_FLOAT(f16, uint16_t, HALF)
+CONVERT_FLOAT(f32, float, SAME)
+CONVERT_FLOAT(f64, double, SAME)
+CONVERT_INTEGER(u8, uint8_t, SAME)
+CONVERT_INTEGER(i8, int8_t, SAME)
+CONVERT_INTEGER(u16, uint16_t, SAME)
+CONVERT_INTEGER(i16, int16_t, SAME)
+CONVERT_INTEGER(u32, uint32_t, SAME)
+CONVERT_INTEGER(i32, int32_t, SAME)
+CONVERT_INTEGER(u64, uint64_t, CLIP)
+CONVERT_INTEGER(i64, int64_t, SAME)
 
-static void convert_i64(scant_dtype dtype, const void *from, size_t n,
-                        int64_t *restrict out) {
-    switch (dtype) {
-    case SCANT_U8:
-        CONVERT(uint8_t, SAME, int64_t);
-        break;
-    case SCANT_I8:
-        CONVERT(int8_t, SAME, int64_t);
-        break;
-    case SCANT_U16:
-        CONVERT(uint16_t, SAME, int64_t);
-        break;
-    case SCANT_I16:
-        CONVERT(int16_t, SAME, int64_t);
-        break;
-    case SCANT_U32:
-        CONVERT(uint32_t, SAME, int64_t);
-        break;
-    case SCANT_I32:
-        CONVERT(int32_t, SAME, int64_t);
-        break;
-    case SCANT_U64:
-        CONVERT(uint64_t, CLIP, int64_t);
-        break;
-    case SCANT_I64:
-        memcpy(out, from, n * sizeof *out);
-        break;
-    case SCANT_F16:
-    case SCANT_F32:
-    case SCANT_F64:
-        assert(scant__dtype_is_integer(dtype));
-        break;
-    }
-}
+static const struct {
+    convert_fn *f32, *f64, *i64; /* i64 NULL: not an integer */
+} converters[] = {
+    [SCANT_F16] = {f16_to_f32, f16_to_f64, NULL},
+    [SCANT_F32] = {f32_to_f32, f32_to_f64, NULL},
+    [SCANT_F64] = {f64_to_f32, f64_to_f64, NULL},
+    [SCANT_U8] = {u8_to_f32, u8_to_f64, u8_to_i64},
+    [SCANT_I8] = {i8_to_f32, i8_to_f64, i8_to_i64},
+    [SCANT_U16] = {u16_to_f32, u16_to_f64, u16_to_i64},
+    [SCANT_I16] = {i16_to_f32, i16_to_f64, i16_to_i64},
+    [SCANT_U32] = {u32_to_f32, u32_to_f64, u32_to_i64},
+    [SCANT_I32] = {i32_to_f32, i32_to_f64, i32_to_i64},
+    [SCANT_U64] = {u64_to_f32, u64_to_f64, u64_to_i64},
+    [SCANT_I64] = {i64_to_f32, i64_to_f64, i64_to_i64},
+};
 
-/* Elements of the wanted type in native order are only copied, aligned or not. */
-static bool copied(const scant_array *array, scant_dtype dtype, size_t first,
-                   size_t count, void *out) {
+/* Writes elements as type, of size bytes, by convert. Native elements of that type are
+ * only copied, aligned or not. */
+static void read_as(const scant_array *array, size_t first, size_t count,
+                    scant_dtype type, size_t size, convert_fn *convert, void *to) {
+    bool in_place = !array->swapped && aligned(array);
+    unsigned char *out = to;
+    chunk c;
     assert(first <= array->count && count <= array->count - first);
-    if (array->dtype != dtype || array->swapped) return false;
-    if (count) memcpy(out, array->data + first * array->item, count * array->item);
-    return true;
-}
-
-/* Elements per step: all if no copy is needed. */
-static size_t step(const scant_array *array, size_t count) {
-    bool whole = !array->swapped && aligned(array);
-    return whole || count < CHUNK ? count : CHUNK;
+    if (array->dtype == type && !array->swapped) {
+        if (count) memcpy(out, array->data + first * size, count * size);
+        return;
+    }
+    for (size_t n; count; first += n, out += n * size, count -= n) {
+        n = in_place || count < CHUNK ? count : CHUNK;
+        convert(native(array, first, n, &c), n, out);
+    }
 }
 
 void scant__array_read_f32(const scant_array *array, size_t first, size_t count,
                            float *out) {
-    chunk c;
-    if (copied(array, SCANT_F32, first, count, out)) return;
-    for (size_t n; count; first += n, out += n, count -= n) {
-        n = step(array, count);
-        convert_f32(array->dtype, native(array, first, n, &c), n, out);
-    }
+    read_as(array, first, count, SCANT_F32, sizeof *out, converters[array->dtype].f32,
+            out);
 }
 
 void scant__array_read_f64(const scant_array *array, size_t first, size_t count,
                            double *out) {
-    chunk c;
-    if (copied(array, SCANT_F64, first, count, out)) return;
-    for (size_t n; count; first += n, out += n, count -= n) {
-        n = step(array, count);
-        convert_f64(array->dtype, native(array, first, n, &c), n, out);
-    }
+    read_as(array, first, count, SCANT_F64, sizeof *out, converters[array->dtype].f64,
+            out);
 }
 
 void scant__array_read_i64(const scant_array *array, size_t first, size_t count,
                            int64_t *out) {
-    chunk c;
-    if (copied(array, SCANT_I64, first, count, out)) return;
-    for (size_t n; count; first += n, out += n, count -= n) {
-        n = step(array, count);
-        convert_i64(array->dtype, native(array, first, n, &c), n, out);
-    }
+    assert(scant__dtype_is_integer(array->dtype));
+    read_as(array, first, count, SCANT_I64, sizeof *out, converters[array->dtype].i64,
+            out);
 }

@@ -46,7 +46,7 @@ static scant_status check(scant_net *net, const gather *g) {
     if (g->classes == 1)
         return scant__fail(
             net->ctx, SCANT_EINPUT,
-            "samples need class probabilities, but the network predicts one number");
+            "samples need class probabilities, but the network has one output, a number");
     if (g->m == 1)
         return scant__fail(
             net->ctx, SCANT_EINPUT,

@@ -9,11 +9,11 @@
  * aside inputs of each sample, before the step and on several threads. The aside inputs,
  * if any, first go through a pass without gradient: with dropout and batch statistics as
  * in training, but without updating anything. Then all graded inputs go through the
- * network behind the labelled samples in one batch, and `judge` computes their loss. An
- * epoch is one pass over rows.
+ * network behind the labelled samples in one batch, and `evaluate` computes their loss.
+ * An epoch is one pass over rows.
  *
  * A step may be interrupted and repeated, perhaps by another process that has loaded the
- * checkpoint: choose and judge must be deterministic and idempotent.
+ * checkpoint: choose and evaluate must be deterministic and idempotent.
  */
 #ifndef SCANT_NN_METHOD_H
 #define SCANT_NN_METHOD_H
@@ -74,7 +74,7 @@ typedef struct nn_method {
      * permutation of 0..n-1 to chosen and returns how many of its first to evaluate.
      * NULL: all. Only with one graded view. */
     size_t (*choose)(void *arg, const nn_seen *seen, size_t *chosen);
-    void (*judge)(void *arg, const nn_seen *seen, nn_found *found);
+    void (*evaluate)(void *arg, const nn_seen *seen, nn_found *found);
     /* Checks the kept numbers after reading them from a file. NULL: always valid. */
     bool (*check)(void *arg);
 } nn_method;

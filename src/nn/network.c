@@ -130,8 +130,8 @@ static scant_status check_member(const scant_net *net, const scant_net *member) 
                            "context and not itself an ensemble");
     if (a.c != b.c || a.h != b.h || a.w != b.w || classes != member->net->classes)
         return scant__fail(net->ctx, SCANT_EINPUT,
-                           "members of an ensemble must have the same sample shape and "
-                           "classes: %s has %zux%zux%zu and %zu, %s %zux%zux%zu and %zu",
+                           "members of an ensemble must have the same classes and sample "
+                           "shape: %s has %zux%zux%zu and %zu, %s %zux%zux%zu and %zu",
                            net->net->model, a.c, a.h, a.w, classes, member->net->model,
                            b.c, b.h, b.w, member->net->classes);
     for (size_t i = 0; i < classes; i++) {

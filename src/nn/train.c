@@ -98,7 +98,7 @@ static scant_status validate(nn_trainer *t) {
     nn_train_swap_average(t);
     scant_status s = nn_evaluate(t->net, t->opts.valid, t->opts.valid_rows,
                                  t->opts.n_valid_rows, true, &e, NULL);
-    if (s == SCANT_EINPUT && isnan(e.loss)) return nn_train_spoiled(t);
+    if (s == SCANT_EINPUT && isnan(e.loss)) return nn_train_diverged(t);
     if (s == SCANT_OK) {
         t->state.valid_loss = e.loss;
         t->state.valid_accuracy = e.accuracy;
@@ -169,7 +169,7 @@ static scant_status keep_sometimes(nn_trainer *t) {
     const double pause = 1;
     bool due = t->state.stopped || now() - t->kept_at >= pause;
     if (t->opts.only_cancelled || !due) return SCANT_OK;
-    TRY(nn_train_keep(t, t->opts.checkpoint));
+    TRY(nn_train_save(t, t->opts.checkpoint));
     t->kept_at = now();
     return SCANT_OK;
 }
@@ -218,7 +218,7 @@ static scant_status run(nn_trainer *t, scant__ahead *ahead) {
         s->step++;
         s->epoch_ended = at_end_of_epoch(t);
         measure(t, began, first);
-        if (s->step == s->steps) TRY(nn_train_try(t, &t->batches[slot]));
+        if (s->step == s->steps) TRY(nn_train_check_weights(t, &t->batches[slot]));
         if (s->epoch_ended)
             TRY(end_epoch(t));
         else if (t->opts.report)
@@ -232,12 +232,12 @@ static scant_status finish(nn_trainer *t, scant_status status) {
     nn_weights *w = t->net->weights;
     if (status == SCANT_ECANCELLED) {
         t->state.stopped = SCANT_STOP_CANCELLED;
-        scant_status kept = nn_train_keep(t, t->opts.checkpoint);
+        scant_status kept = nn_train_save(t, t->opts.checkpoint);
         if (kept != SCANT_OK) return kept;
         return scant__fail(t->ctx, SCANT_ECANCELLED, "cancelled after step %zu of %zu",
                            t->state.step, t->state.steps);
     }
-    if (status == SCANT_OK) status = nn_train_keep(t, t->opts.leave);
+    if (status == SCANT_OK) status = nn_train_save(t, t->opts.leave);
     if (status != SCANT_OK) return status;
     if (t->best)
         memcpy(w->values, t->best, w->n_floats * sizeof *w->values);
@@ -257,7 +257,7 @@ scant_status nn_train(scant_net *net, const scant_data *data,
     const char *from = t.opts.resume_from ? t.opts.resume_from : t.opts.checkpoint;
     bool there = from && (access(from, F_OK) == 0 || errno != ENOENT);
     if (s == SCANT_OK && t.opts.resume && there)
-        s = nn_train_recall(&t, from);
+        s = nn_train_load(&t, from);
     else if (s == SCANT_OK && t.opts.warm)
         s = nn_train_warm(&t);
     if (s == SCANT_OK) s = nn_train_ahead(&t, t.state.step, &ahead);

@@ -105,16 +105,16 @@ scant_status nn_train_aside(nn_trainer *t);
 /* Forward, loss, backward, update. A loss that is not finite ends the training. */
 scant_status nn_train_step(nn_trainer *t, const nn_batch *b);
 /* Tests the weights on the batch of the step before. */
-scant_status nn_train_try(nn_trainer *t, const nn_batch *b);
+scant_status nn_train_check_weights(nn_trainer *t, const nn_batch *b);
 /* Restores the weights of the last good epoch and reports the error. */
-scant_status nn_train_spoiled(nn_trainer *t);
+scant_status nn_train_diverged(nn_trainer *t);
 /* Swaps the averaged weights in, or out again. */
 void nn_train_swap_average(nn_trainer *t);
 
 /* Writes and reads the checkpoint (path NULL: none). One of another training is refused.
  * */
-scant_status nn_train_keep(nn_trainer *t, const char *path);
-scant_status nn_train_recall(nn_trainer *t, const char *path);
+scant_status nn_train_save(nn_trainer *t, const char *path);
+scant_status nn_train_load(nn_trainer *t, const char *path);
 /* Starts from the end of another training of the same network: opts.warm. */
 scant_status nn_train_warm(nn_trainer *t);
 

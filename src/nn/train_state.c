@@ -4,6 +4,7 @@
  * numbers in the metadata. A resumed training gives the same bits as an uninterrupted
  * one.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 #include "nn/train.h"
 #include "scant/train.h"
 
-enum { OWN = 6, VECTORS = OWN + 1 + NN_KEPT, NUMBERS = 24 };
+enum { OWN = 6, VECTORS = OWN + 1 + NN_KEPT };
 
 typedef enum vector_kind { ALL, TRAINED, PLAIN } vector_kind;
 
@@ -43,9 +44,6 @@ static size_t vectors_of(nn_trainer *t, vector out[VECTORS]) {
     }
     return n;
 }
-
-/* Not hash.h's, but what all files of trainings have begun with. */
-static const uint64_t FIRST_HASH = 1469598103934665603u;
 
 static uint64_t mix_word(uint64_t hash, const char *word) {
     return scant__hash(hash, word, strlen(word) + 1);
@@ -79,7 +77,7 @@ static uint64_t fingerprint(const nn_trainer *t) {
                                (uint64_t)o->nesterov,
                                (uint64_t)o->decay_weights_only,
                                (uint64_t)o->draw};
-    uint64_t hash = mix_network(FIRST_HASH, t->net->net);
+    uint64_t hash = mix_network(SCANT__HASH_FIRST, t->net->net);
     hash = scant__hash(hash, numbers, sizeof numbers);
     hash = scant__hash(hash, counts, sizeof counts);
     hash = mix_word(mix_word(hash, o->optimizer), o->schedule);
@@ -95,53 +93,116 @@ static uint64_t fingerprint(const nn_trainer *t) {
     return scant__hash(hash, t->method->rows, t->method->n * sizeof *t->method->rows);
 }
 
-typedef struct numbers {
-    scant_setting items[NUMBERS];
-    char text[NUMBERS][SCANT__NUMBER];
-    size_t n;
-} numbers;
+/* Hashes the unlabelled samples, which a method's own numbers refer to. */
+static uint64_t mix_unlabelled(const nn_method *m) {
+    uint64_t hash = mix_word(SCANT__HASH_FIRST, m->name);
+    return scant__hash(hash, m->rows, m->n * sizeof *m->rows);
+}
 
-static void put(numbers *m, const char *key, double value) {
+static const char FORMAT[] = "2";
+
+/* The numbers in the metadata; the last ones only with a method. Counts are below 2^53,
+ * so a double holds them exactly. */
+#define AT(member) offsetof(nn_trainer, member)
+static const struct {
+    const char *key;
+    size_t at; /* of a size_t if it is a count, else of a double */
+    bool count;
+} fields[] = {
+    {"step", AT(state.step), true},
+    {"before", AT(before), true},
+    {"sum_loss", AT(sum_loss), false},
+    {"sum_correct", AT(sum_correct), true},
+    {"sum_samples", AT(sum_samples), true},
+    {"best_score", AT(best_score), false},
+    {"best_epoch", AT(best_epoch), true},
+    {"good_epoch", AT(good_epoch), true},
+    {"valid_loss", AT(state.valid_loss), false},
+    {"valid_accuracy", AT(state.valid_accuracy), false},
+    {"loss", AT(state.loss), false},
+    {"accuracy", AT(state.accuracy), false},
+    {"sum_other", AT(sum_other), false},
+    {"sum_kept", AT(sum_kept), true},
+    {"sum_seen", AT(sum_seen), true},
+    {"unlabelled_loss", AT(state.unlabelled_loss), false},
+    {"kept", AT(state.kept), false},
+    {"balance", AT(state.balance), false},
+};
+enum { FIELDS = sizeof fields / sizeof *fields, OF_METHOD = 6, METADATA = FIELDS + 5 };
+
+static size_t n_fields(const nn_trainer *t) {
+    return t->method ? FIELDS : FIELDS - OF_METHOD;
+}
+
+typedef struct metadata {
+    scant_setting items[METADATA];
+    char text[METADATA][SCANT__NUMBER];
+    size_t n;
+} metadata;
+
+static void put(metadata *m, const char *key, double value) {
     m->items[m->n] = (scant_setting){key, scant__number_format(value, m->text[m->n])};
     m->n++;
 }
 
-static void put_hash(numbers *m, const char *key, uint64_t hash) {
-    snprintf(m->text[m->n], sizeof m->text[m->n], "%016llx", (unsigned long long)hash);
-    m->items[m->n] = (scant_setting){key, m->text[m->n]};
+static const char *print_hash(uint64_t hash, char out[SCANT__NUMBER]) {
+    snprintf(out, SCANT__NUMBER, "%016llx", (unsigned long long)hash);
+    return out;
+}
+
+static void put_hash(metadata *m, const char *key, uint64_t hash) {
+    m->items[m->n] = (scant_setting){key, print_hash(hash, m->text[m->n])};
     m->n++;
 }
 
-/* Hashes the unlabelled samples, which a method's own numbers refer to. */
-static uint64_t mix_others(const nn_method *m) {
-    uint64_t hash = mix_word(FIRST_HASH, m->name);
-    return scant__hash(hash, m->rows, m->n * sizeof *m->rows);
+static void put_all(metadata *m, const nn_trainer *t) {
+    m->items[m->n++] = (scant_setting){"format", FORMAT};
+    put_hash(m, "training", fingerprint(t));
+    put_hash(m, "network", mix_network(SCANT__HASH_FIRST, t->net->net));
+    put(m, "per_epoch", (double)t->per_epoch); /* informative only */
+    if (t->method) put_hash(m, "others", mix_unlabelled(t->method));
+    for (size_t i = 0; i < n_fields(t); i++) {
+        const char *at = (const char *)t + fields[i].at;
+        put(m, fields[i].key,
+            fields[i].count ? (double)*(const size_t *)at : *(const double *)at);
+    }
 }
 
-static void put_all(numbers *m, const nn_trainer *t) {
-    put_hash(m, "training", fingerprint(t));
-    put_hash(m, "network", mix_network(FIRST_HASH, t->net->net));
-    put(m, "step", (double)t->state.step);
-    put(m, "per_epoch", (double)t->per_epoch); /* informative only */
-    put(m, "before", (double)t->before);
-    put(m, "sum_loss", t->sum_loss);
-    put(m, "sum_correct", (double)t->sum_correct);
-    put(m, "sum_samples", (double)t->sum_samples);
-    put(m, "best_score", t->best_score);
-    put(m, "best_epoch", (double)t->best_epoch);
-    put(m, "valid_loss", t->state.valid_loss);
-    put(m, "valid_accuracy", t->state.valid_accuracy);
-    put(m, "loss", t->state.loss);
-    put(m, "accuracy", t->state.accuracy);
-    put(m, "good_epoch", (double)t->good_epoch);
-    if (!t->method) return;
-    put_hash(m, "others", mix_others(t->method));
-    put(m, "sum_other", t->sum_other);
-    put(m, "sum_kept", (double)t->sum_kept);
-    put(m, "sum_seen", (double)t->sum_seen);
-    put(m, "unlabelled_loss", t->state.unlabelled_loss);
-    put(m, "kept", t->state.kept);
-    put(m, "balance", t->state.balance);
+static bool get_count(const scant__tensors *file, const char *key, size_t *out) {
+    const char *text = scant__tensors_meta(file, key);
+    double value;
+    if (!text || !scant__number_parse(text, &value)) return false;
+    if (!(value >= 0 && value <= (double)((size_t)1 << 50))) return false;
+    *out = (size_t)value;
+    return true;
+}
+
+static bool get_all(const scant__tensors *file, nn_trainer *t) {
+    for (size_t i = 0; i < n_fields(t); i++) {
+        const char *text = scant__tensors_meta(file, fields[i].key);
+        char *at = (char *)t + fields[i].at;
+        if (fields[i].count ? !get_count(file, fields[i].key, (size_t *)at)
+                            : !text || !scant__number_parse(text, (double *)at))
+            return false;
+    }
+    size_t most = t->state.step / t->per_epoch + 1;
+    return t->best_epoch <= most && t->good_epoch <= most;
+}
+
+static bool same_hash(const scant__tensors *file, const char *key, uint64_t hash) {
+    const char *text = scant__tensors_meta(file, key);
+    char own[SCANT__NUMBER];
+    return text && strcmp(text, print_hash(hash, own)) == 0;
+}
+
+static scant_status check_format(scant_ctx *ctx, const char *path,
+                                 const scant__tensors *file) {
+    const char *format = scant__tensors_meta(file, "format");
+    if (format && strcmp(format, FORMAT) == 0) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "%s: is a checkpoint of another version of scant: delete it and "
+                       "start the training anew",
+                       path);
 }
 
 static scant_status to_plain(nn_trainer *t, const vector *v, float *plain) {
@@ -158,7 +219,7 @@ static scant_status from_plain(nn_trainer *t, const float *plain, const vector *
     return SCANT_OK;
 }
 
-scant_status nn_train_keep(nn_trainer *t, const char *path) {
+scant_status nn_train_save(nn_trainer *t, const char *path) {
     if (!path) return SCANT_OK;
     vector vectors[VECTORS];
     size_t n = vectors_of(t, vectors), total = 0, at = 0;
@@ -178,16 +239,11 @@ scant_status nn_train_keep(nn_trainer *t, const char *path) {
         s = to_plain(t, &vectors[i], plain + at);
         at += floats;
     }
-    numbers m = {.n = 0};
+    metadata m = {.n = 0};
     put_all(&m, t);
     if (s == SCANT_OK) s = scant__tensors_write(t->ctx, path, items, n, m.items, m.n);
     scant__free(t->ctx, plain);
     return s;
-}
-
-static bool get(const scant__tensors *file, const char *key, double *out) {
-    const char *text = scant__tensors_meta(file, key);
-    return text && scant__number_parse(text, out);
 }
 
 /* Takes over the vectors found: the plain ones, or the network's. */
@@ -211,7 +267,7 @@ static bool fits(const scant__tensor *found, const vector *v) {
     return found && found->ndim == 1 && found->count == v->count;
 }
 
-static scant_status wrong_numbers(nn_trainer *t, const char *path) {
+static scant_status wrong_metadata(nn_trainer *t, const char *path) {
     return scant__fail(t->ctx, SCANT_EINPUT, "%s: its metadata is missing or wrong",
                        path);
 }
@@ -222,12 +278,12 @@ static scant_status take_checked(nn_trainer *t, const char *path, const vector *
                                  const scant__tensor *const *found, size_t n) {
     TRY(take(t, vectors, found, n, true));
     if (t->method && t->method->check && !t->method->check(t->method->arg))
-        return wrong_numbers(t, path);
+        return wrong_metadata(t, path);
     return take(t, vectors, found, n, false);
 }
 
-static scant_status recall_vectors(nn_trainer *t, const char *path,
-                                   const scant__tensors *file) {
+static scant_status load_vectors(nn_trainer *t, const char *path,
+                                 const scant__tensors *file) {
     vector vectors[VECTORS];
     const scant__tensor *found[VECTORS];
     size_t n = vectors_of(t, vectors);
@@ -246,66 +302,30 @@ static scant_status recall_vectors(nn_trainer *t, const char *path,
     return take_checked(t, path, vectors, found, n);
 }
 
-/* Whole numbers below 2^53 are exact. */
-static bool get_count(const scant__tensors *file, const char *key, size_t most,
-                      size_t *out) {
-    double value;
-    if (!get(file, key, &value) || !(value >= 0 && value <= (double)most)) return false;
-    *out = (size_t)value;
-    return true;
-}
-
-static scant_status recall(nn_trainer *t, const char *path, const scant__tensors *file) {
-    const char *hash = scant__tensors_meta(file, "training");
-    char own[32];
-    snprintf(own, sizeof own, "%016llx", (unsigned long long)fingerprint(t));
-    if (!hash || strcmp(hash, own) != 0)
+static scant_status load(nn_trainer *t, const char *path, const scant__tensors *file) {
+    nn_trainer loaded = *t; /* copied back once everything is valid */
+    TRY(check_format(t->ctx, path, file));
+    if (!same_hash(file, "training", fingerprint(t)))
         return scant__fail(
             t->ctx, SCANT_EINPUT,
             "%s belongs to another training: samples, model or options differ", path);
-    nn_trainer n = *t; /* copied back once everything is valid */
-    const size_t most = (size_t)1 << 50;
-    bool all =
-        get_count(file, "step", most, &n.state.step) &&
-        get(file, "sum_loss", &n.sum_loss) &&
-        get_count(file, "sum_correct", most, &n.sum_correct) &&
-        get_count(file, "sum_samples", most, &n.sum_samples) &&
-        get(file, "best_score", &n.best_score) &&
-        get_count(file, "best_epoch", n.state.step / t->per_epoch + 1, &n.best_epoch) &&
-        get_count(file, "good_epoch", n.state.step / t->per_epoch + 1, &n.good_epoch) &&
-        get(file, "loss", &n.state.loss) && get(file, "accuracy", &n.state.accuracy) &&
-        get(file, "valid_loss", &n.state.valid_loss) &&
-        get(file, "valid_accuracy", &n.state.valid_accuracy);
-    get_count(file, "before", most, &n.before); /* older files have none */
-    if (t->method)
-        all = all && get(file, "sum_other", &n.sum_other) &&
-              get_count(file, "sum_kept", most, &n.sum_kept) &&
-              get_count(file, "sum_seen", most, &n.sum_seen) &&
-              get(file, "unlabelled_loss", &n.state.unlabelled_loss) &&
-              get(file, "kept", &n.state.kept) && get(file, "balance", &n.state.balance);
-    if (!all) return wrong_numbers(t, path);
-    TRY(recall_vectors(t, path, file));
-    if (!scant__tensors_find(file, "best")) n.best_epoch = n.state.step / t->per_epoch;
-    *t = n;
+    if (!get_all(file, &loaded)) return wrong_metadata(t, path);
+    TRY(load_vectors(t, path, file));
+    if (!scant__tensors_find(file, "best"))
+        loaded.best_epoch = loaded.state.step / t->per_epoch;
+    *t = loaded;
     return SCANT_OK;
 }
 
-scant_status nn_train_recall(nn_trainer *t, const char *path) {
+scant_status nn_train_load(nn_trainer *t, const char *path) {
     scant__tensors *file;
     TRY(scant__tensors_open(t->ctx, path, &file));
-    scant_status s = recall(t, path, file);
+    scant_status s = load(t, path, file);
     scant__tensors_close(file);
     return s;
 }
 
-/* ---- of another training ---- */
-
-static bool same_hash(const scant__tensors *file, const char *key, uint64_t hash) {
-    const char *text = scant__tensors_meta(file, key);
-    char own[32];
-    snprintf(own, sizeof own, "%016llx", (unsigned long long)hash);
-    return text && strcmp(text, own) == 0;
-}
+/* ---- warm start from another training ---- */
 
 /* Chooses what a warm start takes from the file: everything but the progress; the
  * method's numbers only for the same samples; the optimiser's state only for the same
@@ -313,7 +333,7 @@ static bool same_hash(const scant__tensors *file, const char *key, uint64_t hash
  * weights). */
 static void find_warm(nn_trainer *t, const scant__tensors *file, const vector *vectors,
                       size_t n, const scant__tensor **found) {
-    bool others = t->method && same_hash(file, "others", mix_others(t->method));
+    bool others = t->method && same_hash(file, "others", mix_unlabelled(t->method));
     bool squares = scant__tensors_find(file, "second") != NULL;
     for (size_t i = 0; i < n; i++) {
         const vector *v = &vectors[i];
@@ -336,18 +356,19 @@ static bool was_found(const vector *vectors, const scant__tensor *const *found, 
 
 static scant_status warm(nn_trainer *t, const scant__tensors *file) {
     const char *path = t->opts.warm;
-    size_t step, before = 0, most = (size_t)1 << 50;
+    size_t step, before;
     vector vectors[VECTORS];
     const scant__tensor *found[VECTORS];
     size_t n = vectors_of(t, vectors);
     const nn_weights *w = t->net->weights;
-    if (!same_hash(file, "network", mix_network(FIRST_HASH, t->net->net)))
+    TRY(check_format(t->ctx, path, file));
+    if (!same_hash(file, "network", mix_network(SCANT__HASH_FIRST, t->net->net)))
         return scant__fail(t->ctx, SCANT_EINPUT,
                            "%s belongs to another network: a warm start needs a training "
                            "of the same model and shape",
                            path);
-    if (!get_count(file, "step", most, &step)) return wrong_numbers(t, path);
-    get_count(file, "before", most, &before);
+    if (!get_count(file, "step", &step) || !get_count(file, "before", &before))
+        return wrong_metadata(t, path);
     find_warm(t, file, vectors, n, found);
     if (!found[0])
         return scant__fail(t->ctx, SCANT_EINPUT, "%s: has no weights to start from",

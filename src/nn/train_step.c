@@ -17,7 +17,7 @@
 
 enum { SIZES = 4 };
 
-scant_status nn_train_spoiled(nn_trainer *t) {
+scant_status nn_train_diverged(nn_trainer *t) {
     nn_weights *w = t->net->weights;
     memcpy(w->values, t->good, w->n_floats * sizeof *w->values);
     return scant__fail(t->ctx, SCANT_EINPUT,
@@ -123,10 +123,10 @@ static scant_status look(nn_trainer *t, const nn_batch *b, nn_plan **plan,
     *score =
         nn_loss(&wanted, b->count, c, nn_plan_logits(*plan), nn_plan_d_logits(*plan));
     score->finite &= all_finite(nn_plan_logits(*plan) + b->count * c, others * c);
-    return score->finite && isfinite(score->loss) ? SCANT_OK : nn_train_spoiled(t);
+    return score->finite && isfinite(score->loss) ? SCANT_OK : nn_train_diverged(t);
 }
 
-static scant_status judge(nn_trainer *t, const nn_batch *b, nn_plan *plan) {
+static scant_status evaluate(nn_trainer *t, const nn_batch *b, nn_plan *plan) {
     const nn_method *m = t->method;
     nn_seen *seen = &t->seen;
     size_t at = b->count * seen->classes,
@@ -138,8 +138,8 @@ static scant_status judge(nn_trainer *t, const nn_batch *b, nn_plan *plan) {
     found->loss = 0;
     found->kept = 0;
     memset(found->counts, 0, seen->classes * sizeof *found->counts);
-    m->judge(m->arg, seen, found);
-    return isfinite(found->loss) ? SCANT_OK : nn_train_spoiled(t);
+    m->evaluate(m->arg, seen, found);
+    return isfinite(found->loss) ? SCANT_OK : nn_train_diverged(t);
 }
 
 static void count_others(nn_trainer *t) {
@@ -173,7 +173,7 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
         score.correct = nn_loss(&(nn_wanted){.labels = b->labels}, b->count,
                                 nn_trainer_classes(t), nn_plan_logits(plan), NULL)
                             .correct;
-    if (t->method) TRY(judge(t, b, plan));
+    if (t->method) TRY(evaluate(t, b, plan));
     TRY(nn_plan_backward(plan));
     nn_kl_add(w, 1 / (double)t->n);
     nn_plan_keep_statistics(plan, t->opts.norm_momentum);
@@ -190,7 +190,7 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
     return SCANT_OK;
 }
 
-scant_status nn_train_try(nn_trainer *t, const nn_batch *b) {
+scant_status nn_train_check_weights(nn_trainer *t, const nn_batch *b) {
     nn_plan *plan;
     nn_score score;
     return look(t, b, &plan, &score);

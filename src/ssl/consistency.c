@@ -49,7 +49,7 @@ static double difference(const float *p, const float *t, size_t classes, double 
     return sum * part;
 }
 
-static void judge(void *arg, const nn_seen *seen, nn_found *found) {
+static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
     consistency *c = arg;
     size_t n = seen->n, classes = seen->classes;
     double scale = c->weight * ssl_ramp(seen->step, c->ramp, seen->steps) / (double)n;
@@ -79,7 +79,7 @@ static scant_status begin(ssl_setup *s) {
     m->graded = 1;
     m->aside = 1;
     m->view = view;
-    m->judge = judge;
+    m->evaluate = evaluate;
     return SCANT_OK;
 }
 

@@ -121,7 +121,7 @@ static size_t choose(void *arg, const nn_seen *seen, size_t *chosen) {
 
 /* ---- the loss ---- */
 
-static void judge(void *arg, const nn_seen *seen, nn_found *found) {
+static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
     fixmatch *f = arg;
     size_t c = f->classes, block = seen->n_block * c;
     nn_wanted wanted = {.labels = f->compact, .divide = (double)seen->n};
@@ -206,7 +206,7 @@ static scant_status begin(ssl_setup *s) {
     m->aside = f->mixed ? 0 : 1;
     m->view = view;
     m->choose = f->mixed ? NULL : choose;
-    m->judge = judge;
+    m->evaluate = evaluate;
     return s->o.ssl.darp ? begin_darp(s, f) : SCANT_OK;
 }
 

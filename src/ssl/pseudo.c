@@ -24,7 +24,7 @@ static void view(void *arg, uint64_t draw, const float *in, float *const *out,
     ssl_weak(&p->change, draw, in, out[0]);
 }
 
-static void judge(void *arg, const nn_seen *seen, nn_found *found) {
+static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
     pseudo *p = arg;
     size_t c = seen->classes;
     float weight = (float)(p->weight * ssl_ramp(seen->step, p->ramp, seen->steps));
@@ -55,7 +55,7 @@ static scant_status begin(ssl_setup *s) {
     m->arg = p;
     m->graded = 1;
     m->view = view;
-    m->judge = judge;
+    m->evaluate = evaluate;
     return SCANT_OK;
 }
 

@@ -163,7 +163,7 @@ static scant_status set_up(ssl_setup *s, const ssl_kind *kind) {
     m->batch = s->o.batch * o->mu;
     m->views = s->changed ? &s->views : NULL;
     m->scratch = scant__views_scratch(&s->views);
-    m->hash = scant__hash(1469598103934665603u, numbers, sizeof numbers);
+    m->hash = scant__hash(SCANT__HASH_FIRST, numbers, sizeof numbers);
     m->hash = scant__hash(m->hash, counts, sizeof counts);
     return kind->begin(s);
 }

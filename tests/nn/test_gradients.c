@@ -400,11 +400,11 @@ static void wrong_wishes_are_refused_with_a_reason(void **state) {
          "label 2 is 4, expected a class of the network, 0 to 3");
     r.labels[2] = -1;
     says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
-         "number 2 is -1");
+         "label 2 is -1");
     r.labels[2] = 0;
     size_t rows[] = {0, 37};
     says(scant_net_gradients(f.net, &f.data, rows, 2, &r.opts, &r.all), SCANT_EINPUT,
-         "there is no 37");
+         "there is no sample 37");
     f.data.shape[2] = 7;
     says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
          "samples of 1x6x7");

@@ -702,8 +702,8 @@ static void stages_that_do_not_fit_are_refused(void **state) {
     refused(*two, wide_pad, "more than half");
     refused(*two, pool_act, "a pool cannot have an activation");
     refused(*two, swish, "does not support this activation");
-    refused(*two, falls, "slope -0.5");
-    refused(*two, no_planes, "without planes");
+    refused(*two, falls, "slope is -0.5");
+    refused(*two, no_planes, "no planes");
     refused(*two, huge_pad, "too large");
     refused(*two, huge_input, "too large");
 }

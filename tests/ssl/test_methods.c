@@ -225,7 +225,7 @@ static tape taped(unsigned threads) {
                    .batch = BATCH,
                    .graded = 1,
                    .view = tape_view,
-                   .judge = tape_judge};
+                   .evaluate = tape_judge};
     scant_train_opts o = {.steps = STEPS, .batch = 4};
     assert_int_equal(nn_train(b.net, b.data, &o, &m, NULL), SCANT_OK);
     /* of the first pass each row is there once: 30 draws that all differ */
@@ -479,9 +479,10 @@ static void wrong_calls_are_refused(void **state) {
         {{.method = "fixmatch", .unlabelled = rows, .n_unlabelled = 0},
          "use method=supervised"},
         {{.method = "pi"}, "use method=supervised"}, /* all have labels */
-        {{.method = "fixmatch", .unlabelled = far, .n_unlabelled = 1}, "there is no 300"},
-        {{.method = "fixmatch", .rows = far, .n_rows = 1}, "there is no 300"},
-        {{.unlabelled = rows, .n_unlabelled = 3}, "need a method"},
+        {{.method = "fixmatch", .unlabelled = far, .n_unlabelled = 1},
+         "there is no sample 300"},
+        {{.method = "fixmatch", .rows = far, .n_rows = 1}, "there is no sample 300"},
+        {{.unlabelled = rows, .n_unlabelled = 3}, "need a semi-supervised method"},
         {{.method = "fixmatch", .loss = "mse"}, "needs loss=ce"},
         {{.method = "fixmatch", .augment = "crop"}, "augment is none or noise"},
         {{.method = "fixmatch", .ssl = {.threshold = 1.5}}, "threshold is 1.5"},

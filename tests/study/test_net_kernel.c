@@ -209,7 +209,7 @@ static void wrong_wishes_are_refused_with_a_reason(void **state) {
     double k[4];
     assert_int_equal(scant_net_kernel(f.net, &f.data, rows, 2, &f.data, NULL, 0, 0, 0, k),
                      SCANT_EINPUT);
-    assert_non_null(strstr(scant_ctx_errmsg(ctx), "there is no 2"));
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "there is no sample 2"));
     assert_int_equal(scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, rows, 2, 0, 0, k),
                      SCANT_EINPUT);
     scant_data wide = f.data;
