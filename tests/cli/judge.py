@@ -49,25 +49,6 @@ QUICK = {"sparse-iht": {"iters": 5}, "batchbald": {"mc": 100}, "npc": {"candidat
 
 HEADER = "rank,index,weight,score"
 
-# Scores in double, printed with nine digits: half a unit of the ninth is 5e-9 of a number that
-# begins with 1, at most. A softmax is known to a few 1e-16 a class, or to 2e-15 where its terms
-# are rounded so that their order does not matter; 1 - p keeps that error whatever remains.
-SCORE_RELATIVE = 6e-9
-SCORE_ABSOLUTE = 2e-15  # a class
-# Two rows whose true scores differ by less may stand in either order: the last bits of a sum
-# depend on its order.
-SAME_SCORE = 1e-13
-# What the contract grants to distances in float32.
-DISTANCE_RELATIVE = 1e-5
-# Sums in double of thousands of terms, printed in full: of the sum of the terms' sizes.
-SUMS = 1e-12
-# Results of many steps, each of which sums in double, where no choice hangs by a thread.
-STEPS = 1e-8
-# What the contract grants to lambda, of the largest eigenvalue.
-LAMBDA = 1e-10
-# Where a logarithm's argument is held to at least 1e-12, x log x is off by less than this.
-CLAMPED = 4e-13
-
 
 def evidence(seed, n, d=3, classes=4, m=5):
     """All that a model can say of n rows, without structure; nothing is labelled."""

@@ -2,20 +2,7 @@
  *
  * Arrays around the caller's memory, and arrays as .npy bytes.
  */
-#include "support.h"
-
-static memory mem;
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    ctx = ctx_counting(&mem);
-    return make_dir(state);
-}
-
-static int teardown(void **state) {
-    ctx_end(ctx, &mem);
-    return remove_dir(state);
-}
+#include "counting.h"
 
 static void a_wrapped_array_is_the_callers_memory_under_a_name(void **state) {
     const int32_t data[] = {1, -2, 3, -4, 5, -6};

@@ -8,22 +8,9 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "support.h"
+#include "counting.h"
 
 #include "data/file.h"
-
-static memory mem;
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    ctx = ctx_counting(&mem);
-    return make_dir(state);
-}
-
-static int teardown(void **state) {
-    ctx_end(ctx, &mem);
-    return remove_dir(state);
-}
 
 static void writes(const char *path, const char *text) {
     if (scant_file_write(ctx, path, text, strlen(text)) != SCANT_OK)

@@ -2,20 +2,8 @@
  *
  * The user's ids, from text and from arrays of strings.
  */
+#include "counting.h"
 #include "zip.h"
-
-static memory mem;
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    ctx = ctx_counting(&mem);
-    return make_dir(state);
-}
-
-static int teardown(void **state) {
-    ctx_end(ctx, &mem);
-    return remove_dir(state);
-}
 
 /* The ids of spec, joined by '|'. */
 static void gives(const char *spec, size_t count, const char *joined) {

@@ -2,20 +2,7 @@
  *
  * .npy headers: what is read, and what is refused with which words.
  */
-#include "support.h"
-
-static memory mem;
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    ctx = ctx_counting(&mem);
-    return make_dir(state);
-}
-
-static int teardown(void **state) {
-    ctx_end(ctx, &mem);
-    return remove_dir(state);
-}
+#include "counting.h"
 
 static scant_array *opens(const buffer *b) {
     scant_array *array;

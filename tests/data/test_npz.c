@@ -2,21 +2,10 @@
  *
  * .npz archives: members found and read, and what is wrong with the others.
  */
+#include "counting.h"
 #include "zip.h"
 
-static memory mem;
-static scant_ctx *ctx;
 static zip z; /* large for a stack; each test starts it anew */
-
-static int setup(void **state) {
-    ctx = ctx_counting(&mem);
-    return make_dir(state);
-}
-
-static int teardown(void **state) {
-    ctx_end(ctx, &mem);
-    return remove_dir(state);
-}
 
 /* 2 x 3 numbers from first on. */
 static buffer numbers(float first) {

@@ -6,21 +6,8 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "counting.h"
 #include "data/safetensors.h"
-#include "support.h"
-
-static memory mem;
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    ctx = ctx_counting(&mem);
-    return make_dir(state);
-}
-
-static int teardown(void **state) {
-    ctx_end(ctx, &mem);
-    return remove_dir(state);
-}
 
 static buffer file_of(const char *header, const void *data, size_t size) {
     buffer b = {.size = 0};

@@ -8,20 +8,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "support.h"
-
-static memory mem;
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    ctx = ctx_counting(&mem);
-    return make_dir(state);
-}
-
-static int teardown(void **state) {
-    ctx_end(ctx, &mem);
-    return remove_dir(state);
-}
+#include "counting.h"
 
 static size_t entries(const char *path) {
     size_t n = 0;

@@ -11,9 +11,10 @@
 #include "pass.h"
 #include "scant/train.h"
 
-enum { TEXT = 200 };
+#define CTX_THREADS 1 /* two that wait for each other only slow a busy machine */
+#include "context.h"
 
-static scant_ctx *ctx;
+enum { TEXT = 200 };
 
 /* A case: its file and what it says. */
 typedef struct golden {
@@ -26,22 +27,6 @@ typedef struct golden {
     float *weights, *x;
     int32_t *y;
 } golden;
-
-static int setup(void **state) {
-    (void)state;
-    ctx = ctx_threads(1); /* two that wait for each other only slow a busy machine */
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    scant_ctx_free(ctx);
-    return 0;
-}
-
-static void good(scant_status status) {
-    if (status != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));
-}
 
 static const char *meta(const golden *g, const char *key) {
     const char *value = scant__tensors_meta(g->file, key);
@@ -162,7 +147,7 @@ static golden golden_open(const char *name) {
     char path[1024];
     golden g = {.batch = 0};
     snprintf(path, sizeof path, "%s/%s.safetensors", SCANT_GOLDEN, name);
-    good(scant__tensors_open(ctx, path, &g.file));
+    must(scant__tensors_open(ctx, path, &g.file));
     assert_string_equal(meta(&g, "scant golden"), "1");
     g.opts.shape[0] = number(&g, "channels");
     g.opts.shape[1] = number(&g, "height");
@@ -179,15 +164,15 @@ static void agrees(const char *name) {
     size_t passes = 0;
     snprintf(g.options, sizeof g.options, "%s", meta(&g, "options"));
     assert_true(options_read(g.options, &g.opts));
-    good(scant_net_create(ctx, meta(&g, "model"), &g.opts, &g.net));
+    must(scant_net_create(ctx, meta(&g, "model"), &g.opts, &g.net));
     make_numbers(&g);
     for (size_t i = 0; i < 2; i++) {
         char key[TEXT];
         pass p;
         snprintf(key, sizeof key, "%sloss", modes[i]);
         if (!scant__tensors_find(g.file, key)) continue;
-        good(nn_weights_set(g.net->weights, g.weights)); /* training moved statistics */
-        good(pass_run(g.net, i == 0 ? NN_TRAIN : NN_TRACE, g.batch, g.x, g.y, &p));
+        must(nn_weights_set(g.net->weights, g.weights)); /* training moved statistics */
+        must(pass_run(g.net, i == 0 ? NN_TRAIN : NN_TRACE, g.batch, g.x, g.y, &p));
         check_pass(&g, modes[i], &p);
         pass_end(&p);
         passes++;

@@ -6,25 +6,10 @@
 #include "gradients.h"
 #include "scant/train.h"
 
+#define CTX_THREADS 1 /* small work: see below for more threads */
+#include "context.h"
+
 enum { SKETCH = 64 };
-
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    (void)state;
-    ctx = ctx_threads(1); /* small work: see below for more threads */
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    scant_ctx_free(ctx);
-    return 0;
-}
-
-static void must(scant_status s) {
-    if (s != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));
-}
 
 /* What the calls under test fill. */
 typedef struct results {

@@ -16,19 +16,7 @@
 #include "nn/network.h"
 #include "scant/train.h"
 
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    (void)state;
-    ctx = ctx_threads(2);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    scant_ctx_free(ctx);
-    return 0;
-}
+#include "context.h"
 
 /* A network and its oracle with the same random weights, input and output gradient. */
 typedef struct pair {

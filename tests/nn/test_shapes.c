@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "../support.h"
+#define CTX_THREADS 1
+#include "context.h"
 
 #include "nn/models.h"
 #include "pass.h"
@@ -14,22 +15,9 @@
 
 enum { LINE = 300, DIMS = 4 };
 
-static scant_ctx *ctx;
 static nn_net *net;
 static char model[LINE]; /* the line that names it */
 static size_t listed, models;
-
-static int setup(void **state) {
-    (void)state;
-    ctx = ctx_threads(1);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    scant_ctx_free(ctx);
-    return 0;
-}
 
 static void end_model(void) {
     if (net && net->n_params != listed)

@@ -5,22 +5,8 @@
  */
 #include <math.h>
 
+#include "context.h"
 #include "scant/study.h"
-#include "support.h"
-
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    (void)state;
-    ctx = ctx_threads(2);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    scant_ctx_free(ctx);
-    return 0;
-}
 
 static scant_array *rows_of(scant_ctx *c, const char *name, const void *data,
                             scant_dtype dtype, size_t n, size_t d) {

@@ -8,23 +8,7 @@
 #include "linalg/dense.h"
 #include "scant/study.h"
 
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    (void)state;
-    ctx = ctx_threads(2);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    scant_ctx_free(ctx);
-    return 0;
-}
-
-static void must(scant_status s) {
-    if (s != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));
-}
+#include "context.h"
 
 static const model_case cases[] = {
     {"mlp", {.shape = {1, 4, 4}, .classes = 3, .width = 8, .depth = 1}, 9},

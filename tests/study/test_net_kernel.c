@@ -8,23 +8,8 @@
 #include "linalg/dense.h"
 #include "scant/study.h"
 
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    (void)state;
-    ctx = ctx_threads(1);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    scant_ctx_free(ctx);
-    return 0;
-}
-
-static void must(scant_ctx *c, scant_status s) {
-    if (s != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(c));
-}
+#define CTX_THREADS 1
+#include "context.h"
 
 /* Gradients of all outputs, a row each. */
 static float *jacobian(fixture *f) {
@@ -45,8 +30,7 @@ static double *kernel(fixture *f, const size_t *a, size_t n, const size_t *b, si
                       int last_layer, int full) {
     size_t each = full ? f->classes * f->classes : 1;
     double *k = malloc(n * m * each * sizeof *k);
-    must(f->ctx,
-         scant_net_kernel(f->net, &f->data, a, n, &f->data, b, m, last_layer, full, k));
+    must(scant_net_kernel(f->net, &f->data, a, n, &f->data, b, m, last_layer, full, k));
     return k;
 }
 

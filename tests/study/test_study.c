@@ -6,25 +6,11 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "context.h"
 #include "scant/study.h"
 #include "study/theory.h"
-#include "support.h"
 
 enum { N = 14, C = 3 };
-
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    (void)state;
-    ctx = ctx_threads(2);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    scant_ctx_free(ctx);
-    return 0;
-}
 
 static void near(double got, double want, double tolerance) {
     if (!(fabs(got - want) <= tolerance * fmax(1, fabs(want))))
