@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The front door. CMake does the work (see CMakePresets.json and docs/building.md).
+# Short names for common tasks. CMake does the work (see CMakePresets.json and docs/building.md).
 
 BUILD  ?= build
 PREFIX ?= /usr/local
@@ -7,16 +7,17 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 20
 SOAK_SECONDS ?= 600
 DEMO_JOBS ?= 2
-# the distribution's Python has its NumPy; another one first in PATH may have none
+# the distribution's Python has NumPy; another one earlier in PATH may have none
 PYTHON  = $(shell /usr/bin/python3 -c 'import numpy' 2>/dev/null && echo /usr/bin/python3 || echo python3)
 export JOBS
-CTEST   = ctest --output-on-failure -j$(JOBS)
+# one more than there are cores: servers and browsers wait a good part of their time
+CTEST   = ctest --output-on-failure -j$$(($(JOBS) + 1))
 
 ifneq ($(shell command -v ninja 2>/dev/null),)
 export CMAKE_GENERATOR ?= Ninja
 endif
 
-# configure(preset, folder, more): once; cmake itself notices later changes
+# configure(preset, folder, more): the first time only; cmake itself notices later changes
 configure = test -f $(2)/build.ninja -o -f $(2)/Makefile || cmake --preset $(1) -B $(2) $(3)
 compile   = cmake --build $(1) --parallel $(JOBS)
 
@@ -30,30 +31,30 @@ all: ## the program and the libraries, in build/ (the default)
 
 tests:
 	@tools/deps build test
-	@tools/deps browser || echo "the tests of pages will be skipped" >&2
+	@tools/deps browser || echo "the browser tests will be skipped" >&2
 	@tests/browser/run --install
 	@cmake --preset release -B $(BUILD) -DSCANT_TESTS=ON
 	@$(call compile,$(BUILD))
 	@ln -sfn $(BUILD)/compile_commands.json compile_commands.json
 
-test: tests ## installs what the tests need, builds and runs all of them
+test: tests ## installs what the tests need, builds and runs all tests
 	$(CTEST) --test-dir $(BUILD)
 
-browser-test: tests ## the pages alone, in the distribution's Chromium, driven by npm's playwright-core
+browser-test: tests ## the browser tests only, in the distribution's Chromium with npm's playwright-core
 	$(CTEST) --test-dir $(BUILD) -L browser
 
-demo: ## active learning played out on Fashion-MNIST, and a report of it
+demo: ## an active-learning experiment on Fashion-MNIST, with a report
 	@tools/deps build demo
 	@$(MAKE) --no-print-directory all
 	@rm -rf $(BUILD)/demo
 	@$(BUILD)/scant run experiments/demo.ini --jobs $(DEMO_JOBS) --threads 1 --out $(BUILD)/demo
 
-points: ## a pool of made-up points, and what three strategies choose of it
+points: ## a synthetic pool of points, and what three strategies pick from it
 	@tools/deps build points
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tools/points $(BUILD)
 
-pictures: ## draws the pictures of docs/ again
+pictures: ## draws the images of docs/ again
 	@tools/deps build points
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tools/pictures $(BUILD)
@@ -63,23 +64,23 @@ pictures: ## draws the pictures of docs/ again
 	@tests/browser/run --install
 	@SCANT=$(abspath $(BUILD))/scant tests/browser/run tools/page-pictures.js
 
-bench: ## speed, side by side with NumPy and torch
+bench: ## speed, compared with NumPy and PyTorch
 	@tools/deps build bench
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) bench/bench.py --build $(BUILD)
 
-load: ## a server on loopback under wrk: requests a second, latencies
+load: ## load test of the server with wrk: requests per second, latencies
 	@tools/deps build load
 	@$(MAKE) --no-print-directory all
 	@tools/load $(BUILD)
 
-parity: ## losses and gradients of networks, beside PyTorch's
+parity: ## compares losses and gradients of networks with PyTorch's
 	@tools/deps parity
 	@$(MAKE) --no-print-directory tests
 	@$(PYTHON) tests/nn/make_golden.py --check
 	@$(PYTHON) tests/nn/parity.py --program $(BUILD)/tests/nn_dump_gradients
 
-install: all ## into PREFIX (/usr/local), below DESTDIR where given
+install: all ## into PREFIX (/usr/local), below DESTDIR if set
 	cmake --install $(BUILD) --prefix $(PREFIX)
 	@test -n "$(DESTDIR)" -o "$$(id -u)" != 0 || ldconfig || true
 
@@ -90,19 +91,19 @@ asan: ## the tests under the address and undefined-behaviour sanitizers
 	@tools/deps build test
 	@tools/sanitize asan
 
-tsan: ## the unit tests under the thread sanitizer
+tsan: ## the tests of threaded code under the thread sanitizer
 	@tools/deps build test
 	@tools/sanitize tsan
 
-fuzz: ## every reader of files with libFuzzer, FUZZ_SECONDS (20) each
+fuzz: ## every file reader with libFuzzer, FUZZ_SECONDS (20) each
 	@tools/deps build test
 	@tools/fuzz $(FUZZ_SECONDS)
 
-soak: ## the long tests: fuzzing SOAK_SECONDS a target, random pools under sanitizers
+soak: ## the long tests: SOAK_SECONDS of fuzzing per reader, random pools under sanitizers
 	@tools/deps build test
 	@tools/soak $(SOAK_SECONDS)
 
-coverage: ## what the tests reach, a line a file
+coverage: ## line coverage of the tests, one line per file
 	@tools/deps build test
 	@cmake --preset coverage && $(call compile,build-coverage)
 	@find build-coverage -name '*.gcda' -delete

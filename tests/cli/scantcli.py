@@ -3,8 +3,11 @@
 import csv
 import io
 import os
+import re
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -13,10 +16,22 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SCANT = os.environ.get("SCANT", os.path.join(ROOT, "build", "scant"))
 BUILD = os.environ.get("SCANT_BUILD", os.path.dirname(SCANT))
 
+# A script that a shell starts in the background ignores SIGINT, and its children inherit that;
+# tests that send it need the default.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def run(*args, text=True, timeout=120, **kw):
     """The finished process: returncode, stdout, stderr."""
     return subprocess.run([SCANT, *map(str, args)], capture_output=True, text=text, timeout=timeout, **kw)
+
+
+def catches(pid):
+    """Whether the program has set its signal handlers: before that Ctrl-C just kills it. SIGTERM's
+    is set after SIGINT's."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        caught = re.search(r"SigCgt:\s*([0-9a-f]+)", file.read())[1]
+    return int(caught, 16) >> (signal.SIGTERM - 1) & 1
 
 
 class Case(unittest.TestCase):
@@ -35,6 +50,14 @@ class Case(unittest.TestCase):
         path = self.path(name + ".npy")
         np.save(path, array)
         return path
+
+    def under_way(self, child, true=None):
+        """Waits until the program handles signals and true() holds; it must not end before."""
+        end = time.monotonic() + 60
+        while not catches(child.pid) or true and not true():
+            self.assertIsNone(child.poll(), "the process ended before the test could reach it")
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.005)
 
     def ok(self, *args):
         """Runs, expects success, returns stdout."""

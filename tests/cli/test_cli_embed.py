@@ -6,7 +6,6 @@ import re
 import signal
 import struct
 import subprocess
-import time
 import unittest
 
 import numpy as np
@@ -216,8 +215,7 @@ class Embed(Trained):
         with subprocess.Popen([SCANT, "embed", "--data", x, "--from", self.run_dir, "--out",
                                self.path("h.npy"), "--batch", "16"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as child:
-            time.sleep(0.7)
-            self.assertIsNone(child.poll(), "the run is too short for this test")
+            self.under_way(child)
             child.send_signal(signal.SIGINT)
             err = child.communicate(timeout=60)[1]
         self.assertEqual(child.returncode, 130, err)

@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import numpy as np
 
@@ -171,19 +170,11 @@ class Interrupted(RunCase):
         """Ctrl-C as soon as it is caught and when() says so."""
         with subprocess.Popen([SCANT, "run", *map(str, flags)], stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True) as child:
-            end = time.monotonic() + 60
-            while time.monotonic() < end and not (when() and self.catches(child.pid)):
-                time.sleep(0.005)
+            self.under_way(child, when)
             child.send_signal(signal.SIGINT)
             said = child.communicate(timeout=60)[1]
         self.assertEqual(child.returncode, 130, said)
         return said
-
-    @staticmethod
-    def catches(pid):
-        with open(f"/proc/{pid}/status") as file:
-            caught = re.search(r"SigCgt:\s*([0-9a-f]+)", file.read())[1]
-        return int(caught, 16) >> (signal.SIGINT - 1) & 1
 
     def test_where_nothing_was_begun_nothing_is_promised(self):
         picture = self.path("picture.png")
