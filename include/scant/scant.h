@@ -230,6 +230,21 @@ enum scant_evidence_kind {
     SCANT_LENGTHS = 1 << 9
 };
 
+/* An input of a selection: its name in scant_evidence, flags and messages, and what it
+ * must hold. */
+typedef struct scant_input {
+    const char *name;       /* "features" */
+    unsigned kind;          /* scant_evidence_kind; 0: a list of rows, for any strategy */
+    const char *shape;      /* "n x d", a letter for each dimension; NULL: not an array */
+    unsigned dtypes;        /* bit 1 << SCANT_F32 and so on: the types that it may hold */
+    const char *types;      /* the same in words */
+    size_t offset;          /* of its member in scant_evidence */
+    const char *instead[2]; /* inputs that together replace it; NULL: none */
+} scant_input;
+
+/* All inputs, in the order that they are listed in. Static. */
+SCANT_API const scant_input *scant_inputs(size_t *count);
+
 /* Kinds of options, and the type a value is stored as. */
 typedef enum scant_option_kind {
     SCANT_OPTION_SWITCH = 1, /* bool: yes or no, 1 or 0 */
@@ -350,9 +365,10 @@ SCANT_API scant_status scant_select_inputs(scant_ctx *ctx, const char *strategy,
                                            const scant_select_opts *opts, unsigned given,
                                            unsigned *used, unsigned *missing);
 
-/* Chooses up to batch rows to label next. Only unlabelled rows are picked, none twice.
- * opts may be NULL. On SCANT_OK *out is new: scant_picks_free() ends it; else NULL. Same
- * evidence, batch and opts give the same picks at any thread count. */
+/* Chooses up to batch rows to label next: scant_selection_open() and _run() in one call.
+ * Only unlabelled rows are picked, none twice. opts may be NULL. On SCANT_OK *out is new:
+ * scant_picks_free() ends it; else NULL. The same evidence, batch and opts give the same
+ * picks at any thread count. */
 SCANT_API scant_status scant_select(scant_ctx *ctx, const char *strategy,
                                     const scant_evidence *evidence, size_t batch,
                                     const scant_select_opts *opts, scant_picks **out);
@@ -370,12 +386,25 @@ typedef struct scant_plan {
     unsigned used;      /* scant_evidence_kind bits */
 } scant_plan;
 
-/* What scant_select() would do; reads no more than headers, labels and candidates. Fails
- * as it would where the call or the shapes are wrong, and with SCANT_ENOMEM, plan filled,
- * where the cap is too small. */
-SCANT_API scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
-                                         const scant_evidence *evidence, size_t batch,
-                                         const scant_select_opts *opts, scant_plan *plan);
+/* A selection in steps: opened and checked, planned, run. */
+typedef struct scant_selection scant_selection;
+
+/* Checks the call, the shapes and types of the evidence that is used, labels and
+ * candidates; reads no matrix. opts may be NULL. On SCANT_OK *out is new:
+ * scant_selection_free() ends it; else NULL. Arrays, opts->state and opts->kernel are
+ * borrowed until then. */
+SCANT_API scant_status scant_selection_open(scant_ctx *ctx, const char *strategy,
+                                            const scant_evidence *evidence, size_t batch,
+                                            const scant_select_opts *opts,
+                                            scant_selection **out);
+/* Memory and passes. Fails with SCANT_ENOMEM, *plan filled, where the cap is too small.
+ */
+SCANT_API scant_status scant_selection_plan(const scant_selection *selection,
+                                            scant_plan *plan);
+/* Picks; once for each selection. On SCANT_OK *out is new: scant_picks_free() ends it;
+ * else NULL. */
+SCANT_API scant_status scant_selection_run(scant_selection *selection, scant_picks **out);
+SCANT_API void scant_selection_free(scant_selection *selection); /* NULL is fine */
 
 /* ---- pictures ---------------------------------------------------------------------- */
 

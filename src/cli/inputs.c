@@ -9,26 +9,19 @@
 
 #include "cli/select.h"
 
-typedef struct input_row {
-    const char *flag;
-    unsigned kind;   /* scant_evidence_kind; 0: none of its own */
-    bool always;     /* serves every strategy */
-    bool tells_rows; /* its shape says how many rows there are */
-} input_row;
+const scant_input *select_input(input which) {
+    size_t count;
+    return &scant_inputs(&count)[which];
+}
 
-static const input_row table[N_INPUTS] = {
-    [IN_FEATURES] = {"features", SCANT_FEATURES, false, true},
-    [IN_PROBS] = {"probs", SCANT_PROBS, false, true},
-    [IN_LOGITS] = {"logits", SCANT_PROBS, false, true},
-    [IN_CALIBRATED] = {"calibrated", SCANT_CALIBRATED, false, true},
-    [IN_CALIBRATE_ON] = {"calibrate-on", 0, false, false},
-    [IN_GRADIENTS] = {"gradients", SCANT_GRADIENTS, false, true},
-    [IN_SAMPLES] = {"samples", SCANT_SAMPLES, false, true},
-    [IN_LABELS] = {"labels", SCANT_LABELS, true, true},
-    [IN_CANDIDATES] = {"candidates", 0, true, false},
-};
+/* Labels and candidates serve every strategy. */
+static bool always_used(input which) {
+    return which == IN_LABELS || which == IN_CANDIDATES;
+}
 
-const char *select_input_flag(input which) { return table[which].flag; }
+static bool has_rows(input which) {
+    return strchr(select_input(which)->shape, 'n') != NULL;
+}
 
 /* ---- what is given ----------------------------------------------------------------- */
 
@@ -42,8 +35,8 @@ static unsigned given_kinds(const select_args *args) {
     unsigned kinds = 0;
     for (input i = 0; i < N_INPUTS; i++) {
         if (!args->inputs[i]) continue;
-        kinds |= table[i].kind;
-        if (table[i].tells_rows) kinds |= SCANT_ROWS;
+        kinds |= select_input(i)->kind;
+        if (has_rows(i)) kinds |= SCANT_ROWS;
     }
     if (args->ids) kinds |= SCANT_ROWS;
     if (args->temperature) kinds |= SCANT_CALIBRATED;
@@ -80,7 +73,7 @@ static int check_flags(select_job *job) {
 static int needs_rows(const select_job *job) {
     scant__text text = CLI_TEXT;
     for (input i = 0; i < N_INPUTS; i++)
-        if (table[i].tells_rows) scant__text_addf(&text, "--%s, ", table[i].flag);
+        if (has_rows(i)) scant__text_addf(&text, "--%s, ", select_input(i)->name);
     cli_usage(job->command,
               "%s needs any one input to know how many rows there are: %.*sor --ids",
               job->strategy->name, (int)text.size, text.data);
@@ -142,8 +135,8 @@ static void ignore(const select_job *job, const char *flag, unsigned kind) {
 
 static bool is_used(const select_job *job, input which) {
     bool heat = job->used & SCANT_CALIBRATED && job->args.temperature;
-    if (table[which].always || job->used & table[which].kind) return true;
-    if (job->used & SCANT_ROWS && table[which].tells_rows) return true;
+    if (always_used(which) || job->used & select_input(which)->kind) return true;
+    if (job->used & SCANT_ROWS && has_rows(which)) return true;
     return heat && (which == IN_LOGITS || which == IN_CALIBRATE_ON);
 }
 
@@ -152,7 +145,7 @@ static void drop_unused(select_job *job) {
     for (input i = 0; i < N_INPUTS; i++) {
         bool drawn = args->plot && i == IN_FEATURES;
         if (!args->inputs[i] || is_used(job, i) || drawn) continue;
-        ignore(job, table[i].flag, table[i].kind);
+        ignore(job, select_input(i)->name, select_input(i)->kind);
         args->inputs[i] = NULL;
     }
     if (args->temperature && !(job->used & SCANT_CALIBRATED)) {
@@ -184,7 +177,7 @@ int select_check_inputs(select_job *job) {
 
 static bool rows_told(const select_job *job) {
     for (input i = 0; i < N_INPUTS; i++)
-        if (job->arrays[i] && table[i].tells_rows) return true;
+        if (job->arrays[i] && has_rows(i)) return true;
     return false;
 }
 
@@ -196,19 +189,12 @@ scant_status select_open_inputs(select_job *job) {
     if (status == SCANT_OK && job->args.ids)
         status = scant_ids_open(job->ctx, job->args.ids, &job->ids);
     if (status != SCANT_OK) return status;
-    job->evidence = (scant_evidence){
-        /* that a picture shows them does not change the picks */
-        .features = is_used(job, IN_FEATURES) ? job->arrays[IN_FEATURES] : NULL,
-        .probs = job->arrays[IN_PROBS],
-        .logits = job->arrays[IN_LOGITS],
-        .calibrated = job->arrays[IN_CALIBRATED],
-        .gradients = job->arrays[IN_GRADIENTS],
-        .samples = job->arrays[IN_SAMPLES],
-        .labels = job->arrays[IN_LABELS],
-        .candidates = job->arrays[IN_CANDIDATES],
-        .temperature = job->args.temperature ? job->temperature : 0,
-        .calibrate_on = job->arrays[IN_CALIBRATE_ON],
-    };
+    for (input i = 0; i < N_INPUTS; i++) {
+        bool drawn_only = i == IN_FEATURES && !is_used(job, i); /* of --plot */
+        const scant_array *array = drawn_only ? NULL : job->arrays[i];
+        memcpy((char *)&job->evidence + select_input(i)->offset, &array, sizeof array);
+    }
+    if (job->args.temperature) job->evidence.temperature = job->temperature;
     if (!rows_told(job) && job->ids) job->evidence.rows = scant_ids_count(job->ids);
     return SCANT_OK;
 }

@@ -55,7 +55,7 @@ static void add_array(scant__text *text, const char *flag, const scant_array *ar
 static void add_inputs(scant__text *text, const select_job *job) {
     scant__text_add(text, "inputs");
     for (input i = 0; i < N_INPUTS; i++)
-        if (job->arrays[i]) add_array(text, select_input_flag(i), job->arrays[i]);
+        if (job->arrays[i]) add_array(text, select_input(i)->name, job->arrays[i]);
     if (job->args.temperature) {
         add_input(text, "temperature");
         scant__text_addf(text, "%s\n", job->args.temperature);

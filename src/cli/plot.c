@@ -28,20 +28,30 @@ int select_check_plot(const select_job *job) {
     return CLI_DONE;
 }
 
-/* Of two that do not fit, the message is to name the larger number. */
-static scant_status plan_both(select_job *job) {
+static scant_status plan_plot(const select_job *job, size_t *memory) {
     scant_evidence evidence = shown(job);
+    *memory = 0;
+    if (!job->args.plot) return SCANT_OK;
+    return scant_plot_plan(job->ctx, &evidence, job->args.batch, memory);
+}
+
+/* The plot is planned before the selection holds memory. Where both need too much, the
+ * message names the larger number. */
+static scant_status plan_both(select_job *job) {
     size_t memory;
-    scant_status chosen = scant_select_plan(job->ctx, job->strategy->name, &job->evidence,
-                                            job->args.batch, &job->opts, &job->plan);
-    if (!job->args.plot || (chosen != SCANT_OK && chosen != SCANT_ENOMEM)) return chosen;
-    scant_status drawn = scant_plot_plan(job->ctx, &evidence, job->args.batch, &memory);
-    if (drawn != SCANT_OK && drawn != SCANT_ENOMEM) return drawn;
-    if (chosen == SCANT_ENOMEM && memory <= job->plan.memory)
-        return scant_select_plan(job->ctx, job->strategy->name, &job->evidence,
-                                 job->args.batch, &job->opts, &job->plan);
+    scant_status drawn = plan_plot(job, &memory);
+    scant_status status =
+        scant_selection_open(job->ctx, job->strategy->name, &job->evidence,
+                             job->args.batch, &job->opts, &job->selection);
+    if (status != SCANT_OK) return status;
+    status = scant_selection_plan(job->selection, &job->plan);
+    if (drawn != SCANT_OK && (drawn != SCANT_ENOMEM || memory > job->plan.memory)) {
+        scant_selection_free(job->selection);
+        job->selection = NULL;
+        return plan_plot(job, &memory); /* for its message */
+    }
     if (memory > job->plan.memory) job->plan.memory = memory;
-    return chosen == SCANT_OK ? drawn : chosen;
+    return status;
 }
 
 int select_plan(select_job *job) {

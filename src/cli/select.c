@@ -149,8 +149,9 @@ static int plan(select_job *job) {
 
 static int choose(select_job *job) {
     double begun = cli_now();
-    scant_status status = scant_select(job->ctx, job->strategy->name, &job->evidence,
-                                       job->args.batch, &job->opts, &job->picks);
+    scant_status status = scant_selection_run(job->selection, &job->picks);
+    scant_selection_free(job->selection); /* the plot needs its memory */
+    job->selection = NULL;
     job->seconds = cli_now() - begun;
     cli_ui_clear(&job->ui);
     if (status == SCANT_OK && cli_interrupted()) status = SCANT_ECANCELLED;
@@ -191,6 +192,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (status == CLI_DONE) status = work(&job);
     scant_bytes_free(job.ctx, job.picture);
     scant_picks_free(job.ctx, job.picks);
+    scant_selection_free(job.selection);
     select_close_inputs(&job);
     scant_ctx_free(job.ctx);
     scant__text_end(&job.state);

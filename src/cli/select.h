@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/ui.h"
 
-/* The arrays, in the order of flags and evidence. */
+/* The arrays, in the order of scant_inputs(). */
 typedef enum input {
     IN_FEATURES,
     IN_PROBS,
@@ -53,6 +53,7 @@ typedef struct select_job {
     scant_ids *ids;
     scant_evidence evidence;
     scant_select_opts opts;
+    scant_selection *selection;
     scant_plan plan;
     scant_picks *picks;
     void *picture; /* of --plot */
@@ -60,14 +61,15 @@ typedef struct select_job {
     double seconds; /* that choosing took */
 } select_job;
 
-const char *select_input_flag(input which); /* "features" */
+const scant_input *select_input(input which);
 
 /* Of scant_evidence_kind bits, for help too. "--features and --probs (or --logits)" */
 void select_evidence_flags(scant__text *text, unsigned kinds);
 /* The same, and ", or --samples" where or_kinds is not 0. */
 void select_evidence_ways(scant__text *text, unsigned kinds, unsigned or_kinds);
-/* "features, probs" or "any input" */
+/* "features, probs" or "any input"; a JSON list of the same. */
 void select_evidence_names(scant__text *text, unsigned kinds);
+void select_evidence_json(scant__text *text, unsigned kinds);
 /* "--probs probs.npy --features features.npy": the least that a call needs. */
 void select_evidence_example(scant__text *text, unsigned kinds);
 

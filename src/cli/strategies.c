@@ -22,22 +22,6 @@ static void json_field(scant__text *text, const char *name, const char *value) {
     scant__text_json(text, value);
 }
 
-/* Names of inputs as a list; two inputs that stand in for each other count as one. */
-static void json_kinds(scant__text *text, const char *name, unsigned kinds) {
-    scant__text names = CLI_TEXT;
-    select_evidence_names(&names, kinds);
-    scant__text_addf(text, ", \"%s\": [", name);
-    for (size_t at = 0; at < names.size;) {
-        size_t end = at;
-        while (end < names.size && names.data[end] != ',') end++;
-        if (at) scant__text_add(text, ", ");
-        scant__text_json_bytes(text, names.data + at, end - at);
-        at = end + 2;
-    }
-    scant__text_add(text, "]");
-    scant__text_end(&names);
-}
-
 static void json_option(scant__text *text, const scant_option *option) {
     scant__text range = CLI_TEXT;
     cli_option_range(&range, option);
@@ -66,9 +50,12 @@ static void json_strategy(scant__text *text, const scant_strategy_info *info) {
     scant__text_json(text, info->name);
     json_field(text, "summary", info->summary);
     json_field(text, "use", info->use);
-    json_kinds(text, "needs", info->needs);
-    json_kinds(text, "or_needs", info->or_needs);
-    json_kinds(text, "uses", info->uses & ~info->needs);
+    scant__text_add(text, ", \"needs\": ");
+    select_evidence_json(text, info->needs);
+    scant__text_add(text, ", \"or_needs\": ");
+    select_evidence_json(text, info->or_needs);
+    scant__text_add(text, ", \"uses\": ");
+    select_evidence_json(text, info->uses & ~info->needs);
     json_field(text, "score", info->score);
     json_field(text, "paper", info->paper);
     scant__text_addf(text, ", \"kernel\": %s", info->kernel ? "true" : "false");

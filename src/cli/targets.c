@@ -30,7 +30,7 @@ static size_t list_targets(const select_args *args, cli_path out[TARGETS]) {
 int select_check_overwrites(const select_job *job) {
     cli_path outs[TARGETS], ins[N_INPUTS + 1];
     for (unsigned i = 0; i < N_INPUTS; i++)
-        ins[i] = (cli_path){select_input_flag(i), job->args.inputs[i]};
+        ins[i] = (cli_path){select_input(i)->name, job->args.inputs[i]};
     ins[N_INPUTS] = (cli_path){"ids", job->args.ids};
     return cli_check_overwrites(job->command, outs, list_targets(&job->args, outs), ins,
                                 N_INPUTS + 1);

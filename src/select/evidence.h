@@ -33,12 +33,16 @@ typedef struct select_pool {
     uint64_t *allowed;          /* bits: rows listed as candidates; NULL: all */
     size_t labelled, available; /* rows; rows that may be picked */
     size_t barred;              /* candidates that are labelled */
+    size_t input_bytes;         /* of all arrays that are read */
 } select_pool;
 
-/* Checks shapes and types of what `used` names, and of labels and candidates. Reads no
- * data. `used` may hold SCANT_ROWS: then every array that is given counts for n. */
+/* The kinds of evidence that are given: scant_evidence_kind bits. */
+unsigned select_given(const scant_evidence *evidence);
+/* Checks shapes and types of the inputs that `used` names, and of labels and candidates.
+ * Reads no data. With SCANT_ROWS in `used`, every array that is given must have n rows.
+ * who: the strategy, for messages. */
 scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *evidence,
-                              unsigned used, const char *strategy, select_pool *pool);
+                              unsigned used, const char *who, select_pool *pool);
 /* Reads and checks labels and candidates; counts labelled and available rows. */
 scant_status select_pool_read(scant__arena *arena, select_pool *pool);
 

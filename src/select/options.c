@@ -25,7 +25,7 @@ static scant_status parse(scant_ctx *ctx, const char *strategy, const scant_opti
     value->param = read.param;
     if (o->kind ==
         SCANT_OPTION_SWITCH) /* one spelling, which JSON can show as a number */
-        memcpy(value->text, read.number != 0 ? "1" : "0", 2);
+        value->text = read.number != 0 ? "1" : "0";
     return SCANT_OK;
 }
 
@@ -67,8 +67,7 @@ scant_status select_options_resolve(scant__arena *arena, const scant_strategy *s
         const char *otherwise = kernel && o->kernel_value ? o->kernel_value : o->value;
         values[k].number = -1;
         if (!values[k].text && !otherwise) continue; /* the call decides */
-        if (!values[k].text) values[k].text = scant__arena_strdup(arena, otherwise);
-        if (!values[k].text) return SCANT_ENOMEM;
+        if (!values[k].text) values[k].text = otherwise;
         TRY(parse(arena->ctx, info->name, o, &values[k]));
     }
     *out = values;

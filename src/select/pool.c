@@ -11,31 +11,86 @@
 
 enum { READ = 4096 }; /* labels read at a time */
 
-typedef struct rule {     /* what an array of the evidence must be */
-    size_t ndim, rows_at; /* which dimension counts rows; ndim: none does */
-    const char *shape, *types;
-    bool (*type_ok)(scant_dtype dtype);
-} rule;
+/* ---- the inputs -------------------------------------------------------------------- */
 
-static bool is_feature_type(scant_dtype dtype) {
-    return scant__dtype_is_float(dtype) || dtype == SCANT_U8;
+static const scant_array *array_of(const scant_evidence *e, const scant_input *input) {
+    const scant_array *array;
+    memcpy(&array, (const char *)e + input->offset, sizeof array);
+    return array;
 }
 
-static const rule features_rule = {2, 0, "n x d", "float16, float32, float64 or uint8",
-                                   is_feature_type};
-static const rule probs_rule = {2, 0, "n x C", "float16, float32 or float64",
-                                scant__dtype_is_float};
-static const rule gradients_rule = {2, 0, "n x k", "float16, float32 or float64",
-                                    scant__dtype_is_float};
-static const rule samples_rule = {3, 1, "m x n x C", "float16, float32 or float64",
-                                  scant__dtype_is_float};
-static const rule slopes_rule = {2, 0, "n x 2", "float16, float32 or float64",
-                                 scant__dtype_is_float};
-static const rule lengths_rule = {1, 0, "n", "float16, float32 or float64",
-                                  scant__dtype_is_float};
-static const rule labels_rule = {1, 0, "n", "an integer type", scant__dtype_is_integer};
-static const rule candidates_rule = {1, 1, "k", "an integer type",
-                                     scant__dtype_is_integer};
+static void drop(scant_evidence *e, const scant_input *input) {
+    const scant_array *none = NULL;
+    memcpy((char *)e + input->offset, &none, sizeof none);
+}
+
+static bool has_temperature(const scant_evidence *e) {
+    return e->temperature > 0 || e->calibrate_on;
+}
+
+unsigned select_given(const scant_evidence *e) {
+    size_t count;
+    const scant_input *inputs = scant_inputs(&count);
+    unsigned given = SCANT_ROWS | SCANT_STATE;
+    for (size_t i = 0; i < count; i++)
+        if (inputs[i].shape && array_of(e, &inputs[i])) given |= inputs[i].kind;
+    if (e->logits && has_temperature(e)) given |= SCANT_CALIBRATED;
+    return given;
+}
+
+static scant_status missing(scant_ctx *ctx, const char *who, const scant_input *input) {
+    const char *const *instead = input->instead;
+    if (!instead[0])
+        return scant__fail(ctx, SCANT_EUSAGE, "%s needs %s", who, input->name);
+    return scant__fail(ctx, SCANT_EUSAGE, "%s needs %s (or %s%s%s)", who, input->name,
+                       instead[0], instead[1] ? " with a " : "",
+                       instead[1] ? instead[1] : "");
+}
+
+static scant_status check_given(scant_ctx *ctx, const scant_evidence *e, unsigned used,
+                                const char *who) {
+    size_t count;
+    const scant_input *inputs = scant_inputs(&count);
+    if (e->probs && e->logits)
+        return scant__fail(ctx, SCANT_EUSAGE, "probs and logits: give one, not both");
+    if (used & SCANT_CALIBRATED && e->calibrated && has_temperature(e))
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "calibrated and a temperature: give one, not both");
+    for (size_t i = 0; i < count; i++)
+        if (inputs[i].kind & used & ~select_given(e))
+            return missing(ctx, who, &inputs[i]);
+    if (used & SCANT_CALIBRATED && e->calibrate_on && !e->labels)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s needs labels to fit the temperature to",
+                           who);
+    return SCANT_OK;
+}
+
+/* The evidence without what is not used. Labels and candidates serve every strategy; to
+ * count rows, every array serves. */
+static scant_evidence used_part(const scant_evidence *e, unsigned used) {
+    size_t count;
+    const scant_input *inputs = scant_inputs(&count);
+    scant_evidence part = *e;
+    for (size_t i = 0; i < count; i++) {
+        unsigned kind = inputs[i].kind & ~(unsigned)SCANT_LABELS;
+        if (inputs[i].shape && kind && !(used & (kind | SCANT_ROWS)))
+            drop(&part, &inputs[i]);
+    }
+    if (used & SCANT_CALIBRATED && !e->calibrated)
+        part.logits = e->logits;
+    else
+        part.calibrate_on = NULL;
+    return part;
+}
+
+/* ---- shapes and types -------------------------------------------------------------- */
+
+/* A shape is text such as "m x n x C": one letter a dimension. */
+static size_t dimensions(const scant_input *input) {
+    return (strlen(input->shape) + 3) / 4;
+}
+
+static char dimension(const scant_input *input, size_t i) { return input->shape[4 * i]; }
 
 static void shape_text(const scant_array *array, char *out, size_t size) {
     size_t used = 0, ndim = scant_array_ndim(array);
@@ -47,169 +102,144 @@ static void shape_text(const scant_array *array, char *out, size_t size) {
     if (ndim == 0) snprintf(out, size, "a single number");
 }
 
-static scant_status check_array(scant_ctx *ctx, const scant_array *array, const rule *r) {
-    if (scant_array_ndim(array) != r->ndim) {
+static scant_status check_type(scant_ctx *ctx, const scant_array *array,
+                               const scant_input *input) {
+    scant_dtype dtype = scant_array_dtype(array);
+    if (scant_array_ndim(array) != dimensions(input)) {
         char shape[200];
         shape_text(array, shape, sizeof shape);
         return scant__fail(ctx, SCANT_EINPUT, "%s: has the shape %s, expected %s",
-                           scant_array_name(array), shape, r->shape);
+                           scant_array_name(array), shape, input->shape);
     }
-    if (!r->type_ok(scant_array_dtype(array)))
+    if (!(input->dtypes >> dtype & 1))
         return scant__fail(ctx, SCANT_EINPUT, "%s: holds %s, expected %s",
-                           scant_array_name(array),
-                           scant__dtype_name(scant_array_dtype(array)), r->types);
+                           scant_array_name(array), scant__dtype_name(dtype),
+                           input->types);
     return SCANT_OK;
 }
 
-/* Every array that counts rows must count the same. *first is the one that came before.
- */
-static scant_status check_rows(scant_ctx *ctx, const scant_array *array, const rule *r,
-                               const scant_array **first, size_t *n) {
-    size_t rows = scant_array_shape(array)[r->rows_at];
-    if (*first && rows != *n)
-        return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu rows, but %s has %zu",
-                           scant_array_name(array), rows, scant_array_name(*first), *n);
-    if (!*first) *first = array, *n = rows;
+/* The array of a dimension is the first that has it; all others must agree with it. */
+static scant_status check_same(scant_ctx *ctx, const scant_array *array, size_t size,
+                               const char *what, const scant_array **first, size_t *out) {
+    if (*first && size != *out)
+        return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu %s, but %s has %zu",
+                           scant_array_name(array), size, what, scant_array_name(*first),
+                           *out);
+    if (!*first) *first = array, *out = size;
     return SCANT_OK;
 }
 
-static scant_status check_width(scant_ctx *ctx, const scant_array *array, size_t least,
-                                const char *what, size_t *out) {
-    *out = scant_array_shape(array)[1];
-    if (*out < least)
-        return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu %s, expected at least %zu",
-                           scant_array_name(array), *out, what, least);
-    return SCANT_OK;
+static scant_status check_rows(scant_ctx *ctx, const scant_evidence *e, const char *who,
+                               size_t *n) {
+    size_t count;
+    const scant_input *inputs = scant_inputs(&count);
+    const scant_array *first = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const scant_array *array = inputs[i].shape ? array_of(e, &inputs[i]) : NULL;
+        if (!array) continue;
+        TRY(check_type(ctx, array, &inputs[i]));
+        for (size_t k = 0; k < dimensions(&inputs[i]); k++)
+            if (dimension(&inputs[i], k) == 'n')
+                TRY(check_same(ctx, array, scant_array_shape(array)[k], "rows", &first,
+                               n));
+    }
+    if (first) return SCANT_OK;
+    *n = e->rows;
+    return *n ? SCANT_OK
+              : scant__fail(ctx, SCANT_EUSAGE,
+                            "%s needs an input that tells how many rows", who);
 }
 
-static scant_status missing(scant_ctx *ctx, const char *strategy, const char *what) {
-    return scant__fail(ctx, SCANT_EUSAGE, "%s needs %s", strategy, what);
-}
-
-/* Calibrated probabilities, or logits that a temperature makes them of. */
-static scant_status open_calibrated(scant_ctx *ctx, const scant_evidence *e,
-                                    const char *strategy, select_pool *pool) {
-    pool->calibrated = e->calibrated;
-    bool heat = e->temperature > 0 || e->calibrate_on;
-    if (e->calibrated && heat)
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "calibrated and a temperature: give one of them");
-    if (e->calibrated) return SCANT_OK;
-    if (!heat || !e->logits)
-        return missing(ctx, strategy, "calibrated (or logits with a temperature)");
-    if (e->calibrate_on && !e->labels)
-        return missing(ctx, strategy, "labels to fit the temperature to");
-    pool->calibrated = e->logits;
-    pool->temperature = e->calibrate_on ? 1 : e->temperature;
-    pool->calibrate_on = e->calibrate_on;
-    return SCANT_OK;
-}
-
-static scant_status check_calibrated(scant_ctx *ctx, const select_pool *pool) {
-    size_t c;
-    TRY(check_width(ctx, pool->calibrated, 2, "classes", &c));
-    if (!pool->probs || c == pool->c) return SCANT_OK;
-    return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu classes, but %s has %zu",
-                       scant_array_name(pool->calibrated), c,
-                       scant_array_name(pool->probs), pool->c);
-}
-
-static scant_status check_samples(scant_ctx *ctx, select_pool *pool) {
-    const size_t *shape = scant_array_shape(pool->samples);
-    const char *name = scant_array_name(pool->samples);
-    pool->m = shape[0];
-    if (shape[2] < 2)
-        return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu classes, expected at least 2",
-                           name, shape[2]);
-    if (pool->m == 0)
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: holds no samples of the posterior (it is 0 x n x C)",
-                           name);
-    if (pool->m == 1)
+static scant_status check_samples(scant_ctx *ctx, const scant_array *array, size_t m) {
+    if (m >= 2) return SCANT_OK;
+    if (m == 1)
         return scant__fail(ctx, SCANT_EINPUT,
                            "%s: holds one sample of the posterior; nothing can disagree, "
                            "expected at least 2",
-                           name);
-    if (pool->probs && shape[2] != pool->c)
-        return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu classes, but %s has %zu", name,
-                           shape[2], scant_array_name(pool->probs), pool->c);
-    pool->c = shape[2];
-    return SCANT_OK;
+                           scant_array_name(array));
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "%s: holds no samples of the posterior (it is 0 x n x C)",
+                       scant_array_name(array));
 }
 
-static scant_status check_slopes(scant_ctx *ctx, const select_pool *pool) {
-    size_t width = scant_array_shape(pool->slopes)[1];
-    if (width == select_measured_width(pool)) return SCANT_OK;
-    return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu columns, expected 2",
-                       scant_array_name(pool->slopes), width);
+static scant_status check_least(scant_ctx *ctx, const scant_array *array, size_t size,
+                                size_t least, const char *what) {
+    if (size >= least) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu %s, expected at least %zu",
+                       scant_array_name(array), size, what, least);
+}
+
+/* One dimension besides n; classes is the first array that has classes. */
+static scant_status check_dimension(scant_ctx *ctx, const scant_array *array, char letter,
+                                    size_t size, const scant_array **classes,
+                                    select_pool *pool) {
+    switch (letter) {
+    case 'C':
+        TRY(check_least(ctx, array, size, 2, "classes"));
+        return check_same(ctx, array, size, "classes", classes, &pool->c);
+    case 'd':
+        pool->d = size;
+        return check_least(ctx, array, size, 1, "columns");
+    case 'k':
+        pool->k = size;
+        return check_least(ctx, array, size, 1, "columns");
+    case 'm':
+        pool->m = size;
+        return check_samples(ctx, array, size);
+    case '2':
+        if (size == 2) return SCANT_OK;
+        return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu columns, expected 2",
+                           scant_array_name(array), size);
+    default:
+        return SCANT_OK;
+    }
+}
+
+static scant_status check_widths(scant_ctx *ctx, const scant_evidence *e,
+                                 select_pool *pool) {
+    size_t count;
+    const scant_input *inputs = scant_inputs(&count);
+    const scant_array *classes = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const scant_array *array = inputs[i].shape ? array_of(e, &inputs[i]) : NULL;
+        if (!array) continue;
+        pool->input_bytes += array->count * array->item;
+        for (size_t k = 0; inputs[i].kind && k < dimensions(&inputs[i]); k++)
+            TRY(check_dimension(ctx, array, dimension(&inputs[i], k),
+                                scant_array_shape(array)[k], &classes, pool));
+    }
+    return SCANT_OK;
 }
 
 scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *e, unsigned used,
-                              const char *strategy, select_pool *pool) {
-    *pool = (select_pool){.labels = e->labels, .candidates = e->candidates};
-    if (e->probs && e->logits)
-        return scant__fail(ctx, SCANT_EUSAGE, "probs and logits: give one of them");
-    if (used & SCANT_FEATURES) {
-        if (!e->features) return missing(ctx, strategy, "features");
-        pool->features = e->features;
-    }
-    if (used & SCANT_PROBS) {
-        pool->probs = e->probs ? e->probs : e->logits;
-        if (!pool->probs) return missing(ctx, strategy, "probs (or logits)");
-        pool->softmax = !e->probs;
-    }
-    if (used & SCANT_CALIBRATED) TRY(open_calibrated(ctx, e, strategy, pool));
-    if (used & SCANT_GRADIENTS) {
-        if (!e->gradients) return missing(ctx, strategy, "gradients");
-        pool->gradients = e->gradients;
-    }
-    if (used & SCANT_SAMPLES) {
-        if (!e->samples) return missing(ctx, strategy, "samples");
-        pool->samples = e->samples;
-    }
-    if (used & SCANT_SLOPES) {
-        if (!e->slopes) return missing(ctx, strategy, "slopes");
-        pool->slopes = e->slopes;
-    }
-    if (used & SCANT_LENGTHS) {
-        if (!e->lengths) return missing(ctx, strategy, "lengths");
-        pool->lengths = e->lengths;
-    }
-    if (used & SCANT_LABELS && !e->labels) return missing(ctx, strategy, "labels");
-    bool all = used & SCANT_ROWS;
-    const struct {
-        const scant_array *array;
-        const rule *rule;
-        bool used;
-    } inputs[] = {{e->features, &features_rule, pool->features || all},
-                  {e->probs ? e->probs : e->logits, &probs_rule, pool->probs || all},
-                  {pool->calibrated ? pool->calibrated : e->calibrated, &probs_rule,
-                   pool->calibrated || all},
-                  {e->gradients, &gradients_rule, pool->gradients || all},
-                  {e->samples, &samples_rule, pool->samples || all},
-                  {e->slopes, &slopes_rule, pool->slopes || all},
-                  {e->lengths, &lengths_rule, pool->lengths || all},
-                  {e->labels, &labels_rule, true}};
-    const scant_array *first = NULL;
-    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
-        if (!inputs[i].array || !inputs[i].used) continue;
-        TRY(check_array(ctx, inputs[i].array, inputs[i].rule));
-        TRY(check_rows(ctx, inputs[i].array, inputs[i].rule, &first, &pool->n));
-    }
-    if (!first) {
-        if (!e->rows) return missing(ctx, strategy, "an input that tells how many rows");
-        pool->n = e->rows;
-    }
-    if (e->candidates) TRY(check_array(ctx, e->candidates, &candidates_rule));
-    if (pool->features) TRY(check_width(ctx, pool->features, 1, "columns", &pool->d));
-    if (pool->probs) TRY(check_width(ctx, pool->probs, 2, "classes", &pool->c));
-    if (pool->gradients) TRY(check_width(ctx, pool->gradients, 1, "columns", &pool->k));
-    if (pool->slopes) TRY(check_slopes(ctx, pool));
-    if (pool->calibrated) TRY(check_calibrated(ctx, pool));
-    if (pool->samples) TRY(check_samples(ctx, pool));
-    if (pool->calibrate_on) TRY(check_array(ctx, pool->calibrate_on, &candidates_rule));
-    return SCANT_OK;
+                              const char *who, select_pool *pool) {
+    scant_evidence counted = used_part(e, used);
+    scant_evidence in = used_part(e, used & ~(unsigned)SCANT_ROWS);
+    bool scaled = used & SCANT_CALIBRATED && !e->calibrated;
+    *pool = (select_pool){
+        .features = in.features,
+        .probs = !(used & SCANT_PROBS) ? NULL
+                 : in.probs            ? in.probs
+                                       : in.logits,
+        .softmax = used & SCANT_PROBS && !in.probs,
+        .calibrated = scaled ? in.logits : in.calibrated,
+        .temperature = !scaled           ? 0
+                       : in.calibrate_on ? 1
+                                         : in.temperature,
+        .calibrate_on = in.calibrate_on,
+        .gradients = in.gradients,
+        .samples = in.samples,
+        .slopes = in.slopes,
+        .lengths = in.lengths,
+        .labels = in.labels,
+        .candidates = in.candidates,
+    };
+    TRY(check_given(ctx, e, used, who));
+    TRY(check_rows(ctx, &counted, who, &pool->n));
+    return check_widths(ctx, &in, pool);
 }
+
+/* ---- labels and candidates --------------------------------------------------------- */
 
 static scant_status read_labels(scant_ctx *ctx, select_pool *pool) {
     int64_t block[READ];

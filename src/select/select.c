@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scant_select(): check the call, plan, read labels, run the strategy, hand out the
- * picks.
+ * A selection: check the call, read labels and candidates, plan, run the strategy, copy
+ * the picks for the caller.
  */
 #include <assert.h>
 #include <string.h>
@@ -10,16 +10,11 @@
 #include "select/options.h"
 #include "select/registry.h"
 
-/* What of the evidence is there. */
-static unsigned given_by(const scant_evidence *e) {
-    bool heated = e->logits && (e->temperature > 0 || e->calibrate_on);
-    return (e->features ? SCANT_FEATURES : 0U) |
-           (e->probs || e->logits ? SCANT_PROBS : 0U) |
-           (e->calibrated || heated ? SCANT_CALIBRATED : 0U) |
-           (e->gradients ? SCANT_GRADIENTS : 0U) | (e->samples ? SCANT_SAMPLES : 0U) |
-           (e->slopes ? SCANT_SLOPES : 0U) | (e->lengths ? SCANT_LENGTHS : 0U) |
-           (e->labels ? SCANT_LABELS : 0U) | SCANT_ROWS | SCANT_STATE;
-}
+struct scant_selection {
+    scant__arena arena; /* what lives as long as the selection */
+    select_req req;
+    bool has_run;
+};
 
 /* The first way that is given whole; else the first. */
 static scant_status find_way(select_req *req, unsigned given) {
@@ -74,25 +69,30 @@ static scant_status prepare(scant__arena *arena, const char *name,
     if (batch < 1)
         return scant__fail(arena->ctx, SCANT_EUSAGE,
                            "the batch is 0, expected at least 1");
-    TRY(begin(arena, name, opts, given_by(evidence), req));
+    TRY(begin(arena, name, opts, select_given(evidence), req));
     TRY(select_pool_open(arena->ctx, evidence, req->used, name, &req->pool));
     TRY(select_pool_read(arena, &req->pool));
-    size_t available = req->pool.available;
     req->asked = batch;
-    req->batch = batch < available ? batch : available;
+    req->batch = batch < req->pool.available ? batch : req->pool.available;
     if (!req->strategy->check || !req->batch) return SCANT_OK;
     return req->strategy->check(req);
 }
 
-static size_t bytes_of(const scant_array *array) {
-    return array ? array->count * array->item : 0;
-}
-
-/* What is allocated besides the strategy's own: picks and their copy, options, figures.
- */
+/* Memory besides the strategy's own: picks and their copy, options, figures, and the
+ * selection itself, which is part of ctx->used already. */
 static size_t common_memory(const select_req *req) {
     enum { SMALL = 16 << 10 };
-    return SMALL + 2 * scant__alloc_cost(req->batch * sizeof(scant_pick));
+    return SMALL - scant__alloc_cost(sizeof(scant_selection)) +
+           2 * scant__alloc_cost(req->batch * sizeof(scant_pick));
+}
+
+static void plan(select_req *req) {
+    req->plan = (scant_plan){.rows = req->pool.n,
+                             .batch = req->batch,
+                             .memory = req->ctx->used + common_memory(req),
+                             .used = req->used,
+                             .input_bytes = req->pool.input_bytes};
+    if (req->batch) req->strategy->plan(req, &req->plan);
 }
 
 scant_status select_check_plan(const select_req *req, const scant_plan *plan) {
@@ -106,36 +106,33 @@ scant_status select_check_plan(const select_req *req, const scant_plan *plan) {
         ctx->cap, ctx->cap >> 20);
 }
 
-static size_t input_bytes(const select_pool *pool) {
-    bool same = pool->calibrated == pool->probs; /* logits, with a temperature */
-    return bytes_of(pool->features) + bytes_of(pool->probs) +
-           (same ? 0 : bytes_of(pool->calibrated)) + bytes_of(pool->calibrate_on) +
-           bytes_of(pool->gradients) + bytes_of(pool->samples) + bytes_of(pool->slopes) +
-           bytes_of(pool->lengths) + bytes_of(pool->labels) + bytes_of(pool->candidates);
+scant_status scant_selection_open(scant_ctx *ctx, const char *strategy,
+                                  const scant_evidence *evidence, size_t batch,
+                                  const scant_select_opts *opts, scant_selection **out) {
+    scant_selection *s = scant__zalloc(ctx, 1, sizeof *s);
+    *out = NULL;
+    if (!s) return SCANT_ENOMEM;
+    scant__arena_init(&s->arena, ctx);
+    scant_status status = prepare(&s->arena, strategy, evidence, batch, opts, &s->req);
+    if (status != SCANT_OK) {
+        scant_selection_free(s);
+        return status;
+    }
+    plan(&s->req);
+    *out = s;
+    return SCANT_OK;
 }
 
-static scant_status plan(const select_req *req, scant_plan *out) {
-    scant_ctx *ctx = req->ctx;
-    *out = (scant_plan){.rows = req->pool.n,
-                        .batch = req->batch,
-                        .memory = ctx->used + common_memory(req),
-                        .used = req->used,
-                        .input_bytes = input_bytes(&req->pool)};
-    if (req->batch) req->strategy->plan(req, out);
-    return select_check_plan(req, out);
+void scant_selection_free(scant_selection *selection) {
+    if (!selection) return;
+    scant_ctx *ctx = selection->arena.ctx;
+    scant__arena_end(&selection->arena);
+    scant__free(ctx, selection);
 }
 
-scant_status scant_select_plan(scant_ctx *ctx, const char *strategy,
-                               const scant_evidence *evidence, size_t batch,
-                               const scant_select_opts *opts, scant_plan *out) {
-    scant__arena arena;
-    select_req req;
-    scant__arena_init(&arena, ctx);
-    *out = (scant_plan){0};
-    scant_status s = prepare(&arena, strategy, evidence, batch, opts, &req);
-    if (s == SCANT_OK) s = plan(&req, out);
-    scant__arena_end(&arena);
-    return s;
+scant_status scant_selection_plan(const scant_selection *selection, scant_plan *plan) {
+    *plan = selection->req.plan;
+    return select_check_plan(&selection->req, plan);
 }
 
 void select_figure(select_req *req, const char *name, double value) {
@@ -233,18 +230,25 @@ static scant_status run(select_req *req) {
     return req->batch ? req->strategy->select(req) : SCANT_OK;
 }
 
+scant_status scant_selection_run(scant_selection *selection, scant_picks **out) {
+    select_req *req = &selection->req;
+    *out = NULL;
+    if (selection->has_run)
+        return scant__fail(req->ctx, SCANT_EUSAGE, "a selection can run only once");
+    TRY(select_check_plan(req, &req->plan));
+    selection->has_run = true;
+    warn(req, req->asked);
+    TRY(run(req));
+    return hand_out(req, out);
+}
+
 scant_status scant_select(scant_ctx *ctx, const char *strategy,
                           const scant_evidence *evidence, size_t batch,
                           const scant_select_opts *opts, scant_picks **out) {
-    scant__arena arena;
-    select_req req;
+    scant_selection *selection;
     *out = NULL;
-    scant__arena_init(&arena, ctx);
-    scant_status s = prepare(&arena, strategy, evidence, batch, opts, &req);
-    if (s == SCANT_OK) s = plan(&req, &req.plan);
-    if (s == SCANT_OK) warn(&req, batch);
-    if (s == SCANT_OK) s = run(&req);
-    if (s == SCANT_OK) s = hand_out(&req, out);
-    scant__arena_end(&arena);
-    return s;
+    TRY(scant_selection_open(ctx, strategy, evidence, batch, opts, &selection));
+    scant_status status = scant_selection_run(selection, out);
+    scant_selection_free(selection);
+    return status;
 }

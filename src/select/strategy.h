@@ -11,7 +11,7 @@
 typedef struct select_value { /* an option's, in the order of the strategy's table */
     double number; /* switch, count, number; of a choice: which word; -1: not settled */
     double param;  /* of a choice "word:K": K */
-    char *text;    /* NULL: not settled */
+    const char *text; /* NULL: not settled */
 } select_value;
 
 typedef struct select_req {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "planned.h"
 #include "select/monomials.h"
 #include "slow.h"
 #include "support.h"
@@ -671,7 +672,7 @@ static scant_status kernel_call(scant_ctx *ctx, const double *x, size_t n, size_
         SCANT_OK);
     scant_evidence e = {.features = features};
     scant_select_opts o = {.seed = 5, .kernel = "ntk:depth=2"};
-    scant_status s = scant_select_plan(ctx, "bss", &e, batch, &o, plan);
+    scant_status s = planned(ctx, "bss", &e, batch, &o, plan);
     if (s == SCANT_OK) s = scant_select(ctx, "bss", &e, batch, &o, picks);
     scant_array_free(features);
     return s;

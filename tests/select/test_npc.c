@@ -4,6 +4,7 @@
  * exchanges there are.
  */
 #include "lambda.h"
+#include "planned.h"
 
 static scant_picks *npc(scant_ctx *ctx, const pool *p, size_t batch, uint64_t seed,
                         const char *candidates, const char *refine) {
@@ -448,7 +449,7 @@ static void refining_keeps_the_promises(void **state) {
                                           (size_t[]){p.n, p.d}, &features),
                          SCANT_OK);
         scant_evidence e = {.features = features};
-        assert_int_equal(scant_select_plan(ctx, "npc", &e, 20, &opts, &plan), SCANT_OK);
+        assert_int_equal(planned(ctx, "npc", &e, 20, &opts, &plan), SCANT_OK);
         scant_array_free(features);
         assert_int_equal(pool_call(ctx, &p, "npc", 20, 0, settings, 2, &picks), SCANT_OK);
         assert_true(scant_ctx_memory_peak(ctx) <= plan.memory);

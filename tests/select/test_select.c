@@ -4,6 +4,7 @@
  * failure, threads, what may be picked), and what a wrong call gets. The strategies' own
  * results are judged by tests/cli against a reference written apart.
  */
+#include "planned.h"
 #include "support.h"
 
 #include <locale.h>
@@ -340,9 +341,8 @@ static void the_plan_holds(void **state) {
             f->drop = all[s].drop, f->set = all[s].set;
             assert_int_equal(open_inputs(ctx, f, 300, &in), SCANT_OK);
             scant_select_opts opts = opts_of(f);
-            assert_int_equal(
-                scant_select_plan(ctx, all[s].name, &in.evidence, batch, &opts, &plan),
-                SCANT_OK);
+            assert_int_equal(planned(ctx, all[s].name, &in.evidence, batch, &opts, &plan),
+                             SCANT_OK);
             assert_int_equal(
                 scant_select(ctx, all[s].name, &in.evidence, batch, &opts, &picks),
                 SCANT_OK);
@@ -375,8 +375,7 @@ static void check_caps(const fixture *f, const char *strategy, size_t batch) {
             SCANT_OK);
         assert_int_equal(open_inputs(ctx, f, 0, &in), SCANT_OK);
         scant_select_opts opts = opts_of(f);
-        scant_status s =
-            scant_select_plan(ctx, strategy, &in.evidence, batch, &opts, &plan);
+        scant_status s = planned(ctx, strategy, &in.evidence, batch, &opts, &plan);
         scant_status done =
             scant_select(ctx, strategy, &in.evidence, batch, &opts, &picks);
         assert_int_equal(s, done); /* what is planned is done */

@@ -2,6 +2,7 @@
  *
  * sparse-greedy and sparse-iht with one of their two terms alone: the ablations.
  */
+#include "planned.h"
 #include "sparse_plain.h"
 
 static const char *const strategies[] = {"sparse-greedy", "sparse-iht"};
@@ -141,11 +142,9 @@ static void ranking_keeps_no_vectors(void **state) {
         scant_plan plan;
         scant_setting set = {"terms", "variance"};
         scant_select_opts opts = {.settings = &set, .n_settings = 1};
-        assert_int_equal(scant_select_plan(ctx, "sparse-iht", &c.e, 10, &opts, &plan),
-                         SCANT_OK);
+        assert_int_equal(planned(ctx, "sparse-iht", &c.e, 10, &opts, &plan), SCANT_OK);
         few[k] = plan.memory;
-        assert_int_equal(scant_select_plan(ctx, "sparse-iht", &c.e, 10, NULL, &plan),
-                         SCANT_OK);
+        assert_int_equal(planned(ctx, "sparse-iht", &c.e, 10, NULL, &plan), SCANT_OK);
         many[k] = plan.memory;
         call_end(&c);
         pool_end(&p);
