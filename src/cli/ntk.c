@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant ntk`: what a tangent kernel says of training with samples: a network's own, or
- * the closed form of infinitely wide ones. Everything is computed before a file is
- * written.
+ * `scant ntk`: a tangent kernel and its predictions about training. The kernel is a
+ * network's own, or the closed form for infinitely wide networks. Nothing is written
+ * before everything is computed.
  */
 #include "cli/ntk.h"
-#include "scant/study.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +90,10 @@ static const cli_example examples[] = {
 
 /* ---- the call ---------------------------------------------------------------------- */
 
+static int failed(ntk_job *job, scant_status status) {
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}
+
 static net_call call_of(ntk_job *job) {
     ntk_args *a = &job->args;
     return (net_call){&a->samples, &job->given, &a->model, &a->means, a->from, a->part};
@@ -100,7 +103,7 @@ static bool names_network(const ntk_args *a) {
     return a->from || a->model.weights || a->model.name;
 }
 
-/* --kernel is of no network: what is done with a network's gradients is not there. */
+/* --kernel replaces the network's own kernel, and the options of that. */
 static int check_kernel(const ntk_job *job) {
     const ntk_args *a = &job->args;
     const cli_command *command = job->net.command;
@@ -109,24 +112,24 @@ static int check_kernel(const ntk_job *job) {
                        : a->sketch  ? "sketch"
                        : a->descend ? "descend"
                                     : NULL;
-    if (!a->kernel && a->bias)
-        return cli_usage(command, "--bias is of --kernel, which is missing");
+    if (!a->kernel && a->bias) return cli_usage(command, "--bias needs --kernel");
     if (!a->kernel) return CLI_DONE;
     if (flag)
         return cli_usage(command,
-                         "--%s is of a network's own kernel, and --kernel takes another "
-                         "one, which has no layers, one row a sample and no weights",
+                         "--%s cannot be combined with --kernel, whose kernel has no "
+                         "layers, one row for each sample and no weights",
                          flag);
     if (names_network(a)) return CLI_DONE;
     if (a->agreement)
-        return cli_usage(command, "--agreement is of a network: from outputs of 0 "
-                                  "dynamics are the alignment itself");
+        return cli_usage(command, "--agreement needs a network: from outputs of 0 the "
+                                  "dynamics equal the alignment");
     flag = a->classes         ? "classes"
            : a->model.bayes   ? "bayes"
            : a->model.samples ? "samples"
                               : net_option_of(&a->model);
     if (flag && strcmp(flag, "mean") && strcmp(flag, "deviation"))
-        return cli_usage(command, "--%s is of a network, and none is named", flag);
+        return cli_usage(command, "--%s needs a network: --from, --weights or --model",
+                         flag);
     return CLI_DONE;
 }
 
@@ -134,20 +137,20 @@ static int check_fit(const ntk_job *job) {
     const ntk_args *a = &job->args;
     const cli_command *command = job->net.command;
     if (!a->fit && (a->test || a->test_labels || a->ridge > 0))
-        return cli_usage(command, "--%s is of --fit, which is missing",
+        return cli_usage(command, "--%s needs --fit",
                          a->test          ? "test"
                          : a->test_labels ? "test-labels"
                                           : "ridge");
     if (a->test_labels && !a->test)
-        return cli_usage(command, "--test-labels are those of --test, which is missing");
+        return cli_usage(command, "--test-labels needs --test");
     bool same = !a->test || (a->samples.spec && strcmp(a->test, a->samples.spec) == 0);
     if (a->fit && same && a->part && strcmp(a->part, "test") == 0)
-        return cli_usage(command, "--part test fits the samples that it would be judged "
-                                  "by: --test names others");
+        return cli_usage(command,
+                         "--part test would fit the samples that it is evaluated "
+                         "on: name others with --test");
     return CLI_DONE;
 }
 
-/* --sketch is instead of a matrix. */
 static int check_sketch(const ntk_job *job) {
     const ntk_args *a = &job->args;
     const char *flag = a->kernel_out  ? "kernel-out"
@@ -158,7 +161,8 @@ static int check_sketch(const ntk_job *job) {
                                       : NULL;
     if (!a->sketch || !flag) return CLI_DONE;
     return cli_usage(job->net.command,
-                     "--%s needs the kernel matrix, which --sketch does without", flag);
+                     "--%s needs the kernel matrix, which --sketch does not compute",
+                     flag);
 }
 
 static int check_call(ntk_job *job) {
@@ -166,18 +170,17 @@ static int check_call(ntk_job *job) {
     const cli_command *command = job->net.command;
     net_call call = call_of(job);
     if (!a->samples.spec)
-        return cli_usage(command, "--data is missing: which samples the kernel is of");
+        return cli_usage(command, "--data is missing: the samples of the kernel");
     if (!names_network(a) && !a->kernel)
         return cli_usage(command, "which network? --from DIR of a training, --weights "
                                   "FILE, or --model NAME for an untrained one; --kernel "
                                   "ntk:depth=K needs none");
     if (a->classes && (a->from || a->model.weights))
         return cli_usage(command,
-                         "--classes is of an untrained network: this one is made "
-                         "already");
+                         "--classes is for an untrained network, and this one has its "
+                         "classes");
     if (!a->agreement && (a->start || a->draw))
-        return cli_usage(command, "--start and --draw are of --agreement, which is "
-                                  "missing");
+        return cli_usage(command, "--start and --draw need --agreement");
     int status = check_kernel(job);
     if (status == CLI_DONE) status = check_sketch(job);
     if (status == CLI_DONE) status = check_fit(job);
@@ -205,7 +208,7 @@ static int check_files(const ntk_job *job) {
 
 /* ---- the network and the samples --------------------------------------------------- */
 
-/* An untrained network for the samples, scaled as a training would begin. */
+/* An untrained network for the samples, with the input scaling of a training. */
 static int create(ntk_job *job, const char *model, size_t classes, scant_net **out) {
     const ntk_args *a = &job->args;
     scant_net_opts opts = net_options(&a->model, job->data, classes, a->means.seed);
@@ -214,7 +217,7 @@ static int create(ntk_job *job, const char *model, size_t classes, scant_net **o
     int status = net_set_scaling(&job->net, &a->model, *out);
     if (status != CLI_DONE) return status;
     made = scant_net_fit_scaling(*out, job->data);
-    return made == SCANT_OK ? CLI_DONE : net_failed(&job->net, made);
+    return failed(job, made);
 }
 
 static int make_network(ntk_job *job) {
@@ -238,7 +241,7 @@ static int make_network(ntk_job *job) {
     return create(job, a->model.name, classes, &job->network);
 }
 
-/* Labels by the network's classes, where both have names. */
+/* Numbers labels by the network's classes if both have names. */
 static int match_classes(ntk_job *job) {
     size_t n;
     if (!job->network) return CLI_DONE;
@@ -247,10 +250,10 @@ static int match_classes(ntk_job *job) {
                               ? scant_data_renumber(job->data, names, n)
                               : SCANT_OK;
     free(names);
-    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+    return failed(job, status);
 }
 
-/* The samples that are studied, and behind them those of --against that are others. */
+/* Lists the samples to study, and after them the others of --against. */
 static int list_rows(ntk_job *job) {
     const ntk_args *a = &job->args;
     size_t *rows, *against, n_against, count = scant_data_count(job->data);
@@ -268,7 +271,7 @@ static int list_rows(ntk_job *job) {
     job->all = job->n;
     status = net_read_rows(&job->net, a->against, job->data, &against, &n_against);
     if (status == CLI_DONE && against) {
-        size_t *at = cli_calloc(count, sizeof *at); /* one more than the place */
+        size_t *at = cli_calloc(count, sizeof *at); /* place + 1 */
         for (size_t i = 0; i < job->n; i++)
             if (!at[rows[i]]) at[rows[i]] = i + 1;
         job->rows = cli_grow(rows, job->n + n_against, sizeof *rows);
@@ -287,19 +290,20 @@ static int list_rows(ntk_job *job) {
     return status;
 }
 
-/* Of draws the kernel says nothing: it is of the network without them. */
+/* The kernel is of the mean weights, so it does not predict outputs of posterior draws.
+ */
 static int check_draws(const ntk_job *job) {
     const ntk_args *a = &job->args;
     const char *flag = a->descend     ? "descend"
                        : a->agreement ? "agreement"
                        : a->fit       ? "fit"
                                       : NULL;
-    if (job->depth || !job->network || scant_net_draws(job->network) == 1 || !flag)
+    if (a->kernel || !job->network || scant_net_draws(job->network) == 1 || !flag)
         return CLI_DONE;
     return cli_usage(
         job->net.command,
-        "--%s goes by what a network says, and this one says %zu things of a "
-        "sample (--bayes), while its kernel is of the weights' means",
+        "--%s uses the network's outputs, and this network has %zu posterior draws "
+        "(--bayes), while its kernel is of the mean weights",
         flag, scant_net_draws(job->network));
 }
 
@@ -327,13 +331,13 @@ static int read_labels(ntk_job *job) {
     return CLI_DONE;
 }
 
-/* What regression is judged by. */
+/* Opens the test samples of --fit. */
 static int open_test(ntk_job *job) {
     const ntk_args *a = &job->args;
     bool numbers = scant_data_targets(job->data) != NULL;
     if (!a->fit) return CLI_DONE;
     if (numbers && job->classes != 1) {
-        cli_error("%s has one number to predict a sample, but the network %zu outputs",
+        cli_error("%s has one target for each sample, but the network has %zu outputs",
                   a->samples.spec, job->classes);
         return CLI_BAD_INPUT;
     }
@@ -341,8 +345,7 @@ static int open_test(ntk_job *job) {
     int status = net_open_test(&job->net, &a->samples, &a->means, job->data, &job->test);
     if (status != CLI_DONE) return status;
     if (!job->test.data) {
-        cli_error("%s has no part to test with: --test SPEC names samples that --fit is "
-                  "judged by",
+        cli_error("%s has no test part: name the test samples of --fit with --test SPEC",
                   a->samples.spec);
         return CLI_BAD_INPUT;
     }
@@ -366,26 +369,108 @@ static int open_all(ntk_job *job) {
     if (status != CLI_DONE) return status;
     if (job->network) job->classes = scant_net_classes(job->network);
     if (!job->reader) job->reader = job->network;
-    job->outputs = a->full ? job->classes : 1;
-    job->last_layer = a->layers && strcmp(a->layers, "last") == 0;
     status = check_draws(job);
     if (status == CLI_DONE) status = read_labels(job);
     return status == CLI_DONE ? open_test(job) : status;
 }
 
-static int read_kernel(ntk_job *job) {
-    if (!job->args.kernel) return CLI_DONE;
-    scant_status status = scant_kernel_parse(job->net.ctx, job->args.kernel, &job->depth);
-    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+/* ---- the run ----------------------------------------------------------------------- */
+
+static int set_options(ntk_job *job) {
+    const ntk_args *a = &job->args;
+    job->opts =
+        (scant_lab_opts){.net = job->network,
+                         .reader = job->reader,
+                         .data = job->data,
+                         .rows = job->rows,
+                         .n = job->n,
+                         .all = job->all,
+                         .labels = job->labels,
+                         .classes = job->classes,
+                         .bias = a->bias,
+                         .last_layer = a->layers && strcmp(a->layers, "last") == 0,
+                         .full = a->full,
+                         .sketch = a->sketch,
+                         .rate = a->rate,
+                         .seed = a->means.seed,
+                         .against = job->places,
+                         .n_against = job->n_against,
+                         .sets = a->agreement,
+                         .start = a->start,
+                         .draw = a->draw,
+                         .steps = a->descend,
+                         .fit = a->fit,
+                         .ridge = a->ridge,
+                         .test = job->test.data,
+                         .test_rows = job->test.rows,
+                         .n_test = job->test.n};
+    if (!a->kernel) return CLI_DONE;
+    return failed(job, scant_kernel_parse(job->net.ctx, a->kernel, &job->opts.depth));
+}
+
+/* An alternative to suggest, unless the call needs the matrix. */
+static const char *instead(const ntk_job *job) {
+    const ntk_args *a = &job->args;
+    bool needed = a->kernel_out || a->agreement || a->descend || a->against || a->fit;
+    return a->kernel || needed ? "" : ", or use --sketch, which needs no matrix";
+}
+
+/* The most samples that fit into the memory. */
+static size_t most_samples(const ntk_job *job, double cap) {
+    size_t low = 0, high = job->n; /* low fits, high does not */
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (scant_lab_memory(job->net.ctx, &job->opts, middle) <= cap)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int check_memory(const ntk_job *job) {
+    const ntk_args *a = &job->args;
+    scant_ctx *ctx = job->net.ctx;
+    double cap = (double)scant_ctx_memory(ctx);
+    double need = scant_lab_memory(ctx, &job->opts, job->n);
+    const double mega = 1 << 20;
+    size_t most = SCANT_STUDY_ROWS / (a->full ? job->classes : 1);
+    const char *all = a->full && job->classes > 1 ? " and all their outputs" : "";
+    if (!a->sketch && job->n > most) {
+        cli_error("a kernel has at most %d rows, that is %zu samples%s, and there are "
+                  "%zu: choose some with --indices%s",
+                  SCANT_STUDY_ROWS, most, all, job->n, instead(job));
+        return CLI_SYSTEM;
+    }
+    if (need <= cap) return CLI_DONE;
+    size_t fit = most_samples(job, cap);
+    if (a->sketch)
+        cli_error("a sketch of %zu numbers needs %.0f MB, and --memory allows %.0f: use "
+                  "fewer numbers",
+                  a->sketch, need / mega, cap / mega);
+    else if (!fit)
+        cli_error("the kernel of one sample%s needs %.0f MB, and --memory allows %.0f: "
+                  "allow more%s",
+                  all, scant_lab_memory(ctx, &job->opts, 1) / mega, cap / mega,
+                  a->kernel ? ", or use fewer --threads" : "");
+    else
+        cli_error("the kernel of %zu samples%s needs %.0f MB, and --memory allows %.0f: "
+                  "%zu samples fit; choose them with --indices%s",
+                  job->n, all, need / mega, cap / mega, fit, instead(job));
+    return CLI_SYSTEM;
 }
 
 static int work(ntk_job *job) {
     int status = net_begin(&job->net, job->net.command, &job->args.means, NULL);
-    if (status == CLI_DONE) status = read_kernel(job);
+    size_t depth;
+    if (status == CLI_DONE && job->args.kernel) /* before the samples are read */
+        status = failed(job, scant_kernel_parse(job->net.ctx, job->args.kernel, &depth));
     if (status == CLI_DONE) status = check_files(job);
     if (status == CLI_DONE) status = open_all(job);
-    if (status == CLI_DONE) status = ntk_check_memory(job);
-    if (status == CLI_DONE) status = ntk_run(job);
+    if (status == CLI_DONE) status = set_options(job);
+    if (status == CLI_DONE) status = check_memory(job);
+    if (status == CLI_DONE)
+        status = failed(job, scant_lab_run(job->net.ctx, &job->opts, &job->lab));
     cli_ui_clear(&job->net.ui);
     if (status == CLI_DONE && job->args.kernel_out) status = ntk_write_kernel(job);
     if (status == CLI_DONE && job->args.page) status = ntk_write_page(job);
@@ -400,7 +485,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     job.given = job.args.samples;
     if (status == CLI_DONE) status = check_call(&job);
     if (status == CLI_DONE) status = work(&job);
-    ntk_run_end(&job);
+    if (job.lab) scant_lab_free(job.net.ctx, job.lab);
     if (job.reader != job.network) scant_net_free(job.reader);
     scant_net_free(job.network);
     scant_data_free(job.data);
@@ -416,17 +501,18 @@ static int run(const cli_command *command, int argc, char **argv) {
 const cli_command cli_cmd_ntk = {
     .name = "ntk",
     .synopsis = "--data SPEC --from DIR|--model NAME|--kernel ntk:depth=K [options]",
-    .summary = "what a network's tangent kernel says of training",
+    .summary = "study a network's tangent kernel, and what it predicts of training",
     .about =
         "Computes the neural tangent kernel of a network between samples (inner products "
-        "of the outputs' gradients) and what theory reads from it: its spectrum, how "
-        "well it is aligned with the labels, bounds of the error after training and of "
-        "its course, rates of learning that are stable, and how many steps the loss "
-        "takes to fall. With --descend and --agreement, the theory is measured beside. "
-        "--kernel takes the kernel of an infinitely wide network instead; --fit predicts "
-        "with either.\n\n"
-        "The numbers are JSON; docs/kernels.md says what each of them means. What needs "
-        "labels is null where samples have none.",
+        "of the outputs' gradients) and what theory derives from it: its spectrum, its "
+        "alignment with the labels, bounds on the error during and after training, "
+        "stable "
+        "learning rates, and the number of steps until the loss has fallen. --descend "
+        "and "
+        "--agreement measure how well the theory predicts training. --kernel uses the "
+        "kernel of an infinitely wide network instead; --fit predicts with either.\n\n"
+        "The numbers are JSON; docs/kernels.md explains each of them. Numbers that need "
+        "labels are null if samples have none.",
     .operand = CLI_NOTHING,
     .flags = flags,
     .n_flags = CLI_COUNT_OF(flags),

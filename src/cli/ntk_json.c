@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant ntk`, what is written: one JSON object, a member a line, and the page. What is
- * not known or infinite is null.
+ * The output of `scant ntk`: a JSON object, the page, the matrix. Unknown and infinite
+ * numbers are null.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "cli/ntk.h"
-#include "scant/study.h"
 
 static void add_number(scant__text *text, const char *key, double value) {
     scant__text_addf(text, "\"%s\": ", key);
@@ -59,14 +58,14 @@ static void add_network(scant__text *text, const ntk_job *job) {
     } else {
         scant__text_add(text, "null,\n  \"parameters\": null,\n");
     }
-    if (job->depth)
+    if (job->opts.depth)
         scant__text_addf(text,
                          "  \"layers\": null,\n  \"kernel\": \"ntk:depth=%zu\",\n"
                          "  \"bias\": %s",
-                         job->depth, job->args.bias ? "true" : "false");
+                         job->opts.depth, job->args.bias ? "true" : "false");
     else
         scant__text_addf(text, "  \"layers\": \"%s\",\n  \"kernel\": \"%s\"",
-                         job->last_layer ? "last" : "all",
+                         job->opts.last_layer ? "last" : "all",
                          job->args.full ? "full" : "reduced");
 }
 
@@ -77,7 +76,7 @@ static void add_kernel(scant__text *text, const ntk_job *job) {
     scant__text_addf(text, ",\n  \"seed\": %" PRIu64 ",\n  \"samples\": %zu,\n",
                      a->means.seed, job->n);
     scant__text_addf(text, "  \"labelled\": %zu,\n  \"classes\": %zu,\n",
-                     job->study->labelled, job->classes);
+                     job->lab->study->labelled, job->classes);
     add_network(text, job);
     scant__text_addf(text,
                      ",\n  \"exact\": %s,\n  \"sketch\": ", a->sketch ? "false" : "true");
@@ -85,15 +84,15 @@ static void add_kernel(scant__text *text, const ntk_job *job) {
         scant__text_add(text, "null");
     } else {
         scant__text_addf(text, "{\"numbers\": %zu, \"judged_on\": %zu, ", a->sketch,
-                         job->sketch.samples);
-        add_number(text, "error", job->sketch.error);
+                         job->lab->sketch->samples);
+        add_number(text, "error", job->lab->sketch->error);
         scant__text_add(text, ", ");
-        add_number(text, "error_of_another", job->sketch.second);
+        add_number(text, "error_of_another", job->lab->sketch->second);
         scant__text_add(text, ", ");
-        add_number(text, "expected_at_most", job->sketch.expected);
+        add_number(text, "expected_at_most", job->lab->sketch->expected);
         scant__text_add(text, "}");
     }
-    add_line(text, "seconds", job->seconds);
+    add_line(text, "seconds", job->lab->seconds);
 }
 
 static void add_spectrum(scant__text *text, const scant_study *s) {
@@ -168,10 +167,10 @@ static void add_training(scant__text *text, const scant_study *s) {
 static void add_measurements(scant__text *text, const ntk_job *job) {
     if (job->args.against) {
         scant__text_addf(text, ",\n  \"against\": %zu", job->n_against);
-        add_line(text, "mmd", job->mmd);
+        add_line(text, "mmd", job->lab->mmd);
     }
-    if (job->agreed) {
-        const scant_agreement *g = job->agreed;
+    if (job->lab->agreement) {
+        const scant_agreement *g = job->lab->agreement;
         scant__text_addf(text,
                          ",\n  \"agreement\": {\"sets\": %zu, \"start\": %zu, \"draw\": "
                          "%zu, ",
@@ -185,29 +184,29 @@ static void add_measurements(scant__text *text, const ntk_job *job) {
         add_list(text, "alignment", g->alignment, g->sets);
         scant__text_add(text, "}");
     }
-    if (job->descent.losses) {
+    if (job->lab->losses) {
         size_t n = job->args.descend;
         scant__text_addf(text, ",\n  \"descent\": {\"steps\": %zu, ", n);
-        add_number(text, "rate", job->descent.rate);
+        add_number(text, "rate", job->lab->rate);
         scant__text_add(text, ", ");
-        add_number(text, "smallest", job->descent.least);
+        add_number(text, "smallest", job->lab->smallest);
         scant__text_add(text, ", ");
-        add_number(text, "theorem_factor", 1 - job->descent.rate * job->descent.least);
-        scant__text_addf(text, ", \"steps_above\": %zu,\n    ", job->descent.above);
-        add_list(text, "losses", job->descent.losses, n + 1);
+        add_number(text, "theorem_factor", job->lab->factor);
+        scant__text_addf(text, ", \"steps_above\": %zu,\n    ", job->lab->steps_above);
+        add_list(text, "losses", job->lab->losses, n + 1);
         scant__text_add(text, ",\n    ");
-        add_list(text, "predicted", job->descent.predicted, n + 1);
+        add_list(text, "predicted", job->lab->predicted, n + 1);
         scant__text_add(text, ",\n    ");
-        add_number(text, "eigenvalues_moved", job->descent.moved);
+        add_number(text, "eigenvalues_moved", job->lab->eigenvalues_moved);
         scant__text_add(text, ", ");
-        add_number(text, "kernel_moved", job->descent.norm);
+        add_number(text, "kernel_moved", job->lab->kernel_moved);
         scant__text_add(text, "}");
     }
 }
 
 static void add_regression(scant__text *text, const ntk_job *job) {
-    const scant_regression *r = &job->fitted;
-    if (!job->args.fit) return;
+    const scant_regression *r = job->lab->regression;
+    if (!r) return;
     const member rows[] = {
         {"ridge", r->ridge},
         {"jitter", r->jitter},
@@ -224,7 +223,7 @@ static void add_regression(scant__text *text, const ntk_job *job) {
 }
 
 int ntk_write(ntk_job *job) {
-    const scant_study *s = job->study;
+    const scant_study *s = job->lab->study;
     scant__text text = CLI_TEXT;
     add_kernel(&text, job);
     add_spectrum(&text, s);
@@ -252,9 +251,9 @@ static void add_title(scant__text *title, const ntk_job *job) {
     const char *data = slash && slash[1] ? slash + 1 : job->args.samples.spec;
     const char *network = network_name(job);
     scant__text_add(title, "The kernel ");
-    if (job->depth) scant__text_addf(title, "ntk:depth=%zu ", job->depth);
+    if (job->opts.depth) scant__text_addf(title, "ntk:depth=%zu ", job->opts.depth);
     if (network)
-        scant__text_addf(title, "of %s%s ", job->depth ? "the features of " : "",
+        scant__text_addf(title, "of %s%s ", job->opts.depth ? "the features of " : "",
                          network);
     scant__text_addf(title, "on %s", data);
     scant__text_bytes(title, "", 1);
@@ -265,29 +264,26 @@ int ntk_write_page(ntk_job *job) {
     void *bytes;
     size_t size;
     add_title(&title, job);
-    scant_study_view view = {
-        .title = title.data,
-        .study = job->study,
-        .k = job->reduced,
-        .labels = job->labels,
-        .classes = job->classes,
-        .sketch = job->args.sketch ? &job->sketch : NULL,
-        .agreement = job->agreed,
-        .steps = job->args.descend,
-        .losses = job->descent.losses,
-        .predicted = job->descent.predicted,
-        .rate = job->descent.rate,
-        .factor = 1 - job->descent.rate * job->descent.least,
-        .eigenvalues_moved = job->descent.moved,
-        .kernel_moved = job->descent.norm,
-        .against = job->n_against,
-        .mmd = job->mmd,
-        .regression = job->args.fit ? &job->fitted : NULL,
-    };
-    scant_status status = scant_study_page(job->net.ctx, &view, &bytes, &size);
+    scant_status status =
+        scant_lab_page(job->net.ctx, job->lab, title.data, &bytes, &size);
     if (status == SCANT_OK)
         status = scant_file_write(job->net.ctx, job->args.page, bytes, size);
     scant_bytes_free(job->net.ctx, bytes);
     scant__text_end(&title);
+    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+}
+
+int ntk_write_kernel(ntk_job *job) {
+    size_t side = job->lab->study->samples * job->lab->study->outputs;
+    size_t shape[] = {side, side};
+    scant_writer *writer;
+    scant_status status = scant_writer_open(job->net.ctx, job->args.kernel_out, SCANT_F64,
+                                            2, shape, &writer);
+    if (status != SCANT_OK) return net_failed(&job->net, status);
+    status = scant_writer_append(writer, job->lab->kernel, side * side * sizeof(double));
+    if (status == SCANT_OK)
+        status = scant_writer_finish(writer);
+    else
+        scant_writer_free(writer);
     return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
 }

@@ -13,7 +13,7 @@
 #include "core/mem.h"
 #include "core/parfor.h"
 #include "core/rng.h"
-#include "scant/study.h"
+#include "study/study.h"
 #include "study/theory.h"
 
 typedef struct owned {
@@ -77,7 +77,7 @@ static scant_status draw_sets(scant_ctx *ctx, work *w, size_t sets) {
 }
 
 static scant_status check(scant_ctx *ctx, size_t n, const int32_t *labels, size_t classes,
-                          const scant_agreement_opts *o) {
+                          const study_agreement_opts *o) {
     size_t labelled;
     if (o->sets < 2)
         return scant__fail(ctx, SCANT_EUSAGE, "two sets at least make an order, not %zu",
@@ -100,11 +100,11 @@ static double two_sided(double tau, double n) {
     return isnan(tau) ? tau : erfc(fabs(tau) / deviation / sqrt(2));
 }
 
-scant_status scant_kernel_agreement(scant_ctx *ctx, const double *k, size_t n,
+scant_status study_kernel_agreement(scant_ctx *ctx, const double *k, size_t n,
                                     const int32_t *labels, size_t classes, const float *f,
-                                    const scant_agreement_opts *opts,
+                                    const study_agreement_opts *opts,
                                     scant_agreement **out) {
-    scant_agreement_opts o = opts ? *opts : (scant_agreement_opts){0};
+    study_agreement_opts o = opts ? *opts : (study_agreement_opts){0};
     if (!o.sets) o.sets = 150;
     if (!o.start) o.start = 500;
     if (!o.draw) o.draw = 250;
@@ -126,7 +126,7 @@ scant_status scant_kernel_agreement(scant_ctx *ctx, const double *k, size_t n,
     scant_status s =
         w.dynamics && w.alignment ? draw_sets(ctx, &w, o.sets) : SCANT_ENOMEM;
     if (s != SCANT_OK) {
-        scant_agreement_free(ctx, &a->agreement);
+        study_agreement_free(ctx, &a->agreement);
         return s;
     }
     double tau = study_kendall(w.dynamics, w.alignment, o.sets);
@@ -141,7 +141,7 @@ scant_status scant_kernel_agreement(scant_ctx *ctx, const double *k, size_t n,
     return SCANT_OK;
 }
 
-void scant_agreement_free(scant_ctx *ctx, scant_agreement *agreement) {
+void study_agreement_free(scant_ctx *ctx, scant_agreement *agreement) {
     owned *a = (owned *)(void *)agreement;
     if (!a) return;
     scant__arena_end(&a->arena);

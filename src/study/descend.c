@@ -22,7 +22,7 @@
 #include "core/rng.h"
 #include "nn/input.h"
 #include "nn/persample.h"
-#include "scant/study.h"
+#include "study/study.h"
 
 enum { POWER_STEPS = 30 };
 
@@ -185,7 +185,7 @@ static scant_status take_room(work *w) {
     return w->total && w->values && w->v ? SCANT_OK : SCANT_ENOMEM;
 }
 
-static scant_status descend(work *w, const scant_net_descent_opts *o, double *losses,
+static scant_status descend(work *w, const study_descent_opts *o, double *losses,
                             double *rate) {
     scant_ctx *ctx = w->t.net->ctx;
     double top = 0;
@@ -213,11 +213,11 @@ static scant_status descend(work *w, const scant_net_descent_opts *o, double *lo
     return SCANT_OK;
 }
 
-scant_status scant_net_descend(scant_net *net, const scant_data *data, const size_t *rows,
+scant_status study_net_descend(scant_net *net, const scant_data *data, const size_t *rows,
                                size_t n, const int32_t *labels,
-                               const scant_net_descent_opts *opts, double *losses,
+                               const study_descent_opts *opts, double *losses,
                                double *rate) {
-    scant_net_descent_opts o = opts ? *opts : (scant_net_descent_opts){0};
+    study_descent_opts o = opts ? *opts : (study_descent_opts){0};
     double used = o.rate;
     if (!o.steps) o.steps = 100;
     TRY(nn_input_check(net, data));

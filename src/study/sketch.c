@@ -27,7 +27,6 @@
 #include "linalg/products.h"
 #include "nn/input.h"
 #include "nn/persample.h"
-#include "scant/study.h"
 #include "study/study.h"
 #include "study/theory.h"
 
@@ -43,7 +42,7 @@ typedef struct work {
     const size_t *rows;            /* NULL: all */
     size_t n, classes, k, columns; /* columns of Y: classes, or 1 of a full kernel */
     const int32_t *labels;
-    const scant_sketch_opts *o;
+    const study_sketch_opts *o;
     scant__arena arena;
     size_t block;
     float *sketches; /* (block, classes, k) */
@@ -232,7 +231,7 @@ static scant_status finish(work *w, scant_study *s, study_lists *lists) {
     TRY(scant__tick(w->net->ctx, "eigenvalues", 1, 1));
     fill(w, values, s, lists);
     s->bound = s->jitter = NAN;
-    study_judge(s, w->classes, 0); /* its sums are in double */
+    study_complete(s, w->classes, 0); /* its sums are in double */
     double sum = 0;
     for (size_t i = 0; lists->start && i < s->n_values; i++)
         sum += s->values[i] * s->start_energy[i];
@@ -240,7 +239,7 @@ static scant_status finish(work *w, scant_study *s, study_lists *lists) {
     return SCANT_OK;
 }
 
-static size_t block_of(const scant_net *net, size_t n, const scant_sketch_opts *o) {
+static size_t block_of(const scant_net *net, size_t n, const study_sketch_opts *o) {
     size_t each = size_mul(size_mul(net->net->classes, o->numbers), 2 * sizeof(float));
     return size_max(1,
                     size_min(size_min(BLOCK_MOST, n), BLOCK_BYTES / size_max(1, each)));
@@ -264,8 +263,7 @@ static scant_status take_room(work *w) {
     return fine ? SCANT_OK : SCANT_ENOMEM;
 }
 
-size_t scant_study_sketch_memory(const scant_net *net, size_t n,
-                                 const scant_sketch_opts *o) {
+size_t study_sketch_memory(const scant_net *net, size_t n, const study_sketch_opts *o) {
     size_t c = net->net->classes, k = o->numbers, block = block_of(net, n, o);
     size_t floats = size_mul(size_mul(block, size_add(c, 1)), k);
     size_t doubles = size_mul(size_mul(k, k), 2);
@@ -282,10 +280,9 @@ static scant_status run(work *w, scant_study *s, study_lists *lists,
     return finish(w, s, lists);
 }
 
-scant_status scant_study_sketch(scant_net *net, const scant_data *data,
-                                const size_t *rows, size_t n, const int32_t *labels,
-                                const scant_sketch_opts *opts, scant_study **out,
-                                scant_sketch_error *error) {
+scant_status study_sketch(scant_net *net, const scant_data *data, const size_t *rows,
+                          size_t n, const int32_t *labels, const study_sketch_opts *opts,
+                          scant_study **out, scant_sketch_error *error) {
     size_t classes = net->net->classes, labelled = 0;
     scant_ctx *ctx = net->ctx;
     *out = NULL;

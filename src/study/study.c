@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "linalg/dense.h"
-#include "scant/study.h"
 #include "study/theory.h"
 
 _Static_assert((int)SCANT_STUDY_ROWS == (int)LA_EIGH_MOST, "what scant.h says");
@@ -117,7 +116,7 @@ static void judge_spectrum(scant_study *s, double noise) {
     }
 }
 
-void study_judge(scant_study *s, size_t classes, double noise) {
+void study_complete(scant_study *s, size_t classes, double noise) {
     judge_spectrum(s, noise);
     judge_descent(s, classes);
     if (!s->energy) {
@@ -262,7 +261,7 @@ static scant_status study(work *w, scant_study *s, const int32_t *labels, size_t
                         &s->bound));
         s->bound *= sqrt((double)s->outputs); /* 2 / n is of samples */
     }
-    study_judge(s, classes, noise);
+    study_complete(s, classes, noise);
     return SCANT_OK;
 }
 
@@ -342,7 +341,7 @@ static void shared_first(const size_t *rows, size_t count, const size_t *own,
             order[at++] = rows[i];
 }
 
-scant_status scant_kernel_mmd(scant_ctx *ctx, const double *k, size_t n, const size_t *s0,
+scant_status study_kernel_mmd(scant_ctx *ctx, const double *k, size_t n, const size_t *s0,
                               size_t m, const size_t *s, size_t count, double *out) {
     scant__arena arena;
     *out = (double)NAN;

@@ -76,7 +76,7 @@ static void log_range(const double *values, size_t n, double *low, double *high)
     }
 }
 
-void study_chart_spectrum(scant__text *out, const scant_study_view *v, chart_form form) {
+void study_chart_spectrum(scant__text *out, const scant_lab *v, chart_form form) {
     const scant_study *s = v->study;
     double low = INFINITY, high = -INFINITY, floor = s->tolerance * s->largest;
     log_range(s->values, s->n_values, &low, &high);
@@ -103,7 +103,7 @@ void study_chart_spectrum(scant__text *out, const scant_study_view *v, chart_for
     chart_end(&p.c);
 }
 
-void study_chart_labels(scant__text *out, const scant_study_view *v, chart_form form) {
+void study_chart_labels(scant__text *out, const scant_lab *v, chart_form form) {
     const scant_study *s = v->study;
     double sum = 0, all = (double)size_max(1, s->labelled);
     size_t step = step_of(s->n_values, POINTS);
@@ -131,7 +131,7 @@ void study_chart_labels(scant__text *out, const scant_study_view *v, chart_form 
     chart_end(&p.c);
 }
 
-void study_chart_agreement(scant__text *out, const scant_study_view *v, chart_form form) {
+void study_chart_agreement(scant__text *out, const scant_lab *v, chart_form form) {
     const scant_agreement *g = v->agreement;
     plot_opts o = {.name = "agreement",
                    .title = "Alignment and training dynamics of random sets",
@@ -160,7 +160,7 @@ void study_chart_agreement(scant__text *out, const scant_study_view *v, chart_fo
     chart_end(&p.c);
 }
 
-void study_chart_descent(scant__text *out, const scant_study_view *v, chart_form form) {
+void study_chart_descent(scant__text *out, const scant_lab *v, chart_form form) {
     const chart_style measured = {1, 0}, predicted = {2, 1}, bound = {0, 0};
     double low = INFINITY, high = -INFINITY, first = v->losses[0];
     log_range(v->losses, v->steps + 1, &low, &high);
@@ -195,7 +195,7 @@ void study_chart_descent(scant__text *out, const scant_study_view *v, chart_form
 
 /* ---- the kernel by classes --------------------------------------------------------- */
 
-static void sort_by_class(const scant_study_view *v, size_t *order) {
+static void sort_by_class(const scant_lab *v, size_t *order) {
     size_t at = 0, n = v->study->samples;
     for (size_t i = 0; !v->labels && i < n; i++) order[i] = i;
     if (!v->labels) return;
@@ -206,7 +206,7 @@ static void sort_by_class(const scant_study_view *v, size_t *order) {
         if (v->labels[i] < 0) order[at++] = i;
 }
 
-static double cosine(const scant_study_view *v, size_t i, size_t j) {
+static double cosine(const scant_lab *v, size_t i, size_t j) {
     size_t n = v->study->samples;
     double scale = v->k[i * n + i] * v->k[j * n + j];
     return scale > 0 ? v->k[i * n + j] / sqrt(scale) : 0;
@@ -214,8 +214,8 @@ static double cosine(const scant_study_view *v, size_t i, size_t j) {
 
 /* The mean cosine of a block. A sample with itself is left out if there are other pairs.
  */
-static double block_mean(const scant_study_view *v, const size_t *order, size_t a,
-                         size_t a_end, size_t b, size_t b_end) {
+static double block_mean(const scant_lab *v, const size_t *order, size_t a, size_t a_end,
+                         size_t b, size_t b_end) {
     double sum = 0, count = 0;
     bool alone = a_end - a == 1 && b_end - b == 1;
     for (size_t i = a; i < a_end; i++)
@@ -227,7 +227,7 @@ static double block_mean(const scant_study_view *v, const size_t *order, size_t 
     return sum / count;
 }
 
-void study_heat_of(const scant_study_view *v, size_t *order, study_heat *h) {
+void study_heat_of(const scant_lab *v, size_t *order, study_heat *h) {
     size_t n = v->study->samples;
     sort_by_class(v, order);
     *h = (study_heat){

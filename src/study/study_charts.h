@@ -9,10 +9,10 @@
 #include "scant/study.h"
 
 /* Each needs its part of the view: energies, an agreement, losses. */
-void study_chart_spectrum(scant__text *out, const scant_study_view *v, chart_form form);
-void study_chart_labels(scant__text *out, const scant_study_view *v, chart_form form);
-void study_chart_agreement(scant__text *out, const scant_study_view *v, chart_form form);
-void study_chart_descent(scant__text *out, const scant_study_view *v, chart_form form);
+void study_chart_spectrum(scant__text *out, const scant_lab *v, chart_form form);
+void study_chart_labels(scant__text *out, const scant_lab *v, chart_form form);
+void study_chart_agreement(scant__text *out, const scant_lab *v, chart_form form);
+void study_chart_descent(scant__text *out, const scant_lab *v, chart_form form);
 
 /* The kernel as cosines between samples, sorted by class. Of many samples, the means over
  * blocks. */
@@ -26,7 +26,7 @@ typedef struct study_heat {
 } study_heat;
 
 /* order: room for one number for each sample. */
-void study_heat_of(const scant_study_view *v, size_t *order, study_heat *heat);
+void study_heat_of(const scant_lab *v, size_t *order, study_heat *heat);
 void study_chart_heat(scant__text *out, const study_heat *heat, chart_form form);
 
 #endif

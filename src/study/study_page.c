@@ -6,7 +6,6 @@
 
 #include "core/size.h"
 #include "report/page.h"
-#include "scant/study.h"
 #include "study/study_charts.h"
 
 static void add_value(scant__text *out, double value) {
@@ -57,7 +56,7 @@ static void add_table(scant__text *out, const row *rows, size_t n) {
     scant__text_add(out, "</tbody></table></div></section>\n");
 }
 
-static void add_numbers(scant__text *out, const scant_study_view *v) {
+static void add_numbers(scant__text *out, const scant_lab *v) {
     const scant_study *s = v->study;
     double t1 = scant_study_descent(s, s->rate, 1).left;
     const row rows[] = {
@@ -102,9 +101,9 @@ static void add_numbers(scant__text *out, const scant_study_view *v) {
 
 /* ---- sections ---------------------------------------------------------------------- */
 
-typedef void (*study_chart)(scant__text *out, const scant_study_view *v, chart_form form);
+typedef void (*study_chart)(scant__text *out, const scant_lab *v, chart_form form);
 
-static void add_section(scant__text *out, const scant_study_view *v, const char *id,
+static void add_section(scant__text *out, const scant_lab *v, const char *id,
                         const char *title, const char *note, study_chart draw) {
     page_section_begin(out, id, title, NULL);
     report_addf(out, "<p class=\"note\">%s</p>\n", note);
@@ -113,7 +112,7 @@ static void add_section(scant__text *out, const scant_study_view *v, const char 
     scant__text_add(out, "</section>\n");
 }
 
-static scant_status add_heat(scant__text *out, const scant_study_view *v) {
+static scant_status add_heat(scant__text *out, const scant_lab *v) {
     scant__arena arena;
     scant__arena_init(&arena, out->ctx);
     study_heat *heat = scant__arena_alloc(&arena, 1, sizeof *heat);
@@ -142,7 +141,7 @@ static scant_status add_heat(scant__text *out, const scant_study_view *v) {
     return SCANT_OK;
 }
 
-static void add_alerts(scant__text *out, const scant_study_view *v) {
+static void add_alerts(scant__text *out, const scant_lab *v) {
     const scant_study *s = v->study;
     size_t rows = s->samples * s->outputs;
     if (s->rank < rows)
@@ -164,7 +163,7 @@ static void add_alerts(scant__text *out, const scant_study_view *v) {
                     100 * v->sketch->expected);
 }
 
-static void add_agreement(scant__text *out, const scant_study_view *v) {
+static void add_agreement(scant__text *out, const scant_lab *v) {
     const scant_agreement *g = v->agreement;
     add_section(out, v, "agreement", "Alignment and dynamics",
                 "A dot for each random set of samples. If the dots rise together, the "
@@ -178,7 +177,7 @@ static void add_agreement(scant__text *out, const scant_study_view *v) {
     scant__text_add(out, ".</p>\n");
 }
 
-static void add_descent(scant__text *out, const scant_study_view *v) {
+static void add_descent(scant__text *out, const scant_lab *v) {
     add_section(
         out, v, "descent", "Descent",
         "Gradient descent on the squared loss, summed over all samples, and the "
@@ -213,11 +212,11 @@ static void add_regression(scant__text *out, const scant_regression *r) {
     add_table(out, rows, sizeof rows / sizeof *rows);
 }
 
-static scant_status add_page(scant__text *out, const scant_study_view *v) {
+static scant_status add_page(scant__text *out, const scant_lab *v, const char *title) {
     const scant_study *s = v->study;
-    page_begin(out, v->title, false);
+    page_begin(out, title, false);
     scant__text_add(out, "td.says{text-align:left;white-space:normal;color:var(--soft)}");
-    page_begin_body(out, v->title);
+    page_begin_body(out, title);
     report_addf(out,
                 "<p class=\"lead\">What the tangent kernel of %zu samples predicts about "
                 "training.</p></header>\n<main>\n",
@@ -244,14 +243,14 @@ static scant_status add_page(scant__text *out, const scant_study_view *v) {
     return SCANT_OK;
 }
 
-scant_status scant_study_page(scant_ctx *ctx, const scant_study_view *view, void **bytes,
-                              size_t *size) {
+scant_status scant_lab_page(scant_ctx *ctx, const scant_lab *lab, const char *title,
+                            void **bytes, size_t *size) {
     scant__text out;
     char *text = NULL;
     *bytes = NULL;
     *size = 0;
     scant__text_init(&out, ctx);
-    scant_status status = add_page(&out, view);
+    scant_status status = add_page(&out, lab, title);
     if (status == SCANT_OK) status = scant__text_take(&out, &text, size);
     scant__text_end(&out);
     *bytes = text;

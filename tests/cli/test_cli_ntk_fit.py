@@ -236,7 +236,7 @@ class Fit(Closed):
         self.assertIsNone(s["alignment"])
         s, _ = self.study(*call, "--model", "mlp")  # of one output, which is fitted from
         self.assertLess(s["regression"]["test_error"], np.var(truth))
-        self.fails(3, *call, "--model", "mlp", "--classes", 2, says=["one number", "2 outputs"])
+        self.fails(3, *call, "--model", "mlp", "--classes", 2, says=["one target", "2 outputs"])
         self.fails(3, *self.call, "--fit", *self.test[:2], says="--test-labels")
 
     def test_moons(self):
@@ -318,7 +318,7 @@ class Wrong(Closed):
                 self.fails(2, *self.call, *net, *flag, says=[flag[0], "--kernel"])
         self.fails(2, *self.call, "--agreement", 5, says=["--agreement", "network"])
         for flag in (["--classes", 3], ["--width", 3], ["--hidden", 3], ["--bayes", "dropout"]):
-            self.fails(2, *self.call, *flag, says=[flag[0], "none is named"])
+            self.fails(2, *self.call, *flag, says=[flag[0], "needs a network"])
         self.fails(2, *self.call, "--mean", 0.5, says="--deviation")
         self.fails(2, "ntk", *self.data, "--model", "mlp", "--bias", says="--kernel")
         self.fails(2, "ntk", *self.data, says=["which network?", "--kernel"])
@@ -342,8 +342,8 @@ class Wrong(Closed):
                    "--test", "moons", says=["--part test", "--test"])
         for flag in (["--fit"], ["--descend", 2], ["--agreement", 2, "--start", 5, "--draw", 5]):
             self.fails(2, "ntk", "--data", "moons", "--count", 20, "--model", "mlp", "--bayes",
-                       "dropout", *flag, says=[flag[0], "100 things"])
-        self.fails(3, *self.call, "--fit", says=["no part to test with", "--test SPEC"])
+                       "dropout", *flag, says=[flag[0], "100 posterior draws"])
+        self.fails(3, *self.call, "--fit", says=["no test part", "--test SPEC"])
         self.fails(3, *self.call, "--fit", *self.test[:2], says=["no labels", "--test-labels"])
         self.fails(2, *self.call, "--fit", *self.test, "--out", self.test[1], says="--out")
         wide = self.save("wide", np.zeros((5, 7), "f4"))

@@ -6,7 +6,7 @@
 #include "../nn/gradients.h"
 
 #include "linalg/dense.h"
-#include "scant/study.h"
+#include "study/study.h"
 
 #include "context.h"
 
@@ -69,9 +69,9 @@ static void steps_are_those_of_plain_gradients(void **state) {
             size_t from = last ? shape->params[head->weight].offset : 0;
             for (size_t i = 0; i < a.n; i++) labels[i] = (int32_t)(i % a.classes);
             bool large = m == CASES - 1; /* looking for its rate takes long */
-            scant_net_descent_opts opts = {
+            study_descent_opts opts = {
                 .last_layer = last, .steps = 2, .rate = large ? 1e-6 : 0};
-            must(scant_net_descend(a.net, &a.data, NULL, a.n, labels, &opts, losses,
+            must(study_net_descend(a.net, &a.data, NULL, a.n, labels, &opts, losses,
                                    &rate));
             assert_true(rate > 0);
             for (size_t t = 0; t < 3; t++) {
@@ -96,8 +96,8 @@ static void the_rate_is_that_of_the_full_kernel(void **state) {
         double *room = malloc(la_eigh_room(side, false) * sizeof *room);
         must(scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, NULL, 0, 0, 1, k));
         assert_true(la_eigh(side, k, false, values, room));
-        must(scant_net_descend(f.net, &f.data, NULL, f.n, labels,
-                               &(scant_net_descent_opts){.steps = 1}, losses, &rate));
+        must(study_net_descend(f.net, &f.data, NULL, f.n, labels,
+                               &(study_descent_opts){.steps = 1}, losses, &rate));
         assert_true(rate * values[side - 1] > 0.999 && rate * values[side - 1] < 1.1);
         free(k), free(room);
         fixture_close(&f);
@@ -111,13 +111,12 @@ static void wrong_wishes_are_refused(void **state) {
     double losses[200];
     labels[3] = 3;
     assert_int_equal(
-        scant_net_descend(f.net, &f.data, NULL, f.n, labels, NULL, losses, NULL),
+        study_net_descend(f.net, &f.data, NULL, f.n, labels, NULL, losses, NULL),
         SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "number 3 is 3"));
     labels[3] = 0;
-    scant_status s =
-        scant_net_descend(f.net, &f.data, NULL, f.n, labels,
-                          &(scant_net_descent_opts){.rate = 1e6}, losses, NULL);
+    scant_status s = study_net_descend(f.net, &f.data, NULL, f.n, labels,
+                                       &(study_descent_opts){.rate = 1e6}, losses, NULL);
     assert_int_equal(s, SCANT_EINPUT); /* it diverges */
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "not finite"));
     fixture_close(&f);
@@ -136,15 +135,15 @@ static both both_of(fixture *f, const int32_t *labels, size_t numbers, int full,
     size_t outputs = full ? f->classes : 1, side = f->n * outputs;
     double *k = malloc(side * side * sizeof *k);
     float *out = malloc(f->n * f->classes * sizeof *out);
-    scant_sketch_opts opts = {.numbers = numbers, .full = full, .seed = seed};
+    study_sketch_opts opts = {.numbers = numbers, .full = full, .seed = seed};
     must(scant_net_kernel(f->net, &f->data, NULL, 0, &f->data, NULL, 0, 0, full, k));
     must(
         scant_net_predict(f->net, &f->data, NULL, f->n, &(scant_outputs){.logits = out}));
     must(scant_study_kernel(ctx, k, f->n, labels, f->classes,
                             &(scant_study_opts){.outputs = outputs, .start = out},
                             &b.exact));
-    must(scant_study_sketch(f->net, &f->data, NULL, f->n, labels, &opts, &b.sketched,
-                            &b.error));
+    must(
+        study_sketch(f->net, &f->data, NULL, f->n, labels, &opts, &b.sketched, &b.error));
     free(k), free(out);
     return b;
 }
@@ -198,13 +197,13 @@ static void short_sketches_say_that_they_are(void **state) {
     fixture f = fixture_open(ctx, &some);
     scant_study *s;
     scant_sketch_error error;
-    scant_sketch_opts opts = {.numbers = 16};
-    must(scant_study_sketch(f.net, &f.data, NULL, 0, NULL, &opts, &s, &error));
+    study_sketch_opts opts = {.numbers = 16};
+    must(study_sketch(f.net, &f.data, NULL, 0, NULL, &opts, &s, &error));
     assert_int_equal(s->n_values, 16);
     assert_true(s->smallest == 0 && isinf(s->condition) && s->rank <= 16);
     scant_study_free(ctx, s);
     opts.numbers = 0;
-    assert_int_equal(scant_study_sketch(f.net, &f.data, NULL, 0, NULL, &opts, &s, &error),
+    assert_int_equal(study_sketch(f.net, &f.data, NULL, 0, NULL, &opts, &s, &error),
                      SCANT_EUSAGE);
     fixture_close(&f);
 }
@@ -218,16 +217,16 @@ static void no_allocation_that_fails_leaves_anything(void **state) {
         memory m;
         scant_study *study = NULL;
         scant_sketch_error error;
-        scant_sketch_opts opts = {.numbers = 20};
+        study_sketch_opts opts = {.numbers = 20};
         double losses[3];
         scant_ctx *other = ctx_counting(&m);
         fixture f = fixture_open(other, &small);
         m.calls = 0, m.fail_at = at;
         scant_status s =
-            scant_study_sketch(f.net, &f.data, NULL, 0, labels, &opts, &study, &error);
+            study_sketch(f.net, &f.data, NULL, 0, labels, &opts, &study, &error);
         if (s == SCANT_OK)
-            s = scant_net_descend(f.net, &f.data, NULL, 3, labels,
-                                  &(scant_net_descent_opts){.steps = 2}, losses, NULL);
+            s = study_net_descend(f.net, &f.data, NULL, 3, labels,
+                                  &(study_descent_opts){.steps = 2}, losses, NULL);
         m.fail_at = SIZE_MAX;
         done = s == SCANT_OK;
         assert_true(done || s == SCANT_ENOMEM);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "context.h"
-#include "scant/study.h"
+#include "study/study.h"
 #include "study/theory.h"
 
 enum { N = 14, C = 3 };
@@ -233,14 +233,14 @@ static void what_is_wrong_is_refused(void **state) {
     assert_int_equal(
         scant_study_kernel(ctx, k, 1, labels, 3, &(scant_study_opts){.outputs = 2}, &s),
         SCANT_EUSAGE);
-    assert_int_equal(scant_kernel_mmd(ctx, k, 2, rows, 2, fine, 2, &mmd), SCANT_EINPUT);
+    assert_int_equal(study_kernel_mmd(ctx, k, 2, rows, 2, fine, 2, &mmd), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "row 2"));
 }
 
 static double distance(const double *k, const size_t *a, size_t n, const size_t *b,
                        size_t m) {
     double out;
-    assert_int_equal(scant_kernel_mmd(ctx, k, N, a, n, b, m, &out), SCANT_OK);
+    assert_int_equal(study_kernel_mmd(ctx, k, N, a, n, b, m, &out), SCANT_OK);
     return out;
 }
 
@@ -286,8 +286,8 @@ static void agreement_is_of_the_sets_it_says(void **state) {
         g[which] = study_training_dynamics(part, S + 1, own, C, out);
     }
     scant_agreement *got, *one;
-    scant_agreement_opts opts = {.sets = SETS, .start = S, .draw = 1, .seed = 3};
-    assert_int_equal(scant_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
+    study_agreement_opts opts = {.sets = SETS, .start = S, .draw = 1, .seed = 3};
+    assert_int_equal(study_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
                      SCANT_OK);
     size_t seen[2] = {0};
     for (size_t i = 0; i < SETS; i++) {
@@ -301,18 +301,18 @@ static void agreement_is_of_the_sets_it_says(void **state) {
     assert_true((got->tau > 0) == ((a[1] > a[0]) == (g[1] > g[0])));
     assert_true(got->p < 1e-6);
     scant_ctx *alone = ctx_threads(1);
-    assert_int_equal(scant_kernel_agreement(alone, k, N, labels, C, f, &opts, &one),
+    assert_int_equal(study_kernel_agreement(alone, k, N, labels, C, f, &opts, &one),
                      SCANT_OK);
     assert_memory_equal(one->dynamics, got->dynamics, SETS * sizeof(double));
-    scant_agreement_free(alone, one);
+    study_agreement_free(alone, one);
     scant_ctx_free(alone);
-    scant_agreement_free(ctx, got);
+    study_agreement_free(ctx, got);
     opts.draw = 3;
-    assert_int_equal(scant_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
+    assert_int_equal(study_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
                      SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "there are 14"));
     labels[3] = -1, opts.draw = 1;
-    assert_int_equal(scant_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
+    assert_int_equal(study_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
                      SCANT_EINPUT);
 }
 
@@ -351,11 +351,11 @@ static scant_status all_calls(scant_ctx *c, const double *k, const int32_t *labe
         scant_study_kernel(c, k, N, labels, C, &(scant_study_opts){.start = f}, &s);
     if (status != SCANT_OK) return status;
     scant_study_free(c, s);
-    status = scant_kernel_mmd(c, k, N, a, 3, b, 4, &mmd);
+    status = study_kernel_mmd(c, k, N, a, 3, b, 4, &mmd);
     if (status != SCANT_OK) return status;
-    scant_agreement_opts opts = {.sets = 4, .start = 5, .draw = 3};
-    status = scant_kernel_agreement(c, k, N, labels, C, f, &opts, &g);
-    if (status == SCANT_OK) scant_agreement_free(c, g);
+    study_agreement_opts opts = {.sets = 4, .start = 5, .draw = 3};
+    status = study_kernel_agreement(c, k, N, labels, C, f, &opts, &g);
+    if (status == SCANT_OK) study_agreement_free(c, g);
     return status;
 }
 

@@ -38,19 +38,18 @@ static scant_status page(scant_ctx *ctx, const char *title, void **bytes, size_t
     scant_study *study;
     *bytes = NULL;
     TRY(scant_study_kernel(ctx, k, N, labels, C, NULL, &study));
-    scant_study_view v = {.title = title,
-                          .study = study,
-                          .k = k,
-                          .labels = labels,
-                          .classes = C,
-                          .agreement = &agreement,
-                          .steps = STEPS,
-                          .losses = losses,
-                          .predicted = said,
-                          .rate = 0.1,
-                          .factor = 0.9,
-                          .regression = &numbers};
-    scant_status s = scant_study_page(ctx, &v, bytes, size);
+    scant_lab v = {.study = study,
+                   .k = k,
+                   .labels = labels,
+                   .classes = C,
+                   .agreement = &agreement,
+                   .steps = STEPS,
+                   .losses = losses,
+                   .predicted = said,
+                   .rate = 0.1,
+                   .factor = 0.9,
+                   .regression = &numbers};
+    scant_status s = scant_lab_page(ctx, &v, title, bytes, size);
     scant_study_free(ctx, study);
     return s;
 }
@@ -83,7 +82,7 @@ static void blocks_are_means_over_sorted_samples(void **state) {
     size_t order[N];
     scant_study study = {.samples = N};
     make();
-    scant_study_view v = {.study = &study, .k = k, .labels = labels, .classes = C};
+    scant_lab v = {.study = &study, .k = k, .labels = labels, .classes = C};
     study_heat_of(&v, order, &heat);
     assert_int_equal(heat.cells, STUDY_HEAT_CELLS);
     assert_int_equal(heat.n_borders, C - 1);

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernel laboratory: the kernel of some samples, its study, and what is measured with
+ * it. A full kernel has a row for each sample and output; otherwise it is the mean over
+ * outputs.
+ *
+ * Regression: if a network is trained to the end by small steps and its kernel does not
+ * change, its outputs become f(x) + K(x, X) K^-1 (Y - f(X)), where f are the outputs
+ * before (0 without a network); a ridge stops that earlier. Test samples are read in
+ * blocks.
+ */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/size.h"
+#include "study/study.h"
+
+typedef struct lab {
+    scant_lab out; /* first: the caller has its address */
+    scant_ctx *ctx;
+    const scant_lab_opts *o;
+    scant_study *study;
+    scant_agreement *agreement;
+    scant__arena arena;   /* of results */
+    scant__arena scratch; /* freed at the end of the run */
+    size_t outputs;       /* rows of the kernel for each sample */
+    double *kernel;       /* of the n samples */
+    double *wide;         /* the mean over outputs of all samples */
+    float *features;      /* of all samples, for the closed form; NULL: not read yet */
+    float *start;         /* n x classes: outputs of the network; NULL: none */
+} lab;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the kernel -------------------------------------------------------------------- */
+
+static size_t outputs_of(const scant_lab_opts *o) { return o->full ? o->classes : 1; }
+
+/* Features of a sample for the closed form; 0: the kernel is the network's own. */
+static size_t width_of(const scant_lab_opts *o) {
+    return o->depth ? scant_net_features(o->reader) + (o->bias != 0) : 0;
+}
+
+static scant_status read_features(lab *l, const scant_data *data, const size_t *rows,
+                                  size_t count, float *out) {
+    size_t own = scant_net_features(l->o->reader), width = width_of(l->o);
+    TRY(scant_net_predict(l->o->reader, data, rows, count,
+                          &(scant_outputs){.features = out}));
+    if (own == width) return SCANT_OK;
+    for (size_t i = count; i-- > 0;) { /* from the end, as rows become longer */
+        memmove(out + i * width, out + i * own, own * sizeof *out);
+        out[i * width + own] = 1;
+    }
+    return SCANT_OK;
+}
+
+/* Between n rows of a and m of b (NULL: a itself). */
+static scant_status closed_form(lab *l, const float *a, size_t n, const float *b,
+                                size_t m, double *out) {
+    size_t width = width_of(l->o);
+    const size_t shape[] = {n, width}, other[] = {m, width};
+    scant_array *x, *y = NULL;
+    TRY(scant_array_wrap(l->ctx, "features", a, SCANT_F32, 2, shape, &x));
+    scant_status status =
+        b ? scant_array_wrap(l->ctx, "features", b, SCANT_F32, 2, other, &y) : SCANT_OK;
+    if (status == SCANT_OK) status = scant_ntk_kernel(l->ctx, x, y, l->o->depth, out);
+    scant_array_free(x);
+    scant_array_free(y);
+    return status;
+}
+
+/* The kernel of the first count samples, count * outputs squared. */
+static scant_status square(lab *l, size_t count, bool full, double *out) {
+    const scant_lab_opts *o = l->o;
+    if (!o->depth)
+        return scant_net_kernel(o->net, o->data, o->rows, count, o->data, o->rows, count,
+                                o->last_layer, full, out);
+    if (!l->features) {
+        l->features = scant__arena_alloc(&l->scratch, o->all,
+                                         size_mul(width_of(o), sizeof *l->features));
+        if (!l->features) return SCANT_ENOMEM;
+        TRY(read_features(l, o->data, o->rows, o->all, l->features));
+    }
+    return closed_form(l, l->features, count, NULL, 0, out);
+}
+
+/* The kernel between count test samples and the n. room: features of those. */
+static scant_status between(lab *l, const size_t *rows, size_t count, float *room,
+                            double *out) {
+    const scant_lab_opts *o = l->o;
+    if (!o->depth)
+        return scant_net_kernel(o->net, o->test, rows, count, o->data, o->rows, o->n,
+                                o->last_layer, l->outputs > 1, out);
+    TRY(read_features(l, o->test, rows, count, room));
+    return closed_form(l, room, count, l->features, o->n, out);
+}
+
+/* The mean over outputs of a full kernel. */
+static void reduce(const double *k, size_t n, size_t outputs, double *out) {
+    size_t side = n * outputs;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (size_t c = 0; c < outputs; c++)
+                sum += k[(i * outputs + c) * side + j * outputs + c];
+            out[i * n + j] = sum / (double)outputs;
+        }
+}
+
+static double *matrix(scant__arena *arena, size_t side) {
+    return scant__arena_alloc(arena, size_mul(side, side), sizeof(double));
+}
+
+static scant_status make_kernel(lab *l) {
+    const scant_lab_opts *o = l->o;
+    size_t n = o->n;
+    double *reduced = l->kernel = matrix(&l->arena, n * l->outputs);
+    if (!l->kernel) return SCANT_ENOMEM;
+    if (o->all > n) {
+        l->wide = matrix(&l->scratch, o->all);
+        if (!l->wide) return SCANT_ENOMEM;
+        TRY(square(l, o->all, false, l->wide));
+    }
+    for (size_t i = 0; l->wide && l->outputs == 1 && i < n; i++)
+        memcpy(l->kernel + i * n, l->wide + i * o->all, n * sizeof *l->kernel);
+    if (!l->wide || l->outputs > 1) TRY(square(l, n, l->outputs > 1, l->kernel));
+    if (l->outputs > 1) {
+        reduced = matrix(&l->arena, n);
+        if (!reduced) return SCANT_ENOMEM;
+        reduce(l->kernel, n, l->outputs, reduced);
+    }
+    if (!l->wide) l->wide = reduced;
+    l->out.kernel = l->kernel;
+    l->out.k = reduced;
+    return SCANT_OK;
+}
+
+/* A network with several posterior draws has no outputs that its kernel describes. */
+static scant_status read_outputs(lab *l) {
+    const scant_lab_opts *o = l->o;
+    if (!o->net || (!o->labels && !o->fit)) return SCANT_OK;
+    if (!o->depth && scant_net_draws(o->net) > 1) return SCANT_OK;
+    l->start =
+        scant__arena_alloc(&l->scratch, o->n, size_mul(o->classes, sizeof *l->start));
+    if (!l->start) return SCANT_ENOMEM;
+    return scant_net_predict(o->net, o->data, o->rows, o->n,
+                             &(scant_outputs){.logits = l->start});
+}
+
+/* ---- measurements ------------------------------------------------------------------ */
+
+static scant_status compare_sets(lab *l) {
+    const scant_lab_opts *o = l->o;
+    size_t *own = scant__arena_alloc(&l->scratch, o->n, sizeof *own);
+    if (!own) return SCANT_ENOMEM;
+    for (size_t i = 0; i < o->n; i++) own[i] = i;
+    return study_kernel_mmd(l->ctx, l->wide, o->all, o->against, o->n_against, own, o->n,
+                            &l->out.mmd);
+}
+
+static scant_status agree(lab *l) {
+    const scant_lab_opts *o = l->o;
+    study_agreement_opts opts = {
+        .sets = o->sets, .start = o->start, .draw = o->draw, .seed = o->seed};
+    TRY(study_kernel_agreement(l->ctx, l->out.k, o->n, o->labels, o->classes, l->start,
+                               &opts, &l->agreement));
+    l->out.agreement = l->agreement;
+    return SCANT_OK;
+}
+
+/* The largest move of an eigenvalue during descent, and the spectral norm of the kernel's
+ * change, which bounds it (Weyl). */
+static scant_status compare_kernels(lab *l) {
+    size_t side = l->o->n * l->outputs;
+    scant_study_opts opts = {.outputs = l->outputs};
+    scant_study *s;
+    double *end = matrix(&l->scratch, side), moved = 0;
+    if (!end) return SCANT_ENOMEM;
+    TRY(square(l, l->o->n, l->outputs > 1, end));
+    TRY(scant_study_kernel(l->ctx, end, l->o->n, NULL, 0, &opts, &s));
+    for (size_t i = 0; i < side; i++)
+        moved = fmax(moved, fabs(s->values[i] - l->study->values[i]));
+    scant_study_free(l->ctx, s);
+    for (size_t i = 0; i < side * side; i++) end[i] -= l->kernel[i];
+    TRY(scant_study_kernel(l->ctx, end, l->o->n, NULL, 0, &opts, &s));
+    l->out.eigenvalues_moved = moved;
+    l->out.kernel_moved = fmax(fabs(s->values[0]), fabs(s->values[side - 1]));
+    scant_study_free(l->ctx, s);
+    return SCANT_OK;
+}
+
+/* The largest eigenvalue gives the stable rate only if the kernel describes all outputs:
+ * if it is full, of the last layer (whose outputs are independent), or of one output. */
+static scant_status descend(lab *l) {
+    const scant_lab_opts *o = l->o;
+    const scant_study *s = l->study;
+    bool whole = l->outputs > 1 || o->last_layer || o->classes == 1;
+    study_descent_opts opts = {.last_layer = o->last_layer,
+                               .steps = o->steps,
+                               .rate = o->rate > 0               ? o->rate
+                                       : whole && s->largest > 0 ? s->rate
+                                                                 : 0};
+    scant_lab *out = &l->out;
+    double *losses = scant__arena_alloc(&l->arena, o->steps + 1, sizeof *losses);
+    double *predicted = scant__arena_alloc(&l->arena, o->steps + 1, sizeof *predicted);
+    if (!losses || !predicted) return SCANT_ENOMEM;
+    TRY(study_net_descend(o->net, o->data, o->rows, o->n, o->labels, &opts, losses,
+                          &out->rate));
+    out->smallest = s->rank == s->n_values ? s->smallest : 0;
+    out->factor = 1 - out->rate * out->smallest;
+    for (size_t t = 0; t <= o->steps; t++) {
+        predicted[t] = scant_study_loss(s, out->rate, (double)t);
+        out->steps_above += t && losses[t] > out->factor * losses[t - 1];
+    }
+    out->steps = o->steps;
+    out->losses = losses;
+    out->predicted = predicted;
+    return compare_kernels(l);
+}
+
+/* ---- regression -------------------------------------------------------------------- */
+
+typedef struct tally {
+    double squares;
+    size_t right, samples;
+} tally;
+
+/* The target of output c: a number to predict, or 1 for the sample's class. */
+static double target(const scant_data *data, size_t row, size_t c) {
+    const float *numbers = scant_data_targets(data);
+    return numbers ? (double)numbers[row] : scant_data_labels(data)[row] == (int32_t)c;
+}
+
+/* The first of equal outputs is the predicted class. */
+static void count_errors(const scant_data *data, const size_t *rows, size_t count,
+                         const double *outputs, size_t classes, tally *t) {
+    for (size_t i = 0; i < count; i++, outputs += classes) {
+        size_t best = 0;
+        for (size_t c = 0; c < classes; c++) {
+            double off = outputs[c] - target(data, rows[i], c);
+            t->squares += off * off;
+            if (outputs[c] > outputs[best]) best = c;
+        }
+        t->right += target(data, rows[i], best) > 0;
+    }
+    t->samples += count;
+}
+
+static void finish(const lab *l, const tally *t, double *accuracy, double *error) {
+    double samples = (double)t->samples;
+    *error = t->squares / samples / (double)l->o->classes;
+    *accuracy = scant_data_targets(l->o->data) ? (double)NAN : (double)t->right / samples;
+}
+
+/* out (count, classes) = start + the kernel of count samples with the n, times alpha. */
+static scant_status predict(lab *l, const double *k, size_t count, const double *alpha,
+                            const float *start, double *out) {
+    size_t classes = l->o->classes;
+    TRY(scant_kernel_predict(l->ctx, k, count * l->outputs, l->o->n * l->outputs, alpha,
+                             classes / l->outputs, out));
+    for (size_t i = 0; start && i < count * classes; i++) out[i] += (double)start[i];
+    return SCANT_OK;
+}
+
+/* A network's kernel has float precision. If its smallest eigenvalues are rounding error,
+ * as much is added to the diagonal: otherwise the fit would amplify it. */
+static double noise_of(const lab *l) {
+    const scant_study *s = l->study;
+    return !l->o->depth && s->rank < s->n_values ? s->tolerance * s->largest : 0;
+}
+
+static scant_status solve(lab *l, double *alpha, double *jitter) {
+    const scant_lab_opts *o = l->o;
+    size_t classes = o->classes;
+    double noise = fmax(0, noise_of(l) - o->ridge);
+    for (size_t i = 0; i < o->n; i++)
+        for (size_t c = 0; c < classes; c++)
+            alpha[i * classes + c] = target(o->data, o->rows[i], c) -
+                                     (l->start ? (double)l->start[i * classes + c] : 0);
+    TRY(scant_kernel_fit(l->ctx, l->kernel, o->n * l->outputs, alpha,
+                         classes / l->outputs, o->ridge + noise, alpha, jitter));
+    *jitter += noise;
+    return SCANT_OK;
+}
+
+/* Test samples that are read together: a block's kernel is no larger than that of n. */
+static size_t block_of(const scant_lab_opts *o, size_t n) {
+    return size_min(size_max(n, 64), o->n_test);
+}
+
+static scant_status test(lab *l, const double *alpha, double *out, tally *t) {
+    const scant_lab_opts *o = l->o;
+    size_t most = block_of(o, o->n), cells = size_mul(l->outputs, l->outputs);
+    double *k =
+        scant__arena_alloc(&l->scratch, size_mul(most, o->n), size_mul(cells, sizeof *k));
+    float *f = scant__arena_alloc(&l->scratch, most, size_mul(o->classes, sizeof *f));
+    float *room =
+        scant__arena_alloc(&l->scratch, most, size_mul(width_of(o) + 1, sizeof *room));
+    if (!k || !f || !room) return SCANT_ENOMEM;
+    for (size_t at = 0; at < o->n_test; at += most) {
+        const size_t *rows = o->test_rows + at;
+        size_t count = size_min(o->n_test - at, most);
+        TRY(between(l, rows, count, room, k));
+        if (o->net)
+            TRY(scant_net_predict(o->net, o->test, rows, count,
+                                  &(scant_outputs){.logits = f}));
+        TRY(predict(l, k, count, alpha, o->net ? f : NULL, out));
+        count_errors(o->test, rows, count, out, o->classes, t);
+    }
+    return SCANT_OK;
+}
+
+static scant_status fit(lab *l) {
+    const scant_lab_opts *o = l->o;
+    scant_regression *r = scant__arena_zalloc(&l->arena, 1, sizeof *r);
+    size_t most = size_max(o->n, block_of(o, o->n));
+    double *alpha =
+        scant__arena_alloc(&l->scratch, o->n, size_mul(o->classes, sizeof *alpha));
+    double *out =
+        scant__arena_alloc(&l->scratch, most, size_mul(o->classes, sizeof *out));
+    tally own = {0}, others = {0};
+    if (!r || !alpha || !out) return SCANT_ENOMEM;
+    r->ridge = o->ridge;
+    r->tests = o->n_test;
+    TRY(solve(l, alpha, &r->jitter));
+    TRY(predict(l, l->kernel, o->n, alpha, l->start, out));
+    count_errors(o->data, o->rows, o->n, out, o->classes, &own);
+    finish(l, &own, &r->train_accuracy, &r->train_error);
+    TRY(test(l, alpha, out, &others));
+    finish(l, &others, &r->test_accuracy, &r->test_error);
+    l->out.regression = r;
+    return SCANT_OK;
+}
+
+/* ---- a run ------------------------------------------------------------------------- */
+
+static study_sketch_opts sketch_opts(const scant_lab_opts *o) {
+    return (study_sketch_opts){.numbers = o->sketch,
+                               .last_layer = o->last_layer,
+                               .full = o->full,
+                               .seed = o->seed,
+                               .rate = o->rate};
+}
+
+static scant_status sketch(lab *l) {
+    const scant_lab_opts *o = l->o;
+    study_sketch_opts opts = sketch_opts(o);
+    scant_sketch_error *error = scant__arena_zalloc(&l->arena, 1, sizeof *error);
+    if (!error) return SCANT_ENOMEM;
+    l->out.sketch = error;
+    return study_sketch(o->net, o->data, o->rows, o->n, o->labels, &opts, &l->study,
+                        error);
+}
+
+static scant_status measure(lab *l) {
+    const scant_lab_opts *o = l->o;
+    double begun = now();
+    scant_study_opts opts = {.outputs = l->outputs,
+                             .rate = o->rate,
+                             .noise = o->depth ? 0 : SCANT_KERNEL_NOISE};
+    TRY(o->sketch ? sketch(l) : make_kernel(l));
+    l->out.seconds = now() - begun;
+    if (o->sketch) return SCANT_OK;
+    TRY(read_outputs(l));
+    if (o->labels) opts.start = l->start;
+    TRY(scant_study_kernel(l->ctx, l->kernel, o->n, o->labels, o->classes, &opts,
+                           &l->study));
+    if (o->n_against) TRY(compare_sets(l));
+    if (o->sets) TRY(agree(l));
+    if (o->fit) TRY(fit(l));
+    return o->steps ? descend(l) : SCANT_OK;
+}
+
+scant_status scant_lab_run(scant_ctx *ctx, const scant_lab_opts *opts, scant_lab **out) {
+    lab *l = scant__zalloc(ctx, 1, sizeof *l);
+    *out = NULL;
+    if (!l) return SCANT_ENOMEM;
+    *l = (lab){.out = {.labels = opts->labels,
+                       .classes = opts->classes,
+                       .against = opts->n_against},
+               .ctx = ctx,
+               .o = opts,
+               .outputs = outputs_of(opts)};
+    scant__arena_init(&l->arena, ctx);
+    scant__arena_init(&l->scratch, ctx);
+    scant_status status = measure(l);
+    scant__arena_end(&l->scratch);
+    l->out.study = l->study;
+    if (status == SCANT_OK)
+        *out = &l->out;
+    else
+        scant_lab_free(ctx, &l->out);
+    return status;
+}
+
+void scant_lab_free(scant_ctx *ctx, scant_lab *result) {
+    lab *l = (lab *)(void *)result;
+    if (!l) return;
+    scant_study_free(ctx, l->study);
+    study_agreement_free(ctx, l->agreement);
+    scant__arena_end(&l->arena);
+    scant__free(ctx, l);
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+/* Regression: solution, predictions, the study's lists, and a block of test samples with
+ * the network's outputs. scant_kernel_fit() has freed its factor by then. */
+static double bytes_to_fit(const scant_lab_opts *o, size_t n, double rooms) {
+    double block = (double)block_of(o, n), outputs = (double)outputs_of(o);
+    double side = (double)n * outputs, classes = (double)o->classes;
+    double most = fmax((double)n, block);
+    return 8 * ((double)n + most) * classes + 64 * side + rooms +
+           block * (8 * outputs * side + 4 * (double)width_of(o) + 4 + 4 * classes);
+}
+
+double scant_lab_memory(const scant_ctx *ctx, const scant_lab_opts *o, size_t n) {
+    /* for another number of samples, all of --against may be others */
+    size_t beside = n == o->n ? o->all - o->n : o->n_against, outputs = outputs_of(o);
+    double side = (double)n * (double)outputs, all = (double)(n + beside);
+    double matrices = side * side, start = (double)n * (double)o->classes * 4;
+    if (o->sketch) {
+        study_sketch_opts opts = sketch_opts(o);
+        return (double)study_sketch_memory(o->net, n, &opts);
+    }
+    if (outputs > 1) matrices += (double)n * (double)n; /* the mean over outputs */
+    if (beside) matrices += all * all;
+    if (o->steps) matrices += side * side; /* the kernel after descent */
+    double study = (double)scant_study_memory(n, o->labels ? o->classes : 0, outputs);
+    double rooms = o->depth ? (double)scant_ntk_memory(ctx, width_of(o)) : 0;
+    double features = 4 * all * (double)width_of(o);
+    /* one after the other; the factor of a fit is no larger than a study */
+    double most = fmax(study, o->fit ? bytes_to_fit(o, n, rooms) : 0);
+    return (double)ctx->used + 8 * matrices + start + features + fmax(most, rooms);
+}

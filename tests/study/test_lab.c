@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A run of the laboratory has every measurement that is asked for, and an allocation that
+ * fails at any step leaks nothing.
+ */
+#include "../nn/gradients.h"
+
+#include "study/study.h"
+
+enum { N = 3 };
+static const int32_t labels[N] = {0, 1, 0};
+
+static scant_lab_opts options(fixture *f, const size_t *rows) {
+    f->data.labels = (int32_t *)(uintptr_t)labels;
+    return (scant_lab_opts){.net = f->net,
+                            .data = &f->data,
+                            .rows = rows,
+                            .n = N,
+                            .all = N,
+                            .labels = labels,
+                            .classes = f->classes,
+                            .full = 1,
+                            .against = rows,
+                            .n_against = 2,
+                            .sets = 2,
+                            .start = 1,
+                            .draw = 1,
+                            .steps = 2,
+                            .fit = 1,
+                            .test = &f->data,
+                            .test_rows = rows,
+                            .n_test = N};
+}
+
+static const model_case small = {
+    "gapcnn", {.shape = {1, 4, 4}, .classes = 2, .width = 2}, N};
+static const size_t rows[N] = {0, 1, 2};
+
+static void a_run_measures_all_that_is_asked_for(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    fixture f = fixture_open(ctx, &small);
+    scant_lab_opts opts = options(&f, rows);
+    scant_lab *lab;
+    if (scant_lab_run(ctx, &opts, &lab) != SCANT_OK)
+        fail_msg("%s", scant_ctx_errmsg(ctx));
+    assert_true(lab->study->samples == N && lab->study->outputs == 2);
+    assert_true(lab->agreement->sets == 2 && lab->steps == 2 && lab->against == 2);
+    assert_true(lab->losses[2] <= lab->losses[0]);
+    /* tested on the samples of the fit themselves */
+    assert_true(lab->regression->tests == N);
+    assert_true(fabs(lab->regression->test_error - lab->regression->train_error) < 1e-6);
+    for (size_t i = 0; i < N; i++) { /* the mean over outputs */
+        double trace = lab->kernel[2 * i * (2 * N) + 2 * i] +
+                       lab->kernel[(2 * i + 1) * (2 * N) + 2 * i + 1];
+        assert_true(fabs(lab->k[i * N + i] - trace / 2) <= 1e-12 * trace);
+    }
+    scant_lab_free(ctx, lab);
+    fixture_close(&f);
+    scant_ctx_free(ctx);
+}
+
+static void no_allocation_that_fails_leaves_anything(void **state) {
+    (void)state;
+    bool done = false;
+    for (size_t at = 0; !done && at<5000; at += at> 20 ? 17 : 1) {
+        memory m;
+        scant_lab *lab = NULL;
+        scant_ctx *ctx = ctx_counting(&m);
+        fixture f = fixture_open(ctx, &small);
+        scant_lab_opts opts = options(&f, rows);
+        m.calls = 0, m.fail_at = at;
+        scant_status s = scant_lab_run(ctx, &opts, &lab);
+        m.fail_at = SIZE_MAX;
+        done = s == SCANT_OK;
+        assert_true(done || (s == SCANT_ENOMEM && !lab));
+        scant_lab_free(ctx, lab);
+        fixture_close(&f);
+        scant_ctx_free(ctx);
+        assert_int_equal(m.live, 0);
+    }
+    assert_true(done);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_measures_all_that_is_asked_for),
+        cmocka_unit_test(no_allocation_that_fails_leaves_anything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
