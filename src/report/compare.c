@@ -8,40 +8,40 @@
 #include "scant/train.h"
 
 static const double SIGNIFICANT = 0.05;
-static const double ROUNDING = 1e-12; /* of two numbers that are the same */
+static const double ROUNDING = 1e-12; /* relative difference of equal numbers */
 
-/* What a run began with, in any order. */
+/* The initial set of a run, in any order. */
 typedef struct beginning {
-    size_t count; /* 0: picks do not tell */
-    uint64_t sum; /* of their hashes */
+    size_t count; /* 0: unknown */
+    uint64_t sum; /* of the samples' hashes */
 } beginning;
 
-typedef struct matched { /* a seed of a pair */
+typedef struct matched { /* a seed of both strategies */
     const report_run *a, *b;
-    uint64_t to; /* labels */
+    uint64_t to; /* labels that both have */
 } matched;
 
 typedef struct comparing {
     const report_results *r;
     const report_measures *m;
-    double unit;           /* percent of accuracy; errors as they are */
-    beginning *beginnings; /* a run each */
-    size_t *longest;       /* a strategy each: points of its longest run, */
-    uint64_t *most;        /* and the most labels of any */
+    double unit;           /* 100 for accuracies, 1 for errors */
+    beginning *beginnings; /* by run */
+    size_t *longest;       /* by strategy: points of its longest run, */
+    uint64_t *most;        /* and the most labels of a run */
     matched *seeds;
-    double *a, *b, *delta; /* a seed each */
+    double *a, *b, *delta; /* by seed */
     size_t *order;
 } comparing;
 
-/* ---- what runs began with ---------------------------------------------------------- */
+/* ---- initial sets ------------------------------------------------------------------ */
 
-static uint64_t hash(uint64_t x) { /* Murmur's last steps */
+static uint64_t hash(uint64_t x) { /* the finalizer of MurmurHash3 */
     x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDu;
     x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53u;
     return x ^ x >> 33;
 }
 
-/* Labels are looked at, too: other data may have the same rows at the start. */
+/* Hashes labels as well: other data may have the same rows in its initial set. */
 static beginning beginning_of(const report_run *run) {
     beginning start = {0};
     for (; start.count < run->n_picks && !run->picks[start.count].round; start.count++) {
@@ -61,7 +61,7 @@ static bool related(const comparing *c, const report_run *a, const report_run *b
 
 /* ---- one pair ---------------------------------------------------------------------- */
 
-/* Calls up the next seed that both have; false at the end. */
+/* Moves i and j to the next seed that both have; false at the end. */
 static bool next_common(const report_strategy *a, const report_strategy *b, size_t *i,
                         size_t *j) {
     while (*i < a->n_runs && *j < b->n_runs) {
@@ -95,16 +95,16 @@ static scant_difference difference_of(const comparing *c, size_t n) {
                               .p_flips_holm = flips};
 }
 
-/* One that has used its pool up in fewer rounds than others has all of it. */
-static bool short_of_others(const comparing *c, const report_run *run) {
+/* A run that used up its pool in fewer rounds is finished: it has as many labels. */
+static bool is_unfinished(const comparing *c, const report_run *run) {
     return run->n_points < c->longest[run->strategy] &&
            report_last(run)->labels < c->most[run->strategy];
 }
 
-/* Whether a seed's runs can be compared up to a number of labels, the last of either. */
+/* to: the labels that both runs have. */
 static bool comparable(const comparing *c, const report_run *a, const report_run *b,
                        uint64_t to) {
-    if (short_of_others(c, a) || short_of_others(c, b)) return false;
+    if (is_unfinished(c, a) || is_unfinished(c, b)) return false;
     return report_last(a)->labels == report_last(b)->labels || to > a->points->labels;
 }
 
@@ -118,7 +118,7 @@ static void add_seed(const comparing *c, scant_pair *pair, matched seed) {
     c->seeds[pair->seeds++] = seed;
 }
 
-/* The seeds that are compared, and how many are not. */
+/* Lists the seeds to compare, and counts the others. */
 static void match(const comparing *c, scant_pair *pair) {
     const report_strategy *a = &c->r->strategies[pair->a];
     const report_strategy *b = &c->r->strategies[pair->b];
@@ -182,8 +182,8 @@ const char *report_why_not(const scant_pair *pair) {
 
 /* ---- all pairs --------------------------------------------------------------------- */
 
-/* at is the offset of a number of a pair, corrected in place. A pair of which a test can
- * say nothing was looked at all the same, so it counts. */
+/* Corrects the p value at an offset in each pair. Pairs without a test result still count
+ * in the Holm correction. */
 static void correct(const comparing *c, scant_pair *pairs, size_t count, double *p,
                     size_t at) {
     for (size_t i = 0; i < count; i++) {
@@ -246,11 +246,11 @@ scant_status report_compare(report_results *r, const report_measures *m, size_t 
     return compare_all(r, &c, baseline, *pairs, count, p);
 }
 
-/* ---- for others -------------------------------------------------------------------- */
+/* ---- public ------------------------------------------------------------------------ */
 
-/* The arena that all of it is in goes with it. */
+/* With the arena that the comparison is in. */
 typedef struct comparison {
-    scant_comparison shown; /* first: the caller's pointer is to it */
+    scant_comparison shown; /* first: the caller has its address */
     report_results results;
 } comparison;
 

@@ -17,7 +17,7 @@ typedef struct reader {
     scant_ctx *ctx;
     report_table *table;
     scant__cells cells;
-    unsigned char column_of[MOST_CELLS]; /* NONE: nobody's */
+    unsigned char column_of[MOST_CELLS]; /* NONE: ignored */
     size_t width;
 } reader;
 
@@ -36,8 +36,9 @@ static scant_status take_heading(reader *r, scant__cell c) {
     for (size_t i = 0; i < t->n_columns; i++) {
         if (!is_called(c, t->columns[i].name)) continue;
         if (t->found >> i & 1)
-            return scant__fail(r->ctx, SCANT_EINPUT, "%s: line %zu: two columns are '%s'",
-                               r->cells.name, c.line, t->columns[i].name);
+            return scant__fail(r->ctx, SCANT_EINPUT,
+                               "%s: line %zu: two columns are named '%s'", r->cells.name,
+                               c.line, t->columns[i].name);
         t->found |= 1u << i;
         r->column_of[r->width] = (unsigned char)i;
     }
@@ -61,7 +62,7 @@ static scant_status read_header(reader *r) {
     for (size_t i = 0; i < t->n_columns; i++)
         if (!t->columns[i].optional && !(t->found >> i & 1))
             return scant__fail(r->ctx, SCANT_EINPUT,
-                               "%s: its first line names no column '%s'", r->cells.name,
+                               "%s: its first line has no column '%s'", r->cells.name,
                                t->columns[i].name);
     return SCANT_OK;
 }
@@ -97,7 +98,7 @@ static bool is_nothing(scant__cell c) {
     return false;
 }
 
-/* Most weights and scores of an initial set are one digit. */
+/* Fast path: most weights and scores of an initial set are one digit. */
 static bool to_number(scant__cell c, double *out) {
     if (c.length == 1 && *c.text >= '0' && *c.text <= '9') {
         *out = *c.text - '0';

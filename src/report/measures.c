@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/results_int.h"
 #include "report/stats.h"
 
-enum { MOST_LABELS = 100000 }; /* classes that are counted */
+enum { MOST_LABELS = 100000 }; /* classes */
 
 /* ---- means ------------------------------------------------------------------------- */
 
@@ -15,8 +16,8 @@ typedef struct sighting { /* a run's value at a number of labels */
     uint64_t labels;
     size_t run;
     double value;
-    double before, after; /* how much it changes a label */
-    bool first;           /* of its run */
+    double before, after; /* slope to the previous and to the next value of the run */
+    bool first;           /* the first of its run */
 } sighting;
 
 static int sighting_order(const void *a, const void *b) {
@@ -25,7 +26,7 @@ static int sighting_order(const void *a, const void *b) {
     return (x->run > y->run) - (x->run < y->run);
 }
 
-/* Which value of a point; NaN: it has none. */
+/* A value of a point; NaN: it has none. */
 typedef double (*value_of)(const report_results *r, const report_point *p);
 
 static double lambda_of(const report_results *r, const report_point *p) {
@@ -36,10 +37,10 @@ static double lambda_of(const report_results *r, const report_point *p) {
 static double ratio_of(const report_results *r, const report_point *p) {
     (void)r;
     return fabs(p->ratio) <= 1e100 ? p->ratio
-                                   : (double)NAN; /* squares, too, are finite */
+                                   : (double)NAN; /* so that squares are finite */
 }
 
-/* Where a run has a number of labels twice, the last counts. */
+/* If a run has a number of labels twice, the last value is used. */
 static size_t collect(const report_results *r, const report_strategy *s, value_of value,
                       sighting *out) {
     size_t n = 0;
@@ -64,8 +65,8 @@ static size_t collect(const report_results *r, const report_strategy *s, value_o
     return n;
 }
 
-/* The mean of all runs from where the last begins to where the first ends. Their sum goes
- * on from level to level in straight lines, and is taken anew where all have a point. */
+/* The mean over all runs in their common range of labels. The sum is extrapolated from
+ * level to level by the sum of slopes, and computed anew where all runs have a value. */
 static void sum_whole(const sighting *seen, size_t n, size_t runs, uint64_t from,
                       uint64_t to, report_curve *out) {
     double sum = 0, rate = 0;
@@ -117,7 +118,7 @@ static scant_status measure_whole(report_results *r, size_t strategy,
     return SCANT_OK;
 }
 
-/* A level for each number of labels; seen is left in order. */
+/* Makes a level for each number of labels; sorts seen. */
 static scant_status level(report_results *r, sighting *seen, size_t n, double *values,
                           report_curve *out) {
     size_t levels = 0;
@@ -223,7 +224,7 @@ double report_labels_to_reach(const report_results *r, const report_curve *curve
 
 /* ---- classes ----------------------------------------------------------------------- */
 
-/* One more than the largest class; 0 where labels are no classes. */
+/* The largest class plus 1; 0 if labels are not classes. */
 static size_t count_labels(const report_results *r) {
     double most = -1;
     if (r->regression) return 0;
@@ -236,23 +237,23 @@ static size_t count_labels(const report_results *r) {
     return most < 0 ? 0 : size_max((size_t)most + 1, r->n_classes);
 }
 
-/* What there was to choose from where classes.csv tells it, else what random picked. */
+/* The classes of the training data if classes.csv has counts, else of random's picks. */
 static scant_status find_balance(report_results *r, report_measures *m) {
     size_t n = m->n_labels, random = report_strategy_find(r, "random");
     double sum = 0;
-    bool told = r->n_classes == n;
+    bool known = r->n_classes == n;
     double *balance = scant__arena_alloc(&r->arena, n, sizeof *balance);
     if (!balance) return SCANT_ENOMEM;
-    for (size_t c = 0; c < n && told; c++) told = !isnan(r->classes[c].count);
-    if (!told && random == r->n_strategies) return SCANT_OK;
+    for (size_t c = 0; c < n && known; c++) known = !isnan(r->classes[c].count);
+    if (!known && random == r->n_strategies) return SCANT_OK;
     for (size_t c = 0; c < n; c++) {
-        balance[c] = told ? r->classes[c].count : m->picked[random * n + c];
+        balance[c] = known ? r->classes[c].count : m->picked[random * n + c];
         sum += balance[c];
     }
     if (!(sum > 0)) return SCANT_OK;
     for (size_t c = 0; c < n; c++) balance[c] /= sum;
     m->balance = balance;
-    m->balance_of = told ? "the training data" : "random's picks";
+    m->balance_of = known ? "the training data" : "random's picks";
     return SCANT_OK;
 }
 
@@ -275,13 +276,13 @@ static scant_status measure_classes(report_results *r, report_measures *m) {
 
 /* ---- overlaps ---------------------------------------------------------------------- */
 
-typedef struct member { /* of a strategy's set */
+typedef struct member { /* of a strategy's labelled set */
     uint64_t index;
-    size_t since; /* place in the grid of the number of labels it came with */
+    size_t since; /* index in the grid of labels at which it was added */
 } member;
 
 typedef struct member_set {
-    member *items; /* by index, each once */
+    member *items; /* sorted by index, without duplicates */
     size_t n;
 } member_set;
 
@@ -296,7 +297,7 @@ static int labels_order(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* All numbers of labels, ascending; returns how many. */
+/* Lists all numbers of labels, ascending; returns their count. */
 static size_t make_grid(const report_results *r, uint64_t *grid) {
     size_t n = 0;
     for (size_t i = 0; i < r->n_points; i++) grid[i] = r->points[i].labels;
@@ -311,7 +312,7 @@ static size_t place_of(const uint64_t *grid, size_t n, uint64_t labels) {
     return (size_t)(at - grid);
 }
 
-/* members has room for the strategy's picks. */
+/* members: room for the strategy's picks. */
 static member_set make_set(const report_strategy *s, const uint64_t *grid, size_t n_grid,
                            member *members) {
     member_set set = {.items = members};
@@ -321,7 +322,7 @@ static member_set make_set(const report_strategy *s, const uint64_t *grid, size_
         const report_point *point = run->points;
         size_t since = place_of(grid, n_grid, point->labels);
         for (size_t k = 0; k < run->n_picks; k++) {
-            if (point->round != run->picks[k].round) { /* every pick's round is there */
+            if (point->round != run->picks[k].round) { /* every pick has a point */
                 while (point->round < run->picks[k].round) point++;
                 since = place_of(grid, n_grid, point->labels);
             }
@@ -335,7 +336,7 @@ static member_set make_set(const report_strategy *s, const uint64_t *grid, size_
     return set;
 }
 
-/* both[g], any[g]: how many come into the intersection and the union at grid place g. */
+/* both[g], any[g]: samples added to the intersection and the union at grid index g. */
 static void count_pair(member_set a, member_set b, size_t n_grid, size_t *both,
                        size_t *any) {
     size_t i = 0, j = 0;
@@ -354,16 +355,12 @@ static void count_pair(member_set a, member_set b, size_t n_grid, size_t *both,
     }
 }
 
+static bool has_fewer(const void *levels, size_t i, const void *labels) {
+    return ((const report_level *)levels)[i].labels < *(const uint64_t *)labels;
+}
+
 size_t report_level_from(const report_curve *curve, uint64_t labels) {
-    size_t low = 0, high = curve->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (curve->levels[middle].labels < labels)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return report_count_before(curve->n, has_fewer, curve->levels, &labels);
 }
 
 const report_level *report_level_at(const report_curve *curve, uint64_t labels) {

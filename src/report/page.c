@@ -349,7 +349,7 @@ static void add_image(const page *p, const report_sheet *sheet, size_t i, size_t
                 sheet->ranks[i], t->index, name, sheet->ranks[i], i * width, name);
 }
 
-static scant_status add_sheet(const page *p, const report_pictures *pictures,
+static scant_status add_sheet(const page *p, const report_images *pictures,
                               const report_sheet *sheet, size_t s) {
     size_t side = size_max(pictures->width, pictures->height);
     size_t scale = size_max(1, 60 / side);
@@ -369,9 +369,9 @@ static scant_status add_sheet(const page *p, const report_pictures *pictures,
 }
 
 static scant_status add_folder_pictures(const page *p, size_t folder, size_t *shown) {
-    report_pictures pictures;
+    report_images pictures;
     scant_status status = SCANT_OK;
-    TRY(report_pictures_open(p->r, folder, &pictures));
+    TRY(report_images_open(p->r, folder, &pictures));
     for (size_t s = 0; pictures.array && s < p->r->n_strategies && status == SCANT_OK;
          s++) {
         report_sheet sheet = report_sheet_of(p->r, s);
@@ -379,7 +379,7 @@ static scant_status add_folder_pictures(const page *p, size_t folder, size_t *sh
         status = add_sheet(p, &pictures, &sheet, s);
         ++*shown;
     }
-    report_pictures_close(&pictures);
+    report_images_close(&pictures);
     return status;
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Calibration of a strategy's runs (Guo, Pleiss, Sun & Weinberger, "On calibration of
- * modern neural networks", 2017): the bins of all its runs put together, and the mean
- * over runs of the expected calibration error, each run's of its own bins.
+ * modern neural networks", 2017): the bins of all runs added up, and the mean over runs
+ * of the expected calibration error, which is computed from each run's own bins.
  *
- * Networks of different rounds have seen different numbers of labels, so that a
- * strategy's runs are looked at in the same round: the last one in which all of them have
- * bins before and after scaling, or else before it. Cost: a search a run for the rounds
- * of the run that has fewest bins.
+ * All runs are taken at the same round, so that their networks have seen as many labels:
+ * the last round of which all have bins before and after scaling, or else before. Cost: a
+ * binary search in each run for every round of the run with the fewest bins.
  */
 #include <math.h>
 
@@ -15,7 +14,7 @@
 #include "report/stats.h"
 #include "scant/train.h"
 
-/* The strategy's run that has fewest bins, of those that have any; NULL: none has. */
+/* The run with the fewest bins, at least one; NULL: no run has bins. */
 static const report_run *shortest(const report_strategy *strategy) {
     const report_run *out = NULL;
     for (size_t i = 0; i < strategy->n_runs; i++) {
@@ -34,7 +33,7 @@ static bool all_have(const report_strategy *strategy, uint32_t round, uint32_t l
     return true;
 }
 
-/* last: which bins there must be, REPORT_AFTER (both) or REPORT_BEFORE. */
+/* last: the bins that are needed, REPORT_AFTER (both) or REPORT_BEFORE. */
 static bool last_round(const report_strategy *strategy, uint32_t last, uint32_t *out) {
     const report_run *run = shortest(strategy);
     for (size_t i = run->n_bins; i-- > 0;) {
@@ -45,7 +44,7 @@ static bool last_round(const report_strategy *strategy, uint32_t last, uint32_t 
     return false;
 }
 
-/* The expected calibration error of a run; what its bins hold is added to the whole. */
+/* Returns the expected calibration error of a run, and adds its bins to the whole. */
 static double add_run(const report_bin *bins, size_t n, report_bin *whole,
                       double *samples) {
     double error = 0, count = 0;
@@ -75,7 +74,7 @@ static report_spread spread_of(const double *x, size_t n) {
     return (report_spread){n ? stats_mean(x, n) : 0, stats_std(x, n), n};
 }
 
-/* numbers has room for one a run, three times. */
+/* numbers: room for three for each run. */
 static void measure(const report_strategy *strategy, uint32_t last, double *numbers,
                     report_reliability *out) {
     double *errors[REPORT_WHENS] = {numbers, numbers + strategy->n_runs};

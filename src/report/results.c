@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of curve.csv, picks.csv, calibration.csv and theory.csv, of one folder after the
- * other. How they become runs of strategies is in results_merge.c.
+ * Reads the rows of curve.csv, picks.csv, calibration.csv and theory.csv, folder by
+ * folder. results_merge.c makes runs of them.
  */
 #include "report/results.h"
 
@@ -49,16 +49,17 @@ typedef struct loading {
     scant_ctx *ctx;
     report_results *out;
     uint32_t folder;
-    const char *file; /* the one that is read */
+    const char *file; /* being read */
     scant__names names;
-    size_t last; /* the name that was found last: rows of a run stand together */
+    size_t last; /* the name found last: rows of a run are next to each other */
     report_raw raw;
-    uint32_t *slots; /* runs by their hash, plus 1; 0: none */
+    uint32_t *slots; /* a hash table: index of a run, plus 1; 0: empty */
     curve_row curve;
     pick_row pick;
     bin_row bin;
     theory_row theory;
-    size_t first_point, next_point; /* of the folder; after the one found last */
+    size_t first_point; /* of the folder */
+    size_t next_point;  /* after the one that a theory row was found for, from there */
 } loading;
 
 enum { COLUMN_BEST = 8 };
@@ -75,7 +76,6 @@ static const report_column curve_columns[] = {
                      offsetof(curve_row, point.best)},
     {"error", REPORT_AMOUNT, true, offsetof(curve_row, point.error)},
 };
-enum { CURVE_COLUMNS = sizeof curve_columns / sizeof *curve_columns };
 
 static const report_column pick_columns[] = {
     {"strategy", REPORT_WORD, false, offsetof(pick_row, strategy)},
@@ -87,7 +87,6 @@ static const report_column pick_columns[] = {
     {"score", REPORT_NUMBER, false, offsetof(pick_row, score)},
     {"label", REPORT_NUMBER, false, offsetof(pick_row, label)},
 };
-enum { PICK_COLUMNS = sizeof pick_columns / sizeof *pick_columns };
 
 static const report_column bin_columns[] = {
     {"strategy", REPORT_WORD, false, offsetof(bin_row, strategy)},
@@ -100,7 +99,6 @@ static const report_column bin_columns[] = {
     {"confidence", REPORT_FRACTION, false, offsetof(bin_row, confidence)},
     {"accuracy", REPORT_FRACTION, false, offsetof(bin_row, accuracy)},
 };
-enum { BIN_COLUMNS = sizeof bin_columns / sizeof *bin_columns };
 
 static const report_column theory_columns[] = {
     {"strategy", REPORT_WORD, false, offsetof(theory_row, strategy)},
@@ -110,11 +108,32 @@ static const report_column theory_columns[] = {
     {"ratio", REPORT_NUMBER, true, offsetof(theory_row, ratio)},
     {"epochs", REPORT_AMOUNT, true, offsetof(theory_row, epochs)},
 };
-enum { THEORY_COLUMNS = sizeof theory_columns / sizeof *theory_columns };
+
+/* ---- lists ------------------------------------------------------------------------- */
+
+void *report_list_add(scant_ctx *ctx, report_list *list, size_t size) {
+    if (scant__grow(ctx, &list->items, &list->room, list->n + 1, size) != SCANT_OK)
+        return NULL;
+    return (char *)list->items + size * list->n++;
+}
+
+size_t report_count_before(size_t n,
+                           bool (*before)(const void *items, size_t i, const void *key),
+                           const void *items, const void *key) {
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (before(items, middle, key))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
 
 /* ---- runs by name and seed --------------------------------------------------------- */
 
-/* The place of a name in the list of them, or its count. */
+/* The index of a name; the number of names if there is none. */
 static size_t find_name(loading *l, const char *name) {
     size_t n = l->names.count;
     for (size_t i = 0; i < n; i++) {
@@ -124,14 +143,15 @@ static size_t find_name(loading *l, const char *name) {
     return n;
 }
 
-/* The slot of a run, or the empty one where it would stand. (Murmur's last steps.) */
+/* The slot of a run, or the empty one for it. (The hash ends as Murmur's.) */
 static uint32_t *find_run(loading *l, size_t name, uint64_t seed) {
     uint64_t h = seed * 0x9E3779B97F4A7C15u + name * 0xC2B2AE3D27D4EB4Fu + l->folder;
     h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
     h ^= h >> 33;
     for (size_t i = h % SLOTS;; i = (i + 1) % SLOTS) {
         if (!l->slots[i]) return &l->slots[i];
-        const report_raw_run *run = &l->raw.runs[l->slots[i] - 1];
+        const report_raw_run *run =
+            (report_raw_run *)l->raw.runs.items + (l->slots[i] - 1);
         if (run->seed == seed && run->name == name && run->folder == l->folder)
             return &l->slots[i];
     }
@@ -145,68 +165,63 @@ static scant_status add_name(loading *l, const char *name) {
 }
 
 static scant_status add_run(loading *l, size_t name, uint64_t seed, uint32_t *slot) {
-    report_raw *raw = &l->raw;
-    void *block = raw->runs;
-    if (raw->n_runs == MOST_RUNS)
+    if (l->raw.runs.n == MOST_RUNS)
         return scant__fail(l->ctx, SCANT_EINPUT, "%s: has more than %d runs", l->file,
                            MOST_RUNS);
-    scant_status status =
-        scant__grow(l->ctx, &block, &raw->runs_room, raw->n_runs + 1, sizeof *raw->runs);
-    raw->runs = block;
-    if (status != SCANT_OK) return status;
-    raw->runs[raw->n_runs++] =
-        (report_raw_run){.name = (uint32_t)name, .folder = l->folder, .seed = seed};
-    *slot = (uint32_t)raw->n_runs;
+    report_raw_run *run = report_list_add(l->ctx, &l->raw.runs, sizeof *run);
+    if (!run) return SCANT_ENOMEM;
+    *run = (report_raw_run){.name = (uint32_t)name, .folder = l->folder, .seed = seed};
+    *slot = (uint32_t)l->raw.runs.n;
     return SCANT_OK;
+}
+
+/* The run of a row: its index plus 1; 0: curve.csv does not have it. */
+static uint32_t run_of(loading *l, const char *strategy, uint64_t seed) {
+    size_t name = find_name(l, strategy);
+    return name == l->names.count ? 0 : *find_run(l, name, seed);
 }
 
 /* ---- rows -------------------------------------------------------------------------- */
 
+static scant_status check_round(const loading *l, uint64_t round, size_t line) {
+    if (round < UINT32_MAX) return SCANT_OK;
+    return scant__fail(l->ctx, SCANT_EINPUT, "%s: line %zu: the round is too large",
+                       l->file, line);
+}
+
 static scant_status take_point(void *self, size_t line) {
     loading *l = self;
-    report_raw *raw = &l->raw;
-    void *block = raw->points;
-    if (l->curve.point.round >= UINT32_MAX)
-        return scant__fail(l->ctx, SCANT_EINPUT, "%s: line %zu: the round is too large",
-                           l->file, line);
+    TRY(check_round(l, l->curve.point.round, line));
     size_t name = find_name(l, l->curve.strategy);
     if (name == l->names.count) TRY(add_name(l, l->curve.strategy));
     uint32_t *slot = find_run(l, name, l->curve.seed);
     if (!*slot) TRY(add_run(l, name, l->curve.seed, slot));
-    scant_status status = scant__grow(l->ctx, &block, &raw->points_room,
-                                      raw->n_points + 1, sizeof *raw->points);
-    raw->points = block;
-    if (status != SCANT_OK) return status;
-    report_raw_point *point = &raw->points[raw->n_points++];
+    report_raw_point *point = report_list_add(l->ctx, &l->raw.points, sizeof *point);
+    if (!point) return SCANT_ENOMEM;
     *point = (report_raw_point){.point = l->curve.point, .run = *slot - 1, .line = line};
     point->point.lambda = point->point.ratio = point->point.epochs = NAN;
     return SCANT_OK;
 }
 
+/* Picks of runs that have not finished a round are left out. */
 static scant_status take_pick(void *self, size_t line) {
     loading *l = self;
-    report_raw *raw = &l->raw;
     const pick_row *row = &l->pick;
-    void *block = raw->picks;
-    if (row->round >= UINT32_MAX || row->rank > UINT32_MAX)
-        return scant__fail(l->ctx, SCANT_EINPUT,
-                           "%s: line %zu: the round or the rank is too large", l->file,
-                           line);
-    size_t name = find_name(l, row->strategy);
-    if (name == l->names.count) return SCANT_OK; /* not trained with yet */
-    uint32_t *slot = find_run(l, name, row->seed);
-    if (!*slot) return SCANT_OK;
-    scant_status status = scant__grow(l->ctx, &block, &raw->picks_room, raw->n_picks + 1,
-                                      sizeof *raw->picks);
-    raw->picks = block;
-    if (status != SCANT_OK) return status;
-    raw->picks[raw->n_picks++] = (report_pick){.index = row->index,
-                                               .run = *slot - 1,
-                                               .round = (uint32_t)row->round,
-                                               .rank = (uint32_t)row->rank,
-                                               .weight = row->weight,
-                                               .score = row->score,
-                                               .label = row->label};
+    TRY(check_round(l, row->round, line));
+    if (row->rank > UINT32_MAX)
+        return scant__fail(l->ctx, SCANT_EINPUT, "%s: line %zu: the rank is too large",
+                           l->file, line);
+    uint32_t run = run_of(l, row->strategy, row->seed);
+    if (!run) return SCANT_OK;
+    report_pick *pick = report_list_add(l->ctx, &l->raw.picks, sizeof *pick);
+    if (!pick) return SCANT_ENOMEM;
+    *pick = (report_pick){.index = row->index,
+                          .run = run - 1,
+                          .round = (uint32_t)row->round,
+                          .rank = (uint32_t)row->rank,
+                          .weight = row->weight,
+                          .score = row->score,
+                          .label = row->label};
     return SCANT_OK;
 }
 
@@ -219,9 +234,7 @@ static scant_status check_bin(loading *l, size_t line, uint32_t *when) {
         return scant__fail(l->ctx, SCANT_EINPUT,
                            "%s: line %zu, column 'when': before or after is expected",
                            l->file, line);
-    if (row->round >= UINT32_MAX)
-        return scant__fail(l->ctx, SCANT_EINPUT, "%s: line %zu: the round is too large",
-                           l->file, line);
+    TRY(check_round(l, row->round, line));
     if (row->bin < 1 || row->bin > SCANT_CALIBRATION_BINS)
         return scant__fail(
             l->ctx, SCANT_EINPUT,
@@ -229,50 +242,46 @@ static scant_status check_bin(loading *l, size_t line, uint32_t *when) {
             line, SCANT_CALIBRATION_BINS);
     if (row->count && (isnan(row->confidence) || isnan(row->accuracy)))
         return scant__fail(l->ctx, SCANT_EINPUT,
-                           "%s: line %zu: a bin with samples has a confidence and an "
+                           "%s: line %zu: a bin with samples needs a confidence and an "
                            "accuracy",
                            l->file, line);
     return SCANT_OK;
 }
 
+/* Empty bins are left out. */
 static scant_status take_bin(void *self, size_t line) {
     loading *l = self;
-    report_raw *raw = &l->raw;
     const bin_row *row = &l->bin;
-    void *block = raw->bins;
     uint32_t when;
     TRY(check_bin(l, line, &when));
-    size_t name = find_name(l, row->strategy);
-    if (name == l->names.count || !row->count) return SCANT_OK;
-    uint32_t *slot = find_run(l, name, row->seed);
-    if (!*slot) return SCANT_OK;
-    scant_status status =
-        scant__grow(l->ctx, &block, &raw->bins_room, raw->n_bins + 1, sizeof *raw->bins);
-    raw->bins = block;
-    if (status != SCANT_OK) return status;
-    raw->bins[raw->n_bins++] = (report_bin){.run = *slot - 1,
-                                            .round = (uint32_t)row->round,
-                                            .when = when,
-                                            .bin = (uint32_t)row->bin - 1,
-                                            .count = (double)row->count,
-                                            .confidence = row->confidence,
-                                            .accuracy = row->accuracy,
-                                            .temperature = row->temperature,
-                                            .line = line};
+    uint32_t run = run_of(l, row->strategy, row->seed);
+    if (!run || !row->count) return SCANT_OK;
+    report_bin *bin = report_list_add(l->ctx, &l->raw.bins, sizeof *bin);
+    if (!bin) return SCANT_ENOMEM;
+    *bin = (report_bin){.run = run - 1,
+                        .round = (uint32_t)row->round,
+                        .when = when,
+                        .bin = (uint32_t)row->bin - 1,
+                        .count = (double)row->count,
+                        .confidence = row->confidence,
+                        .accuracy = row->accuracy,
+                        .temperature = row->temperature,
+                        .line = line};
     return SCANT_OK;
 }
 
-/* Belongs to a point of the folder; most come in the order of those. */
+/* Adds a row to its point. Rows mostly come in the order of points. */
 static scant_status take_theory(void *self, size_t line) {
     loading *l = self;
     const theory_row *row = &l->theory;
-    size_t name = find_name(l, row->strategy), n = l->raw.n_points - l->first_point;
-    const uint32_t *slot = name < l->names.count ? find_run(l, name, row->seed) : NULL;
+    size_t n = l->raw.points.n - l->first_point;
+    uint32_t run = run_of(l, row->strategy, row->seed);
     (void)line;
-    for (size_t i = 0; slot && *slot && i < n; i++) {
+    for (size_t i = 0; run && i < n; i++) {
         size_t at = (l->next_point + i) % n;
-        report_raw_point *p = &l->raw.points[l->first_point + at];
-        if (p->run != *slot - 1 || p->point.round != row->round) continue;
+        report_raw_point *p =
+            (report_raw_point *)l->raw.points.items + l->first_point + at;
+        if (p->run != run - 1 || p->point.round != row->round) continue;
         p->point.lambda = row->lambda;
         p->point.ratio = row->ratio;
         p->point.epochs = row->epochs;
@@ -282,68 +291,59 @@ static scant_status take_theory(void *self, size_t line) {
     return SCANT_OK;
 }
 
-/* ---- what counts ------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------- */
 
-/* The error of numbers to predict counts where it is told, else accuracy does; every row
- * must have the one that counts. */
-static scant_status choose_measure(loading *l, size_t first) {
-    report_raw *raw = &l->raw;
+/* Results are of regression if rows have an error. Then every row needs one; otherwise
+ * every row needs an accuracy. */
+static scant_status check_values(loading *l) {
+    const report_raw_point *points = l->raw.points.items;
+    size_t first = l->first_point, n = l->raw.points.n;
     bool errors = false;
-    for (size_t i = first; i < raw->n_points; i++)
-        errors = errors || !isnan(raw->points[i].point.error);
-    if (raw->n_points == first) return SCANT_OK;
+    if (n == first) return SCANT_OK;
+    for (size_t i = first; i < n; i++) errors = errors || !isnan(points[i].point.error);
     if (first && errors != l->out->regression)
-        return scant__fail(l->ctx, SCANT_EINPUT,
-                           "%s: classes cannot be compared with numbers to predict, and "
-                           "the folders have both",
-                           l->file);
+        return scant__fail(
+            l->ctx, SCANT_EINPUT,
+            "%s: classification and regression cannot be compared, and the "
+            "folders have both",
+            l->file);
     l->out->regression = errors;
-    for (size_t i = first; i < raw->n_points; i++)
-        if (isnan(report_value(l->out, &raw->points[i].point)))
+    for (size_t i = first; i < n; i++)
+        if (isnan(report_value(l->out, &points[i].point)))
             return scant__fail(l->ctx, SCANT_EINPUT, "%s: line %zu: the %s is missing",
-                               l->file, raw->points[i].line,
-                               errors ? "error" : "accuracy");
+                               l->file, points[i].line, errors ? "error" : "accuracy");
     return SCANT_OK;
 }
 
-static scant_status read_curve(loading *l, const void *bytes, size_t size) {
-    report_table table = {.columns = curve_columns,
-                          .n_columns = CURVE_COLUMNS,
-                          .row = &l->curve,
-                          .take = take_point,
+#define COLUMNS(list) list, sizeof list / sizeof *list
+static const struct {
+    const char *name;
+    const report_column *columns;
+    size_t n_columns;
+    size_t row; /* offset in loading */
+    scant_status (*take)(void *self, size_t line);
+} files[] = {
+    {"curve.csv", COLUMNS(curve_columns), offsetof(loading, curve), take_point},
+    {"picks.csv", COLUMNS(pick_columns), offsetof(loading, pick), take_pick},
+    {"calibration.csv", COLUMNS(bin_columns), offsetof(loading, bin), take_bin},
+    {"theory.csv", COLUMNS(theory_columns), offsetof(loading, theory), take_theory},
+};
+enum { CURVE, FILES = sizeof files / sizeof *files };
+
+static scant_status read_rows(loading *l, size_t file, const void *bytes, size_t size) {
+    report_table table = {.columns = files[file].columns,
+                          .n_columns = files[file].n_columns,
+                          .row = (char *)l + files[file].row,
+                          .take = files[file].take,
                           .self = l};
-    size_t first = l->first_point = l->raw.n_points;
-    l->next_point = 0;
+    if (file == CURVE) {
+        l->first_point = l->raw.points.n;
+        l->next_point = 0;
+    }
     TRY(report_table_read(l->ctx, l->file, bytes, size, &table));
+    if (file != CURVE) return SCANT_OK;
     if (table.found >> COLUMN_BEST & 1) l->out->has_best = true;
-    return choose_measure(l, first);
-}
-
-static scant_status read_picks(loading *l, const void *bytes, size_t size) {
-    report_table table = {.columns = pick_columns,
-                          .n_columns = PICK_COLUMNS,
-                          .row = &l->pick,
-                          .take = take_pick,
-                          .self = l};
-    return report_table_read(l->ctx, l->file, bytes, size, &table);
-}
-
-static scant_status read_bins(loading *l, const void *bytes, size_t size) {
-    report_table table = {.columns = bin_columns,
-                          .n_columns = BIN_COLUMNS,
-                          .row = &l->bin,
-                          .take = take_bin,
-                          .self = l};
-    return report_table_read(l->ctx, l->file, bytes, size, &table);
-}
-
-static scant_status read_theory(loading *l, const void *bytes, size_t size) {
-    report_table table = {.columns = theory_columns,
-                          .n_columns = THEORY_COLUMNS,
-                          .row = &l->theory,
-                          .take = take_theory,
-                          .self = l};
-    return report_table_read(l->ctx, l->file, bytes, size, &table);
+    return check_values(l);
 }
 
 /* ---- folders ----------------------------------------------------------------------- */
@@ -358,20 +358,7 @@ char *report_path(scant__arena *arena, const char *folder, const char *name) {
 
 bool report_file_exists(const char *path) { return access(path, F_OK) == 0; }
 
-static scant_status read_file(loading *l, const char *folder, const char *name,
-                              scant_status (*read)(loading *l, const void *bytes,
-                                                   size_t size)) {
-    scant__source source;
-    char *path = report_path(&l->out->arena, folder, name);
-    if (!path) return SCANT_ENOMEM;
-    l->file = path;
-    TRY(scant__source_map(l->ctx, path, &source));
-    scant_status status = read(l, source.bytes, source.size);
-    scant__source_close(l->ctx, &source);
-    return status;
-}
-
-/* The last part of a path, without slashes behind it. */
+/* The last part of a path, without trailing slashes. */
 static const char *last_part(scant__arena *arena, const char *path) {
     size_t end = strlen(path);
     while (end > 1 && path[end - 1] == '/') end--;
@@ -390,7 +377,8 @@ static scant_status check_folder(loading *l, const char *path, struct stat *seen
                            scant__errno_text(errno, why));
     if (!S_ISDIR(own->st_mode))
         return scant__fail(l->ctx, SCANT_EINPUT,
-                           "%s: is no folder; what 'scant run --out' made is expected",
+                           "%s: is not a folder; one that 'scant run --out' made is "
+                           "expected",
                            path);
     for (size_t i = 0; i < l->folder; i++)
         if (seen[i].st_dev == own->st_dev && seen[i].st_ino == own->st_ino)
@@ -414,22 +402,20 @@ static scant_status label_folders(report_results *r) {
 }
 
 static scant_status read_folder(loading *l, report_folder *folder) {
-    static const struct {
-        const char *name;
-        scant_status (*read)(loading *l, const void *bytes, size_t size);
-    } files[] = {{"curve.csv", read_curve},
-                 {"picks.csv", read_picks},
-                 {"calibration.csv", read_bins},
-                 {"theory.csv", read_theory}};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    for (size_t i = 0; i < FILES; i++) {
+        scant__source source;
         char *path = report_path(&l->out->arena, folder->path, files[i].name);
         if (!path) return SCANT_ENOMEM;
-        if (report_file_exists(path))
-            TRY(read_file(l, folder->path, files[i].name, files[i].read));
-        else if (i == 0)
+        l->file = path;
+        if (i == CURVE && !report_file_exists(path))
             return scant__fail(l->ctx, SCANT_EINPUT,
-                               "%s: has no curve.csv, so it is no folder of results",
+                               "%s: has no curve.csv, so it is not a folder of results",
                                folder->path);
+        if (!report_file_exists(path)) continue;
+        TRY(scant__source_map(l->ctx, path, &source));
+        scant_status status = read_rows(l, i, source.bytes, source.size);
+        scant__source_close(l->ctx, &source);
+        if (status != SCANT_OK) return status;
     }
     return report_folder_read(l->out, folder);
 }
@@ -468,10 +454,10 @@ static scant_status end(loading *l, scant_status status) {
     if (status == SCANT_OK)
         status = report_merge(l->out, &l->raw, name_at, &l->names, l->names.count);
     scant__free(l->ctx, l->slots);
-    scant__free(l->ctx, l->raw.runs);
-    scant__free(l->ctx, l->raw.points);
-    scant__free(l->ctx, l->raw.picks);
-    scant__free(l->ctx, l->raw.bins);
+    scant__free(l->ctx, l->raw.runs.items);
+    scant__free(l->ctx, l->raw.points.items);
+    scant__free(l->ctx, l->raw.picks.items);
+    scant__free(l->ctx, l->raw.bins.items);
     scant__names_end(l->ctx, &l->names);
     if (status != SCANT_OK) report_results_close(l->out);
     return status;
@@ -485,14 +471,15 @@ scant_status report_results_open(scant_ctx *ctx, const char *const *paths, size_
     if (status == SCANT_OK) status = report_experiments_differ(out, &out->differ);
     status = end(&l, status);
     if (status == SCANT_OK && out->differ)
-        scant__warn(ctx,
-                    "the folders' experiments differ in %s: what is told of their runs "
-                    "together is not of the strategies alone",
-                    out->differ);
+        scant__warn(
+            ctx,
+            "the experiments differ in %s: differences between their runs are not "
+            "due to the strategies alone",
+            out->differ);
     return status;
 }
 
-scant_status report_results_parse(scant_ctx *ctx, const report_bytes *files,
+scant_status report_results_parse(scant_ctx *ctx, const report_bytes bytes[4],
                                   report_results *out) {
     loading l;
     scant_status status = begin(ctx, out, &l);
@@ -503,20 +490,11 @@ scant_status report_results_parse(scant_ctx *ctx, const report_bytes *files,
     if (status == SCANT_OK) {
         out->n_folders = 1;
         out->folders->path = out->folders->label = "results";
-        l.file = "curve.csv";
-        status = read_curve(&l, files->curve, files->curve_size);
     }
-    if (status == SCANT_OK && files->picks) {
-        l.file = "picks.csv";
-        status = read_picks(&l, files->picks, files->picks_size);
-    }
-    if (status == SCANT_OK && files->calibration) {
-        l.file = "calibration.csv";
-        status = read_bins(&l, files->calibration, files->calibration_size);
-    }
-    if (status == SCANT_OK && files->theory) {
-        l.file = "theory.csv";
-        status = read_theory(&l, files->theory, files->theory_size);
+    for (size_t i = 0; i < FILES && status == SCANT_OK; i++) {
+        l.file = files[i].name;
+        if (i == CURVE || bytes[i].bytes)
+            status = read_rows(&l, i, bytes[i].bytes, bytes[i].size);
     }
     return end(&l, status);
 }
@@ -538,16 +516,13 @@ const report_point *report_last(const report_run *run) {
     return &run->points[run->n_points - 1];
 }
 
+static bool has_at_most(const void *points, size_t i, const void *labels) {
+    return ((const report_point *)points)[i].labels <= *(const uint64_t *)labels;
+}
+
 const report_point *report_point_before(const report_run *run, uint64_t labels) {
-    size_t low = 0, high = run->n_points; /* the first with more labels */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (run->points[middle].labels <= labels)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? &run->points[low - 1] : NULL;
+    size_t n = report_count_before(run->n_points, has_at_most, run->points, &labels);
+    return n ? &run->points[n - 1] : NULL;
 }
 
 const report_point *report_point_at(const report_run *run, uint64_t labels) {
@@ -555,23 +530,17 @@ const report_point *report_point_at(const report_run *run, uint64_t labels) {
     return point && point->labels == labels ? point : NULL;
 }
 
-/* The first bin of a run that is not before a round's. */
-static size_t first_bin(const report_run *run, uint32_t round, uint32_t when) {
-    size_t low = 0, high = run->n_bins;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const report_bin *bin = &run->bins[middle];
-        if (bin->round < round || (bin->round == round && bin->when < when))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+static bool is_before_bin(const void *bins, size_t i, const void *key) {
+    const report_bin *bin = (const report_bin *)bins + i, *other = key;
+    return bin->round < other->round ||
+           (bin->round == other->round && bin->when < other->when);
 }
 
 const report_bin *report_bins_of(const report_run *run, uint32_t round, uint32_t when,
                                  size_t *n) {
-    size_t first = first_bin(run, round, when), end = first;
+    report_bin key = {.round = round, .when = when};
+    size_t first = report_count_before(run->n_bins, is_before_bin, run->bins, &key);
+    size_t end = first;
     while (end < run->n_bins && run->bins[end].round == round &&
            run->bins[end].when == when)
         end++;

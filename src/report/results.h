@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one or several folders of results hold, read and checked.
+ * The results in one or several folders, read and checked.
  *
- * Strategies stand in the order in which curve.csv lists them, the first folder's first.
- * Several folders: runs of one strategy with different seeds are joined; where two
- * folders have the same strategy with the same seed, that strategy is listed once a
- * folder, as "name (folder)". A run is what curve.csv has of it, be it finished or not;
- * picks and bins of runs or rounds that curve.csv does not know are left out.
+ * Strategies are in the order of curve.csv, those of the first folder first. Runs of one
+ * strategy with different seeds are joined over folders. If two folders have the same
+ * strategy with the same seed, it is listed once for each folder, as "name (folder)". A
+ * run consists of its rows in curve.csv, finished or not; picks and bins of other runs or
+ * rounds are left out.
  *
- * Cost: n log n in the rows, and a pass where they come sorted; memory 56 bytes a
- * pick and 64 a bin.
+ * Cost: n log n in the rows, or one pass if they are sorted; 56 bytes for each pick and
+ * 64 for each bin.
  */
 #ifndef SCANT_REPORT_RESULTS_H
 #define SCANT_REPORT_RESULTS_H
@@ -22,26 +22,26 @@
 typedef struct report_point {
     uint64_t round, labels;
     double accuracy, loss, train_seconds, select_seconds;
-    double best, error;           /* NaN: not told; likewise: */
-    double lambda, ratio, epochs; /* of theory.csv */
+    double best, error;           /* NaN: not known; likewise: */
+    double lambda, ratio, epochs; /* from theory.csv */
 } report_point;
 
 typedef struct report_pick {
     uint64_t index;
-    uint32_t run;         /* whose */
+    uint32_t run;         /* index in runs */
     uint32_t round, rank; /* round 0: the initial set */
     double weight, score;
-    double label; /* a class, or the number to predict; NaN: not told */
+    double label; /* a class, or the number to predict; NaN: not known */
 } report_pick;
 
-/* A bin of a reliability diagram, with samples in it: on the test set after a round,
- * before or after scaling by a temperature. */
+/* A non-empty bin of a reliability diagram: on the test set after a round, before or
+ * after temperature scaling. */
 enum { REPORT_BEFORE, REPORT_AFTER, REPORT_WHENS };
 typedef struct report_bin {
     uint32_t run, round;
     uint32_t when, bin; /* bin: from 0 */
     double count, confidence, accuracy;
-    double temperature; /* NaN: not told */
+    double temperature; /* NaN: not known */
     size_t line;
 } report_bin;
 
@@ -64,10 +64,10 @@ typedef struct report_strategy {
 
 typedef struct report_class {
     const char *name; /* NULL: it has none */
-    double count;     /* in the training data; NaN: not told */
+    double count;     /* in the training data; NaN: not known */
 } report_class;
 
-/* A picture of a pick. */
+/* The image of a pick. */
 typedef struct report_thumbnail {
     uint64_t row, index, label;
     const char *name; /* of its class, may be empty */
@@ -80,8 +80,8 @@ typedef struct report_setting {
 
 typedef struct report_folder {
     const char *path;
-    const char *label; /* the last part of its path, or all of it where two are alike */
-    const char *experiment;   /* the text of experiment.ini; NULL: there is none */
+    const char *label; /* the last part of its path, or the path if two are the same */
+    const char *experiment;   /* the text of experiment.ini; NULL: none */
     report_setting *settings; /* in it */
     size_t n_settings;
     report_thumbnail *thumbnails; /* by index */
@@ -102,48 +102,41 @@ typedef struct report_results {
     size_t n_points, n_picks, n_bins;
     report_class *classes; /* by label; those of the first folder that names them */
     size_t n_classes;
-    bool regression; /* error is what counts, and less of it is better */
-    bool has_best;   /* there is a column best_accuracy */
-    /* In what the experiments of several folders differ; NULL: in nothing that is known.
-     */
-    const char *differ;
+    bool regression;    /* values are errors: less is better */
+    bool has_best;      /* there is a column best_accuracy */
+    const char *differ; /* keys in which the folders' experiments differ; NULL: none */
 } report_results;
 
-/* Reads all of the folders. SCANT_EUSAGE where one is given twice, SCANT_EINPUT where a
- * file is wrong; nothing needs ending then. Warns of experiments that differ in more than
+/* Reads all folders. SCANT_EUSAGE if one is given twice, SCANT_EINPUT if a file is wrong;
+ * on failure there is nothing to close. Warns of experiments that differ in more than
  * strategies and seeds. */
 scant_status report_results_open(scant_ctx *ctx, const char *const *paths, size_t n,
                                  report_results *out);
-/* One folder's, of bytes instead of files (NULL: there is no such file). */
+/* Reads one folder from memory: curve.csv, picks.csv, calibration.csv, theory.csv. All
+ * but the first may be NULL. */
 typedef struct report_bytes {
-    const void *curve;
-    size_t curve_size;
-    const void *picks;
-    size_t picks_size;
-    const void *calibration;
-    size_t calibration_size;
-    const void *theory;
-    size_t theory_size;
+    const void *bytes;
+    size_t size;
 } report_bytes;
-scant_status report_results_parse(scant_ctx *ctx, const report_bytes *files,
+scant_status report_results_parse(scant_ctx *ctx, const report_bytes bytes[4],
                                   report_results *out);
 void report_results_close(report_results *results);
 
-/* What is plotted: accuracy, or the error of numbers to predict. */
+/* The accuracy of a point, or its error for regression. */
 double report_value(const report_results *results, const report_point *point);
-/* The last point of a run with at most so many labels, or NULL. */
+/* The last point of a run with at most so many labels; NULL: none. */
 const report_point *report_point_before(const report_run *run, uint64_t labels);
-/* The point of a run with so many labels (the last such), or NULL. */
+/* The last point of a run with exactly so many labels; NULL: none. */
 const report_point *report_point_at(const report_run *run, uint64_t labels);
 const report_point *report_last(const report_run *run);
 /* The strategy of that name, or n_strategies. */
 size_t report_strategy_find(const report_results *results, const char *name);
-/* A run's bins of a round, before or after; n 0: there are none. */
+/* The bins of a run in a round, before or after scaling; NULL and n 0: none. */
 const report_bin *report_bins_of(const report_run *run, uint32_t round, uint32_t when,
                                  size_t *n);
-/* Rounds of the longest run. */
+/* The number of rounds of the longest run. */
 size_t report_longest(const report_results *results);
-/* A class's name, or its number in out (of 32 bytes). */
+/* The name of a class, or its number, written to out (32 bytes). */
 const char *report_class_name(const report_results *results, size_t label, char *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What may lie beside curve.csv and picks.csv: the experiment, names of classes, and
- * which pick a picture is of.
+ * The optional files of a folder: the experiment, the names of classes, and the picks of
+ * the thumbnails.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -42,9 +42,7 @@ typedef struct class_reader {
     report_results *out;
     const char *path;
     class_row row;
-    size_t room;
-    report_class *classes;
-    size_t n;
+    report_list classes; /* of report_class */
 } class_reader;
 
 static const report_column class_columns[] = {
@@ -56,21 +54,34 @@ static const report_column class_columns[] = {
 static scant_status take_class(void *self, size_t line) {
     class_reader *c = self;
     scant_ctx *ctx = c->out->arena.ctx;
-    void *block = c->classes;
     if (c->row.label >= MOST_CLASSES)
         return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: line %zu: classes are fewer than %d, from 0", c->path,
-                           line, MOST_CLASSES);
+                           "%s: line %zu: classes are numbered from 0 to %d", c->path,
+                           line, MOST_CLASSES - 1);
     size_t label = (size_t)c->row.label;
-    scant_status status =
-        scant__grow(ctx, &block, &c->room, label + 1, sizeof *c->classes);
-    c->classes = block;
-    if (status != SCANT_OK) return status;
-    for (; c->n <= label; c->n++) c->classes[c->n] = (report_class){.count = NAN};
-    if (c->row.count >= 0) c->classes[label].count = c->row.count;
+    while (c->classes.n <= label) {
+        report_class *added = report_list_add(ctx, &c->classes, sizeof *added);
+        if (!added) return SCANT_ENOMEM;
+        *added = (report_class){.count = NAN};
+    }
+    report_class *class = (report_class *)c->classes.items + label;
+    if (c->row.count >= 0) class->count = c->row.count;
     if (!c->row.name[0]) return SCANT_OK;
-    c->classes[label].name = scant__arena_strdup(&c->out->arena, c->row.name);
-    return c->classes[label].name ? SCANT_OK : SCANT_ENOMEM;
+    class->name = scant__arena_strdup(&c->out->arena, c->row.name);
+    return class->name ? SCANT_OK : SCANT_ENOMEM;
+}
+
+/* Copies a list to the arena and frees it. */
+static scant_status keep(scant__arena *arena, report_list *list, size_t size,
+                         scant_status status, void **items, size_t *n) {
+    if (status == SCANT_OK && list->n) {
+        *items = scant__arena_alloc(arena, list->n, size);
+        if (*items) memcpy(*items, list->items, list->n * size);
+        *n = *items ? list->n : 0;
+        if (!*items) status = SCANT_ENOMEM;
+    }
+    scant__free(arena->ctx, list->items);
+    return status;
 }
 
 static scant_status read_classes(report_results *r, report_folder *folder,
@@ -81,20 +92,14 @@ static scant_status read_classes(report_results *r, report_folder *folder,
     if (r->classes) return SCANT_OK;
     scant_status status =
         report_table_read(r->arena.ctx, path, source->bytes, source->size, &table);
-    if (status == SCANT_OK && c.n) {
-        r->classes = scant__arena_alloc(&r->arena, c.n, sizeof *r->classes);
-        if (r->classes) {
-            memcpy(r->classes, c.classes, c.n * sizeof *r->classes);
-            r->n_classes = c.n;
-        } else {
-            status = SCANT_ENOMEM;
-        }
-    }
-    scant__free(r->arena.ctx, c.classes);
+    void *classes = NULL;
+    status =
+        keep(&r->arena, &c.classes, sizeof *r->classes, status, &classes, &r->n_classes);
+    r->classes = classes;
     return status;
 }
 
-/* ---- pictures ---------------------------------------------------------------------- */
+/* ---- thumbnails -------------------------------------------------------------------- */
 
 typedef struct thumbnail_row {
     uint64_t row, index, label;
@@ -105,8 +110,7 @@ typedef struct thumbnail_reader {
     report_results *out;
     const char *path;
     thumbnail_row row;
-    report_thumbnail *items;
-    size_t n, room;
+    report_list items; /* of report_thumbnail */
 } thumbnail_reader;
 
 static const report_column thumbnail_columns[] = {
@@ -119,16 +123,13 @@ static const report_column thumbnail_columns[] = {
 static scant_status take_thumbnail(void *self, size_t line) {
     thumbnail_reader *t = self;
     scant_ctx *ctx = t->out->arena.ctx;
-    void *block = t->items;
-    if (t->n == MOST_THUMBNAILS)
-        return scant__fail(ctx, SCANT_EINPUT, "%s: line %zu: more than %d pictures",
+    if (t->items.n == MOST_THUMBNAILS)
+        return scant__fail(ctx, SCANT_EINPUT, "%s: line %zu: more than %d images",
                            t->path, line, MOST_THUMBNAILS);
-    scant_status status = scant__grow(ctx, &block, &t->room, t->n + 1, sizeof *t->items);
-    t->items = block;
-    if (status != SCANT_OK) return status;
+    report_thumbnail *added = report_list_add(ctx, &t->items, sizeof *added);
     char *name = scant__arena_strdup(&t->out->arena, t->row.name);
-    if (!name) return SCANT_ENOMEM;
-    t->items[t->n++] = (report_thumbnail){t->row.row, t->row.index, t->row.label, name};
+    if (!added || !name) return SCANT_ENOMEM;
+    *added = (report_thumbnail){t->row.row, t->row.index, t->row.label, name};
     return SCANT_OK;
 }
 
@@ -143,23 +144,17 @@ static scant_status read_thumbnails(report_results *r, report_folder *folder,
     report_table table = {thumbnail_columns, 4, &t.row, take_thumbnail, &t, 0};
     scant_status status =
         report_table_read(r->arena.ctx, path, source->bytes, source->size, &table);
-    if (status == SCANT_OK && t.n) {
-        folder->thumbnails = scant__arena_alloc(&r->arena, t.n, sizeof *t.items);
-        if (folder->thumbnails) {
-            memcpy(folder->thumbnails, t.items, t.n * sizeof *t.items);
-            folder->n_thumbnails = t.n;
-            qsort(folder->thumbnails, t.n, sizeof *t.items, by_index);
-        } else {
-            status = SCANT_ENOMEM;
-        }
-    }
-    scant__free(r->arena.ctx, t.items);
+    void *items = NULL;
+    size_t size = sizeof *folder->thumbnails;
+    status = keep(&r->arena, &t.items, size, status, &items, &folder->n_thumbnails);
+    folder->thumbnails = items;
+    if (items) qsort(items, folder->n_thumbnails, size, by_index);
     return status;
 }
 
 /* ---- all --------------------------------------------------------------------------- */
 
-static scant_status read_if_there(report_results *r, report_folder *folder,
+static scant_status read_optional(report_results *r, report_folder *folder,
                                   const char *name, file_reader read) {
     scant__source source;
     char *path = report_path(&r->arena, folder->path, name);
@@ -172,7 +167,7 @@ static scant_status read_if_there(report_results *r, report_folder *folder,
 }
 
 scant_status report_folder_read(report_results *r, report_folder *folder) {
-    TRY(read_if_there(r, folder, "experiment.ini", read_experiment));
-    TRY(read_if_there(r, folder, "classes.csv", read_classes));
-    return read_if_there(r, folder, "thumbnails.csv", read_thumbnails);
+    TRY(read_optional(r, folder, "experiment.ini", read_experiment));
+    TRY(read_optional(r, folder, "classes.csv", read_classes));
+    return read_optional(r, folder, "thumbnails.csv", read_thumbnails);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Student's t by the regularised incomplete beta function (core/beta.h); quantiles by
- * halving an interval, as they are asked for a few times only.
+ * bisection, since only a few are needed.
  */
 #include "report/stats.h"
 
@@ -15,8 +15,8 @@
 
 enum { DRAWS = 99999 };
 
-/* A deviation that is smaller than this share of the mean is rounding: a test set of ten
- * million samples would have a larger one. */
+/* A smaller deviation, relative to the mean, is rounding error: with a test set of ten
+ * million samples a real one is larger. */
 static const double ALIKE = 1e-9;
 
 double stats_mean(const double *x, size_t n) {
@@ -81,7 +81,7 @@ static double flipped_sum(const double *x, size_t n, uint64_t signs) {
     return sum;
 }
 
-/* Sums of the two halves are put together, so that no sum is of a million terms. */
+/* Adds the sums of two halves, so that no sum is computed 2^20 times from n terms. */
 static double all_flips(const double *x, size_t n, double reach) {
     double low[1 << (STATS_EXACT / 2)];
     size_t half = n / 2, lows = (size_t)1 << half, highs = (size_t)1 << (n - half);
@@ -116,7 +116,7 @@ double stats_sign_flips(const double *x, size_t n) {
         sum += x[i];
         size += fabs(x[i]);
     }
-    double reach = fabs(sum) - 1e-12 * size; /* ties are ties, rounding or not */
+    double reach = fabs(sum) - 1e-12 * size; /* ties count in spite of rounding */
     return n <= STATS_EXACT ? all_flips(x, n, reach) : drawn_flips(x, n, reach);
 }
 
@@ -126,7 +126,7 @@ void stats_holm(double *p, size_t n, size_t *order) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         if (isnan(p[i])) continue;
-        size_t at = count++; /* insertion: pairs are few */
+        size_t at = count++; /* insertion sort: pairs are few */
         for (; at > 0 && p[order[at - 1]] > p[i]; at--) order[at] = order[at - 1];
         order[at] = i;
     }

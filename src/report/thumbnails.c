@@ -5,14 +5,14 @@
 #include "data/encode.h"
 #include "report/results_int.h"
 
-/* ---- which pictures ---------------------------------------------------------------- */
+/* ---- images of a folder ------------------------------------------------------------ */
 
-static scant_status check_shape(scant_ctx *ctx, report_pictures *p) {
+static scant_status check_shape(scant_ctx *ctx, report_images *p) {
     const scant_array *a = p->array;
-    bool flat = a->ndim == 3; /* one channel, not said */
+    bool flat = a->ndim == 3; /* one channel */
     if (a->dtype != SCANT_U8 || (a->ndim != 4 && !flat))
         return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: pictures are expected as an array of bytes, count x "
+                           "%s: images are expected as an array of bytes, count x "
                            "height x width x channels",
                            a->name);
     p->count = a->shape[0];
@@ -23,13 +23,13 @@ static scant_status check_shape(scant_ctx *ctx, report_pictures *p) {
                 p->width <= SHEET_SIDE && (p->channels == 1 || p->channels == 3);
     if (good) return SCANT_OK;
     return scant__fail(ctx, SCANT_EINPUT,
-                       "%s: pictures of %zu x %zu with %zu channels; 1 or 3 channels and "
+                       "%s: images of %zu x %zu with %zu channels; 1 or 3 channels and "
                        "sides of 1 to %d are expected",
                        a->name, p->height, p->width, p->channels, SHEET_SIDE);
 }
 
 static scant_status check_rows(scant_ctx *ctx, const report_folder *folder,
-                               const report_pictures *p) {
+                               const report_images *p) {
     for (size_t i = 0; i < folder->n_thumbnails; i++)
         if (folder->thumbnails[i].row >= p->count)
             return scant__fail(ctx, SCANT_EINPUT,
@@ -40,11 +40,10 @@ static scant_status check_rows(scant_ctx *ctx, const report_folder *folder,
     return SCANT_OK;
 }
 
-scant_status report_pictures_open(report_results *r, size_t folder,
-                                  report_pictures *out) {
+scant_status report_images_open(report_results *r, size_t folder, report_images *out) {
     const report_folder *f = &r->folders[folder];
     scant_ctx *ctx = r->arena.ctx;
-    *out = (report_pictures){0};
+    *out = (report_images){0};
     if (!f->n_thumbnails) return SCANT_OK;
     char *path = report_path(&r->arena, f->path, "thumbnails.npy");
     if (!path) return SCANT_ENOMEM;
@@ -52,33 +51,30 @@ scant_status report_pictures_open(report_results *r, size_t folder,
     TRY(scant_array_open(ctx, path, &out->array));
     scant_status status = check_shape(ctx, out);
     if (status == SCANT_OK) status = check_rows(ctx, f, out);
-    if (status != SCANT_OK) report_pictures_close(out);
+    if (status != SCANT_OK) report_images_close(out);
     return status;
 }
 
-void report_pictures_close(report_pictures *pictures) {
+void report_images_close(report_images *pictures) {
     scant_array_free(pictures->array);
-    *pictures = (report_pictures){0};
+    *pictures = (report_images){0};
 }
 
-static const report_thumbnail *find(const report_folder *folder, uint64_t index) {
-    size_t low = 0, high = folder->n_thumbnails;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (folder->thumbnails[middle].index < index)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool found = low < folder->n_thumbnails && folder->thumbnails[low].index == index;
-    return found ? &folder->thumbnails[low] : NULL;
+static bool is_before(const void *thumbnails, size_t i, const void *index) {
+    return ((const report_thumbnail *)thumbnails)[i].index < *(const uint64_t *)index;
+}
+
+static const report_thumbnail *find(const report_folder *f, uint64_t index) {
+    size_t at = report_count_before(f->n_thumbnails, is_before, f->thumbnails, &index);
+    bool found = at < f->n_thumbnails && f->thumbnails[at].index == index;
+    return found ? &f->thumbnails[at] : NULL;
 }
 
 static report_sheet sheet_of_run(const report_results *r, const report_run *run) {
     report_sheet sheet = {.folder = run->folder, .seed = run->seed};
     size_t first = 0;
     while (first < run->n_picks && !run->picks[first].round) first++;
-    for (size_t i = first; i < run->n_picks && sheet.n < SHEET_PICTURES; i++) {
+    for (size_t i = first; i < run->n_picks && sheet.n < SHEET_IMAGES; i++) {
         if (run->picks[i].round != run->picks[first].round) break;
         const report_thumbnail *t = find(&r->folders[run->folder], run->picks[i].index);
         if (!t) continue;
@@ -116,8 +112,8 @@ static void add_base64(scant__text *out, const unsigned char *bytes, size_t size
 
 /* Copies image number `image` to column `x` of a sheet that is `sheet_width` pixels wide.
  * A grey pixel is repeated in all three channels. */
-static void copy_image(const report_pictures *p, size_t image, size_t x,
-                       size_t sheet_width, unsigned char *rgb) {
+static void copy_image(const report_images *p, size_t image, size_t x, size_t sheet_width,
+                       unsigned char *rgb) {
     const unsigned char *from =
         p->array->data + image * p->height * p->width * p->channels;
     for (size_t y = 0; y < p->height; y++) {
@@ -128,7 +124,7 @@ static void copy_image(const report_pictures *p, size_t image, size_t x,
     }
 }
 
-scant_status report_sheet_write(scant__text *out, const report_pictures *p,
+scant_status report_sheet_write(scant__text *out, const report_images *p,
                                 const report_sheet *sheet) {
     scant_ctx *ctx = out->ctx;
     size_t width = p->width * sheet->n, size = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first picks of a strategy as pictures: thumbnails.npy (u1, K x h x w x c) holds
- * them, thumbnails.csv tells which pick each is of.
+ * The first picks of a strategy as images: thumbnails.npy (u1, K x h x w x c) has the
+ * pixels, thumbnails.csv the pick of each.
  */
 #ifndef SCANT_REPORT_THUMBNAILS_H
 #define SCANT_REPORT_THUMBNAILS_H
@@ -9,32 +9,32 @@
 #include "report/markup.h"
 #include "report/results.h"
 
-enum { SHEET_PICTURES = 24, SHEET_SIDE = 64 };
+enum { SHEET_IMAGES = 24, SHEET_SIDE = 64 };
 
-/* The pictures of a folder; array NULL: there are none. */
-typedef struct report_pictures {
+/* The images of a folder; array NULL: none. */
+typedef struct report_images {
     scant_array *array;
     size_t count, height, width, channels;
-} report_pictures;
+} report_images;
 
-/* A strategy's: picks of its first round beyond the initial set, best first. */
+/* Picks of a strategy's first round after the initial set, best first. */
 typedef struct report_sheet {
-    const report_thumbnail *items[SHEET_PICTURES];
-    size_t ranks[SHEET_PICTURES];
+    const report_thumbnail *items[SHEET_IMAGES];
+    size_t ranks[SHEET_IMAGES];
     size_t n;
     size_t folder;
     uint64_t seed;
 } report_sheet;
 
-/* Opens a folder's pictures where both files are there. */
-scant_status report_pictures_open(report_results *results, size_t folder,
-                                  report_pictures *out);
-void report_pictures_close(report_pictures *pictures);
+/* Opens the images of a folder if both files exist. */
+scant_status report_images_open(report_results *results, size_t folder,
+                                report_images *out);
+void report_images_close(report_images *pictures);
 
-/* Of the run of which there are most pictures. */
+/* The sheet of the run with the most images. */
 report_sheet report_sheet_of(const report_results *results, size_t strategy);
-/* The sheet's pictures side by side as the text of a PNG file in base 64. */
-scant_status report_sheet_write(scant__text *out, const report_pictures *pictures,
+/* Adds the images side by side, as a PNG file in base 64. */
+scant_status report_sheet_write(scant__text *out, const report_images *pictures,
                                 const report_sheet *sheet);
 
 #endif

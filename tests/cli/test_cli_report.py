@@ -277,7 +277,7 @@ class Comparisons(Results):
         for call in (("compare", one, two), ("report", one, two, "--out", self.path("out"))):
             done = run(*call)
             self.assertEqual(done.returncode, 0)
-            self.assertIn("the folders' experiments differ in model.name:", done.stderr)
+            self.assertIn("the experiments differ in model.name:", done.stderr)
             self.assertEqual(run(*call, "--quiet").stderr, "")
 
     def test_too_few_seeds_are_told(self):

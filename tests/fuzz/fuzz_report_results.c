@@ -72,11 +72,13 @@ static void read_back(report_results *r) {
     report_write_calibration(&bins, r);
     report_write_theory(&theory, r);
     if (!curve.failed && !picks.failed && !bins.failed && !theory.failed) {
-        scant_status status = report_results_parse(
-            ctx,
-            &(report_bytes){curve.data, curve.size, picks.data, picks.size, bins.data,
-                            bins.size, theory.data, theory.size},
-            &again);
+        scant_status status =
+            report_results_parse(ctx,
+                                 (report_bytes[4]){{curve.data, curve.size},
+                                                   {picks.data, picks.size},
+                                                   {bins.data, bins.size},
+                                                   {theory.data, theory.size}},
+                                 &again);
         if (status == SCANT_OK) {
             if (again.n_strategies != r->n_strategies || again.n_runs != r->n_runs ||
                 again.n_points != r->n_points || again.n_picks != r->n_picks ||
@@ -107,12 +109,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     scant_ctx *ctx = fuzz_ctx();
     report_results r;
     report_measures m;
-    report_bytes files = {0};
-    files.curve = next_file(&data, &size, &files.curve_size);
-    files.picks = next_file(&data, &size, &files.picks_size);
-    files.calibration = next_file(&data, &size, &files.calibration_size);
-    files.theory = next_file(&data, &size, &files.theory_size);
-    scant_status status = report_results_parse(ctx, &files, &r);
+    report_bytes files[4] = {0};
+    for (size_t i = 0; i < 4; i++)
+        files[i].bytes = next_file(&data, &size, &files[i].size);
+    scant_status status = report_results_parse(ctx, files, &r);
     if (status == SCANT_OK) {
         if (report_measure(&r, &m) == SCANT_OK) {
             check_measures(&r, &m);

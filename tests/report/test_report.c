@@ -332,14 +332,14 @@ static void pictures_are_those_of_the_first_picks(void **state) {
              "row,index,label,name\n0,10,0,shirt\n2,30,1,bag\n1,7,0,initial\n");
     put_buffer("sheet/thumbnails.npy", &b);
     report_results r;
-    report_pictures pictures;
+    report_images pictures;
     assert_int_equal(report_results_open(ctx, &path, 1, &r), SCANT_OK);
-    assert_int_equal(report_pictures_open(&r, 0, &pictures), SCANT_OK);
+    assert_int_equal(report_images_open(&r, 0, &pictures), SCANT_OK);
     report_sheet sheet = report_sheet_of(&r, 0);
     assert_int_equal(sheet.n, 2); /* of 8 there is none, and 7 is of the initial set */
     assert_true(sheet.items[0]->index == 30 && sheet.items[1]->index == 10);
     assert_true(sheet.ranks[0] == 1 && sheet.ranks[1] == 3 && sheet.seed == 5);
-    report_pictures_close(&pictures);
+    report_images_close(&pictures);
     report_results_close(&r);
     assert_reports(ctx, path);
     char *page = text_of("sheet/report.html");

@@ -14,21 +14,17 @@
 
 static report_results parse(scant_ctx *ctx, const char *curve, const char *picks) {
     report_results r;
-    scant_status status =
-        report_results_parse(ctx,
-                             &(report_bytes){.curve = curve,
-                                             .curve_size = strlen(curve),
-                                             .picks = picks,
-                                             .picks_size = picks ? strlen(picks) : 0},
-                             &r);
+    scant_status status = report_results_parse(
+        ctx,
+        (report_bytes[4]){{curve, strlen(curve)}, {picks, picks ? strlen(picks) : 0}},
+        &r);
     if (status != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));
     return r;
 }
 
 static scant_status parse_curve(scant_ctx *ctx, const char *curve, size_t size,
                                 report_results *out) {
-    return report_results_parse(ctx, &(report_bytes){.curve = curve, .curve_size = size},
-                                out);
+    return report_results_parse(ctx, (report_bytes[4]){{curve, size}}, out);
 }
 
 static void rows_come_in_any_order_with_any_columns(void **state) {
@@ -104,8 +100,8 @@ static void what_is_wrong_is_told_with_file_and_line(void **state) {
         const char *curve, *picks, *file, *says;
     } cases[] = {
         {"", NULL, "curve.csv", "is empty"},
-        {"strategy,seed\n", NULL, "curve.csv", "names no column 'round'"},
-        {"strategy,strategy\n", NULL, "curve.csv", "two columns are 'strategy'"},
+        {"strategy,seed\n", NULL, "curve.csv", "has no column 'round'"},
+        {"strategy,strategy\n", NULL, "curve.csv", "two columns are named 'strategy'"},
         {CURVE "a,0,0,10,0.5,1,1\n", NULL, "curve.csv", "line 2 has 7 cells"},
         {CURVE "a,0,0,10,0.5,1,1,1,1\n", NULL, "curve.csv", "line 2 has 9 cells"},
         {CURVE "\n\na,0,0,10,1.5,1,1,1\n", NULL, "curve.csv",
@@ -126,7 +122,7 @@ static void what_is_wrong_is_told_with_file_and_line(void **state) {
         {CURVE "a,0,0,1,0,1,1,nan\n", NULL, "curve.csv", "column 'select_seconds'"},
         {CURVE ",0,0,1,0,1,1,1\n", NULL, "curve.csv", "a name is expected"},
         {CURVE "a,0,0,1,0,1,1,1\na,0,0,2,0,1,1,1\n", NULL, "results/curve.csv",
-         "line 3: round 0 of a with seed 0 is there twice"},
+         "line 3: round 0 of a with seed 0 occurs twice"},
         {CURVE "a,0,0,9,0,1,1,1\na,0,1,8,0,1,1,1\n", NULL, "results/curve.csv",
          "line 3: 8 labels, but the round before had 9"},
         {CURVE "\"a,0\n", NULL, "curve.csv", "line 2 opens is never closed"},
@@ -140,14 +136,12 @@ static void what_is_wrong_is_told_with_file_and_line(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         report_results r;
         const char *picks = cases[i].picks;
-        assert_int_equal(
-            report_results_parse(ctx,
-                                 &(report_bytes){.curve = cases[i].curve,
-                                                 .curve_size = strlen(cases[i].curve),
-                                                 .picks = picks,
-                                                 .picks_size = picks ? strlen(picks) : 0},
-                                 &r),
-            SCANT_EINPUT);
+        assert_int_equal(report_results_parse(
+                             ctx,
+                             (report_bytes[4]){{cases[i].curve, strlen(cases[i].curve)},
+                                               {picks, picks ? strlen(picks) : 0}},
+                             &r),
+                         SCANT_EINPUT);
         assert_says(ctx, cases[i].file, cases[i].says);
     }
     report_results r;
@@ -161,12 +155,9 @@ static void what_is_wrong_is_told_with_file_and_line(void **state) {
 
 static scant_status parse_bins(scant_ctx *ctx, const char *bins, size_t size,
                                report_results *out) {
-    return report_results_parse(ctx,
-                                &(report_bytes){.curve = CURVE TWO,
-                                                .curve_size = strlen(CURVE TWO),
-                                                .calibration = bins,
-                                                .calibration_size = size},
-                                out);
+    return report_results_parse(
+        ctx, (report_bytes[4]){{CURVE TWO, strlen(CURVE TWO)}, {NULL, 0}, {bins, size}},
+        out);
 }
 
 static void bins_are_read_in_any_order(void **state) {
@@ -214,12 +205,12 @@ static void bins_that_are_wrong_are_told(void **state) {
         {BINS "a,0,0,before,1,18446744073709551617,1,0,0\n", "column 'bin'"},
         {BINS "a,0,0,before,1,1,-1,0,0\n", "column 'count'"},
         {BINS "a,0,0,before,1,1,1,1.5,0\n", "column 'confidence'"},
-        {BINS "a,0,0,before,1,1,1,nan,0\n", "has a confidence and an accuracy"},
-        {BINS "a,0,0,before,1,1,1,0,\n", "has a confidence and an accuracy"},
+        {BINS "a,0,0,before,1,1,1,nan,0\n", "needs a confidence and an accuracy"},
+        {BINS "a,0,0,before,1,1,1,0,\n", "needs a confidence and an accuracy"},
         {BINS "a,0,0,before,-1,1,1,0,0\n", "column 'temperature'"},
         {BINS "a,0,4294967296,before,1,1,1,0,0\n", "the round is too large"},
         {BINS "a,0,0,after,2,1,1,0,0\na,0,0,before,1,1,1,0,0\na,0,0,after,2,1,1,0,0\n",
-         "line 4: bin 1 of round 0 of a with seed 0 is there twice"},
+         "line 4: bin 1 of round 0 of a with seed 0 occurs twice"},
     };
     enum { CASES = sizeof cases / sizeof *cases };
     scant_ctx *ctx = ctx_threads(1);
@@ -323,7 +314,7 @@ static void folders_that_are_none_say_so(void **state) {
     assert_int_equal(report_results_open(ctx, absent, 1, &r), SCANT_EINPUT);
     assert_says(ctx, absent[0], "No such file");
     assert_int_equal(report_results_open(ctx, file, 1, &r), SCANT_EINPUT);
-    assert_says(ctx, file[0], "is no folder");
+    assert_says(ctx, file[0], "is not a folder");
     assert_int_equal(report_results_open(ctx, empty, 1, &r), SCANT_EINPUT);
     assert_says(ctx, empty[0], "no curve.csv");
     assert_int_equal(report_results_open(ctx, twice, 2, &r), SCANT_EUSAGE);
