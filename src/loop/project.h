@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A project's models: where networks and strategies meet what people have labelled.
+ * A project's models: training, predictions, picks and the meter.
  *
- * project_cache.c knows the files below cache/ and what is kept open with a handle,
- * project_features.c fills the one of features, project_samples.c opens what networks
- * read, project_net.c trains one, project_predict.c keeps what the last one
- * says, project_train.c does a training from lock to database, project_worth.c asks
- * networks about labels they have not seen, project_query.c picks, project_meter.c and
- * project_advice.c tell how good a model is, project_near.c which items are alike.
+ * project_cache.c   files below cache/, arrays that stay mapped with a handle
+ * project_features.c, project_samples.c   features of items; samples for networks
+ * project_net.c, project_train.c   trains a network; a training from lock to database
+ * project_predict.c   predictions of the last model
+ * project_worth.c   the gain over random picks, by cross-validation
+ * project_query.c   picks
+ * project_meter.c, project_advice.c   accuracy and the stop rule, as numbers and in words
+ * project_near.c   similar items, and why an item was picked
  *
- * Files of cache/ carry the number of the model they are of in their names and appear
- * whole, so that readers need no lock: features.npy (the items' own), probs-NNNN.npy and
- * net-features-NNNN.npy (of a network that reads pictures). Those of the model before the
- * last are left for who is still about to open them.
+ * Files in cache/ have the number of their model in the name and are renamed into place
+ * complete, so that readers need no lock: features.npy (features of items),
+ * probs-NNNN.npy and net-features-NNNN.npy (of a network that reads images). Files of the
+ * model before the last are left for readers that are about to open them.
  */
 #ifndef SCANT_LOOP_PROJECT_H
 #define SCANT_LOOP_PROJECT_H
@@ -24,28 +26,30 @@
 
 /* ---- project_cache.c ---- */
 
-/* "DIR/cache/name", whose folder is there then; new, NULL with the error text set. */
+/* "DIR/cache/name"; makes the folder. New; NULL with the error message set. */
 char *project_cache_path(scant_project *project, const char *name);
-/* The same of "name-NNNN.npy". */
+/* The same for "name-NNNN.npy". */
 char *project_cache_of(scant_project *project, const char *name, size_t model);
-/* The lock of whoever fills cache/ ("cache": with features, "predict": with predictions),
- * waited for: who has it does the work that is to be done. Without waiting *out may be
- * NULL. */
+/* Takes the lock for writing features ("cache") or predictions ("predict") to cache/.
+ * With wait it waits for another holder; otherwise *out is NULL if the lock is held. */
 scant_status project_hold(scant_project *project, const char *lock, bool wait,
                           scant_hold **out);
 
-/* Arrays that stay mapped while the handle is open; looked at again when they are asked
- * for. */
-typedef enum project_kept { PROJECT_FEATURES, PROJECT_PROBS, PROJECT_KEPT } project_kept;
-/* Borrowed until it is asked for again or the project is closed; *out NULL: there is no
- * such file, or it is no array of float32 rows. */
-scant_status project_keep(scant_project *project, project_kept which, const char *path,
-                          const scant_array **out);
-/* One over the deviation of each column of the features that PROJECT_FEATURES has kept
- * last; borrowed likewise. */
+/* Arrays that stay mapped while the handle is open. */
+typedef enum project_array_kind {
+    PROJECT_FEATURES,
+    PROJECT_PROBS,
+    PROJECT_ARRAYS
+} project_array_kind;
+/* Maps a file, or returns the mapping if the file has not changed. Borrowed until the
+ * next call, or until the project is closed; *out NULL: there is no such file, or it does
+ * not contain float32 rows. */
+scant_status project_array(scant_project *project, project_array_kind which,
+                           const char *path, const scant_array **out);
+/* 1 / deviation of each column of the last PROJECT_FEATURES; borrowed likewise. */
 scant_status project_inverse(scant_project *project, const scant_array *features,
                              const float **out);
-/* A short text that stays with the handle until the next one does. */
+/* Replaces *text by a copy that is valid until the next call. */
 scant_status project_note(scant_project *project, const char **text);
 
 /* What a seed of a model or round is for. */
@@ -54,18 +58,18 @@ enum project_seed_use {
     PROJECT_SEED_TRAINING,
     PROJECT_SEED_FOLDS,
     PROJECT_SEED_PICKS,
-    PROJECT_SEED_SAMPLE, /* of items, where all are too many */
+    PROJECT_SEED_SAMPLE, /* a sample of items */
     PROJECT_SEED_USES
 };
 uint64_t project_seed(uint64_t seed, size_t number, enum project_seed_use use);
 
 /* ---- project_features.c ---- */
 
-/* Whether items have features of their own: of files, or of a backbone. */
+/* Whether items have features, from files or a backbone. */
 scant_status project_has_features(scant_project *project, bool *out);
-/* Items' features for whoever is in no mood to wait: those of files are read where they
- * are missing and nobody else reads them, of a backbone or a network those that are
- * there. Borrowed, as project_keep(); its rows may be fewer than there are items. */
+/* Features of items, without waiting: missing rows of files are read unless another
+ * program does so; a backbone or network only has its existing rows. Borrowed, as
+ * project_array(); there may be fewer rows than items. */
 scant_status project_features_now(scant_project *project, const scant_array **out);
 
 /* ---- project_samples.c ---- */
@@ -136,20 +140,19 @@ scant_status project_learn(scant_project *project, const project_settings *setti
 
 /* ---- project_predict.c ---- */
 
-/* Has the network say something of all items: into cache/, as the project's model. */
+/* Predicts all items, into cache/, as the project's model of that number. */
 scant_status project_predict_all(scant_project *project, scant_net *net,
                                  const project_samples *samples, size_t model);
-/* Files of models before the last but one go. */
+/* Deletes files of models before the last but one. */
 void project_predict_forget(scant_project *project, size_t model);
-/* The last model's probabilities of all items, from cache/, else made anew. Borrowed, as
- * project_keep(). *model 0 and *out NULL: there is none. */
+/* The last model's probabilities of all items, computed if cache/ does not have them.
+ * Borrowed, as project_array(). *model 0 and *out NULL: there is no model. */
 scant_status project_predicted(scant_project *project, const scant_array **out,
                                size_t *model);
-/* The same as far as cache/ has it: *out may be NULL, or have fewer rows or columns. */
+/* The same, but only what cache/ has: *out may be NULL, or have fewer rows or columns. */
 scant_status project_predicted_now(scant_project *project, const scant_array **out,
                                    size_t *model);
-/* The same of a model's weights, which are opened; SCANT_ENOTREADY where they are gone.
- */
+/* Opens the network of a model; SCANT_ENOTREADY if its weights are missing. */
 scant_status project_net_open(scant_project *project, const store_model *model,
                               scant_net **out);
 

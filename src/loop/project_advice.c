@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The meter in words, as the program and the page show it: a paragraph each of how good
- * the model is, what picking is worth, and whether to go on. docs/projects.md has what
- * stands behind them.
+ * The meter in words, for the program and the page: one paragraph each on accuracy, on
+ * the gain over random picks, and on the stop rule. docs/projects.md explains them.
  */
 #include <math.h>
 
@@ -10,11 +9,11 @@
 #include "loop/project.h"
 #include "scant/project.h"
 
-enum { FEW = 10 }; /* audited items: fewer tell next to nothing */
+enum { FEW = 10 }; /* audited items: with fewer the interval is very wide */
 
 /* ---- numbers ----------------------------------------------------------------------- */
 
-/* A part as percent, without decimals; "below 1 %" is not 0 and "above 99 %" not 100. */
+/* A share in percent without decimals; only 0 is "0 %" and only 1 is "100 %". */
 static void add_percent(scant__text *t, double part) {
     long percent = lround(100 * part);
     if (percent == 0 && part > 0)
@@ -25,7 +24,7 @@ static void add_percent(scant__text *t, double part) {
         scant__text_addf(t, "%ld %%", percent);
 }
 
-/* A difference of parts in percentage points, with a point in every locale. */
+/* A difference of shares in percentage points, with a decimal point in every locale. */
 static void add_decimals(scant__text *t, double part, int decimals) {
     long unit = 1;
     for (int i = 0; i < decimals; i++) unit *= 10;
@@ -40,25 +39,27 @@ static void add_items(scant__text *t, size_t n) {
     scant__text_addf(t, "%zu item%s", n, n == 1 ? "" : "s");
 }
 
-/* ---- how good ---------------------------------------------------------------------- */
+/* ---- accuracy ---------------------------------------------------------------------- */
 
 static void say_where_they_are(scant__text *t, size_t every) {
     if (every > 1)
-        scant__text_addf(t, "They come up among the others, about one in %zu.", every);
+        scant__text_addf(t, "They are mixed in with the others, about one in %zu.",
+                         every);
     else if (every == 1)
-        scant__text_add(t, "They are all that comes up: audit_every is 1.");
+        scant__text_add(t, "All items shown are of this kind: audit_every is 1.");
     else
-        scant__text_add(t, "None come up while the setting audit_every is 0.");
+        scant__text_add(t, "None are shown while the setting audit_every is 0.");
 }
 
-/* What the figure is not about. */
+/* Items that the accuracy leaves out. */
 static void say_without(scant__text *t, const scant_meter *m) {
     const scant_model_point *p = &m->last;
     if (m->left_out) {
-        scant__text_addf(t,
-                         " %zu more %s drawn that people passed over, could not tell or "
-                         "disagree on; counted as wrong, the accuracy would be ",
-                         m->left_out, m->left_out == 1 ? "was" : "were");
+        scant__text_addf(
+            t,
+            " %zu more item%s of the audit set %s skipped, unsure or disputed; "
+            "counted as wrong, the accuracy would be ",
+            m->left_out, m->left_out == 1 ? "" : "s", m->left_out == 1 ? "is" : "are");
         add_percent(t, (double)p->right / (double)(p->audited + m->left_out));
         scant__text_add(t, ".");
     }
@@ -66,28 +67,27 @@ static void say_without(scant__text *t, const scant_meter *m) {
     scant__text_add(t, " ");
     add_items(t, m->added);
     scant__text_addf(t,
-                     " came after this model, which is judged on those before. The next "
-                     "one is judged on all of them, and the audit catches up with the "
-                     "new first: its interval will be wide again for a while.");
+                     " %s added after this model was trained; it is evaluated on the "
+                     "earlier ones. The next model is evaluated on all of them, and its "
+                     "interval will be wide until the new audit items are labelled.",
+                     m->added == 1 ? "was" : "were");
 }
 
-/* Labels of withheld items count in the audit order: those that wait for an earlier one
- * are said to do so. */
+/* Labels count in the audit order: names the item that later labels wait for. */
 static scant_status say_none_counts(scant_project *project, scant__text *t) {
     size_t n, before;
     scant_item item;
     TRY(store_audit_waiting(project, &n, &before));
     if (!n) {
-        scant__text_add(t, "none of the items that are withheld from it has a label. ");
+        scant__text_add(t, "no item of the audit set has a label. ");
         return SCANT_OK;
     }
     TRY(scant_project_item(project, before, &item));
     scant__text_addf(t,
-                     "%zu of the items that are withheld from it ha%s a label, and "
-                     "wait%s for item '%s', which comes before %s in the audit order and "
-                     "nobody has answered: a label, unsure or skip will do. ",
-                     n, n == 1 ? "s" : "ve", n == 1 ? "s" : "", item.id,
-                     n == 1 ? "it" : "them");
+                     "%zu item%s of the audit set ha%s a label, but item '%s' comes "
+                     "earlier in the audit order and nobody has answered it: a label, "
+                     "unsure or skip is enough. ",
+                     n, n == 1 ? "" : "s", n == 1 ? "s" : "ve", item.id);
     return SCANT_OK;
 }
 
@@ -97,14 +97,15 @@ static scant_status say_how_good(scant_project *project, scant__text *t,
     if (!p->model) {
         scant_project_info info;
         TRY(scant_project_info_get(project, &info));
-        scant__text_add(
-            t, info.learnable ? "There is no model yet; there are labels to train one on."
-                              : "There is no model yet: that takes labels of two classes "
-                                "at least.");
+        scant__text_add(t,
+                        info.learnable
+                            ? "There is no model yet, but there are labels to train one."
+                            : "There is no model yet: it needs labels of at least two "
+                              "classes.");
         return SCANT_OK;
     }
     if (!p->audited) {
-        scant__text_add(t, "How good the model is nobody knows yet: ");
+        scant__text_add(t, "The accuracy is not known yet: ");
         TRY(say_none_counts(project, t));
         say_where_they_are(t, every);
         return SCANT_OK;
@@ -115,58 +116,60 @@ static scant_status say_how_good(scant_project *project, scant__text *t,
     add_percent(t, p->low);
     scant__text_add(t, " to ");
     add_percent(t, p->high);
-    scant__text_add(t, "), judged on ");
+    scant__text_add(t, "), evaluated on ");
     add_items(t, p->audited);
-    scant__text_addf(t, " drawn at random, which it has never learned from.");
+    scant__text_addf(t, " drawn at random that it was never trained on.");
     say_without(t, m);
     if (p->audited >= FEW) return SCANT_OK;
-    scant__text_add(t, " So few tell little: the interval is wide. ");
+    scant__text_add(t, " With so few the interval is wide. ");
     say_where_they_are(t, every);
     return SCANT_OK;
 }
 
-/* ---- what picking is worth --------------------------------------------------------- */
+/* ---- the gain over random ---------------------------------------------------------- */
 
 static void say_worth(scant__text *t, const scant_meter *m, bool features) {
     if (!m->over_random_labels) {
-        scant__text_add(t, "What picking is worth is not known yet: that takes twenty "
+        scant__text_add(t, "The gain over random picks is not known yet: it needs twenty "
                            "audited items, and nearly as many other labels of which a "
                            "strategy has picked at least half");
         scant__text_add(t, features
                                ? "."
-                               : "; of pictures in colour, or larger than 32 x 32, "
-                                 "it is not told, as six more networks would have to "
-                                 "be trained.");
+                               : "; for images in colour, or larger than 32 x 32, "
+                                 "it is not measured, as six more networks would have "
+                                 "to be trained.");
         return;
     }
     bool less = m->over_random < 0;
-    scant__text_addf(t,
-                     "What picking is worth: a model that learns from the first %zu "
-                     "labels, half of them picked or more, is right on ",
-                     m->over_random_labels);
+    scant__text_addf(
+        t,
+        "The gain over random picks: a model trained on the first %zu labels, "
+        "at least half of them picked, is right on ",
+        m->over_random_labels);
     add_points(t, fabs(m->over_random));
     scant__text_addf(t,
-                     " points %s of the items than models that learn from as many "
-                     "drawn at random (95 %% interval of the difference: ",
-                     less ? "less" : "more");
+                     " percentage points %s items than models trained on as many random "
+                     "ones (95 %% interval of the difference: ",
+                     less ? "fewer" : "more");
     add_points(t, m->over_random_low);
     scant__text_add(t, " to ");
     add_points(t, m->over_random_high);
     scant__text_add(t, " points).");
     if (m->over_random_low > 0)
-        scant__text_add(t, " So picking seems to help; other draws of as many labels, "
-                           "which the interval does not count, might say otherwise.");
+        scant__text_add(t, " So picking seems to help; the interval does not cover how "
+                           "results vary between draws of labels.");
     else if (m->over_random_high < 0)
         scant__text_add(t, " So random items may have been the better choice, and "
                            "another strategy may suit this project better; the interval "
-                           "does not count what other draws of labels would have given.");
+                           "does not cover how results vary between draws of labels.");
     else
         scant__text_add(t, " That may be chance.");
 }
 
-/* ---- whether to go on -------------------------------------------------------------- */
+/* ---- the stop rule ------------------------------------------------------------------
+ */
 
-/* How many decimals tell a figure from its limit: "0.5, below 0.5" would say nothing. */
+/* How many decimals distinguish a value from its limit: not "0.5, below 0.5". */
 static int decimals(double value, double limit) {
     int n = 1;
     if (value == limit) return n;
@@ -188,24 +191,23 @@ static void say_width(scant__text *t, const scant_meter *m, const limits *l) {
     const double width = m->last.high - m->last.low;
     const int n = decimals(width, l->width);
     add_decimals(t, width, n);
-    scant__text_addf(t, " points wide%s", m->narrow ? "" : " and is to be ");
+    scant__text_addf(t, " points wide%s", m->narrow ? "" : "; needed: at most ");
     if (m->narrow) return;
     add_decimals(t, l->width, n);
-    scant__text_add(t, " at most");
 }
 
 static void say_gain(scant__text *t, const scant_meter *m, const limits *l) {
     if (isnan(m->per_ten)) {
-        scant__text_add(t, "what labels bring is not known before there are two models "
-                           "that are ten labels apart");
+        scant__text_add(t, "the gain per ten labels is not known: it needs two models at "
+                           "least ten labels apart");
         return;
     }
     const int n = decimals(m->per_ten, l->gain);
-    scant__text_add(t, "ten labels have lately brought ");
+    scant__text_add(t, "ten more labels have lately gained ");
     add_decimals(t, m->per_ten, n);
     scant__text_add(t, " points of accuracy (at most ");
     add_points(t, m->per_ten_high);
-    scant__text_addf(t, " by a 95 %% interval)%s",
+    scant__text_addf(t, ", the upper end of a 95 %% interval)%s",
                      m->fading ? ", below " : ", not below ");
     add_decimals(t, l->gain, n);
 }
@@ -219,10 +221,10 @@ static void say_agreement(scant__text *t, const scant_meter *m, const limits *l)
     add_percent(t, m->last.agreement);
     scant__text_add(t, " of the unlabelled items");
     if (m->agreeing) {
-        scant__text_add(t, ", and the two before did so, too");
+        scant__text_add(t, ", and so did the two before");
         return;
     }
-    scant__text_add(t, "; wanted, twice in a row: ");
+    scant__text_add(t, "; needed, twice in a row: ");
     add_percent(t, l->agreement);
 }
 
@@ -231,9 +233,9 @@ static void say_whether(scant__text *t, const scant_meter *m, const limits *l) {
         scant__text_add(t, "Go on labelling.");
         return;
     }
-    scant__text_add(t, m->stop ? "You can stop: more labels would bring little. "
+    scant__text_add(t, m->stop ? "You can stop: more labels are unlikely to help. "
                                : "Go on labelling. ");
-    scant__text_add(t, "Three things are to hold at once: ");
+    scant__text_add(t, "Three conditions must hold at once: ");
     scant__text_add(t, m->narrow ? "(yes) " : "(not yet) ");
     say_width(t, m, l);
     scant__text_add(t, m->fading ? "; (yes) " : "; (not yet) ");
@@ -242,12 +244,13 @@ static void say_whether(scant__text *t, const scant_meter *m, const limits *l) {
     say_agreement(t, m, l);
     scant__text_add(t, ".");
     if (m->narrow && m->fading && m->agreeing && m->added)
-        scant__text_add(t, " They do, of the items before: train on those that came.");
+        scant__text_add(
+            t, " They hold for the earlier items: train again to include the new ones.");
     if (m->stop)
-        scant__text_add(t, " The rule is looked at after every training, and the more "
-                           "often one looks, the likelier it holds by chance once: where "
-                           "much depends on it, see whether the next model says the "
-                           "same.");
+        scant__text_add(t,
+                        " The rule is checked after every training, so it may hold once "
+                        "by chance: if much depends on it, see whether it also holds "
+                        "for the next model.");
 }
 
 scant_status scant_project_advice(scant_project *project, const scant_meter *meter,

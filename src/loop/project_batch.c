@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Audited items for a batch that is handed out otherwise than by scant_project_next(),
- * which mixes them in by itself: without them a loop in a shell would never learn how
- * good its models are.
+ * Items of the audit set for a batch that is not handed out by scant_project_next(),
+ * which mixes them in by itself: without them a loop in a shell would have no accuracy.
  *
- * As many as bring the audited part of all labels to one in audit_every, were all of the
- * batch labelled. A share that is behind (labels were imported, say) is caught up with,
- * but never by more than half of a batch: people wait for the model, too.
+ * After the batch is labelled, one label in audit_every is of the audit set. If there are
+ * too few so far (after an import, say), a batch makes up for it, with at most half of
+ * its items.
  */
 #include "core/ctx.h"
 #include "scant/project.h"
 #include "store/store.h"
 
-/* How many of a batch. An item that was asked about is done with, whatever was said: of
- * what cannot be told more is not learned by asking again. */
+/* How many of a batch. Answered and skipped items both count as seen: asking again about
+ * an unclear item does not help. */
 static size_t share(size_t labelled, size_t seen, double every, size_t batch) {
     if (!(every >= 1)) return 0;
     double due = ((double)labelled + (double)batch) / every - (double)seen;

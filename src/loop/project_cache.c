@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files below cache/, and what stays mapped while a handle is open. A file is mapped anew
- * when another has taken its place or it has grown, which its inode, size and time tell.
+ * Files below cache/, and the arrays that stay mapped while a handle is open. A file that
+ * was replaced or has grown (inode, size or time differ) is mapped again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ scant_status project_hold(scant_project *project, const char *lock, bool wait,
 
 enum { NOTE = 64 };
 
-/* ---- with the handle --------------------------------------------------------------- */
+/* ---- mapped arrays ----------------------------------------------------------------- */
 
 typedef struct mapped {
     char *path;
@@ -59,13 +59,13 @@ typedef struct mapped {
 
 typedef struct attached {
     scant_ctx *ctx;
-    mapped kept[PROJECT_KEPT];
+    mapped arrays[PROJECT_ARRAYS];
     char note[NOTE];
-    float *inverse; /* of the deviations of the features that are mapped; NULL: ? */
+    float *inverse; /* 1 / deviation of the columns of the mapped features, or NULL */
 } attached;
 
-static void forget(attached *a, project_kept which) {
-    mapped *m = &a->kept[which];
+static void forget(attached *a, project_array_kind which) {
+    mapped *m = &a->arrays[which];
     scant_array_free(m->array);
     scant__free(a->ctx, m->path);
     *m = (mapped){0};
@@ -76,7 +76,7 @@ static void forget(attached *a, project_kept which) {
 
 static void detach(void *of) {
     attached *a = of;
-    for (size_t i = 0; i < PROJECT_KEPT; i++) forget(a, (project_kept)i);
+    for (size_t i = 0; i < PROJECT_ARRAYS; i++) forget(a, (project_array_kind)i);
     scant__free(a->ctx, a);
 }
 
@@ -96,20 +96,20 @@ static bool is_same(const mapped *m, const char *path, const struct stat *as) {
            m->as.st_mtim.tv_nsec == as->st_mtim.tv_nsec;
 }
 
-scant_status project_keep(scant_project *project, project_kept which, const char *path,
-                          const scant_array **out) {
+scant_status project_array(scant_project *project, project_array_kind which,
+                           const char *path, const scant_array **out) {
     scant_ctx *ctx = store_ctx(project);
     attached *a = attached_of(project);
     struct stat as;
     *out = NULL;
     if (!a) return SCANT_ENOMEM;
-    mapped *m = &a->kept[which];
+    mapped *m = &a->arrays[which];
     if (stat(path, &as) != 0) return SCANT_OK;
     if (!is_same(m, path, &as)) {
         forget(a, which);
         scant_status status = scant_array_open(ctx, path, &m->array);
         if (status == SCANT_ENOMEM) return status;
-        if (status != SCANT_OK) return SCANT_OK; /* damaged: as if it were not there */
+        if (status != SCANT_OK) return SCANT_OK; /* damaged: treated as missing */
         m->as = as;
         size_t length = strlen(path) + 1;
         m->path = scant__alloc(ctx, length, 1);

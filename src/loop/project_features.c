@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items' own features in cache/features.npy: rows of the user's files, or what a backbone
- * makes of pictures. Only rows that are missing are made; what was made stays when the
- * work is broken off.
+ * Features of items in cache/features.npy: rows of the user's files, or the features that
+ * a backbone computes from images. Only missing rows are computed, and rows survive an
+ * interruption.
  *
- * cache/features.txt says what they were made of: the backbone and its weights, or the
- * files, with size and time. Where it is the beginning of what they would be made of now,
- * rows are added; else all are made anew. Where one of those files is not there (a disk
- * that is not mounted), rows that are stay good.
+ * cache/features.txt lists their inputs: the backbone and its weights, or the files, with
+ * sizes and times. If the list has only grown, rows are added; otherwise all rows are
+ * computed again. If an input file is missing (an unmounted disk), existing rows stay
+ * valid.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 
 enum { BLOCK_BYTES = 4 << 20 };
 
-/* ---- what they are made of --------------------------------------------------------- */
+/* ---- inputs ------------------------------------------------------------------------ */
 
 static scant_status note_kind(void *user, const store_source *source) {
     bool *features = user;
@@ -36,13 +36,13 @@ scant_status project_has_features(scant_project *project, bool *out) {
     return *out ? SCANT_OK : store_sources(project, note_kind, out);
 }
 
-typedef struct making {
+typedef struct inputs {
     scant__text text;
-    bool lost; /* a file is not there */
-} making;
+    bool lost; /* a file is missing */
+} inputs;
 
-/* A file's name, size and time; "FILE.npz:KEY" has its archive's. */
-static void add_file(making *m, const char *path) {
+/* A file's name, size and time; FILE.npz:KEY has those of the archive. */
+static void add_file(inputs *m, const char *path) {
     scant__text *text = &m->text;
     char file[4096];
     struct stat as;
@@ -64,9 +64,9 @@ static scant_status add_source(void *user, const store_source *source) {
     return SCANT_OK;
 }
 
-static scant_status made_of(scant_project *project, char **out, size_t *size,
-                            bool *lost) {
-    making m = {.lost = false};
+static scant_status list_inputs(scant_project *project, char **out, size_t *size,
+                                bool *lost) {
+    inputs m = {.lost = false};
     const char *weights, *backbone = store_backbone(project, &weights);
     scant__text_init(&m.text, store_ctx(project));
     scant__text_add(&m.text, "scant features 1\n");
@@ -83,7 +83,7 @@ static scant_status made_of(scant_project *project, char **out, size_t *size,
     return status;
 }
 
-/* Whether the file says the beginning of text, and all of it. */
+/* Whether the file is a beginning of text; *whole: it is all of it. */
 static bool is_begun(const char *path, const char *text, size_t size, bool *whole) {
     bool same = true;
     size_t at = 0;
@@ -130,7 +130,7 @@ static scant_status run_backbone(scant_project *project, scant_net *net, size_t 
     for (size_t i = have; rows && i < n; i++) rows[i - have] = i;
     if (status == SCANT_OK)
         status = nn_infer(net, data, rows, n - have,
-                          &(nn_inference){.phase = "reading pictures",
+                          &(nn_inference){.phase = "reading images",
                                           .fn = append_said,
                                           .arg = growing,
                                           .alone = true});
@@ -170,18 +170,18 @@ static scant_status fill(scant_project *project, size_t n) {
     return status;
 }
 
-/* ---- ready or not ------------------------------------------------------------------ */
+/* ---- readiness --------------------------------------------------------------------- */
 
 typedef struct readiness {
-    char *made, *npy, *txt; /* what of; the two files */
-    size_t size;            /* of made */
-    size_t n;               /* items */
-    bool lost;              /* what they are made of is not there */
+    char *inputs, *npy, *txt; /* the list of inputs; the paths of the two files */
+    size_t size;              /* of inputs */
+    size_t n;                 /* items */
+    bool lost;                /* an input is missing */
     bool begun, ready;
 } readiness;
 
 static void ready_end(scant_ctx *ctx, readiness *r) {
-    scant__free(ctx, r->made);
+    scant__free(ctx, r->inputs);
     scant__free(ctx, r->npy);
     scant__free(ctx, r->txt);
 }
@@ -189,10 +189,10 @@ static void ready_end(scant_ctx *ctx, readiness *r) {
 static scant_status ready_look(scant_project *project, readiness *r) {
     const scant_array *array;
     bool whole;
-    r->begun = is_begun(r->txt, r->made, r->size, &whole);
+    r->begun = is_begun(r->txt, r->inputs, r->size, &whole);
     r->ready = false;
     if (!whole && !r->lost) return SCANT_OK;
-    TRY(project_keep(project, PROJECT_FEATURES, r->npy, &array));
+    TRY(project_array(project, PROJECT_FEATURES, r->npy, &array));
     r->ready = array && scant_array_shape(array)[0] >= r->n;
     return SCANT_OK;
 }
@@ -200,20 +200,20 @@ static scant_status ready_look(scant_project *project, readiness *r) {
 static scant_status ready_begin(scant_project *project, readiness *r) {
     *r = (readiness){0};
     TRY(store_items(project, &r->n));
-    TRY(made_of(project, &r->made, &r->size, &r->lost));
+    TRY(list_inputs(project, &r->inputs, &r->size, &r->lost));
     r->npy = project_cache_path(project, "features.npy");
     r->txt = project_cache_path(project, "features.txt");
     if (!r->npy || !r->txt) return SCANT_ENOMEM;
     return ready_look(project, r);
 }
 
-/* While the lock is held: whoever had it may have done the work. */
+/* With the lock held: its last holder may have done the work. */
 static scant_status prepare_held(scant_project *project, readiness *r) {
     TRY(ready_look(project, r));
     if (r->ready) return SCANT_OK;
-    if (r->lost) return fill(project, r->n); /* which says what is not there */
+    if (r->lost) return fill(project, r->n); /* fails, naming the missing file */
     if (!r->begun) unlink(r->npy);
-    TRY(scant_file_write(store_ctx(project), r->txt, r->made, r->size));
+    TRY(scant_file_write(store_ctx(project), r->txt, r->inputs, r->size));
     return fill(project, r->n);
 }
 
@@ -240,9 +240,9 @@ scant_status scant_project_prepare(scant_project *project) {
     return prepare(project, true);
 }
 
-/* ---- for who asks ------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------- */
 
-/* Of the last model, where that is a network which reads pictures. */
+/* Features of the last model, if that is a network that reads images. */
 static scant_status net_features(scant_project *project, const scant_array **out) {
     scant_ctx *ctx = store_ctx(project);
     scant__arena arena;
@@ -253,7 +253,8 @@ static scant_status net_features(scant_project *project, const scant_array **out
     scant_status status = store_model_last(project, &arena, &there, &model);
     if (status == SCANT_OK && there) {
         char *path = project_cache_of(project, "net-features", model.number);
-        status = path ? project_keep(project, PROJECT_FEATURES, path, out) : SCANT_ENOMEM;
+        status =
+            path ? project_array(project, PROJECT_FEATURES, path, out) : SCANT_ENOMEM;
         scant__free(ctx, path);
     }
     scant__arena_end(&arena);
@@ -269,15 +270,15 @@ scant_status project_features_now(scant_project *project, const scant_array **ou
     if (!store_backbone(project, NULL)) TRY(prepare(project, false));
     char *path = project_cache_path(project, "features.npy");
     if (!path) return SCANT_ENOMEM;
-    scant_status status = project_keep(project, PROJECT_FEATURES, path, out);
+    scant_status status = project_array(project, PROJECT_FEATURES, path, out);
     scant__free(ctx, path);
     return status;
 }
 
 scant_status scant_project_features(scant_project *project, scant_array **out) {
-    const scant_array *kept;
+    const scant_array *mapped;
     *out = NULL;
-    TRY(project_features_now(project, &kept));
-    return kept ? scant_array_open(store_ctx(project), scant_array_name(kept), out)
-                : SCANT_OK;
+    TRY(project_features_now(project, &mapped));
+    return mapped ? scant_array_open(store_ctx(project), scant_array_name(mapped), out)
+                  : SCANT_OK;
 }

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The honest meter: where models stand on audited items, and whether to go on.
+ * The meter: the accuracy of models on audited items, and the stop rule.
  *
- * Withheld items are the first of a random order that was fixed before anybody labelled.
- * No model learns from one and no strategy sees one, so that those with a label are an
- * independent sample of what the project's items are drawn from, whatever was picked:
- * the share that a model has right is unbiased, and Clopper and Pearson's interval is
- * exact for each model by itself. What a model said of withheld items is stored when it
- * is trained: labels that come later judge earlier models, too. A model is judged on the
- * items that there were then: of those that come later some take early places in the
- * order, and until they have labels what stands behind them is no sample of all items,
- * while it still is one of the items before.
+ * The audit set is the beginning of a random order that is fixed before anybody labels.
+ * No model is trained on it and no strategy sees it, so its labelled items are an
+ * independent sample of the project's items, whatever was picked: the accuracy of a model
+ * is unbiased, and the interval of Clopper and Pearson is exact for each model by itself.
+ * A model's verdicts on the audit set are stored when it is trained, so later labels also
+ * evaluate earlier models. A model is evaluated on the items that existed then: items
+ * added later take early places in the order, and while these have no label the labelled
+ * ones behind them are a sample of the earlier items only.
  *
- * Withheld items that nobody could tell, or people disagree on, have no label and drop
- * out: left_out, as they are likely the hard ones.
+ * left_out counts items of the audit set that are unsure or disputed: they have no label,
+ * and are probably the hard ones.
  *
- * per_ten compares the last model with the earliest of those within the last stop_labels
- * labels, on the items that both were asked about: the mean difference, times ten over
- * the labels between them; its interval is that of project_gain_of().
+ * per_ten compares the last model with the earliest one within the last stop_labels
+ * labels, on the items that both have verdicts on: the mean difference per ten labels;
+ * its interval is that of project_gain_of().
  */
 #include <math.h>
 #include <string.h>
@@ -26,7 +25,7 @@
 #include "loop/project.h"
 #include "scant/project.h"
 
-enum { LEAST_SPAN = 10 }; /* labels between two models whose difference is looked at */
+enum { LEAST_SPAN = 10 }; /* labels between two models that are compared */
 
 /* ---- models ------------------------------------------------------------------------ */
 
@@ -51,7 +50,7 @@ static scant_status count_model(void *user, const store_model *model) {
 
 static scant_status note_model(void *user, const store_model *model) {
     lines *l = user;
-    if (l->n == l->room) return SCANT_OK; /* came meanwhile */
+    if (l->n == l->room) return SCANT_OK; /* added in the meantime */
     char *file = scant__arena_strdup(l->arena, model->file);
     if (!file) return SCANT_ENOMEM;
     line *at = &l->all[l->n++];
@@ -69,7 +68,7 @@ static scant_status note_model(void *user, const store_model *model) {
     return SCANT_OK;
 }
 
-static scant_status judge(lines *l, line *at) {
+static scant_status evaluate(lines *l, line *at) {
     scant__arena arena;
     store_judged j;
     scant__arena_init(&arena, store_ctx(l->project));
@@ -90,8 +89,7 @@ static scant_status judge(lines *l, line *at) {
     return status;
 }
 
-/* The last round that an earlier model has picked, or none: it was answered before this
- * one was there. */
+/* A model's round: the last one picked by an earlier model, or by none. */
 static scant_status note_round(void *user, const scant_round_point *round) {
     lines *l = user;
     for (size_t i = 0; i < l->n; i++)
@@ -99,9 +97,9 @@ static scant_status note_round(void *user, const scant_round_point *round) {
     return SCANT_OK;
 }
 
-/* judged: the last so many are compared with labels. */
+/* Evaluates the last `evaluated` models. */
 static scant_status read_models(scant_project *project, scant__arena *arena,
-                                size_t judged, lines *out) {
+                                size_t evaluated, lines *out) {
     size_t n = 0;
     *out = (lines){.project = project, .arena = arena};
     TRY(store_models(project, count_model, &n));
@@ -110,8 +108,8 @@ static scant_status read_models(scant_project *project, scant__arena *arena,
     out->room = n;
     TRY(store_models(project, note_model, out));
     TRY(scant_project_rounds(project, note_round, out));
-    for (size_t i = out->n - size_min(judged, out->n); i < out->n; i++)
-        TRY(judge(out, &out->all[i]));
+    for (size_t i = out->n - size_min(evaluated, out->n); i < out->n; i++)
+        TRY(evaluate(out, &out->all[i]));
     return SCANT_OK;
 }
 
@@ -131,8 +129,8 @@ scant_status scant_project_models(scant_project *project,
 
 /* ---- the meter --------------------------------------------------------------------- */
 
-/* Pairs of verdicts on items that both models were asked about: of those that there were
- * when the earlier one was trained. Both lists are in the audit order. */
+/* Compares two models on the items that both have verdicts on, which are those of the
+ * earlier model. Both lists are in the audit order. */
 static scant_status compare(scant_project *project, const line *early, const line *late,
                             scant__arena *arena, project_gain *out) {
     store_judged a, b;
@@ -164,7 +162,7 @@ static scant_status measure_gain(scant_project *project, const lines *l,
             (double)at->model.labels + span >= (double)late->model.labels)
             early = at;
     }
-    /* Rounds may be longer than the span: then the last one is looked at. */
+    /* Rounds may be longer than the span: then take the latest model before. */
     for (size_t i = l->n - 1; i-- > 0 && !early;)
         if (l->all[i].model.labels + LEAST_SPAN <= late->model.labels) early = &l->all[i];
     if (!early) return SCANT_OK;
@@ -183,10 +181,10 @@ static void decide(scant_project *project, const lines *l, scant_meter *out) {
     double enough = store_number(project, "stop_agreement");
     const scant_model_point *p = &out->last;
     out->narrow = p->audited && p->high - p->low <= width;
-    out->fading = out->per_ten < gain; /* not where it is NaN */
+    out->fading = out->per_ten < gain; /* false for NaN */
     out->agreeing =
         l->n >= 3 && agree(&l->all[l->n - 1], enough) && agree(&l->all[l->n - 2], enough);
-    /* Of the items before it may well be enough: of those that came nobody knows. */
+    /* The conditions say nothing about items that were added since. */
     out->stop = out->narrow && out->fading && out->agreeing && !out->added;
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which items are alike, and why one might be asked about. Distances are Euclidean,
- * between features whose columns are divided by their deviations, as the model sees them;
- * 1 is what two items that have nothing to do with each other are apart, about (divided
- * by the square root of twice the number of columns). One pass over the mapped features,
- * on all threads; the deviations are kept with the handle.
+ * Similar items, and why an item may be worth labelling. Distances are Euclidean between
+ * standardized features, divided by the square root of twice the number of columns, so
+ * that unrelated items are about 1 apart. A search is one pass over the mapped features
+ * on all threads; the deviations are cached with the handle.
  */
 #include <math.h>
 #include <string.h>
@@ -22,7 +21,7 @@ enum { BLOCK = 512, SAMPLE = 300, BEST = 1024 };
 typedef struct metric {
     const float *x;
     size_t n, d;
-    const float *inverse; /* of the deviations */
+    const float *inverse; /* 1 / deviation of each column */
 } metric;
 
 static double distance(const metric *s, const float *a, const float *b) {
@@ -58,10 +57,10 @@ static scant_status metric_open(scant_project *project, metric *out) {
 typedef struct search {
     const metric *by;
     const float *to;
-    const int64_t *items; /* ascending or not; n of them */
+    const int64_t *items; /* n, in any order */
     size_t n, count;
     la_scored *best; /* blocks x count */
-    size_t *found;   /* a block each */
+    size_t *found;   /* for each block */
 } search;
 
 static scant_status search_block(void *arg, size_t block, unsigned worker,
@@ -81,7 +80,7 @@ static scant_status search_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* The `count` nearest of items to a row, nearest first: out has room; *n. */
+/* The `count` items nearest to a row, nearest first, into out; *n: how many. */
 static scant_status nearest(scant_ctx *ctx, const metric *by, const float *to,
                             const int64_t *items, size_t n_items, size_t count,
                             la_scored *out, size_t *n) {
@@ -112,11 +111,12 @@ static scant_status check_item(scant_project *project, size_t item) {
     size_t n;
     TRY(store_items(project, &n));
     if (item < n) return SCANT_OK;
-    return scant__fail(store_ctx(project), SCANT_EINPUT,
-                       "there is no item %zu: there are %zu, from 0", item, n);
+    return scant__fail(store_ctx(project), SCANT_ENOTFOUND,
+                       "there is no item %zu: there are %zu, counted from 0", item, n);
 }
 
-/* ---- look-alikes ------------------------------------------------------------------- */
+/* ---- similar items ------------------------------------------------------------------
+ */
 
 static scant_status alike(scant_project *project, const metric *by, size_t item,
                           size_t count, scant__arena *arena, size_t *items, size_t *n) {
@@ -143,7 +143,7 @@ scant_status scant_project_alike(scant_project *project, size_t item, size_t cou
     TRY(metric_open(project, &by));
     if (item >= by.n)
         return scant__fail(ctx, SCANT_ENOTREADY,
-                           "there are no features yet to tell look-alikes by: %s",
+                           "similar items cannot be found without features: %s",
                            by.n ? "the item is new" : "train a model first");
     scant__arena_init(&arena, ctx);
     scant_status status =
@@ -154,12 +154,12 @@ scant_status scant_project_alike(scant_project *project, size_t item, size_t cou
 
 /* ---- why --------------------------------------------------------------------------- */
 
-typedef struct surer {
+typedef struct entropy_count {
     const float *probs;
     size_t classes, n;
     double entropy;
-    size_t *less; /* a block each */
-} surer;
+    size_t *less; /* for each block: items with a lower entropy */
+} entropy_count;
 
 static double entropy_of(const float *p, size_t n) {
     double sum = 0;
@@ -168,11 +168,11 @@ static double entropy_of(const float *p, size_t n) {
     return sum;
 }
 
-static scant_status surer_block(void *arg, size_t block, unsigned worker,
-                                scant__fault *fault) {
+static scant_status entropy_block(void *arg, size_t block, unsigned worker,
+                                  scant__fault *fault) {
     (void)worker;
     (void)fault;
-    surer *s = arg;
+    entropy_count *s = arg;
     size_t to = size_min((block + 1) * BLOCK, s->n), count = 0;
     for (size_t i = block * BLOCK; i < to; i++)
         count += entropy_of(s->probs + i * s->classes, s->classes) < s->entropy;
@@ -197,11 +197,12 @@ static scant_status ask_model(scant_project *project, size_t item, scant_why *wh
         why->p_2 = (double)p[second];
     }
     size_t blocks = (n + BLOCK - 1) / BLOCK, less = 0;
-    surer s = {(const float *)probs->data, classes, n, entropy_of(p, classes), NULL};
+    entropy_count s = {(const float *)probs->data, classes, n, entropy_of(p, classes),
+                       NULL};
     why->entropy = classes > 1 ? s.entropy / log((double)classes) : 0;
     s.less = scant__alloc(ctx, blocks, sizeof *s.less);
     if (!s.less) return SCANT_ENOMEM;
-    scant_status status = scant__parfor(ctx, NULL, blocks, surer_block, &s);
+    scant_status status = scant__parfor(ctx, NULL, blocks, entropy_block, &s);
     for (size_t b = 0; b < blocks && status == SCANT_OK; b++) less += s.less[b];
     scant__free(ctx, s.less);
     why->surer = n > 1 ? (double)less / (double)(n - 1) : 0;
@@ -210,11 +211,11 @@ static scant_status ask_model(scant_project *project, size_t item, scant_why *wh
 
 typedef struct farther {
     const metric *by;
-    const int64_t *items;    /* a sample of the unlabelled */
+    const int64_t *items;    /* n: a sample of the unlabelled items */
     const int64_t *labelled; /* n_labelled */
     size_t n, n_labelled;
     double than;
-    unsigned char *out; /* a byte an item of the sample */
+    unsigned char *out; /* 1 for each item of the sample that is farther */
 } farther;
 
 enum { FAR_BLOCK = 16 };
@@ -236,7 +237,7 @@ static scant_status farther_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* The part of a sample of the unlabelled that is farther from all that is labelled. */
+/* The share of unlabelled items, in a sample, that are farther from all labelled ones. */
 static scant_status compare_novelty(scant_project *project, const metric *by,
                                     const int64_t *labelled, size_t n_labelled,
                                     scant__arena *arena, scant_why *why) {
@@ -264,9 +265,9 @@ static scant_status compare_novelty(scant_project *project, const metric *by,
     return SCANT_OK;
 }
 
-/* Labelled items that may be told of: those that are learned from. */
-static scant_status look_around(scant_project *project, const metric *by, size_t item,
-                                scant__arena *arena, scant_why *why) {
+/* The nearest labelled items, without the audit set. */
+static scant_status find_neighbours(scant_project *project, const metric *by, size_t item,
+                                    scant__arena *arena, scant_why *why) {
     size_t *rows, n, kept = 0;
     int32_t *labels;
     int64_t entry;
@@ -298,7 +299,7 @@ scant_status scant_project_why(scant_project *project, size_t item, scant_why *o
     TRY(metric_open(project, &by));
     if (item >= by.n) return SCANT_OK;
     scant__arena_init(&arena, store_ctx(project));
-    scant_status status = look_around(project, &by, item, &arena, out);
+    scant_status status = find_neighbours(project, &by, item, &arena, out);
     scant__arena_end(&arena);
     return status;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the last model says of all items, in cache/: probabilities, and where the network
- * reads pictures, its features. A column for each of the project's classes; those that
- * the model has not met are 0.
+ * Predictions of the last model for all items, in cache/: probabilities and, for a
+ * network that reads images, its features. There is a column for each class of the
+ * project; it is 0 for classes that the model does not know.
  *
- * Where the file is not there it is made from the weights. Where items or classes have
- * come since, rows that are there are copied, and the network is asked about new ones.
+ * A missing file is computed from the weights. If items or classes were added, existing
+ * rows are copied and the network only predicts the new ones.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,18 +20,17 @@
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-typedef struct saying {
-    scant_writer *probs, *features; /* features NULL: none are kept */
-    size_t known, classes;          /* the network's; the project's, no fewer */
+typedef struct output {
+    scant_writer *probs, *features; /* features may be NULL */
+    size_t known, classes;          /* of the network; of the project, no fewer */
     size_t width;                   /* of features */
-    float *rows;                    /* ROWS x classes: those written together */
-} saying;
+    float *rows;                    /* ROWS x classes: a buffer */
+} output;
 
 enum { ROWS = 512 };
 
-/* known numbers of each of n rows, with zeros behind them; as softmax of what they are
- * where they are logits. */
-static scant_status write_probs(saying *s, const float *from, size_t known, bool logits,
+/* Writes n rows of `known` probabilities (or the softmax of logits), padded with 0. */
+static scant_status write_probs(output *s, const float *from, size_t known, bool logits,
                                 size_t n) {
     for (size_t first = 0; first < n; first += ROWS) {
         size_t count = size_min(ROWS, n - first);
@@ -49,8 +48,8 @@ static scant_status write_probs(saying *s, const float *from, size_t known, bool
     return SCANT_OK;
 }
 
-static scant_status write_said(void *arg, const nn_outputs *said) {
-    saying *s = arg;
+static scant_status write_block(void *arg, const nn_outputs *said) {
+    output *s = arg;
     TRY(write_probs(s, said->probs ? said->probs : said->logits, s->known, !said->probs,
                     said->count));
     if (!s->features) return SCANT_OK;
@@ -58,18 +57,19 @@ static scant_status write_said(void *arg, const nn_outputs *said) {
                                said->count * s->width * sizeof(float));
 }
 
-static scant_status copy_features(const saying *s, const scant_array *old, size_t n) {
+static scant_status copy_features(const output *s, const scant_array *old, size_t n) {
     return scant_writer_append(s->features, old->data, n * s->width * sizeof(float));
 }
 
-/* What is there of this model already. */
+/* Rows of this model that exist already. */
 typedef struct earlier {
     const scant_array *probs, *features;
     size_t n;
 } earlier;
 
-static scant_status say(scant_ctx *ctx, scant_net *net, const project_samples *samples,
-                        const earlier *old, saying *s) {
+static scant_status write_rows(scant_ctx *ctx, scant_net *net,
+                               const project_samples *samples, const earlier *old,
+                               output *s) {
     size_t rest = samples->n - old->n;
     if (old->n)
         TRY(write_probs(s, (const float *)old->probs->data,
@@ -81,7 +81,7 @@ static scant_status say(scant_ctx *ctx, scant_net *net, const project_samples *s
     for (size_t i = 0; i < rest; i++) rows[i] = old->n + i;
     scant_status status =
         nn_infer(net, samples->data, rows, rest,
-                 &(nn_inference){.phase = "predicting", .fn = write_said, .arg = s});
+                 &(nn_inference){.phase = "predicting", .fn = write_block, .arg = s});
     scant__free(ctx, rows);
     return status;
 }
@@ -89,12 +89,12 @@ static scant_status say(scant_ctx *ctx, scant_net *net, const project_samples *s
 static scant_status open_writer(scant_ctx *ctx, const char *path, size_t n, size_t width,
                                 scant_writer **out) {
     TRY(scant_writer_open(ctx, path, SCANT_F32, 2, (size_t[]){n, width}, out));
-    scant__writer_temporary(*out); /* it can be made again */
+    scant__writer_temporary(*out); /* it can be computed again */
     return SCANT_OK;
 }
 
-/* Features first: who finds probabilities finds those, too. */
-static scant_status finish(saying *s, scant_status status) {
+/* Features first: a reader that finds probabilities also finds features. */
+static scant_status finish(output *s, scant_status status) {
     if (s->features) {
         if (status == SCANT_OK)
             status = scant_writer_finish(s->features);
@@ -110,7 +110,7 @@ static scant_status write_all(scant_project *project, scant_net *net,
                               const project_samples *samples, size_t model,
                               const earlier *old) {
     scant_ctx *ctx = store_ctx(project);
-    saying s = {.known = scant_net_classes(net), .width = scant_net_features(net)};
+    output s = {.known = scant_net_classes(net), .width = scant_net_features(net)};
     TRY(store_classes(project, &s.classes));
     s.classes = size_max(s.classes, s.known);
     char *probs = project_cache_of(project, "probs", model);
@@ -121,7 +121,7 @@ static scant_status write_all(scant_project *project, scant_net *net,
         status = open_writer(ctx, probs, samples->n, s.classes, &s.probs);
     if (status == SCANT_OK && !samples->features)
         status = open_writer(ctx, features, samples->n, s.width, &s.features);
-    if (status == SCANT_OK) status = say(ctx, net, samples, old, &s);
+    if (status == SCANT_OK) status = write_rows(ctx, net, samples, old, &s);
     status = finish(&s, status);
     project_images_warn(samples->data);
     scant__free(ctx, s.rows);
@@ -154,30 +154,31 @@ scant_status project_net_open(scant_project *project, const store_model *model,
     if (!path) return SCANT_ENOMEM;
     scant_status status;
     if (access(path, F_OK) != 0 && errno == ENOENT)
-        status = scant__fail(ctx, SCANT_ENOTREADY,
-                             "%s: is not there any more, nor what it said in cache/: "
-                             "train again",
-                             path);
+        status =
+            scant__fail(ctx, SCANT_ENOTREADY,
+                        "%s: is missing, and so are its predictions in cache/: train "
+                        "again",
+                        path);
     else
         status = scant_net_open(ctx, path, NULL, NULL, out);
     scant__free(ctx, path);
     return status;
 }
 
-/* Rows that can be copied: as many as both files have. */
+/* Rows that can be copied: those in both files. */
 static scant_status find_earlier(scant_project *project, const store_model *model,
                                  const project_samples *samples, size_t classes,
                                  const char *probs, earlier *old) {
     scant_ctx *ctx = store_ctx(project);
     *old = (earlier){0};
-    TRY(project_keep(project, PROJECT_PROBS, probs, &old->probs));
+    TRY(project_array(project, PROJECT_PROBS, probs, &old->probs));
     if (!old->probs || scant_array_shape(old->probs)[1] > classes) return SCANT_OK;
     size_t n = scant_array_shape(old->probs)[0];
     if (!samples->features) {
         char *path = project_cache_of(project, "net-features", model->number);
         if (!path) return SCANT_ENOMEM;
         scant_status status =
-            project_keep(project, PROJECT_FEATURES, path, &old->features);
+            project_array(project, PROJECT_FEATURES, path, &old->features);
         scant__free(ctx, path);
         if (status != SCANT_OK) return status;
         n = old->features ? size_min(n, scant_array_shape(old->features)[0]) : 0;
@@ -186,8 +187,8 @@ static scant_status find_earlier(scant_project *project, const store_model *mode
     return SCANT_OK;
 }
 
-static scant_status remake(scant_project *project, const store_model *model,
-                           size_t classes, const char *path) {
+static scant_status recompute(scant_project *project, const store_model *model,
+                              size_t classes, const char *path) {
     scant__arena arena;
     scant_net *net;
     project_samples samples;
@@ -216,18 +217,18 @@ static bool fits(const scant_array *array, size_t n, size_t classes) {
            scant_array_shape(array)[1] == classes;
 }
 
-/* *fresh: it is of all items and classes. */
+/* *fresh: the file covers all items and classes. */
 static scant_status look(scant_project *project, const char *path,
                          const scant_array **out, size_t *classes, bool *fresh) {
     size_t n;
     TRY(store_items(project, &n));
     TRY(store_classes(project, classes));
-    TRY(project_keep(project, PROJECT_PROBS, path, out));
+    TRY(project_array(project, PROJECT_PROBS, path, out));
     *fresh = fits(*out, n, *classes);
     return SCANT_OK;
 }
 
-/* Who comes second waits, and finds it made. */
+/* Only one program computes; others wait and then find the file. */
 static scant_status make(scant_project *project, const store_model *model,
                          const char *path, const scant_array **out) {
     scant_hold *hold;
@@ -236,11 +237,11 @@ static scant_status make(scant_project *project, const store_model *model,
     TRY(project_hold(project, "predict", true, &hold));
     scant_status status = look(project, path, out, &classes, &fresh);
     if (status == SCANT_OK && !fresh) {
-        status = remake(project, model, classes, path);
-        if (status == SCANT_OK) status = project_keep(project, PROJECT_PROBS, path, out);
+        status = recompute(project, model, classes, path);
+        if (status == SCANT_OK) status = project_array(project, PROJECT_PROBS, path, out);
         if (status == SCANT_OK && !*out)
             status = scant__fail(store_ctx(project), SCANT_EIO,
-                                 "%s: was deleted as soon as it was there", path);
+                                 "%s: was deleted as soon as it was written", path);
     }
     scant_hold_free(hold);
     return status;
@@ -286,23 +287,23 @@ scant_status project_predicted_now(scant_project *project, const scant_array **o
 
 scant_status scant_project_predict(scant_project *project, scant_array **out,
                                    size_t *model) {
-    const scant_array *kept;
+    const scant_array *mapped;
     size_t number;
     *out = NULL;
-    TRY(project_predicted(project, &kept, &number));
+    TRY(project_predicted(project, &mapped, &number));
     if (!number)
         return scant__fail(store_ctx(project), SCANT_ENOTREADY,
                            "%s: there is no model yet: train one first",
                            store_dir(project));
     if (model) *model = number;
-    return scant_array_open(store_ctx(project), scant_array_name(kept), out);
+    return scant_array_open(store_ctx(project), scant_array_name(mapped), out);
 }
 
 scant_status scant_project_predicted(scant_project *project, scant_array **out,
                                      size_t *model) {
-    const scant_array *kept;
+    const scant_array *mapped;
     *out = NULL;
-    TRY(project_predicted_now(project, &kept, model));
-    return kept ? scant_array_open(store_ctx(project), scant_array_name(kept), out)
-                : SCANT_OK;
+    TRY(project_predicted_now(project, &mapped, model));
+    return mapped ? scant_array_open(store_ctx(project), scant_array_name(mapped), out)
+                  : SCANT_OK;
 }

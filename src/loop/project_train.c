@@ -111,7 +111,7 @@ static scant_status read_previous(training *t) {
 static scant_status read_predictions(training *t, const scant_array **out) {
     char *path = project_cache_of(t->project, "probs", t->model.number);
     if (!path) return SCANT_ENOMEM;
-    scant_status status = project_keep(t->project, PROJECT_PROBS, path, out);
+    scant_status status = project_array(t->project, PROJECT_PROBS, path, out);
     scant__free(store_ctx(t->project), path);
     if (status == SCANT_OK && !*out)
         return scant__fail(store_ctx(t->project), SCANT_EIO,

@@ -296,7 +296,7 @@ class Labelling(ServeCase):
         ann = self.person(server)
         [item] = ann.next()
         like = self.eventually(lambda: ann.ask("POST", "/api/alike", {"item": item["item"], "count": 6})[1].get("items"),
-                               "look-alikes")
+                               "similar items")
         self.assertEqual(len(like), 6)
         self.assertEqual({int(self.truth[i["item"]]) for i in like}, {int(self.truth[item["item"]])})
         answers = [{"item": i["item"], "lease": i["lease"], "kind": "label", "label": 1, "once": ann.once()} for i in like]

@@ -75,11 +75,12 @@ static void without_a_model_nothing_is_known(void **state) {
     assert_true(isnan(m.last.accuracy) && isnan(m.per_ten) && isnan(m.over_random));
     assert_true(!m.narrow && !m.fading && !m.agreeing && !m.stop);
     OK(scant_project_advice(l.project, &m, &text));
-    assert_non_null(strstr(text, "There is no model yet: that takes labels of two"));
+    assert_non_null(
+        strstr(text, "There is no model yet: it needs labels of at least two"));
     scant_bytes_free(l.ctx, text);
     lab_answer(&l, 20, false); /* the forty that are withheld have labels */
     OK(scant_project_advice(l.project, &m, &text));
-    assert_non_null(strstr(text, "There is no model yet; there are labels to train"));
+    assert_non_null(strstr(text, "There is no model yet, but there are labels to train"));
     scant_bytes_free(l.ctx, text);
     lab_end(&l);
 }
@@ -142,12 +143,12 @@ static void figures_near_their_limits_can_be_told_from_them(void **state) {
     scant_meter m = meter_of(&l);
     assert_true(m.fading);
     OK(scant_project_advice(l.project, &m, &text));
-    assert_non_null(strstr(text, "brought 0.49 points"));
+    assert_non_null(strstr(text, "gained 0.49 points"));
     assert_non_null(strstr(text, ", below 0.50;"));
     scant_bytes_free(l.ctx, text);
     OK(scant_project_set(l.project, "stop_gain", "0.2"));
     OK(scant_project_advice(l.project, &m, &text));
-    assert_non_null(strstr(text, "brought 0.5 points"));
+    assert_non_null(strstr(text, "gained 0.5 points"));
     assert_non_null(strstr(text, ", below 20.0;"));
     scant_bytes_free(l.ctx, text);
     lab_end(&l);
@@ -166,17 +167,17 @@ static void stopping_takes_all_three(void **state) {
     assert_true(!m.narrow && m.fading && m.agreeing && !m.stop);
     OK(scant_project_advice(l.project, &m, &text));
     assert_non_null(strstr(text, "right on 90 % of the items (95 % interval: 76 % to "
-                                 "97 %), judged on 40 items drawn at random"));
+                                 "97 %), evaluated on 40 items drawn at random"));
     assert_non_null(strstr(text, "Go on labelling."));
-    assert_non_null(strstr(text, "(not yet) the interval is 20.9 points wide and is to "
-                                 "be 10.0 at most"));
+    assert_non_null(strstr(text, "(not yet) the interval is 20.9 points wide; needed: "
+                                 "at most 10.0"));
     scant_bytes_free(l.ctx, text);
     OK(scant_project_set(l.project, "stop_width", "0.21"));
     m = meter_of(&l);
     assert_true(m.narrow && m.stop);
     OK(scant_project_advice(l.project, &m, &text));
     assert_non_null(strstr(text, "You can stop"));
-    assert_non_null(strstr(text, "the likelier it holds by chance"));
+    assert_non_null(strstr(text, "it may hold once by chance"));
     scant_bytes_free(l.ctx, text);
     OK(scant_project_set(l.project, "stop_agreement", "0.985"));
     m = meter_of(&l); /* only the first of the last two pairs */
@@ -229,7 +230,7 @@ static void items_that_come_later_leave_earlier_figures_as_they_were(void **stat
     assert_int_equal(m.added, 100);
     assert_true(m.narrow && m.fading && m.agreeing && !m.stop);
     OK(scant_project_advice(l.project, &m, &text));
-    assert_non_null(strstr(text, "100 items came after this model"));
+    assert_non_null(strstr(text, "100 items were added after this model"));
     assert_non_null(strstr(text, "Go on labelling."));
     scant_bytes_free(l.ctx, text);
     /* the next model is judged on all: up to the first that nobody was asked about */
@@ -275,8 +276,8 @@ static void what_nobody_could_tell_is_told(void **state) {
     assert_int_equal(m.last.right, 15);
     assert_int_equal(m.left_out, 5);
     OK(scant_project_advice(l.project, &m, &text));
-    assert_non_null(strstr(text, "5 more were drawn that people passed over, could not "
-                                 "tell or disagree on; counted as wrong, the accuracy "
+    assert_non_null(strstr(text, "5 more items of the audit set are skipped, "
+                                 "unsure or disputed; counted as wrong, the accuracy "
                                  "would be 75 %"));
     scant_bytes_free(l.ctx, text);
     lab_end(&l);

@@ -155,7 +155,7 @@ static void chance_is_not_compared_with_chance(void **state) {
     }
     OK(scant_project_meter(l.project, &m));
     OK(scant_project_advice(l.project, &m, &text));
-    assert_non_null(strstr(text, "What picking is worth is not known yet"));
+    assert_non_null(strstr(text, "The gain over random picks is not known yet"));
     scant_bytes_free(ctx, text);
     lab_end(&l);
 }
