@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server's interface (openapi.json). A session that was lost, as the server was started
-// again, is taken up by itself with the name and token given before, and the request repeated;
-// but never for another project or another person than the page's: it asks nothing any more
-// then, as answers would be stored where they do not belong. While a person is
-// to sign in it asks nothing either.
+// The HTTP interface (openapi.json). If the session is lost because the server was restarted,
+// the page signs in again with the same name and token and repeats the request. It stops
+// sending requests if the server has another project or the session another person, so that
+// no answer is stored in the wrong place, and while a person has to sign in.
 //
 // Events: "signedout" {session}, "moved".
-import { kept, tab } from './kept.js';
+import { saved, tab } from './storage.js';
 import { sentence } from './words.js';
 
-/** The server said no: status and its sentence. */
+/** An error reply: its status and message. */
 export class Refused extends Error {
   constructor(status, body) {
     super(body?.error ? sentence(String(body.error)) : `The server answered with ${status}.`);
     this.status = status;
     this.ours = typeof body?.error === 'string'; // not from a proxy or a portal
   }
-  /** It may say yes later to the very same. */
-  get passing() {
+  /** Whether the same request may succeed later. */
+  get temporary() {
     return this.status >= 500 || this.status === 429 || this.status === 408;
   }
 }
@@ -27,12 +26,12 @@ export class Unreachable extends Error {
     super('The server cannot be reached.');
   }
 }
-/** Nobody is signed in, and the page cannot do so by itself. */
+/** Nobody is signed in, and the page cannot sign in by itself. */
 export class SignedOut extends Error {}
-/** What answers is another project's server, or takes us for another person. */
+/** The server has another project, or the session another person. */
 export class Moved extends SignedOut {}
 
-const PATIENCE = 30000; // milliseconds
+const TIMEOUT = 30000; // milliseconds
 const SIGN_IN = 'Please sign in again.';
 
 export class Api extends EventTarget {
@@ -40,22 +39,22 @@ export class Api extends EventTarget {
     super();
     this.csrf = null;
     this.resuming = null;
-    this.project = null; // the key of the page's, once there is one
+    this.project = null; // the key of the page's project
     this.person = null; // the name
     this.gone = false;
-    this.signedOut = false; // a person is asked who they are
+    this.signedOut = false; // the sign-in form is shown
   }
 
-  /** From now on the page is of this project and person. */
+  /** Binds the page to a project and a person. */
   enter({ project, person }) {
     this.project = project.key;
     this.person = person.name;
-    kept.set(`scant.name/${project.key}`, person.name);
+    saved.set(`scant.name/${project.key}`, person.name);
     tab.set('scant.project', project.key);
   }
 
   async call(method, path, body, options = {}, project = this.project) {
-    if (this.gone) throw new Moved('The page is loaded anew.');
+    if (this.gone) throw new Moved('The page is being reloaded.');
     const headers = {};
     if (method === 'POST') {
       headers['Content-Type'] = 'application/json';
@@ -68,7 +67,7 @@ export class Api extends EventTarget {
         method,
         headers,
         body: body === undefined ? undefined : JSON.stringify(body),
-        signal: AbortSignal.timeout(PATIENCE),
+        signal: AbortSignal.timeout(TIMEOUT),
         ...options,
       });
     } catch {
@@ -78,7 +77,7 @@ export class Api extends EventTarget {
     try {
       json = await answer.json();
     } catch {
-      if (answer.ok) throw new Unreachable(); // cut off in the middle
+      if (answer.ok) throw new Unreachable(); // incomplete
     }
     if (answer.ok) return json;
     const refused = new Refused(answer.status, json);
@@ -105,8 +104,8 @@ export class Api extends EventTarget {
     return this.signedIn('POST', path, body);
   }
 
-  /** Sent even while the page is being left; nobody need wait for it. */
-  async parting(path, body) {
+  /** Sends a request that outlives the page. */
+  async sendOnExit(path, body) {
     await this.call('POST', path, body, { keepalive: true, signal: undefined }).catch(() => {});
   }
 
@@ -120,35 +119,35 @@ export class Api extends EventTarget {
     return session;
   }
 
-  /** After session(). project: the key it must be; null: any. */
+  /** After session(). project: the key of the expected project; null: any. */
   async signIn(name, token, project = this.project) {
     const body = token ? { name, token } : { name };
     const session = await this.call('POST', '/api/session', body, {}, project);
     if (project && session.project.key !== project) throw this.moved();
     this.csrf = session.csrf;
     this.signedOut = false;
-    kept.set('scant.name', session.person.name); // to be proposed, whatever the project
-    kept.set(`scant.name/${session.project.key}`, session.person.name);
+    saved.set('scant.name', session.person.name); // the suggestion for all projects
+    saved.set(`scant.name/${session.project.key}`, session.person.name);
     if (token) tab.set('scant.token', token);
     return session;
   }
 
-  /** The session forgets its person, and so does the browser. */
+  /** Signs out, and forgets the name in this browser. */
   async leave() {
     const place = `scant.name/${this.project}`;
-    kept.drop(place); // first, or another tab would sign in again by itself
+    saved.drop(place); // first, so that no other tab signs in again
     try {
       await this.call('POST', '/api/leave', {});
     } catch (error) {
-      kept.set(place, this.person);
+      saved.set(place, this.person);
       throw error;
     }
     this.gone = true;
-    kept.drop('scant.name');
+    saved.drop('scant.name');
     tab.drop('scant.token');
   }
 
-  /** Asks nothing any more; the page that is loaded next asks who is there. */
+  /** Sends nothing any more; after the reload the page asks for a name. */
   moved(why = 'Another project is served here now.') {
     if (!this.gone) {
       this.gone = true;
@@ -158,7 +157,7 @@ export class Api extends EventTarget {
     return new Moved(why);
   }
 
-  /** As the person of before; SignedOut where that takes a person. */
+  /** Signs in as the same person; throws SignedOut if that needs the form. */
   resume() {
     this.resuming ??= this.resumeOnce().finally(() => {
       this.resuming = null;
@@ -171,21 +170,20 @@ export class Api extends EventTarget {
     const why = tab.get('scant.moved');
     tab.drop('scant.moved');
     if (session.person && !why) return session;
-    // Where a token is needed the server does not say which project it is: that of the tab.
+    // A server with a token does not name its project before signing in: use the tab's.
     const project = this.project ?? session.project?.key ?? tab.get('scant.project'),
-      name = kept.get(`scant.name/${project}`),
+      name = saved.get(`scant.name/${project}`),
       token = tab.get('scant.token'),
       same = name && (!this.person || name === this.person);
     if (same && !why && (!session.needs_token || token)) {
       try {
         return await this.signIn(name, token, project);
       } catch (error) {
-        if (!(error instanceof Refused) || error.passing) throw error;
-        // Another tab may have begun or ended the browser's session meanwhile; without cookies
-        // it is another each time.
+        if (!(error instanceof Refused) || error.temporary) throw error;
+        // Another tab may have changed the session; without cookies it is always a new one.
         const another = (await this.session()).csrf !== session.csrf;
         if (another && tries > 1) return this.resumeOnce(tries - 1);
-        if (error.status === 403) tab.drop('scant.token'); // the server's is another by now
+        if (error.status === 403) tab.drop('scant.token'); // the server has another token now
       }
     }
     if (!this.signedOut) {

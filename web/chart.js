@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The learning curve as SVG, and bars. Drawn for the width there is, so that words keep their
+// The learning curve as SVG, and bars. Drawn for the available width, so that text has the same
 // size on every screen.
 import { draw, make } from './dom.js';
 import { count, percent } from './words.js';
 
-/** Round numbers from low to high, some `most` of them at most. */
+/** At most `most` round numbers from low to high. */
 export function ticks(low, high, most) {
   const rough = (high - low) / most || 1,
     power = 10 ** Math.floor(Math.log10(rough));
@@ -102,7 +102,7 @@ export function learningCurve(models, width, height = 280) {
   return svg;
 }
 
-/** From 0 to 100 %: where the accuracy is, and its interval. */
+/** The accuracy and its interval on a bar from 0 to 100 %. */
 export function intervalBar({ accuracy, low, high }) {
   const at = (element, from, to) => {
     element.style.left = `${100 * from}%`;
@@ -126,7 +126,7 @@ export function intervalBar({ accuracy, low, high }) {
   );
 }
 
-/** A bar within a cell of a table: part of the whole. */
+/** A bar in a table cell that shows a share. */
 export function bar(part, kind = '') {
   const inner = make('span', {});
   inner.style.width = `${100 * Math.min(1, part)}%`;

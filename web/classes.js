@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The buttons of the classes, with their keys and colours; where there are many, a field to
-// find one by its name.
+// Buttons of the classes with their keys and colours and, if there are many, a search field.
 import { breakable, cap, make } from './dom.js';
 import { swatch } from './colours.js';
 
-const MANY = 12; // classes, that need more room
-const VERY_MANY = 24; // that one looks for by name
+const MANY = 12; // classes that need more space
+const VERY_MANY = 24; // classes that need a search field
 
 export class ClassButtons {
   /** choose(label) is called when one is pressed. */
@@ -45,7 +44,7 @@ export class ClassButtons {
         make('span', { class: 'caps' }, ...this.app.keys.forClass(label).slice(0, 2).map(cap)),
       ),
     );
-    // Somebody may be typing into the field: it stays where it is.
+    // The field stays in place, as somebody may be typing.
     if (many && !this.field.isConnected) this.box.prepend(this.field);
     else if (!many) this.field.remove();
     this.box.append(...this.buttons);
@@ -60,13 +59,13 @@ export class ClassButtons {
     this.fade();
   }
 
-  /** To the field, where there is one. */
+  /** Focuses the search field. */
   find() {
     if (this.field.isConnected) this.field.focus();
-    else this.app.notice('There are so few classes that all of them are in sight.');
+    else this.app.notice('There is no search field, as there are few classes.');
   }
 
-  /** Of the field: Enter chooses the first that is found, Escape leaves. */
+  /** Enter chooses the first match, Escape leaves the field. */
   key(event) {
     const first = this.buttons.find((button) => !button.hidden),
       chosen = event.key === 'Enter' && this.field.value ? first : null;
@@ -84,7 +83,7 @@ export class ClassButtons {
     box.classList.toggle('more', box.scrollTop + box.clientHeight < box.scrollHeight - 2);
   }
 
-  /** Shows which was said; null: none. */
+  /** Marks the current answer; null: none. */
   mark(label) {
     this.chosen = label;
     for (const button of this.buttons) {
@@ -95,11 +94,11 @@ export class ClassButtons {
     }
   }
 
-  /** Shows for a moment that a key was understood. */
+  /** Flashes a button when its key was pressed. */
   flash(label) {
     const button = this.buttons[label];
     button?.classList.remove('flash');
-    void button?.offsetWidth; // so that it starts anew
+    void button?.offsetWidth; // restarts the animation
     button?.classList.add('flash');
   }
 

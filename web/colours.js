@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Classes' colours and shapes: those of Okabe and Ito (2008), which people with any colour
-// vision tell apart, yellow darker where the page is light and all lighter where it is dark.
-// Eight colours by four shapes; from the 33rd class on they repeat, and names tell.
+// Colours and shapes of classes. The colours are those of Okabe and Ito (2008), which are
+// distinguishable with any colour vision; yellow is darker on a light page, all are lighter on
+// a dark one. Eight colours with four shapes each; they repeat from the 33rd class on.
 
 const LIGHT = [
   '#0072b2',
@@ -29,7 +29,7 @@ const dark = window.matchMedia('(prefers-color-scheme: dark)');
 
 export const colour = (label) => (dark.matches ? DARK : LIGHT)[label % LIGHT.length];
 
-/** Calls f when the person's choice of light and dark changes. */
+/** Calls f when the colour scheme changes. */
 export const onScheme = (f) => dark.addEventListener('change', f);
 
 /** Adds the shape of a class to a path of a canvas, about (x, y). */
@@ -57,7 +57,7 @@ export function shape(path, label, x, y, r) {
   }
 }
 
-/** The same as a small picture for legends and buttons. */
+/** The same as a small image for legends and buttons. */
 export function swatch(label) {
   const canvas = document.createElement('canvas');
   canvas.className = 'swatch';

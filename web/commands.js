@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What else can be done with an item: buttons, each with its key, and what several views do alike.
+// Buttons of commands with their keys, and the commands that the labelling views share.
 import { cap, make } from './dom.js';
 
-/** Does what is done alike in all views that label; whether it was such a command. */
-export function answering(view, name) {
+/** Runs a command that the labelling views share; whether it was one. */
+export function runShared(view, name) {
   switch (name) {
     case 'skip':
     case 'unsure':
@@ -21,7 +21,7 @@ export function answering(view, name) {
   }
 }
 
-/** Fills box with buttons of commands, [[name, words]…]; id(name) is an id of each, if any. */
+/** Fills box with buttons of commands, [[name, words]…]; id(name): its id, or null. */
 export function drawCommands(box, app, commands, id = () => null) {
   box.replaceChildren(
     ...commands.map(([name, words]) =>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far one is: how good the model is in plain words, whether to go on, the learning curve,
-// classes, people, rounds and the map of the pool; and what one can set and take home.
+// The dashboard: accuracy and stop rule, learning curve, classes, people, rounds, the map of the
+// pool, settings and exports.
 import { by, make, seldom } from './dom.js';
 import { bar, intervalBar, learningCurve } from './chart.js';
 import { swatch } from './colours.js';
@@ -9,9 +9,9 @@ import { PoolMap } from './map.js';
 import { ProjectSettings } from './projectsettings.js';
 import { ago, count, fixed, grouped, percent, seconds } from './words.js';
 
-const REFRESH = 3000; // milliseconds, at most as often
+const REFRESH = 3000; // milliseconds, at least
 const MAP_REFRESH = 15000;
-const ENOUGH = 20; // audited items that one figure may be told of
+const ENOUGH = 20; // audited items; with fewer only the interval is shown
 
 export class Dashboard {
   constructor(app) {
@@ -77,15 +77,15 @@ export class Dashboard {
       : 'Not measured yet';
     by('accuracy-words').textContent = measured
       ? few
-        ? `${meter.right} of ${meter.audited} audited items are right. So few tell no more than that, 19 times out of 20.`
-        : `Between ${span}, 19 times out of 20.`
-      : 'That takes a model, and labels of some items that are kept apart at random.';
+        ? `${meter.right} of ${meter.audited} audited items are right: with so few, only the 95 % interval is shown.`
+        : `Between ${span} (95 % interval).`
+      : 'This needs a model, and labels of some items of the audit set.';
     by('interval').replaceChildren(...(measured ? [intervalBar(meter)] : []));
     by('stop-state').textContent = meter.stop ? 'You can stop' : 'Go on labelling';
     by('stop-state').classList.toggle('stop', Boolean(meter.stop));
     const checks = [
       [meter.narrow, 'The interval is narrow'],
-      [meter.fading, 'More labels bring little'],
+      [meter.fading, 'More labels gain little'],
       [meter.agreeing, 'The last models agree'],
     ];
     by('checks').replaceChildren(
@@ -136,8 +136,8 @@ export class Dashboard {
         'Right',
         '95 % interval',
         'Audited',
-        'Agrees with the one before',
-        'Took',
+        'Agreement with the previous',
+        'Training time',
       ],
       [...this.status.models]
         .reverse()
@@ -157,8 +157,8 @@ export class Dashboard {
   drawBalance() {
     const { balance } = this.status;
     const most = Math.max(1, ...balance.map((b) => b.labelled)),
-      mostGuessed = Math.max(1, ...balance.map((b) => b.predicted ?? 0));
-    const guessed = balance.some((b) => b.predicted !== null);
+      mostPredicted = Math.max(1, ...balance.map((b) => b.predicted ?? 0));
+    const predicted = balance.some((b) => b.predicted !== null);
     by('balance').replaceChildren(
       ...balance.map((b) =>
         make(
@@ -174,11 +174,11 @@ export class Dashboard {
               bar(b.labelled / most),
               make('b', {}, grouped(b.labelled)),
             ),
-            guessed
+            predicted
               ? make(
                   'span',
                   { class: 'with' },
-                  bar((b.predicted ?? 0) / mostGuessed, 'guess'),
+                  bar((b.predicted ?? 0) / mostPredicted, 'guess'),
                   make('span', { class: 'soft' }, grouped(b.predicted ?? 0)),
                 )
               : null,
@@ -186,8 +186,8 @@ export class Dashboard {
         ),
       ),
     );
-    by('balance-words').textContent = guessed
-      ? 'Above: labels so far. Below, thin: what the model makes of all items.'
+    by('balance-words').textContent = predicted
+      ? 'Thick bar: labels so far. Thin bar: predictions for all items.'
       : 'Labels so far.';
   }
 
@@ -195,7 +195,7 @@ export class Dashboard {
     const { people, agreements } = this.status;
     table(
       by('people'),
-      ['Name', 'Answers', 'An item takes', 'Last seen'],
+      ['Name', 'Answers', 'Time per item', 'Last answer'],
       people.map((p) => [
         p.name,
         grouped(p.answers),
@@ -205,19 +205,19 @@ export class Dashboard {
     );
     table(
       by('agreements'),
-      ['Two people', 'Items of both', 'Same answer', 'Cohen’s κ'],
+      ['Two people', 'Common items', 'Same label', 'Cohen’s κ'],
       agreements.map((a) => [`${a.a} and ${a.b}`, a.items, percent(a.agreed), fixed(a.kappa, 2)]),
     );
     by('agreements').hidden = !agreements.length;
     by('agreements-words').textContent = agreements.length
-      ? 'κ is 1 where two people always say the same, and 0 where they do so no more often than by chance.'
-      : 'No two people have labelled the same items. The setting “second opinions” asks for that.';
+      ? 'κ is 1 if two people always agree, and 0 if they agree no more often than by chance.'
+      : 'No two people have labelled the same items. To compare people, raise the setting “second opinions”.';
   }
 
-  /** A person's last answer, or that they are at it. */
+  /** When a person answered last, or that they are active. */
   seen({ name, last }) {
     const here = this.app.people?.find((person) => person.name === name);
-    if (here?.busy) return make('span', { class: 'here' }, 'at work now');
+    if (here?.busy) return make('span', { class: 'here' }, 'active now');
     return last ? ago(last) : '–';
   }
 
@@ -231,14 +231,14 @@ export class Dashboard {
     by('rounds').hidden = !rounds.length;
     by('rounds-words').textContent = rounds.length
       ? ''
-      : 'There was no round yet: items are drawn at random until the first model.';
+      : 'No rounds yet: items are drawn at random until there is a model.';
   }
 
   async train() {
     try {
       const { worker } = await this.app.api.post('/api/train');
       this.app.showWorker(worker);
-      this.app.notice('Training begins. You can go on labelling.');
+      this.app.notice('Training has started. You can go on labelling.');
     } catch (error) {
       this.app.notice(error.message);
     }
@@ -249,7 +249,7 @@ export class Dashboard {
   }
 }
 
-/** Fills a table: words to the left, numbers to the right. */
+/** Fills a table: text aligned left, numbers right. */
 function table(element, heads, rows) {
   const numeric = heads.map(
     (_, i) => rows.length > 0 && rows.every((row) => /^[–<>\d]/.test(row[i]?.textContent ?? row[i])),

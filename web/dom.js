@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements by their ids, and new ones. What is shown goes in as text, never as markup: ids,
-// texts and names of classes are other people's words.
+// Finding and making elements. Content is inserted as text, never as markup: ids, texts and
+// class names are untrusted.
 
 export const by = (id) => document.getElementById(id);
 
@@ -19,15 +19,15 @@ function fill(element, attributes, children) {
 export const make = (tag, attributes = {}, ...children) =>
   fill(document.createElement(tag), attributes, children);
 
-/** The same of SVG. */
+/** The same for SVG. */
 export const draw = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
 
-/** A name, to be broken where its words end before it is within one: grand_|piano. */
+/** A name with line breaks allowed between words: grand_|piano. */
 export const breakable = (name) =>
   name.split(/(?<=[_-])(?=.)/).flatMap((word, i) => (i ? [make('wbr'), word] : [word]));
 
-/** A key as it is printed on keyboards. */
+/** A key as printed on keyboards. */
 export const cap = (key) => make('kbd', {}, KEY_NAMES[key] ?? key.toUpperCase());
 
 const KEY_NAMES = {
@@ -39,7 +39,7 @@ const KEY_NAMES = {
   ' ': 'Space',
 };
 
-/** Calls f at most once in so many milliseconds, the last time included. */
+/** Calls f at most once per interval of milliseconds, including a last time. */
 export function seldom(milliseconds, f) {
   let timer = null,
     last = 0;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Look-alikes at once: the next item and those most like it that nobody has answered, all
-// selected. What does not belong is deselected, then one key answers for all that are
-// selected; the others are given back, but the item it began with, which comes up alone later.
-// Of a text a tile has the beginning; all of it is below, of the tile that is pointed at.
+// The next item and the most similar ones without an answer, all selected. One deselects
+// items that do not belong, and one key answers all selected items; the others are released,
+// except the first item, which is shown later. A tile shows the beginning of a text; the whole
+// text of the tile pointed at is below.
 import { by, make } from './dom.js';
 import { ClassButtons } from './classes.js';
-import { answering, drawCommands } from './commands.js';
+import { drawCommands, runShared } from './commands.js';
 import { address, crisp, Loading } from './picture.js';
-import { Watch } from './tally.js';
+import { Stopwatch } from './progress.js';
 import { count } from './words.js';
 
-const ALIKE = 11; // beside the item itself
+const SIMILAR = 11; // besides the item itself
 
 const COMMANDS = [
   ['unsure', 'Unsure'],
@@ -20,9 +20,9 @@ const COMMANDS = [
   ['grid', 'One by one'],
 ];
 
-const BEGINNING = 150; // characters of a text that is read out
+const BEGINNING = 150; // characters of a text that a screen reader reads
 
-/** As much of a text as says what it is, in one line. */
+/** The beginning of a text, in one line. */
 function beginning(text) {
   const line = text.slice(0, 2 * BEGINNING).replace(/\s+/g, ' ').trim();
   return line.length > BEGINNING ? `${line.slice(0, BEGINNING)}…` : line;
@@ -35,11 +35,11 @@ export class GridView {
     this.app = app;
     this.items = [];
     this.selected = new Set();
-    this.unseen = new Map(); // item -> loading, broken or away, where its picture is not there
+    this.unseen = new Map(); // item -> loading, broken or away: why its image is not shown
     this.loads = [];
     this.tiles = [];
     this.at = 0;
-    this.watch = new Watch();
+    this.watch = new Stopwatch();
     this.buttons = new ClassButtons(by('grid-classes'), app, (label) =>
       this.answer('label', label),
     );
@@ -70,7 +70,7 @@ export class GridView {
     this.draw();
   }
 
-  /** One load at a time, as the second would be leased what the first gives back. */
+  /** One load at a time: a second would be leased the items that the first releases. */
   async load() {
     this.wanted = true;
     if (this.loading) return;
@@ -89,11 +89,11 @@ export class GridView {
     this.draw();
     if (!seed) return;
     let alike = [],
-      trouble = 'Nothing without an answer is like this one.';
+      trouble = 'There are no similar items without an answer.';
     try {
-      await this.app.outbox.sending; // or what was just answered would come again
+      await this.app.outbox.sending; // otherwise it would return items just answered
       if (!this.isOpen || this.wanted) return;
-      const body = { item: seed.item, count: ALIKE, page: this.app.outbox.page };
+      const body = { item: seed.item, count: SIMILAR, page: this.app.outbox.page };
       alike = (await this.app.api.post('/api/alike', body)).items;
     } catch (error) {
       trouble = error.message;
@@ -120,7 +120,7 @@ export class GridView {
       ? ''
       : state === 'empty'
         ? 'Nothing is left to label for now.'
-        : 'One moment…';
+        : 'Loading…';
     this.tiles = this.items.map((item, i) =>
       make(
         'div',
@@ -153,7 +153,7 @@ export class GridView {
     this.tell();
   }
 
-  /** Shows all of a text. */
+  /** Shows the whole text of a tile. */
   read(i) {
     const box = by('grid-whole'),
       item = this.items[i];
@@ -168,14 +168,14 @@ export class GridView {
     this.tell();
   }
 
-  /** Whether its picture could not be loaded. */
+  /** Whether its image could not be loaded. */
   failed(item) {
     return this.unseen.has(item) && this.unseen.get(item) !== 'loading';
   }
 
   toggle(i) {
     const { item } = this.items[i];
-    if (this.failed(item)) this.app.notice('Its picture cannot be seen.');
+    if (this.failed(item)) this.app.notice('Its image cannot be shown.');
     else if (!this.selected.delete(item)) this.selected.add(item);
     this.move(i);
     this.tell();
@@ -202,7 +202,7 @@ export class GridView {
     this.tiles[i].focus();
   }
 
-  /** Keys of the grid itself; whether it was one. */
+  /** Handles keys of the grid; whether it was one. */
   key(event) {
     if (!this.tiles.length) return false;
     const across = getComputedStyle(by('grid-items')).gridTemplateColumns.split(' ').length;
@@ -218,14 +218,14 @@ export class GridView {
   }
 
   answer(kind, label) {
-    if (this.app.held()) return;
+    if (this.app.blocked()) return;
     const chosen = this.items.filter((item) => this.selected.has(item.item));
     if (!chosen.length) {
       this.app.notice('Nothing is selected.');
       return;
     }
     if (chosen.some((item) => this.unseen.has(item.item))) {
-      this.app.notice('Some pictures are still loading.');
+      this.app.notice('Some images are still loading.');
       return;
     }
     const seed = this.items[0],
@@ -233,7 +233,7 @@ export class GridView {
     const words = kind === 'label' ? this.app.nameOf(label) : kind;
     this.items = [];
     if (rest.includes(seed)) this.app.queue.postpone();
-    this.app.desk.answer(chosen, kind, label, this.watch.milliseconds);
+    this.app.answers.answer(chosen, kind, label, this.watch.milliseconds);
     this.app.queue.release(rest);
     this.app.notice(`${count(chosen.length, 'item')}: ${words}`);
     this.load();
@@ -244,18 +244,18 @@ export class GridView {
   }
 
   async undo() {
-    if ((await this.app.desk.undo()) && this.isOpen) this.load();
+    if ((await this.app.answers.undo()) && this.isOpen) this.load();
   }
 
   command(name) {
-    if (!answering(this, name) && name === 'grid') this.app.go('label');
+    if (!runShared(this, name) && name === 'grid') this.app.go('label');
   }
 
   escape() {
     this.app.go('label');
   }
 
-  /** Fills a box with its picture: what is not seen is not to be answered for. */
+  /** Loads the image of a tile: items whose image is not shown cannot be answered. */
   picture(item, box) {
     const image = make('img', { alt: '', draggable: 'false' });
     this.unseen.set(item.item, 'loading');
@@ -267,7 +267,7 @@ export class GridView {
         this.unseen.set(item.item, state);
         this.selected.delete(item.item);
       }
-      const words = state === 'away' ? 'Not connected: it comes by itself' : 'cannot be loaded';
+      const words = state === 'away' ? 'not connected: will be loaded later' : 'cannot be loaded';
       box.replaceChildren(
         state === 'shown' ? image : make('span', { class: 'clip' }, `${item.id}\n${words}`),
       );

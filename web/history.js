@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A person's own answers, to go back through: those given since the page was opened, then the
-// earlier ones as the server has them. Each item once, with the last that was said of it.
+// A person's answers, newest first: those of this page, then earlier ones from the server. Each
+// item appears once, with its last answer.
 
 const PAGE = 20;
 
@@ -9,11 +9,11 @@ export class History {
   constructor(api) {
     this.api = api;
     this.records = []; // newest first: {item, id, text, picture, kind, label, lease, once, entry}
-    this.steps = []; // newest first: names (once) of the answers that were given in one go
+    this.steps = []; // newest first: the `once` of answers given together
     this.ended = false;
   }
 
-  /** records were answered in one go. */
+  /** Adds answers that were given together. */
   add(records) {
     const items = new Set(records.map((record) => record.item));
     this.records = [
@@ -23,7 +23,7 @@ export class History {
     this.steps.unshift(records.map((record) => record.once));
   }
 
-  /** Another answer to what was answered before; it keeps its place. */
+  /** Changes an answer; it keeps its place. */
   replace(record, change) {
     Object.assign(record, change);
     this.steps.unshift([record.once]);
@@ -36,7 +36,7 @@ export class History {
     });
   }
 
-  /** Those answered in one go last, oldest first, that were not changed or taken back since. */
+  /** The last answers given together, oldest first, without changed and undone ones. */
   lastStep() {
     while (this.steps.length) {
       const records = this.steps[0]
@@ -48,12 +48,12 @@ export class History {
     return [];
   }
 
-  /** It was taken back. */
+  /** Removes an undone answer. */
   forget(item) {
     this.records = this.records.filter((record) => record.item !== item);
   }
 
-  /** They were never stored. */
+  /** Removes answers that the server refused. */
   refused(answers) {
     const names = new Set(answers.map((answer) => answer.once));
     this.records = this.records.filter((record) => !names.has(record.once));
@@ -62,7 +62,7 @@ export class History {
       .filter((step) => step.length);
   }
 
-  /** The nth last, from 0; null: there are no more. */
+  /** The nth last answer, from 0; null: there are no more. */
   async at(n) {
     while (n >= this.records.length && !this.ended) await this.more();
     return this.records[n] ?? null;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a person may ask about an item: what the model says of it, and why it is asked about.
-// Only when they ask, as it would sway them.
+// The prediction for an item, and why it was picked. Shown on request only, as it would
+// influence the answer.
 import { bar } from './chart.js';
 import { breakable, cap, make } from './dom.js';
 import { swatch } from './colours.js';
 import { address, crisp } from './picture.js';
 import { part, percent } from './words.js';
 
-const SURE = 0.8; // a model that gives a class this much does not waver
-const NEW = 0.2; // an item is new where fewer are farther from anything labelled
+const SURE = 0.8; // above this probability one class is named
+const NOVEL = 0.2; // novel: fewer unlabelled items than this are farther from labelled ones
 
-/** How far an item is from what has a label; newer: the part that is farther. */
-function howNew(newer) {
-  const farther = `${part(newer)} of the items without a label are farther from anything labelled.`;
-  if (newer < NEW) return `The item is new: ${newer > 0 ? 'only ' : ''}${farther}`;
-  if (newer > 1 - NEW) return `Much like it has a label: ${farther}`;
-  return `It is neither new nor well known: ${farther}`;
+/** The novelty of an item; newer: the share of items that are farther from labelled ones. */
+function novelty(newer) {
+  const farther = `${part(newer)} of the unlabelled items are farther from any labelled item.`;
+  if (newer < NOVEL) return `The item is novel: ${newer > 0 ? 'only ' : ''}${farther}`;
+  if (newer > 1 - NOVEL) return `Similar items have a label: ${farther}`;
+  return `Its novelty is average: ${farther}`;
 }
 
 export class Insight {
@@ -32,7 +32,7 @@ export class Insight {
     this.box.replaceChildren();
   }
 
-  /** Shows it, or closes it where it is shown already. */
+  /** Shows it, or closes it if it is shown. */
   async ask(what, item) {
     if (this.asked?.what === what || !item) {
       this.close();
@@ -41,7 +41,7 @@ export class Insight {
     const asked = { what };
     this.asked = asked;
     this.box.hidden = false;
-    this.box.replaceChildren(make('p', { class: 'soft' }, 'One moment…'));
+    this.box.replaceChildren(make('p', { class: 'soft' }, 'Loading…'));
     let parts;
     try {
       const reply = await this.app.api.get(`/api/items/${item.item}/${what}`);
@@ -49,8 +49,8 @@ export class Insight {
     } catch (error) {
       parts = [make('p', {}, error.message.replace(/\.?$/, '.'))];
     }
-    if (this.asked !== asked) return; // closed meanwhile, perhaps with its item
-    const title = what === 'prediction' ? 'What the model says' : 'Why this item?';
+    if (this.asked !== asked) return; // closed in the meantime
+    const title = what === 'prediction' ? 'Prediction' : 'Why this item?';
     this.box.replaceChildren(
       make(
         'div',
@@ -86,7 +86,7 @@ export class Insight {
     );
     return [
       make('ol', { class: 'guesses' }, ...rows),
-      make('p', { class: 'soft' }, `Model ${model}. It may well be wrong: say what you see.`),
+      make('p', { class: 'soft' }, `Model ${model} may be wrong: answer what you see.`),
     ];
   }
 
@@ -98,13 +98,13 @@ export class Insight {
           'p',
           {},
           why.p_1 > SURE || why.class_2 === null
-            ? `The model takes it for ${this.app.nameOf(why.class_1)} (${percent(why.p_1)}).`
-            : `The model wavers between ${this.app.nameOf(why.class_1)} (${percent(why.p_1)}) and ${this.app.nameOf(why.class_2)} (${percent(why.p_2)}).`,
+            ? `The model predicts ${this.app.nameOf(why.class_1)} (${percent(why.p_1)}).`
+            : `The model is undecided between ${this.app.nameOf(why.class_1)} (${percent(why.p_1)}) and ${this.app.nameOf(why.class_2)} (${percent(why.p_2)}).`,
         ),
       );
     if (why.surer !== null)
-      words.push(make('p', {}, `The model is surer of ${part(why.surer)} of the items.`));
-    if (why.newer !== null) words.push(make('p', {}, howNew(why.newer)));
+      words.push(make('p', {}, `The model is more certain about ${part(why.surer)} of the items.`));
+    if (why.newer !== null) words.push(make('p', {}, novelty(why.newer)));
     if (!words.length)
       words.push(
         make(
@@ -112,11 +112,11 @@ export class Insight {
           {},
           why.model === null
             ? 'It was drawn at random, as there is no model yet.'
-            : 'The model has not been asked about this item yet.',
+            : 'There is no prediction for this item yet.',
         ),
       );
     if (why.neighbours.length) {
-      words.push(make('p', {}, 'The nearest that have a label:'));
+      words.push(make('p', {}, 'Nearest labelled items:'));
       const texts = why.neighbours.every((n) => !n.picture);
       words.push(
         make(

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which key does what. Classes have 1 to 9 and 0, and the first letter of their name where no
-// other class begins with it and no command has it; those after the tenth a letter of their
-// name that is free, or any. A person may choose others: what had the key gets the one that
-// becomes free.
-import { kept } from './kept.js';
+// Keys of classes and commands. The first ten classes have the keys 1 to 9 and 0; a class also
+// has its first letter if no command and no other class has it. Further classes get a free
+// letter. A person can choose another key; its owner then gets the key that becomes free.
+import { saved } from './storage.js';
 
 export const COMMANDS = [
-  { name: 'undo', keys: ['z'], words: 'Take back the last answer' },
-  { name: 'skip', keys: ['s'], words: 'Skip: not now, not by me' },
-  { name: 'unsure', keys: ['u'], words: 'Unsure: I looked, and cannot tell' },
+  { name: 'undo', keys: ['z'], words: 'Undo the last answer' },
+  { name: 'skip', keys: ['s'], words: 'Skip: leave it to others' },
+  { name: 'unsure', keys: ['u'], words: 'Unsure: I cannot tell' },
   { name: 'back', keys: ['ArrowLeft', 'b'], words: 'Back through my answers' },
   { name: 'forward', keys: ['ArrowRight'], words: 'Forward again' },
-  { name: 'grid', keys: ['g'], words: 'Look-alikes in a grid, and back' },
-  { name: 'prediction', keys: ['p'], words: 'What the model says' },
-  { name: 'why', keys: ['w'], words: 'Why this item is asked about' },
+  { name: 'grid', keys: ['g'], words: 'Similar items in a grid, and back' },
+  { name: 'prediction', keys: ['p'], words: 'Prediction of the model' },
+  { name: 'why', keys: ['w'], words: 'Why this item was picked' },
   { name: 'larger', keys: ['+', '='], words: 'Larger' },
   { name: 'smaller', keys: ['-'], words: 'Smaller' },
-  { name: 'find', keys: ['/'], words: 'Find a class, where there are many' },
+  { name: 'find', keys: ['/'], words: 'Find a class, if there are many' },
   { name: 'help', keys: ['?'], words: 'All keys' },
 ];
 const DIGITS = '1234567890';
@@ -29,7 +28,7 @@ const letters = (name) => [...name.toLowerCase()].filter((c) => /\p{L}/u.test(c)
 export class Keys {
   constructor(project) {
     this.place = `scant.keys/${project}`;
-    this.chosen = kept.get(this.place) ?? {}; // "command undo", "class cat" -> key
+    this.chosen = saved.get(this.place) ?? {}; // "command undo", "class cat" -> key
     this.classes = [];
     this.assign();
   }
@@ -83,7 +82,7 @@ export class Keys {
     return this.of.get(`class ${this.classes[label]?.name}`) ?? [];
   }
 
-  /** What a person means who pressed a key: {command}, {label} or null. */
+  /** What a key stands for: {command}, {label} or null. */
   find(event) {
     if (event.ctrlKey || event.altKey || event.metaKey) return null;
     const written = this.means.get(plain(event.key)),
@@ -95,7 +94,7 @@ export class Keys {
     return found ? { label: found.label } : null;
   }
 
-  /** what: "command undo" or "class cat"; event: of the key. Returns why not, or ''. */
+  /** what: "command undo" or "class cat"; event: the key. Returns an error, or ''. */
   choose(what, event) {
     const key = (event.shiftKey ? null : digitOf(event)) ?? plain(event.key);
     if (FIXED.includes(key) || (key.length > 1 && !key.startsWith('Arrow')))
@@ -106,14 +105,14 @@ export class Keys {
     if (owner && old) this.chosen[owner] = old;
     else if (owner) delete this.chosen[owner];
     this.chosen[what] = key;
-    kept.set(this.place, this.chosen);
+    saved.set(this.place, this.chosen);
     this.assign();
     return '';
   }
 
   reset() {
     this.chosen = {};
-    kept.drop(this.place);
+    saved.drop(this.place);
     this.assign();
   }
 }
@@ -126,7 +125,7 @@ function digitOf({ code = '', key }) {
   return found && (found[1] === 'Digit' || key.length === 1) ? found[2] : null; // Numpad: or an arrow
 }
 
-/** Whether a key that was pressed is meant for a field. */
+/** Whether a key goes to an input field. */
 export function typing(event) {
   return (
     event.target instanceof Element && event.target.closest('input, textarea, select') !== null

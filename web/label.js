@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One item after the other: one key says what it is and goes on. Back shows what one said of
-// earlier ones, and another key changes it.
+// Labelling one item after the other, with one key each. Back shows earlier answers, which
+// another key changes.
 import { by } from './dom.js';
 import { ClassButtons } from './classes.js';
-import { answering, drawCommands } from './commands.js';
+import { drawCommands, runShared } from './commands.js';
 import { Insight } from './insight.js';
 import { Stage } from './stage.js';
-import { Watch } from './tally.js';
+import { Stopwatch } from './progress.js';
 
 const COMMANDS = [
   ['unsure', 'Unsure'],
@@ -15,7 +15,7 @@ const COMMANDS = [
   ['undo', 'Undo'],
   ['back', 'Back'],
   ['forward', 'Forward'],
-  ['grid', 'Look-alikes'],
+  ['grid', 'Similar items'],
   ['prediction', 'Prediction'],
   ['why', 'Why this?'],
   ['class', 'Add a class…'],
@@ -24,12 +24,12 @@ const COMMANDS = [
 export class LabelView {
   constructor(app) {
     this.app = app;
-    this.back = -1; // which of one's own answers is shown; -1: none, but the next item
+    this.back = -1; // which earlier answer is shown; -1: the next item
     this.shown = null;
     this.stage = new Stage(by('stage'));
     this.insight = new Insight(by('insight'), app);
     this.buttons = new ClassButtons(by('classes'), app, (label) => this.choose(label));
-    this.watch = new Watch();
+    this.watch = new Stopwatch();
     this.drawCommands();
     by('larger').addEventListener('click', () => this.stage.zoom(1));
     by('smaller').addEventListener('click', () => this.stage.zoom(-1));
@@ -42,7 +42,7 @@ export class LabelView {
     drawCommands(by('commands'), this.app, COMMANDS, (name) => `do-${name}`);
   }
 
-  /** Keys or classes are others. */
+  /** Keys or classes have changed. */
   redraw() {
     this.buttons.draw();
     this.drawCommands();
@@ -71,15 +71,15 @@ export class LabelView {
     this.shown = item;
     this.insight.close();
     const empty = {
-      asking: 'One moment…',
-      empty: 'Nothing is left to label for now. New items come up here by themselves.',
+      asking: 'Loading…',
+      empty: 'Nothing is left to label for now. New items will appear here.',
     };
-    this.stage.show(item, empty[queue.state] ?? `No items came: ${queue.trouble}`);
+    this.stage.show(item, empty[queue.state] ?? `No items could be loaded: ${queue.trouble}`);
     this.watch.restart();
     by('item-id').textContent = item ? item.id : '';
     by('item-id').title = item ? item.id : '';
     by('said').textContent =
-      this.back < 0 ? '' : `You said: ${this.words(item)}. Another answer changes it.`;
+      this.back < 0 ? '' : `Your answer: ${this.words(item)}. Another answer changes it.`;
     by('label').classList.toggle('back', this.back >= 0);
     this.buttons.mark(this.back >= 0 && item.kind === 'label' ? item.label : null);
     this.buttons.enable(Boolean(item));
@@ -93,16 +93,16 @@ export class LabelView {
     return kind === 'label' ? this.app.nameOf(label) : kind === 'skip' ? 'skipped' : 'unsure';
   }
 
-  /** Why an answer of that kind cannot be given to what is shown; null: it can. Who skips what
-   * they have not seen for want of a connection would skip all that come meanwhile. */
+  /** Why the item cannot be answered; null: it can. Without a connection it cannot be skipped
+   * either: one would skip all items until it is back. */
   refusal(kind) {
     switch (this.stage.state) {
       case 'away':
-        return 'Not connected: its picture comes by itself.';
+        return 'Not connected: the image will be loaded when the connection is back.';
       case 'loading':
-        return kind === 'label' ? 'The picture is still loading.' : null;
+        return kind === 'label' ? 'The image is still loading.' : null;
       case 'broken':
-        return kind === 'label' ? 'Its picture cannot be seen: skip it.' : null;
+        return kind === 'label' ? 'The image cannot be shown: skip the item.' : null;
       default:
         return null;
     }
@@ -112,10 +112,10 @@ export class LabelView {
     if (this.answer('label', label)) this.buttons.flash(label);
   }
 
-  /** Whether it was taken. */
+  /** Whether the answer was accepted. */
   answer(kind, label) {
     const item = this.item;
-    if (!item || this.app.held()) return false;
+    if (!item || this.app.blocked()) return false;
     const refusal = this.refusal(kind);
     if (refusal) {
       this.app.notice(refusal);
@@ -123,22 +123,22 @@ export class LabelView {
     }
     const said = this.words({ kind, label });
     if (this.back >= 0) {
-      this.app.desk.change(item, kind, label, this.watch.milliseconds);
+      this.app.answers.change(item, kind, label, this.watch.milliseconds);
       this.app.notice(`Changed to: ${said}`);
       this.step(-1);
     } else {
       this.last({ ...item, kind, label });
-      this.app.desk.answer([item], kind, label, this.watch.milliseconds);
+      this.app.answers.answer([item], kind, label, this.watch.milliseconds);
       this.app.announce(`${said}. Next item.`);
     }
     return true;
   }
 
   last(record) {
-    by('last').textContent = record ? `Before: ${this.words(record)}` : '';
+    by('last').textContent = record ? `Previous: ${this.words(record)}` : '';
   }
 
-  /** Through one's own answers: 1 is further back. */
+  /** Steps through earlier answers; 1 is further back. */
   async step(way) {
     const wanted = this.back + way;
     if (wanted < -1) return;
@@ -147,7 +147,7 @@ export class LabelView {
         this.app.notice(error.message);
         return undefined;
       });
-      if (record === null) this.app.notice('This is the first of your answers.');
+      if (record === null) this.app.notice('This is your first answer.');
       if (!record) return;
       this.record = record;
     }
@@ -157,7 +157,7 @@ export class LabelView {
   }
 
   async undo() {
-    if (!(await this.app.desk.undo(this.back < 0 ? null : this.record))) return;
+    if (!(await this.app.answers.undo(this.back < 0 ? null : this.record))) return;
     this.back = -1;
     this.shown = null;
     this.last(null);
@@ -165,7 +165,7 @@ export class LabelView {
   }
 
   command(name) {
-    if (answering(this, name)) return;
+    if (runShared(this, name)) return;
     switch (name) {
       case 'back':
         this.step(1);

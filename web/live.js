@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens meanwhile: server-sent events, or where they do not come through, asking every
-// few seconds. While nobody looks at the page nothing is asked, as a browser has few
-// connections to a server for all of its tabs.
+// Live status: server-sent events or, as a fallback, polling every few seconds. A hidden page
+// does neither, as a browser has few connections to a server for all of its tabs.
 //
 // Events: "status" {labels, entries, worker, round, model, people?}, "again" (the connection
-// was lost and is there again: perhaps to another server).
+// is back, perhaps to another server).
 
-const ASK = 5000; // milliseconds
-const TRY_AGAIN = 30000; // events, after they failed
-const SILENCE = 40000; // the server says something every 15 seconds
+const POLL = 5000; // milliseconds; also below
+const TRY_AGAIN = 30000; // until events are tried again
+const SILENCE = 40000; // the server sends something every 15 seconds
 
 export class Live extends EventTarget {
   constructor(api) {
@@ -34,32 +33,32 @@ export class Live extends EventTarget {
     });
     this.source.addEventListener('error', () => {
       this.lost = true;
-      if (this.source?.readyState === EventSource.CLOSED) this.ask();
+      if (this.source?.readyState === EventSource.CLOSED) this.poll();
     });
     this.heard();
   }
 
   heard() {
     clearTimeout(this.silence);
-    this.silence = setTimeout(() => this.ask(), SILENCE);
+    this.silence = setTimeout(() => this.poll(), SILENCE);
   }
 
   stop() {
     this.source?.close();
     this.source = null;
     clearTimeout(this.silence);
-    clearInterval(this.asking);
+    clearInterval(this.polling);
     clearTimeout(this.again);
   }
 
-  ask() {
+  poll() {
     this.stop();
     this.again = setTimeout(() => this.start(), TRY_AGAIN);
-    this.asking = setInterval(() => this.askOnce(), ASK);
-    this.askOnce();
+    this.polling = setInterval(() => this.pollOnce(), POLL);
+    this.pollOnce();
   }
 
-  async askOnce() {
+  async pollOnce() {
     const status = await this.api.get('/api/status').catch(() => null);
     if (!status) return;
     const { info, worker, meter } = status;

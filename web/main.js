@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page: signs a person in, then shows one of its views (label, grid, dashboard), hands
-// keys to it, and says how answers and training stand.
+// The page: signs a person in, shows one of the views (label, grid, dashboard), passes keys to
+// it, and shows the state of answers and training.
 import { by, make } from './dom.js';
 import { Api, SignedOut } from './api.js';
 import { Dashboard } from './dashboard.js';
-import { Desk } from './desk.js';
+import { Answers } from './answers.js';
 import { GridView } from './grid.js';
 import { History } from './history.js';
-import { kept } from './kept.js';
+import { saved } from './storage.js';
 import { Keys, typing } from './keys.js';
 import { KeySettings } from './settings.js';
 import { LabelView } from './label.js';
@@ -17,16 +17,16 @@ import { Outbox } from './outbox.js';
 import { picturesOf, tryMissing } from './picture.js';
 import { Queue } from './queue.js';
 import { SignIn } from './signin.js';
-import { Tally } from './tally.js';
+import { Progress } from './progress.js';
 import { count, grouped, percent, seconds } from './words.js';
 
-const LOOK = 60000; // milliseconds: for classes that others have added
+const REFRESH = 60000; // milliseconds: for classes that others have added
 
-// What the worker could not do, by what it was doing.
+// What failed, by what the worker was doing.
 const FAILED = {
-  preparing: 'The items could not be looked at',
+  preparing: 'The items could not be read',
   training: 'The last training failed',
-  picking: 'Nothing could be picked',
+  picking: 'No items could be picked',
 };
 
 class App {
@@ -34,7 +34,7 @@ class App {
     this.api = new Api();
     this.signIn = new SignIn(this.api);
     this.api.addEventListener('signedout', ({ detail }) => this.signedOut(detail));
-    this.api.addEventListener('moved', () => location.reload()); // what is kept here is the other's
+    this.api.addEventListener('moved', () => location.reload()); // stored answers belong to the other project
   }
 
   /** From opening the page to the first item. */
@@ -58,7 +58,7 @@ class App {
     if (!this.project) {
       this.enter(now);
     } else if (now.person.name !== this.person.name) {
-      this.api.gone = true; // answers that are kept here are the other person's
+      this.api.gone = true; // stored answers belong to the other person
       location.reload();
     } else {
       this.route();
@@ -78,8 +78,8 @@ class App {
     this.outbox = new Outbox(this.api, project.key, person.name);
     this.queue = new Queue(this.api, this.outbox, 1000 * project.lease_seconds);
     this.history = new History(this.api);
-    this.tally = new Tally(project.key);
-    this.desk = new Desk(this.api, this.outbox, this.queue, this.history, this.tally);
+    this.progress = new Progress(project.key);
+    this.answers = new Answers(this.api, this.outbox, this.queue, this.history, this.progress);
     this.live = new Live(this.api);
     this.keySettings = new KeySettings(this);
     this.views = {
@@ -90,7 +90,7 @@ class App {
     document.title = `${project.name} – scant`;
     by('project').textContent = project.name;
     by('person').firstElementChild.textContent = person.name;
-    by('person').title = `${person.name}: press where somebody else labels`;
+    by('person').title = `Signed in as ${person.name}: click to sign out`;
     this.listen();
     this.route();
     this.queue.start();
@@ -102,7 +102,7 @@ class App {
   listen() {
     window.addEventListener('hashchange', () => this.route());
     document.addEventListener('keydown', (event) => this.key(event));
-    this.desk.addEventListener('notice', ({ detail }) => this.notice(detail));
+    this.answers.addEventListener('notice', ({ detail }) => this.notice(detail));
     this.outbox.addEventListener('state', ({ detail }) => this.showState(detail));
     this.outbox.addEventListener('confirmed', ({ detail }) => this.showLabels(detail.labels));
     this.queue.addEventListener('change', () => this.showProgress());
@@ -114,12 +114,12 @@ class App {
       if (this.queue.state !== 'some') this.queue.refill();
     });
     this.live.addEventListener('again', () => {
-      this.look();
+      this.refresh();
       tryMissing();
     });
     window.addEventListener('online', tryMissing);
     document.querySelector('.jump').addEventListener('click', (event) => {
-      event.preventDefault(); // the address is the view's
+      event.preventDefault(); // the hash is for the views
       by('main').focus();
     });
     by('help').addEventListener('click', () => this.keySettings.show());
@@ -136,9 +136,9 @@ class App {
     // Another tab signed in as somebody else: tabs share the session.
     window.addEventListener('storage', (event) => {
       const place = `scant.name/${this.project.key}`;
-      if (event.key === place && kept.get(place) !== this.person.name) location.reload();
+      if (event.key === place && saved.get(place) !== this.person.name) location.reload();
     });
-    setInterval(() => this.look(), LOOK);
+    setInterval(() => this.refresh(), REFRESH);
   }
 
   // ---- views ----
@@ -147,7 +147,7 @@ class App {
     location.hash = `#/${view}`;
   }
 
-  /** The view that the address names. One of a place within the page (#main) names none. */
+  /** The view that the address names; an anchor (#main) keeps the current one. */
   wanted() {
     const { hash } = location,
       name = hash.slice(2);
@@ -194,7 +194,7 @@ class App {
     const meant = this.keys.find(event);
     if (!meant || (this.view === 'dashboard' && meant.command !== 'help')) return;
     event.preventDefault();
-    if (event.repeat && meant.command !== 'larger' && meant.command !== 'smaller') return; // a finger that stays is one answer
+    if (event.repeat && meant.command !== 'larger' && meant.command !== 'smaller') return; // holding a key down is one answer
     if ('label' in meant) view.choose(meant.label);
     else this.command(meant.command);
   }
@@ -205,15 +205,15 @@ class App {
     else this.views[this.view].command?.(name);
   }
 
-  /** Whether an answer has to wait: what is in front is not what the person will see. */
-  held() {
-    if (this.desk.undoing) this.notice('One moment: the last answer is being taken back.');
-    return this.desk.undoing;
+  /** Whether an answer has to wait, as the item shown is about to change. */
+  blocked() {
+    if (this.answers.undoing) this.notice('Please wait: the last answer is being undone.');
+    return this.answers.undoing;
   }
 
-  // ---- what is said ----
+  // ---- messages ----
 
-  /** Seen for a while, and read out. */
+  /** Shown for a while, and read by screen readers. */
   notice(words) {
     const box = by('notice');
     box.textContent = words;
@@ -225,7 +225,7 @@ class App {
     );
   }
 
-  /** Read out alone. */
+  /** For screen readers only. */
   announce(words) {
     by('announce').textContent = words;
   }
@@ -234,9 +234,9 @@ class App {
     const words = {
       saved: 'All saved',
       saving: 'Saving…',
-      offline: `${trouble || 'Not connected'}${waiting ? ` – ${count(waiting, 'answer')} kept here` : ''}`,
+      offline: `${trouble || 'Not connected'}${waiting ? ` – ${count(waiting, 'answer')} waiting` : ''}`,
     };
-    // Read out where it matters: "saving" and "saved" with every answer would be a nuisance.
+    // Screen readers announce only changes between online and offline.
     if ((state === 'offline') !== (by('state').dataset.state === 'offline')) {
       this.announce(words[state]);
       if (state !== 'offline') tryMissing();
@@ -252,24 +252,24 @@ class App {
   }
 
   showProgress() {
-    const { tally, queue } = this;
-    const parts = [[grouped(tally.labels), 'labelled now']];
+    const { progress, queue } = this;
+    const parts = [[grouped(progress.labels), 'labelled now']];
     if (this.labels !== undefined) parts.push([grouped(this.labels), 'in all']);
-    if (tally.seconds !== null) parts.push([seconds(tally.seconds), 'an item']);
+    if (progress.seconds !== null) parts.push([seconds(progress.seconds), 'an item']);
     if (queue.left?.picks > 0)
-      parts.push([grouped(queue.left.picks), queue.left.picks === 1 ? 'pick open' : 'picks open']);
+      parts.push([grouped(queue.left.picks), queue.left.picks === 1 ? 'pick left' : 'picks left']);
     by('progress').replaceChildren(
       ...parts.map(([n, words]) => make('li', {}, make('b', {}, n), ` ${words}`)),
     );
   }
 
-  /** Worker: what it does, or how many labels until it trains. */
+  /** Shows what the worker does, or how many labels are missing for the next training. */
   showWorker(worker, labels) {
     if (labels !== undefined) this.showLabels(labels);
     const doing = {
-      preparing: 'Looking at the items',
+      preparing: 'Reading the items',
       training: 'Training',
-      picking: 'Picking what to ask next',
+      picking: 'Picking the next items',
     }[worker.doing];
     const batch = this.project.batch || 1,
       after = worker.next_after;
@@ -278,7 +278,7 @@ class App {
       : typeof after === 'number'
         ? 1 - Math.min(after, batch) / batch
         : 0;
-    let words = 'Resting';
+    let words = 'Idle';
     if (worker.error) words = `${FAILED[worker.failed] ?? 'Something went wrong'}: ${worker.error}`;
     else if (doing)
       words = [
@@ -288,7 +288,7 @@ class App {
       ]
         .filter(Boolean)
         .join(' · ');
-    else if (after > 0) words = `Training begins after ${count(after, 'more label')} to learn from`;
+    else if (after > 0) words = `Next training after ${count(after, 'more label')}`;
     by('worker').textContent = words;
     by('worker').classList.toggle('trouble', Boolean(worker.error));
     by('until').firstElementChild.style.width = `${100 * part}%`;
@@ -325,7 +325,7 @@ class App {
     this.redraw();
   }
 
-  async look() {
+  async refresh() {
     if (this.api.signedOut) return;
     const session = await this.api.session().catch(() => null);
     if (!session?.project) return;
@@ -334,10 +334,10 @@ class App {
     if (JSON.stringify(session.project.classes) !== known) this.setClasses(session.project.classes);
   }
 
-  /** Somebody else sits down. */
+  /** Signs out, so that another person can sign in. */
   async leave() {
     if (this.outbox.state !== 'saved') {
-      this.notice('Some answers are not saved yet. One moment.');
+      this.notice('Some answers are not saved yet. Please wait.');
       return;
     }
     await this.queue.leave();
@@ -347,7 +347,7 @@ class App {
       this.notice(error.message);
       return;
     }
-    this.tally.end();
+    this.progress.end();
     location.hash = '';
     location.reload();
   }

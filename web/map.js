@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pool in two dimensions: what is alike lies together. Labelled items in their classes'
-// colours and shapes, the others grey, the last picks ringed. The pointer, or the arrow keys,
-// show which item a point is.
+// A map of the pool in two dimensions, where similar items are close together. Labelled items
+// have the colour and shape of their class, others are grey, the last picks have a ring. The
+// pointer or the arrow keys show the item of a point.
 import { by, make } from './dom.js';
 import { colour, onScheme, shape, swatch } from './colours.js';
 import { address, crisp } from './picture.js';
 
-const NEAR = 14; // pixels from a point that still mean it
+const NEAR = 14; // pixels within which the pointer selects a point
 const MOST = 3000;
 const PAD = 16; // pixels
 
@@ -46,7 +46,7 @@ export class PoolMap {
       ? ''
       : reply instanceof Error
         ? reply.message
-        : 'There is no map before the first model.';
+        : 'There is no map until there is a model.';
     by('map-box').hidden = !this.points.length;
     this.at = this.points.find((p) => p.item === this.at?.item) ?? null;
     this.draw();
@@ -73,7 +73,7 @@ export class PoolMap {
     const ink = canvas.getContext('2d'),
       style = getComputedStyle(canvas);
     ink.scale(ratio, ratio);
-    const groups = new Map(); // one path a class: thousands of points at once
+    const groups = new Map(); // one path per class: fast for thousands of points
     for (const point of this.points) {
       const label = this.class(point);
       if (!groups.has(label)) groups.set(label, new Path2D());
@@ -115,7 +115,7 @@ export class PoolMap {
     this.show(best);
   }
 
-  /** The arrow keys go to the nearest point on that side. */
+  /** Arrow keys go to the nearest point in that direction. */
   key(event) {
     const sides = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const side = sides[event.key];
@@ -156,13 +156,13 @@ export class PoolMap {
         'p',
         {},
         item.disputed
-          ? 'People differ on it.'
+          ? 'Disputed: people disagree.'
           : item.label === null
             ? 'No label yet.'
             : `Label: ${name(item.label)}`,
       ),
       point.predicted >= 0
-        ? make('p', { class: 'soft' }, `The model says: ${name(point.predicted)}`)
+        ? make('p', { class: 'soft' }, `Prediction: ${name(point.predicted)}`)
         : null,
     );
     const image = box.querySelector('img');

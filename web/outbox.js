@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers on their way. Each is kept by the browser, under a key of its own so that two tabs
-// do not overwrite each other's, until the server has confirmed it: it is on the disk then.
-// What gets no reply is sent again with the same `once`, which the server stores once,
-// however often it comes; also after the page was closed and opened. One tab sends at a time.
+// Answers on their way to the server. The browser stores each under its own key, so that tabs
+// do not overwrite each other's, until the server confirms that it is on disk. An answer
+// without a reply is sent again with the same `once`, also after a reload; the server stores
+// it only once. One tab sends at a time.
 //
-// An answer that was tried may be stored although no reply came. Where it is taken back it is
-// sent once more all the same, which tells its entry, and that is then taken back.
+// An answer that was sent may be stored although no reply came. To undo it, it is sent once
+// more: the reply has its entry, which is then undone.
 //
 // Events: "state" (saved, saving, offline), "confirmed" {answers, receipts, labels},
 // "refused" {answers, message}, "undone" {item, with the lease it has now}.
-import { kept } from './kept.js';
+import { saved } from './storage.js';
 import { Refused, SignedOut } from './api.js';
 
 const MOST = 100; // answers in a request
 const WAITS = [1000, 2000, 4000, 8000, 15000]; // milliseconds, after the first failure and so on
 
-/** A name that nobody else thinks of; 32 hexadecimal digits. */
+/** A random name of 32 hexadecimal digits. */
 export function once() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) =>
     b.toString(16).padStart(2, '0'),
@@ -25,8 +25,8 @@ export function once() {
 
 let turn = Promise.resolve();
 
-/** Runs f while no other tab runs one of that name; where the browser has no locks, as over
- * plain HTTP from another computer, while no other part of this page does. */
+/** Runs f under a lock that all tabs share. Without such locks (plain HTTP from another
+ * computer) the lock is of this page only. */
 function alone(name, f) {
   if (navigator.locks) return navigator.locks.request(name, f);
   const mine = turn.then(f);
@@ -39,7 +39,7 @@ export class Outbox extends EventTarget {
   constructor(api, project, person) {
     super();
     this.api = api;
-    this.page = once(); // the server keeps the leases of two tabs apart
+    this.page = once(); // so that two tabs do not get the same items
     this.prefix = `scant.answer/${project}/${encodeURIComponent(person)}/`;
     this.failures = 0;
     this.most = MOST;
@@ -48,43 +48,43 @@ export class Outbox extends EventTarget {
     this.trouble = '';
     window.addEventListener('online', () => this.hurry());
     window.addEventListener('storage', (event) => {
-      if (event.key?.startsWith(this.prefix)) this.tell(); // another tab has sent it
+      if (event.key?.startsWith(this.prefix)) this.tell(); // sent by another tab
     });
   }
 
-  /** Oldest first: {at, order, answer, tried, undone: the name (once) of its undo}. */
+  /** Oldest first: {at, order, answer, tried, undone: the `once` of its undo}. */
   get pending() {
-    return kept
+    return saved
       .keys(this.prefix)
-      .map((key) => kept.get(key))
+      .map((key) => saved.get(key))
       .filter(Boolean)
       .sort((a, b) => a.at - b.at || a.order - b.order);
   }
 
   keep(entry) {
-    kept.set(this.prefix + entry.answer.once, entry);
+    saved.set(this.prefix + entry.answer.once, entry);
   }
 
-  /** answers: {item, lease, kind, label?, spent, once}; all given at once. */
+  /** answers: {item, lease, kind, label?, spent, once}, of one step. */
   add(answers) {
     const at = Date.now();
     for (const answer of answers) this.keep({ at, order: this.order++, answer });
     this.send();
   }
 
-  /** Whether the answer could be dropped, as it was never sent. */
+  /** Drops an answer that was never sent; whether it could. */
   drop(name) {
-    const entry = kept.get(this.prefix + name);
+    const entry = saved.get(this.prefix + name);
     if (!entry || entry.tried) return false;
-    kept.drop(this.prefix + name);
+    saved.drop(this.prefix + name);
     this.tell();
     return true;
   }
 
-  /** Once nothing is under way: takes back an answer that is not confirmed. Whether it was. */
-  async takeBack(name) {
+  /** Undoes an answer that is not confirmed, once nothing is being sent; whether it was. */
+  async withdraw(name) {
     const taken = await alone(this.prefix, () => {
-      const entry = kept.get(this.prefix + name);
+      const entry = saved.get(this.prefix + name);
       if (!entry || entry.undone) return false;
       if (!this.drop(name)) this.keep({ ...entry, undone: once() });
       return true;
@@ -93,7 +93,7 @@ export class Outbox extends EventTarget {
     return taken;
   }
 
-  /** Does not wait until the next try is due. */
+  /** Sends now, without waiting for the next try. */
   hurry() {
     clearTimeout(this.timer);
     this.timer = null;
@@ -108,16 +108,16 @@ export class Outbox extends EventTarget {
     this.sending = alone(this.prefix, () => this.sendAll()).finally(() => {
       this.sending = null;
       this.tell();
-      // what came when the last had just been looked for
+      // answers that were added at the last moment
       if (!this.timer && !this.stopped && this.pending.length) this.send();
     });
-    this.tell(); // it may be a while until it is its turn
+    this.tell(); // another tab may be sending
   }
 
   async sendAll() {
     this.stopped = false;
     for (let waiting = this.pending; waiting.length; waiting = this.pending) {
-      const entries = this.together(waiting);
+      const entries = this.nextBatch(waiting);
       for (const entry of entries) if (!entry.tried) this.keep({ ...entry, tried: true });
       this.tell();
       try {
@@ -129,8 +129,8 @@ export class Outbox extends EventTarget {
     this.failures = 0;
   }
 
-  /** Those of the next request; what is taken back goes alone. */
-  together(waiting) {
+  /** The answers of the next request; an undone one goes alone. */
+  nextBatch(waiting) {
     const taken = waiting.findIndex((entry) => entry.undone);
     if (taken === 0) return waiting.slice(0, 1);
     return waiting.slice(0, taken < 0 ? this.most : Math.min(this.most, taken));
@@ -142,8 +142,8 @@ export class Outbox extends EventTarget {
     const reply = await this.api.post('/api/answers', { answers });
     if (undone) await this.undo(undone, reply.receipts[0].entry);
     for (const { answer } of entries) {
-      const now = kept.get(this.prefix + answer.once);
-      if (undone || !now?.undone) kept.drop(this.prefix + answer.once); // else: taken back meanwhile
+      const now = saved.get(this.prefix + answer.once);
+      if (undone || !now?.undone) saved.drop(this.prefix + answer.once); // else: undone meanwhile
     }
     this.failures = 0;
     this.trouble = '';
@@ -154,14 +154,14 @@ export class Outbox extends EventTarget {
 
   async undo(name, entry) {
     const { item } = await this.api.post('/api/undo', { once: name, entry, page: this.page });
-    // What was said of the item since is said with the lease it has now.
+    // Later answers to the item use its new lease.
     for (const later of this.pending)
       if (later.answer.item === item.item && !later.tried)
         this.keep({ ...later, answer: { ...later.answer, lease: item.lease } });
     this.dispatchEvent(new CustomEvent('undone', { detail: item }));
   }
 
-  /** Whether to go on at once. */
+  /** Whether to continue at once. */
   failed(entries, error) {
     if (error instanceof Refused && error.ours && (error.status === 409 || error.status === 422)) {
       this.refused(entries, error.message);
@@ -176,15 +176,15 @@ export class Outbox extends EventTarget {
     return false;
   }
 
-  /** One that can never be stored must not keep the others from it: each goes alone, and what
-   * is refused alone is given up. */
+  /** One invalid answer must not block the others: each is then sent alone, and one that is
+   * refused alone is dropped. */
   refused(entries, message) {
     if (entries.length > 1) {
       this.most = 1;
       return;
     }
     const [{ answer, undone }] = entries;
-    kept.drop(this.prefix + answer.once);
+    saved.drop(this.prefix + answer.once);
     if (!undone)
       this.dispatchEvent(new CustomEvent('refused', { detail: { answers: [answer], message } }));
   }

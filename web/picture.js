@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures: their addresses, and loading them. Browsers keep pictures by their address, and
-// another project may be served at the same one tomorrow: the project's key keeps its pictures
-// apart.
+// Images: addresses and loading. Browsers cache images by address, and another project may be
+// served at the same address later, so the project's key is part of it.
 //
-// A picture that does not come is tried again after 1, 2, 4 and 8 seconds, and given up where the
-// server fails at it even then; where nobody answers for it until somebody does; and all that
-// are missing as soon as the connection is back.
-const SMALL = 128; // pixels: up to here each is shown as a square
+// A failed image is tried again after 1, 2, 4 and 8 seconds. If the server still fails, it is
+// given up; without a connection it is tried until that is back.
+const SMALL = 128; // pixels: images up to this size are shown with sharp pixels
 const FIRST = 1000; // milliseconds
 const RETRIES = 4;
 
 let mark = '';
 
-/** Pictures are of the project with this key. */
+/** Sets the project key for addresses. */
 export function picturesOf(key) {
   mark = encodeURIComponent(key);
 }
@@ -21,7 +19,7 @@ export function picturesOf(key) {
 /** size: 96, 256 or 1024 pixels, at most. */
 export const address = (item, size) => `${item.picture}?size=${size}&of=${mark}`;
 
-/** Shows pixels of a small picture as they are. */
+/** Shows a small image with sharp pixels. */
 export function crisp(image) {
   const small = Math.max(image.naturalWidth, image.naturalHeight) <= SMALL;
   image.classList.toggle('pixels', small);
@@ -35,8 +33,8 @@ export function tryMissing() {
   for (const loading of [...missing]) loading.again();
 }
 
-/** "away" where nobody answers for a picture, or not to us, for now; else "broken". What
- * the server fails at is "away" to the patient. */
+/** Why an image failed: "away" (no connection, not signed in, or with `patient` an error of
+ * the server), else "broken". */
 async function reason(source, patient) {
   try {
     const { status } = await fetch(source, { cache: 'no-store' });
@@ -47,8 +45,8 @@ async function reason(source, patient) {
   }
 }
 
-/** Fills an image, which may have begun to load. tell(state) is called with "shown", at once
- * where it is there, or as often as it fails with "broken" or "away". */
+/** Loads an image, which may be loading already. Calls tell(state) with "shown", at once if it
+ * is complete, or after each failure with "broken" or "away". */
 export class Loading {
   constructor(image, source, tell) {
     Object.assign(this, { image, source, tell });
@@ -58,7 +56,7 @@ export class Loading {
     image.addEventListener('error', this.settle);
     if (!image.complete) return;
     if (image.naturalWidth) this.shown();
-    else image.src = source; // not begun, or failed before anybody looked
+    else image.src = source; // not started, or failed earlier
   }
 
   stop() {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The project's settings as a form: those of them that matter from day to day, in words.
+// A form for the project's most used settings.
 import { by, make } from './dom.js';
 
 const FIELDS = [
   {
     key: 'batch',
     words: 'Items in a round',
-    help: 'A model is trained when so many are labelled.',
+    help: 'A model is trained when this many items are labelled.',
     type: 'number',
     min: 1,
     step: 1,
@@ -15,14 +15,14 @@ const FIELDS = [
   { key: 'strategy', words: 'Strategy', help: 'How items are picked.', list: [] },
   {
     key: 'bayes',
-    words: 'Draws of a model',
-    help: 'What bald, batchbald and acs-fw compare.',
+    words: 'Posterior draws',
+    help: 'Needed by bald, batchbald and acs-fw.',
     list: ['none', 'dropout', 'variational'],
   },
   {
     key: 'audit_every',
     words: 'Audit: one in',
-    help: 'Of so many items one is drawn at random, to measure by; 0 only before the first label.',
+    help: 'One item in this many belongs to the audit set; 0 only before the first label.',
     type: 'number',
     min: 0,
     step: 1,
@@ -30,7 +30,7 @@ const FIELDS = [
   {
     key: 'overlap',
     words: 'Second opinions',
-    help: 'How many people are asked about an item.',
+    help: 'How many people answer each item.',
     type: 'number',
     min: 1,
     step: 1,
@@ -38,45 +38,45 @@ const FIELDS = [
   {
     key: 'lease_minutes',
     words: 'Minutes to answer',
-    help: 'After so long without a sign, another person may have the item.',
+    help: 'After this time without activity, another person may get the item.',
     type: 'number',
     min: 0.1,
     step: 'any',
   },
   {
     key: 'auto_train',
-    words: 'Train by itself',
-    help: 'Whenever a round is labelled.',
+    words: 'Train automatically',
+    help: 'When a round is labelled.',
     list: ['yes', 'no'],
   },
   {
     key: 'stop_width',
     words: 'Stop: width of the interval',
-    help: 'Narrow enough from here on: 0.1 is ten points.',
+    help: 'Narrow if not wider than this: 0.1 is ten percentage points.',
     type: 'number',
     min: 0,
     step: 'any',
   },
   {
     key: 'stop_gain',
-    words: 'Stop: gain by ten labels',
-    help: 'Less than this is little.',
+    words: 'Stop: gain per ten labels',
+    help: 'Fading if less than this.',
     type: 'number',
     min: 0,
     step: 'any',
   },
   {
     key: 'stop_labels',
-    words: 'Stop: labels looked back',
-    help: 'How many labels the gain is taken over.',
+    words: 'Stop: recent labels',
+    help: 'The number of labels that the gain is measured over.',
     type: 'number',
     min: 1,
     step: 1,
   },
   {
     key: 'stop_agreement',
-    words: 'Stop: models agree on',
-    help: 'This part of the items, and more.',
+    words: 'Stop: agreement of models',
+    help: 'Agreeing if on this share of the items or more.',
     type: 'number',
     min: 0,
     step: 'any',
@@ -96,7 +96,7 @@ export class ProjectSettings {
     });
   }
 
-  /** Fills the form, unless a person is at it. */
+  /** Fills the form, unless it has unsaved changes. */
   show(settings) {
     if (this.touched) return;
     this.settings = settings;
@@ -132,7 +132,7 @@ export class ProjectSettings {
     );
   }
 
-  /** Has `about` say what the strategy that is chosen does; returns the names of all. */
+  /** Shows the summary of the chosen strategy in `about`; returns all names. */
   explain(input, about) {
     const { strategies } = this.app.project;
     input.addEventListener('change', () => {
@@ -155,8 +155,8 @@ export class ProjectSettings {
       const { settings } = await this.app.api.post('/api/settings', changed);
       this.touched = false;
       this.show(settings);
-      this.app.look();
-      this.app.notice('Settings are kept.');
+      this.app.refresh();
+      this.app.notice('Settings saved.');
     } catch (error) {
       this.app.notice(error.message);
     }

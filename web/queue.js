@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The items that are this person's to answer: the one in front of them, and a few ahead whose
-// pictures are loaded, so that the next is there at once. Leases are renewed every minute
-// while the person is there, and given back when the page is left: items that nobody looks at
-// go to others.
+// The items leased to this person: the one shown, and a few more whose images are preloaded.
+// Leases are renewed every minute while the person is active, and released when the page is
+// left, so that others get the items.
 //
-// Events: "change" (what is in front may be another), "left" (what the round has left).
+// Events: "change" (the item to show may be another), "left" (what is left of the round).
 import { SignedOut } from './api.js';
 import { address } from './picture.js';
 
-const AHEAD = 3;
-const MOST = 50; // items the server gives at once
+const PRELOADED = 3;
+const MOST = 50; // items per request
 const RENEW = 60000; // milliseconds, or a third of a lease
-const PRESENT = 2; // leases: who has touched nothing for longer is away
+const PRESENT = 2; // lease times without any input until a person counts as away
 const SIGNS = ['keydown', 'pointerdown', 'pointermove', 'wheel', 'touchstart'];
-const ASK_AGAIN = 10000; // where there was nothing
+const ASK_AGAIN = 10000; // milliseconds, when there was no item
 
 export class Queue extends EventTarget {
   /** lease: milliseconds */
@@ -26,7 +25,7 @@ export class Queue extends EventTarget {
     this.api = api;
     this.outbox = outbox;
     this.items = [];
-    this.held = new Map(); // item -> lease, of those shown in a grid
+    this.held = new Map(); // item -> lease, of items shown in the grid
     this.answered = new Set();
     this.left = null;
     this.state = 'asking'; // asking, some, empty, failed
@@ -46,7 +45,7 @@ export class Queue extends EventTarget {
     });
   }
 
-  /** The person is there. */
+  /** The person is active. */
   sign() {
     this.seen = Date.now();
     if (!this.away || document.hidden) return;
@@ -55,7 +54,7 @@ export class Queue extends EventTarget {
     this.refill();
   }
 
-  /** Whether items are to be held for the person. */
+  /** Whether the person is active, so that leases are kept. */
   present() {
     if (document.hidden || Date.now() - this.seen > PRESENT * this.lease) this.away = true;
     return !this.away;
@@ -71,7 +70,7 @@ export class Queue extends EventTarget {
     this.refill();
   }
 
-  /** The item was answered: it is nobody's to show. */
+  /** The item was answered: do not show it again. */
   done(item) {
     this.items = this.items.filter((other) => other.item !== item);
     this.held.delete(item);
@@ -79,7 +78,7 @@ export class Queue extends EventTarget {
     this.refill();
   }
 
-  /** Comes next, before the others: it was answered and that was taken back. */
+  /** Shows an item next, after its answer was undone. */
   restore(item) {
     this.answered.delete(item.item);
     this.items = [item, ...this.items.filter((other) => other.item !== item.item)];
@@ -88,32 +87,31 @@ export class Queue extends EventTarget {
     this.changed();
   }
 
-  /** The one in front comes later. */
+  /** Shows the current item later. */
   postpone() {
     if (this.items.length > 1) this.items.push(this.items.shift());
     this.changed();
   }
 
-  /** Shown in a grid, beside what is here. */
+  /** Items shown in the grid besides the queue. */
   hold(items) {
     for (const item of items)
       if (!this.items.some((other) => other.item === item.item))
         this.held.set(item.item, item.lease);
   }
 
-  /** Those of a grid that were not answered go to whoever asks. */
+  /** Releases items of the grid that were not answered. */
   async release(items) {
     const leases = items.filter((item) => this.held.delete(item.item)).map((item) => item.lease);
-    if (leases.length) await this.api.post('/api/release', { leases }).catch(() => {}); // they run out anyway
+    if (leases.length) await this.api.post('/api/release', { leases }).catch(() => {}); // they expire anyway
   }
 
   async refill() {
-    const missing = AHEAD + 1 - this.items.length;
+    const missing = PRELOADED + 1 - this.items.length;
     if (this.busy || missing <= 0 || !this.present()) return;
     this.busy = true;
     clearTimeout(this.timer);
-    // The server counts what is leased to us already, and what we have answered but it has
-    // not heard of yet.
+    // The server counts our open leases, including items whose answers are still on their way.
     const waiting = this.outbox.pending.map((entry) => entry.answer.item);
     this.answered = new Set(waiting);
     try {
@@ -133,7 +131,7 @@ export class Queue extends EventTarget {
     this.changed();
   }
 
-  /** waiting: items that the server did not know we had answered. */
+  /** waiting: items with answers that the server had not received. */
   take(reply, waiting) {
     const here = new Set([
       ...this.items.map((item) => item.item),
@@ -145,7 +143,7 @@ export class Queue extends EventTarget {
     this.items.push(...fresh);
     this.left = reply.left ?? null;
     this.state = this.items.length ? 'some' : 'empty';
-    if (this.items.length <= AHEAD) {
+    if (this.items.length <= PRELOADED) {
       const outrun = reply.items.some(
         (item) => this.answered.has(item.item) && !waiting.has(item.item),
       );
@@ -166,15 +164,15 @@ export class Queue extends EventTarget {
     if (!leases.length) return;
     const reply = await this.api.post('/api/renew', { leases }).catch(() => null);
     if (!reply || reply.kept >= leases.length) return;
-    // Some were lost, as the person was away. The one in front stays: it must not become
-    // another under their fingers. What is still ours of the others comes again.
+    // Some leases expired while the person was away. The item shown stays, so that no key is
+    // pressed for another one; the others are requested again.
     this.items.splice(1);
     this.refill();
   }
 
   async leave() {
     const leases = [...this.items.map((item) => item.lease), ...this.held.values()];
-    if (leases.length) await this.api.parting('/api/release', { leases });
+    if (leases.length) await this.api.sendOnExit('/api/release', { leases });
   }
 
   changed() {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of all keys, where a person may also choose others.
+// The list of keys, where a person can choose others.
 import { by, cap, make } from './dom.js';
 import { COMMANDS } from './keys.js';
 
 const FIXED = [
-  ['Space', 'In the grid: take an item in or out'],
+  ['Space', 'In the grid: select or deselect an item'],
   ['← → ↑ ↓', 'In the grid: move'],
-  ['Esc', 'Close what is open'],
+  ['Esc', 'Close or go back'],
 ];
 
 export class KeySettings {
   constructor(app) {
     this.app = app;
     this.dialog = by('keys');
-    this.waiting = null; // what gets the next key that is pressed
+    this.waiting = null; // the command or class that gets the next key
     by('keys-reset').addEventListener('click', () => {
       app.keys.reset();
       this.changed();
@@ -68,7 +68,7 @@ export class KeySettings {
   wait(what, button) {
     this.waiting = what;
     button.replaceChildren('Press a key…');
-    by('keys-words').textContent = 'Press the key you want, or Esc to leave it as it is.';
+    by('keys-words').textContent = 'Press the key you want, or Esc to cancel.';
   }
 
   key(event) {
@@ -79,7 +79,7 @@ export class KeySettings {
     const trouble = event.key === 'Escape' ? '' : this.app.keys.choose(this.waiting, event);
     const what = this.waiting;
     this.waiting = null;
-    by('keys-words').textContent = trouble || 'Click on a key below, then press the one you want instead.';
+    by('keys-words').textContent = trouble || 'Click a key below, then press the key you want instead.';
     this.changed();
     const name = what.slice(what.indexOf(' ') + 1),
       words = COMMANDS.find((c) => c.name === name && what.startsWith('command'))?.words ?? name;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who is labelling: a name, remembered, and a token where the server asks for one.
+// Signing in: a name, which is remembered, and a token if the server requires one.
 import { by } from './dom.js';
-import { kept } from './kept.js';
+import { saved } from './storage.js';
 import { Refused } from './api.js';
 
 export class SignIn {
@@ -16,7 +16,7 @@ export class SignIn {
 
   /** Resolves with the session once a person has signed in. */
   ask(session) {
-    by('name').value = kept.get('scant.name') ?? '';
+    by('name').value = saved.get('scant.name') ?? '';
     this.askToken(session.needs_token);
     this.tell(session.why ?? '');
     (by('name').value && session.needs_token ? by('token') : by('name')).focus();
@@ -36,10 +36,10 @@ export class SignIn {
     this.busy = true;
     this.tell('');
     try {
-      this.askToken((await this.api.session()).needs_token); // of a server that may be another by now
+      this.askToken((await this.api.session()).needs_token); // the server may have been replaced
       const session = await this.api.signIn(name, by('token').value);
       by('token').value = '';
-      document.activeElement?.blur(); // a browser does so a moment later, and keys are answers by now
+      document.activeElement?.blur(); // browsers do so later, and keys must reach the page now
       this.resolve?.(session);
     } catch (error) {
       const status = error instanceof Refused ? error.status : 0,
@@ -50,7 +50,7 @@ export class SignIn {
     }
   }
 
-  /** What is the matter, and with which field. */
+  /** Shows an error, and marks the field it concerns. */
   tell(words, wrong = null) {
     by('signin-trouble').textContent = words;
     for (const field of [by('name'), by('token')])

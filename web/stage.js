@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One item, large: its picture as big as there is room (small ones with their pixels as they
-// are), its text, or where it has neither a notice with its id. A picture can be zoomed, and
-// moved by scrolling or dragging.
+// One item, large: its image scaled to the space (small images by whole factors), its text,
+// or its id if it has neither. An image can be zoomed, and moved by scrolling or dragging.
 import { make } from './dom.js';
 import { address, crisp, Loading } from './picture.js';
 
 const ZOOMS = [1, 1.5, 2, 3, 4, 6, 8];
-const ENLARGE = 3; // times, at most, where it is not small
+const ENLARGE = 3; // the largest scale of an image that is not small
 
 export class Stage {
   constructor(box) {
@@ -18,7 +17,7 @@ export class Stage {
     this.drag();
   }
 
-  /** loading, shown, broken, or away (not connected): what cannot be seen is not to be labelled. */
+  /** loading, shown, broken or away (not connected); only a shown item can be labelled. */
   get state() {
     return this.box.dataset.state;
   }
@@ -37,7 +36,7 @@ export class Stage {
         make(
           'p',
           { class: 'empty' },
-          'This item has neither a picture nor a text.',
+          'This item has neither an image nor a text.',
           make('br'),
           make('b', {}, item.id),
         ),
@@ -59,7 +58,7 @@ export class Stage {
     this.image = image;
     image.alt = `Item ${item.id}`;
     image.draggable = false;
-    this.put(make('p', { class: 'empty' }, 'Loading the picture…'), 'loading');
+    this.put(make('p', { class: 'empty' }, 'Loading the image…'), 'loading');
     this.loading = new Loading(image, address(item, 1024), (state) => {
       if (state === 'shown') {
         this.put(image, state);
@@ -74,9 +73,9 @@ export class Stage {
     const name = make('b', {}, item.id);
     const words =
       state === 'away'
-        ? [make('p', {}, 'Not connected. The picture of ', name, ' comes by itself.')]
+        ? [make('p', {}, 'Not connected. The image of ', name, ' will be loaded when the connection is back.')]
         : [
-            make('p', {}, 'The picture of ', name, ' cannot be loaded.'),
+            make('p', {}, 'The image of ', name, ' cannot be loaded.'),
             make(
               'p',
               {},
@@ -105,7 +104,7 @@ export class Stage {
     box.classList.toggle('zoomed', this.level > 0);
   }
 
-  /** One step larger (1) or smaller (-1), about the middle of what is seen. */
+  /** One step larger (1) or smaller (-1), about the visible centre. */
   zoom(step) {
     const { box } = this;
     const x = (box.scrollLeft + box.clientWidth / 2) / box.scrollWidth;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers as people read them.
+// Formats numbers and times.
 
 const known = (x) => typeof x === 'number' && Number.isFinite(x);
 
-/** 0.814 -> "81 %", which is not broken. What is neither none nor all is not said to be. */
+/** 0.814 -> "81 %", with a narrow no-break space. Only 0 is "0 %" and only 1 is "100 %". */
 export function percent(x, digits = 0) {
   if (!known(x)) return '–';
   const least = 0.01 / 10 ** digits;
@@ -17,17 +17,17 @@ export function percent(x, digits = 0) {
   return `${words}\u202f%`;
 }
 
-/** The same of a part of something: none of it, 20 % of it, all of it. */
+/** "none", "20 %" or "all". */
 export const part = (x) => (x === 0 ? 'none' : x === 1 ? 'all' : percent(x));
 
-/** A sentence of the server's, which begins with a small letter as those of programs do. */
+/** Capitalizes a message of the server. */
 export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 export const fixed = (x, digits) => (known(x) ? x.toFixed(digits) : '–');
 
 export const count = (n, one, many = one + 's') => `${grouped(n)} ${n === 1 ? one : many}`;
 
-/** 12345 -> "12 345", with a space that is not broken. */
+/** 12345 -> "12 345", with a narrow no-break space. */
 export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
 
 export const seconds = (s) => (known(s) ? (s < 10 ? s.toFixed(1) : Math.round(s)) + ' s' : '–');

@@ -54,10 +54,9 @@ async function label(page, n) {
   return said;
 }
 
-// An item whose answer was taken back is in front. (Words alone would match "is being taken
-// back", too.)
+// An item whose answer was taken back is shown again.
 async function comesAgain(page, item) {
-  await notice(page, /^Taken back/);
+  await notice(page, /^Undone/);
   assert.strictEqual(await shown(page), item);
 }
 

@@ -48,7 +48,7 @@ test('after a wrong token one is in its field', async () => {
     page.mayFail = true;
     await page.getByLabel('Token').fill('wrong');
     await page.getByLabel('Your name').fill('eve');
-    await page.getByRole('button', { name: 'Begin' }).click();
+    await page.getByRole('button', { name: 'Start' }).click();
     await page.locator('#signin-trouble', { hasText: /^The token is wrong/ }).waitFor();
     const field = page.locator('#token:focus[aria-invalid="true"]');
     await field.waitFor();

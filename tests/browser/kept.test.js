@@ -31,12 +31,12 @@ test('without a connection answers are kept, over a reload too, and can be taken
   const said = await label(page, 3),
     fourth = await id(page);
   await page.locator('#state[data-state="offline"]').waitFor();
-  assert.match(await page.locator('#state').textContent(), /3 answers kept here/);
+  assert.match(await page.locator('#state').textContent(), /3 answers waiting/);
   await page.screenshot({ path: path.join(SCREENS, 'not-connected.png') });
   const last = [...said.keys()].at(-1);
   await page.keyboard.press('z');
   assert.strictEqual(await shown(page, fourth), last);
-  assert.match(await page.locator('#state').textContent(), /2 answers kept here/);
+  assert.match(await page.locator('#state').textContent(), /2 answers waiting/);
   said.delete(last);
   await page.reload();
   await page.locator('#state[data-state="offline"]').waitFor();
@@ -240,7 +240,7 @@ test('a key that is pressed while an answer is taken back labels nothing', async
   });
   await Promise.all([page.waitForRequest('**/api/undo'), page.keyboard.press('z')]);
   await page.keyboard.press('2');
-  await notice(page, 'One moment');
+  await notice(page, 'Please wait');
   assert.strictEqual(await id(page), second);
   go();
   await comesAgain(page, first);
@@ -328,7 +328,7 @@ test('an item that is not ours after its answer was taken back does not come up'
     await route.fulfill({ response, json });
   });
   await page.keyboard.press('z');
-  await notice(page, 'not yours to label any more');
+  await notice(page, 'leased to somebody else now');
   assert.strictEqual(await id(page), second);
   await done(page);
 });
@@ -340,7 +340,7 @@ test('what a proxy says is no refusal: the answer is kept and sent', async () =>
     route.fulfill({ status: 404, contentType: 'text/html', body: '<h1>no such host</h1>' }),
   );
   const said = await label(page, 1);
-  await page.locator('#state[data-state="offline"]', { hasText: '1 answer kept here' }).waitFor();
+  await page.locator('#state[data-state="offline"]', { hasText: '1 answer waiting' }).waitFor();
   await page.unroute('**/api/answers');
   await saved(page);
   assertStored(said, 'ann');

@@ -89,7 +89,7 @@ test("one goes back through one's answers, and changes one", async () => {
     await page.keyboard.press(i % 2 ? 'b' : 'ArrowLeft');
     await shown(page, (said[i + 1] ?? [now])[0]);
     assert.strictEqual(await id(page), said[i][0]);
-    assert.match(await page.locator('#said').textContent(), new RegExp(`You said: ${said[i][1]}`));
+    assert.match(await page.locator('#said').textContent(), new RegExp(`Your answer: ${said[i][1]}`));
   }
   const other = (here.truth.get(said[0][0]) + 3) % 10;
   await page.keyboard.press(keyOf(other));
@@ -128,7 +128,7 @@ test('keys are ignored in fields, shown by ?, and can be chosen', async () => {
   await saved(page);
   assert.strictEqual(labels(here.dir).get(item).label, 'Trouser');
   await page.keyboard.press('z');
-  await notice(page, 'Taken back');
+  await notice(page, 'Undone');
   await done(page);
 });
 
@@ -176,7 +176,7 @@ test('a key that is held down answers once', async () => {
   await saved(page);
   assert.strictEqual(page.confirmed.size, 1);
   await page.keyboard.press('z');
-  await notice(page, 'Taken back');
+  await notice(page, 'Undone');
   await done(page);
 });
 
@@ -288,7 +288,7 @@ test('the model, once there is one: prediction and why on demand, look-alikes in
   const stored = assertStored(new Map(chosen.map((item) => [item, 'Pullover'])), 'ann');
   assert.strictEqual(stored.get(rest), undefined);
   await page.keyboard.press('z');
-  await notice(page, `${tiles - 1} answers taken back`);
+  await notice(page, `${tiles - 1} answers undone`);
   assert.strictEqual(chosen.filter((item) => labels(here.dir).has(item)).length, 0);
   await done(page);
 });
@@ -296,7 +296,7 @@ test('the model, once there is one: prediction and why on demand, look-alikes in
 // A field that the form does not take.
 async function keepsOut(page, field, value) {
   await page.locator(field).fill(value);
-  await page.getByRole('button', { name: 'Keep settings' }).click();
+  await page.getByRole('button', { name: 'Save settings' }).click();
   assert.strictEqual(await page.locator(field).evaluate((input) => input.validity.valid), false);
   assert.strictEqual(await page.evaluate(() => document.activeElement.id), field.slice(1));
 }
@@ -341,19 +341,19 @@ test('the dashboard shows curve, interval, classes, map, people and rounds, and 
   const offered = await page.locator('#set-strategy option').allTextContents();
   assert.deepStrictEqual(offered.sort(), strategies().sort());
   await page.locator('#set-batch').fill('30');
-  await page.getByRole('button', { name: 'Keep settings' }).click();
-  await notice(page, 'Settings are kept');
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await notice(page, 'Settings saved');
   assert.strictEqual(String((await told(page, '/api/status')).settings.batch), '30');
   await keepsOut(page, '#set-stop_width', ''); // which is no 0
   await page.locator('#set-stop_width').fill('0.15');
   page.mayFail = true;
   await page.locator('#set-audit_every').fill('0'); // labels of it are there already
-  await page.getByRole('button', { name: 'Keep settings' }).click();
+  await page.getByRole('button', { name: 'Save settings' }).click();
   await notice(page, /decided before the first answer/);
   await page.locator('#set-audit_every').fill('10');
   await page.locator('#set-strategy').selectOption('bald');
   await page.locator('#help-strategy', { hasText: 'disagree' }).waitFor();
-  await page.getByRole('button', { name: 'Keep settings' }).click();
+  await page.getByRole('button', { name: 'Save settings' }).click();
   await notice(page, /bayes/);
   page.mayFail = false;
   const { settings } = await told(page, '/api/status');
@@ -362,7 +362,7 @@ test('the dashboard shows curve, interval, classes, map, people and rounds, and 
     ['0.15', '10', 'badge'],
   );
   await page.getByRole('button', { name: 'Add a class…' }).last().click();
-  await page.getByLabel('Its name').fill('Hat');
+  await page.getByLabel('Class name').fill('Hat');
   await page.keyboard.press('Enter');
   await page.locator('#balance li', { hasText: 'Hat' }).waitFor();
   await page.keyboard.press('Escape');
@@ -384,7 +384,7 @@ test('a picture that cannot be read is told, and can be skipped', async () => {
     await page.locator('#stage[data-state="broken"]').waitFor();
     const item = await id(page);
     await page.keyboard.press('1');
-    await notice(page, 'cannot be seen');
+    await notice(page, 'cannot be shown');
     assert.strictEqual(await id(page), item);
     await page.screenshot({ path: path.join(SCREENS, 'broken.png') });
     await page.keyboard.press('s');

@@ -98,14 +98,14 @@ test('what was asked about an item is not shown for the next', async () => {
   await shown(page, first);
   await page.keyboard.press('w');
   const box = page.locator('#insight');
-  await box.getByText('takes it for bonsai').waitFor();
+  await box.getByText('predicts bonsai').waitFor();
   const late = page.waitForResponse(asked[0]);
   release();
   await (await late).finished();
   await page.waitForTimeout(100);
-  assert.match(await box.textContent(), /takes it for bonsai/);
+  assert.match(await box.textContent(), /predicts bonsai/);
   assert.strictEqual(new Set(asked).size, 2);
-  assert.match(await box.textContent(), /surer of none of the items.*is new: none of the items/);
+  assert.match(await box.textContent(), /more certain about none of the items.*is novel: none of the unlabelled items/);
   await done(page);
 });
 
@@ -246,7 +246,7 @@ test('in the grid nothing is answered for whose picture did not come', async () 
   await page.keyboard.press('g');
   const tile = page.locator(`.tile[title="${lost.id}"]`),
     chosen = page.locator('.tile[aria-selected="true"]');
-  await tile.getByText('comes by itself').waitFor();
+  await tile.getByText('will be loaded later').waitFor();
   const n = await page.locator('.tile').count();
   assert.ok(n >= 7, `${n} tiles`);
   await page.getByRole('button', { name: 'All', exact: true }).click();
@@ -270,8 +270,8 @@ test('before there are features the grid says so, and goes on saying it', async 
   const page = await signIn(servers[20], { viewport: { width: 360, height: 740 } });
   page.mayFail = true;
   await page.clock.install();
-  await page.getByRole('link', { name: 'Look-alikes' }).click();
-  const words = page.locator('#grid-words', { hasText: /^There are no features yet/ });
+  await page.getByRole('link', { name: 'Similar items' }).click();
+  const words = page.locator('#grid-words', { hasText: /^Similar items cannot be found/ });
   await words.waitFor();
   await page.clock.runFor(20000);
   assert.ok(await words.isVisible());
@@ -326,7 +326,7 @@ for (const n of [20, 30])
 test('on a phone one sees the next look-alikes after those that were answered', async () => {
   const page = await signIn(servers[30], PHONE);
   await alikeAreNext(page);
-  await page.getByRole('link', { name: 'Look-alikes' }).tap();
+  await page.getByRole('link', { name: 'Similar items' }).tap();
   await page.locator('.tile').nth(1).waitFor();
   const first = await page.locator('.tile').first().getAttribute('title');
   await page.locator('#grid-classes button').last().tap();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the browser keeps for us. Where it keeps nothing (private windows, full disks) it is
-// kept as long as the page is open: labelling must not fail for that.
+// The browser's storage, with memory as a fallback where that fails (private windows, full
+// disks): labelling must not depend on it.
 
-class Kept {
+class Storage {
   constructor(storage) {
     this.memory = new Map();
     try {
@@ -37,11 +37,11 @@ class Kept {
     try {
       this.storage.removeItem(key);
     } catch {
-      // there was none
+      // no storage
     }
   }
 
-  /** Keys that begin so. */
+  /** Keys with a prefix. */
   keys(prefix) {
     const all = new Set(this.memory.keys());
     for (let i = 0; i < (this.storage?.length ?? 0); i++) all.add(this.storage.key(i));
@@ -49,7 +49,7 @@ class Kept {
   }
 }
 
-/** For good: a person's name, keys, answers that are not confirmed. */
-export const kept = new Kept('localStorage');
-/** As long as the tab is open: the token, how many were labelled. */
-export const tab = new Kept('sessionStorage');
+/** Permanent: a person's name, keys, answers that are not confirmed. */
+export const saved = new Storage('localStorage');
+/** Until the tab is closed: the token, the number of labels. */
+export const tab = new Storage('sessionStorage');

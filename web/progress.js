@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a person gets on: how many they answered since they opened the tab, and the median time
-// an item took them.
-import { tab } from './kept.js';
+// A person's progress: labels since the tab was opened, and the median time per item.
+import { tab } from './storage.js';
 import { median } from './words.js';
 
-const LAST = 100; // answers whose time is looked at
+const LAST = 100; // answers that the median is taken over
 
-export class Tally {
+export class Progress {
   constructor(project) {
-    this.place = `scant.tally/${project}`;
+    this.place = `scant.progress/${project}`;
     const before = tab.get(this.place);
     this.labels = before?.labels ?? 0;
     this.times = before?.times ?? [];
@@ -21,7 +20,7 @@ export class Tally {
     tab.set(this.place, { labels: this.labels, times: this.times });
   }
 
-  /** Somebody else begins anew. */
+  /** Resets it for another person. */
   end() {
     tab.drop(this.place);
   }
@@ -32,8 +31,8 @@ export class Tally {
   }
 }
 
-/** Time that passes while the page is looked at. */
-export class Watch {
+/** Measures the time while the page is visible. */
+export class Stopwatch {
   constructor() {
     this.restart();
     document.addEventListener('visibilitychange', () => {

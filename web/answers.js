@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answering: what a person says of items goes to the outbox at once, and the next items come
-// up; it can be changed, and taken back whether it was sent or not: that very answer, which
-// need not be the last that the server has of the person.
+// Answering items: an answer goes to the outbox and the next items appear. Answers can be
+// changed and undone, sent or not; undo concerns that answer, which need not be the person's
+// last on the server.
 //
 // Event: "notice" {words}.
 import { once } from './outbox.js';
 import { Refused, SignedOut, Unreachable } from './api.js';
 
-const NOTHING = { error: 'There is nothing to take back.' };
+const NOTHING = { error: 'There is nothing to undo.' };
 
-export class Desk extends EventTarget {
-  constructor(api, outbox, queue, history, tally) {
+export class Answers extends EventTarget {
+  constructor(api, outbox, queue, history, progress) {
     super();
-    Object.assign(this, { api, outbox, queue, history, tally });
+    Object.assign(this, { api, outbox, queue, history, progress });
     outbox.addEventListener('confirmed', ({ detail }) =>
       history.confirm(detail.answers, detail.receipts),
     );
@@ -24,7 +24,7 @@ export class Desk extends EventTarget {
     this.dispatchEvent(new CustomEvent('notice', { detail: words }));
   }
 
-  /** All of these items are that; spent: milliseconds, for all of them. */
+  /** Gives all items the same answer; spent: milliseconds for all of them. */
   answer(items, kind, label, spent) {
     const each = Math.round(spent / items.length);
     const records = items.map(({ item, id, text, picture, lease }) => ({
@@ -40,8 +40,8 @@ export class Desk extends EventTarget {
       entry: null,
     }));
     this.history.add(records);
-    this.outbox.add(records.map(told));
-    this.tally.add(kind === 'label' ? items.length : 0, each);
+    this.outbox.add(records.map(forServer));
+    this.progress.add(kind === 'label' ? items.length : 0, each);
     for (const item of items) this.queue.done(item.item);
     this.queue.changed();
   }
@@ -49,7 +49,7 @@ export class Desk extends EventTarget {
   /** Another answer to an item that was answered before. */
   change(record, kind, label, spent) {
     const unsent = record.once !== null && this.outbox.drop(record.once);
-    this.tally.add((kind === 'label') - (record.kind === 'label'), 0);
+    this.progress.add((kind === 'label') - (record.kind === 'label'), 0);
     this.history.replace(record, {
       kind,
       label,
@@ -59,12 +59,12 @@ export class Desk extends EventTarget {
       undo: null,
       lease: unsent ? record.lease : null,
     });
-    this.outbox.add([told(record)]);
+    this.outbox.add([forServer(record)]);
   }
 
   refused({ answers, message }) {
     this.history.refused(answers);
-    this.tally.add(-answers.filter((answer) => answer.kind === 'label').length, 0);
+    this.progress.add(-answers.filter((answer) => answer.kind === 'label').length, 0);
     this.notice(
       answers.length === 1
         ? `An answer was not stored: ${message}`
@@ -72,9 +72,9 @@ export class Desk extends EventTarget {
     );
   }
 
-  /** Takes back an answer, or where none is given what was said last, all of it where it was
-   * said of several items. They come up again, but those that are somebody else's now. Nothing
-   * is to be answered meanwhile. Whether anything was taken back. */
+  /** Undoes an answer; without one the last, which may be of several items. The items appear
+   * again, except those leased to somebody else now. Nothing can be answered meanwhile.
+   * Returns whether anything was undone. */
   async undo(record = null) {
     if (this.undoing) return false;
     this.undoing = true;
@@ -87,48 +87,49 @@ export class Desk extends EventTarget {
         throw error;
       this.notice(
         error instanceof Unreachable
-          ? 'Not connected: what is stored cannot be taken back now.'
+          ? 'Not connected: stored answers cannot be undone now.'
           : error.message,
       );
     } finally {
       this.undoing = false;
     }
-    this.comeBack(items);
+    this.showAgain(items);
     return items.length > 0;
   }
 
-  comeBack(items) {
+  showAgain(items) {
     const ours = items.filter((item) => item.lease !== null),
       lost = items.length - ours.length;
     for (const item of ours) this.queue.restore(item);
-    const words = items.length === 1 ? 'Taken back.' : `${items.length} answers taken back.`;
+    const words = items.length === 1 ? 'Undone.' : `${items.length} answers undone.`;
     if (lost)
       this.notice(
-        `${words} ${items.length === 1 ? 'That item is' : `${lost} of the items are`} not yours to label any more.`,
+        `${words} ${items.length === 1 ? 'The item is' : `${lost} of the items are`} leased to somebody else now.`,
       );
     else if (items.length) this.notice(words);
   }
 
-  /** What was said last: on this page, else on an earlier one and not yet sent, else stored. */
+  /** The last answers: of this page, else of an earlier one not yet sent, else stored. */
   async last() {
     const step = this.history.lastStep();
     if (step.length) return step;
-    const kept = this.outbox.pending.filter((entry) => !entry.undone).at(-1)?.answer;
-    if (kept) return [{ ...(await this.api.get(`/api/items/${kept.item}`)), ...kept, entry: null }];
+    const unsent = this.outbox.pending.filter((entry) => !entry.undone).at(-1)?.answer;
+    if (unsent)
+      return [{ ...(await this.api.get(`/api/items/${unsent.item}`)), ...unsent, entry: null }];
     const stored = await this.history.at(0);
     if (!stored) throw new Refused(409, NOTHING);
     return [stored];
   }
 
   async undoOne(record) {
-    const unsure = record.once !== null && (await this.outbox.takeBack(record.once));
+    const unsure = record.once !== null && (await this.outbox.withdraw(record.once));
     const { id, text, picture, lease } = record;
-    // A change has no lease: what it was to replace is taken back with it.
+    // A changed answer has no lease: the answer it replaces is undone with it.
     const item =
       unsure && lease !== null
         ? { item: record.item, id, text, picture, lease }
         : await this.undoStored(record);
-    this.taken(record.item, record.kind);
+    this.undone(record.item, record.kind);
     return item;
   }
 
@@ -136,26 +137,26 @@ export class Desk extends EventTarget {
     try {
       const entry = record.entry ?? (await this.api.get(`/api/items/${record.item}`)).mine?.entry;
       if (!entry) throw new Refused(409, NOTHING);
-      record.undo ??= once(); // the same when it is tried again
+      record.undo ??= once(); // the same for every try
       const body = { once: record.undo, entry, page: this.outbox.page };
       const reply = await this.api.post('/api/undo', body).catch((error) => {
-        if (error instanceof Unreachable) return this.api.post('/api/undo', body); // it may have been heard
+        if (error instanceof Unreachable) return this.api.post('/api/undo', body); // it may have arrived
         throw error;
       });
       return reply.item;
     } catch (error) {
-      if (error instanceof Refused && error.status === 409) this.history.forget(record.item); // it does not stand
+      if (error instanceof Refused && error.status === 409) this.history.forget(record.item); // it is not current
       throw error;
     }
   }
 
-  taken(item, kind) {
+  undone(item, kind) {
     this.history.forget(item);
-    if (kind === 'label') this.tally.add(-1, 0);
+    if (kind === 'label') this.progress.add(-1, 0);
   }
 }
 
-/** An answer as the server takes it. */
-function told({ item, lease, kind, label, spent, once: name }) {
+/** An answer in the format of /api/answers. */
+function forServer({ item, lease, kind, label, spent, once: name }) {
   return { item, lease, kind, ...(kind === 'label' ? { label } : {}), spent, once: name };
 }
