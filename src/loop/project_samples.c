@@ -233,7 +233,7 @@ scant_status project_copy_open(scant_ctx *ctx, const scant_data *data, const siz
     float *numbers = scant__alloc(ctx, n, size_mul(width, sizeof *numbers));
     scant_status status = copy && numbers ? SCANT_OK : SCANT_ENOMEM;
     if (status == SCANT_OK)
-        status = scant__parfor(ctx, "reading pictures", n, copy_row,
+        status = scant__parfor(ctx, "reading images", n, copy_row,
                                &(copying){data, rows, numbers, width});
     if (status != SCANT_OK) {
         scant__free(ctx, copy);

@@ -131,16 +131,14 @@ static void labels_that_wait_for_an_earlier_item_are_said_to(void **state) {
                          .over_random_low = NAN,
                          .over_random_high = NAN};
     OK(store_model_add(l.project, &model, order, verdicts, 20, &number));
-    assert_said(&l, "none of the items that are withheld from it has a label");
+    assert_said(&l, "no item of the audit set has a label");
     answer(&l, order[2], "ann", SCANT_ANSWER_LABEL, 0);
     answer(&l, order[1], "ann", SCANT_ANSWER_LABEL, 0);
     snprintf(words, sizeof words,
-             "2 of the items that are withheld from it have a label, "
-             "and wait for item '%zu'",
-             order[0]);
+             "2 items of the audit set have a label, but item '%zu' comes", order[0]);
     assert_said(&l, words);
     answer(&l, order[0], "ann", SCANT_ANSWER_UNSURE, 0);
-    assert_said(&l, "judged on 2 items");
+    assert_said(&l, "evaluated on 2 items");
     lab_end(&l);
 }
 

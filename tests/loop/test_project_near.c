@@ -108,7 +108,7 @@ static void why_tells_what_the_model_holds(void **state) {
     assert_true(fabs(why.entropy - entropies[9] / log(3)) < 1e-5);
     for (size_t i = 0; i < l.n; i++) surer += entropies[i] < entropies[9];
     assert_true(fabs(why.surer - (double)surer / (double)(l.n - 1)) < 0.006);
-    assert_int_equal(scant_project_why(l.project, l.n, &why), SCANT_EINPUT);
+    assert_int_equal(scant_project_why(l.project, l.n, &why), SCANT_ENOTFOUND);
     scant_array_free(p);
     lab_end(&l);
 }

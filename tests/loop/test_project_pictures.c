@@ -169,7 +169,7 @@ typedef struct watch {
 static void on_progress(void *user, const char *phase, double fraction) {
     watch *w = user;
     (void)fraction;
-    if (strcmp(phase, "reading pictures") == 0) w->begun++;
+    if (strcmp(phase, "reading images") == 0) w->begun++;
 }
 
 static int on_cancel(void *user) {
