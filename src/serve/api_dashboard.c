@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the dashboard shows and does: status, the map, settings, exports, the page's
- * files.
+ * The dashboard: status, the map, settings, exports; and the files of the page.
  */
 #include <math.h>
 #include <stdio.h>
@@ -34,15 +33,7 @@ static void write_info(scant__json *o, const scant_project_info *info) {
     scant__json_close(o, '}');
 }
 
-/* A model's number, or null where there was none. */
-static void write_model_of(scant__json *o, size_t model) {
-    if (model)
-        scant__json_size(o, "model", model);
-    else
-        scant__json_null(o, "model");
-}
-
-static scant_status write_model(void *user, const scant_model_point *p) {
+static scant_status write_point(void *user, const scant_model_point *p) {
     scant__json *o = user;
     scant__json_open(o, NULL, '{');
     scant__json_size(o, "model", p->model);
@@ -64,7 +55,7 @@ static scant_status write_round(void *user, const scant_round_point *p) {
     scant__json_open(o, NULL, '{');
     scant__json_size(o, "round", p->round);
     scant__json_string(o, "strategy", p->strategy);
-    write_model_of(o, p->model);
+    write_model(o, p->model);
     scant__json_integer(o, "at", p->at);
     scant__json_size(o, "picked", p->picked);
     scant__json_size(o, "answered", p->answered);
@@ -87,7 +78,7 @@ static scant_status write_agreement(void *user, const scant_agreement_of *pair) 
 static void write_meter(scant__json *o, const scant_meter *m) {
     const scant_model_point *p = &m->last;
     scant__json_open(o, "meter", '{');
-    write_model_of(o, p->model);
+    write_model(o, p->model);
     scant__json_size(o, "labels", p->labels);
     scant__json_size(o, "audited", p->audited);
     scant__json_size(o, "right", p->right);
@@ -105,7 +96,8 @@ static void write_meter(scant__json *o, const scant_meter *m) {
         {"per_ten_high", m->per_ten_high},
         {"agreement", p->agreement},
     };
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) /* none: no model */
+    for (size_t i = 0; i < sizeof figures / sizeof *figures;
+         i++) /* null without a model */
         scant__json_number(o, figures[i].key, p->model ? figures[i].value : (double)NAN);
     scant__json_size(o, "left_out", m->left_out);
     scant__json_size(o, "added", m->added);
@@ -117,7 +109,7 @@ static void write_meter(scant__json *o, const scant_meter *m) {
     scant__json_close(o, '}');
 }
 
-/* A paragraph each, which the library parts by line breaks. */
+/* An array with one string per paragraph. */
 static scant_status write_advice(project_handle *h, scant__json *o,
                                  const scant_meter *meter) {
     char *text = NULL;
@@ -147,7 +139,7 @@ static void write_settings(project_handle *h, scant__json *o) {
 static scant_status write_lists(project_handle *h, scant__json *o) {
     scant_project *p = h->project;
     scant__json_open(o, "models", '[');
-    scant_status status = scant_project_models(p, write_model, o);
+    scant_status status = scant_project_models(p, write_point, o);
     scant__json_close(o, ']');
     scant__json_open(o, "rounds", '[');
     if (status == SCANT_OK) status = scant_project_rounds(p, write_round, o);
@@ -176,8 +168,7 @@ void api_status(project_handle *h, request *r) {
     if (status == SCANT_OK) status = statistics_people(s->statistics, h, &o);
     worker_write(s, &o, "worker");
     write_settings(h, &o);
-    scant__json_close(&o, '}');
-    reply_out(h, r, &o, status, 422);
+    reply_object(h, r, &o, status);
 }
 
 /* ---- the map ----------------------------------------------------------------------- */
@@ -188,7 +179,7 @@ typedef struct map {
     float *xy;
     int64_t *labels;       /* of all items */
     unsigned char *picked; /* likewise */
-    int32_t *predicted;    /* of the points; -1: not known */
+    int32_t *predicted;    /* of the points; -1: unknown */
 } map;
 
 static bool map_rooms(map *m, size_t most) {
@@ -208,7 +199,7 @@ static void map_end(map *m) {
     free(m->picked);
 }
 
-/* What the last model holds most likely, as far as it was asked; *model 0: not at all. */
+/* The predicted classes, as far as they are known; *model 0: there are none. */
 static scant_status map_predict(project_handle *h, map *m, size_t *model) {
     scant_array *all = NULL;
     for (size_t i = 0; i < m->n; i++) m->predicted[i] = -1;
@@ -230,7 +221,7 @@ static scant_status map_predict(project_handle *h, map *m, size_t *model) {
     return status;
 }
 
-/* Which items the last round has picked. */
+/* Marks the picks of the last round. */
 static scant_status map_picks(project_handle *h, map *m) {
     size_t n = 0;
     scant_status status = scant_project_picked(h->project, 0, NULL, &n);
@@ -249,7 +240,7 @@ static void write_points(scant__json *o, const map *m) {
         size_t item = m->items[i];
         scant__json_open(o, NULL, '[');
         scant__json_size(o, NULL, item);
-        /* three digits are a pixel of any screen */
+        /* three digits are enough for any screen */
         scant__json_number(o, NULL, round((double)m->xy[2 * i] * 1000) / 1000);
         scant__json_number(o, NULL, round((double)m->xy[2 * i + 1] * 1000) / 1000);
         scant__json_integer(o, NULL, item < m->n_items ? m->labels[item] : -1);
@@ -260,7 +251,7 @@ static void write_points(scant__json *o, const map *m) {
     scant__json_close(o, ']');
 }
 
-/* Into -1 to 1, both axes by the same factor. */
+/* Scales both axes by the same factor into -1 to 1. */
 static void map_scale(map *m) {
     float largest = 0;
     for (size_t i = 0; i < 2 * m->n; i++)
@@ -291,14 +282,10 @@ void api_map(project_handle *h, request *r) {
         map_scale(&m);
         scant__json_open(&o, NULL, '{');
         write_points(&o, &m);
-        if (model)
-            scant__json_size(&o, "model", model);
-        else
-            scant__json_null(&o, "model");
-        scant__json_close(&o, '}');
+        write_model(&o, model);
     }
     map_end(&m);
-    reply_out(h, r, &o, status, 422);
+    reply_object(h, r, &o, status);
 }
 
 /* ---- training and settings --------------------------------------------------------- */
@@ -308,16 +295,16 @@ void api_train(project_handle *h, request *r) {
     scant_project_info info;
     scant_status status = scant_project_info_get(h->project, &info);
     if (status != SCANT_OK) {
-        reply_failed(h, r, status, 422);
+        reply_failed(h, r, status);
         return;
     }
     if (!info.learnable) {
-        reply_error(r, 409,
-                    "a model learns from labels of two classes at least: there %s %zu "
-                    "label%s to learn from%s",
-                    info.training == 1 ? "is" : "are", info.training,
-                    info.training == 1 ? "" : "s",
-                    info.training > 1 ? ", all of one class" : "");
+        reply_error(
+            r, 409,
+            "a training needs labels of at least two classes: there %s %zu label%s "
+            "to train on%s",
+            info.training == 1 ? "is" : "are", info.training,
+            info.training == 1 ? "" : "s", info.training > 1 ? ", all of one class" : "");
         return;
     }
     if (!worker_ask(s)) {
@@ -335,7 +322,7 @@ void api_settings(project_handle *h, request *r) {
     scant_status status =
         scant_project_set_all(h->project, r->args.settings, r->args.n_settings);
     if (status != SCANT_OK) {
-        reply_failed(h, r, status == SCANT_EUSAGE ? SCANT_EINPUT : status, 422);
+        reply_failed(h, r, status);
         return;
     }
     events_touch(h->server);
@@ -343,8 +330,7 @@ void api_settings(project_handle *h, request *r) {
     scant__json o = {0};
     scant__json_open(&o, NULL, '{');
     write_settings(h, &o);
-    scant__json_close(&o, '}');
-    reply_json(r, 200, &o);
+    reply_object(h, r, &o, SCANT_OK);
 }
 
 /* ---- files ------------------------------------------------------------------------- */
@@ -363,7 +349,7 @@ void api_export(project_handle *h, request *r) {
     while (strcmp(kinds[kind].format, r->args.format) != 0) kind++;
     scant_status status = scant_project_export(h->project, r->args.format, &bytes, &size);
     if (status != SCANT_OK) {
-        reply_failed(h, r, status, 422);
+        reply_failed(h, r, status);
         return;
     }
     reply_bytes(h, r, kinds[kind].type, bytes, size);
@@ -392,10 +378,10 @@ bool reply_asset(request *r, const char *name) {
         if (strcmp(a->name, name) != 0) continue;
         r->reply = (reply){.status = 200,
                            .type = type_of(name),
-                           .lasting = a->bytes,
+                           .fixed = a->bytes,
                            .size = a->size,
                            .cache = "no-cache"};
-        snprintf(r->reply.mark, sizeof r->reply.mark, "\"%s\"", a->mark);
+        snprintf(r->reply.etag, sizeof r->reply.etag, "\"%s\"", a->etag);
         r->replied = true;
         return true;
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items: what they are, their pictures, what the model says of them and why they might
- * be asked about.
+ * Items: their data and images, predictions, and why they were picked.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,13 +11,6 @@
 #include "serve/server.h"
 
 enum { LIKELIEST = 5 };
-
-static void out_label(scant__json *o, const char *key, int64_t label) {
-    if (label >= 0)
-        scant__json_integer(o, key, label);
-    else
-        scant__json_null(o, key);
-}
 
 static void write_picture(project_handle *h, scant__json *o, const scant_item *item) {
     char text[48];
@@ -41,17 +33,6 @@ scant_status write_item(project_handle *h, scant__json *o, const char *key,
     scant_status status = scant_project_item(h->project, number, &item);
     if (status == SCANT_OK) write_described(h, o, key, &item);
     return status;
-}
-
-/* What the library cannot tell of an item that is there waits for a model, or for
- * features: 409. */
-static void finish(project_handle *h, request *r, scant__json *o, scant_status status) {
-    if (status == SCANT_ENOTFOUND) {
-        scant__json_end(o);
-        reply_error(r, 404, "there is no item %zu", r->args.number);
-        return;
-    }
-    reply_out(h, r, o, status, 404);
 }
 
 /* ---- one item ---------------------------------------------------------------------- */
@@ -80,13 +61,12 @@ void api_item(project_handle *h, request *r) {
     scant_status status = scant_project_item(h->project, r->args.number, &item);
     if (status == SCANT_OK) {
         write_described(h, &o, NULL, &item);
-        out_label(&o, "label", item.label);
+        write_optional(&o, "label", item.label);
         scant__json_size(&o, "answers", item.answers);
         scant__json_bool(&o, "disputed", item.disputed != 0);
         status = write_own(h, &o, r);
-        scant__json_close(&o, '}');
     }
-    finish(h, r, &o, status);
+    reply_object(h, r, &o, status);
 }
 
 void api_picture(project_handle *h, request *r) {
@@ -96,14 +76,14 @@ void api_picture(project_handle *h, request *r) {
     scant_status status = scant_project_picture(h->project, r->args.number, r->args.count,
                                                 &bytes, &size, &type);
     if (status != SCANT_OK) {
-        finish(h, r, &(scant__json){0}, status);
+        reply_failed(h, r, status);
         return;
     }
     reply_bytes(h, r, type, bytes, size);
     if (r->reply.status == 200) r->reply.cache = "private, max-age=86400";
 }
 
-/* ---- what the model says ----------------------------------------------------------- */
+/* ---- predictions ------------------------------------------------------------------ */
 
 static void write_likeliest(scant__json *o, float *p, size_t n) {
     scant__json_open(o, "classes", '[');
@@ -113,43 +93,44 @@ static void write_likeliest(scant__json *o, float *p, size_t n) {
         scant__json_size(o, "label", best);
         scant__json_number(o, "p", (double)p[best]);
         scant__json_close(o, '}');
-        p[best] = -1; /* told */
+        p[best] = -1; /* written */
     }
     scant__json_close(o, ']');
 }
 
-void api_prediction(project_handle *h, request *r) {
+/* Writes the prediction for an item; *known false: there is none. */
+static scant_status write_prediction(project_handle *h, scant__json *o, size_t item,
+                                     size_t *model, bool *known) {
     scant_array *all = NULL;
+    scant_status status = scant_project_predicted(h->project, &all, model);
+    *known = status == SCANT_OK && all && item < scant_array_shape(all)[0];
+    if (*known) {
+        size_t n = scant_array_shape(all)[1];
+        float *p = calloc(n ? n : 1, sizeof *p);
+        status = p ? scant_array_floats(h->ctx, all, item * n, n, p) : SCANT_ENOMEM;
+        scant__json_open(o, NULL, '{');
+        scant__json_size(o, "model", *model);
+        if (status == SCANT_OK) write_likeliest(o, p, n);
+        free(p);
+    }
+    scant_array_free(all);
+    return status;
+}
+
+void api_prediction(project_handle *h, request *r) {
     scant_item item;
     size_t model = 0;
-    float *p = NULL;
+    bool known = true;
     scant__json o = {0};
     scant_status status = scant_project_item(h->project, r->args.number, &item);
-    if (status == SCANT_OK) status = scant_project_predicted(h->project, &all, &model);
-    if (status == SCANT_OK && (!all || r->args.number >= scant_array_shape(all)[0])) {
+    if (status == SCANT_OK)
+        status = write_prediction(h, &o, r->args.number, &model, &known);
+    if (status == SCANT_OK && !known)
         reply_error(r, 404,
-                    model ? "the model has not been asked about this item yet"
+                    model ? "there is no prediction for this item yet"
                           : "there is no model yet");
-        scant_array_free(all);
-        return;
-    }
-    if (status == SCANT_OK) {
-        size_t n = scant_array_shape(all)[1];
-        p = calloc(n ? n : 1, sizeof *p);
-        if (!p) {
-            reply_error(r, 503, "out of memory");
-            scant_array_free(all);
-            return;
-        }
-        status = scant_array_floats(h->ctx, all, r->args.number * n, n, p);
-        scant__json_open(&o, NULL, '{');
-        scant__json_size(&o, "model", model);
-        write_likeliest(&o, p, n);
-        scant__json_close(&o, '}');
-    }
-    free(p);
-    scant_array_free(all);
-    finish(h, r, &o, status);
+    else
+        reply_object(h, r, &o, status);
 }
 
 static scant_status write_neighbours(project_handle *h, scant__json *o,
@@ -160,7 +141,7 @@ static scant_status write_neighbours(project_handle *h, scant__json *o,
         scant_status status = scant_project_item(h->project, why->neighbours[i], &item);
         if (status != SCANT_OK) return status;
         write_described(h, o, NULL, &item);
-        out_label(o, "label", item.label);
+        write_optional(o, "label", item.label);
         scant__json_number(o, "distance", why->distances[i]);
         scant__json_close(o, '}');
     }
@@ -174,20 +155,16 @@ void api_why(project_handle *h, request *r) {
     scant_status status = scant_project_why(h->project, r->args.number, &why);
     if (status == SCANT_OK) {
         scant__json_open(&o, NULL, '{');
-        if (why.model)
-            scant__json_size(&o, "model", why.model);
-        else
-            scant__json_null(&o, "model");
-        out_label(&o, "class_1", why.class_1);
+        write_model(&o, why.model);
+        write_optional(&o, "class_1", why.class_1);
         scant__json_number(&o, "p_1", why.p_1);
-        out_label(&o, "class_2", why.class_2);
+        write_optional(&o, "class_2", why.class_2);
         scant__json_number(&o, "p_2", why.p_2);
         scant__json_number(&o, "entropy", why.entropy);
         scant__json_number(&o, "surer", why.surer);
         scant__json_number(&o, "novelty", why.novelty);
         scant__json_number(&o, "newer", why.newer);
         status = write_neighbours(h, &o, &why);
-        scant__json_close(&o, '}');
     }
-    finish(h, r, &o, status);
+    reply_object(h, r, &o, status);
 }

@@ -7,7 +7,7 @@
 #include "scant/project.h"
 #include "serve/server.h"
 
-enum { MOST_OF_PAGES = 500 /* leases that one person's tabs can hold together */ };
+enum { MOST_OF_PAGES = 500 /* leases of all tabs of one person */ };
 
 /* ---- items handed out -------------------------------------------------------------- */
 
@@ -18,7 +18,7 @@ static scant_status write_lease(project_handle *h, scant__json *o, const char *k
     if (lease->key) {
         scant__json_hex64(o, "lease", lease->key);
         scant__json_integer(o, "until", lease->until);
-    } else { /* taken back, but not to be answered again */
+    } else { /* undone, but not leased again */
         scant__json_null(o, "lease");
         scant__json_null(o, "until");
     }
@@ -40,7 +40,7 @@ static int64_t lease_lasts(project_handle *h) {
     return (int64_t)(60000 * number_setting(h, "lease_minutes"));
 }
 
-/* Of the leases so many as this page may show, at most `most`. */
+/* Keeps at most `most` leases that this page may show. */
 static size_t for_page(project_handle *h, const request *r, scant_lease *leases, size_t n,
                        size_t most) {
     if (!r->args.page) return n < most ? n : most;
@@ -48,8 +48,8 @@ static size_t for_page(project_handle *h, const request *r, scant_lease *leases,
                       leases, n, most);
 }
 
-/* The library hands out what the person has already, and then new items: as many more are
- * asked for as other pages have. No more are leased by it than are shown. */
+/* The library returns the person's open leases first, then new items. So ask for as many
+ * more as other pages have; no more are leased than shown. */
 static scant_status next_for_page(project_handle *h, const request *r,
                                   scant_lease *leases, size_t *n) {
     size_t asked = r->args.count, got = 0;
@@ -79,8 +79,7 @@ void api_next(project_handle *h, request *r) {
         scant__json_size(&o, "audit", info.withheld - info.audited);
         scant__json_close(&o, '}');
     }
-    scant__json_close(&o, '}');
-    reply_out(h, r, &o, status, 422);
+    reply_object(h, r, &o, status);
 }
 
 void api_alike(project_handle *h, request *r) {
@@ -95,14 +94,12 @@ void api_alike(project_handle *h, request *r) {
     if (status == SCANT_OK) n = for_page(h, r, leases, n, n);
     scant__json_open(&o, NULL, '{');
     if (status == SCANT_OK) status = write_leases(h, &o, leases, n);
-    scant__json_close(&o, '}');
-    reply_out(h, r, &o, status, 404);
+    reply_object(h, r, &o, status);
 }
 
 /* ---- answers ----------------------------------------------------------------------- */
 
-/* Which items somebody else has by now: those whose lease is not the person's any more.
- */
+/* The items that are leased to somebody else now. */
 static void write_conflict(project_handle *h, scant__json *o, const request *r) {
     const request_args *a = &r->args;
     size_t lost = 0;
@@ -122,35 +119,15 @@ static void write_conflict(project_handle *h, scant__json *o, const request *r) 
     scant__json_close(o, ']');
 }
 
-/* An item or a class that is not there is the request's fault, not a conflict. */
-static bool answers_exist(project_handle *h, request *r) {
-    for (size_t i = 0; i < r->args.n_answers; i++) {
-        const scant_answer *a = &r->args.answers[i];
-        scant_item item;
-        if (scant_project_item(h->project, a->item, &item) != SCANT_OK) {
-            reply_error(r, 422, "'item': there is no item %zu", a->item);
-            return false;
-        }
-        if (a->kind == SCANT_ANSWER_LABEL && !scant_project_class(h->project, a->label)) {
-            reply_error(r, 422, "'label': there is no class %zu", a->label);
-            return false;
-        }
-    }
-    return true;
-}
-
 static void reply_conflict(project_handle *h, request *r) {
-    char told[500];
+    char shown[500];
     scant__json o = {0};
-    public_text(h->server, scant_ctx_errmsg(h->ctx), told, sizeof told);
+    public_text(h->server, scant_ctx_errmsg(h->ctx), shown, sizeof shown);
     scant__json_open(&o, NULL, '{');
-    scant__json_string(&o, "error", told);
+    scant__json_string(&o, "error", shown);
     write_conflict(h, &o, r);
     scant__json_close(&o, '}');
-    if (answers_exist(h, r))
-        reply_json(r, 409, &o);
-    else
-        scant__json_end(&o);
+    reply_json(r, 409, &o);
 }
 
 void api_answers(project_handle *h, request *r) {
@@ -160,8 +137,7 @@ void api_answers(project_handle *h, request *r) {
     scant__json o = {0};
     scant_status status = scant_project_answer(h->project, r->session.person, a->answers,
                                                a->n_answers, receipts);
-    if (status == SCANT_ECONFLICT || status == SCANT_ENOTFOUND ||
-        status == SCANT_EUSAGE) {
+    if (status == SCANT_ECONFLICT) {
         reply_conflict(h, r);
         return;
     }
@@ -178,8 +154,7 @@ void api_answers(project_handle *h, request *r) {
     scant__json_close(&o, ']');
     if (status == SCANT_OK) status = scant_project_info_get(h->project, &info);
     if (status == SCANT_OK) scant__json_size(&o, "labels", info.labelled);
-    scant__json_close(&o, '}');
-    reply_out(h, r, &o, status, 422);
+    reply_object(h, r, &o, status);
 }
 
 typedef struct one_entry {
@@ -213,8 +188,7 @@ void api_undo(project_handle *h, request *r) {
     scant__json_open(&o, "was", '{');
     write_said(&o, was.kind, was.label);
     scant__json_close(&o, '}');
-    scant__json_close(&o, '}');
-    reply_out(h, r, &o, status, 422);
+    reply_object(h, r, &o, status);
 }
 
 void api_renew(project_handle *h, request *r) {
@@ -226,8 +200,7 @@ void api_renew(project_handle *h, request *r) {
                 server_now() + lease_lasts(h));
     scant__json_open(&o, NULL, '{');
     scant__json_size(&o, "kept", kept);
-    scant__json_close(&o, '}');
-    reply_out(h, r, &o, status, 422);
+    reply_object(h, r, &o, status);
 }
 
 void api_release(project_handle *h, request *r) {
@@ -236,11 +209,10 @@ void api_release(project_handle *h, request *r) {
                                                 r->args.keys, r->args.n_keys);
     pages_renew(h->server->pages, r->args.keys, r->args.n_keys, 0);
     scant__json_open(&o, NULL, '{');
-    scant__json_close(&o, '}');
-    reply_out(h, r, &o, status, 422);
+    reply_object(h, r, &o, status);
 }
 
-/* ---- one's own answers ------------------------------------------------------------- */
+/* ---- a person's answers ------------------------------------------------------------ */
 
 typedef struct own_entry {
     int64_t entry, label, at, spent;
@@ -252,7 +224,7 @@ typedef struct own_entry {
 typedef struct own_entries {
     own_entry list[REQUEST_MOST_MINE];
     size_t n, most;
-    int64_t last; /* looked at */
+    int64_t last; /* the last entry that was read */
 } own_entries;
 
 static scant_status keep_own(void *user, const scant_entry *e) {
@@ -264,7 +236,7 @@ static scant_status keep_own(void *user, const scant_entry *e) {
     return SCANT_OK;
 }
 
-/* Undoing is no answer: what it leaves empty is filled from further back. */
+/* Undo entries are left out, so read on until there are enough answers. */
 static scant_status read_own(project_handle *h, const request *r, own_entries *own) {
     scant_status status = SCANT_OK;
     own->last = r->args.before;
@@ -273,7 +245,7 @@ static scant_status read_own(project_handle *h, const request *r, own_entries *o
         int64_t before = own->last;
         status = scant_project_history(h->project, r->session.person, before, 1,
                                        own->most - own->n, keep_own, own);
-        if (own->last == before || own->last <= 1) break; /* there are no more */
+        if (own->last == before || own->last <= 1) break; /* no more */
     }
     return status;
 }
@@ -295,17 +267,13 @@ void api_mine(project_handle *h, request *r) {
         scant__json_integer(&o, "entry", e->entry);
         write_said(&o, e->kind, e->label);
         scant__json_integer(&o, "at", e->at);
-        if (e->spent >= 0)
-            scant__json_integer(&o, "spent", e->spent);
-        else
-            scant__json_null(&o, "spent");
+        write_optional(&o, "spent", e->spent);
         scant__json_bool(&o, "stands", e->stands);
         scant__json_close(&o, '}');
     }
     scant__json_close(&o, ']');
-    scant__json_close(&o, '}');
     free(own);
-    reply_out(h, r, &o, status, 422);
+    reply_object(h, r, &o, status);
 }
 
 /* ---- classes ----------------------------------------------------------------------- */
@@ -318,6 +286,5 @@ void api_class(project_handle *h, request *r) {
     scant__json_open(&o, NULL, '{');
     scant__json_size(&o, "label", label);
     if (status == SCANT_OK) write_classes(h, &o);
-    scant__json_close(&o, '}');
-    reply_out(h, r, &o, status, 422);
+    reply_object(h, r, &o, status);
 }

@@ -9,7 +9,7 @@
 #include "serve/server.h"
 
 enum {
-    DELAYED_GUESSES = 8, /* replies to wrong tokens that are delayed at a time */
+    DELAYED_GUESSES = 8, /* most delayed replies to wrong tokens */
     GUESS_DELAY = 1000   /* milliseconds */
 };
 
@@ -59,7 +59,7 @@ static scant_status write_project(project_handle *h, scant__json *o) {
     return SCANT_OK;
 }
 
-/* fresh: the cookie is to be another one. */
+/* fresh: send a new cookie. */
 static void reply_session(project_handle *h, request *r, const session *now, bool fresh) {
     scant__json o = {0};
     bool stranger = !now->trusted;
@@ -76,13 +76,7 @@ static void reply_session(project_handle *h, request *r, const session *now, boo
     scant__json_string(&o, "csrf", now->csrf);
     scant__json_bool(&o, "needs_token", stranger);
     if (!stranger) status = write_project(h, &o);
-    scant__json_close(&o, '}');
-    if (status == SCANT_OK) {
-        reply_json(r, 200, &o);
-    } else {
-        scant__json_end(&o);
-        reply_failed(h, r, status, 422);
-    }
+    reply_object(h, r, &o, status);
     if (fresh)
         snprintf(r->reply.cookie, sizeof r->reply.cookie,
                  "%s=%s; Path=/; HttpOnly; SameSite=Strict", h->server->cookie, now->id);
@@ -93,13 +87,13 @@ void api_session_get(project_handle *h, request *r) {
     session now = r->session;
     if (!r->has_session &&
         !session_begin(s->sessions, !s->opts->token, server_now(), &now)) {
-        reply_error(r, 503, "the system has no random numbers");
+        reply_error(r, 503, "the system provides no random numbers");
         return;
     }
     reply_session(h, r, &now, !r->has_session);
 }
 
-/* Wrong ones wait, a few at a time; who has the right one waits for nobody. */
+/* Replies to wrong tokens are delayed, a few at a time; right ones never wait. */
 static bool token_is_right(project_handle *h, request *r) {
     server *s = h->server;
     if (!s->opts->token || r->session.trusted) return true;
@@ -109,8 +103,8 @@ static bool token_is_right(project_handle *h, request *r) {
         if (n == wrong)
             server_log(s, SCANT_LOG_WARNING, "%zu wrong token%s so far", wrong,
                        wrong == 1 ? "" : "s");
-    if (http_held(s) >= DELAYED_GUESSES)
-        reply_error(r, 429, "too many wrong tokens: try again in a while");
+    if (http_delayed(s) >= DELAYED_GUESSES)
+        reply_error(r, 429, "too many wrong tokens: try again later");
     else
         reply_error(r, 403, "the token is wrong");
     r->reply.wait = GUESS_DELAY;
@@ -122,15 +116,14 @@ void api_session_post(project_handle *h, request *r) {
     session now = r->session;
     if (!token_is_right(h, r)) return;
     scant_status status = scant_project_person(h->project, r->args.name, &now.person);
-    if (status == SCANT_EUSAGE) status = SCANT_EINPUT; /* it is no name */
     if (status != SCANT_OK) {
-        reply_failed(h, r, status, 422);
+        reply_failed(h, r, status);
         return;
     }
     const char *name = scant_project_person_name(h->project, now.person);
     if (!session_enter(s->sessions, r->session.id, now.person, name ? name : r->args.name,
                        &now)) {
-        reply_error(r, 503, "the session has ended meanwhile: try again");
+        reply_error(r, 503, "the session has ended: try again");
         return;
     }
     events_touch(s);
@@ -141,7 +134,7 @@ void api_leave(project_handle *h, request *r) {
     server *s = h->server;
     session now;
     if (!session_leave(s->sessions, r->session.id, !s->opts->token, &now)) {
-        reply_error(r, 503, "the session has ended meanwhile: try again");
+        reply_error(r, 503, "the session has ended: try again");
         return;
     }
     events_touch(s);

@@ -9,7 +9,7 @@
 
 typedef struct serve_asset {
     const char *name; /* "app.js" */
-    const char *mark; /* of its content, for caches of browsers */
+    const char *etag; /* a hash of its content */
     const unsigned char *bytes;
     size_t size;
 } serve_asset;

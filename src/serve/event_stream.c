@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Server-sent events: open pages are told what has changed, at most four times a second,
- * and every 15 seconds that the server is there. There is one text, the last state; a
- * page that was too slow for one gets the next. A stream that waits sleeps without a
- * thread.
+ * Server-sent events: pages get the state of the project when it has changed, at most
+ * four times a second, and at least every 15 seconds. Only the last state is stored: a
+ * slow page skips earlier ones. A waiting stream needs no thread.
  *
- * Other programs change a project too: every two seconds it is looked at for that.
+ * Every two seconds the project is checked for changes by other programs.
  */
 #include <microhttpd.h>
 #include <stdio.h>
@@ -17,18 +16,18 @@
 
 enum {
     MOST_STREAMS = 200,
-    SOONEST = 250,         /* milliseconds between two texts; so below */
-    LOOK = 2000,           /* at what others have done */
-    LATEST = 15000,        /* a text at least */
-    SHOWN = 30 * 60 * 1000 /* people who were here so lately */
+    SHORTEST = 250,        /* least milliseconds between two texts; also below */
+    CHECK = 2000,          /* between checks for changes by other programs */
+    LONGEST = 15000,       /* most between two texts */
+    SHOWN = 30 * 60 * 1000 /* since a person was last seen */
 };
 
 typedef struct stream {
     struct stream *next, *before;
     events *events;
     struct MHD_Connection *connection;
-    uint64_t seen; /* the number of the text that was taken last */
-    char *text;    /* what is being sent */
+    uint64_t seen; /* the number of the last text */
+    char *text;    /* being sent */
     size_t size, sent;
     bool asleep;
 } stream;
@@ -38,13 +37,13 @@ struct events {
     stream *first;
     size_t n_streams;
     bool closing;
-    char *text; /* the last state, as it is sent */
+    char *text; /* the last state */
     size_t size;
     uint64_t number; /* of that text, from 1 */
 
-    atomic_uint_fast64_t changes; /* events_touch() */
-    uint_fast64_t told;           /* of these; so below */
-    int64_t told_at, looked_at;   /* of the ticking thread alone */
+    atomic_uint_fast64_t changes;     /* events_touch() */
+    uint_fast64_t published;          /* the changes that the last text includes */
+    int64_t published_at, checked_at; /* used by the ticking thread only */
 };
 
 events *events_create(void) {
@@ -80,7 +79,7 @@ static void take_text(stream *st) {
     st->text = NULL, st->size = st->sent = 0;
     if (st->seen == e->number || !e->text) return;
     st->text = malloc(e->size);
-    if (!st->text) return; /* the next one, then */
+    if (!st->text) return; /* skip it */
     memcpy(st->text, e->text, e->size);
     st->size = e->size;
     st->seen = e->number;
@@ -101,7 +100,7 @@ static ssize_t read_stream(void *user, uint64_t at, char *room, size_t most) {
     } else if (e->closing) {
         given = MHD_CONTENT_READER_END_OF_STREAM;
     } else {
-        st->asleep = true; /* under the lock: it cannot be woken before it sleeps */
+        st->asleep = true; /* under the lock, so that it is not woken before it sleeps */
         MHD_suspend_connection(st->connection);
     }
     pthread_mutex_unlock(&e->lock);
@@ -149,7 +148,7 @@ bool events_begin(server *s, struct MHD_Connection *connection) {
     http_headers(s, response, "text/event-stream");
     MHD_add_response_header(response, "Cache-Control", "no-store");
     bool queued = MHD_queue_response(connection, 200, response) == MHD_YES;
-    MHD_destroy_response(response); /* ends the stream where it was not queued */
+    MHD_destroy_response(response); /* ends the stream if it was not queued */
     return queued;
 }
 
@@ -188,7 +187,7 @@ static void write_state(server *s, scant__json *o, const scant_project_info *inf
     scant__text_bytes(&o->text, tail, sizeof tail - 1);
 }
 
-/* The text is told where it differs from the last, or that was long ago. Takes it. */
+/* Publishes the text if it has changed or is due. Takes it. */
 static void publish(events *e, scant__json *o, bool due) {
     pthread_mutex_lock(&e->lock);
     bool same = e->text && e->size == o->text.size &&
@@ -198,7 +197,7 @@ static void publish(events *e, scant__json *o, bool due) {
         e->text = o->text.data, e->size = o->text.size;
         *o = (scant__json){0};
         e->number++;
-        e->told_at = server_now();
+        e->published_at = server_now();
         wake_all(e);
     }
     pthread_mutex_unlock(&e->lock);
@@ -209,13 +208,13 @@ void events_tick(server *s, project_handle *h) {
     events *e = s->events;
     int64_t now = server_now();
     uint_fast64_t changes = atomic_load(&e->changes);
-    bool late = !e->text || now - e->told_at >= LATEST;
-    bool changed = changes != e->told && now - e->looked_at >= SOONEST;
-    if (!late && !changed && now - e->looked_at < LOOK) return;
+    bool late = !e->text || now - e->published_at >= LONGEST;
+    bool changed = changes != e->published && now - e->checked_at >= SHORTEST;
+    if (!late && !changed && now - e->checked_at < CHECK) return;
     scant_project_info info;
-    e->looked_at = now;
+    e->checked_at = now;
     if (scant_project_info_get(h->project, &info) != SCANT_OK) return;
-    e->told = changes;
+    e->published = changes;
     scant__json o = {0};
     write_state(s, &o, &info);
     publish(e, &o, late);

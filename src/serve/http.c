@@ -20,15 +20,14 @@
 #include "serve/server.h"
 
 enum {
-    THREADS = 2, /* they never wait */
+    THREADS = 2, /* they never block */
     CONNECTIONS = 800,
     CONNECTIONS_A_HOST = 400,
-    SILENCE = 30, /* seconds without a byte */
-    ARRIVAL =
-        45 * 1000, /* milliseconds that a request may take to come, or be waited for */
+    SILENCE = 30,          /* seconds without a byte */
+    ARRIVAL = 45 * 1000,   /* milliseconds for a request to arrive */
     HEADERS = 32 * 1024,   /* of a request, bytes */
     PATH = 1024,           /* likewise */
-    DROPPED = 1024 * 1024, /* of a body that is refused, before the connection is ended */
+    DROPPED = 1024 * 1024, /* bytes of a refused body before the connection is closed */
 };
 
 static const char policy[] =
@@ -39,15 +38,15 @@ static const char policy[] =
 typedef struct client {
     struct client *next, *before;
     int socket;
-    int64_t since; /* a request is waited for, or on its way */
-    bool busy;     /* it is here, and being answered */
+    int64_t since; /* when it began to wait for a request */
+    bool busy;     /* a request is being handled */
 } client;
 
 typedef struct clients {
     pthread_mutex_t lock;
     client *first;
-    request *held; /* back, any order */
-    size_t n_held;
+    request *delayed; /* replies, in any order */
+    size_t n_delayed;
 } clients;
 
 /* ---- replies ----------------------------------------------------------------------- */
@@ -59,11 +58,11 @@ void reply_json(request *r, int status, scant__json *o) {
     r->reply.bytes = o->text.data, r->reply.size = o->text.size;
     r->replied = true;
     if (!o->text.failed) return;
-    /* what there is no memory for is told with none */
+    /* this reply needs no memory */
     static const char text[] = "{\"error\":\"out of memory\"}";
     free(o->text.data);
     r->reply =
-        (reply){.status = 503, .lasting = text, .size = sizeof text - 1, .retry = true};
+        (reply){.status = 503, .fixed = text, .size = sizeof text - 1, .retry = true};
 }
 
 void reply_error(request *r, int status, const char *format, ...) {
@@ -99,7 +98,7 @@ static void add_headers(struct MHD_Response *response, const request *r) {
     const reply *p = &r->reply;
     http_headers(r->server, response, p->type ? p->type : "application/json");
     header(response, "Cache-Control", p->cache ? p->cache : "no-store");
-    header(response, "ETag", p->mark);
+    header(response, "ETag", p->etag);
     header(response, "Allow", p->allow);
     header(response, "Content-Disposition", p->disposition);
     header(response, "Set-Cookie", p->cookie);
@@ -111,22 +110,21 @@ static enum MHD_Result send_reply(request *r) {
     if (p->stream && events_begin(r->server, r->connection)) return MHD_YES;
     if (p->stream) {
         p->stream = false;
-        reply_error(r, 503, "too many pages are open: no more events are sent");
+        reply_error(r, 503, "too many pages are open for events");
     }
     const char *seen = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND,
                                                    MHD_HTTP_HEADER_IF_NONE_MATCH);
-    if (*p->mark && seen && p->status == 200 && strcmp(seen, p->mark) == 0)
+    if (*p->etag && seen && p->status == 200 && strcmp(seen, p->etag) == 0)
         p->status = 304, p->size = 0;
-    union { /* microhttpd does not write to it */
+    union { /* microhttpd does not write to it, but takes a void * */
         const void *in;
         void *out;
-    } lasting = {p->lasting};
+    } fixed = {p->fixed};
     struct MHD_Response *response =
-        p->lasting
-            ? MHD_create_response_from_buffer(p->size, lasting.out,
-                                              MHD_RESPMEM_PERSISTENT)
+        p->fixed
+            ? MHD_create_response_from_buffer(p->size, fixed.out, MHD_RESPMEM_PERSISTENT)
             : MHD_create_response_from_buffer(p->size, p->bytes, MHD_RESPMEM_MUST_FREE);
-    if (!response) return MHD_NO; /* the bytes are freed with the request */
+    if (!response) return MHD_NO; /* bytes are freed with the request */
     p->bytes = NULL;              /* the response's now */
     add_headers(response, r);
     enum MHD_Result queued =
@@ -145,8 +143,8 @@ static bool numeric(const char *host) {
     return strchr(host, ':') || strspn(host, "0123456789.") == strlen(host);
 }
 
-/* A page of somebody else's whose name was made to lead here would have that name in
- * Host. An address cannot be made to lead elsewhere. */
+/* Against DNS rebinding: another site's name that resolves to this server would be in
+ * Host. Numeric addresses are safe. */
 static bool host_is_ours(const server *s, const char *given) {
     char host[256];
     if (!request_host(given, host, sizeof host)) return false;
@@ -161,7 +159,7 @@ static bool origin_is_ours(const request *r) {
     return strncmp(origin, "http://", 7) == 0 && strcasecmp(origin + 7, host) == 0;
 }
 
-/* What a browser says of where the request was made; other programs say nothing. */
+/* Browsers say which site sent the request; other programs send no such header. */
 static bool site_is_ours(const request *r) {
     const char *site = header_of(r, "Sec-Fetch-Site");
     return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
@@ -174,23 +172,25 @@ static bool is_json(const char *type) {
            (!type[n] || type[n] == ';' || type[n] == ' ');
 }
 
-/* An answer that a page has kept must not go to another project that is served at the
- * same address by now. */
+/* X-Scant-Project: an answer stored by a page must not go to another project that is
+ * now served at the same address. */
 static void check_post(request *r) {
     const char *project = header_of(r, "X-Scant-Project");
     const char *csrf = header_of(r, "X-Scant"), *size = header_of(r, "Content-Length");
     if (size && header_of(r, "Transfer-Encoding"))
-        reply_error(r, 400, "a length and a transfer encoding exclude each other");
+        reply_error(r, 400, "Content-Length and Transfer-Encoding exclude each other");
     else if (!is_json(header_of(r, "Content-Type")))
         reply_error(r, 415, "the body must be application/json");
     else if (size && strtoull(size, NULL, 10) > r->route->body)
         reply_error(r, 413, "the body is larger than %zu bytes", r->route->body);
     else if (project && strcmp(project, r->server->key) != 0)
-        reply_error(r, 412, "this is another project than the page was opened with");
+        reply_error(r, 412,
+                    "another project is served here than the page was opened with");
     else if (!r->has_session)
-        reply_error(r, 401, "there is no session: GET /api/session gives one");
+        reply_error(r, 401, "there is no session: call GET /api/session first");
     else if (!csrf || !session_same(csrf, r->session.csrf))
-        reply_error(r, 403, "the header X-Scant must have the csrf of GET /api/session");
+        reply_error(r, 403,
+                    "the header X-Scant must contain the csrf of GET /api/session");
 }
 
 static void check_api(request *r, const char *method, const char *path) {
@@ -198,7 +198,7 @@ static void check_api(request *r, const char *method, const char *path) {
     char allow[sizeof r->reply.allow];
     r->route = route_find(method, path, &r->args.number, allow, sizeof allow);
     if (!r->route && *allow) {
-        reply_error(r, 405, "%.20s is not for this path: %s", method, allow);
+        reply_error(r, 405, "%.20s is not allowed for this path: %s", method, allow);
         snprintf(r->reply.allow, sizeof r->reply.allow, "%s", allow);
         return;
     }
@@ -207,39 +207,39 @@ static void check_api(request *r, const char *method, const char *path) {
         return;
     }
     if (!site_is_ours(r) || !origin_is_ours(r)) {
-        reply_error(r, 403, "another site's page asks");
+        reply_error(r, 403, "requests from pages of other sites are refused");
         return;
     }
     const char *id =
         MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, s->cookie);
     r->has_session = session_find(s->sessions, id, server_now(), &r->session);
-    if (s->opts->token && !(r->route->needs & NEEDS_NOTHING) &&
+    if (s->opts->token && !(r->route->flags & NEEDS_NOTHING) &&
         !(r->has_session && r->session.trusted)) {
-        reply_error(r, 401, "the token is needed: POST /api/session");
+        reply_error(r, 401, "a token is needed: POST /api/session");
         return;
     }
     if (r->route->body) {
         check_post(r);
         if (r->replied) return;
     }
-    if (r->route->needs & NEEDS_PERSON && !(r->has_session && r->session.known))
-        reply_error(r, 401, "who asks? POST /api/session with a name");
+    if (r->route->flags & NEEDS_PERSON && !(r->has_session && r->session.known))
+        reply_error(r, 401, "a name is needed: POST /api/session");
 }
 
 static void check_page(request *r, const char *method, const char *path) {
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        reply_error(r, 405, "%.20s is not for this path: GET, HEAD", method);
+        reply_error(r, 405, "%.20s is not allowed for this path: GET, HEAD", method);
         snprintf(r->reply.allow, sizeof r->reply.allow, "GET, HEAD");
     } else if (!reply_asset(r, path[1] ? path + 1 : "index.html")) {
         reply_error(r, 404, "there is no such path");
     }
 }
 
-/* What the headers are enough for: a reply, or none so far. */
+/* Checks the headers; replies if they are refused, or if no body is needed. */
 static void check(request *r, const char *method, const char *path) {
     const char *host = header_of(r, "Host");
     if (atomic_load(&r->server->closing))
-        reply_error(r, 503, "the server is being ended");
+        reply_error(r, 503, "the server is shutting down");
     else if (!host)
         reply_error(r, 400, "the header Host is missing");
     else if (!host_is_ours(r->server, host))
@@ -253,7 +253,7 @@ static void check(request *r, const char *method, const char *path) {
         check_page(r, method, path);
 }
 
-/* ---- a request's way --------------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------------------- */
 
 static void client_set(request *r, bool busy) {
     clients *all = r->server->clients;
@@ -281,7 +281,7 @@ static enum MHD_Result begin(server *s, struct MHD_Connection *connection,
     return MHD_YES;
 }
 
-/* A piece of the body. False: enough. */
+/* Stores a part of the body. False: close the connection. */
 static bool take(request *r, const char *bytes, size_t count) {
     size_t most = r->replied || !r->route ? 0 : r->route->body;
     if (r->size + count <= most && r->size + count > r->room) {
@@ -308,8 +308,8 @@ static const char *query_value(void *user, const char *name) {
     return MHD_lookup_connection_value(user, MHD_GET_ARGUMENT_KIND, name);
 }
 
-/* All of it has come. */
-static enum MHD_Result whole(request *r) {
+/* The request is complete. */
+static enum MHD_Result complete(request *r) {
     request_in in = {r->body, r->size, query_value, r->connection};
     request_why why;
     if (!r->replied) {
@@ -324,15 +324,16 @@ static enum MHD_Result whole(request *r) {
         r->route->handler(NULL, r);
         return send_reply(r);
     }
-    MHD_suspend_connection(r->connection); /* before queueing: a handler may be quick */
+    MHD_suspend_connection(
+        r->connection); /* before queueing, as a handler may be quick */
     if (!queue_put(r->server, r)) {
-        reply_error(r, 503, "the server has too much to do");
+        reply_error(r, 503, "the server is overloaded");
         http_done(r);
     }
     return MHD_YES;
 }
 
-/* %00 does not end a path before its end. */
+/* %00 must not end a path early. */
 static size_t unescape(void *user, struct MHD_Connection *connection, char *text) {
     size_t size = MHD_http_unescape(text);
     (void)user, (void)connection;
@@ -353,7 +354,7 @@ static enum MHD_Result access_handler(void *user, struct MHD_Connection *connect
         *count = 0;
         return going_on ? MHD_YES : MHD_NO;
     }
-    return whole(r); /* called again after a handler has filled in the reply */
+    return complete(r); /* also called when a handler has set the reply */
 }
 
 static void completed(void *user, struct MHD_Connection *connection, void **state,
@@ -378,16 +379,16 @@ void http_done(request *r) {
     }
     r->due = server_now() + r->reply.wait;
     pthread_mutex_lock(&all->lock);
-    r->next = all->held;
-    all->held = r;
-    all->n_held++;
+    r->next = all->delayed;
+    all->delayed = r;
+    all->n_delayed++;
     pthread_mutex_unlock(&all->lock);
 }
 
-size_t http_held(server *s) {
+size_t http_delayed(server *s) {
     clients *all = s->clients;
     pthread_mutex_lock(&all->lock);
-    size_t n = all->n_held;
+    size_t n = all->n_delayed;
     pthread_mutex_unlock(&all->lock);
     return n;
 }
@@ -404,7 +405,7 @@ static void connection_changed(void *user, struct MHD_Connection *connection,
         c = calloc(1, sizeof *c);
         if (!c || !info) {
             free(c);
-            return; /* it is not watched, that is all */
+            return; /* it has no time limit then */
         }
         c->socket = info->connect_fd, c->since = server_now();
         pthread_mutex_lock(&all->lock);
@@ -436,29 +437,26 @@ void http_tick(server *s) {
             shutdown(c->socket, SHUT_RDWR); /* microhttpd notices, and closes it */
             c->since = now;
         }
-    for (request **at = &all->held; *at;) {
+    for (request **at = &all->delayed; *at;) {
         request *r = *at;
         if (!closing && now < r->due) {
             at = &r->next;
             continue;
         }
         *at = r->next;
-        all->n_held--;
+        all->n_delayed--;
         MHD_resume_connection(r->connection);
     }
     pthread_mutex_unlock(&all->lock);
 }
 
-scant_status http_open(server *s, char *message, size_t size) {
+scant_status http_open(server *s) {
     clients *all = calloc(1, sizeof *all);
-    if (!all) {
-        snprintf(message, size, "out of memory");
-        return SCANT_ENOMEM;
-    }
+    if (!all) return server_fail(s, SCANT_ENOMEM, "out of memory");
     pthread_mutex_init(&all->lock, NULL);
     s->clients = all;
-    /* Not epoll: 0.9.75 does not see there that a client has gone in the middle of a
-     * request, and keeps it until it counts as silent. */
+    /* Not epoll: with it, 0.9.75 does not notice that a client has gone in the middle of
+     * a request, and keeps the connection until it times out. */
     s->daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_ALLOW_SUSPEND_RESUME, 0,
         NULL, NULL, access_handler, s, MHD_OPTION_LISTEN_SOCKET, s->socket,
@@ -473,8 +471,8 @@ scant_status http_open(server *s, char *message, size_t size) {
         s->socket = -1; /* the daemon's now */
         return SCANT_OK;
     }
-    snprintf(message, size, "the server cannot be started: %s", strerror(errno));
-    return SCANT_EINTERNAL;
+    return server_fail(s, SCANT_EINTERNAL, "cannot start the server: %s",
+                       strerror(errno));
 }
 
 void http_quiesce(server *s) {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The address that is listened at: looked up, checked, bound.
+ * Resolves, checks and binds the address to listen at.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,18 +14,6 @@
 #include "serve/server.h"
 
 enum { SHORTEST_TOKEN = 16, BACKLOG = 128 };
-
-static scant_status fail(char *message, size_t size, scant_status status,
-                         const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-static scant_status fail(char *message, size_t size, scant_status status,
-                         const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, size, format, args);
-    va_end(args);
-    return status;
-}
 
 typedef union address {
     struct sockaddr any;
@@ -48,47 +35,46 @@ static socklen_t size_of(const address *a) {
     return a->any.sa_family == AF_INET6 ? sizeof a->v6 : sizeof a->v4;
 }
 
-static scant_status look_up(const char *host, unsigned port, address *to, char *message,
-                            size_t size) {
+static scant_status look_up(server *s, const char *host, unsigned port, address *to) {
     char service[12];
     struct addrinfo *found = NULL,
                     hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     snprintf(service, sizeof service, "%u", port);
     int wrong = getaddrinfo(host, service, &hints, &found);
     if (wrong)
-        return fail(message, size, SCANT_EUSAGE, "--host %s: %s", host,
-                    gai_strerror(wrong));
+        return server_fail(s, SCANT_EUSAGE, "--host %s: %s", host, gai_strerror(wrong));
     bool fits = found->ai_addrlen <= sizeof *to;
     if (fits) memcpy(to, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
     return fits ? SCANT_OK
-                : fail(message, size, SCANT_EUSAGE, "--host %s: no such address", host);
+                : server_fail(s, SCANT_EUSAGE, "--host %s: no such address", host);
 }
 
-static scant_status check_token(const serve_opts *o, const char *host, bool loopback,
-                                char *message, size_t size) {
+static scant_status check_token(server *s, const char *host, bool loopback) {
+    const serve_opts *o = s->opts;
     if (!o->token && !loopback)
-        return fail(message, size, SCANT_EUSAGE,
-                    "--host %s can be reached by others: give --token, %d characters or "
-                    "more that people have to know",
-                    host, SHORTEST_TOKEN);
+        return server_fail(
+            s, SCANT_EUSAGE,
+            "--host %s can be reached from other machines: give --token, a "
+            "password of %d characters or more",
+            host, SHORTEST_TOKEN);
     if (o->token && strlen(o->token) < SHORTEST_TOKEN)
-        return fail(message, size, SCANT_EUSAGE,
-                    "the token is too short: it must have %d characters or more",
-                    SHORTEST_TOKEN);
+        return server_fail(s, SCANT_EUSAGE,
+                           "the token is too short: it must have %d characters or more",
+                           SHORTEST_TOKEN);
     if (o->token && strlen(o->token) > REQUEST_MOST_TOKEN)
-        return fail(message, size, SCANT_EUSAGE,
-                    "the token is too long: it must have %d characters or fewer",
-                    REQUEST_MOST_TOKEN);
+        return server_fail(s, SCANT_EUSAGE,
+                           "the token is too long: it must have %d characters or fewer",
+                           REQUEST_MOST_TOKEN);
     return SCANT_OK;
 }
 
-/* Names the server: its address for people, its host as it stands in Host headers. */
+/* Sets the address for people, and the host of Host headers. */
 static void name(server *s, const char *host, const address *a) {
     s->port = ntohs(a->any.sa_family == AF_INET6 ? a->v6.sin6_port : a->v4.sin_port);
     snprintf(s->host, sizeof s->host, "%s", host);
     const char *shown = s->host;
-    if (s->any_address) { /* "0.0.0.0" is none that a browser can go to */
+    if (s->any_address) { /* a browser cannot open "0.0.0.0" */
         char own[sizeof s->host] = "";
         if (gethostname(own, sizeof own - 1) == 0 && *own)
             snprintf(s->host, sizeof s->host, "%s", own);
@@ -99,30 +85,31 @@ static void name(server *s, const char *host, const address *a) {
     snprintf(s->cookie, sizeof s->cookie, "scant-%u", s->port);
 }
 
-scant_status listen_open(server *s, char *message, size_t size) {
+scant_status listen_open(server *s) {
     const serve_opts *o = s->opts;
     const char *host = o->host ? o->host : "127.0.0.1";
     address a = {0};
     if (strlen(host) > 250)
-        return fail(message, size, SCANT_EUSAGE, "--host: no such address");
-    scant_status status = look_up(host, o->port, &a, message, size);
-    if (status == SCANT_OK) status = check_token(o, host, is_loopback(&a), message, size);
+        return server_fail(s, SCANT_EUSAGE, "--host: no such address");
+    scant_status status = look_up(s, host, o->port, &a);
+    if (status == SCANT_OK) status = check_token(s, host, is_loopback(&a));
     if (status != SCANT_OK) return status;
     s->any_address = is_any(&a);
     name(s, host, &a);
     s->socket = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int yes = 1; /* a server that ended a moment ago does not count */
+    int yes = 1; /* ignore a server that has just ended */
     if (s->socket >= 0) setsockopt(s->socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     socklen_t length = size_of(&a);
     if (s->socket < 0 || bind(s->socket, &a.any, length) != 0 ||
         listen(s->socket, BACKLOG) != 0 || getsockname(s->socket, &a.any, &length) != 0)
         return errno == EADDRINUSE
-                   ? fail(message, size, SCANT_EUSAGE,
-                          "port %u is taken by another program: give --port another "
-                          "number, or 0 for any that is free",
-                          o->port)
-                   : fail(message, size, SCANT_EUSAGE, "cannot listen at %s: %s",
-                          s->address, strerror(errno));
+                   ? server_fail(
+                         s, SCANT_EUSAGE,
+                         "port %u is taken by another program: give another --port, or 0 "
+                         "for any free one",
+                         o->port)
+                   : server_fail(s, SCANT_EUSAGE, "cannot listen at %s: %s", s->address,
+                                 strerror(errno));
     name(s, host, &a);
     return SCANT_OK;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pages (tabs) of one person: which of the person's leases each of them was given, so
- * that two do not show the same item. In memory alone, and for as long as a lease lasts
- * without being renewed; where there is no room the one that ends first is forgotten,
- * and the worst that comes of it is that two tabs ask the same thing.
+ * Which of a person's leases each page (browser tab) has, so that two tabs do not show
+ * the same item. In memory only, for the time of a lease. If the table is full, the entry
+ * that expires first is dropped; at worst two tabs then show the same item.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 enum { MOST = 4096 };
 
 typedef struct given {
-    uint64_t key; /* 0: a free place */
+    uint64_t key; /* 0: a free slot */
     char page[REQUEST_MOST_PAGE + 1];
     int64_t until; /* server_now() */
 } given;
@@ -36,7 +35,7 @@ void pages_destroy(pages *all) {
     free(all);
 }
 
-/* The place of a key, or the one that a new key is best put to. */
+/* The slot of a key, or the best one for a new key. */
 static given *place(pages *all, uint64_t key) {
     given *best = &all->list[0];
     for (size_t i = 0; i < MOST; i++) {

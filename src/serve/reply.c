@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What handlers answer with, and what several of them write.
+ * Replies, and parts of JSON that several handlers write.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,64 +9,79 @@
 #include "scant/project.h"
 #include "serve/server.h"
 
-/* ---- sentences --------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------ */
 
-/* The length of the folders that an absolute path at `text` begins with. */
+/* The length of the folder part of an absolute path at `text`. */
 static size_t folders(const server *s, const char *text) {
     size_t n = strlen(s->dir), length = 0;
-    if (n > 1 && strncmp(text, s->dir, n) == 0) /* there may be spaces in it */
+    if (n > 1 && strncmp(text, s->dir, n) == 0) /* which may contain spaces */
         return text[n] == '/' ? n + 1 : (size_t)(strrchr(s->dir, '/') + 1 - s->dir);
     for (size_t i = 0; text[i] && !strchr(" :;,'\")\n", text[i]); i++)
         if (text[i] == '/') length = i + 1;
-    return length > 1 || text[1] > ' ' ? length : 0; /* a slash alone is none */
+    return length > 1 || text[1] > ' ' ? length : 0; /* a slash alone is not a path */
 }
 
-void public_text(const server *s, const char *text, char *told, size_t size) {
+void public_text(const server *s, const char *text, char *out, size_t size) {
     size_t used = 0;
-    bool begins = true; /* a word does */
+    bool begins = true; /* at the beginning of a word */
     while (*text && used + 1 < size) {
         if (begins && *text == '/') text += folders(s, text);
         if (!*text) break;
         begins = strchr(" '\"(\n", *text) != NULL;
-        told[used++] = *text++;
+        out[used++] = *text++;
     }
-    if (size) told[used] = '\0';
+    if (size) out[used] = '\0';
 }
 
-void reply_failed(project_handle *h, request *r, scant_status status, int input) {
-    int code = status == SCANT_ENOTFOUND    ? (input == 404 ? 404 : 409)
-               : status == SCANT_EUSAGE     ? 409
-               : status == SCANT_ECONFLICT  ? 409
-               : status == SCANT_ENOTREADY  ? 409
-               : status == SCANT_EINPUT     ? input
-               : status == SCANT_ENOMEM     ? 503
-               : status == SCANT_EIO        ? 507
-               : status == SCANT_ECANCELLED ? 503
-                                            : 500;
-    const char *text = status == SCANT_ECANCELLED ? "the server is being ended"
+/* The HTTP status for a status of the library. flags: of the route. */
+static int code_of(scant_status status, unsigned flags) {
+    switch (status) {
+    case SCANT_ENOTFOUND:
+        return flags & ITEM_404 ? 404 : flags & VALUE_422 ? 422 : 409;
+    case SCANT_EINPUT:
+        return flags & ITEM_404 ? 404 : 422;
+    case SCANT_EUSAGE:
+        return flags & VALUE_422 ? 422 : 409;
+    case SCANT_ECONFLICT:
+    case SCANT_ENOTREADY:
+        return 409;
+    case SCANT_ENOMEM:
+    case SCANT_ECANCELLED:
+        return 503;
+    case SCANT_EIO:
+        return 507;
+    default:
+        return 500;
+    }
+}
+
+void reply_failed(project_handle *h, request *r, scant_status status) {
+    int code = code_of(status, r->route->flags);
+    const char *text = status == SCANT_ECANCELLED ? "the server is shutting down"
                                                   : scant_ctx_errmsg(h->ctx);
-    char told[500];
+    char shown[500];
     if (code >= 500 && status != SCANT_ECANCELLED)
         server_log(h->server, SCANT_LOG_WARNING, "%s", text);
-    public_text(h->server, text, told, sizeof told);
-    reply_error(r, code, "%s", told);
+    if (status == SCANT_ENOMEM) text = "out of memory";
+    public_text(h->server, text, shown, sizeof shown);
+    reply_error(r, code, "%s", shown);
 }
 
-void reply_out(project_handle *h, request *r, scant__json *o, scant_status status,
-               int input) {
+void reply_object(project_handle *h, request *r, scant__json *o, scant_status status) {
     if (status == SCANT_OK) {
+        scant__json_close(o, '}');
         reply_json(r, 200, o);
         return;
     }
     scant__json_end(o);
-    reply_failed(h, r, status, input);
+    reply_failed(h, r, status);
 }
 
 /* ---- bytes ------------------------------------------------------------------------- */
 
 void reply_bytes(project_handle *h, request *r, const char *type, void *bytes,
                  size_t size) {
-    void *copy = malloc(size ? size : 1); /* the context's are this thread's alone */
+    void *copy = malloc(size ? size : 1); /* the context is for this thread only */
     if (copy) {
         memcpy(copy, bytes, size);
         r->reply = (reply){.status = 200, .type = type, .bytes = copy, .size = size};
@@ -79,12 +94,20 @@ void reply_bytes(project_handle *h, request *r, const char *type, void *bytes,
 
 /* ---- parts ------------------------------------------------------------------------- */
 
+void write_optional(scant__json *o, const char *key, int64_t value) {
+    if (value >= 0)
+        scant__json_integer(o, key, value);
+    else
+        scant__json_null(o, key);
+}
+
+void write_model(scant__json *o, size_t model) {
+    write_optional(o, "model", model ? (int64_t)model : -1);
+}
+
 void write_said(scant__json *o, scant_answer_kind kind, int64_t label) {
     scant__json_string(o, "kind", request_kind(kind));
-    if (label >= 0)
-        scant__json_integer(o, "label", label);
-    else
-        scant__json_null(o, "label");
+    write_optional(o, "label", label);
 }
 
 double number_setting(project_handle *h, const char *key) {

@@ -33,20 +33,19 @@ static int body(const request_in *in, request_args *args, request_why *why) {
     if (!root)
         return refuse(why, BAD, "the body is not JSON: line %d, column %d: %.100s",
                       error.line, error.column, error.text);
-    if (!json_is_object(root))
-        return refuse(why, BAD, "the body must be an object of JSON");
+    if (!json_is_object(root)) return refuse(why, BAD, "the body must be a JSON object");
     return 0;
 }
 
-/* A field that may be missing or null: NULL then. */
+/* A field; NULL if it is missing or null. */
 static const json_t *field(const json_t *object, const char *name) {
     const json_t *value = json_object_get(object, name);
     return json_is_null(value) ? NULL : value;
 }
 
-/* A whole number within [low, high]; missing: *out stays, unless it is needed. */
-static int whole(const json_t *object, const char *name, bool needed, int64_t low,
-                 int64_t high, int64_t *out, request_why *why) {
+/* A whole number within [low, high]; if it is missing and not needed *out stays. */
+static int integer(const json_t *object, const char *name, bool needed, int64_t low,
+                   int64_t high, int64_t *out, request_why *why) {
     const json_t *value = field(object, name);
     if (!value && !needed) return 0;
     if (!value) return refuse(why, WRONG, "'%s' is missing: a whole number", name);
@@ -58,7 +57,7 @@ static int whole(const json_t *object, const char *name, bool needed, int64_t lo
     return 0;
 }
 
-/* A string of 1 to `most` bytes; missing: *out is NULL, unless it is needed. */
+/* A string of 1 to `most` bytes; if it is missing and not needed *out is NULL. */
 static int string(const json_t *object, const char *name, bool needed, size_t most,
                   const char **out, request_why *why) {
     const json_t *value = field(object, name);
@@ -91,7 +90,7 @@ static int array(const json_t *object, const char *name, size_t most, const json
         if (status_) return status_;                                                     \
     } while (0)
 
-static const int64_t most_items = INT64_C(1) << 52; /* as JavaScript counts */
+static const int64_t most_items = INT64_C(1) << 52; /* exact in JavaScript */
 
 bool request_key64(const char *text, uint64_t *out) {
     uint64_t key = 0;
@@ -138,7 +137,7 @@ static int page(request_args *args, request_why *why) {
 int request_next(const request_in *in, request_args *args, request_why *why) {
     int64_t count = 1;
     TRY_PART(body(in, args, why));
-    TRY_PART(whole(args->root, "count", true, 1, REQUEST_MOST_NEXT, &count, why));
+    TRY_PART(integer(args->root, "count", true, 1, REQUEST_MOST_NEXT, &count, why));
     args->count = (size_t)count;
     return page(args, why);
 }
@@ -146,8 +145,8 @@ int request_next(const request_in *in, request_args *args, request_why *why) {
 int request_alike(const request_in *in, request_args *args, request_why *why) {
     int64_t item = 0, count = 11;
     TRY_PART(body(in, args, why));
-    TRY_PART(whole(args->root, "item", true, 0, most_items, &item, why));
-    TRY_PART(whole(args->root, "count", false, 1, REQUEST_MOST_NEXT, &count, why));
+    TRY_PART(integer(args->root, "item", true, 0, most_items, &item, why));
+    TRY_PART(integer(args->root, "count", false, 1, REQUEST_MOST_NEXT, &count, why));
     args->item = (size_t)item, args->count = (size_t)count;
     return page(args, why);
 }
@@ -179,13 +178,13 @@ static int answer(const json_t *object, scant_answer *out, request_why *why) {
     out->spent = -1;
     if (!json_is_object(object))
         return refuse(why, WRONG, "'answers' must be an array of objects");
-    TRY_PART(whole(object, "item", true, 0, most_items, &item, why));
+    TRY_PART(integer(object, "item", true, 0, most_items, &item, why));
     TRY_PART(answer_kind(object, out, why));
     bool labels = out->kind == SCANT_ANSWER_LABEL;
-    TRY_PART(whole(object, "label", labels, 0, INT32_MAX, &label, why));
+    TRY_PART(integer(object, "label", labels, 0, INT32_MAX, &label, why));
     if (!labels && field(object, "label"))
-        return refuse(why, WRONG, "'label' belongs to the kind \"label\" alone");
-    TRY_PART(whole(object, "spent", false, 0, most_items, &out->spent, why));
+        return refuse(why, WRONG, "'label' is only for the kind \"label\"");
+    TRY_PART(integer(object, "spent", false, 0, most_items, &out->spent, why));
     TRY_PART(string(object, "once", true, REQUEST_MOST_ONCE, &out->once, why));
     if (field(object, "lease"))
         TRY_PART(lease(field(object, "lease"), "lease", &out->lease, why));
@@ -193,16 +192,16 @@ static int answer(const json_t *object, scant_answer *out, request_why *why) {
     return 0;
 }
 
-/* Within one request an item, and a once, can come once only: what stands of two answers
- * would be the order's doing. */
+/* An item and a `once` may appear only once in a request, so that the result does not
+ * depend on the order of answers. */
 static int answers_differ(const request_args *args, request_why *why) {
     const scant_answer *a = args->answers;
     for (size_t i = 0; i < args->n_answers; i++)
         for (size_t j = 0; j < i; j++) {
             if (a[i].item == a[j].item)
-                return refuse(why, WRONG, "'item' %zu comes twice", a[i].item);
+                return refuse(why, WRONG, "'item' %zu appears twice", a[i].item);
             if (strcmp(a[i].once, a[j].once) == 0)
-                return refuse(why, WRONG, "'once' must differ from answer to answer");
+                return refuse(why, WRONG, "each answer needs its own 'once'");
         }
     return 0;
 }
@@ -221,13 +220,12 @@ int request_answers(const request_in *in, request_args *args, request_why *why) 
 
 int request_undo(const request_in *in, request_args *args, request_why *why) {
     TRY_PART(body(in, args, why));
-    TRY_PART(whole(args->root, "entry", false, 1, most_items, &args->entry, why));
+    TRY_PART(integer(args->root, "entry", false, 1, most_items, &args->entry, why));
     TRY_PART(page(args, why));
     return string(args->root, "once", true, REQUEST_MOST_ONCE, &args->once, why);
 }
 
-/* One that is no more and one that never was are the same to who renews or releases: the
- * others are not refused for it. */
+/* Unknown and expired leases are ignored. */
 int request_leases(const request_in *in, request_args *args, request_why *why) {
     const json_t *list = NULL;
     TRY_PART(body(in, args, why));
@@ -250,8 +248,8 @@ int request_class(const request_in *in, request_args *args, request_why *why) {
     return string(args->root, "name", true, REQUEST_MOST_CLASS, &args->name, why);
 }
 
-/* Settings are texts; here they may come as what they are. Numbers and truths are put
- * into `values`, REQUEST_VALUE bytes each. */
+/* Settings are strings; numbers and booleans are converted into `values`, REQUEST_VALUE
+ * bytes each. */
 enum { REQUEST_VALUE = 32 };
 
 static int setting(const char *key, const json_t *value, char *room, scant_setting *out,
@@ -303,9 +301,9 @@ static bool digits(const char *text, size_t most, int64_t *out) {
     return true;
 }
 
-/* Missing: *out stays. */
-static int asked(const request_in *in, const char *name, int64_t low, int64_t high,
-                 int64_t *out, request_why *why) {
+/* A number of the query; if it is missing *out stays. */
+static int query_number(const request_in *in, const char *name, int64_t low, int64_t high,
+                        int64_t *out, request_why *why) {
     const char *text = in->query ? in->query(in->user, name) : NULL;
     int64_t value = 0;
     if (!text) return 0;
@@ -318,16 +316,16 @@ static int asked(const request_in *in, const char *name, int64_t low, int64_t hi
 
 int request_mine(const request_in *in, request_args *args, request_why *why) {
     int64_t count = 20;
-    TRY_PART(asked(in, "count", 1, REQUEST_MOST_MINE, &count, why));
-    TRY_PART(asked(in, "before", 1, most_items, &args->before, why));
+    TRY_PART(query_number(in, "count", 1, REQUEST_MOST_MINE, &count, why));
+    TRY_PART(query_number(in, "before", 1, most_items, &args->before, why));
     args->count = (size_t)count;
     return 0;
 }
 
-/* A few sizes only: each is made once and kept. */
+/* Only a few sizes, as each is cached. */
 int request_picture(const request_in *in, request_args *args, request_why *why) {
     int64_t size = 1024;
-    TRY_PART(asked(in, "size", 1, 1024, &size, why));
+    TRY_PART(query_number(in, "size", 1, 1024, &size, why));
     if (size != 96 && size != 256 && size != 1024)
         return refuse(why, BAD, "'size' must be 96, 256 or 1024");
     args->count = (size_t)size;
@@ -336,7 +334,7 @@ int request_picture(const request_in *in, request_args *args, request_why *why) 
 
 int request_map(const request_in *in, request_args *args, request_why *why) {
     int64_t most = 3000;
-    TRY_PART(asked(in, "most", 1, REQUEST_MOST_MAP, &most, why));
+    TRY_PART(query_number(in, "most", 1, REQUEST_MOST_MAP, &most, why));
     args->count = (size_t)most;
     return 0;
 }

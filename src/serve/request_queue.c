@@ -35,26 +35,24 @@ static void log_text(void *user, scant_log_level level, const char *text) {
     server_log(s->server, level, "%s", text);
 }
 
-scant_status project_handle_open(project_handle *s, server *on, request_queue *of,
-                                 char *message, size_t size) {
-    s->server = on, s->queue = of;
-    scant_ctx_opts opts = {.threads = 1, .user = s, .log = log_text, .cancel = cancelled};
-    scant_status status = scant_ctx_create(&opts, &s->ctx);
+scant_status project_handle_open(project_handle *h, server *s, request_queue *queue) {
+    h->server = s, h->queue = queue;
+    scant_ctx_opts opts = {.threads = 1, .user = h, .log = log_text, .cancel = cancelled};
+    scant_status status = scant_ctx_create(&opts, &h->ctx);
     if (status == SCANT_OK)
-        status = scant_project_open(s->ctx, on->opts->dir, &s->project);
-    if (status != SCANT_OK)
-        snprintf(message, size, "%s",
-                 s->ctx ? scant_ctx_errmsg(s->ctx) : scant_status_text(status));
-    return status;
+        status = scant_project_open(h->ctx, s->opts->dir, &h->project);
+    if (status == SCANT_OK) return status;
+    return server_fail(s, status, "%s",
+                       h->ctx ? scant_ctx_errmsg(h->ctx) : scant_status_text(status));
 }
 
-void project_handle_close(project_handle *s) {
-    scant_project_free(s->project);
-    scant_ctx_free(s->ctx);
-    s->project = NULL, s->ctx = NULL;
+void project_handle_close(project_handle *h) {
+    scant_project_free(h->project);
+    scant_ctx_free(h->ctx);
+    h->project = NULL, h->ctx = NULL;
 }
 
-/* The next request, or NULL: there will be none. */
+/* The next request; NULL: the queue is closed. */
 static request *take(request_queue *q) {
     pthread_mutex_lock(&q->lock);
     while (!q->first && !q->ends) pthread_cond_wait(&q->wake, &q->lock);
@@ -72,38 +70,34 @@ static void *work(void *user) {
     project_handle *s = user;
     for (request *r; (r = take(s->queue));) {
         r->route->handler(s, r);
-        if (!r->replied) reply_error(r, 500, "nothing was answered");
+        if (!r->replied) reply_error(r, 500, "the request was not handled");
         http_done(r);
     }
     return NULL;
 }
 
-static scant_status open_queue(server *s, queue_kind kind, char *message, size_t size) {
+static scant_status open_queue(server *s, queue_kind kind) {
     request_queue *q = calloc(1, sizeof *q);
-    if (!q) {
-        snprintf(message, size, "out of memory");
-        return SCANT_ENOMEM;
-    }
+    if (!q) return server_fail(s, SCANT_ENOMEM, "out of memory");
     q->kind = kind;
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->wake, NULL);
     s->queues[kind] = q;
     for (unsigned i = 0; i < n_threads[kind]; i++) {
-        scant_status status = project_handle_open(&q->handles[i], s, q, message, size);
+        scant_status status = project_handle_open(&q->handles[i], s, q);
         if (status != SCANT_OK) return status;
         q->handles[i].started =
             pthread_create(&q->handles[i].thread, NULL, work, &q->handles[i]) == 0;
-        if (q->handles[i].started) continue;
-        snprintf(message, size, "no thread can be started");
-        return SCANT_ENOMEM;
+        if (!q->handles[i].started)
+            return server_fail(s, SCANT_ENOMEM, "cannot start a thread");
     }
     return SCANT_OK;
 }
 
-scant_status queues_open(server *s, char *message, size_t size) {
+scant_status queues_open(server *s) {
     scant_status status = SCANT_OK;
     for (int kind = QUEUE_NONE + 1; kind < QUEUE_KINDS && status == SCANT_OK; kind++)
-        status = open_queue(s, (queue_kind)kind, message, size);
+        status = open_queue(s, (queue_kind)kind);
     return status;
 }
 

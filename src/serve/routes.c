@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What can be asked for, a row each. web/openapi.json says the same in words, and a test
- * compares the two.
+ * The table of routes. web/openapi.json documents them, and a test compares the two.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,28 +12,31 @@ enum { SMALL = 64 * 1024, LARGE = 256 * 1024 };
 const route routes[] = {
     {"GET", "/api/session", QUEUE_LABELS, NEEDS_NOTHING, 0, request_none,
      api_session_get},
-    {"POST", "/api/session", QUEUE_LABELS, NEEDS_NOTHING, SMALL, request_session,
-     api_session_post},
+    {"POST", "/api/session", QUEUE_LABELS, NEEDS_NOTHING | VALUE_422, SMALL,
+     request_session, api_session_post},
     {"POST", "/api/leave", QUEUE_LABELS, NEEDS_NOTHING, SMALL, request_empty, api_leave},
     {"POST", "/api/next", QUEUE_LABELS, NEEDS_PERSON, SMALL, request_next, api_next},
-    {"POST", "/api/alike", QUEUE_READS, NEEDS_PERSON, SMALL, request_alike, api_alike},
-    {"POST", "/api/answers", QUEUE_LABELS, NEEDS_PERSON, LARGE, request_answers,
-     api_answers},
+    {"POST", "/api/alike", QUEUE_READS, NEEDS_PERSON | ITEM_404, SMALL, request_alike,
+     api_alike},
+    {"POST", "/api/answers", QUEUE_LABELS, NEEDS_PERSON | VALUE_422, LARGE,
+     request_answers, api_answers},
     {"POST", "/api/undo", QUEUE_LABELS, NEEDS_PERSON, SMALL, request_undo, api_undo},
     {"POST", "/api/renew", QUEUE_LABELS, NEEDS_PERSON, SMALL, request_leases, api_renew},
     {"POST", "/api/release", QUEUE_LABELS, NEEDS_PERSON, SMALL, request_leases,
      api_release},
     {"GET", "/api/mine", QUEUE_READS, NEEDS_PERSON, 0, request_mine, api_mine},
-    {"GET", "/api/items/#", QUEUE_READS, 0, 0, request_none, api_item},
-    {"GET", "/api/items/#/picture", QUEUE_PICTURES, 0, 0, request_picture, api_picture},
-    {"GET", "/api/items/#/prediction", QUEUE_READS, 0, 0, request_none, api_prediction},
-    {"GET", "/api/items/#/why", QUEUE_READS, 0, 0, request_none, api_why},
+    {"GET", "/api/items/#", QUEUE_READS, ITEM_404, 0, request_none, api_item},
+    {"GET", "/api/items/#/picture", QUEUE_PICTURES, ITEM_404, 0, request_picture,
+     api_picture},
+    {"GET", "/api/items/#/prediction", QUEUE_READS, ITEM_404, 0, request_none,
+     api_prediction},
+    {"GET", "/api/items/#/why", QUEUE_READS, ITEM_404, 0, request_none, api_why},
     {"POST", "/api/classes", QUEUE_LABELS, NEEDS_PERSON, SMALL, request_class, api_class},
     {"GET", "/api/status", QUEUE_READS, 0, 0, request_none, api_status},
     {"GET", "/api/map", QUEUE_READS, 0, 0, request_map, api_map},
     {"POST", "/api/train", QUEUE_READS, NEEDS_PERSON, SMALL, request_empty, api_train},
-    {"POST", "/api/settings", QUEUE_LABELS, NEEDS_PERSON, SMALL, request_settings,
-     api_settings},
+    {"POST", "/api/settings", QUEUE_LABELS, NEEDS_PERSON | VALUE_422, SMALL,
+     request_settings, api_settings},
     {"GET", "/api/export", QUEUE_EXPORTS, 0, 0, request_export, api_export},
     {"GET", "/api/events", QUEUE_NONE, 0, 0, request_none, api_events},
     {"GET", "/api/openapi.json", QUEUE_NONE, 0, 0, request_none, api_openapi},

@@ -17,13 +17,21 @@
 
 enum {
     TICK = 50,     /* milliseconds */
-    PARTING = 5000 /* that clients have to take their last replies */
+    PARTING = 5000 /* for clients to read their last replies */
 };
 
 int64_t server_now(void) {
     struct timespec t = {0};
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+scant_status server_fail(server *s, scant_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(s->message, s->message_size, format, args);
+    va_end(args);
+    return status;
 }
 
 void server_log(server *s, scant_log_level level, const char *format, ...) {
@@ -40,7 +48,7 @@ static void pause_tick(void) {
     nanosleep(&(struct timespec){.tv_nsec = TICK * 1000000L}, NULL);
 }
 
-/* The last part of the project's path, as people call it. */
+/* The last part of the project's path is its name. */
 static void name_project(server *s) {
     char *whole = realpath(s->opts->dir, NULL);
     const char *path = whole ? whole : s->opts->dir, *slash = strrchr(path, '/');
@@ -49,33 +57,31 @@ static void name_project(server *s) {
     free(whole);
 }
 
-static scant_status hold(server *s, char *message, size_t size) {
+static scant_status hold(server *s) {
     char who[700], host[200] = "";
     if (gethostname(host, sizeof host - 1) != 0 || !*host)
         snprintf(host, sizeof host, "this machine");
     snprintf(who, sizeof who, "process %ld on %s, serving %s", (long)getpid(), host,
              s->address);
     scant_status status = scant_project_hold(s->front.project, "serve", who, &s->hold);
-    if (status != SCANT_OK) snprintf(message, size, "%s", scant_ctx_errmsg(s->front.ctx));
-    return status;
+    return status == SCANT_OK
+               ? status
+               : server_fail(s, status, "%s", scant_ctx_errmsg(s->front.ctx));
 }
 
-/* A port that is taken is most often taken by the server of this very project, and that
- * is the thing to say. */
-static scant_status claim(server *s, char *message, size_t size) {
+/* If the port is taken, a server of this very project is the most likely reason, and the
+ * better message: so take the lock in any case. */
+static scant_status claim(server *s) {
+    scant_status listens = listen_open(s);
+    if (listens != SCANT_OK && !*s->address) return listens; /* failed before binding */
     char why[600];
-    scant_status listens = listen_open(s, why, sizeof why);
-    if (listens != SCANT_OK && !*s->address) { /* it did not come so far as to try */
-        snprintf(message, size, "%s", why);
-        return listens;
-    }
-    scant_status held = hold(s, message, size);
+    snprintf(why, sizeof why, "%s", s->message);
+    scant_status held = hold(s);
     if (held != SCANT_OK || listens == SCANT_OK) return held;
-    snprintf(message, size, "%s", why);
-    return listens;
+    return server_fail(s, listens, "%s", why);
 }
 
-static void tell_event(server *s) {
+static void add_event(server *s) {
     scant__json o = {0};
     scant__json_open(&o, NULL, '{');
     scant__json_string(&o, "address", s->address);
@@ -85,13 +91,13 @@ static void tell_event(server *s) {
     scant__json_end(&o);
 }
 
-static scant_status start(server *s, char *message, size_t size) {
+static scant_status start(server *s) {
     scant_project_info info;
-    scant_status status = project_handle_open(&s->front, s, NULL, message, size);
+    scant_status status = project_handle_open(&s->front, s, NULL);
     if (status == SCANT_OK) {
         status = scant_project_info_get(s->front.project, &info);
         if (status != SCANT_OK)
-            snprintf(message, size, "%s", scant_ctx_errmsg(s->front.ctx));
+            server_fail(s, status, "%s", scant_ctx_errmsg(s->front.ctx));
     }
     if (status != SCANT_OK) return status;
     s->pictures = info.kind && strcmp(info.kind, "pictures") == 0;
@@ -101,15 +107,13 @@ static scant_status start(server *s, char *message, size_t size) {
     s->events = events_create();
     s->statistics = statistics_create();
     s->pages = pages_create();
-    if (!s->sessions || !s->events || !s->statistics || !s->pages) {
-        snprintf(message, size, "out of memory");
-        return SCANT_ENOMEM;
-    }
-    status = claim(s, message, size);
-    if (status == SCANT_OK) status = worker_open(s, message, size);
-    if (status == SCANT_OK) status = queues_open(s, message, size);
-    if (status == SCANT_OK) status = http_open(s, message, size);
-    if (status == SCANT_OK) status = worker_start(s, message, size);
+    if (!s->sessions || !s->events || !s->statistics || !s->pages)
+        return server_fail(s, SCANT_ENOMEM, "out of memory");
+    status = claim(s);
+    if (status == SCANT_OK) status = worker_open(s);
+    if (status == SCANT_OK) status = queues_open(s);
+    if (status == SCANT_OK) status = http_open(s);
+    if (status == SCANT_OK) status = worker_start(s);
     return status;
 }
 
@@ -137,11 +141,11 @@ static void finish(server *s) {
 }
 
 scant_status serve_run(const serve_opts *opts, char *message, size_t size) {
-    server s = {.opts = opts, .socket = -1};
+    server s = {.opts = opts, .message = message, .message_size = size, .socket = -1};
     if (size) message[0] = '\0';
-    scant_status status = start(&s, message, size);
+    scant_status status = start(&s);
     if (status == SCANT_OK) {
-        tell_event(&s);
+        add_event(&s);
         if (opts->ready) opts->ready(opts->user, s.address);
         while (!opts->stop || !opts->stop(opts->user)) {
             http_tick(&s);

@@ -44,13 +44,13 @@ typedef struct reply {
     const char *type; /* static; NULL: JSON */
     void *bytes;      /* free() */
     size_t size;
-    const void *lasting;                          /* instead of bytes: static */
-    char mark[24];                                /* an ETag; empty: none */
+    const void *fixed;                            /* static, instead of bytes */
+    char etag[24];                                /* empty: none */
     const char *cache;                            /* Cache-Control; NULL: no-store */
     char allow[40], disposition[80], cookie[160]; /* headers; empty: none */
     bool retry;                                   /* Retry-After: 1 */
-    bool stream;                                  /* of events, instead of all that */
-    int64_t wait;                                 /* milliseconds to hold it back */
+    bool stream;                                  /* of events, instead of bytes */
+    int64_t wait;                                 /* delay in milliseconds */
 } reply;
 
 struct request {
@@ -58,37 +58,37 @@ struct request {
     struct MHD_Connection *connection;
     void *client; /* the connection's own state (http.c) */
     const route *route;
-    session session; /* as it was when the request came */
+    session session; /* at the time of the request */
     bool has_session;
-    char *body; /* of size bytes, as far as it came */
+    char *body; /* size bytes received so far */
     size_t size, room;
-    size_t dropped; /* bytes that nobody wanted */
+    size_t dropped; /* bytes of a refused body */
     request_args args;
     reply reply;
-    bool replied;  /* there is one */
-    bool counted;  /* among those under way: all of it has come */
+    bool replied;  /* reply is set */
+    bool counted;  /* in server.open */
     request *next; /* in a queue, or in the list of delayed replies */
-    int64_t due;   /* of those */
+    int64_t due;   /* when to send a delayed reply */
 };
 
 /* {"error": text}, by printf. */
 void reply_error(request *r, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Takes what was written; 503 where there was no memory for it. */
+/* Takes o; 503 if its memory ran out. */
 void reply_json(request *r, int status, scant__json *o);
 
 /* ---- request queues ---------------------------------------------------------------- */
 
 typedef enum queue_kind {
-    QUEUE_NONE,   /* at once: it takes no time */
-    QUEUE_LABELS, /* what people wait for; one thread */
-    QUEUE_READS,  /* what takes longer */
+    QUEUE_NONE,   /* handled at once, on the connection's thread */
+    QUEUE_LABELS, /* requests that people wait for; one thread */
+    QUEUE_READS,  /* slower ones */
     QUEUE_PICTURES,
-    QUEUE_EXPORTS, /* what may take minutes: a network is asked about all items */
+    QUEUE_EXPORTS, /* may take minutes, as all items are predicted */
     QUEUE_KINDS
 } queue_kind;
 
-/* A thread's own. Also that of the thread of serve_run(). */
+/* A project handle for one thread. */
 typedef struct project_handle {
     server *server;
     request_queue *queue;
@@ -98,55 +98,58 @@ typedef struct project_handle {
     bool started;
 } project_handle;
 
-scant_status project_handle_open(project_handle *s, server *on, request_queue *of,
-                                 char *message, size_t size);
-void project_handle_close(project_handle *s);
+scant_status project_handle_open(project_handle *h, server *s, request_queue *queue);
+void project_handle_close(project_handle *h);
 
-scant_status queues_open(server *s, char *message, size_t size);
+scant_status queues_open(server *s);
 /* A thread of the route's queue processes the request and calls http_done(). False: the
  * queue is full. */
 bool queue_put(server *s, request *r);
-/* What waits is done, then the threads end; nothing more is taken. */
+/* Handles waiting requests, then ends the threads; no more are accepted. */
 void queues_close(server *s);
-void queues_free(server *s); /* after that, and when no more requests can come */
+void queues_free(server *s); /* after queues_close() and http_close() */
 
 /* ---- routes ------------------------------------------------------------------------ */
 
 enum {
-    NEEDS_PERSON = 1, /* somebody who has said a name */
-    NEEDS_NOTHING = 2 /* not even the token */
+    NEEDS_PERSON = 1,  /* a session with a name */
+    NEEDS_NOTHING = 2, /* not even the token */
+    ITEM_404 = 4,      /* names an item: SCANT_ENOTFOUND and SCANT_EINPUT are 404 */
+    VALUE_422 = 8      /* takes values: SCANT_EUSAGE and SCANT_ENOTFOUND are 422 */
 };
 
 struct route {
     const char *method, *path; /* request_path() */
     queue_kind queue;
-    unsigned needs;
-    size_t body; /* bytes at most; 0: none */
+    unsigned flags;
+    size_t body; /* most bytes of a body; 0: none */
     request_parser *parse;
     void (*handler)(project_handle *h, request *r);
 };
 
 extern const route routes[];
 extern const size_t n_routes;
-/* The route, or NULL: allow then lists the methods of that path, empty where there is no
- * such path. */
+/* The route, or NULL; allow then lists the methods of the path, empty if there is no such
+ * path. */
 const route *route_find(const char *method, const char *path, size_t *number, char *allow,
                         size_t size);
 
-/* What the library said no with, as a reply; input: the status for SCANT_EINPUT. */
-void reply_failed(project_handle *h, request *r, scant_status status, int input);
-/* Sends what was written, or why it was not. */
-void reply_out(project_handle *h, request *r, scant__json *o, scant_status status,
-               int input);
-/* Sends bytes that were allocated in the handle's context, and frees them. */
+/* Replies with the library's error; the HTTP status follows from the status and the
+ * route's flags. */
+void reply_failed(project_handle *h, request *r, scant_status status);
+/* Closes the object and sends it; with another status than SCANT_OK reply_failed(). */
+void reply_object(project_handle *h, request *r, scant__json *o, scant_status status);
+/* Sends bytes of the handle's context, and frees them. */
 void reply_bytes(project_handle *h, request *r, const char *type, void *bytes,
                  size_t size);
-/* The library's sentence as it may go to pages: files are told without their folders,
- * which are nobody's business there. */
-void public_text(const server *s, const char *text, char *told, size_t size);
-/* A setting that is a number; 0: it is not set. */
+/* The library's message for pages: paths without their folders, which are private. */
+void public_text(const server *s, const char *text, char *out, size_t size);
+/* A setting as a number; 0 if unset. */
 double number_setting(project_handle *h, const char *key);
-/* {"kind", "label"}, without brackets. */
+/* A number, null if negative; a model's number, null if 0. */
+void write_optional(scant__json *o, const char *key, int64_t value);
+void write_model(scant__json *o, size_t model);
+/* The members "kind" and "label". */
 void write_said(scant__json *o, scant_answer_kind kind, int64_t label);
 
 /* The handlers: api_session.c, api_labels.c, api_items.c, api_dashboard.c. */
@@ -172,53 +175,53 @@ void api_settings(project_handle *h, request *r);
 void api_export(project_handle *h, request *r);
 void api_events(project_handle *h, request *r);
 void api_openapi(project_handle *h, request *r);
-/* A file of the page; false: there is none. */
+/* Replies with a file of the page; false: there is none. */
 bool reply_asset(request *r, const char *name);
 
-/* The classes' names, as an array of objects. */
+/* The member "classes". */
 void write_classes(project_handle *h, scant__json *o);
-/* {"item", "id", "text", "picture"} of an item, without the closing bracket. */
+/* {"item", "id", "text", "picture"} without the closing bracket. */
 scant_status write_item(project_handle *h, scant__json *o, const char *key, size_t item);
 
-/* ---- pages: a person's tabs ----------------------------------------------------------
+/* ---- page leases --------------------------------------------------------------------
  */
 
 pages *pages_create(void); /* NULL: no memory */
 void pages_destroy(pages *all);
-/* Leaves of a person's leases those that no other live page was given, at most so many,
- * and gives them to this one for `lasts` milliseconds; how many. */
+/* Assigns up to `most` leases that no other page has to this page for `lasts`
+ * milliseconds; moves them to the front of leases and returns how many. */
 size_t pages_keep(pages *all, const char *page, int64_t now, int64_t lasts,
                   scant_lease *leases, size_t n, size_t most);
-/* They are their pages' until then; 0: nobody's. */
+/* Leases stay with their pages until then; 0: releases them. */
 void pages_renew(pages *all, const uint64_t *keys, size_t n, int64_t until);
 
 /* ---- events ------------------------------------------------------------------------ */
 
 events *events_create(void); /* NULL: no memory */
 void events_destroy(events *e);
-/* Something has changed: pages are told soon. Any thread. */
+/* Something has changed: pages are notified soon. Any thread. */
 void events_touch(server *s);
 /* Called about ten times a second by the thread of serve_run(), with its handle. */
 void events_tick(server *s, project_handle *h);
 /* All streams end. */
 void events_close(server *s);
-/* Queues the response that goes on and on; false: too many are open, or no memory. */
+/* Queues the response of an event stream; false: too many streams, or no memory. */
 bool events_begin(server *s, struct MHD_Connection *connection);
 
 /* ---- the worker -------------------------------------------------------------------- */
 
-scant_status worker_open(server *s, char *message, size_t size);
-scant_status worker_start(server *s, char *message, size_t size);
+scant_status worker_open(server *s);
+scant_status worker_start(server *s);
 void worker_close(server *s); /* ends training at the next step */
-void worker_free(server *s);  /* after that, and when nobody asks for it any more */
-/* Labels came, or settings changed: there may be something to do. */
+void worker_free(server *s);  /* after worker_close(), when no handler is running */
+/* New labels or settings: there may be something to do. */
 void worker_wake(server *s);
-/* Asks it to train; false: it is at it. */
+/* Requests a training; false: one is running. */
 bool worker_ask(server *s);
-/* WORKER of the interface. */
+/* The state of the worker. */
 void worker_write(server *s, scant__json *o, const char *key);
 
-/* ---- tallies: what is computed from all of the history ------------------------------
+/* ---- statistics of the whole history ------------------------------------------------
  */
 
 statistics *statistics_create(void);
@@ -231,13 +234,15 @@ scant_status statistics_balance(statistics *t, project_handle *h,
 
 struct server {
     const serve_opts *opts;
+    char *message; /* of serve_run(): why it failed */
+    size_t message_size;
     char address[300]; /* "http://127.0.0.1:8080/" */
-    char host[256];    /* that was asked for, as in a Host header, or the address */
-    bool any_address;  /* it listens at all there are */
-    char cookie[20];   /* its name: one a port, as cookies know none */
+    char host[256];    /* of a Host header: --host, or this machine's name */
+    bool any_address;  /* listens at all addresses */
+    char cookie[20];   /* its name has the port, as cookies ignore ports */
     unsigned port;
     int socket;
-    project_handle front; /* of the thread of serve_run() */
+    project_handle front; /* for the thread of serve_run() */
     scant_hold *hold;
     sessions *sessions;
     struct MHD_Daemon *daemon;
@@ -248,32 +253,34 @@ struct server {
     statistics *statistics;
     pages *pages;
     atomic_bool closing;        /* requests are refused */
-    atomic_bool leaving;        /* reads that take long end */
-    atomic_size_t open;         /* requests that have come and are not answered */
+    atomic_bool leaving;        /* slow reads are cancelled */
+    atomic_size_t open;         /* requests without a reply */
     atomic_size_t wrong_tokens; /* so far */
     char name[256];             /* of the project */
-    char dir[4096];             /* likewise, without links */
-    char key[64];               /* likewise: which one it is */
-    bool pictures; /* are its items, also those without a path of their own */
+    char dir[4096];             /* of the project, links resolved */
+    char key[64];               /* of the project */
+    bool pictures;              /* items are images, also those without a path */
 };
 
-/* Binds the socket and names the server; what fails before its address is known leaves
- * that empty. */
-scant_status listen_open(server *s, char *message, size_t size);
-scant_status http_open(server *s, char *message, size_t size);
+/* Binds the socket and sets the address, which stays empty on an earlier failure. */
+scant_status listen_open(server *s);
+scant_status http_open(server *s);
 /* The headers that every response has. */
 void http_headers(server *s, struct MHD_Response *response, const char *type);
 /* A handler has filled in the reply. */
 void http_done(request *r);
-size_t http_held(server *s); /* how many replies are held back */
-/* Some ten times a second: what was held back, connections that take too long. */
+size_t http_delayed(server *s); /* how many replies are delayed */
+/* Called about ten times a second: sends delayed replies, closes slow connections. */
 void http_tick(server *s);
 /* No new requests; those under way are finished. */
 void http_quiesce(server *s);
 void http_close(server *s);
 
+/* Sets the message of serve_run() and returns the status. */
+scant_status server_fail(server *s, scant_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void server_log(server *s, scant_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int64_t server_now(void); /* milliseconds on a clock that only goes forward */
+int64_t server_now(void); /* milliseconds of the monotonic clock */
 
 #endif

@@ -43,7 +43,7 @@ static bool draw(char *text) {
     return true;
 }
 
-/* Where the next one goes: a free place, or that of the one to part with. */
+/* A slot for a new session: a free one, or that of the least important session. */
 static session *place(sessions *all) {
     if (all->n < SESSION_MOST) return &all->list[all->n++];
     session *least = &all->list[0];
@@ -66,7 +66,7 @@ bool session_begin(sessions *all, bool trusted, int64_t now, session *out) {
     return true;
 }
 
-/* Every one is looked at: where an id is found, and so whether, does not show in time. */
+/* Compares all ids, so that the time does not depend on whether one is found. */
 static session *find(sessions *all, const char *id) {
     session *found = NULL;
     for (size_t i = 0; i < all->n; i++)
@@ -87,8 +87,7 @@ bool session_find(sessions *all, const char *id, int64_t now, session *out) {
     return alive;
 }
 
-/* The session of an id becomes what `now` says, but for its id and csrf, which are new.
- */
+/* Replaces the session of an id by `now`, with a new id and csrf. */
 static bool change(sessions *all, const char *id, session now, session *out) {
     if (!draw(now.id) || !draw(now.csrf)) return false;
     pthread_mutex_lock(&all->lock);
@@ -122,7 +121,8 @@ void sessions_people(sessions *all, int64_t now, int64_t within,
         for (size_t j = 0; shown && j < all->n; j++) {
             const session *other = &all->list[j];
             if (j == i || !other->known || other->person != s->person) continue;
-            if (j < i && now - other->seen <= within) shown = false; /* told already */
+            if (j < i && now - other->seen <= within)
+                shown = false; /* reported already */
             if (other->seen > seen) seen = other->seen;
         }
         if (shown) fn(user, s->name, now - seen <= busy_within);

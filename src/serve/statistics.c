@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the dashboard shows of all items and of the whole history, without looking through
- * all of them each time: how long people take is counted on from where it was counted
- * last, and classes are counted anew only when something has changed, and no more often
- * than costs a twentieth of the time.
+ * Statistics of all items and the whole history for the dashboard. Times of people are
+ * updated from the last entry that was counted; classes are counted again only after
+ * changes, and such that counting takes at most a twentieth of the time.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,13 +11,13 @@
 #include "scant/project.h"
 #include "serve/server.h"
 
-/* Seconds an answer are kept as counts in 16 steps an octave of milliseconds, so that a
- * median is right to 2 % or so. */
+/* Times are counted in buckets, 16 per octave of milliseconds: the median is right to
+ * about 2 %. */
 enum { STEPS = 16, BUCKETS = 28 * STEPS, MOST_PEOPLE = 1000, PATIENCE = 20 };
 
 typedef struct person {
     char *name;
-    size_t answers; /* that stand */
+    size_t answers; /* current ones */
     int64_t last;
     size_t timed, times[BUCKETS];
 } person;
@@ -29,11 +28,11 @@ struct statistics {
     person *people[MOST_PEOPLE];
     size_t n_people;
 
-    size_t *labelled, *predicted; /* items a class */
+    size_t *labelled, *predicted; /* items of each class */
     size_t n_classes;
     bool stale;                   /* the last count failed */
-    size_t items, entries, model; /* when it was counted; model 0: nothing is predicted */
-    int64_t counted, took;        /* milliseconds: when, and how long */
+    size_t items, entries, model; /* when counted; model 0: there are no predictions */
+    int64_t counted, took;        /* when, and how long, in milliseconds */
 };
 
 statistics *statistics_create(void) {
@@ -56,7 +55,7 @@ void statistics_destroy(statistics *t) {
 
 /* ---- people ------------------------------------------------------------------------ */
 
-/* NULL: there is no memory, or there are too many. */
+/* NULL: no memory, or too many people. */
 static person *find(statistics *t, const char *name) {
     for (size_t i = 0; i < t->n_people; i++)
         if (strcmp(t->people[i]->name, name) == 0) return t->people[i];
@@ -130,7 +129,7 @@ static scant_status count_item(void *user, const scant_item *item) {
     return SCANT_OK;
 }
 
-/* A block of rows at a time, as all of them need not fit. */
+/* Reads blocks of rows, as all of them may not fit into memory. */
 static scant_status count_predictions(statistics *t, project_handle *h) {
     enum { ROWS = 1024 };
     scant_array *all = NULL;
@@ -179,7 +178,7 @@ static scant_status count(statistics *t, project_handle *h,
                           const scant_project_info *info) {
     int64_t now = server_now();
     if (!is_due(t, info, now)) return SCANT_OK;
-    if (!make_room(t, info->classes)) return SCANT_OK; /* an older count will do */
+    if (!make_room(t, info->classes)) return SCANT_OK; /* use the older count */
     scant_status status = scant_project_items(h->project, 0, SIZE_MAX, count_item, t);
     if (status == SCANT_OK && (t->model != info->models || t->items != info->items))
         status = count_predictions(t, h);
@@ -200,10 +199,7 @@ scant_status statistics_balance(statistics *t, project_handle *h,
         scant__json_size(o, "label", i);
         scant__json_string(o, "name", scant_project_class(h->project, i));
         scant__json_size(o, "labelled", t->labelled[i]);
-        if (t->model)
-            scant__json_size(o, "predicted", t->predicted[i]);
-        else
-            scant__json_null(o, "predicted");
+        write_optional(o, "predicted", t->model ? (int64_t)t->predicted[i] : -1);
         scant__json_close(o, '}');
     }
     scant__json_close(o, ']');

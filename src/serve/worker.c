@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The thread that trains and picks, beside those who label: at a low priority, with a
- * context of its own that has the threads and the memory of the call (one core is left
- * for people, unless the call says otherwise: threads that wait for each other come to a
- * standstill on cores that others use). It prepares features, sees to a first round,
- * trains when enough labels are new or somebody asks for it, and picks the next round.
- * What goes wrong is kept for people to see; it is tried again when there are new
- * entries, items or settings, or somebody asks.
+ * The thread that trains and picks in the background, at a low priority. Its context has
+ * the threads and memory of the options; by default one core is left for requests, as
+ * threads that wait for each other stall on busy cores. The worker prepares features,
+ * picks the first round, trains when there are enough new labels or on request, and picks
+ * the next round. Pages show its last error; it tries again on request, or when entries,
+ * items or settings have changed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,24 +28,24 @@ struct worker {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t wake;
     bool ends, asked;
-    bool news; /* since it looked last */
+    bool news; /* since the last check */
     const char *doing;
     char phase[80], error[500];
-    const char *failed_at; /* what it was doing when that happened */
+    const char *failed_at; /* `doing` at the time of the error */
     double fraction;
-    int64_t next_after; /* labels; negative: it does not train by itself */
+    int64_t next_after; /* labels until the next training; negative: none is planned */
 
-    /* of the thread alone */
+    /* used by the thread only */
     bool prepared;
-    size_t items;       /* that it has prepared */
-    size_t mute;        /* a model that cannot be asked; 0: none */
-    size_t asked_of;    /* the last model that was asked what to pick */
-    bool picks_pending; /* picks, of the model that it has trained itself */
-    bool failed;        /* the last try did */
-    uint64_t digest;    /* of what there was then */
+    size_t items;       /* prepared */
+    size_t unusable;    /* a model that cannot predict; 0: none */
+    size_t picked_by;   /* the last model that was used for picks */
+    bool picks_pending; /* picking with its own last model has failed */
+    bool failed;        /* the last try */
+    uint64_t digest;    /* of the project at that time */
 };
 
-/* ---- what it does, for others ------------------------------------------------------ */
+/* ---- its state -------------------------------------------------------------------- */
 
 static void show(worker *w, const char *doing, const char *phase, double fraction) {
     pthread_mutex_lock(&w->lock);
@@ -62,11 +61,11 @@ static void show(worker *w, const char *doing, const char *phase, double fractio
 }
 
 static void show_error(worker *w, const char *text) {
-    char told[sizeof w->error] = "";
-    public_text(w->server, text, told, sizeof told);
+    char shown[sizeof w->error] = "";
+    public_text(w->server, text, shown, sizeof shown);
     pthread_mutex_lock(&w->lock);
-    bool same = strcmp(w->error, told) == 0;
-    memcpy(w->error, told, sizeof told);
+    bool same = strcmp(w->error, shown) == 0;
+    memcpy(w->error, shown, sizeof shown);
     w->failed_at = w->doing;
     pthread_mutex_unlock(&w->lock);
     if (!same) events_touch(w->server);
@@ -81,10 +80,7 @@ void worker_write(server *s, scant__json *o, const char *key) {
     scant__json_number(o, "fraction", w->fraction);
     scant__json_string(o, "error", *w->error ? w->error : NULL);
     scant__json_string(o, "failed", *w->error ? w->failed_at : NULL);
-    if (w->next_after >= 0)
-        scant__json_integer(o, "next_after", w->next_after);
-    else
-        scant__json_null(o, "next_after");
+    write_optional(o, "next_after", w->next_after);
     scant__json_close(o, '}');
     pthread_mutex_unlock(&w->lock);
 }
@@ -98,7 +94,7 @@ static void on_log(void *user, scant_log_level level, const char *text) {
 
 static void on_progress(void *user, const char *phase, double fraction) {
     worker *w = user;
-    /* a cache that was deleted is filled while it does nothing else */
+    /* an idle worker refills a deleted cache */
     show(w, strcmp(w->doing, "idle") == 0 ? "preparing" : w->doing, phase, fraction);
 }
 
@@ -115,35 +111,34 @@ static void on_step(void *user, const scant_train_state *state) {
          state->steps ? (double)state->step / (double)state->steps : 0);
 }
 
-/* ---- its turns --------------------------------------------------------------------- */
+/* ---- work -------------------------------------------------------------------------- */
 
-/* Whether cache/ has what the last model says of all items, or it cannot be asked. */
-static bool is_said(worker *w, const scant_project_info *info) {
+/* Whether cache/ has the predictions of the last model, or it cannot predict. */
+static bool is_predicted(worker *w, const scant_project_info *info) {
     scant_array *all = NULL;
     size_t model;
-    if (!info->models || w->mute == info->models) return true;
+    if (!info->models || w->unusable == info->models) return true;
     if (scant_project_predicted(w->handle.project, &all, &model) != SCANT_OK) return true;
     bool there = all && scant_array_shape(all)[0] >= info->items;
     scant_array_free(all);
     return there;
 }
 
-/* What pages show without waiting for it: features, and what the last model says. Looked
- * at each time, as cache/ may be deleted at any time; that takes next to none where it is
- * there. */
+/* Makes features and predictions, so that pages need not wait for them. Checked every
+ * time, as cache/ may be deleted; that is quick if nothing is missing. */
 static scant_status prepare(worker *w, const scant_project_info *info) {
     scant_array *all = NULL;
     bool before = w->prepared && w->items == info->items;
     if (!before) {
         show(w, "preparing", "", 0);
-        w->asked_of = w->mute = 0;
+        w->picked_by = w->unusable = 0;
     }
     scant_status status = scant_project_prepare(w->handle.project);
-    if (status == SCANT_OK && !is_said(w, info) &&
+    if (status == SCANT_OK && !is_predicted(w, info) &&
         scant_project_predict(w->handle.project, &all, NULL) != SCANT_OK) {
-        /* another model may do without it */
+        /* another model may not need it */
         server_log(w->server, SCANT_LOG_WARNING, "%s", scant_ctx_errmsg(w->handle.ctx));
-        w->mute = info->models;
+        w->unusable = info->models;
     }
     scant_array_free(all);
     w->prepared = status == SCANT_OK;
@@ -163,9 +158,9 @@ static scant_status pick(worker *w, size_t batch, size_t model) {
     scant_status status = scant_project_query(
         w->handle.project, &(scant_project_query_opts){.batch = batch, .spare = spare},
         &picks, NULL);
-    scant_picks_free(w->handle.ctx, picks); /* NULL: there is nothing left to pick */
+    scant_picks_free(w->handle.ctx, picks); /* NULL: nothing is left to pick */
     w->picks_pending = status != SCANT_OK;
-    if (status == SCANT_OK) w->asked_of = model;
+    if (status == SCANT_OK) w->picked_by = model;
     return status;
 }
 
@@ -194,17 +189,17 @@ static void update_next_training(worker *w, const scant_project_info *info,
     if (!same) events_touch(w->server);
 }
 
-/* Whether the last model has not been asked yet: picking went wrong or was cut off, or
- * another program has trained it. */
+/* Whether the last model was not used for picks: picking has failed or was interrupted,
+ * or another program has trained the model. */
 static bool needs_picks(worker *w, const scant_project_info *info) {
     if (!info->rounds || w->picks_pending) return true;
     return trains_by_itself(w) && info->round_model < info->models &&
-           w->asked_of < info->models;
+           w->picked_by < info->models;
 }
 
-/* What is to be done now, if anything is. */
-static scant_status turn(worker *w, bool asked, const scant_project_info *info,
-                         size_t batch) {
+/* Does what is due. */
+static scant_status work_once(worker *w, bool asked, const scant_project_info *info,
+                              size_t batch) {
     bool quiet = w->server->opts->no_training;
     bool due = trains_by_itself(w) && info->untrained >= batch && info->learnable;
     scant_status status = prepare(w, info);
@@ -220,7 +215,7 @@ static uint64_t mix(uint64_t digest, const char *text) {
     return digest * 31 + 1;
 }
 
-/* Entries, items and settings: what failed may go well when one of them is another. */
+/* Of entries, items and settings: a failed step is tried again when they change. */
 static uint64_t digest_of(worker *w, const scant_project_info *info) {
     uint64_t digest = info->entries * UINT64_C(1000003) + info->items;
     const scant_project_key *key;
@@ -231,13 +226,13 @@ static uint64_t digest_of(worker *w, const scant_project_info *info) {
     return digest;
 }
 
-/* What it is idle for. */
+/* Why it is idle. */
 static const char *waiting_for(worker *w, const scant_project_info *info, size_t batch) {
     bool enough = trains_by_itself(w) && info->untrained >= batch;
     return enough && !info->learnable ? "waiting for a second class" : "";
 }
 
-static void look(worker *w, bool asked) {
+static void check(worker *w, bool asked) {
     scant_project_info info;
     scant_status status = scant_project_info_get(w->handle.project, &info);
     if (status != SCANT_OK) {
@@ -247,7 +242,7 @@ static void look(worker *w, bool asked) {
     size_t batch = batch_setting(w);
     update_next_training(w, &info, batch);
     if (w->failed && !asked && w->digest == digest_of(w, &info)) return;
-    status = turn(w, asked, &info, batch);
+    status = work_once(w, asked, &info, batch);
     w->failed = status != SCANT_OK;
     w->digest = digest_of(w, &info);
     if (w->failed && status != SCANT_ECANCELLED) {
@@ -262,7 +257,7 @@ static void look(worker *w, bool asked) {
     show(w, "idle", waiting_for(w, &info, batch), 0);
 }
 
-/* Waits for news, or some seconds: other programs change a project too. */
+/* Waits for news, or some seconds, as other programs may change the project. */
 static bool await(worker *w, bool *asked) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -281,14 +276,14 @@ static bool await(worker *w, bool *asked) {
 static void *work(void *user) {
     worker *w = user;
     bool asked = false;
-    /* A thread's priority is inherited by those that it starts. It is a courtesy: */
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE); /* it may fail */
-    do look(w, asked);
+    /* Threads that it starts inherit the priority. Failure is harmless. */
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+    do check(w, asked);
     while (await(w, &asked));
     return NULL;
 }
 
-/* ---- from outside ------------------------------------------------------------------ */
+/* ---- interface --------------------------------------------------------------------- */
 
 static unsigned spare_cores(void) {
     scant_ctx *usual;
@@ -298,45 +293,38 @@ static unsigned spare_cores(void) {
     return cores > 2 ? cores - 1 : 1;
 }
 
-static scant_status open_project(worker *w, char *message, size_t size) {
+static scant_status open_project(worker *w) {
     const serve_opts *o = w->server->opts;
+    project_handle *h = &w->handle;
     scant_ctx_opts opts = {.threads = o->threads ? o->threads : spare_cores(),
                            .memory = o->memory,
                            .user = w,
                            .log = on_log,
                            .progress = on_progress,
                            .cancel = on_cancel};
-    scant_status status = scant_ctx_create(&opts, &w->handle.ctx);
-    if (status == SCANT_OK)
-        status = scant_project_open(w->handle.ctx, o->dir, &w->handle.project);
-    if (status != SCANT_OK)
-        snprintf(message, size, "%s",
-                 w->handle.ctx ? scant_ctx_errmsg(w->handle.ctx)
-                               : scant_status_text(status));
-    return status;
+    scant_status status = scant_ctx_create(&opts, &h->ctx);
+    if (status == SCANT_OK) status = scant_project_open(h->ctx, o->dir, &h->project);
+    if (status == SCANT_OK) return status;
+    return server_fail(w->server, status, "%s",
+                       h->ctx ? scant_ctx_errmsg(h->ctx) : scant_status_text(status));
 }
 
-scant_status worker_open(server *s, char *message, size_t size) {
+scant_status worker_open(server *s) {
     worker *w = calloc(1, sizeof *w);
-    if (!w) {
-        snprintf(message, size, "out of memory");
-        return SCANT_ENOMEM;
-    }
+    if (!w) return server_fail(s, SCANT_ENOMEM, "out of memory");
     w->server = s;
     w->doing = "idle";
     w->next_after = -1;
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->wake, NULL);
     s->worker = w;
-    return open_project(w, message, size);
+    return open_project(w);
 }
 
-scant_status worker_start(server *s, char *message, size_t size) {
+scant_status worker_start(server *s) {
     worker *w = s->worker;
     w->started = pthread_create(&w->handle.thread, NULL, work, w) == 0;
-    if (w->started) return SCANT_OK;
-    snprintf(message, size, "no thread can be started");
-    return SCANT_ENOMEM;
+    return w->started ? SCANT_OK : server_fail(s, SCANT_ENOMEM, "cannot start a thread");
 }
 
 void worker_close(server *s) {
