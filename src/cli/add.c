@@ -16,13 +16,21 @@ static const cli_flag flags[] = {
 };
 
 static const cli_example examples[] = {
-    {"What has come into the project's folders since:", "scant add birds"},
+    {"New files in the project's folders:", "scant add birds"},
     {"Another folder:", "scant add birds --images more-photos/"},
     {"More rows, with ids of their own:",
      "scant add mails --features tuesday.npy --manifest tuesday.csv"},
 };
 
-static int work(project_job *job, const scant_source *source) {
+static int check(const cli_command *command, const char *dir, const void *args) {
+    const scant_source *source = &((const add_args *)args)->source;
+    (void)dir;
+    return source->images && source->features ? project_check_source(command, source)
+                                              : CLI_DONE;
+}
+
+static int work(project_job *job, const void *args) {
+    const scant_source *source = &((const add_args *)args)->source;
     bool any = source->images || source->features || source->manifest;
     scant_project_info info;
     size_t added = 0;
@@ -41,8 +49,9 @@ static int work(project_job *job, const scant_source *source) {
     cli_ui_clear(&job->net.ui);
     int status = cli_print(&text);
     if (done == SCANT_ECANCELLED) {
-        cli_error("interrupted; the items are there, and what is not prepared is when it "
-                  "is needed");
+        cli_error(
+            "interrupted; the items are added, and features are computed when they are "
+            "needed");
         return CLI_INTERRUPTED;
     }
     return done == SCANT_OK ? status : project_failed(job, done);
@@ -50,17 +59,7 @@ static int work(project_job *job, const scant_source *source) {
 
 static int run(const cli_command *command, int argc, char **argv) {
     add_args args = {0};
-    project_job job = {0};
-    cli_parsed parsed;
-    bool over;
-    int status = project_parse(command, argc, argv, &args, &parsed, &over);
-    if (status != CLI_DONE || over) return status;
-    if (args.source.images && args.source.features)
-        return project_check_source(command, &args.source);
-    status = project_open(&job, command, parsed.operand, &args.means);
-    if (status == CLI_DONE) status = work(&job, &args.source);
-    project_end(&job);
-    return status;
+    return project_run(command, argc, argv, &args, &args.means, check, work);
 }
 
 const cli_command cli_cmd_add = {
@@ -68,10 +67,11 @@ const cli_command cli_cmd_add = {
     .synopsis = "DIR [--images FOLDER|--features F.npy] [--manifest M.csv]",
     .summary = "add items to a project",
     .about =
-        "Adds items, in time proportional to what is new. Without a source, and with "
-        "a folder that the project has already, what is new in the folder is added. "
-        "Ids that are there already are an error, and nothing is added then. Some "
-        "of what is new is withheld for the audit, as in 'scant new'.",
+        "Adds items, in time proportional to the number of new ones. Without a source, "
+        "or "
+        "with a folder that the project already has, new files of the folder are added. "
+        "If an id is in the project already, nothing is added. Some of the new items "
+        "join the audit set, as in 'scant new'.",
     .operand = CLI_PROJECT,
     .project = true,
     .flags = flags,

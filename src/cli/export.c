@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant export`: labels and a model to take home.
+ * `scant export`: writes the labels and the model of a project.
  */
 #include <string.h>
 
@@ -76,8 +76,13 @@ static int export_model(project_job *job, const char *out) {
     return status;
 }
 
-static int check_call(const cli_command *command, const char *dir,
-                      const export_args *args, bool labels) {
+static bool wants_labels(const export_args *args) {
+    return args->out || args->format || !args->model;
+}
+
+static int check(const cli_command *command, const char *dir, const void *arg) {
+    const export_args *args = arg;
+    bool labels = wants_labels(args);
     int status = CLI_DONE;
     if (args->model && strcmp(args->model, "-") == 0 && labels &&
         project_to_stdout(args->out))
@@ -91,34 +96,28 @@ static int check_call(const cli_command *command, const char *dir,
     return cli_check_overwrites(command, outs, CLI_COUNT_OF(outs), NULL, 0);
 }
 
+static int work(project_job *job, const void *arg) {
+    const export_args *args = arg;
+    int status = wants_labels(args) ? export_labels(job, args) : CLI_DONE;
+    return status == CLI_DONE && args->model ? export_model(job, args->model) : status;
+}
+
 static int run(const cli_command *command, int argc, char **argv) {
     export_args args = {0};
-    project_job job = {0};
-    cli_parsed parsed;
-    bool over;
-    int status = project_parse(command, argc, argv, &args, &parsed, &over);
-    if (status != CLI_DONE || over) return status;
-    bool labels = args.out || args.format || !args.model;
-    status = check_call(command, parsed.operand, &args, labels);
-    if (status == CLI_DONE)
-        status = project_open(&job, command, parsed.operand, &args.means);
-    if (status == CLI_DONE && labels) status = export_labels(&job, &args);
-    if (status == CLI_DONE && args.model) status = export_model(&job, args.model);
-    project_end(&job);
-    return status;
+    return project_run(command, argc, argv, &args, &args.means, check, work);
 }
 
 const cli_command cli_cmd_export = {
     .name = "export",
     .synopsis = "DIR [--out FILE] [--format FORMAT] [--model FILE]",
-    .summary = "take labels, and the model, out of a project",
+    .summary = "export labels and the model of a project",
     .about =
-        "Writes all items: their ids, label, who gave it and when, and of those without "
-        "a label what the last model says and how sure it is. csv and jsonl have a line "
-        "an item; label-studio has those of them that have a label, or that the model "
-        "says "
-        "something of, as its import reads them; npy has an int64 an item, the class or "
-        "-1. --model takes the last model home.",
+        "Writes all items: their ids, labels, annotators and times; items without a "
+        "label "
+        "have the prediction of the last model and its confidence. csv and jsonl have "
+        "one line per item; label-studio has the items with a label or a prediction, as "
+        "Label Studio imports them; npy has one int64 per item, the class or -1. --model "
+        "writes the last model.",
     .operand = CLI_PROJECT,
     .project = true,
     .flags = flags,

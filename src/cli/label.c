@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant label`: labels that people gave elsewhere, into a project.
+ * `scant label`: imports labels into a project.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -46,8 +46,7 @@ static const cli_example examples[] = {
 
 /* ---- standard input ---------------------------------------------------------------- */
 
-/* A copy of standard input that can be read from its start, under a name of its own; it
- * is gone with the program. */
+/* A temporary copy of standard input that can be opened by name. */
 typedef struct label_input {
     FILE *file;
     char path[32];
@@ -79,7 +78,7 @@ static int copy_input(label_input *input) {
     return CLI_DONE;
 }
 
-/* The library's message, with standard input called by its name. */
+/* Prints the library's message, with "standard input" for the temporary file. */
 static int say_failed(project_job *job, const label_input *input, scant_status status) {
     const char *text = scant_ctx_errmsg(job->net.ctx);
     const char *at = input->file ? strstr(text, input->path) : NULL;
@@ -89,7 +88,7 @@ static int say_failed(project_job *job, const label_input *input, scant_status s
     return cli_exit_of(status);
 }
 
-/* ---- ids that are not known -------------------------------------------------------- */
+/* ---- unknown ids ------------------------------------------------------------------- */
 
 typedef struct id_list {
     char **ids;
@@ -109,9 +108,9 @@ static const char *id_at(const void *names, size_t i) {
     return ((const id_list *)names)->ids[i];
 }
 
-/* What one of the first of them may have been meant to be; one shows what is amiss. */
+/* Suggests a known id for one of the first unknown ones: one example is enough. */
 static void suggest_id(project_job *job, const scant_import *import) {
-    enum { FIRST = 10 }; /* each is held against all ids there are */
+    enum { FIRST = 10 }; /* each is compared with all ids */
     id_list list = {0};
     const char *near = NULL;
     scant_status got = scant_project_items(job->project, 0, SIZE_MAX, keep_id, &list);
@@ -126,7 +125,7 @@ static void suggest_id(project_job *job, const scant_import *import) {
     free(list.ids);
 }
 
-/* All of them, a line each. */
+/* Lists them, one per line. */
 static void list_unknown(project_job *job, const scant_import *import) {
     for (size_t i = 0; i < import->unknown; i++) {
         const char *id = import->unknown_ids[i];
@@ -143,7 +142,7 @@ static int tell(project_job *job, const scant_import *import) {
     cli_ui_clear(&job->net.ui);
     if (job->net.ui.quiet) return CLI_DONE;
     if (import->unknown) {
-        cli_warning("%zu id%s not in the project, and left out:", import->unknown,
+        cli_warning("left out: %zu id%s not in the project:", import->unknown,
                     import->unknown == 1 ? " is" : "s are");
         list_unknown(job, import);
     }
@@ -157,9 +156,8 @@ static int tell(project_job *job, const scant_import *import) {
     if (import->repeated)
         scant__text_addf(&text, ", %zu there already", import->repeated);
     if (import->older)
-        scant__text_addf(
-            &text, ", %zu older than what %s annotator has said or taken back since",
-            import->older, import->older == 1 ? "its" : "their");
+        scant__text_addf(&text, ", %zu older than %s annotator's current answer or undo",
+                         import->older, import->older == 1 ? "its" : "their");
     size_t read = import->stored + import->repeated + import->older;
     if (import->lines > read)
         scant__text_addf(&text, ", %zu left out", import->lines - read);
@@ -167,7 +165,8 @@ static int tell(project_job *job, const scant_import *import) {
     return cli_print(&text);
 }
 
-static int work(project_job *job, const label_args *args) {
+static int work(project_job *job, const void *arg) {
+    const label_args *args = arg;
     const scant_import_opts opts = {.person = args->annotator,
                                     .partial = args->partial,
                                     .add_classes = args->add_classes};
@@ -189,20 +188,16 @@ static int work(project_job *job, const label_args *args) {
     return status;
 }
 
+static int check(const cli_command *command, const char *dir, const void *args) {
+    (void)dir;
+    if (((const label_args *)args)->import) return CLI_DONE;
+    return cli_usage(command, "--import is missing: a file of labels, or - for standard "
+                              "input");
+}
+
 static int run(const cli_command *command, int argc, char **argv) {
     label_args args = {0};
-    project_job job = {0};
-    cli_parsed parsed;
-    bool over;
-    int status = project_parse(command, argc, argv, &args, &parsed, &over);
-    if (status != CLI_DONE || over) return status;
-    if (!args.import)
-        return cli_usage(command, "--import is missing: a file of labels, or - for "
-                                  "standard input");
-    status = project_open(&job, command, parsed.operand, &args.means);
-    if (status == CLI_DONE) status = work(&job, &args);
-    project_end(&job);
-    return status;
+    return project_run(command, argc, argv, &args, &args.means, check, work);
 }
 
 const cli_command cli_cmd_label = {
@@ -210,16 +205,15 @@ const cli_command cli_cmd_label = {
     .synopsis = "DIR --import FILE [options]",
     .summary = "import labels into a project",
     .about =
-        "Stores labels from a file, all or none: where an id is not in the project, or a "
-        "class not known, nothing is imported, and all such ids are listed on standard "
-        "error, one a line. --partial imports the rest. A label that the same person "
-        "gave "
-        "already is not stored again, so that a file can be imported twice. What 'scant "
-        "export' writes can be imported.\n\n"
-        "An item that nobody can label gets the answer 'unsure' (or 'skip': somebody "
-        "else "
-        "may) in a column of that name, and no label. Of the audit, each that "
-        "was asked about is to be answered: later ones do not count before.",
+        "Stores labels from a file, all or none: if an id or a class is unknown, nothing "
+        "is imported, and the unknown ids are listed on standard error, one per line. "
+        "--partial imports the rest. A label that the same person has given already is "
+        "not stored again, so a file can be imported twice. Files of 'scant export' can "
+        "be imported.\n\n"
+        "For an item that nobody can label give the answer 'unsure' (or 'skip', to leave "
+        "it to others) in a column 'answer', and no label. Items of the audit set should "
+        "all be answered: a label counts only once every earlier item of the audit order "
+        "has an answer.",
     .operand = CLI_PROJECT,
     .project = true,
     .flags = flags,

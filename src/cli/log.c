@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant log`: what happened in a project, newest last. The history only grows: what was
- * taken back or replaced is still in it, and shown as such.
+ * `scant log`: prints the history of a project, newest last, with answers that were
+ * undone or replaced.
  *
- * It is read from its end, so that the last lines of a long one are there at once, and so
- * that an undo is seen before what it takes back.
+ * The history is read from its end, so that the last lines of a long one are quick, and
+ * so that an undo is seen before the entry it undoes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,13 +40,13 @@ static const cli_example examples[] = {
     {"When was what trained and picked?", "scant log birds --events"},
 };
 
-/* Lines as they come, one after the other in text. */
+/* Lines in the order they are read, one after the other in text. */
 typedef struct log_lines {
     bool json;
     scant__text text;
     size_t *starts;
     size_t count;
-    int64_t *undone; /* entries that an undo takes back */
+    int64_t *undone; /* entries with an undo */
     size_t n_undone;
 } log_lines;
 
@@ -98,7 +98,7 @@ static void json_entry(scant__text *text, const scant_entry *e, bool undone) {
                      e->stands ? "true" : "false", undone ? "true" : "false");
 }
 
-/* An id may have any bytes; a terminal is not to obey them. */
+/* An id may contain control characters, which must not reach the terminal. */
 static void add_id(scant__text *text, const char *id) {
     for (; id && *id; id++)
         scant__text_addf(text, "%c",
@@ -117,7 +117,7 @@ static void text_entry(scant__text *text, const scant_entry *e, bool undone) {
     if (e->role && e->kind != SCANT_ANSWER_UNDO)
         scant__text_addf(text, "  %s", scant_role_name(e->role));
     if (undone)
-        scant__text_add(text, "  (taken back)");
+        scant__text_add(text, "  (undone)");
     else if (!e->stands && e->kind != SCANT_ANSWER_UNDO)
         scant__text_add(text, "  (replaced)");
 }
@@ -177,7 +177,7 @@ static int find_person(project_job *job, const char *name, size_t *person) {
     }
     if (status != CLI_DONE) {
         char *hint = cli_suggest(name, "", names, count, person_at);
-        cli_usage(job->net.command, "nobody called '%s' has answered here%s", name, hint);
+        cli_usage(job->net.command, "there is no annotator '%s'%s", name, hint);
         free(hint);
     }
     for (size_t i = 0; i < count; i++) free(names[i]);
@@ -206,7 +206,8 @@ static int print(const log_lines *lines, bool newest_first, size_t most) {
     return cli_print(&out);
 }
 
-static int work(project_job *job, const log_args *args) {
+static int work(project_job *job, const void *arg) {
+    const log_args *args = arg;
     log_lines lines = {.json = args->format && strcmp(args->format, "json") == 0,
                        .text = CLI_TEXT};
     size_t person = SIZE_MAX;
@@ -227,19 +228,17 @@ static int work(project_job *job, const log_args *args) {
     return status;
 }
 
+static int check(const cli_command *command, const char *dir, const void *arg) {
+    const log_args *args = arg;
+    (void)dir;
+    return args->events && args->person
+               ? cli_usage(command, "--person cannot be combined with --events")
+               : CLI_DONE;
+}
+
 static int run(const cli_command *command, int argc, char **argv) {
     log_args args = {0};
-    project_job job = {0};
-    cli_parsed parsed;
-    bool over;
-    int status = project_parse(command, argc, argv, &args, &parsed, &over);
-    if (status != CLI_DONE || over) return status;
-    if (args.events && args.person)
-        return cli_usage(command, "--person is of answers, --events of what is none");
-    status = project_open(&job, command, parsed.operand, &args.means);
-    if (status == CLI_DONE) status = work(&job, &args);
-    project_end(&job);
-    return status;
+    return project_run(command, argc, argv, &args, &args.means, check, work);
 }
 
 const cli_command cli_cmd_log = {
@@ -249,8 +248,7 @@ const cli_command cli_cmd_log = {
     .about =
         "Prints every answer, newest last: when (UTC), who, which item, what, how "
         "long it took, and why the item was asked about (pick, audit, overlap, fill, "
-        "alike, import). An answer that was taken back or replaced is still there "
-        "and says so.",
+        "alike, import). Answers that were undone or replaced are marked as such.",
     .operand = CLI_PROJECT,
     .project = true,
     .flags = flags,

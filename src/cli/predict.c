@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant predict`: what a project's last model says of its items.
+ * `scant predict`: prints the predictions of a project's last model.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +38,12 @@ static const cli_example examples[] = {
 static const project_format formats[] = {
     {"csv", ".csv"}, {"jsonl", ".jsonl"}, {"npy", ".npy"}};
 
+static const char *format_of(const predict_args *args) {
+    return project_format_of(formats, CLI_COUNT_OF(formats), args->format, args->out);
+}
+
 typedef struct predict_job {
-    project_job project;
+    project_job *project;
     const predict_args *args;
     scant_array *probs;
     size_t model, classes;
@@ -71,7 +75,7 @@ static scant_status add_line(void *user, const scant_item *item) {
     predict_job *job = user;
     if (job->args->unlabelled && item->label >= 0) return SCANT_OK;
     scant_status status =
-        scant_array_floats(job->project.net.ctx, job->probs, item->item * job->classes,
+        scant_array_floats(job->project->net.ctx, job->probs, item->item * job->classes,
                            job->classes, job->row);
     if (status != SCANT_OK) return status;
     size_t best = scant_likeliest(job->row, job->classes);
@@ -87,7 +91,7 @@ static scant_status add_line(void *user, const scant_item *item) {
 }
 
 static scant_status add_lines(predict_job *job) {
-    scant_project *project = job->project.project;
+    scant_project *project = job->project->project;
     job->classes = scant_array_shape(job->probs)[1];
     job->names = cli_calloc(job->classes, sizeof *job->names);
     job->row = cli_calloc(job->classes, sizeof *job->row);
@@ -96,7 +100,7 @@ static scant_status add_lines(predict_job *job) {
         job->names[c] = cli_strndup(name ? name : "", name ? strlen(name) : 0);
     }
     if (!job->json) scant__text_add(&job->text, "id,class,confidence\n");
-    /* items that came meanwhile have no prediction */
+    /* items added in the meantime have no prediction */
     return scant_project_items(project, 0, scant_array_shape(job->probs)[0], add_line,
                                job);
 }
@@ -105,58 +109,57 @@ static scant_status encode(predict_job *job) {
     void *bytes = NULL;
     size_t size = 0;
     scant_status status =
-        scant_array_encode(job->project.net.ctx, job->probs, &bytes, &size);
+        scant_array_encode(job->project->net.ctx, job->probs, &bytes, &size);
     if (status == SCANT_OK) scant__text_bytes(&job->text, bytes, size);
-    scant_bytes_free(job->project.net.ctx, bytes);
+    scant_bytes_free(job->project->net.ctx, bytes);
     return status;
 }
 
-static int work(predict_job *job, const char *format) {
-    project_job *project = &job->project;
-    bool npy = strcmp(format, "npy") == 0;
+static int print(predict_job *job) {
+    project_job *project = job->project;
+    const char *out = job->args->out, *format = format_of(job->args);
     job->json = strcmp(format, "jsonl") == 0;
     scant_status made = scant_project_predict(project->project, &job->probs, &job->model);
-    if (made == SCANT_OK) made = npy ? encode(job) : add_lines(job);
+    if (made == SCANT_OK)
+        made = strcmp(format, "npy") == 0 ? encode(job) : add_lines(job);
     if (made != SCANT_OK) return project_failed(project, made);
-    int status = project_write(project, job->args->out, job->text.data, job->text.size);
-    if (status == CLI_DONE && !project->net.ui.quiet &&
-        !project_to_stdout(job->args->out))
-        cli_note("%s: predictions of model %zu", job->args->out, job->model);
+    int status = project_write(project, out, job->text.data, job->text.size);
+    if (status == CLI_DONE && !project->net.ui.quiet && !project_to_stdout(out))
+        cli_note("%s: predictions of model %zu", out, job->model);
     return status;
 }
 
-static int run(const cli_command *command, int argc, char **argv) {
-    predict_args args = {0};
-    predict_job job = {.args = &args, .text = CLI_TEXT};
-    cli_parsed parsed;
-    bool over;
-    int status = project_parse(command, argc, argv, &args, &parsed, &over);
-    if (status != CLI_DONE || over) return status;
-    const char *format =
-        project_format_of(formats, CLI_COUNT_OF(formats), args.format, args.out);
-    if (args.unlabelled && strcmp(format, "npy") == 0)
-        return cli_usage(command, "--unlabelled leaves items out, and rows of npy are "
-                                  "items in order; csv and jsonl have their ids");
-    status = project_check_out(command, parsed.operand, "out", args.out);
-    if (status == CLI_DONE)
-        status = project_open(&job.project, command, parsed.operand, &args.means);
-    if (status == CLI_DONE) status = work(&job, format);
+static int work(project_job *project, const void *args) {
+    predict_job job = {.project = project, .args = args, .text = CLI_TEXT};
+    int status = print(&job);
     for (size_t c = 0; c < job.classes && job.names; c++) free(job.names[c]);
     free(job.names);
     free(job.row);
     scant__text_end(&job.text);
     scant_array_free(job.probs);
-    project_end(&job.project);
     return status;
+}
+
+static int check(const cli_command *command, const char *dir, const void *arg) {
+    const predict_args *args = arg;
+    if (args->unlabelled && strcmp(format_of(args), "npy") == 0)
+        return cli_usage(command, "--unlabelled cannot be combined with npy, whose rows "
+                                  "are all items in order; use csv or jsonl");
+    return project_check_out(command, dir, "out", args->out);
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    predict_args args = {0};
+    return project_run(command, argc, argv, &args, &args.means, check, work);
 }
 
 const cli_command cli_cmd_predict = {
     .name = "predict",
     .synopsis = "DIR [--unlabelled] [--out FILE] [--format csv|jsonl|npy]",
-    .summary = "print what a project's last model says of its items",
+    .summary = "print the predictions of a project's last model",
     .about = "Prints CSV with the columns id, class and confidence (the probability of "
-             "that class), an item a line, labelled ones and those of the audit among "
-             "them. jsonl has all probabilities; npy has them alone, items x classes, "
+             "that class), one line per item, including labelled items and the audit "
+             "set. jsonl has all probabilities; npy has only them, items x classes, "
              "float32.",
     .operand = CLI_PROJECT,
     .project = true,

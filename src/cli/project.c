@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the commands of a project share.
+ * What the commands on projects share.
  */
 #include "cli/project.h"
 #include "scant/project.h"
@@ -29,6 +29,21 @@ int project_parse(const cli_command *command, int argc, char **argv, void *value
     return status;
 }
 
+int project_run(const cli_command *command, int argc, char **argv, void *args,
+                const net_means *means, project_check *check, project_work *work) {
+    project_job job = {0};
+    cli_parsed parsed;
+    bool over;
+    int status = project_parse(command, argc, argv, args, &parsed, &over);
+    if (status == CLI_DONE && !over && check)
+        status = check(command, parsed.operand, args);
+    if (status != CLI_DONE || over) return status;
+    status = project_open(&job, command, parsed.operand, means);
+    if (status == CLI_DONE) status = work(&job, args);
+    project_end(&job);
+    return status;
+}
+
 int project_open(project_job *job, const cli_command *command, const char *dir,
                  const net_means *means) {
     int status = net_begin(&job->net, command, means, NULL);
@@ -49,11 +64,11 @@ void project_end(project_job *job) {
 
 int project_check_source(const cli_command *command, const scant_source *source) {
     if (source->images && source->features)
-        return cli_usage(command, "give --images or --features, not both: an item is a "
-                                  "picture or a row");
+        return cli_usage(command, "give --images or --features, not both: an item is an "
+                                  "image or a feature row");
     if (source->images || source->features || source->manifest) return CLI_DONE;
     return cli_usage(command, "what are the items? Give --images FOLDER, --features "
-                              "F.npy, or --manifest M.csv with paths of pictures");
+                              "F.npy, or --manifest M.csv with paths of images");
 }
 
 static const char *key_name(const void *names, size_t i) {
@@ -151,9 +166,10 @@ void project_add_time(scant__text *text, int64_t at) {
 int project_stop(project_job *job, const scant_meter *meter) {
     if (!meter->stop) return CLI_DONE;
     if (!job->net.ui.quiet)
-        cli_note("the stop rule holds: more labels would bring little ('scant status %s' "
-                 "says why)",
-                 job->dir);
+        cli_note(
+            "the stop rule holds: more labels are unlikely to help ('scant status %s' "
+            "says why)",
+            job->dir);
     return CLI_STOP;
 }
 
@@ -199,7 +215,8 @@ void project_meter_json(scant__text *text, const scant_meter *meter) {
 
 void project_add_accuracy(scant__text *text, const scant_model_point *point) {
     if (isnan(point->accuracy)) {
-        scant__text_add(text, "not known: no withheld item has a label that counts yet");
+        scant__text_add(text,
+                        "unknown: no item of the audit set has a label that counts yet");
         return;
     }
     scant__text_addf(text, "%.1f%% (95%% interval %.1f%% to %.1f%%; right on %zu of %zu)",

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant query`: what to label next in a project, for whoever asks people by other means
- * than the page.
+ * `scant query`: picks items to label next, for annotators who do not use the page.
  *
- * Items of the audit stand among the picks, evenly, so that answers to a batch tell how
- * good the model is, too.
+ * Items of the audit set are spread evenly among the picks, so that a batch also measures
+ * the accuracy of the model.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -59,7 +58,7 @@ typedef struct query_row {
 } query_row;
 
 typedef struct query_job {
-    project_job project;
+    project_job *project;
     const query_args *args;
     scant_picks *picks;
     size_t round;
@@ -104,7 +103,7 @@ static void json_object(scant__text *text, const query_job *job,
 }
 
 static scant_status npy_bytes(scant__text *text, const query_job *job) {
-    scant_ctx *ctx = job->project.net.ctx;
+    scant_ctx *ctx = job->project->net.ctx;
     int64_t *items = cli_calloc(job->count, sizeof *items);
     size_t size;
     scant_array *array = NULL;
@@ -133,15 +132,15 @@ static int print(query_job *job, const scant_meter *meter) {
     else
         csv_table(&text, job);
     int status = made == SCANT_OK
-                     ? project_write(&job->project, args->out, text.data, text.size)
-                     : project_failed(&job->project, made);
+                     ? project_write(job->project, args->out, text.data, text.size)
+                     : project_failed(job->project, made);
     scant__text_end(&text);
     return status;
 }
 
 /* ---- the work ---------------------------------------------------------------------- */
 
-/* So that row i of `total` is one of the audit: n of them, evenly, none first. */
+/* Whether row i of `total` is one of the n audit items: evenly spread, none first. */
 static bool is_audit(size_t i, size_t n, size_t total) {
     return (i + 1) * n / total > i * n / total;
 }
@@ -150,13 +149,13 @@ static scant_status find_ids(query_job *job) {
     scant_status status = SCANT_OK;
     for (size_t i = 0; i < job->count && status == SCANT_OK; i++) {
         scant_item item;
-        status = scant_project_item(job->project.project, job->rows[i].item, &item);
+        status = scant_project_item(job->project->project, job->rows[i].item, &item);
         if (status == SCANT_OK) job->rows[i].id = cli_strndup(item.id, strlen(item.id));
     }
     return status;
 }
 
-/* Picks and audited items in the order they are told in. */
+/* Merges picks and audit items in the order of the output. */
 static scant_status join(query_job *job, const size_t *audit, size_t n_audit) {
     size_t n_picks = job->picks ? job->picks->count : 0, at_pick = 0, at_audit = 0;
     job->count = n_picks + n_audit;
@@ -174,9 +173,9 @@ static scant_status join(query_job *job, const size_t *audit, size_t n_audit) {
     return find_ids(job);
 }
 
-/* How many in all: what is asked for, or the setting. */
+/* The number of rows: --batch, or the setting. */
 static size_t batch_of(query_job *job) {
-    const char *set = scant_project_get(job->project.project, "batch");
+    const char *set = scant_project_get(job->project->project, "batch");
     size_t batch = 1;
     if (job->args->batch) return job->args->batch;
     return set && cli_read_number(set, 1, SIZE_MAX, &batch) ? batch : 1;
@@ -184,7 +183,7 @@ static size_t batch_of(query_job *job) {
 
 static scant_status choose(query_job *job) {
     const query_args *args = job->args;
-    scant_project *project = job->project.project;
+    scant_project *project = job->project->project;
     size_t batch = batch_of(job), n_audit = 0;
     size_t *audit = cli_calloc(batch, sizeof *audit);
     scant_project_query_opts opts = {
@@ -202,20 +201,20 @@ static scant_status choose(query_job *job) {
     return status;
 }
 
-/* Options are of the strategy that is used; before the first model that is random, to
- * which the setting's are no mistake. */
+/* Checks options of the strategy. Before the first model items are picked at random; then
+ * options of the setting's strategy are still accepted. */
 static int check_options(query_job *job) {
     const query_args *args = job->args;
     const char *name = args->strategy;
     if (!args->settings.count) return CLI_DONE;
-    if (!name) name = scant_project_get(job->project.project, "strategy");
+    if (!name) name = scant_project_get(job->project->project, "strategy");
     const scant_strategy_info *info = name ? scant_strategy_find(name) : NULL;
-    return info ? cli_check_options(job->project.net.command, info, &args->settings)
+    return info ? cli_check_options(job->project->net.command, info, &args->settings)
                 : CLI_DONE;
 }
 
-static int work(query_job *job) {
-    project_job *project = &job->project;
+static int pick(query_job *job) {
+    project_job *project = job->project;
     scant_meter meter;
     int status = check_options(job);
     if (status != CLI_DONE) return status;
@@ -226,27 +225,27 @@ static int work(query_job *job) {
     if (status != CLI_DONE) return status;
     if (job->count) return project_stop(project, &meter);
     if (!project->net.ui.quiet)
-        cli_note("nothing is left to pick: every item has an answer, or is a copy or "
-                 "withheld");
+        cli_note("nothing is left to pick: every item has an answer, is a copy or is in "
+                 "the audit set");
     return CLI_STOP;
+}
+
+static int work(project_job *project, const void *args) {
+    query_job job = {.project = project, .args = args};
+    int status = pick(&job);
+    scant_picks_free(project->net.ctx, job.picks);
+    for (size_t i = 0; i < job.count && job.rows; i++) free(job.rows[i].id);
+    free(job.rows);
+    return status;
+}
+
+static int check(const cli_command *command, const char *dir, const void *args) {
+    return project_check_out(command, dir, "out", ((const query_args *)args)->out);
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
     query_args args = {0};
-    query_job job = {.args = &args};
-    cli_parsed parsed;
-    bool over;
-    int status = project_parse(command, argc, argv, &args, &parsed, &over);
-    if (status == CLI_DONE && !over) {
-        status = project_check_out(command, parsed.operand, "out", args.out);
-        if (status == CLI_DONE)
-            status = project_open(&job.project, command, parsed.operand, &args.means);
-        if (status == CLI_DONE) status = work(&job);
-        scant_picks_free(job.project.net.ctx, job.picks);
-        for (size_t i = 0; i < job.count && job.rows; i++) free(job.rows[i].id);
-        free(job.rows);
-        project_end(&job.project);
-    }
+    int status = project_run(command, argc, argv, &args, &args.means, check, work);
     free(args.settings.items);
     return status;
 }
@@ -254,15 +253,17 @@ static int run(const cli_command *command, int argc, char **argv) {
 const cli_command cli_cmd_query = {
     .name = "query",
     .synopsis = "DIR [--batch B] [--strategy NAME] [--out FILE] [options]",
-    .summary = "name the items of a project to label next",
+    .summary = "pick the items of a project to label next",
     .about =
-        "Picks items to label next by the project's last model, keeps them as a round, "
+        "Picks items to label next with the project's last model, stores them as a "
+        "round, "
         "and prints CSV with the columns rank, index (the item's number), id, weight, "
-        "score and role. About one in ten (the setting audit_every) is of the audit "
-        "instead, drawn at random; only from their labels can be told how good a model "
-        "is. Their score is empty, and people need not know which they are.\n\n"
-        "Exit status 10 where the stop rule holds, or nothing is left to pick, so that a "
-        "loop in a shell ends by itself; picks are written all the same.",
+        "score and role. About one in ten (the setting audit_every) is drawn at random "
+        "from the audit set instead: only its labels can measure the accuracy. Its score "
+        "is empty, and annotators need not know which items these are.\n\n"
+        "Exit status 10 if the stop rule holds or nothing is left to pick, so that a "
+        "loop "
+        "in a shell ends by itself; picks are written in any case.",
     .operand = CLI_PROJECT,
     .project = true,
     .flags = flags,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant serve DIR`: the labelling page. The address goes to stdout, what happens to
- * stderr. Ctrl-C is the way to end it, and no failure.
+ * `scant serve DIR`: serves the labelling page. The address goes to standard output,
+ * messages to standard error. Ctrl-C ends it with exit status 0.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,14 +58,13 @@ typedef struct serve_job {
 static void ready(void *user, const char *address) {
     const serve_job *job = user;
     printf("%s\n", address);
-    fflush(stdout); /* a pipe's reader waits for it */
+    fflush(stdout); /* for a reader of a pipe */
     if (job->args->means.quiet) return;
     cli_note("serving %s at %s; Ctrl-C ends it", job->dir, address);
-    if (job->token)
-        cli_note("people open that address, and give their name and the token there");
+    if (job->token) cli_note("open it and enter your name and the token");
 }
 
-static void hear(void *user, scant_log_level level, const char *text) {
+static void log_message(void *user, scant_log_level level, const char *text) {
     const serve_job *job = user;
     if (job->args->means.quiet) return;
     if (level == SCANT_LOG_WARNING)
@@ -79,7 +78,7 @@ static int stop(void *user) {
     return cli_interrupted();
 }
 
-static const char ending[] = "\nscant: ending: what people have sent is stored and "
+static const char ending[] = "\nscant: ending: answers received so far are stored, and "
                              "training stops at its next step; Ctrl-C again quits at "
                              "once\n";
 
@@ -95,7 +94,7 @@ static int serve(const serve_args *args, const char *dir) {
                        .no_training = args->no_training,
                        .user = &job,
                        .ready = ready,
-                       .log = hear,
+                       .log = log_message,
                        .stop = stop};
     char message[1000];
     cli_signals_begin();
@@ -111,8 +110,9 @@ static int serve(const serve_args *args, const char *dir) {
 
 static int serve(const serve_args *args, const char *dir) {
     (void)args, (void)dir;
-    cli_error("this scant was built without the server, as libmicrohttpd was not there "
-              "(see docs/building.md)");
+    cli_error(
+        "this scant was built without the server, because libmicrohttpd was missing "
+        "(see docs/building.md)");
     return CLI_FAILED;
 }
 
@@ -133,17 +133,18 @@ static int run(const cli_command *command, int argc, char **argv) {
 const cli_command cli_cmd_serve = {
     .name = "serve",
     .synopsis = "DIR [--port P] [--host ADDRESS --token T] [options]",
-    .summary = "a page to label a project's items, in a browser",
+    .summary = "serve a page to label a project's items in a browser",
     .about =
-        "Serves the labelling page of a project, and the dashboard that shows how far it "
-        "is. Models are trained and items picked beside it, when as many labels are new "
-        "as a round has items; labelling never waits for that. A label is on the disk "
-        "before the page is told so: the server can be ended, or killed, at any time.\n\n"
+        "Serves the labelling page of a project and its dashboard. Models are trained "
+        "and "
+        "items picked in the background, when as many labels are new as a round has "
+        "items; labelling never waits for that. A label is on disk before the page "
+        "confirms it: the server can be stopped, or killed, at any time.\n\n"
         "Only this machine can reach it, unless --host says otherwise; then people need "
-        "the token, and what they send can be read on its way: it is plain HTTP. Over a "
-        "network that is not yours, use ssh as in the example.\n\n"
-        "The address is printed to standard output once it can be opened. The interface "
-        "behind the page is described by /api/openapi.json.",
+        "the token, and others on the network can read what they send, as it is plain "
+        "HTTP. On a network that you do not trust use ssh, as in the example.\n\n"
+        "The address is printed to standard output once the page can be opened. "
+        "/api/openapi.json documents the interface behind the page.",
     .operand = CLI_PROJECT,
     .project = true,
     .flags = flags,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant set`: a project's settings, listed or changed.
+ * `scant set`: lists or changes a project's settings.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     int status = project_parse(command, argc, argv, &args, &parsed, &over);
     if (status != CLI_DONE || over) return status;
     if (args.format && parsed.n_operands > 1)
-        return cli_usage(command, "--format is of the list of settings");
+        return cli_usage(command, "--format cannot be combined with KEY=VALUE");
     for (size_t i = 1; i < parsed.n_operands && status == CLI_DONE; i++)
         status = check_setting(command, parsed.operands[i]);
     if (status != CLI_DONE) return status;
@@ -114,8 +114,8 @@ const cli_command cli_cmd_set = {
     .name = "set",
     .synopsis = "DIR [KEY=VALUE]...",
     .summary = "list or change a project's settings",
-    .about = "Without KEY=VALUE lists all settings with their values and what they mean. "
-             "A server that runs sees a change at its next question.",
+    .about = "Without KEY=VALUE lists all settings with their values and meaning. A "
+             "running server uses a changed setting from its next request on.",
     .operand = CLI_PROJECT_SETTINGS,
     .project = true,
     .flags = flags,

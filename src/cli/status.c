@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant status`: where a project stands, and whether to go on.
+ * `scant status`: shows progress and whether to stop.
  */
 #include "cli/status.h"
 #include "scant/project.h"
@@ -22,8 +22,8 @@ static const cli_flag flags[] = {
 };
 
 static const cli_example examples[] = {
-    {"How far is it?", "scant status birds"},
-    {"Is it enough?", "scant status birds > /dev/null; [ $? -eq 10 ] && echo enough"},
+    {"Progress and advice:", "scant status birds"},
+    {"Stop in a script:", "scant status birds > /dev/null; [ $? -eq 10 ] && echo enough"},
 };
 
 static char *copy(const char *text) {
@@ -44,9 +44,9 @@ static scant_status count_classes(status_job *job) {
     job->classes = cli_calloc(n, sizeof *job->classes);
     job->labels = cli_calloc(n, sizeof *job->labels);
     for (size_t c = 0; c < n; c++)
-        job->classes[c] = copy(scant_project_class(job->project.project, c));
-    if (!job->info.entries) return SCANT_OK; /* nobody has said anything */
-    return scant_project_items(job->project.project, 0, SIZE_MAX, count_item, job);
+        job->classes[c] = copy(scant_project_class(job->project->project, c));
+    if (!job->info.entries) return SCANT_OK; /* there are no answers */
+    return scant_project_items(job->project->project, 0, SIZE_MAX, count_item, job);
 }
 
 static void add_time(status_person *person, double seconds) {
@@ -61,7 +61,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* A pause for lunch is in a mean, and not in this. */
+/* Unlike the mean, the median ignores long pauses. */
 static void find_median(status_person *person) {
     size_t n = person->n_times;
     person->median = (double)NAN;
@@ -85,7 +85,7 @@ static scant_status count_entry(void *user, const scant_entry *entry) {
 }
 
 static scant_status count_people(status_job *job) {
-    scant_project *project = job->project.project;
+    scant_project *project = job->project->project;
     job->people = cli_calloc(job->info.people, sizeof *job->people);
     for (size_t i = 0; i <= job->info.people && job->n_people < job->info.people; i++) {
         const char *name = scant_project_person_name(project, i);
@@ -123,7 +123,7 @@ static scant_status keep_round(void *user, const scant_round_point *point) {
 }
 
 static scant_status gather(status_job *job) {
-    scant_project *project = job->project.project;
+    scant_project *project = job->project->project;
     scant_status status = scant_project_info_get(project, &job->info);
     if (status == SCANT_OK) status = count_classes(job);
     if (status == SCANT_OK) status = count_people(job);
@@ -158,38 +158,35 @@ static void forget(status_job *job) {
 
 /* ---- the call ---------------------------------------------------------------------- */
 
-static int work(status_job *job, bool json) {
+static int print(status_job *job, bool json) {
     scant_status got = gather(job);
-    if (got != SCANT_OK) return project_failed(&job->project, got);
-    cli_ui_clear(&job->project.net.ui);
+    if (got != SCANT_OK) return project_failed(job->project, got);
+    cli_ui_clear(&job->project->net.ui);
     int status = json ? status_print_json(job) : status_print_text(job);
     return status == CLI_DONE && job->meter.stop ? CLI_STOP : status;
 }
 
+static int work(project_job *project, const void *arg) {
+    const status_args *args = arg;
+    status_job job = {.project = project};
+    int status = print(&job, args->format && strcmp(args->format, "json") == 0);
+    forget(&job);
+    return status;
+}
+
 static int run(const cli_command *command, int argc, char **argv) {
     status_args args = {0};
-    status_job job = {0};
-    cli_parsed parsed;
-    bool over;
-    int status = project_parse(command, argc, argv, &args, &parsed, &over);
-    if (status != CLI_DONE || over) return status;
-    status = project_open(&job.project, command, parsed.operand, &args.means);
-    if (status == CLI_DONE)
-        status = work(&job, args.format && strcmp(args.format, "json") == 0);
-    forget(&job);
-    project_end(&job.project);
-    return status;
+    return project_run(command, argc, argv, &args, &args.means, NULL, work);
 }
 
 const cli_command cli_cmd_status = {
     .name = "status",
     .synopsis = "DIR [--format text|json]",
-    .summary = "tell how far a project is, and whether to go on",
+    .summary = "show progress and whether to stop",
     .about =
-        "Prints what is in a project: items and labels, classes and how many labels each "
-        "has, people and how far they agree, models with their accuracy on the audited "
-        "items, and the meter in words. Exit status 10 where the stop rule holds: more "
-        "labels would bring little.",
+        "Prints items and labels, classes and their number of labels, people and their "
+        "agreement, models with their accuracy on the audited items, and advice. Exit "
+        "status 10 if the stop rule holds: more labels are unlikely to help.",
     .operand = CLI_PROJECT,
     .project = true,
     .flags = flags,

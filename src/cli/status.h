@@ -11,10 +11,10 @@
 
 typedef struct status_person {
     char *name;
-    size_t answers, labels; /* that stand */
-    double *times;          /* seconds that they took, where that is known */
+    size_t answers, labels; /* current ones */
+    double *times;          /* seconds per answer, as far as known */
     size_t n_times;
-    double median; /* of these; NaN: none is known */
+    double median; /* of times; NaN: there are none */
 } status_person;
 
 typedef struct status_pair {
@@ -24,7 +24,7 @@ typedef struct status_pair {
 } status_pair;
 
 typedef struct status_job {
-    project_job project;
+    project_job *project;
     scant_project_info info;
     scant_meter meter;
     char **classes;
@@ -33,7 +33,7 @@ typedef struct status_job {
     size_t n_people;
     status_pair *pairs;
     size_t n_pairs;
-    scant_model_point *models; /* strings are ours, as below */
+    scant_model_point *models; /* with copies of strings; also below */
     size_t n_models;
     scant_round_point *rounds;
     size_t n_rounds;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a project stands, for people and for programs.
+ * The output of `scant status`, as text and as JSON.
  */
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void entry(scant__text *text, const char *name) {
 
 static void add_counts(scant__text *text, const status_job *job) {
     const scant_project_info *i = &job->info;
-    scant__text_addf(text, "%s: ", job->project.dir);
+    scant__text_addf(text, "%s: ", job->project->dir);
     project_add_items(text, i, i->items);
     if (i->copies) scant__text_addf(text, " (%zu copies of others)", i->copies);
     scant__text_addf(text, ", %zu class%s\n\n", i->classes, i->classes == 1 ? "" : "es");
@@ -35,8 +35,9 @@ static void add_counts(scant__text *text, const status_job *job) {
     entry(text, "rounds");
     scant__text_addf(text, "%zu", i->rounds);
     if (i->rounds)
-        scant__text_addf(text, "; of the last one's %zu picks %zu wait for an answer",
-                         i->picked, i->waiting);
+        scant__text_addf(text,
+                         "; %zu of the %zu picks of the last round are not answered",
+                         i->waiting, i->picked);
     scant__text_add(text, "\n");
     entry(text, "models");
     scant__text_addf(text, "%zu", i->models);
@@ -108,7 +109,7 @@ int status_print_text(status_job *job) {
     add_people(&text, job);
     add_models(&text, job);
     scant__text_add(&text, "\n");
-    int status = project_add_advice(&job->project, &text, &job->meter);
+    int status = project_add_advice(job->project, &text, &job->meter);
     if (status == CLI_DONE) return cli_print(&text);
     scant__text_end(&text);
     return status;
@@ -119,7 +120,7 @@ int status_print_text(status_job *job) {
 static void json_counts(scant__text *text, const status_job *job) {
     const scant_project_info *i = &job->info;
     scant__text_add(text, "{\"dir\": ");
-    scant__text_json(text, job->project.dir);
+    scant__text_json(text, job->project->dir);
     scant__text_add(text, ", \"kind\": ");
     scant__text_json(text, i->kind);
     scant__text_add(text, ", \"created\": \"");
@@ -196,8 +197,8 @@ static void json_rounds(scant__text *text, const status_job *job) {
 int status_print_json(status_job *job) {
     scant__text text = CLI_TEXT;
     char *advice = NULL;
-    scant_status said = scant_project_advice(job->project.project, &job->meter, &advice);
-    if (said != SCANT_OK) return project_failed(&job->project, said);
+    scant_status said = scant_project_advice(job->project->project, &job->meter, &advice);
+    if (said != SCANT_OK) return project_failed(job->project, said);
     json_counts(&text, job);
     json_classes(&text, job);
     json_people(&text, job);
@@ -207,6 +208,6 @@ int status_print_json(status_job *job) {
     scant__text_add(&text, ",\n \"advice\": ");
     scant__text_json(&text, advice);
     scant__text_addf(&text, ", \"stop\": %s}\n", job->meter.stop ? "true" : "false");
-    scant_bytes_free(job->project.net.ctx, advice);
+    scant_bytes_free(job->project->net.ctx, advice);
     return cli_print(&text);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant train DIR`: a model of a project's labels. What it is and how it is trained are
- * settings of the project; the flags of other trainings have no meaning here.
+ * `scant train DIR`: trains a model on a project's labels. The network and its training
+ * are settings of the project; most flags of other trainings are refused.
  */
 #include <math.h>
 #include <string.h>
@@ -22,15 +22,16 @@ static int check_flags(const cli_command *command, const bool *seen, const char 
     for (size_t i = 0; i < command->n_flags; i++) {
         const char *name = command->flags[i].name;
         if (!seen[i] || is_allowed(name)) continue;
-        return cli_usage(command,
-                         "--%s is of a training without a project: '%s' has its items, "
-                         "labels and settings ('scant set %s')",
-                         name, dir, dir);
+        return cli_usage(
+            command,
+            "--%s is for a training without a project: '%s' has its own items, "
+            "labels and settings ('scant set %s')",
+            name, dir, dir);
     }
     return CLI_DONE;
 }
 
-/* The library's own phases (features, predictions) have the bar otherwise. */
+/* Other phases (features, predictions) are reported by the library. */
 static void report(void *user, const scant_train_state *state) {
     if (state->steps)
         cli_ui_progress(user, "training", (double)state->step / (double)state->steps);
@@ -66,7 +67,7 @@ static int work(project_job *job, const train_args *args) {
     if (done == SCANT_OK) done = scant_project_meter(job->project, &meter);
     cli_ui_clear(&job->net.ui);
     if (done == SCANT_ECANCELLED) {
-        cli_error("interrupted; the model before is still the last");
+        cli_error("interrupted; the previous model is still the last");
         return CLI_INTERRUPTED;
     }
     if (done != SCANT_OK) return project_failed(job, done);

@@ -68,7 +68,7 @@ class Label(ProjectCase):
         self.ok("label", project, "--import", old)
         new = self.write("new.csv", head + "3,green,ann,2026-01-12\n4,green,ann,2026-01-12\n")
         self.ok("label", project, "--import", new)
-        self.assertIn("0 labels stored, 1 there already, 2 older than what their annotator has said or taken back since\n",
+        self.assertIn("0 labels stored, 1 there already, 2 older than their annotator's current answer or undo\n",
                       self.ok("label", project, "--import", old))
         self.assertEqual(self.status(project)["entries"], 5)
 
@@ -308,7 +308,7 @@ class Log(ProjectCase):
         first, second, undo = self.ok("log", project).splitlines()
         self.assertNotIn("(", first)
         self.assertIn("= blue  1.5 s", second)
-        self.assertIn("(taken back)", second)
+        self.assertIn("(undone)", second)
         self.assertIn(": undo", undo)
         told = json.loads(self.ok("log", project, "--format", "json"))
         self.assertEqual([one["undone"] for one in told], [False, True, False])

@@ -140,7 +140,7 @@ class Loop(ProjectCase):
         self.label(project, truth, "--batch", "20")
         for words in (("--epochs", "3"), ("--model", "mlp"), ("--data", "moons"), ("--out", "x"),
                       ("--resume",), ("--batch", "8")):
-            self.fails(2, "train", project, *words, says=(words[0], "of a training without"))
+            self.fails(2, "train", project, *words, says=(words[0], "for a training without"))
         self.ok("train", project, "--seed", "3", "--memory", "1G", "--quiet")
         self.fails(2, "train", project, "more", says="one word too many")
 
