@@ -121,7 +121,7 @@ test('why there is no opinion of the model is told as it is', async () => {
     };
   await ask('p', 'There is no model yet.');
   await ask('w', 'It was drawn at random, as there is no model yet.');
-  const words = 'the model has not been asked about this item yet';
+  const words = 'there is no prediction for this item yet';
   await page.route('**/prediction', (route) =>
     route.fulfill({ status: 404, json: { error: words } }),
   );
@@ -129,7 +129,7 @@ test('why there is no opinion of the model is told as it is', async () => {
   await page.route('**/why', (route) =>
     route.fulfill({ json: { ...nothing, model: 3, neighbours: [] } }),
   );
-  for (const key of ['p', 'w']) await ask(key, 'The model has not been asked about this item yet.');
+  for (const key of ['p', 'w']) await ask(key, 'There is no prediction for this item yet.');
   await done(page);
 });
 

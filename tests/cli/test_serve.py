@@ -417,7 +417,7 @@ class Labelling(ServeCase):
         status = ann.get("/api/status")
         self.assertEqual(status["info"]["labelled"], 6)
         self.assertIsNone(status["balance"][0]["predicted"])
-        self.assertIn("not been asked", self.refused(404, ann.get, "/api/items/3/prediction")["error"])
+        self.assertIn("no prediction for this item", self.refused(404, ann.get, "/api/items/3/prediction")["error"])
         self.eventually(lambda: ann.get("/api/status")["worker"]["failed"] == "preparing", "a failure")
         os.rename(self.features + ".away", self.features)
         ann.answer(ann.next()[0], 0)
