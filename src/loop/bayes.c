@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Networks that say several things of a sample: what the keys model.bayes, samples,
- * prior and hidden mean together, and what they make of a network's options. Of an
- * ensemble the things said are its members, so that model.samples counts those.
+ * Bayesian networks and ensembles: how the keys model.bayes, samples, prior and hidden go
+ * together, and the options of a network that follow. model.samples counts posterior
+ * draws, and of an ensemble its members.
  *
- * A key that says nothing here (samples of a plain network, the prior of one that drops)
- * is kept, and a warning tells it, as with keys of other methods: whoever plays a file
- * again with another model.bayes need not strip it.
+ * A key without effect (samples of a plain network, the prior of dropout) is kept, with a
+ * warning, as keys of other methods are: a file can be run again with another model.bayes
+ * as it is.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ size_t loop_members(const loop_settings *set) {
     return loop_is_ensemble(set) ? set->samples : 1;
 }
 
-/* Whether nothing else was said than 0, which stands for a default. */
+/* Whether the value is missing or 0, which stands for a default. */
 static bool is_open(const char *text) {
     double value;
     return !text || (scant__number_parse(text, &value) && value == 0);
@@ -43,14 +43,13 @@ void loop_bayes_fill(scant_experiment *e) {
     const char *weights = e->texts[key_of("weights")];
     if (!bayes || strcmp(bayes, "none") == 0) return;
     if (is_open(*samples)) *samples = strcmp(bayes, "ensemble") == 0 ? "5" : "100";
-    bool own_rate = weights && *weights; /* the one that they were saved with */
+    bool own_rate = weights && *weights; /* that of the weights' file */
     if (strcmp(bayes, "dropout") == 0 && is_open(*dropout) && !own_rate) *dropout = "0.5";
 }
 
 static void warn_of(scant_experiment *e, const char *key, const char *of) {
-    scant__warn(e->ctx,
-                "model.%s says nothing: it is of model.bayes = %s, and that is %s", key,
-                of, e->set.bayes);
+    scant__warn(e->ctx, "model.%s is ignored: it is for model.bayes = %s, and that is %s",
+                key, of, e->set.bayes);
 }
 
 scant_status loop_bayes_check(scant_experiment *e) {

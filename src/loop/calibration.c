@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far a round's network is to be believed: reliability diagrams on the test set,
- * before and after scaling by a temperature. The temperature is never of the test set. It
- * is of the validation set; where there is none and the strategy has needed calibrated
- * probabilities in that round, it is the one that they were made with (evidence.c); else
- * there is no diagram after scaling.
+ * Reliability diagrams of a round's network on the test set, before and after scaling by
+ * a temperature. The temperature is never fitted on the test set. It is fitted on the
+ * validation set; without one it is that of the round's calibrated probabilities, where
+ * the strategy needed them (choose.c); else there is no diagram after scaling.
  *
- * calibration.csv has the bins that hold samples, of 15, counted from 1.
+ * calibration.csv has the non-empty ones of 15 bins, counted from 1.
  */
 #include <jansson.h>
 #include <math.h>
@@ -25,7 +24,7 @@ scant_status loop_calibrate_after(loop_run *run) {
     scant_evaluation e;
     if (s->regression || run->split.n_valid || !(run->round.temperature > 0))
         return SCANT_OK;
-    enum loop_time before = loop_clock(run, LOOP_JUDGING);
+    enum loop_time before = loop_clock(run, LOOP_TESTING);
     scant_status status = scant_net_evaluate_at(run->net, s->test, s->test_rows,
                                                 s->n_test, run->round.temperature, &e,
                                                 &run->round.calibration.when[LOOP_AFTER]);

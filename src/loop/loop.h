@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside an experiment: samples.c opens the data and split.c cuts it; learner.c trains a
- * round's networks, by the ways of method.c and bayes.c, through learn.h; choose.c picks
- * by what evidence.h reads out; calibration.c measures how reliable probabilities are,
- * theory.c what theory says of a round; nets.c keeps networks on disk and state.c the
- * run; round.c does a run's rounds, run.c all runs side by side, folder.c the files of
- * all runs together.
+ * Inside an experiment: samples.c opens the data and split.c cuts it; round_models.c
+ * trains a round's networks, by the ways of method.c and bayes.c, through learn.h;
+ * choose.c picks by what evidence.h reads out; calibration.c measures how reliable
+ * probabilities are, theory.c what theory says of a round; nets.c keeps networks on disk
+ * and state.c the run; round.c does a run's rounds, run.c all runs side by side, folder.c
+ * the files of all runs together.
  *
  * Threads: all runs read the samples and the experiment at once; none changes them. A run
  * has a context of its own, whose memory is counted with the caller's. Only the caller's
@@ -24,12 +24,12 @@
 
 typedef struct loop_samples {
     scant_data *train, *test; /* may be the same: test was held out */
-    size_t *rows, n_rows;     /* of train that may be chosen: labelled, readable */
+    size_t *rows, n_rows;     /* of train that may be picked: labelled, readable */
     size_t *test_rows, n_test;
     size_t classes; /* 1: numbers to predict */
     bool regression;
-    double *darp_target; /* a part for each class; NULL: none is given, or needed */
-    uint64_t mark; /* a hash of which they are, of their labels and target; never 0 */
+    double *darp_target; /* a share for each class; NULL: none is given or needed */
+    uint64_t mark;       /* a hash of the samples, their labels and target; never 0 */
 } loop_samples;
 
 scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
@@ -39,16 +39,16 @@ void loop_samples_close(loop_samples *samples);
 /* ---- split.c ---- */
 
 typedef struct loop_split {
-    size_t *pool, n_pool; /* rows of train, ascending: what strategies see */
+    size_t *pool, n_pool; /* rows of train, ascending: those that strategies see */
     size_t *valid, n_valid;
     size_t *initial, n_initial; /* rows of train, in the order they were drawn */
 } loop_split;
 
 scant_status loop_split_make(scant__arena *arena, const loop_settings *set,
                              const loop_samples *samples, uint64_t seed, loop_split *out);
-/* The place in the pool of a row of train; n_pool: it is not there. */
+/* The place of a row of train in the pool; n_pool: it is not there. */
 size_t loop_split_place(const loop_split *split, size_t row);
-/* Whether the sizes go together; how many rows a pool has. */
+/* Checks that the sizes fit; *n_pool: rows of a pool. */
 scant_status loop_split_check(scant_ctx *ctx, const loop_settings *set,
                               const loop_samples *samples, size_t *n_pool);
 /* rows[0..n-1] in a random order. */
@@ -67,14 +67,14 @@ typedef struct loop_pick {
     double weight, score;
 } loop_pick;
 
-/* Reliability diagrams on the test set: as the network is, and scaled by a temperature
- * that was fitted to other samples. One with no samples in its bins is not known. */
+/* Reliability diagrams on the test set, before and after scaling by a temperature that
+ * was fitted to other samples. One without samples in its bins is unknown. */
 enum { LOOP_BEFORE, LOOP_AFTER, LOOP_WHENS };
 typedef struct loop_calibration {
     scant_calibration when[LOOP_WHENS];
 } loop_calibration;
 
-/* What theory says of a round (theory.c), as theory.csv has it; NaN: not known. */
+/* Theory's figures of a round (theory.c), in the order of theory.csv; NaN: unknown. */
 enum {
     LOOP_LAMBDA,
     LOOP_LARGEST,
@@ -93,11 +93,11 @@ typedef struct loop_theory {
 } loop_theory;
 
 /* A model of a round on the test set: its last epoch, and the best evaluated epoch. */
-typedef struct loop_verdict {
+typedef struct loop_test_result {
     double accuracy, loss, best;
     double score; /* of several models, the one with the median score is kept */
     loop_calibration calibration;
-} loop_verdict;
+} loop_test_result;
 
 /* How far a part's training is: not begun; trained; cancelled, with its checkpoint in the
  * first or in the second slot. */
@@ -111,16 +111,16 @@ typedef struct loop_partial {
     size_t round;
     char *parts; /* n_parts: how far each is */
     size_t n_parts;
-    char query;             /* how far the query network is */
-    size_t n_judged;        /* models evaluated, one after the other */
-    loop_verdict *verdicts; /* theirs; room for n_parts */
-    double best;            /* test accuracy so far of the model in training */
-    double train_seconds, judge_seconds;
+    char query;                /* how far the query network is */
+    size_t n_tested;           /* models evaluated, one after the other */
+    loop_test_result *results; /* theirs; room for n_parts */
+    double best;               /* test accuracy so far of the model in training */
+    double train_seconds, test_seconds;
     size_t *epochs; /* n_parts: what each one's training took */
 } loop_partial;
 
-/* A run so far: rounds that are finished, and what was picked for them and the next. The
- * arrays never move: others may read what was there before. */
+/* A run so far: its finished rounds, and the picks for them and the next. The arrays
+ * never move: other threads may read what was there before. */
 typedef struct loop_state {
     loop_point *points;             /* rounds + 1 */
     loop_calibration *calibrations; /* likewise */
@@ -128,10 +128,10 @@ typedef struct loop_state {
     loop_pick *picks;
     size_t *ends; /* rounds + 1: where the picks of a round end; round 0: initial */
     size_t n_points, n_batches, room_picks;
-    bool over;        /* there is nothing left to pick */
-    uint64_t samples; /* the mark of those it was begun with; 0: nobody knows */
+    bool over;        /* nothing is left to pick */
+    uint64_t samples; /* the mark of those it was begun with */
     loop_partial partial;
-    char *memory; /* what the strategy left for its next call; NULL: nothing */
+    char *memory; /* the strategy's state for its next call; NULL: none */
     size_t memory_size;
 } loop_state;
 
@@ -148,7 +148,7 @@ typedef struct loop_run_name {
     uint64_t seed;
 } loop_run_name;
 
-/* Writes and reads the state's file. Reading checks all of it against what may be. */
+/* Writes and reads the state's file. Reading checks every value. */
 scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_state *state,
                               char **bytes, size_t *size);
 scant_status loop_state_write(scant_ctx *ctx, const char *path, loop_run_name name,
@@ -165,7 +165,7 @@ typedef struct loop_job loop_job;
 enum loop_time {
     LOOP_REST, /* files and everything else */
     LOOP_TRAINING,
-    LOOP_JUDGING, /* evaluation on the test set, during a training and after it */
+    LOOP_TESTING, /* evaluation on the test set, during a training and after it */
     LOOP_READING, /* evidence, with the trainings that calibrate it */
     LOOP_PICKING,
     LOOP_THEORY,
@@ -251,16 +251,15 @@ scant_status loop_keep(loop_run *run);
 
 /* ---- calibration.c ---- */
 
-/* A network on the test set, with its reliability diagrams: after scaling, too, where
- * there is a validation set. */
+/* Evaluates a network on the test set, with its reliability diagrams; after scaling only
+ * where there is a validation set. */
 scant_status loop_calibrated_evaluate(loop_run *run, scant_net *net, scant_evaluation *e,
                                       loop_calibration *out);
-/* Where there is none: after scaling by the temperature that the round's picks were made
- * with, if they were made with one. */
+/* Without one: after scaling by the temperature of the round's picks, if they had one. */
 scant_status loop_calibrate_after(loop_run *run);
-/* Of a state's file: before and after (null: not known), [temperature, error, bins], a
- * bin being [place from 1, count, confidence, accuracy]; empty ones are left out. Reading
- * tells whether it is one. */
+/* In a state's file: before and after (null: unknown), [temperature, error, bins], a bin
+ * being [place from 1, count, confidence, accuracy]; empty ones are left out. Reading
+ * returns whether the value is one. */
 void loop_calibration_print(scant__text *text, const loop_calibration *c);
 struct json_t;
 bool loop_calibration_read(const struct json_t *value, loop_calibration *out);
@@ -294,7 +293,7 @@ extern const char loop_theory_header[];
 /* Sets the options of a network that posterior draws depend on. */
 void loop_bayes_options(const loop_settings *set, uint64_t seed, scant_net_opts *o);
 
-/* ---- learner.c ---- */
+/* ---- round_models.c ---- */
 
 /* What a seed of a round is for. */
 enum loop_seed_use {
@@ -331,7 +330,7 @@ scant_net *loop_part(const loop_run *run, size_t part);
 /* The seed that a model of the round starts with. */
 uint64_t loop_weights_seed(const loop_run *run, size_t model);
 /* Which of n models has the median score; of an even n, the lower of the two. */
-size_t loop_median(const loop_verdict *verdicts, size_t n);
+size_t loop_median(const loop_test_result *results, size_t n);
 
 /* ---- method.c ---- */
 

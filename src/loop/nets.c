@@ -220,7 +220,7 @@ scant_status loop_partial_keep(loop_run *run) {
     p->there = true;
     p->round = run->round.number;
     p->train_seconds = run->times.seconds[LOOP_TRAINING];
-    p->judge_seconds = run->times.seconds[LOOP_JUDGING];
+    p->test_seconds = run->times.seconds[LOOP_TESTING];
     for (size_t i = 0; i < p->n_parts; i++)
         if (p->parts[i] == LOOP_TRAINED) TRY(save_trained(run, loop_part(run, i), i));
     size_t members = run->recipe.members;
@@ -256,12 +256,12 @@ static bool can_be_done_again(loop_run *run, scant_status status) {
 static scant_status load_models(loop_run *run) {
     const loop_partial *p = &run->state.partial;
     const loop_round *r = &run->round;
-    bool all = p->n_judged == r->n_models;
+    bool all = p->n_tested == r->n_models;
     for (size_t i = 0; i < p->n_parts; i++) {
         size_t model = i / run->recipe.members;
         scant_net **net = &r->models[model];
         if (p->parts[i] != LOOP_TRAINED) continue;
-        if (all && model != loop_median(p->verdicts, r->n_models)) continue;
+        if (all && model != loop_median(p->results, r->n_models)) continue;
         if (!*net) TRY(loop_net_make(run, loop_weights_seed(run, model), net));
         TRY(load_trained(run, i, loop_part(run, i)));
     }
@@ -281,10 +281,10 @@ static scant_status unload_models(loop_run *run) {
 /* Models are trained one after the other, and evaluated whole. */
 static bool is_whole(const loop_run *run, const loop_partial *p) {
     size_t members = run->recipe.members, models = run->round.n_models;
-    size_t judged = p->n_judged * members, begun = judged + members;
-    bool whole = p->n_judged <= models && p->n_parts == models * members;
+    size_t tested = p->n_tested * members, begun = tested + members;
+    bool whole = p->n_tested <= models && p->n_parts == models * members;
     for (size_t i = 0; whole && i < p->n_parts; i++)
-        whole = i < judged ? p->parts[i] == LOOP_TRAINED
+        whole = i < tested ? p->parts[i] == LOOP_TRAINED
                            : i < begun || p->parts[i] == LOOP_NOT_BEGUN;
     return whole;
 }
@@ -309,9 +309,9 @@ static scant_status begin_anew(loop_run *run) {
                       .n_parts = run->round.n_models * run->recipe.members,
                       .query = LOOP_NOT_BEGUN};
     p.parts = scant__arena_alloc(arena, p.n_parts, 1);
-    p.verdicts = scant__arena_zalloc(arena, p.n_parts, sizeof *p.verdicts);
+    p.results = scant__arena_zalloc(arena, p.n_parts, sizeof *p.results);
     p.epochs = scant__arena_zalloc(arena, p.n_parts, sizeof *p.epochs);
-    if (!p.parts || !p.verdicts || !p.epochs) return SCANT_ENOMEM;
+    if (!p.parts || !p.results || !p.epochs) return SCANT_ENOMEM;
     memset(p.parts, LOOP_NOT_BEGUN, p.n_parts);
     run->state.partial = p;
     return SCANT_OK;
@@ -332,7 +332,7 @@ scant_status loop_partial_recall(loop_run *run) {
         p->query = LOOP_NOT_BEGUN;
     }
     run->times.seconds[LOOP_TRAINING] += p->train_seconds;
-    run->times.seconds[LOOP_JUDGING] += p->judge_seconds;
+    run->times.seconds[LOOP_TESTING] += p->test_seconds;
     return SCANT_OK;
 }
 

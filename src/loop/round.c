@@ -21,7 +21,7 @@ double loop_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- telling ----------------------------------------------------------------------- */
+/* ---- progress and log -------------------------------------------------------------- */
 
 void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool before) {
     const loop_job *job = run->job;
@@ -103,7 +103,7 @@ static void log_number(scant__text *text, const char *key, double value) {
         scant__text_add(text, "null");
 }
 
-/* Of a training that an earlier call has ended nothing is known but its network. */
+/* Only the network is known of a training that an earlier call has finished. */
 static void log_training(const loop_run *run, scant__text *text) {
     const scant_train_state *t = &run->round.training;
     if (!t->steps) return;
@@ -128,7 +128,7 @@ static void log_round(loop_run *run) {
     log_number(&text, "loss", p->loss);
     log_training(run, &text);
     log_number(&text, "train_seconds", p->train_seconds);
-    log_number(&text, "judge_seconds", run->times.seconds[LOOP_JUDGING]);
+    log_number(&text, "judge_seconds", run->times.seconds[LOOP_TESTING]);
     log_number(&text, "evidence_seconds", run->times.seconds[LOOP_READING]);
     log_number(&text, "pick_seconds", run->times.seconds[LOOP_PICKING]);
     log_number(&text, "theory_seconds", run->times.seconds[LOOP_THEORY]);
@@ -157,7 +157,7 @@ static void begin_run(void *arg) {
     loop_report(run, SCANT_RUN_BEGIN, run->state.n_points, false);
 }
 
-/* The run waits meanwhile: its context may be written to. */
+/* The run waits, so its context may be changed. */
 static void pass_error(loop_run *run) {
     if (run->written != SCANT_OK)
         memcpy(run->ctx->err, run->job->ctx->err, sizeof run->ctx->err);
@@ -184,8 +184,7 @@ void loop_say_over(const loop_run *run, scant_ctx *ctx) {
                 run->state.n_points - 1, run->job->e->set.rounds);
 }
 
-/* A report that cannot be written stops nobody: all it is made of is there, and it is
- * tried again when all runs have ended. */
+/* A failure is only a warning: the report is written again when all runs have ended. */
 static void report_so_far(loop_job *job) {
     char why[SCANT__ERR_SIZE];
     scant_status status = loop_folder_report(job);
@@ -213,7 +212,7 @@ static void end_run(void *arg) {
     report_so_far(run->job);
 }
 
-/* An earlier call has had all of it. */
+/* An earlier call has finished the run. */
 static void end_finished(void *arg) {
     loop_run *run = arg;
     run->progress.fraction = 1;
@@ -336,7 +335,7 @@ static scant_status play_round(loop_run *run) {
     if (status == SCANT_OK) status = choose(run);
     run->cancellable = false;
     loop_clock(run, LOOP_REST);
-    /* until it is recalled, what is on disk of the round is more than what is here */
+    /* before it is recalled, the disk has more of the round than this call */
     if (status == SCANT_ECANCELLED && run->round.recalled) return loop_partial_keep(run);
     return status == SCANT_OK ? finish(run, &point) : status;
 }
@@ -367,7 +366,7 @@ static void plan_work(loop_run *run) {
         run->progress.work_done / run->progress.work_whole;
 }
 
-/* What a state on disk says was picked must be what this pool could give. */
+/* Whether the picks of a state on disk are possible with this pool. */
 static bool could_be_picked(const loop_state *s, const loop_split *split) {
     bool same = s->ends[0] == split->n_initial;
     for (size_t i = 0; same && i < loop_state_picks(s); i++) {
@@ -416,7 +415,7 @@ static scant_status do_rounds(loop_run *run) {
     TRY(loop_split_make(&run->arena, &e->set, &run->job->samples, run->seed,
                         &run->split));
     TRY(add_initial(run));
-    if (run->state.n_points > 1) /* left behind by a call that was killed */
+    if (run->state.n_points > 1) /* of a call that was killed */
         loop_nets_forget(run, run->state.n_points - 2);
     loop_partial_sweep(run, run->state.partial.there ? run->state.n_points : SIZE_MAX);
     if (run->state.over || run->state.n_points > e->set.rounds) {

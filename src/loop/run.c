@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An experiment's runs, side by side. Everything that can be known to fail is looked at
- * before the folder is touched. What is finished stays, whatever fails: a run by itself
- * (its training diverged, its strategy cannot use what it is given), which ends alone, or
- * all of them (there is no memory, a file cannot be written, the samples have changed).
+ * An experiment's runs, side by side. What can be checked is checked before the folder is
+ * touched. Finished rounds stay, whatever fails. A run whose training diverges or whose
+ * strategy cannot use its evidence ends alone; out of memory, a file that cannot be
+ * written or changed samples end all runs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ bool loop_say_once(loop_job *job, const char *text) {
     if (job->n_said == job->room_said) {
         size_t room = job->room_said ? 2 * job->room_said : 32;
         uint64_t *said = scant__arena_alloc(&job->arena, room, sizeof *said);
-        if (!said) return true; /* rather twice than never */
+        if (!said) return true; /* better twice than never */
         if (job->n_said) memcpy(said, job->said, job->n_said * sizeof *said);
         job->said = said;
         job->room_said = room;
@@ -44,7 +44,7 @@ bool loop_say_once(loop_job *job, const char *text) {
     return true;
 }
 
-/* A warning is shown once; the log has each. */
+/* A warning is shown once; the log has every one. */
 static void pass_on(void *arg) {
     const message *m = arg;
     loop_job *job = m->run->job;
@@ -98,7 +98,7 @@ static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
     if (run->status != SCANT_OK && !run->alone) scant__crew_stop(crew);
 }
 
-/* ---- the whole --------------------------------------------------------------------- */
+/* ---- all runs ---------------------------------------------------------------------- */
 
 static scant_status check_arms(loop_job *job) {
     unsigned used;
@@ -107,18 +107,18 @@ static scant_status check_arms(loop_job *job) {
     return SCANT_OK;
 }
 
-/* Data that has a part to test with gives other samples under the same name. */
+/* The same name is fine for data that has a test part of its own. */
 static void warn_of_test(loop_job *job) {
     const loop_settings *set = &job->e->set;
     if (*set->test && !scant_data_has_test(job->samples.train) &&
         (strcmp(set->train, set->test) == 0 || scant__same_file(set->train, set->test)))
         scant__warn(job->ctx,
-                    "data.test (%s) is the same as data.train: networks are judged by "
+                    "data.test (%s) is the same as data.train: networks are tested on "
                     "samples that they may have been trained on",
                     set->test);
 }
 
-/* Runs in the order of the files: strategy after strategy, each with all seeds. */
+/* Lists runs in the order of the files: by strategy, then by seed. */
 static scant_status list_runs(loop_job *job, size_t n_pool) {
     const scant_experiment *e = job->e;
     const loop_settings *set = &e->set;
@@ -149,14 +149,14 @@ static scant_status list_runs(loop_job *job, size_t n_pool) {
     return SCANT_OK;
 }
 
-/* Before a file is written: what it would say must be of these samples. */
+/* Checks that states are of these samples, before a file is written. */
 static scant_status check_runs(loop_job *job) {
     for (size_t i = 0; i < job->n_runs; i++) TRY(loop_run_check(&job->runs[i], job->ctx));
     return SCANT_OK;
 }
 
-/* What earlier calls have finished. The files are written with all of it at once: they
- * never hold less than they did. */
+/* Reports what earlier calls have finished. The files are written with all of it at once,
+ * so that they never hold less than before. */
 static scant_status show_finished(loop_job *job) {
     for (size_t i = 0; i < job->n_runs; i++) loop_folder_add(&job->runs[i]);
     TRY(loop_folder_write(job));
@@ -166,15 +166,15 @@ static scant_status show_finished(loop_job *job) {
     return SCANT_OK;
 }
 
-/* Which of two failures is told: one that ended all, then one that was stopped, then one
- * that ended alone. */
+/* The failure with the greatest weight is reported: one that ended all runs before a
+ * cancelled one, and that before one that ended alone. */
 static int weight_of(const loop_run *run) {
     if (run->status == SCANT_OK) return 0;
     if (run->alone) return 1;
     return run->status == SCANT_ECANCELLED ? 2 : 3;
 }
 
-/* What became of the runs; calling is what became of calling them. */
+/* The status of the runs; calling is that of the call that started them. */
 static scant_status sum_up(loop_job *job, scant_status calling) {
     const loop_run *worst = &job->runs[0];
     size_t alone = 0;
@@ -219,8 +219,8 @@ static void log_stop(loop_job *job, scant_status status) {
     loop_log(job, "stop", &text);
 }
 
-/* Results hang on the number of threads of a run in their last bits: what is gone on with
- * takes the number it had, unless it is told another or that is more than there are. */
+/* Results depend on the thread count in their last bits. So a resumed run keeps the count
+ * it had, unless the caller names another or has fewer. */
 static void choose_threads(loop_job *job, unsigned seats) {
     unsigned before = loop_folder_threads(job), cores = job->ctx->threads;
     job->threads = job->opts.threads ? job->opts.threads : cores / seats;
@@ -255,7 +255,7 @@ static scant_status run_all(loop_job *job) {
     TRY(check_arms(job));
     TRY(loop_samples_open(job->e, job->opts.skip_bad, &job->arena, &job->samples));
     warn_of_test(job);
-    if (!job->opts.resume) TRY(loop_net_check(job)); /* while no folder is touched */
+    if (!job->opts.resume) TRY(loop_net_check(job));
     TRY(loop_split_check(job->ctx, &job->e->set, &job->samples, &n_pool));
     TRY(loop_theory_check(job, n_pool));
     TRY(list_runs(job, n_pool));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an experiment learns from and judges by.
+ * The samples of an experiment: to train on and to test with.
  *
- * Where `test` is not given, the data's own part to test with is taken; where it has
- * none, test_size samples of train are held out by seed 0, and no run may choose them.
+ * Without `test` the data's own test part is used. Where it has none, test_size samples
+ * of train are held out by seed 0, and no run may pick them.
  *
- * Pictures in files are all read once before anything begins: one that is missing or
- * damaged would end a run hours later.
+ * Images in files are all read once at the start: one that is missing or damaged would
+ * end a run hours later.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const char *or_null(const char *text) { return *text ? text : NULL; }
 
 /* ---- opening ----------------------------------------------------------------------- */
 
-/* The side that a model is usually given pictures of. */
+/* The usual side of a model's images; 0: it has none. */
 static size_t model_side(const char *name) {
     size_t count;
     const scant_model_info *const *list = scant_models(&count);
@@ -73,7 +73,7 @@ static scant_status open_both(const scant_experiment *e, loop_samples *s) {
     return need_labels(e->ctx, s->test, "test_labels");
 }
 
-/* The classes of the test set have the numbers of those to learn. */
+/* Numbers the classes of the test set as those of train. */
 static scant_status match_classes(scant__arena *arena, const loop_samples *s) {
     bool any = false;
     if (s->test == s->train || s->regression) return SCANT_OK;
@@ -86,22 +86,22 @@ static scant_status match_classes(scant__arena *arena, const loop_samples *s) {
     return any ? scant_data_renumber(s->test, names, s->classes) : SCANT_OK;
 }
 
-/* ---- which of them ----------------------------------------------------------------- */
+/* ---- samples that can be used ------------------------------------------------------ */
 
-typedef struct looker {
+typedef struct checker {
     const scant_data *data;
     float *rows; /* a sample a worker */
     bool *bad;
     scant__fault *first; /* what is wrong with it, a block each */
-} looker;
+} checker;
 
-enum { LOOK = 16 };
+enum { BLOCK = 16 };
 
-static scant_status look_block(void *arg, size_t block, unsigned worker,
-                               scant__fault *fault) {
-    looker *l = arg;
+static scant_status check_block(void *arg, size_t block, unsigned worker,
+                                scant__fault *fault) {
+    checker *l = arg;
     size_t width = scant__data_width(l->data), n = scant_data_count(l->data);
-    for (size_t i = block * LOOK; i < size_min((block + 1) * LOOK, n); i++) {
+    for (size_t i = block * BLOCK; i < size_min((block + 1) * BLOCK, n); i++) {
         scant_status status =
             scant__data_read(l->data, i, l->rows + worker * width, fault);
         if (status == SCANT_ENOMEM) return status;
@@ -111,7 +111,7 @@ static scant_status look_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-static scant_status tell_bad(scant_ctx *ctx, const scant_data *data, const looker *l,
+static scant_status tell_bad(scant_ctx *ctx, const scant_data *data, const checker *l,
                              bool skip) {
     enum { NAMED = 3 };
     size_t count = 0, n = scant_data_count(data), named = 0;
@@ -119,7 +119,7 @@ static scant_status tell_bad(scant_ctx *ctx, const scant_data *data, const looke
     char names[512] = "";
     for (size_t i = 0; i < n; i++) {
         if (!l->bad[i]) continue;
-        if (!count) why = l->first[i / LOOK].text;
+        if (!count) why = l->first[i / BLOCK].text;
         if (count++ < NAMED) {
             size_t used = strlen(names);
             snprintf(names + used, sizeof names - used, "%s%s", named++ ? ", " : "",
@@ -141,13 +141,13 @@ static scant_status tell_bad(scant_ctx *ctx, const scant_data *data, const looke
                        count > NAMED ? ", ..." : "", why);
 }
 
-/* Which samples cannot be read; *bad stays NULL where samples are no files. */
+/* Marks samples that cannot be read; *bad is NULL where samples are not in files. */
 static scant_status find_bad(scant_ctx *ctx, scant__arena *arena, const scant_data *data,
                              bool skip, bool **bad) {
-    size_t n = scant_data_count(data), blocks = (n + LOOK - 1) / LOOK;
+    size_t n = scant_data_count(data), blocks = (n + BLOCK - 1) / BLOCK;
     *bad = NULL;
     if (!scant_data_sample_name(data, 0)) return SCANT_OK;
-    looker l = {.data = data};
+    checker l = {.data = data};
     scant__arena scratch;
     scant__arena_init(&scratch, ctx);
     l.rows = scant__arena_alloc(&scratch, ctx->threads,
@@ -156,7 +156,7 @@ static scant_status find_bad(scant_ctx *ctx, scant__arena *arena, const scant_da
     l.bad = scant__arena_zalloc(arena, n, sizeof *l.bad);
     scant_status status = l.rows && l.first && l.bad ? SCANT_OK : SCANT_ENOMEM;
     if (status == SCANT_OK)
-        status = scant__parfor(ctx, "looking at pictures", blocks, look_block, &l);
+        status = scant__parfor(ctx, "looking at pictures", blocks, check_block, &l);
     if (status == SCANT_OK) status = tell_bad(ctx, data, &l, skip);
     scant__arena_end(&scratch);
     *bad = l.bad;
@@ -186,7 +186,7 @@ static scant_status list_rows(scant_ctx *ctx, scant__arena *arena, const scant_d
                        scant_data_name(data));
 }
 
-/* The first `size` of a shuffle by seed 0 are tested with. */
+/* The test set: the first `size` of a shuffle by seed 0. */
 static scant_status cut_test(const scant_experiment *e, scant__arena *arena,
                              loop_samples *s) {
     size_t n = s->n_test, keep = e->set.test_size, kept = 0;
@@ -227,7 +227,7 @@ static scant_status check_test(const scant_experiment *e, const loop_samples *s)
     return SCANT_OK;
 }
 
-/* ---- what pseudo-labels are refined to --------------------------------------------- */
+/* ---- the distribution that pseudo-labels are refined to ---------------------------- */
 
 static scant_status check_target(scant_ctx *ctx, const char *path, const float *parts,
                                  size_t n) {
@@ -272,9 +272,9 @@ static scant_status read_target(const scant_experiment *e, scant__arena *arena,
     return status;
 }
 
-/* ---- opening them all -------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------- */
 
-/* Pixels are not read for it: they may be many. */
+/* Hashes names and labels, not pixels: there may be many. */
 static uint64_t mark_part(uint64_t mark, const scant_data *data, const size_t *rows,
                           size_t n_rows) {
     const int32_t *labels = scant_data_labels(data);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a run's samples are cut: the pool is the first N of a shuffle by the run's seed,
- * the validation set is taken out of it, the first labelled samples out of what is left.
- * Each cut has random numbers of its own, so that one more validation sample does not
- * change which samples are the pool. All in rows of train as stored.
+ * Splits a run's samples: the pool is the first N of a shuffle by the run's seed, the
+ * validation set is taken out of it, the initial labelled set out of the rest. Each split
+ * has random numbers of its own, so that one more validation sample does not change the
+ * pool. All are rows of train as stored.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static int compare(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* As many of each class as there are, class after class in turn; rows are shuffled. */
+/* Takes one sample of each class in turn; rows are shuffled. */
 static size_t take_balanced(const loop_samples *s, const size_t *rows, size_t n,
                             size_t wanted, size_t *counts, size_t *out) {
     const int32_t *labels = scant_data_labels(s->train);

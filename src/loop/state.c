@@ -15,7 +15,7 @@
  * not finite are null, "inf" or "-inf". "partial" is there where a round was cancelled:
  *
  *   {"round": 3, "parts": "tta.", "query": ".", "models": [[accuracy, loss, best,
- *    score], ...], "best": 0, "seconds": [train, judge], "calibration": [[before, after],
+ *    score], ...], "best": 0, "seconds": [train, test], "calibration": [[before, after],
  *    ...], "epochs": [12, 9, 0, 0]}
  *
  * parts and query say how far each training is (loop.h); models and calibration have the
@@ -117,18 +117,18 @@ static void add_partial(scant__text *text, const loop_partial *p) {
     scant__text_addf(text, ",\n \"partial\": {\"round\": %zu, \"parts\": \"", p->round);
     for (size_t i = 0; i < p->n_parts; i++) scant__text_addf(text, "%c", p->parts[i]);
     scant__text_addf(text, "\", \"query\": \"%c\", \"models\": [", p->query);
-    for (size_t i = 0; i < p->n_judged; i++) {
-        const loop_verdict *v = &p->verdicts[i];
+    for (size_t i = 0; i < p->n_tested; i++) {
+        const loop_test_result *v = &p->results[i];
         scant__text_add(text, i ? ", " : "");
         add_numbers(text, (const double[]){v->accuracy, v->loss, v->best, v->score}, 4);
     }
     scant__text_add(text, "], \"best\": ");
     add_number(text, p->best);
     scant__text_add(text, ", \"seconds\": ");
-    add_numbers(text, (const double[]){p->train_seconds, p->judge_seconds}, 2);
+    add_numbers(text, (const double[]){p->train_seconds, p->test_seconds}, 2);
     scant__text_add(text, ", \"calibration\": [");
-    for (size_t i = 0; i < p->n_judged; i++)
-        add_calibration(text, &p->verdicts[i].calibration, i);
+    for (size_t i = 0; i < p->n_tested; i++)
+        add_calibration(text, &p->results[i].calibration, i);
     scant__text_add(text, "], \"epochs\": [");
     for (size_t i = 0; i < p->n_parts; i++)
         scant__text_addf(text, "%s%zu", i ? ", " : "", p->epochs[i]);
@@ -284,25 +284,25 @@ static scant_status check_whole(const expected *x, const loop_state *s) {
     return SCANT_OK;
 }
 
-static scant_status read_verdicts(const expected *x, const json_t *root,
-                                  scant__arena *arena, loop_partial *p) {
+static scant_status read_results(const expected *x, const json_t *root,
+                                 scant__arena *arena, loop_partial *p) {
     const json_t *list = json_object_get(root, "models");
     const json_t *calibration = json_object_get(root, "calibration");
     size_t n = json_array_size(list);
     if (!json_is_array(list) || n > p->n_parts)
         return damaged(x, "\"partial\" has other models than are trained");
-    p->n_judged = n;
-    p->verdicts = scant__arena_zalloc(arena, p->n_parts + 1, sizeof *p->verdicts);
-    if (!p->verdicts) return SCANT_ENOMEM;
+    p->n_tested = n;
+    p->results = scant__arena_zalloc(arena, p->n_parts + 1, sizeof *p->results);
+    if (!p->results) return SCANT_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(list, i);
         if (json_array_size(row) != 4)
             return damaged(x, "a model of \"partial\" has not the four numbers of one");
-        p->verdicts[i] = (loop_verdict){.accuracy = number_of(json_array_get(row, 0)),
-                                        .loss = number_of(json_array_get(row, 1)),
-                                        .best = number_of(json_array_get(row, 2)),
-                                        .score = number_of(json_array_get(row, 3))};
-        TRY(read_calibration(x, calibration, n, i, &p->verdicts[i].calibration));
+        p->results[i] = (loop_test_result){.accuracy = number_of(json_array_get(row, 0)),
+                                           .loss = number_of(json_array_get(row, 1)),
+                                           .best = number_of(json_array_get(row, 2)),
+                                           .score = number_of(json_array_get(row, 3))};
+        TRY(read_calibration(x, calibration, n, i, &p->results[i].calibration));
     }
     return SCANT_OK;
 }
@@ -335,10 +335,10 @@ static scant_status read_partial(const expected *x, const json_t *root,
     p->there = true;
     p->best = number_of(json_object_get(root, "best"));
     p->train_seconds = number_of(json_array_get(seconds, 0));
-    p->judge_seconds = number_of(json_array_get(seconds, 1));
+    p->test_seconds = number_of(json_array_get(seconds, 1));
     if (!count_of(json_object_get(root, "round"), x->rounds, &p->round) ||
         p->round != s->n_points || s->over || !isfinite(p->best) ||
-        !isfinite(p->train_seconds) || !isfinite(p->judge_seconds))
+        !isfinite(p->train_seconds) || !isfinite(p->test_seconds))
         return damaged(x, "\"partial\" does not tell of the round that is next");
     if (!parts || strlen(parts) > LOOP_PARTS || !query || strlen(query) != 1)
         return damaged(x, "\"partial\" does not tell how far its parts are");
@@ -347,7 +347,7 @@ static scant_status read_partial(const expected *x, const json_t *root,
     if (!p->parts) return SCANT_ENOMEM;
     p->query = *query;
     TRY(read_epochs(x, json_object_get(root, "epochs"), arena, p));
-    return read_verdicts(x, root, arena, p);
+    return read_results(x, root, arena, p);
 }
 
 static scant_status read_mark(const expected *x, const json_t *value, loop_state *s) {

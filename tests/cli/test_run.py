@@ -220,7 +220,7 @@ class Loop(RunCase):
             self.fails(2, "run", *sets(MOONS, **words), "--out", self.path("out"), says=says)
             self.assertFalse(os.path.exists(self.path("out")), says)
         done = run("run", *sets(MOONS, model__samples=9), "--print")
-        self.assertIn("model.samples says nothing", done.stderr)
+        self.assertIn("model.samples is ignored", done.stderr)
         done = run("run", *sets(MOONS, model__bayes="ensemble", model__samples=30), "--print")
         self.assertIn("members", done.stderr)
         self.assertIn("dropout = 0.5\n", self.ok("run", *sets(MOONS, model__bayes="dropout"), "--print"))

@@ -393,11 +393,11 @@ static void seconds_add_up_and_none_is_negative(void **state) {
     assert_int_equal(play(p, "added", false, &first), SCANT_ECANCELLED);
     kept a = read_kept(p, "added");
     assert_true(a.state.partial.train_seconds > 0);
-    assert_true(a.state.partial.judge_seconds > 0); /* there were looks */
+    assert_true(a.state.partial.test_seconds > 0); /* there were looks */
     assert_int_equal(play(p, "added", true, &second), SCANT_ECANCELLED);
     kept b = read_kept(p, "added");
     assert_true(b.state.partial.train_seconds > a.state.partial.train_seconds);
-    assert_true(b.state.partial.judge_seconds > a.state.partial.judge_seconds);
+    assert_true(b.state.partial.test_seconds > a.state.partial.test_seconds);
     assert_int_equal(play(p, "added", true, &rest), SCANT_OK);
     kept c = read_kept(p, "added");
     assert_true(c.state.points[0].train_seconds > b.state.partial.train_seconds);
@@ -439,7 +439,7 @@ static double seconds_of_judging(const char *folder, const char *epochs) {
     play(&p, folder, false, &h);
     kept k = read_kept(&p, folder);
     assert_true(k.state.partial.there);
-    double seconds = k.state.partial.judge_seconds;
+    double seconds = k.state.partial.test_seconds;
     end_kept(&k);
     return seconds;
 }
@@ -496,23 +496,23 @@ static void validation_chooses_the_first_model(void **state) {
                          {"data.validation", "37"}},
                         1};
         heard first = {.phase = "reading out"}, rest = {0};
-        loop_verdict by_test[5];
+        loop_test_result by_test[5];
         assert_int_equal(play(&p, folder, false, &first), SCANT_ECANCELLED);
         kept k = read_kept(&p, folder);
         const loop_partial *partial = &k.state.partial;
-        assert_int_equal(partial->n_judged, 5);
+        assert_int_equal(partial->n_tested, 5);
         for (size_t i = 0; i < 5; i++) {
-            double right = partial->verdicts[i].score * 37;
+            double right = partial->results[i].score * 37;
             assert_true(fabs(right - round(right)) < 1e-9);
-            by_test[i] = partial->verdicts[i];
+            by_test[i] = partial->results[i];
             by_test[i].score = by_test[i].accuracy;
         }
-        size_t chosen = loop_median(partial->verdicts, 5);
-        differ += partial->verdicts[chosen].loss !=
-                  partial->verdicts[loop_median(by_test, 5)].loss;
+        size_t chosen = loop_median(partial->results, 5);
+        differ += partial->results[chosen].loss !=
+                  partial->results[loop_median(by_test, 5)].loss;
         assert_int_equal(play(&p, folder, true, &rest), SCANT_OK);
         kept done = read_kept(&p, folder);
-        assert_true(done.state.points[0].loss == partial->verdicts[chosen].loss);
+        assert_true(done.state.points[0].loss == partial->results[chosen].loss);
         end_kept(&k);
         end_kept(&done);
     }
@@ -520,7 +520,7 @@ static void validation_chooses_the_first_model(void **state) {
 }
 
 static void the_median_is_the_lower_one_of_two(void **state) {
-    const loop_verdict v[] = {
+    const loop_test_result v[] = {
         {.score = 4}, {.score = 1}, {.score = 3}, {.score = 3}, {.score = 9}};
     (void)state;
     assert_int_equal(loop_median(v, 1), 0);

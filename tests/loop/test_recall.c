@@ -136,10 +136,10 @@ static void nothing_kept_is_lost_however_soon_it_is_cancelled_again(void **state
         const loop_partial *a = &before.partial, *b = &after.partial;
         assert_true(b->there);
         assert_memory_equal(b->parts, "tt", 3);
-        assert_int_equal(b->n_judged, 2);
+        assert_int_equal(b->n_tested, 2);
         assert_int_equal(b->query == LOOP_NOT_BEGUN, a->query == LOOP_NOT_BEGUN);
         assert_true(b->train_seconds >= a->train_seconds);
-        assert_true(b->judge_seconds >= a->judge_seconds);
+        assert_true(b->test_seconds >= a->test_seconds);
         under_way = h.phases > 0;
         early += !under_way;
         scant__arena_end(&before_arena);

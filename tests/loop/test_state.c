@@ -167,10 +167,10 @@ static void a_state_of_another_version_is_refused(void **state) {
 
 static void a_cancelled_round_is_read_as_it_was_written(void **state) {
     const double inf = (double)INFINITY;
-    loop_verdict verdicts[] = {
+    loop_test_result results[] = {
         {.accuracy = 0.5, .loss = 1.0 / 3, .best = 0.75, .score = 0.1},
         {.accuracy = 0.25, .loss = 2, .best = 0.25, .score = inf}};
-    verdicts[1].calibration.when[LOOP_AFTER] = (scant_calibration){
+    results[1].calibration.when[LOOP_AFTER] = (scant_calibration){
         .temperature = 1.0 / 3, .error = 0.125, .bins = {{7, 1.0 / 30, 0.25}}};
     loop_calibration none = {0};
     size_t ends[] = {3, 5};
@@ -183,11 +183,11 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
                                .parts = parts,
                                .n_parts = 4,
                                .query = LOOP_SLOT_A,
-                               .n_judged = 2,
-                               .verdicts = verdicts,
+                               .n_tested = 2,
+                               .results = results,
                                .best = 0.125,
                                .train_seconds = 1.0 / 3000,
-                               .judge_seconds = 4.5,
+                               .test_seconds = 4.5,
                                .epochs = epochs};
     loop_theory known = loop_theory_unknown();
     const loop_state mine = {.points = &point,
@@ -212,10 +212,10 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
     assert_int_equal(got->round, 1);
     assert_int_equal(got->n_parts, 4);
     assert_memory_equal(got->parts, parts, sizeof parts);
-    assert_int_equal(got->n_judged, 2);
+    assert_int_equal(got->n_tested, 2);
     assert_true(got->best == want.best && got->train_seconds == want.train_seconds &&
-                got->judge_seconds == want.judge_seconds);
-    assert_memory_equal(got->verdicts, verdicts, sizeof verdicts);
+                got->test_seconds == want.test_seconds);
+    assert_memory_equal(got->results, results, sizeof results);
     assert_memory_equal(got->epochs, epochs, sizeof epochs);
     scant__arena_end(&arena);
     scant_ctx_free(ctx);

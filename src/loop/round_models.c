@@ -152,7 +152,7 @@ static void evaluate(watcher *w) {
     scant_evaluation e;
     const loop_samples *s = &w->run->job->samples;
     double *best = &w->run->state.partial.best;
-    enum loop_time before = loop_clock(w->run, LOOP_JUDGING);
+    enum loop_time before = loop_clock(w->run, LOOP_TESTING);
     w->run->cancellable = false;
     w->status = scant_net_evaluate(w->net, s->test, s->test_rows, s->n_test, &e);
     w->run->cancellable = true; /* as every training is */
@@ -305,7 +305,7 @@ static scant_status train_parts(loop_run *run, size_t model) {
 
 /* Of several models the one to keep is chosen on the validation set, where there is one.
  */
-static scant_status score(loop_run *run, scant_net *net, loop_verdict *v) {
+static scant_status score(loop_run *run, scant_net *net, loop_test_result *v) {
     scant_evaluation e = {.accuracy = v->accuracy, .loss = v->loss};
     if (run->round.n_models > 1 && run->split.n_valid)
         TRY(scant_net_evaluate(net, run->job->samples.train, run->split.valid,
@@ -315,7 +315,7 @@ static scant_status score(loop_run *run, scant_net *net, loop_verdict *v) {
 }
 
 static scant_status test_model(loop_run *run, size_t model) {
-    loop_verdict *v = &run->state.partial.verdicts[model];
+    loop_test_result *v = &run->state.partial.results[model];
     scant_net *net = run->round.models[model];
     double work = loop_work(&run->job->e->set, run->round.labelled.n);
     double best = run->state.partial.best;
@@ -323,13 +323,13 @@ static scant_status test_model(loop_run *run, size_t model) {
     loop_calibration calibration;
     loop_tell(run, "evaluating",
               work * (double)(model + 1) / (double)run->round.n_models);
-    enum loop_time before = loop_clock(run, LOOP_JUDGING);
+    enum loop_time before = loop_clock(run, LOOP_TESTING);
     scant_status status = loop_calibrated_evaluate(run, net, &e, &calibration);
     if (status == SCANT_OK) {
-        *v = (loop_verdict){.accuracy = e.accuracy,
-                            .loss = e.loss,
-                            .best = best > e.accuracy ? best : e.accuracy,
-                            .calibration = calibration};
+        *v = (loop_test_result){.accuracy = e.accuracy,
+                                .loss = e.loss,
+                                .best = best > e.accuracy ? best : e.accuracy,
+                                .calibration = calibration};
         status = score(run, net, v);
     }
     loop_clock(run, before);
@@ -340,19 +340,19 @@ static scant_status test_model(loop_run *run, size_t model) {
 static scant_status do_model(loop_run *run, size_t model) {
     loop_partial *p = &run->state.partial;
     TRY(train_parts(run, model));
-    if (p->n_judged > model) return SCANT_OK;
+    if (p->n_tested > model) return SCANT_OK;
     TRY(test_model(run, model));
-    p->n_judged = model + 1;
+    p->n_tested = model + 1;
     p->best = 0;
     return SCANT_OK;
 }
 
-size_t loop_median(const loop_verdict *verdicts, size_t n) {
+size_t loop_median(const loop_test_result *results, size_t n) {
     for (size_t i = 0; i < n; i++) {
         size_t below = 0;
         for (size_t k = 0; k < n; k++)
-            below += verdicts[k].score < verdicts[i].score ||
-                     (verdicts[k].score == verdicts[i].score && k < i);
+            below += results[k].score < results[i].score ||
+                     (results[k].score == results[i].score && k < i);
         if (below == (n - 1) / 2) return i;
     }
     return 0;
@@ -365,7 +365,7 @@ static void drop(scant_net **net) {
 
 static void take_median(loop_run *run) {
     loop_round *r = &run->round;
-    r->chosen = loop_median(run->state.partial.verdicts, r->n_models);
+    r->chosen = loop_median(run->state.partial.results, r->n_models);
     run->net = r->models[r->chosen];
     r->models[r->chosen] = NULL;
     for (size_t i = 0; i < r->n_models; i++) drop(&r->models[i]);
@@ -435,7 +435,7 @@ scant_status loop_learn(loop_run *run, loop_point *point) {
     loop_clock(run, LOOP_TRAINING);
     TRY(learn(run));
     loop_clock(run, LOOP_REST);
-    const loop_verdict *v = &run->state.partial.verdicts[run->round.chosen];
+    const loop_test_result *v = &run->state.partial.results[run->round.chosen];
     run->round.calibration = v->calibration;
     *point = (loop_point){.labels = run->round.labelled.n,
                           .accuracy = v->accuracy,
