@@ -155,33 +155,37 @@ static scant_status add_event(void *user, const scant_event *event) {
 
 /* ---- people ------------------------------------------------------------------------ */
 
-static const char *person_at(const void *names, size_t i) {
+typedef struct name_list {
+    const char *wanted;
+    size_t person; /* SIZE_MAX: not found */
+    char **names;
+    size_t count;
+} name_list;
+
+static const char *name_at(const void *names, size_t i) {
     return ((char *const *)names)[i];
 }
 
-/* The number of somebody who is there. */
+static scant_status keep_name(void *user, const scant_person *person) {
+    name_list *list = user;
+    list->names = cli_grow(list->names, list->count + 1, sizeof *list->names);
+    list->names[list->count++] = cli_strndup(person->name, strlen(person->name));
+    if (strcmp(person->name, list->wanted) == 0) list->person = person->person;
+    return SCANT_OK;
+}
+
 static int find_person(project_job *job, const char *name, size_t *person) {
-    scant_project_info info;
-    scant_status got = scant_project_info_get(job->project, &info);
-    if (got != SCANT_OK) return project_failed(job, got);
-    char **names = cli_calloc(info.people, sizeof *names);
-    size_t count = 0;
-    int status = CLI_USAGE;
-    for (size_t i = 0; i <= info.people && count < info.people; i++) {
-        const char *known = scant_project_person_name(job->project, i);
-        if (!known) continue;
-        names[count++] = cli_strndup(known, strlen(known));
-        if (strcmp(known, name) != 0) continue;
-        *person = i;
-        status = CLI_DONE;
-    }
-    if (status != CLI_DONE) {
-        char *hint = cli_suggest(name, "", names, count, person_at);
-        cli_usage(job->net.command, "there is no annotator '%s'%s", name, hint);
+    name_list list = {.wanted = name, .person = SIZE_MAX};
+    scant_status got = scant_project_people(job->project, keep_name, &list);
+    int status = got == SCANT_OK ? CLI_DONE : project_failed(job, got);
+    if (status == CLI_DONE && list.person == SIZE_MAX) {
+        char *hint = cli_suggest(name, "", list.names, list.count, name_at);
+        status = cli_usage(job->net.command, "there is no annotator '%s'%s", name, hint);
         free(hint);
     }
-    for (size_t i = 0; i < count; i++) free(names[i]);
-    free(names);
+    for (size_t i = 0; i < list.count; i++) free(list.names[i]);
+    free(list.names);
+    *person = list.person;
     return status;
 }
 

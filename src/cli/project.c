@@ -173,44 +173,47 @@ int project_stop(project_job *job, const scant_meter *meter) {
     return CLI_STOP;
 }
 
-static void json_member(scant__text *text, const char *key, double value) {
-    scant__text_addf(text, ", \"%s\": ", key);
-    scant__text_json_number(text, value);
+void project_json_time(scant__json *json, const char *key, int64_t at) {
+    scant__text time = CLI_TEXT;
+    project_add_time(&time, at);
+    scant__text_bytes(&time, "", 1);
+    scant__json_string(json, key, time.data);
+    scant__text_end(&time);
 }
 
-void project_model_json(scant__text *text, const scant_model_point *point) {
-    scant__text_addf(text, "{\"model\": %zu, \"round\": %zu, \"time\": \"", point->model,
-                     point->round);
-    project_add_time(text, point->at);
-    scant__text_addf(text, "\", \"labels\": %zu, \"audited\": %zu, \"right\": %zu",
-                     point->labels, point->audited, point->right);
-    json_member(text, "accuracy", point->accuracy);
-    json_member(text, "low", point->low);
-    json_member(text, "high", point->high);
-    json_member(text, "agreement", point->agreement);
-    json_member(text, "seconds", point->seconds);
-    scant__text_add(text, ", \"file\": ");
-    scant__text_json(text, point->file);
-    scant__text_add(text, "}");
+void project_json_model(scant__json *json, const scant_model_point *point) {
+    scant__json_size(json, "model", point->model);
+    scant__json_size(json, "round", point->round);
+    project_json_time(json, "time", point->at);
+    scant__json_size(json, "labels", point->labels);
+    scant__json_size(json, "audited", point->audited);
+    scant__json_size(json, "right", point->right);
+    scant__json_number(json, "accuracy", point->accuracy);
+    scant__json_number(json, "low", point->low);
+    scant__json_number(json, "high", point->high);
+    scant__json_number(json, "agreement", point->agreement);
+    scant__json_number(json, "seconds", point->seconds);
+    scant__json_string(json, "file", point->file);
 }
 
-void project_meter_json(scant__text *text, const scant_meter *meter) {
-    scant__text_add(text, "{\"accuracy\": ");
-    scant__text_json_number(text, meter->last.accuracy);
-    json_member(text, "low", meter->last.low);
-    json_member(text, "high", meter->last.high);
-    scant__text_addf(text, ", \"left_out\": %zu, \"added\": %zu", meter->left_out,
-                     meter->added);
-    json_member(text, "over_random", meter->over_random);
-    json_member(text, "over_random_low", meter->over_random_low);
-    json_member(text, "over_random_high", meter->over_random_high);
-    scant__text_addf(text, ", \"over_random_labels\": %zu", meter->over_random_labels);
-    json_member(text, "per_ten", meter->per_ten);
-    json_member(text, "per_ten_high", meter->per_ten_high);
-    scant__text_addf(text,
-                     ", \"narrow\": %s, \"fading\": %s, \"agreeing\": %s, \"stop\": %s}",
-                     meter->narrow ? "true" : "false", meter->fading ? "true" : "false",
-                     meter->agreeing ? "true" : "false", meter->stop ? "true" : "false");
+void project_json_meter(scant__json *json, const scant_meter *meter) {
+    scant__json_open(json, "meter", '{');
+    scant__json_number(json, "accuracy", meter->last.accuracy);
+    scant__json_number(json, "low", meter->last.low);
+    scant__json_number(json, "high", meter->last.high);
+    scant__json_size(json, "left_out", meter->left_out);
+    scant__json_size(json, "added", meter->added);
+    scant__json_number(json, "over_random", meter->over_random);
+    scant__json_number(json, "over_random_low", meter->over_random_low);
+    scant__json_number(json, "over_random_high", meter->over_random_high);
+    scant__json_size(json, "over_random_labels", meter->over_random_labels);
+    scant__json_number(json, "per_ten", meter->per_ten);
+    scant__json_number(json, "per_ten_high", meter->per_ten_high);
+    scant__json_bool(json, "narrow", meter->narrow != 0);
+    scant__json_bool(json, "fading", meter->fading != 0);
+    scant__json_bool(json, "agreeing", meter->agreeing != 0);
+    scant__json_bool(json, "stop", meter->stop != 0);
+    scant__json_close(json, '}');
 }
 
 void project_add_accuracy(scant__text *text, const scant_model_point *point) {

@@ -6,6 +6,7 @@
 #define SCANT_CLI_PROJECT_H
 
 #include "cli/net.h"
+#include "core/json.h"
 #include "scant/project.h"
 
 /* Rows of a table of flags, where field is the place of a net_means. */
@@ -91,9 +92,10 @@ void project_add_time(scant__text *text, int64_t at);
 
 /* CLI_STOP if the stop rule holds. */
 int project_stop(project_job *job, const scant_meter *meter);
-/* An object each. */
-void project_model_json(scant__text *text, const scant_model_point *point);
-void project_meter_json(scant__text *text, const scant_meter *meter);
+/* A time as a string; the members of a model; the member "meter". */
+void project_json_time(scant__json *json, const char *key, int64_t at);
+void project_json_model(scant__json *json, const scant_model_point *point);
+void project_json_meter(scant__json *json, const scant_meter *meter);
 /* "87.5% (95% interval 80.1% to 92.8%)", or that it is unknown. */
 void project_add_accuracy(scant__text *text, const scant_model_point *point);
 /* The library's advice, wrapped. */

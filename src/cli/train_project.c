@@ -37,21 +37,20 @@ static void report(void *user, const scant_train_state *state) {
         cli_ui_progress(user, "training", (double)state->step / (double)state->steps);
 }
 
-static void json_result(scant__text *text, const scant_meter *meter) {
-    project_model_json(text, &meter->last);
-    text->size--; /* its brace */
-    scant__text_add(text, ", \"meter\": ");
-    project_meter_json(text, meter);
-    scant__text_addf(text, ", \"stop\": %s}\n", meter->stop ? "true" : "false");
+static int print_json(const scant_meter *meter) {
+    scant__json json = {.text = CLI_TEXT};
+    scant__json_open(&json, NULL, '{');
+    project_json_model(&json, &meter->last);
+    project_json_meter(&json, meter);
+    scant__json_bool(&json, "stop", meter->stop != 0);
+    scant__json_close(&json, '}');
+    scant__text_add(&json.text, "\n");
+    return cli_print(&json.text);
 }
 
-static int print(const scant_meter *meter, bool json) {
+static int print_text(const scant_meter *meter) {
     const scant_model_point *last = &meter->last;
     scant__text text = CLI_TEXT;
-    if (json) {
-        json_result(&text, meter);
-        return cli_print(&text);
-    }
     scant__text_addf(&text, "model %zu: %zu label%s, %.1f s\naccuracy: ", last->model,
                      last->labels, last->labels == 1 ? "" : "s", last->seconds);
     project_add_accuracy(&text, last);
@@ -71,7 +70,8 @@ static int work(project_job *job, const train_args *args) {
         return CLI_INTERRUPTED;
     }
     if (done != SCANT_OK) return project_failed(job, done);
-    int status = print(&meter, args->format && strcmp(args->format, "json") == 0);
+    bool json = args->format && strcmp(args->format, "json") == 0;
+    int status = json ? print_json(&meter) : print_text(&meter);
     return status == CLI_DONE ? project_stop(job, &meter) : status;
 }
 
