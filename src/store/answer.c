@@ -212,24 +212,6 @@ typedef struct undoing {
     scant_lease lease;
 } undoing;
 
-/* The person's lease of an item; key 0: there is none. */
-static scant_status find_lease(scant_project *project, undoing *u, size_t item) {
-    sqlite3_stmt *s;
-    bool row;
-    u->lease = (scant_lease){.item = item};
-    TRY(store_first(project,
-                    "SELECT key, until, role, round FROM leases"
-                    " WHERE item = ?1 AND person = ?2 AND live = 1",
-                    STORE_VALUES(store_size(item), store_size(u->person)), &s, &row));
-    if (!row) return SCANT_OK;
-    u->lease.key = (uint64_t)sqlite3_column_int64(s, 0);
-    u->lease.until = sqlite3_column_int64(s, 1);
-    u->lease.role = (scant_role)sqlite3_column_int(s, 2);
-    u->lease.round = store_count(s, 3);
-    store_end(s);
-    return SCANT_OK;
-}
-
 /* Leases the item to the same person again, unless somebody else holds it or it needs no
  * answer from this person. */
 static scant_status lease_again(scant_project *project, undoing *u, size_t item,
@@ -271,7 +253,7 @@ static scant_status find_entry(scant_project *project, undoing *u, size_t *item)
 /* A repeated undo returns its lease, or a new one if that was released. */
 static scant_status undo_again(scant_project *project, undoing *u, const known *before) {
     reason why;
-    TRY(find_lease(project, u, before->item));
+    TRY(store_lease_find(project, u->person, before->item, &u->lease));
     if (u->lease.key) return SCANT_OK;
     TRY(read_reason(project, "SELECT role, round, model FROM labels WHERE entry = ?1",
                     STORE_VALUES(store_int(before->entry)), &why));

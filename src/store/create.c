@@ -254,16 +254,11 @@ static scant_status put_facts(scant_project *project, const creating *c) {
 
 static scant_status put_event(scant_project *project, const creating *c) {
     scant__text text;
-    char *json;
-    size_t size;
     scant__text_init(&text, project->ctx);
     scant__text_addf(&text, "{\"items\": %zu, \"source\": ", c->batch.n);
     scant__text_json(&text, c->batch.content.path);
     scant__text_addf(&text, ", \"seed\": %llu}", (unsigned long long)c->opts->seed);
-    TRY(scant__text_take(&text, &json, &size));
-    scant_status status = store_event_add(project, "created", json);
-    scant__free(project->ctx, json);
-    return status;
+    return store_event_take(project, "created", &text);
 }
 
 static scant_status fill(scant_project *project, void *arg) {

@@ -27,6 +27,16 @@ scant_status store_event_add(scant_project *project, const char *kind, const cha
         STORE_VALUES(store_int(store_now(project)), store_text(kind), store_text(json)));
 }
 
+scant_status store_event_take(scant_project *project, const char *kind,
+                              scant__text *text) {
+    char *json;
+    size_t size;
+    TRY(scant__text_take(text, &json, &size));
+    scant_status status = store_event_add(project, kind, json);
+    scant__free(project->ctx, json);
+    return status;
+}
+
 typedef struct happening {
     const char *kind, *json;
 } happening;

@@ -225,10 +225,8 @@ static scant_status drop_replaced(importing *m) {
 
 /* ---- the transaction --------------------------------------------------------------- */
 
-static scant_status tell_event(const importing *m) {
+static scant_status add_event(const importing *m) {
     scant__text text;
-    char *json;
-    size_t size;
     scant__text_init(&text, m->ctx);
     scant__text_add(&text, "{\"file\": ");
     scant__text_json(&text, m->file);
@@ -237,10 +235,7 @@ static scant_status tell_event(const importing *m) {
                      "\"older\": %zu, \"unknown\": %zu}",
                      m->out->lines, m->out->stored, m->out->repeated, m->out->older,
                      m->out->unknown);
-    TRY(scant__text_take(&text, &json, &size));
-    scant_status status = store_event_add(m->project, "imported", json);
-    scant__free(m->ctx, json);
-    return status;
+    return store_event_take(m->project, "imported", &text);
 }
 
 static scant_status store_all(scant_project *project, void *arg) {
@@ -259,7 +254,7 @@ static scant_status store_all(scant_project *project, void *arg) {
                                   : &m->out->stored) += 1;
         if (how == STORE_IMPORTED && g->answer != SCANT_ANSWER_LABEL) m->out->others++;
     }
-    return m->out->stored ? tell_event(m) : SCANT_OK;
+    return m->out->stored ? add_event(m) : SCANT_OK;
 }
 
 static scant_status import(importing *m) {

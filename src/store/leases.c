@@ -32,6 +32,24 @@ scant_status store_lease_holder(scant_project *project, size_t item, size_t *per
     return SCANT_OK;
 }
 
+scant_status store_lease_find(scant_project *project, size_t person, size_t item,
+                              scant_lease *out) {
+    sqlite3_stmt *s;
+    bool row;
+    *out = (scant_lease){.item = item};
+    TRY(store_first(project,
+                    "SELECT key, until, role, round FROM leases"
+                    " WHERE item = ?1 AND person = ?2 AND live = 1",
+                    STORE_VALUES(store_size(item), store_size(person)), &s, &row));
+    if (!row) return SCANT_OK;
+    out->key = (uint64_t)sqlite3_column_int64(s, 0);
+    out->until = sqlite3_column_int64(s, 1);
+    out->role = (scant_role)sqlite3_column_int(s, 2);
+    out->round = store_count(s, 3);
+    store_end(s);
+    return SCANT_OK;
+}
+
 scant_status store_lease_give(scant_project *project, size_t person, size_t item,
                               scant_role role, size_t round, size_t model,
                               scant_lease *out) {

@@ -280,19 +280,9 @@ scant_status scant_project_next(scant_project *project, size_t person, size_t co
 /* The person's lease of an item, renewed; key 0: there is none. */
 static scant_status own_lease(scant_project *project, size_t person, size_t item,
                               scant_lease *out) {
-    sqlite3_stmt *s;
-    bool row;
-    *out = (scant_lease){.item = item};
+    TRY(store_lease_find(project, person, item, out));
+    if (!out->key) return SCANT_OK;
     TRY(store_lease_until(project, &out->until));
-    TRY(store_first(project,
-                    "SELECT key, role, round FROM leases"
-                    " WHERE item = ?1 AND person = ?2 AND live = 1",
-                    STORE_VALUES(store_size(item), store_size(person)), &s, &row));
-    if (!row) return SCANT_OK;
-    out->key = (uint64_t)sqlite3_column_int64(s, 0);
-    out->role = (scant_role)sqlite3_column_int(s, 1);
-    out->round = store_count(s, 2);
-    store_end(s);
     return store_do(project, "UPDATE leases SET until = ?2 WHERE key = ?1",
                     STORE_VALUES(store_int((int64_t)out->key), store_int(out->until)));
 }

@@ -21,8 +21,8 @@ static bool is_in(uint32_t code, const range *ranges, size_t n) {
     return false;
 }
 
-/* What leaves no trace at the end of a name: Unicode's White_Space, and characters that
- * have no width or are drawn as nothing. Some have a meaning between others. */
+/* Characters that are invisible at the end of a name: Unicode's White_Space, and those
+ * without width or shape. Between others some have a meaning. */
 static bool is_blank(uint32_t code) {
     static const range blanks[] = {{0x09, 0x0d},     {0x20, 0x20},     {0x85, 0x85},
                                    {0xa0, 0xa0},     {0xad, 0xad},     {0x34f, 0x34f},
@@ -33,14 +33,14 @@ static bool is_blank(uint32_t code) {
     return is_in(code, blanks, sizeof blanks / sizeof *blanks);
 }
 
-/* Unicode's Bidi_Control: what follows is shown in another order than it is written. */
-static bool is_turning(uint32_t code) {
-    static const range turning[] = {
+/* Unicode's Bidi_Control: changes the direction of the text that follows. */
+static bool is_bidi(uint32_t code) {
+    static const range bidi[] = {
         {0x61c, 0x61c}, {0x200e, 0x200f}, {0x202a, 0x202e}, {0x2066, 0x2069}};
-    return is_in(code, turning, sizeof turning / sizeof *turning);
+    return is_in(code, bidi, sizeof bidi / sizeof *bidi);
 }
 
-/* Of ASCII, of Latin 1, and Unicode's ends of lines and paragraphs. */
+/* Of ASCII and Latin 1, and Unicode's line and paragraph separators. */
 static bool is_control(uint32_t code) {
     static const range controls[] = {{0, 0x1f}, {0x7f, 0x9f}, {0x2028, 0x2029}};
     return is_in(code, controls, sizeof controls / sizeof *controls);
@@ -66,7 +66,7 @@ static scant_status check_text(scant_ctx *ctx, const char *what, size_t most,
     uint32_t code;
     if (!*name) return scant__fail(ctx, SCANT_EUSAGE, "%s is empty", what);
     if (strlen(name) > most)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s has %zu bytes, and %zu are the most",
+        return scant__fail(ctx, SCANT_EUSAGE, "%s has %zu bytes; at most %zu are allowed",
                            what, strlen(name), most);
     for (const char *at = name; *at;) {
         at += scant__utf8_next(at, SIZE_MAX, &code);
@@ -74,19 +74,20 @@ static scant_status check_text(scant_ctx *ctx, const char *what, size_t most,
             return scant__fail(ctx, SCANT_EUSAGE, "%s is not UTF-8", what);
         if (is_control(code))
             return scant__fail(ctx, SCANT_EUSAGE,
-                               "%s has a control character, which it must not", what);
-        if (is_turning(code))
-            return scant__fail(ctx, SCANT_EUSAGE,
-                               "%s has a character that changes the direction of "
-                               "writing, which it must not",
-                               what);
+                               "%s must not contain a control character", what);
+        if (is_bidi(code))
+            return scant__fail(
+                ctx, SCANT_EUSAGE,
+                "%s must not contain a character that changes the direction of "
+                "writing",
+                what);
     }
     store_trim(name, &length);
-    if (!length) return scant__fail(ctx, SCANT_EUSAGE, "%s is nothing but blanks", what);
+    if (!length)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s consists of blanks only", what);
     if (length < strlen(name))
         return scant__fail(ctx, SCANT_EUSAGE,
-                           "%s, '%s', begins or ends with a blank, which it must not",
-                           what, name);
+                           "%s, '%s', must not begin or end with a blank", what, name);
     return SCANT_OK;
 }
 
@@ -227,17 +228,12 @@ scant_status store_class_put(scant_project *project, const char *name, size_t *l
 static scant_status put_class(scant_project *project, void *arg) {
     naming *n = arg;
     scant__text text;
-    char *json;
-    size_t size;
     TRY(store_class_put(project, n->name, &n->number));
     scant__text_init(&text, project->ctx);
     scant__text_addf(&text, "{\"label\": %zu, \"name\": ", n->number);
     scant__text_json(&text, n->name);
     scant__text_add(&text, "}");
-    TRY(scant__text_take(&text, &json, &size));
-    scant_status status = store_event_add(project, "class", json);
-    scant__free(project->ctx, json);
-    return status;
+    return store_event_take(project, "class", &text);
 }
 
 scant_status scant_project_class_add(scant_project *project, const char *name,

@@ -184,6 +184,9 @@ scant_status store_meta_set(scant_project *project, const char *key, const char 
 scant_status store_meta_number(scant_project *project, const char *key, int64_t otherwise,
                                int64_t *out);
 scant_status store_event_add(scant_project *project, const char *kind, const char *json);
+/* The same with the text of a builder, which it frees. */
+scant_status store_event_take(scant_project *project, const char *kind,
+                              scant__text *text);
 
 /* ---- settings.c ---- */
 
@@ -281,6 +284,9 @@ enum { STORE_LEASES_KEPT = 7 * 24 * 3600 * 1000 }; /* milliseconds after they ex
 /* Leases the item to the person; an earlier lease of it ends. */
 scant_status store_lease_give(scant_project *project, size_t person, size_t item,
                               scant_role role, size_t round, size_t model,
+                              scant_lease *out);
+/* The person's live lease of an item; key 0: there is none. */
+scant_status store_lease_find(scant_project *project, size_t person, size_t item,
                               scant_lease *out);
 /* The person who holds the item's lease; 0: nobody. */
 scant_status store_lease_holder(scant_project *project, size_t item, size_t *person);

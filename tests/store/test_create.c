@@ -63,7 +63,7 @@ static void what_is_wrong_is_refused_and_leaves_nothing(void **state) {
     refuse(&o, SCANT_EUSAGE, "a class's name is empty");
     static const char *const blank[] = {"a", "b "};
     o.classes = blank;
-    refuse(&o, SCANT_EUSAGE, "a class's name, 'b ', begins or ends with a blank");
+    refuse(&o, SCANT_EUSAGE, "a class's name, 'b ', must not begin or end with a blank");
     o.classes = abc, o.n_classes = 3;
     o.source = (scant_source){0};
     refuse(&o, SCANT_EUSAGE, "no items: images, features or a manifest");
@@ -197,8 +197,9 @@ static void a_manifest_names_labels_and_groups_items(void **state) {
     scant_project_free(project);
     o.source.manifest = put_text("t3.csv", "id,row,label\np,3,b\nq,1,\xe2\x80\xae"
                                            "c\n");
-    REFUSED(scant_project_create(ctx, path_of("texts3"), &o, &project), SCANT_EINPUT,
-            "t3.csv: line 3: the label: a class's name has a character that");
+    REFUSED(
+        scant_project_create(ctx, path_of("texts3"), &o, &project), SCANT_EINPUT,
+        "t3.csv: line 3: the label: a class's name must not contain a character that");
 }
 
 static void pictures_are_items_by_their_paths_and_copies_are_known(void **state) {
@@ -475,10 +476,10 @@ static void names_are_checked(void **state) {
                                           "b"};
     for (size_t i = 0; i < sizeof blanks / sizeof *blanks; i++)
         REFUSED(scant_project_person(project, blanks[i], &number), SCANT_EUSAGE,
-                "a person's name is nothing but blanks");
+                "a person's name consists of blanks only");
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         REFUSED(scant_project_class_add(project, ends[i], &number), SCANT_EUSAGE,
-                "begins or ends with a blank");
+                "must not begin or end with a blank");
     for (size_t i = 0; i < sizeof turning / sizeof *turning; i++)
         REFUSED(scant_project_person(project, turning[i], &number), SCANT_EUSAGE,
                 "changes the direction");

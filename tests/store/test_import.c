@@ -148,10 +148,11 @@ static void blanks_around_names_do_not_count(void **state) {
     assert_int_equal(ask(project, "SELECT count(*) FROM people"), 2);
     REFUSED(scant_project_import(project, put_text("in", "id,label\n0,x\xe2\x80\xaey\n"),
                                  &(scant_import_opts){.add_classes = 1}, &r),
-            SCANT_EINPUT, "in: line 2: the label: a class's name has a character that");
+            SCANT_EINPUT,
+            "in: line 2: the label: a class's name must not contain a character that");
     REFUSED(scant_project_import(project, put_text("in", "id,label\n0,a\n"),
                                  &(scant_import_opts){.person = "ann "}, &r),
-            SCANT_EUSAGE, "'ann ', begins or ends with a blank");
+            SCANT_EUSAGE, "'ann ', must not begin or end with a blank");
     scant_project_free(project);
 }
 
@@ -244,10 +245,12 @@ static void names_that_cannot_be_are_told_by_line(void **state) {
     REFUSED(scant_project_import(
                 project, put_text("in", "id,label,annotator\n0,a,ann\n1,a,\"x\ny\"\n"),
                 NULL, &r),
-            SCANT_EINPUT, "in: line 3: the annotator: a person's name has a control");
+            SCANT_EINPUT,
+            "in: line 3: the annotator: a person's name must not contain a control");
     REFUSED(scant_project_import(project, put_text("in", "id,label\n0,\"\x01\"\n"),
                                  &(scant_import_opts){.add_classes = 1}, &r),
-            SCANT_EINPUT, "in: line 2: the label: a class's name has a control");
+            SCANT_EINPUT,
+            "in: line 2: the label: a class's name must not contain a control");
     snprintf(text, sizeof text, "%0300d", 7);
     REFUSED(scant_project_import(project, put_text("in", "id,label\n0,a\n"),
                                  &(scant_import_opts){.person = text}, &r),
