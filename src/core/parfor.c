@@ -68,24 +68,24 @@ static void job_work(job *j, unsigned worker) {
 #ifdef SCANT_PTHREADS
 enum { MAX_PTHREADS = 256 };
 
-typedef struct seat {
+typedef struct start {
     job *j;
     unsigned worker;
-} seat;
+} start;
 
-static void *sit(void *arg) {
-    seat *s = arg;
+static void *run_worker(void *arg) {
+    start *s = arg;
     job_work(s->j, s->worker);
     return NULL;
 }
 
 static void job_run(job *j, unsigned threads) {
     pthread_t ids[MAX_PTHREADS];
-    seat seats[MAX_PTHREADS];
+    start starts[MAX_PTHREADS];
     unsigned started = 1; /* worker 0 is the caller */
     for (; started < threads && started < MAX_PTHREADS; started++) {
-        seats[started] = (seat){j, started};
-        if (pthread_create(&ids[started], NULL, sit, &seats[started])) break;
+        starts[started] = (start){j, started};
+        if (pthread_create(&ids[started], NULL, run_worker, &starts[started])) break;
     }
     job_work(j, 0);
     for (unsigned i = 1; i < started; i++) pthread_join(ids[i], NULL);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/crew.h"
+#include "core/jobpool.h"
 #include "core/mem.h"
 #include "core/rng.h"
 #include "nn/network.h"
@@ -98,7 +98,7 @@ typedef struct group {
 typedef struct worker {
     group *group;
     learn_job *job;
-    scant__crew *crew;
+    scant__jobpool *jobpool;
     scant_ctx *ctx;
     scant_net *net; /* the copy */
     float *weights; /* on their way between the copy and the member */
@@ -139,7 +139,7 @@ static void note_failure(void *arg) {
     const worker *w = arg;
     group *g = w->group;
     const char *text = w->ctx ? w->ctx->err : "";
-    scant__crew_stop(w->crew);
+    scant__jobpool_stop(w->jobpool);
     if (w->status == SCANT_ECANCELLED || g->status != SCANT_OK) return;
     g->status = w->status;
     snprintf(g->error, sizeof g->error, "%s",
@@ -163,7 +163,7 @@ static void on_message(void *user, scant_log_level level, const char *text) {
     worker *w = user;
     w->level = level;
     w->text = text;
-    scant__crew_ask(w->crew, pass_message, w);
+    scant__jobpool_call(w->jobpool, pass_message, w);
 }
 
 static void on_step(void *user, const scant_train_state *state) {
@@ -173,12 +173,12 @@ static void on_step(void *user, const scant_train_state *state) {
     if (!w->job->opts.report || (!last && now - w->reported < report_pause)) return;
     w->reported = now;
     w->state = *state;
-    scant__crew_ask(w->crew, pass_report, w);
+    scant__jobpool_call(w->jobpool, pass_report, w);
 }
 
 static int is_cancelled(void *user) {
     const worker *w = user;
-    return scant__crew_stopped(w->crew);
+    return scant__jobpool_stopped(w->jobpool);
 }
 
 static scant_status make_context(worker *w) {
@@ -202,22 +202,22 @@ static scant_status train_copy(worker *w) {
     TRY(make_one(w->ctx, g->data, g->recipe, 0, &w->net));
     w->weights = scant__alloc(w->ctx, w->net->net->n_floats, sizeof *w->weights);
     if (!w->weights) return SCANT_ENOMEM;
-    scant__crew_ask(w->crew, get_weights, w);
+    scant__jobpool_call(w->jobpool, get_weights, w);
     TRY(w->status);
     TRY(nn_weights_set(w->net->weights, w->weights));
     TRY(train(w->net, g->data, w->job, &opts));
     TRY(nn_weights_get(w->net->weights, w->weights));
-    scant__crew_ask(w->crew, put_weights, w);
+    scant__jobpool_call(w->jobpool, put_weights, w);
     return w->status;
 }
 
-static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
+static void work(scant__jobpool *jobpool, void *arg, size_t number, unsigned thread) {
     group *g = arg;
-    worker w = {.group = g, .job = &g->jobs[number], .crew = crew};
-    (void)seat;
+    worker w = {.group = g, .job = &g->jobs[number], .jobpool = jobpool};
+    (void)thread;
     w.status = train_copy(&w);
     w.job->done = w.status == SCANT_OK;
-    if (w.status != SCANT_OK) scant__crew_ask(crew, note_failure, &w);
+    if (w.status != SCANT_OK) scant__jobpool_call(jobpool, note_failure, &w);
     scant_net_free(w.net);
     if (w.ctx) scant__free(w.ctx, w.weights);
     scant_ctx_free(w.ctx);
@@ -243,7 +243,7 @@ scant_status learn_train(scant_net *net, const scant_data *data,
                .recipe = recipe,
                .jobs = jobs,
                .threads = ctx->threads / at_once};
-    scant_status status = scant__crew_run(ctx, n, at_once, work, &g);
+    scant_status status = scant__jobpool_run(ctx, n, at_once, work, &g);
     if (g.status == SCANT_OK) return status;
     return scant__fail(ctx, g.status, "%s", g.error);
 }

@@ -14,7 +14,7 @@
 #ifndef SCANT_LOOP_LOOP_H
 #define SCANT_LOOP_LOOP_H
 
-#include "core/crew.h"
+#include "core/jobpool.h"
 #include "loop/evidence.h"
 #include "loop/experiment.h"
 #include "loop/learn.h"
@@ -213,7 +213,7 @@ typedef struct loop_run {
     size_t shown_points;
     scant__text curve, picks, calibrations, theories;
     /* the run's thread, while it is at work */
-    scant__crew *crew;
+    scant__jobpool *jobpool;
     scant_ctx *ctx;
     scant__arena arena;
     loop_split split;

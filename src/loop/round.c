@@ -85,7 +85,7 @@ enum loop_time loop_clock(loop_run *run, enum loop_time what) {
 
 void loop_ask(loop_run *run, void (*fn)(void *arg), void *arg) {
     enum loop_time before = loop_clock(run, LOOP_WAITING);
-    scant__crew_ask(run->crew, fn, arg);
+    scant__jobpool_call(run->jobpool, fn, arg);
     loop_clock(run, before);
 }
 
@@ -427,7 +427,7 @@ static scant_status do_rounds(loop_run *run) {
     plan_work(run);
     loop_ask(run, begin_run, run);
     for (; run->round.number <= e->set.rounds && !run->state.over; run->round.number++) {
-        if (scant__crew_stopped(run->crew))
+        if (scant__jobpool_stopped(run->jobpool))
             return scant__fail(run->ctx, SCANT_ECANCELLED, "cancelled");
         TRY(do_round(run));
     }

@@ -19,7 +19,7 @@
 /* What is trained of the round is kept, for a later call to go on with. */
 static int cancel(void *user) {
     const loop_run *run = user;
-    return run->cancellable && scant__crew_stopped(run->crew);
+    return run->cancellable && scant__jobpool_stopped(run->jobpool);
 }
 
 typedef struct message {
@@ -82,11 +82,11 @@ static scant_status make_context(loop_run *run) {
     return SCANT_OK;
 }
 
-static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
+static void work(scant__jobpool *jobpool, void *arg, size_t number, unsigned worker) {
     loop_job *job = arg;
     loop_run *run = &job->runs[number];
-    (void)seat;
-    run->crew = crew;
+    (void)worker;
+    run->jobpool = jobpool;
     run->status = make_context(run);
     if (run->status == SCANT_OK) {
         loop_run_work(run);
@@ -95,7 +95,7 @@ static void work(scant__crew *crew, void *arg, size_t number, unsigned seat) {
     } else {
         snprintf(run->error, sizeof run->error, "%s", scant_status_text(run->status));
     }
-    if (run->status != SCANT_OK && !run->alone) scant__crew_stop(crew);
+    if (run->status != SCANT_OK && !run->alone) scant__jobpool_stop(jobpool);
 }
 
 /* ---- all runs ---------------------------------------------------------------------- */
@@ -195,13 +195,13 @@ static scant_status sum_up(loop_job *job, scant_status calling) {
                        worst->round.number, worst->error);
 }
 
-static void log_start(loop_job *job, unsigned seats) {
+static void log_start(loop_job *job, unsigned workers) {
     scant__text text;
     scant__text_init(&text, job->ctx);
     scant__text_addf(&text,
                      "\"version\": \"%s\", \"runs\": %zu, \"jobs\": %u, \"threads\": %u, "
                      "\"train\": ",
-                     scant_version(), job->n_runs, seats, job->threads);
+                     scant_version(), job->n_runs, workers, job->threads);
     scant__text_json(&text, scant_data_name(job->samples.train));
     scant__text_addf(&text, ", \"samples\": %zu, \"test\": %zu, \"classes\": %zu",
                      job->samples.n_rows, job->samples.n_test, job->samples.classes);
@@ -221,12 +221,12 @@ static void log_stop(loop_job *job, scant_status status) {
 
 /* Results depend on the thread count in their last bits. So a resumed run keeps the count
  * it had, unless the caller names another or has fewer. */
-static void choose_threads(loop_job *job, unsigned seats) {
+static void choose_threads(loop_job *job, unsigned workers) {
     unsigned before = loop_folder_threads(job), cores = job->ctx->threads;
-    job->threads = job->opts.threads ? job->opts.threads : cores / seats;
+    job->threads = job->opts.threads ? job->opts.threads : cores / workers;
     if (!job->threads) job->threads = 1;
     if (!before || before == job->threads) return;
-    if (!job->opts.threads && before <= cores / seats) {
+    if (!job->opts.threads && before <= cores / workers) {
         job->threads = before;
         return;
     }
@@ -238,10 +238,10 @@ static void choose_threads(loop_job *job, unsigned seats) {
 }
 
 /* The runs, side by side, and a report of them all. */
-static scant_status play(loop_job *job, unsigned seats) {
+static scant_status play(loop_job *job, unsigned workers) {
     TRY(check_runs(job));
     TRY(show_finished(job));
-    scant_status calling = scant__crew_run(job->ctx, job->n_runs, seats, work, job);
+    scant_status calling = scant__jobpool_run(job->ctx, job->n_runs, workers, work, job);
     if (calling != SCANT_OK && calling != SCANT_ECANCELLED) return calling;
     bool whole = calling == SCANT_OK;
     for (size_t i = 0; i < job->n_runs; i++)
@@ -260,10 +260,10 @@ static scant_status run_all(loop_job *job) {
     TRY(loop_theory_check(job, n_pool));
     TRY(list_runs(job, n_pool));
     TRY(loop_folder_begin(job));
-    unsigned seats = (unsigned)size_min(size_max(job->opts.jobs, 1), job->n_runs);
-    choose_threads(job, seats);
-    log_start(job, seats);
-    scant_status status = play(job, seats);
+    unsigned workers = (unsigned)size_min(size_max(job->opts.jobs, 1), job->n_runs);
+    choose_threads(job, workers);
+    log_start(job, workers);
+    scant_status status = play(job, workers);
     log_stop(job, status);
     return status;
 }

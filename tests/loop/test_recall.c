@@ -48,7 +48,7 @@ static void *allocate(void *user, size_t bytes) {
         h->cancelled = true;
         for (int i = 0; i < 2000 && !h->answered; i++)
             nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); /* it stops the crew */
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); /* it stops the pool */
     }
     return malloc(bytes);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs side by side: each runs once, no two in one seat, their calls by the caller.
+ * Each job runs once, no two on one thread at a time, and its calls on the caller's
+ * thread.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,16 +9,16 @@
 
 #include "../support.h"
 
-#include "core/crew.h"
+#include "core/jobpool.h"
 
-enum { JOBS = 40, SEATS = 3 };
+enum { JOBS = 40, WORKERS = 3 };
 
 typedef struct bench {
     pthread_t caller;
     size_t done[JOBS];
     size_t answered; /* by the caller's thread, so no lock */
     bool elsewhere;  /* a call was run by another thread */
-    atomic_bool seats[SEATS];
+    atomic_bool workers[WORKERS];
     atomic_bool clash;
     size_t stop_at;
     int cancel_after; /* polls */
@@ -35,22 +36,22 @@ static void answer(void *arg) {
     n->b->answered++;
 }
 
-static void job(scant__crew *crew, void *arg, size_t number, unsigned seat) {
+static void job(scant__jobpool *pool, void *arg, size_t number, unsigned worker) {
     bench *b = arg;
-    if (seat >= SEATS || atomic_exchange(&b->seats[seat], true))
+    if (worker >= WORKERS || atomic_exchange(&b->workers[worker], true))
         atomic_store(&b->clash, true);
     nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-    scant__crew_ask(crew, answer, &(note){b, number});
-    if (number == b->stop_at) scant__crew_stop(crew);
-    if (seat < SEATS) atomic_store(&b->seats[seat], false);
+    scant__jobpool_call(pool, answer, &(note){b, number});
+    if (number == b->stop_at) scant__jobpool_stop(pool);
+    if (worker < WORKERS) atomic_store(&b->workers[worker], false);
 }
 
 static void all_jobs_run_once_and_call_back_to_the_caller(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     (void)state;
-    for (unsigned seats = 1; seats <= SEATS; seats++) {
+    for (unsigned workers = 1; workers <= WORKERS; workers++) {
         bench b = {.caller = pthread_self(), .stop_at = JOBS};
-        assert_int_equal(scant__crew_run(ctx, JOBS, seats, job, &b), SCANT_OK);
+        assert_int_equal(scant__jobpool_run(ctx, JOBS, workers, job, &b), SCANT_OK);
         for (size_t i = 0; i < JOBS; i++) assert_int_equal(b.done[i], 1);
         assert_int_equal(b.answered, JOBS);
         assert_false(b.elsewhere);
@@ -59,11 +60,11 @@ static void all_jobs_run_once_and_call_back_to_the_caller(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void a_crew_that_is_stopped_begins_no_more(void **state) {
+static void a_stopped_pool_begins_no_more_jobs(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     bench b = {.caller = pthread_self(), .stop_at = 4};
     (void)state;
-    assert_int_equal(scant__crew_run(ctx, JOBS, 1, job, &b), SCANT_OK);
+    assert_int_equal(scant__jobpool_run(ctx, JOBS, 1, job, &b), SCANT_OK);
     assert_int_equal(b.answered, 5);
     scant_ctx_free(ctx);
 }
@@ -73,9 +74,10 @@ static int cancel(void *user) {
     return --b->cancel_after < 0;
 }
 
-static void wait_for_the_end(scant__crew *crew, void *arg, size_t number, unsigned seat) {
-    (void)arg, (void)number, (void)seat;
-    while (!scant__crew_stopped(crew))
+static void wait_for_the_end(scant__jobpool *pool, void *arg, size_t number,
+                             unsigned worker) {
+    (void)arg, (void)number, (void)worker;
+    while (!scant__jobpool_stopped(pool))
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
@@ -85,14 +87,15 @@ static void cancelling_stops_it(void **state) {
     (void)state;
     scant_ctx_opts opts = {.threads = 1, .user = &b, .cancel = cancel};
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
-    assert_int_equal(scant__crew_run(ctx, 5, 2, wait_for_the_end, &b), SCANT_ECANCELLED);
+    assert_int_equal(scant__jobpool_run(ctx, 5, 2, wait_for_the_end, &b),
+                     SCANT_ECANCELLED);
     scant_ctx_free(ctx);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_jobs_run_once_and_call_back_to_the_caller),
-        cmocka_unit_test(a_crew_that_is_stopped_begins_no_more),
+        cmocka_unit_test(a_stopped_pool_begins_no_more_jobs),
         cmocka_unit_test(cancelling_stops_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

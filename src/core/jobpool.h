@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A pool of threads that runs jobs and lets them call back to the thread that started
+ * the pool. A context serves one thread at a time, so each job makes its own.
+ */
+#ifndef SCANT_CORE_JOBPOOL_H
+#define SCANT_CORE_JOBPOOL_H
+
+#include <stdbool.h>
+
+#include "core/ctx.h"
+
+typedef struct scant__jobpool scant__jobpool;
+
+/* worker: the number of the thread that runs the job, from 0. */
+typedef void (*scant__jobpool_fn)(scant__jobpool *pool, void *arg, size_t job,
+                                  unsigned worker);
+
+/* Runs fn for jobs 0..jobs-1 on so many threads, begun in order. A stopped pool begins no
+ * more jobs. ctx's cancel callback is polled about twenty times a second and after each
+ * scant__jobpool_call(); it stops the pool, and the result is SCANT_ECANCELLED. */
+scant_status scant__jobpool_run(scant_ctx *ctx, size_t jobs, unsigned workers,
+                                scant__jobpool_fn fn, void *arg);
+
+/* For jobs: the thread that called scant__jobpool_run() runs fn(arg); the job waits. */
+void scant__jobpool_call(scant__jobpool *pool, void (*fn)(void *arg), void *arg);
+/* No more jobs begin; running ones should poll scant__jobpool_stopped() and return. */
+void scant__jobpool_stop(scant__jobpool *pool);
+bool scant__jobpool_stopped(const scant__jobpool *pool);
+
+#endif
