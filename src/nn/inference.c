@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/ahead.h"
+#include "core/prefetch.h"
 #include "nn/draws.h"
 #include "nn/inference.h"
 #include "nn/input.h"
@@ -149,26 +149,26 @@ static scant_status run_batch(const stream *s, chorus *c, nn_inference *r, size_
 static scant_status run_batches(stream *s, chorus *c, nn_inference *r, size_t members) {
     size_t batches = (s->n + s->batch - 1) / s->batch, slot;
     scant_ctx *ctx = s->net->ctx;
-    scant__ahead *ahead = NULL;
-    scant_status status = scant__ahead_start(
+    scant__prefetch *prefetch = NULL;
+    scant_status status = scant__prefetch_start(
         ctx,
-        &(scant__ahead_job){.last = batches,
-                            .slots = SLOTS,
-                            .threads = nn_input_threads(s->net, s->data),
-                            .arg = s,
-                            .fill = fill},
-        &ahead);
+        &(scant__prefetch_job){.last = batches,
+                               .slots = SLOTS,
+                               .threads = nn_input_threads(s->net, s->data),
+                               .arg = s,
+                               .fill = fill},
+        &prefetch);
     for (size_t b = 0; b < batches && status == SCANT_OK; b++) {
         nn_outputs said = {.first = b * s->batch};
         said.count = size_min(s->batch, s->n - said.first);
-        status = scant__ahead_take(ahead, &slot);
+        status = scant__prefetch_take(prefetch, &slot);
         if (status == SCANT_OK)
             status =
                 run_batch(s, c, r, members, s->slots + slot * s->batch * s->width, &said);
         if (status == SCANT_OK) status = r->fn(r->arg, &said);
         if (status == SCANT_OK) status = scant__tick(ctx, r->phase, b + 1, batches);
     }
-    scant__ahead_end(ahead);
+    scant__prefetch_end(prefetch);
     return status;
 }
 

@@ -205,7 +205,7 @@ static scant_status go_on(nn_trainer *t, double began) {
     return end_epoch(t);
 }
 
-static scant_status run(nn_trainer *t, scant__ahead *ahead) {
+static scant_status run(nn_trainer *t, scant__prefetch *prefetch) {
     scant_train_state *s = &t->state;
     double began = now();
     size_t first = s->step, slot;
@@ -213,7 +213,7 @@ static scant_status run(nn_trainer *t, scant__ahead *ahead) {
     TRY(go_on(t, began));
     while (s->step < s->steps && !s->stopped) {
         s->epoch = s->step / t->per_epoch + 1;
-        TRY(scant__ahead_take(ahead, &slot));
+        TRY(scant__prefetch_take(prefetch, &slot));
         TRY(nn_train_step(t, &t->batches[slot]));
         s->step++;
         s->epoch_ended = at_end_of_epoch(t);
@@ -250,7 +250,7 @@ scant_status nn_train(scant_net *net, const scant_data *data,
                       const scant_train_opts *opts, const nn_method *method,
                       scant_train_state *state) {
     nn_trainer t = {.ctx = net->ctx, .net = net, .data = data, .method = method};
-    scant__ahead *ahead = NULL;
+    scant__prefetch *prefetch = NULL;
     scant__arena_init(&t.arena, net->ctx);
     scant_status s = nn_train_settle(&t, opts);
     if (s == SCANT_OK) s = set_up(&t);
@@ -260,9 +260,9 @@ scant_status nn_train(scant_net *net, const scant_data *data,
         s = nn_train_load(&t, from);
     else if (s == SCANT_OK && t.opts.warm)
         s = nn_train_warm(&t);
-    if (s == SCANT_OK) s = nn_train_ahead(&t, t.state.step, &ahead);
-    if (s == SCANT_OK) s = finish(&t, run(&t, ahead));
-    scant__ahead_end(ahead);
+    if (s == SCANT_OK) s = nn_train_prefetch(&t, t.state.step, &prefetch);
+    if (s == SCANT_OK) s = finish(&t, run(&t, prefetch));
+    scant__prefetch_end(prefetch);
     if (state) *state = t.state;
     scant__arena_end(&t.arena);
     return s;

@@ -6,7 +6,7 @@
 #ifndef SCANT_NN_TRAIN_H
 #define SCANT_NN_TRAIN_H
 
-#include "core/ahead.h"
+#include "core/prefetch.h"
 #include "nn/input.h"
 #include "nn/loss.h"
 #include "nn/method.h"
@@ -98,7 +98,7 @@ scant_status nn_train_samples(nn_trainer *t);
 /* Checks that validation samples exist and have valid labels. */
 scant_status nn_train_check_valid(nn_trainer *t);
 /* Starts prefetching batches from step `first` on. */
-scant_status nn_train_ahead(nn_trainer *t, size_t first, scant__ahead **out);
+scant_status nn_train_prefetch(nn_trainer *t, size_t first, scant__prefetch **out);
 
 /* Prepares the method's pass without gradient, if it has one. */
 scant_status nn_train_aside(nn_trainer *t);

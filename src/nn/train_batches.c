@@ -280,15 +280,15 @@ static scant_status fill(void *arg, size_t item, size_t slot, scant__fault *faul
     return t->method ? fill_others(t, b, item, fault) : SCANT_OK;
 }
 
-scant_status nn_train_ahead(nn_trainer *t, size_t first, scant__ahead **out) {
-    return scant__ahead_start(
+scant_status nn_train_prefetch(nn_trainer *t, size_t first, scant__prefetch **out) {
+    return scant__prefetch_start(
         t->ctx,
-        &(scant__ahead_job){.first = first,
-                            .last = t->state.steps,
-                            .slots = NN_BATCHES,
-                            .threads = nn_input_threads(t->net, t->data),
-                            .arg = t,
-                            .prepare = prepare,
-                            .fill = fill},
+        &(scant__prefetch_job){.first = first,
+                               .last = t->state.steps,
+                               .slots = NN_BATCHES,
+                               .threads = nn_input_threads(t->net, t->data),
+                               .arg = t,
+                               .prepare = prepare,
+                               .fill = fill},
         out);
 }

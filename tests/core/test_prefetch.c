@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work done ahead: items come out once each, in order, whole; failures come with the item
+ * Prefetched items come out once each, in order and complete; failures come with the item
  * that failed; ending early waits for what is under way.
  */
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 
 #include "../support.h"
 
-#include "core/ahead.h"
+#include "core/prefetch.h"
 
 enum { SLOTS = 4, MOST = 400 };
 
@@ -43,19 +43,19 @@ static scant_status fill(void *arg, size_t item, size_t slot, scant__fault *faul
     return SCANT_OK;
 }
 
-static scant__ahead *start(scant_ctx *ctx, bench *b, unsigned threads, size_t first,
-                           size_t fails_at) {
+static scant__prefetch *start(scant_ctx *ctx, bench *b, unsigned threads, size_t first,
+                              size_t fails_at) {
     *b = (bench){.fails_at = fails_at, .in_order = true, .prepared = first};
-    scant__ahead *ahead;
-    scant__ahead_job job = {.first = first,
-                            .last = MOST,
-                            .slots = SLOTS,
-                            .threads = threads,
-                            .arg = b,
-                            .prepare = prepare,
-                            .fill = fill};
-    assert_int_equal(scant__ahead_start(ctx, &job, &ahead), SCANT_OK);
-    return ahead;
+    scant__prefetch *prefetch;
+    scant__prefetch_job job = {.first = first,
+                               .last = MOST,
+                               .slots = SLOTS,
+                               .threads = threads,
+                               .arg = b,
+                               .prepare = prepare,
+                               .fill = fill};
+    assert_int_equal(scant__prefetch_start(ctx, &job, &prefetch), SCANT_OK);
+    return prefetch;
 }
 
 static void items_come_once_and_in_order(void **state) {
@@ -64,16 +64,16 @@ static void items_come_once_and_in_order(void **state) {
         scant_ctx *ctx = ctx_threads(2);
         bench b;
         size_t slot;
-        scant__ahead *ahead = start(ctx, &b, threads, 17, SIZE_MAX);
+        scant__prefetch *prefetch = start(ctx, &b, threads, 17, SIZE_MAX);
         for (size_t item = 17; item < MOST; item++) {
-            assert_int_equal(scant__ahead_take(ahead, &slot), SCANT_OK);
+            assert_int_equal(scant__prefetch_take(prefetch, &slot), SCANT_OK);
             assert_int_equal(slot, item % SLOTS);
             assert_int_equal(b.slots[slot], 1000 + item); /* and stays so while in use */
         }
         assert_int_equal(b.filled, MOST - 17);
         assert_true(b.in_order);
         assert_true(b.most_at_once <= (threads ? threads : 1));
-        scant__ahead_end(ahead);
+        scant__prefetch_end(prefetch);
         scant_ctx_free(ctx);
     }
 }
@@ -87,8 +87,8 @@ static void never_further_ahead_than_there_are_slots(void **state) {
     scant_ctx *ctx = ctx_threads(2);
     bench b;
     size_t slot;
-    scant__ahead *ahead = start(ctx, &b, 2, 0, SIZE_MAX);
-    assert_int_equal(scant__ahead_take(ahead, &slot), SCANT_OK);
+    scant__prefetch *prefetch = start(ctx, &b, 2, 0, SIZE_MAX);
+    assert_int_equal(scant__prefetch_take(prefetch, &slot), SCANT_OK);
     size_t held = b.slots[slot];
     /* Item 0 is in use: 1 to 3 take the other slots. They must, and after a while it is
      * still they alone. */
@@ -98,7 +98,7 @@ static void never_further_ahead_than_there_are_slots(void **state) {
     assert_int_equal(b.filled, SLOTS);
     assert_int_equal(b.prepared, SLOTS);
     assert_int_equal(b.slots[slot], held);
-    scant__ahead_end(ahead); /* with work under way */
+    scant__prefetch_end(prefetch); /* with work under way */
     scant_ctx_free(ctx);
 }
 
@@ -108,12 +108,12 @@ static void a_failure_comes_with_its_item(void **state) {
         scant_ctx *ctx = ctx_threads(2);
         bench b;
         size_t slot;
-        scant__ahead *ahead = start(ctx, &b, threads, 0, 6);
+        scant__prefetch *prefetch = start(ctx, &b, threads, 0, 6);
         for (int i = 0; i < 6; i++)
-            assert_int_equal(scant__ahead_take(ahead, &slot), SCANT_OK);
-        assert_int_equal(scant__ahead_take(ahead, &slot), SCANT_EINPUT);
+            assert_int_equal(scant__prefetch_take(prefetch, &slot), SCANT_OK);
+        assert_int_equal(scant__prefetch_take(prefetch, &slot), SCANT_EINPUT);
         assert_string_equal(scant_ctx_errmsg(ctx), "item 6 is bad");
-        scant__ahead_end(ahead);
+        scant__prefetch_end(prefetch);
         scant_ctx_free(ctx);
     }
 }
@@ -124,12 +124,12 @@ static void no_memory_is_told(void **state) {
         memory m;
         bench b = {.fails_at = SIZE_MAX};
         scant_ctx *ctx = ctx_counting(&m);
-        scant__ahead *ahead;
+        scant__prefetch *prefetch;
         m.fail_at = m.calls + at;
-        scant__ahead_job job = {
+        scant__prefetch_job job = {
             .last = 3, .slots = 2, .threads = 1, .arg = &b, .fill = fill};
-        assert_int_equal(scant__ahead_start(ctx, &job, &ahead), SCANT_ENOMEM);
-        assert_null(ahead);
+        assert_int_equal(scant__prefetch_start(ctx, &job, &prefetch), SCANT_ENOMEM);
+        assert_null(prefetch);
         scant_ctx_free(ctx);
         assert_int_equal(m.live, 0);
     }
