@@ -348,9 +348,6 @@ SCANT_API scant_status scant_net_predict(scant_net *net, const scant_data *data,
                                          const size_t *rows, size_t n,
                                          const scant_outputs *outputs);
 
-/* The most likely class of a row of probabilities or logits; of equal ones the first. */
-SCANT_API size_t scant_likeliest(const float *row, size_t classes);
-
 /* How many draws: of a plain network 1, of an ensemble those of all members. */
 SCANT_API size_t scant_net_draws(const scant_net *net);
 /* Writes what each draw says, m x n x classes probabilities as float32, to a .npy file

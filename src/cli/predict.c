@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/project.h"
+#include "core/argmax.h"
 #include "scant/project.h"
 
 typedef struct predict_args {
@@ -78,7 +79,7 @@ static scant_status add_line(void *user, const scant_item *item) {
         scant_array_floats(job->project->net.ctx, job->probs, item->item * job->classes,
                            job->classes, job->row);
     if (status != SCANT_OK) return status;
-    size_t best = scant_likeliest(job->row, job->classes);
+    size_t best = scant__argmax(job->row, job->classes);
     if (job->json) {
         json_line(job, item->id, best);
         return SCANT_OK;

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/argmax.h"
 #include "data/dataset.h"
 #include "nn/inference.h"
 #include "nn/input.h"
@@ -141,10 +142,9 @@ static scant_status sketch_gradients(reader *r) {
     float *sketches = floats(r, SKETCH);
     if (!labels || !sketches) return SCANT_ENOMEM;
     for (size_t i = 0; i < what->n && r->logits; i++)
-        labels[i] =
-            r->labels[i] >= 0
-                ? (int32_t)r->labels[i]
-                : (int32_t)scant_likeliest(r->logits + i * r->classes, r->classes);
+        labels[i] = r->labels[i] >= 0
+                        ? (int32_t)r->labels[i]
+                        : (int32_t)scant__argmax(r->logits + i * r->classes, r->classes);
     scant_gradient_opts opts = {.labels = r->logits ? labels : NULL,
                                 .sketch = SKETCH,
                                 .outputs = !r->logits,

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/argmax.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "data/names.h"
@@ -155,7 +156,7 @@ static scant_status judge(exporting *x, size_t item) {
     if (!x->p || item >= scant_array_shape(x->p)[0]) return SCANT_OK;
     size_t classes = scant_array_shape(x->p)[1];
     TRY(scant_array_floats(x->ctx, x->p, item * classes, classes, x->row));
-    size_t best = scant_likeliest(x->row, classes);
+    size_t best = scant__argmax(x->row, classes);
     x->verdict.class = class_name(x, (int64_t)best);
     x->verdict.confidence = (double)x->row[best];
     return SCANT_OK;

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/argmax.h"
 #include "core/parfor.h"
 #include "core/rng.h"
 #include "linalg/topk.h"
@@ -187,7 +188,7 @@ static scant_status ask_model(scant_project *project, size_t item, scant_why *wh
     if (!probs || item >= scant_array_shape(probs)[0]) return SCANT_OK;
     size_t n = scant_array_shape(probs)[0], classes = scant_array_shape(probs)[1];
     const float *p = (const float *)probs->data + item * classes;
-    size_t first = scant_likeliest(p, classes), second = first == 0;
+    size_t first = scant__argmax(p, classes), second = first == 0;
     for (size_t c = 0; c < classes; c++)
         if (c != first && p[c] > p[second]) second = c;
     why->class_1 = (int64_t)first;

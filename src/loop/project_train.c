@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/argmax.h"
 #include "core/text.h"
 #include "data/file.h"
 #include "loop/project.h"
@@ -103,7 +104,7 @@ static scant_status read_previous(training *t) {
     t->n_before = n;
     for (size_t i = 0; i < n; i++)
         t->before[i] =
-            (int32_t)scant_likeliest((const float *)probs->data + i * classes, classes);
+            (int32_t)scant__argmax((const float *)probs->data + i * classes, classes);
     return SCANT_OK;
 }
 
@@ -122,7 +123,7 @@ static scant_status read_predictions(training *t, const scant_array **out) {
 
 static int32_t class_of(const scant_array *probs, size_t item) {
     size_t classes = scant_array_shape(probs)[1];
-    return (int32_t)scant_likeliest((const float *)probs->data + item * classes, classes);
+    return (int32_t)scant__argmax((const float *)probs->data + item * classes, classes);
 }
 
 static scant_status measure_agreement(training *t, const scant_array *now) {

@@ -24,6 +24,7 @@
  */
 #include <math.h>
 
+#include "core/argmax.h"
 #include "loop/crossfit.h"
 #include "loop/project.h"
 #include "scant/project.h"
@@ -133,7 +134,7 @@ static scant_status test_random(folding *f, bool *right) {
     float *logits;
     TRY(loop_crossfit_logits(&c, &f->arena, &logits, &places));
     for (size_t i = 0; i < c.n; i++)
-        right[places[i]] = (int32_t)scant_likeliest(logits + i * c.classes, c.classes) ==
+        right[places[i]] = (int32_t)scant__argmax(logits + i * c.classes, c.classes) ==
                            f->all->labels[places[i]];
     return SCANT_OK;
 }
@@ -151,7 +152,7 @@ static scant_status test_picked(folding *f, const project_training *picked,
     TRY(train_and_predict(f, &training, audited->rows, audited->n, logits));
     for (size_t i = 0; i < audited->n; i++) {
         bool mine =
-            (int32_t)scant_likeliest(logits + i * classes, classes) == audited->labels[i];
+            (int32_t)scant__argmax(logits + i * classes, classes) == audited->labels[i];
         better += mine && !right[i];
         worse += !mine && right[i];
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/argmax.h"
 #include "scant/project.h"
 #include "serve/assets.h"
 #include "serve/server.h"
@@ -214,7 +215,7 @@ static scant_status map_predict(project_handle *h, map *m, size_t *model) {
         if (m->items[i] >= shape[0]) continue;
         status = scant_array_floats(h->ctx, all, m->items[i] * classes, classes, p);
         if (status == SCANT_OK && classes)
-            m->predicted[i] = (int32_t)scant_likeliest(p, classes);
+            m->predicted[i] = (int32_t)scant__argmax(p, classes);
     }
     free(p);
     scant_array_free(all);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/argmax.h"
 #include "scant/project.h"
 #include "serve/server.h"
 
@@ -85,10 +86,10 @@ void api_picture(project_handle *h, request *r) {
 
 /* ---- predictions ------------------------------------------------------------------ */
 
-static void write_likeliest(scant__json *o, float *p, size_t n) {
+static void write_most_likely(scant__json *o, float *p, size_t n) {
     scant__json_open(o, "classes", '[');
     for (size_t i = 0; i < LIKELIEST && i < n; i++) {
-        size_t best = scant_likeliest(p, n);
+        size_t best = scant__argmax(p, n);
         scant__json_open(o, NULL, '{');
         scant__json_size(o, "label", best);
         scant__json_number(o, "p", (double)p[best]);
@@ -110,7 +111,7 @@ static scant_status write_prediction(project_handle *h, scant__json *o, size_t i
         status = p ? scant_array_floats(h->ctx, all, item * n, n, p) : SCANT_ENOMEM;
         scant__json_open(o, NULL, '{');
         scant__json_size(o, "model", *model);
-        if (status == SCANT_OK) write_likeliest(o, p, n);
+        if (status == SCANT_OK) write_most_likely(o, p, n);
         free(p);
     }
     scant_array_free(all);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/argmax.h"
 #include "scant/project.h"
 #include "serve/server.h"
 
@@ -144,7 +145,7 @@ static scant_status count_predictions(statistics *t, project_handle *h) {
         size_t count = n - at < ROWS ? n - at : ROWS;
         status = scant_array_floats(h->ctx, all, at * classes, count * classes, rows);
         for (size_t i = 0; i < count && status == SCANT_OK; i++) {
-            size_t best = scant_likeliest(rows + i * classes, classes);
+            size_t best = scant__argmax(rows + i * classes, classes);
             if (best < t->n_classes) t->predicted[best]++;
         }
     }

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/argmax.h"
 #include "scant/project.h"
 #include "ssl/ssl.h"
 
@@ -60,7 +61,7 @@ static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
         found->loss +=
             difference(c->said + at, c->target + at, classes, scale, seen->d + at) /
             (double)n;
-        found->counts[scant_likeliest(c->target + at, classes)]++;
+        found->counts[scant__argmax(c->target + at, classes)]++;
     }
     found->kept = n;
 }

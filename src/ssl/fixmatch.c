@@ -23,6 +23,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/argmax.h"
 #include "core/hash.h"
 #include "scant/project.h"
 #include "ssl/darp.h"
@@ -73,7 +74,7 @@ static void refine(fixmatch *f, float step) {
     f->state[c] = step;
     for (size_t i = 0; i < f->n; i++) {
         const float *x = f->refined + i * c;
-        size_t k = scant_likeliest(x, c);
+        size_t k = scant__argmax(x, c);
         f->verdict[i] = (double)x[k] >= f->threshold ? (float)k : -1 - (float)k;
     }
 }
@@ -97,7 +98,7 @@ static void decide(fixmatch *f, const nn_seen *seen, const float *weak) {
     bool refined = f->darp && f->state[c] != 0;
     for (size_t i = 0; i < seen->n; i++) {
         const float *q = f->probs + i * c;
-        size_t k = scant_likeliest(q, c);
+        size_t k = scant__argmax(q, c);
         f->labels[i] = (int32_t)k;
         f->counts[i] = (double)q[k] >= f->threshold;
         if (!refined) continue;

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "core/argmax.h"
 #include "scant/project.h"
 #include "ssl/ssl.h"
 
@@ -30,7 +31,7 @@ static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
     float weight = (float)(p->weight * ssl_ramp(seen->step, p->ramp, seen->steps));
     for (size_t i = 0; i < seen->n; i++) {
         const float *z = seen->logits + i * c;
-        p->labels[i] = (int32_t)scant_likeliest(z, c);
+        p->labels[i] = (int32_t)scant__argmax(z, c);
         p->counts[i] = nn_confidence(z, c) > p->threshold;
         if (!(p->counts[i] > 0)) continue;
         found->kept++;
