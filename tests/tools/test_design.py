@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/design.md and docs/glossary.md name files and functions that exist."""
+import os
+import re
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# `cli/select.c:run`, `serve/routes.c`, `web/api.js:post`
+HOP = re.compile(r"`((?:[a-z_]+/)+[\w.-]+\.(?:c|h|js|json|html|css|py))(?::(\w+))?`")
+PLACES = ("", "src", "include")
+
+
+def read(*names):
+    with open(os.path.join(ROOT, *names), encoding="utf-8") as file:
+        return file.read()
+
+
+def find(path):
+    """The file that a page calls path, or None."""
+    for place in PLACES:
+        if os.path.exists(os.path.join(ROOT, place, path)):
+            return os.path.join(ROOT, place, path)
+    return None
+
+
+class Design(unittest.TestCase):
+    def check(self, page):
+        hops = HOP.findall(read("docs", page))
+        self.assertTrue(hops)
+        for path, name in hops:
+            with self.subTest(page, path=path, name=name):
+                file = find(path)
+                self.assertIsNotNone(file, "there is no such file")
+                if name:
+                    found = re.search(rf"\b{name}\s*[(=]", read(file))
+                    self.assertTrue(found, "the file has no such function")
+
+    def test_hops_exist(self):
+        self.check("design.md")
+
+    def test_names_in_the_glossary_exist(self):
+        self.check("glossary.md")
+
+    def test_layers_are_those_that_are_checked(self):
+        rows = re.search(r"(?s)ROWS = \[(.*?)\n\]", read("tools", "check_layers"))[1]
+        layers = set(re.findall(r'"(\w+)"', rows)) - {"dist"}
+        table = read("docs", "design.md").split("\n## Layers\n")[1].split("\n### ")[0]
+        named = set()
+        for row in re.findall(r"(?m)^\| (`.*?) \|", table):
+            named |= set(re.findall(r"`(\w+)`", row))
+        self.assertEqual(named, layers)
+
+
+if __name__ == "__main__":
+    unittest.main()
