@@ -58,8 +58,8 @@ typedef struct scant_project_opts {
 SCANT_API scant_status scant_project_create(scant_ctx *ctx, const char *dir,
                                             const scant_project_opts *opts,
                                             scant_project **out);
-/* SCANT_EINPUT where dir is no project, or one of a later version. One of an earlier
- * version is brought up to date first. */
+/* SCANT_EINPUT: dir is not a project, or its database has another version; the message
+ * says what to do. */
 SCANT_API scant_status scant_project_open(scant_ctx *ctx, const char *dir,
                                           scant_project **out);
 SCANT_API void scant_project_free(scant_project *project); /* NULL is fine */

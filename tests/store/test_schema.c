@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Databases of other versions, of other programs, and damaged ones.
+ * The schema: databases of other versions, of other programs, and damaged ones.
  */
 #include "people.h"
 #include "scant/project.h"
@@ -101,9 +101,9 @@ static void a_stored_project_of_this_version_opens(void **state) {
     scant_project_free(project);
 }
 
-/* ---- what is no project ------------------------------------------------------------ */
+/* ---- other files ------------------------------------------------------------------ */
 
-static void what_is_no_project_is_refused_and_not_touched(void **state) {
+static void other_files_are_refused_and_not_changed(void **state) {
     struct stat before, after;
     (void)state;
     refuses("nowhere", "is not a project");
@@ -171,7 +171,7 @@ static scant_status read_everything(scant_project *project) {
 }
 
 /* Bytes overwritten here and there, and ends cut off: a sentence, or it did no harm. */
-static void a_damaged_database_is_told(void **state) {
+static void damage_is_reported(void **state) {
     static unsigned char whole[400000], bytes[400000];
     size_t told = 0;
     (void)state;
@@ -218,8 +218,8 @@ int main(void) {
         cmocka_unit_test(a_project_has_a_key_of_its_own),
         cmocka_unit_test(other_versions_are_refused_with_what_to_do),
         cmocka_unit_test(a_stored_project_of_this_version_opens),
-        cmocka_unit_test(what_is_no_project_is_refused_and_not_touched),
-        cmocka_unit_test(a_damaged_database_is_told),
+        cmocka_unit_test(other_files_are_refused_and_not_changed),
+        cmocka_unit_test(damage_is_reported),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
