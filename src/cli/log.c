@@ -6,6 +6,7 @@
  * The history is read from its end, so that the last lines of a long one are quick, and
  * so that an undo is seen before the entry it undoes.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,26 +77,26 @@ static bool is_undone(const log_lines *lines, int64_t entry) {
 }
 
 static void json_entry(scant__text *text, const scant_entry *e, bool undone) {
-    scant__text_addf(text, "{\"entry\": %lld, \"time\": \"", (long long)e->entry);
-    project_add_time(text, e->at);
-    scant__text_add(text, "\", \"person\": ");
-    scant__text_json(text, e->person);
-    scant__text_addf(text, ", \"kind\": \"%s\", \"index\": %zu, \"id\": ", kinds[e->kind],
-                     e->item);
-    scant__text_json(text, e->id);
-    scant__text_add(text, ", \"label\": ");
-    scant__text_json(text, e->class_name);
-    scant__text_add(text, ", \"seconds\": ");
-    if (e->spent >= 0)
-        scant__text_json_number(text, (double)e->spent / 1000);
-    else
-        scant__text_add(text, "null");
-    scant__text_add(text, ", \"role\": ");
-    scant__text_json(text, scant_role_name(e->role));
-    scant__text_addf(text, ", \"round\": %zu, \"model\": %zu, \"undoes\": %lld, ",
-                     e->round, e->model, (long long)e->undoes);
-    scant__text_addf(text, "\"stands\": %s, \"undone\": %s}",
-                     e->stands ? "true" : "false", undone ? "true" : "false");
+    scant__json json = {.text = CLI_TEXT};
+    scant__json_open(&json, NULL, '{');
+    scant__json_integer(&json, "entry", e->entry);
+    project_json_time(&json, "time", e->at);
+    scant__json_string(&json, "person", e->person);
+    scant__json_string(&json, "kind", kinds[e->kind]);
+    scant__json_size(&json, "index", e->item);
+    scant__json_string(&json, "id", e->id);
+    scant__json_string(&json, "label", e->class_name);
+    scant__json_number(&json, "seconds",
+                       e->spent >= 0 ? (double)e->spent / 1000 : (double)NAN);
+    scant__json_string(&json, "role", scant_role_name(e->role));
+    scant__json_size(&json, "round", e->round);
+    scant__json_size(&json, "model", e->model);
+    scant__json_integer(&json, "undoes", e->undoes);
+    scant__json_bool(&json, "stands", e->stands != 0);
+    scant__json_bool(&json, "undone", undone);
+    scant__json_close(&json, '}');
+    scant__text_bytes(text, json.text.data, json.text.size);
+    scant__json_end(&json);
 }
 
 /* An id may contain control characters, which must not reach the terminal. */

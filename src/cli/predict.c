@@ -48,28 +48,30 @@ typedef struct predict_job {
     const predict_args *args;
     scant_array *probs;
     size_t model, classes;
-    char **names;
     float *row;
     bool json;
     scant__text text;
 } predict_job;
 
+static const char *class_name(const predict_job *job, size_t class) {
+    const char *name = scant_project_class(job->project->project, class);
+    return name ? name : "";
+}
+
 static void json_line(predict_job *job, const char *id, size_t best) {
-    scant__text *text = &job->text;
-    scant__text_add(text, "{\"id\": ");
-    scant__text_json(text, id);
-    scant__text_add(text, ", \"class\": ");
-    scant__text_json(text, job->names[best]);
-    scant__text_add(text, ", \"confidence\": ");
-    scant__text_json_number(text, (double)job->row[best]);
-    scant__text_add(text, ", \"probabilities\": {");
-    for (size_t c = 0; c < job->classes; c++) {
-        if (c) scant__text_add(text, ", ");
-        scant__text_json(text, job->names[c]);
-        scant__text_add(text, ": ");
-        scant__text_json_number(text, (double)job->row[c]);
-    }
-    scant__text_add(text, "}}\n");
+    scant__json json = {.text = CLI_TEXT};
+    scant__json_open(&json, NULL, '{');
+    scant__json_string(&json, "id", id);
+    scant__json_string(&json, "class", class_name(job, best));
+    scant__json_number(&json, "confidence", (double)job->row[best]);
+    scant__json_open(&json, "probabilities", '{');
+    for (size_t c = 0; c < job->classes; c++)
+        scant__json_number(&json, class_name(job, c), (double)job->row[c]);
+    scant__json_close(&json, '}');
+    scant__json_close(&json, '}');
+    scant__text_bytes(&job->text, json.text.data, json.text.size);
+    scant__text_add(&job->text, "\n");
+    scant__json_end(&json);
 }
 
 static scant_status add_line(void *user, const scant_item *item) {
@@ -86,7 +88,7 @@ static scant_status add_line(void *user, const scant_item *item) {
     }
     scant__text_csv(&job->text, item->id);
     scant__text_add(&job->text, ",");
-    scant__text_csv(&job->text, job->names[best]);
+    scant__text_csv(&job->text, class_name(job, best));
     scant__text_addf(&job->text, ",%.6g\n", (double)job->row[best]);
     return SCANT_OK;
 }
@@ -94,12 +96,7 @@ static scant_status add_line(void *user, const scant_item *item) {
 static scant_status add_lines(predict_job *job) {
     scant_project *project = job->project->project;
     job->classes = scant_array_shape(job->probs)[1];
-    job->names = cli_calloc(job->classes, sizeof *job->names);
     job->row = cli_calloc(job->classes, sizeof *job->row);
-    for (size_t c = 0; c < job->classes; c++) {
-        const char *name = scant_project_class(project, c);
-        job->names[c] = cli_strndup(name ? name : "", name ? strlen(name) : 0);
-    }
     if (!job->json) scant__text_add(&job->text, "id,class,confidence\n");
     /* items added in the meantime have no prediction */
     return scant_project_items(project, 0, scant_array_shape(job->probs)[0], add_line,
@@ -133,8 +130,6 @@ static int print(predict_job *job) {
 static int work(project_job *project, const void *args) {
     predict_job job = {.project = project, .args = args, .text = CLI_TEXT};
     int status = print(&job);
-    for (size_t c = 0; c < job.classes && job.names; c++) free(job.names[c]);
-    free(job.names);
     free(job.row);
     scant__text_end(&job.text);
     scant_array_free(job.probs);

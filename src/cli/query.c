@@ -85,21 +85,27 @@ static void csv_table(scant__text *text, const query_job *job) {
 
 static void json_object(scant__text *text, const query_job *job,
                         const scant_meter *meter) {
-    scant__text_addf(text, "{\"round\": %zu, \"strategy\": ", job->round);
-    scant__text_json(text, job->picks ? job->picks->strategy : NULL);
-    scant__text_addf(text, ", \"batch\": %zu, \"stop\": %s, \"picks\": [", job->count,
-                     meter->stop || !job->count ? "true" : "false");
+    scant__json json = {.text = *text};
+    scant__json_open(&json, NULL, '{');
+    scant__json_size(&json, "round", job->round);
+    scant__json_string(&json, "strategy", job->picks ? job->picks->strategy : NULL);
+    scant__json_size(&json, "batch", job->count);
+    scant__json_bool(&json, "stop", meter->stop || !job->count);
+    scant__json_open(&json, "picks", '[');
     for (size_t i = 0; i < job->count; i++) {
         const query_row *row = &job->rows[i];
-        scant__text_addf(text, "%s{\"index\": %zu, \"id\": ", i ? ", " : "", row->item);
-        scant__text_json(text, row->id);
-        scant__text_add(text, ", \"weight\": ");
-        scant__text_json_number(text, row->weight);
-        scant__text_add(text, ", \"score\": ");
-        scant__text_json_number(text, row->score);
-        scant__text_addf(text, ", \"role\": \"%s\"}", row->role);
+        scant__json_open(&json, NULL, '{');
+        scant__json_size(&json, "index", row->item);
+        scant__json_string(&json, "id", row->id);
+        scant__json_number(&json, "weight", row->weight);
+        scant__json_number(&json, "score", row->score);
+        scant__json_string(&json, "role", row->role);
+        scant__json_close(&json, '}');
     }
-    scant__text_add(text, "]}\n");
+    scant__json_close(&json, ']');
+    scant__json_close(&json, '}');
+    scant__text_add(&json.text, "\n");
+    *text = json.text;
 }
 
 static scant_status npy_bytes(scant__text *text, const query_job *job) {
