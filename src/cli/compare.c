@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant compare DIR...`: which strategies differ, by more than chance would have it.
+ * `scant compare DIR...`: which strategies differ by more than chance.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -25,7 +25,7 @@ static const cli_flag flags[] = {
 };
 
 static const struct {
-    const char *name, *percent, *error; /* what it is of classes, of numbers */
+    const char *name, *percent, *error; /* headings for classification and regression */
     size_t at;
 } measures[] = {
     {"auc", "Area under the curve, in percent", "Area under the curve of the error",
@@ -54,7 +54,7 @@ static void add_name(scant__text *text, const char *name, size_t column) {
     cli_text_pad(text, column);
 }
 
-/* Three digits after the point: what is smaller is said to be so. */
+/* Three decimals; smaller values as "<.001". */
 static void add_p(scant__text *text, double p) {
     if (isnan(p))
         scant__text_add(text, "      -");
@@ -74,7 +74,7 @@ static void add_too_few(scant__text *text, const scant_pair *pair) {
     scant__text_add(text, "\n");
 }
 
-/* Errors have the scale of what is predicted: digits that count, and room for them. */
+/* Errors can have any scale, so they are wider and have significant digits. */
 static int number_width(const scant_comparison *c) { return c->regression ? 11 : 7; }
 
 static void add_number(scant__text *text, const scant_comparison *c, double value,
@@ -178,9 +178,9 @@ static void add_wins(scant__text *text, const scant_comparison *c) {
     scant__text_add(text, "\n");
 }
 
-/* ---- how it is to be read ---------------------------------------------------------- */
+/* ---- explanations ------------------------------------------------------------------ */
 
-/* Runs that end at different numbers of labels are compared as far as both go. */
+/* Pairs of runs that end at different numbers of labels. */
 static void add_spans(scant__text *text, const scant_comparison *c) {
     size_t width = widest_name(c), cut = 0;
     for (size_t i = 0; i < c->n_pairs; i++) {
@@ -357,7 +357,7 @@ static const cli_example examples[] = {
 const cli_command cli_cmd_compare = {
     .name = "compare",
     .synopsis = "DIR... [--baseline NAME] [--csv FILE]",
-    .summary = "tell which strategies differ by more than chance",
+    .summary = "find out which strategies differ by more than chance",
     .about =
         "Compares strategies pairwise, seed by seed, in their areas under the curve and "
         "in what they reach in the end: the mean difference, its 95 % interval, a paired "

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folder of an experiment's results. runs/ has a state a run; curve.csv, picks.csv,
- * calibration.csv and theory.csv are put together of them, run after run in the order of
- * the experiment, and appear whole. Lines that were written once are kept: a round costs
- * its own lines only.
+ * The results folder of an experiment. runs/ has the state of each run. curve.csv,
+ * picks.csv, calibration.csv and theory.csv list all runs in the order of the experiment,
+ * and are replaced atomically. Lines are formatted once and kept in memory.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -39,8 +38,8 @@ static scant_status cannot(loop_job *job, const char *path, const char *what) {
 
 /* ---- the log ----------------------------------------------------------------------- */
 
-/* A file of that name that somebody else has put there is not added to, nor cut: every
- * line of ours begins alike. Zeros are what a power cut may leave of a file. */
+/* Refuses to change a file that is not our log, whose lines all begin alike. A power cut
+ * may leave zeros in it. */
 static scant_status check_log(loop_job *job, const char *path) {
     static const char ours[] = "{\"time\": \"";
     char head[sizeof ours - 1];
@@ -48,10 +47,10 @@ static scant_status check_log(loop_job *job, const char *path) {
     if (got < 0) return cannot(job, path, "cannot be read");
     if (got == 0 || head[0] == 0 || memcmp(head, ours, (size_t)got) == 0) return SCANT_OK;
     return scant__fail(job->ctx, SCANT_EUSAGE,
-                       "%s: is not the log of an experiment; take another folder", path);
+                       "%s: is not the log of an experiment; use another folder", path);
 }
 
-/* A line that was cut short when an earlier call was killed goes. */
+/* Removes an incomplete last line, left by a killed process. */
 static scant_status cut_half_line(loop_job *job, const char *path) {
     off_t end = lseek(job->log, 0, SEEK_END), whole = end;
     char block[512];
@@ -67,7 +66,7 @@ static scant_status cut_half_line(loop_job *job, const char *path) {
     return SCANT_OK;
 }
 
-/* The log is also what keeps two experiments out of one folder. */
+/* Opens the log and locks it, so that only one experiment uses the folder. */
 static scant_status open_log(loop_job *job) {
     const char *path = loop_path(job, "log.jsonl");
     if (!path) return SCANT_ENOMEM;
@@ -75,15 +74,14 @@ static scant_status open_log(loop_job *job) {
     if (job->log < 0) return cannot(job, path, "cannot be written");
     if (flock(job->log, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return scant__fail(job->ctx, SCANT_EUSAGE,
-                           "%s: another experiment is at work in this folder",
+                           "%s: another experiment is running in this folder",
                            job->opts.out);
     TRY(check_log(job, path));
     return cut_half_line(job, path);
 }
 
 unsigned loop_folder_threads(loop_job *job) {
-    static const char key[] =
-        "\"threads\": "; /* in texts its quotes have a '\\' before */
+    static const char key[] = "\"threads\": "; /* inside strings, quotes are escaped */
     enum { KEY = sizeof key - 1, MOST = 4096 };
     const char *path = loop_path(job, "log.jsonl");
     scant__source log;
@@ -117,7 +115,7 @@ void loop_log(loop_job *job, const char *event, scant__text *rest) {
     }
     scant__text_add(&text, "}\n");
     if (scant__text_take(&text, &line, &size) != SCANT_OK) return;
-    /* one call a line; a log that cannot be written is no reason to end */
+    /* one write() per line; errors of the log are ignored */
     if (job->log >= 0) {
         ssize_t ignored = write(job->log, line, size);
         (void)ignored;
@@ -129,7 +127,7 @@ void loop_log(loop_job *job, const char *event, scant__text *rest) {
 
 static bool exists(const char *path) { return access(path, F_OK) == 0; }
 
-/* Where two texts differ first: the line of each. */
+/* Finds the first lines in which two texts differ. */
 static void first_difference(const char *a, const char *b, char left[80],
                              char right[80]) {
     for (;;) {
@@ -144,9 +142,8 @@ static void first_difference(const char *a, const char *b, char left[80],
     }
 }
 
-/* The experiment in the folder is the one that is to go on. It is read as one before it
- * is compared: a build that knows fewer keys may have written it, and what it does not
- * say is as its default in both. */
+/* Checks that the folder holds results of the same experiment. Its file is parsed before
+ * the comparison, so that missing keys have their defaults. */
 static scant_status compare_experiment(loop_job *job, const char *path,
                                        const char *mine) {
     scant_experiment *e;
@@ -191,8 +188,8 @@ static scant_status keep_experiment(loop_job *job) {
     return status;
 }
 
-/* Files that were being written when their program was killed: ".scant-PID-N.tmp". That
- * of a program which is alive may be a report's, which asks for no lock. */
+/* Whether a file is a temporary one, ".scant-PID-N.tmp", of a process that has ended. A
+ * running one may belong to `scant report`, which takes no lock. */
 static bool is_litter(const char *name) {
     static const char prefix[] = ".scant-";
     char *end;
@@ -205,7 +202,7 @@ static bool is_litter(const char *name) {
     return pid == (long)getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
 }
 
-/* What cannot be removed does no harm. */
+/* Errors are ignored. */
 static void sweep(loop_job *job, const char *folder) {
     const char *path = loop_path(job, folder);
     DIR *list = path ? opendir(path) : NULL;
@@ -237,8 +234,8 @@ static scant_status recall_all(loop_job *job) {
     return SCANT_OK;
 }
 
-/* Results that are there are not begun over. */
-static scant_status look_for_results(loop_job *job, bool *old) {
+/* Refuses to overwrite results. */
+static scant_status check_results(loop_job *job, bool *old) {
     const char *const results[] = {"experiment.ini", "curve.csv", "picks.csv", "runs"};
     *old = false;
     for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
@@ -248,17 +245,17 @@ static scant_status look_for_results(loop_job *job, bool *old) {
     }
     if (!*old || job->opts.resume) return SCANT_OK;
     return scant__fail(job->ctx, SCANT_EUSAGE,
-                       "%s holds results: --resume goes on with them; for others take "
-                       "another folder",
+                       "%s holds results: continue them with --resume, or use another "
+                       "folder",
                        job->opts.out);
 }
 
 scant_status loop_folder_begin(loop_job *job) {
     bool old;
-    TRY(look_for_results(job, &old)); /* before anything is touched */
+    TRY(check_results(job, &old)); /* before any change */
     TRY(scant__folder_make(job->ctx, job->opts.out));
     TRY(open_log(job));
-    TRY(look_for_results(job, &old)); /* another program may have come before the lock */
+    TRY(check_results(job, &old)); /* again: another process may have been faster */
     sweep(job, "");
     sweep(job, "runs");
     sweep(job, "charts");
@@ -282,7 +279,7 @@ void loop_folder_name(const loop_run *run, size_t round, scant__text *text) {
     scant__text_addf(text, ",%llu,%zu,", (unsigned long long)run->seed, round);
 }
 
-/* With three decimals, whatever the locale. */
+/* With three decimals, in any locale. */
 static void add_seconds(scant__text *text, double seconds) {
     unsigned long long ms = seconds > 0 ? (unsigned long long)(seconds * 1000 + 0.5) : 0;
     scant__text_addf(text, "%llu.%03llu", ms / 1000, ms % 1000);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a report shows of the samples themselves: names of the classes, and small pictures
- * of what each strategy picked first, with the first seed.
+ * Files for the report: names of the classes, and thumbnails of the first picks of each
+ * strategy with the first seed.
  *
- *   classes.csv     label,name,count (of the samples that could be chosen)
+ *   classes.csv     label,name,count (count: in the pool)
  *   thumbnails.npy  u1, K x h x w x c, sides of at most 64, c 1 or 3
- *   thumbnails.csv  row,index,label,name: of thumbnails.npy, of train as stored, the
- * class
+ *   thumbnails.csv  row,index,label,name (row of thumbnails.npy, index in the training
+ *                   data, class)
  */
 #include <math.h>
 #include <string.h>
@@ -61,7 +61,7 @@ typedef struct sheet {
     size_t *rows, n;
 } sheet;
 
-/* The mean of the samples' pixels that a thumbnail's pixel stands for. */
+/* The mean of the pixels that a pixel of the thumbnail covers. */
 static double shrink(const sheet *s, size_t c, size_t y, size_t x) {
     size_t y0 = y * s->height / s->high, x0 = x * s->width / s->wide;
     size_t y1 = size_max((y + 1) * s->height / s->high, y0 + 1);
@@ -73,7 +73,7 @@ static double shrink(const sheet *s, size_t c, size_t y, size_t x) {
     return sum / (double)((y1 - y0) * (x1 - x0));
 }
 
-/* Values of 0 to 1 are light; others are stretched to that. */
+/* Values from 0 to 1 are brightness; other ranges are scaled to that. */
 static void draw(const sheet *s, unsigned char *out) {
     size_t numbers = s->channels * s->height * s->width;
     double low = 0, high = 1;
@@ -95,7 +95,7 @@ static bool listed(const sheet *s, size_t row) {
     return false;
 }
 
-/* The first picks of the first round, of every strategy's run with the first seed. */
+/* The first picks of the first round, for each strategy's run with the first seed. */
 static void list_picks(const loop_job *job, sheet *s) {
     for (size_t i = 0; i < job->n_runs; i += job->e->n_seeds) {
         const loop_run *run = &job->runs[i];

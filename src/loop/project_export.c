@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A project for other programs, and to be imported again: every item with its id, what it
- * was labelled, by whom and when, and of those without a label what the last model says.
+ * Exports a project for other programs, or to import it again: every item with its id,
+ * its label, who gave it and when, and for unlabelled items the last model's prediction.
  *
- * CSV has a row an item: of several people who say the same, the last; what nobody could
- * label says so in `answer`. JSONL has everybody's answer, Label Studio's JSON their
- * labels. A copy has what its original has. Ids that are
- * not UTF-8 come whole in CSV alone: JSON has '?' for what it cannot hold.
+ * CSV has one row for each item: if several people agree, the last answer; `answer` marks
+ * items that nobody could label. JSONL has the answers of all people, Label Studio's JSON
+ * their labels. A copy has the label of its original. Ids that are not UTF-8 are exact
+ * only in CSV: JSON has a replacement character.
  *
- * Label Studio refuses a whole file where completed_by is none of its users, so who gave
- * an annotation is its annotator, a key that it passes over and that an import here
- * reads. Choices are called `choice`, of `image` or `text`, as in its templates.
+ * Label Studio rejects a file if completed_by is not one of its users. So the person is
+ * stored as annotator, a key that it ignores and that our import reads. Choices are
+ * called `choice`, of `image` or `text`, as in its templates.
  *
- * Answers and the text that is written are held in memory.
+ * Answers and the written text are held in memory.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -28,9 +28,9 @@
 
 enum { TICK = 1024 };
 
-/* An answer that stands. */
+/* A valid answer. */
 typedef struct given {
-    size_t item, person; /* person: a place in people */
+    size_t item, person; /* person: index in people */
     scant_answer_kind kind;
     int64_t label, at, spent, entry;
 } given;
@@ -43,9 +43,9 @@ typedef struct format {
     void (*item)(exporting *x, const scant_item *item);
 } format;
 
-/* What the last model says of an item. */
+/* The last model's prediction for an item. */
 typedef struct verdict {
-    const char *class; /* NULL: nothing */
+    const char *class; /* NULL: none */
     double confidence;
 } verdict;
 
@@ -54,20 +54,20 @@ struct exporting {
     scant_ctx *ctx;
     const format *format;
     scant__names classes, people;
-    scant__names ids; /* of items so far: originals come before their copies */
+    scant__names ids; /* of items so far; originals come before their copies */
     given *given;     /* by item, then by entry */
     size_t n, room;
-    scant_array *p; /* NULL: there is no model */
+    scant_array *p; /* NULL: no model */
     size_t model;
     float *row; /* of p */
     scant__text out;
     size_t items, written;
     int64_t *labels; /* of npy */
     size_t label_room;
-    /* of the item that is written */
+    /* of the current item */
     const given *answers;
     size_t n_answers, n_labels; /* of all kinds; labels alone */
-    const given *last;          /* that says what the item's answer is; NULL: none */
+    const given *last;          /* the one with the item's label; NULL: none */
     verdict verdict;
 };
 
@@ -78,19 +78,19 @@ static scant_status read_classes(exporting *x) {
     TRY(scant_project_info_get(x->project, &info));
     for (size_t i = 0; i < info.classes; i++) {
         const char *name = scant_project_class(x->project, i);
-        if (!name) return SCANT_ENOMEM; /* it is there: it could not be read */
+        if (!name) return SCANT_ENOMEM; /* it exists, but could not be read */
         TRY(scant__names_add(x->ctx, &x->classes, name, strlen(name)));
     }
     return SCANT_OK;
 }
 
-/* NULL where it came after the classes were read, or is -1. */
+/* NULL if it is -1, or newer than the list of classes. */
 static const char *class_name(const exporting *x, int64_t label) {
     if (label < 0 || (uint64_t)label >= x->classes.count) return NULL;
     return scant__names_get(&x->classes, (size_t)label);
 }
 
-/* People are few, and answers by one of them follow each other. */
+/* A linear search: people are few, and their answers are mostly consecutive. */
 static scant_status find_person(exporting *x, const char *name, size_t *place) {
     for (size_t i = x->people.count; i-- > 0;)
         if (strcmp(scant__names_get(&x->people, i), name) == 0) {
@@ -130,7 +130,7 @@ static scant_status read_answers(exporting *x) {
     return SCANT_OK;
 }
 
-/* Labels can be had without predictions, whatever is wrong with those. */
+/* If predictions fail, labels are exported without them. */
 static scant_status open_predictions(exporting *x) {
     char why[SCANT__ERR_SIZE];
     scant_project_info info;
@@ -162,7 +162,7 @@ static scant_status judge(exporting *x, size_t item) {
     return SCANT_OK;
 }
 
-/* The answers to an item, and the last that says what it is said to be. */
+/* Finds the answers to an item, and the last one that has its label. */
 static void find_answers(exporting *x, const scant_item *item) {
     size_t low = 0, high = x->n;
     while (low < high) {
@@ -194,7 +194,7 @@ static scant_status write_item(void *user, const scant_item *item) {
     return x->out.failed ? SCANT_ENOMEM : SCANT_OK;
 }
 
-/* The id of what it is a copy of; NULL where it is none. */
+/* The id of its original; NULL if it is not a copy. */
 static const char *original_id(const exporting *x, const scant_item *item) {
     if (item->copy_of == item->item || item->copy_of >= x->ids.count) return NULL;
     return scant__names_get(&x->ids, item->copy_of);
@@ -204,7 +204,7 @@ static const char *person_name(const exporting *x, const given *g) {
     return scant__names_get(&x->people, g->person);
 }
 
-/* NULL: there is none. */
+/* NULL: none. */
 static const char *answer_name(scant_answer_kind kind) {
     static const char *const names[] = {NULL, "label", "skip", "unsure"};
     return kind <= SCANT_ANSWER_UNSURE ? names[kind] : NULL;
@@ -247,7 +247,7 @@ static void write_csv(exporting *x, const scant_item *item) {
 
 /* ---- JSON -------------------------------------------------------------------------- */
 
-/* before: the key, with what stands around it. */
+/* before: the text up to the value, with the key. */
 static void add_string(exporting *x, const char *before, const char *text) {
     scant__text_add(&x->out, before);
     if (text)
@@ -391,7 +391,7 @@ static scant_status write_items(scant_project *project, void *arg) {
     return scant_project_items(project, 0, SIZE_MAX, write_item, x);
 }
 
-/* Predictions may have to be made, which takes its time: before all that must agree. */
+/* First, since predictions may take long, and the rest must be one consistent state. */
 static scant_status export_text(exporting *x, void **bytes, size_t *size) {
     char *text;
     TRY(open_predictions(x));

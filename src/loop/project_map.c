@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A project's items in two dimensions. The axes are the first two principal components of
- * an even sample of items (report/projection.h), found once and kept with the handle
- * until the features change; so the map stays where it is while labels and picks come and
- * go. The sample's coordinates y = X v give the components back: v = X' y / y' y.
+ * an even sample of items (report/projection.h). They are computed once and kept until
+ * the features change, so the map does not move when labels and picks change. The
+ * components follow from the sample's coordinates y = X v: v = X' y / y' y.
  *
- * Both axes have one scale, by which nearly all of the sample is within 0.9 of the
- * middle; what is farther out than 1 is at the border.
+ * Both axes have the same scale, with nearly all of the sample within 0.9 of the centre;
+ * items beyond 1 are drawn at the border.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,13 +19,13 @@
 #include "store/store.h"
 
 enum { SAMPLE = 4000 };
-static const double INSIDE = 0.995; /* the part of the sample that is within 0.9 */
+static const double INSIDE = 0.995; /* share of the sample within 0.9 */
 
 typedef struct axes {
     scant_ctx *ctx;
-    struct stat as; /* of the file that they are of */
+    struct stat as; /* of the file of features */
     size_t n, d;
-    double *mean, *v; /* d, and two of d: divided by the scale */
+    double *mean, *v; /* (d), and (2, d) divided by the scale */
 } axes;
 
 static void axes_end(void *of) {
@@ -110,7 +110,7 @@ static int by_size(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* Uses up the coordinates. */
+/* Overwrites the coordinates. */
 static void scale(fitting *f, axes *a) {
     for (size_t i = 0; i < f->m; i++) {
         double at[2];
@@ -178,7 +178,7 @@ static scant_status find_axes(scant_project *project, const scant_array *feature
 typedef struct choice {
     size_t n, most, count;
     size_t *items;
-    unsigned char *taken; /* a byte an item */
+    unsigned char *taken; /* a byte for each item */
 } choice;
 
 static void take(choice *c, size_t item) {
@@ -187,7 +187,7 @@ static void take(choice *c, size_t item) {
     c->items[c->count++] = item;
 }
 
-/* Picks, then what is labelled, then an even sample of the rest. */
+/* Picks, then labelled items, then an even sample of the others. */
 static scant_status choose(scant_project *project, scant__arena *arena, choice *c) {
     size_t n_items, n_picked, labelled = 0, rest = 0;
     TRY(store_items(project, &n_items));

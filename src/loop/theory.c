@@ -1,36 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the papers' theory says of every round: of the network that picks, the labelled
- * set S and the batch Q that is picked with it.
+ * The papers' quantities for every round: of the network that picks, the labelled set S
+ * and the batch Q that it picks.
  *
  *   K          the kernel of S: h+ . h+' of the last layer's inputs with a 1 appended
  *              (loop.theory = last), or the whole network's empirical tangent kernel,
  *              its mean over outputs (all)
- *   lambda     K's smallest eigenvalue that is not 0 by structure: the r-th largest, r
- *              being the rank of S's own rows (eigenvalues above 1e-10 of the largest;
- *              of all layers above 1e-6, as products are in float there). Where rows are
- *              independent that is the smallest. Convergence is as fast as it is large
- *              (NPC, CRC).
- *   dynamics   G(S) = |g_S|^2, g_S the sum of S's loss gradients at their labels: how
- *              fast the loss falls (dynamicAL)
- *   ratio      R(Q|S): the sum over Q of what each row adds to G alone, by what they
- *              add together, Q at the classes that are predicted
- *   alignment, bound, mmd   of K (study/theory.h); mmd between the initial set and S
+ *   lambda     K's smallest eigenvalue that is not 0 by structure: the r-th largest,
+ *              where r is the rank of S's rows (eigenvalues above 1e-10 times the
+ * largest; for all layers 1e-6, since products are in float there). The larger it is, the
+ * faster training converges (NPC, CRC). dynamics   G(S) = |g_S|^2, where g_S is the sum
+ * of S's loss gradients at their labels: the speed at which the loss falls (dynamicAL)
+ *   ratio      R(Q|S): the sum of the increases of G by each row of Q alone, divided by
+ * the increase by all of Q; Q is labelled by the predicted classes alignment, bound, mmd
+ * of K (study/theory.h); mmd between the initial set and S
  *
- * And the rate that S suggests. The papers' sufficient rate is O(lambda) with a constant
- * that nobody knows; and lambda grows with the number of rows, which a mean over them
- * takes back. So what is used is how lambda/n changes: the usual rate of the optimizer or
- * method, times lambda/n of S under the weights that the round begins with, by that of
- * the first labelled set under the weights that its round began with, between a tenth and
- * ten times. Those are made again where a run is gone on with: they hang on seeds alone.
+ * Also the learning rate that S suggests. The papers' sufficient rate is O(lambda) with
+ * an unknown constant, and lambda grows with the number of rows n, while the loss is a
+ * mean over rows. So the suggested rate is the default of the optimizer or method, times
+ * lambda/n of S under the round's first weights, divided by lambda/n of the first
+ * labelled set under its round's first weights; the factor is limited to 0.1 to 10. When
+ * a run is resumed, those weights are made again: they depend on seeds only.
  *
- * Cost: a forward pass over S twice and over Q, eigenvalues of the smaller of n and d+
- * (twice) where that is at most MOST_UNASKED; an n x n matrix and its factorization where
- * n is at most MOST, which is what alignment, bound and mmd take. all: as
- * scant_net_kernel() and scant_net_gradients() say.
+ * Cost: two forward passes over S and one over Q; eigenvalues of the smaller of n and d+
+ * (twice) if that is at most MOST_EVERY_ROUND; alignment, bound and mmd need an n x n
+ * matrix and its factorization, if n is at most MOST. For all layers, see
+ * scant_net_kernel() and scant_net_gradients().
  *
- * Of numbers to predict only the spectrum and the rate are known. Nothing here changes
- * what is trained or picked, the rate apart where it is asked for.
+ * For regression only the spectrum and the rate are computed. Nothing here changes
+ * training or picks, except the rate with train.lr = auto.
  */
 #include <jansson.h>
 #include <math.h>
@@ -42,9 +40,9 @@
 #include "scant/study.h"
 #include "study/theory.h"
 
-/* Rows of a kernel; and those of a matrix whose eigenvalues every round can wait for,
- * unless the rate hangs on them. */
-enum { MOST = 4000, MOST_UNASKED = 1500 };
+/* Most rows of a kernel; and of a matrix whose eigenvalues are computed every round even
+ * if the learning rate does not depend on them. */
+enum { MOST = 4000, MOST_EVERY_ROUND = 1500 };
 #define WHOLE_TOLERANCE 1e-6
 
 static const char *const names[LOOP_FIGURES] = {
@@ -61,9 +59,9 @@ static bool is_wanted(const loop_settings *set) {
     return strcmp(set->theory, "none") != 0;
 }
 
-/* ---- what is looked at ------------------------------------------------------------- */
+/* ---- rows and outputs -------------------------------------------------------------- */
 
-/* Rows and what a network says of them, S before Q. */
+/* Rows and the network's outputs for them, S before Q. */
 typedef struct view {
     loop_run *run;
     scant_net *net;
@@ -71,10 +69,10 @@ typedef struct view {
     size_t *rows, n, n_batch; /* S, Q */
     float *features, *logits;
     double *residuals; /* p - e_y */
-    int32_t *labels;   /* of S; of Q the predicted ones */
+    int32_t *labels;   /* of S; predicted ones for Q */
     la_rows h, a;
     la_work work;
-    double *kernel; /* (n, n); NULL: there is none */
+    double *kernel; /* (n, n); NULL: not computed */
     loop_theory *out;
 } view;
 
@@ -114,7 +112,8 @@ static scant_status take_room(view *v, size_t memory) {
     return la_work_init(&v->work, &v->arena, memory);
 }
 
-/* Rows whose n x n matrices, three at once, take a quarter of the memory there may be. */
+/* The number of rows n for which three n x n matrices need a quarter of the memory cap.
+ */
 static size_t most_rows(const scant_ctx *ctx) {
     double fit = floor(sqrt((double)ctx->cap / 4 / (3 * sizeof(double))));
     return size_min(MOST, (size_t)fit);
@@ -149,14 +148,14 @@ static scant_status eigenvalues(view *v, size_t n, const double *matrix,
     return SCANT_OK;
 }
 
-/* By the smaller of the two matrices that have the same eigenvalues above 0. False where
- * both are too large. */
+/* From the smaller of the two matrices that have the same eigenvalues above 0. *known is
+ * false if both are too large. */
 static scant_status spectrum(view *v, study_spectrum *out, bool *known) {
     la_view h = view_of(v);
     size_t width = la_view_width(&h), most = most_rows(v->run->ctx);
     *known = false;
     if (v->features) {
-        if (!v->run->job->e->set.lr_auto) most = size_min(most, MOST_UNASKED);
+        if (!v->run->job->e->set.lr_auto) most = size_min(most, MOST_EVERY_ROUND);
         if (size_min(v->n, width) > most) return SCANT_OK;
     }
     if (!v->kernel && v->n <= width) TRY(make_kernel(v, false));
@@ -192,7 +191,7 @@ static double sum_of(const double *x, size_t n) {
     return sum;
 }
 
-/* p - e_y, in double; y of Q is the first of the largest. */
+/* p - e_y, in double; y of Q is the predicted class. */
 static scant_status make_residuals(view *v) {
     size_t classes = v->run->job->samples.classes, all = v->n + v->n_batch;
     v->residuals =
@@ -214,7 +213,7 @@ static scant_status make_residuals(view *v) {
     return SCANT_OK;
 }
 
-/* Of the last layer. */
+/* For the last layer. */
 static scant_status last_dynamics(view *v) {
     unsigned threads = v->run->ctx->threads;
     size_t n = v->n, b = v->n_batch;
@@ -251,7 +250,7 @@ static scant_status last_dynamics(view *v) {
     return SCANT_OK;
 }
 
-/* Of all layers: what is left of gradients are their sums. */
+/* For all layers: only sums of gradients are kept. */
 static scant_status whole_dynamics(view *v) {
     const scant_data *train = v->run->job->samples.train;
     size_t size = scant_net_parameters(v->net), b = v->n_batch;
@@ -275,7 +274,7 @@ static scant_status whole_dynamics(view *v) {
 
 /* ---- a round's figures ------------------------------------------------------------- */
 
-/* Of K and the labels. The initial set is the first of S. */
+/* From K and the labels. The initial set is the first part of S. */
 static scant_status kernel_figures(view *v, double zero) {
     double *f = v->out->figures, jitter, bound;
     size_t n = v->n, first = v->run->split.n_initial;
@@ -343,15 +342,15 @@ scant_status loop_theory_check(loop_job *job, size_t n_pool) {
     if (strcmp(set->theory, "all") != 0 || labels <= most) return SCANT_OK;
     return scant__fail(
         job->ctx, SCANT_EUSAGE,
-        "loop.theory = all has a kernel of all labelled samples, and there "
-        "will be %zu: %s%zu at most; loop.theory = last takes any number",
-        labels, most < MOST ? "in the memory that is allowed, " : "", most);
+        "loop.theory = all needs a kernel of all labelled samples, and there "
+        "will be %zu: %sat most %zu are possible; loop.theory = last has no limit",
+        labels, most < MOST ? "with the allowed memory, " : "", most);
 }
 
 /* ---- the rate ---------------------------------------------------------------------- */
 
-/* lambda / n, and n C / largest: below it gradient descent on the mean squared error,
- * over n samples and C outputs, is stable. NaN: not known. */
+/* *out: lambda / n. *stable: n C / largest, the largest rate at which gradient descent on
+ * the mean squared error, over n samples and C outputs, is stable. NaN: unknown. */
 static scant_status measure_start(loop_run *run, scant_net *net, const size_t *rows,
                                   size_t n, double *out, double *stable) {
     study_spectrum k;
@@ -369,12 +368,12 @@ static scant_status measure_start(loop_run *run, scant_net *net, const size_t *r
     return status;
 }
 
-/* The same of a network that begins with a round's seed. */
+/* The same for a new network with a round's seed. */
 static scant_status measure_seed(loop_run *run, size_t round, const size_t *rows,
                                  size_t n, double *out, double *stable) {
     scant_net *net;
     void (*log)(void *, scant_log_level, const char *) = run->ctx->opts.log;
-    run->ctx->opts.log = NULL; /* the one that is trained tells all there is */
+    run->ctx->opts.log = NULL; /* the trained network logs the same */
     scant_status status =
         loop_net_make_one(run, loop_seed(run->seed, round, 0, LOOP_SEED_WEIGHTS), &net);
     run->ctx->opts.log = log;
@@ -384,7 +383,7 @@ static scant_status measure_seed(loop_run *run, size_t round, const size_t *rows
     return status;
 }
 
-/* Of the first labelled set; where networks are trained on, theirs is round 0's. */
+/* For the first labelled set; networks that are trained further start at round 0. */
 static scant_status measure_first(loop_run *run, const loop_labelled *labelled,
                                   size_t first) {
     size_t n = loop_state_labels(&run->state, first);
@@ -398,7 +397,7 @@ static scant_status advise(loop_run *run, const loop_labelled *labelled) {
     const loop_settings *set = &run->job->e->set;
     size_t first = run->split.n_initial ? 0 : 1;
     double here;
-    if (run->net) /* to be trained on */
+    if (run->net) /* to be trained further */
         TRY(measure_start(run, scant_net_member(run->net, 0), labelled->rows, labelled->n,
                           &here, &run->round.lr_stable));
     else
@@ -428,8 +427,8 @@ scant_status loop_theory_rate(loop_run *run) {
             run->round.lr = run->round.lr_advice;
         else
             scant__warn(run->ctx,
-                        "train.lr = auto: the kernel is too large for its eigenvalues; "
-                        "the usual rate is taken");
+                        "train.lr = auto: the kernel is too large to compute its "
+                        "eigenvalues; the default rate is used");
     }
     return status;
 }

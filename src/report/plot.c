@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pool as a picture: every row a point in two dimensions (report/projection.h),
- * labelled rows in the colours of their classes, picks on top. One SVG file that needs
- * nothing else: no script, no font, no reference; readable on light and on dark.
+ * A scatter plot of the pool as SVG: every row is a point in two dimensions
+ * (report/projection.h), labelled rows have the colours of their classes, picks are on
+ * top. The file needs no script, font or other file, and is readable on light and on dark
+ * backgrounds.
  *
- * Of many rows an even sample is drawn (BACKGROUND, LABELLED, PICKS at most), and the
- * legend says so: a file stays below half a megabyte whatever the pool is. Colours are
- * Okabe and Ito's, which people with any kind of colour vision tell apart; every seven
- * classes the mark changes its shape. Both axes have the same scale unless one would be
- * squeezed flat.
+ * Of many rows an even sample is drawn (at most BACKGROUND, LABELLED, PICKS), as the
+ * legend says, so a file has less than half a megabyte for any pool. Colours are Okabe
+ * and Ito's, for any kind of colour vision; after seven classes the shape of marks
+ * changes. Both axes have the same scale, unless one range is FLAT times the other.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -25,8 +25,8 @@ enum {
     BACKGROUND = 3000,
     LABELLED = 2000,
     PICKS = 4000,
-    NUMBERED = 30,   /* picks that have their rank written on them */
-    EXPLAINED = 400, /* picks that say what they are when pointed at */
+    NUMBERED = 30,   /* up to so many picks show their rank */
+    EXPLAINED = 400, /* up to so many picks have a title */
     CLASSES = 14,    /* in the legend */
     COLOURS = 7,
     SHAPES = 4,
@@ -43,20 +43,20 @@ enum { /* pixels */
        LEGEND = 598,
        LINE = 20,
 };
-static const double FLAT = 5; /* one range this much larger: scaled apart */
+static const double FLAT = 5; /* ratio of ranges from which axes have own scales */
 
-/* What is drawn, in drawing order: background, labelled, picks. */
+/* The rows to draw, in drawing order: background, labelled, picks. */
 typedef struct scene {
     const scant_picks *picks;
     size_t n, labelled, others; /* of the pool; others: neither labelled nor picked */
-    size_t known;               /* labelled and not picked: what may be drawn as such */
+    size_t known;               /* labelled and not picked */
     size_t *rows;
-    int64_t *classes;                /* of the labelled that are drawn */
-    size_t *ranks;                   /* of the picks that are drawn, from 0 */
-    size_t background, marks, stars; /* how many are drawn */
+    int64_t *classes;                /* of drawn labelled rows */
+    size_t *ranks;                   /* of drawn picks, from 0 */
+    size_t background, marks, stars; /* drawn rows of each kind */
     double *at;                      /* (rows,2), then pixels */
     report_axes axes;
-    bool apart; /* axes have scales of their own */
+    bool apart; /* axes have own scales */
     double top_weight;
     bool weighted; /* weights differ */
 } scene;
@@ -82,7 +82,7 @@ static scant_status mark_picks(scant_ctx *ctx, const scant_picks *picks, size_t 
     return SCANT_OK;
 }
 
-/* Walks over the pool once for the background and the labelled rows. */
+/* Chooses the background and the labelled rows, in one pass. */
 static scant_status choose_rows(scant_ctx *ctx, const select_pool *pool,
                                 const uint64_t *picked, scene *s) {
     report_sample others = report_sample_begin(s->others, BACKGROUND);
@@ -154,7 +154,7 @@ static range range_of(const double *at, size_t count, size_t axis) {
     return r;
 }
 
-/* Pixels a unit; 0 where all is in one place. Halves, as a range may overflow. */
+/* Pixels per unit; 0 if all points are equal. Halves, since a range may overflow. */
 static double scale_for(range r, double room) {
     double half = r.high / 2 - r.low / 2;
     return half > 0 ? room / 2 / half : 0;
@@ -175,7 +175,8 @@ static void to_pixels(scene *s) {
     for (size_t i = 0; i < count; i++)
         for (size_t a = 0; a < 2; a++) {
             double offset = (s->at[2 * i + a] - middle[a]) * scale[a];
-            s->at[2 * i + a] = centre[a] + (a ? -offset : offset); /* up is more */
+            s->at[2 * i + a] =
+                centre[a] + (a ? -offset : offset); /* y grows downwards in SVG */
         }
 }
 
@@ -205,7 +206,7 @@ static const char style[] =
 static const char *const colours[COLOURS] = {"#e69f00", "#56b4e9", "#009e73", "#f0e442",
                                              "#0072b2", "#d55e00", "#cc79a7"};
 
-/* From a mark's centre on: a circle, a square, a triangle, a diamond. */
+/* Relative to the centre: a circle, a square, a triangle, a diamond. */
 static const char *const shapes[SHAPES] = {"m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z",
                                            "m-4-4h8v8h-8z", "m0-5.5l5 9h-10z",
                                            "m0-5.5l5.5 5.5l-5.5 5.5l-5.5-5.5z"};
@@ -245,7 +246,7 @@ static const char *shape_of(int64_t class_id) {
     return shapes[class_id / COLOURS % SHAPES];
 }
 
-/* Neighbours of one class share an element. */
+/* Consecutive marks of one class share an element. */
 static void draw_marks(scant__text *out, const scene *s) {
     const double *at = s->at + 2 * s->background;
     for (size_t i = 0; i < s->marks; i++) {
@@ -296,7 +297,7 @@ static void draw_pick(scant__text *out, const scene *s, size_t i) {
     scant__text_add(out, explained ? "</g>\n" : "\n");
 }
 
-/* The best last, so that it lies on top. */
+/* The best last, on top. */
 static void draw_picks(scant__text *out, const scene *s) {
     scant__text_add(out, "<g class=\"pick\">\n");
     for (size_t i = s->stars; i-- > 0;) draw_pick(out, s, i);
@@ -356,7 +357,7 @@ static void draw_head(scant__text *out, const scene *s, size_t d) {
     draw_axis(out, s, d, 1);
 }
 
-/* A line of the legend: its words; returns where the next one stands. */
+/* The text of a line of the legend; returns the height of the next one. */
 SCANT__PRINTF(4, 5)
 static double legend_words(scant__text *out, double y, const char *class_name,
                            const char *format, ...) {
@@ -399,7 +400,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Spoils s->classes. */
+/* Sorts s->classes. */
 static double legend_classes(scant__text *out, scene *s, double y) {
     size_t shown = 0, more = 0;
     qsort(s->classes, s->marks, sizeof *s->classes, by_value);
@@ -430,7 +431,7 @@ static void draw_legend(scant__text *out, scene *s) {
 
 /* ---- all together ------------------------------------------------------------------ */
 
-/* Text that a picture takes at most: a point, a mark, a pick. */
+/* The most bytes of a plot's text: points, marks, picks. */
 static size_t text_bytes(size_t n, size_t picks) {
     size_t stars = size_min(picks, PICKS), explained = picks <= EXPLAINED ? stars : 0;
     return (16 << 10) + size_min(n, BACKGROUND) * 16 + size_min(n, LABELLED) * 128 +
@@ -470,7 +471,7 @@ scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence, siz
     picks = size_min(picks, pool.n);
     *memory = size_add(ctx->used, plot_memory(ctx, &pool, picks));
     *memory = size_add(*memory, size_mul(picks, sizeof(scant_pick)));
-    *memory = size_add(*memory, 16 << 10); /* what else picks hold */
+    *memory = size_add(*memory, 16 << 10); /* other memory of picks */
     return check_memory(ctx, &pool, *memory);
 }
 

@@ -9,9 +9,9 @@
 #include "linalg/products.h"
 
 enum {
-    SMALL_WIDTH = 1024, /* features whose Gram matrix is made */
+    SMALL_WIDTH = 1024, /* most features for an exact Gram matrix */
     BLOCK = 8,          /* vectors of subspace iteration */
-    STEPS = 40,         /* of it, at most */
+    STEPS = 40,         /* of it, most */
 };
 static const size_t MOST_GRAM = (size_t)64 << 30;  /* n d^2: a few seconds */
 static const size_t MOST_WIDE = (size_t)128 << 20; /* n d, read in every step */
@@ -50,8 +50,8 @@ typedef struct centred {
     const double *mean;
 } centred;
 
-/* Centred before they are multiplied: of second moments about the origin a far-off pool
- * would leave nothing. */
+/* Centred before multiplying: for a pool far from the origin, moments about it would lose
+ * all digits. */
 static void centred_fetch(const void *self, size_t first, size_t count, void *out) {
     const centred *c = self;
     size_t d = c->inner.d;
@@ -66,9 +66,9 @@ static void centred_fetch(const void *self, size_t first, size_t count, void *ou
 
 /* ---- components -------------------------------------------------------------------- */
 
-/* The matrices that finding them takes. */
+/* Matrices of the computation. */
 typedef struct pca {
-    size_t d, m; /* m: rows that speak for the pool */
+    size_t d, m; /* m: rows that are used */
     size_t *rows;
     double *mean;
     double *gram, *values, *room; /* narrow: (d,d) */
@@ -90,7 +90,7 @@ typedef struct iteration {
     size_t d;
 } iteration;
 
-/* image (d,BLOCK) += X^T (X basis^T), and in its last column the columns' squares. */
+/* image (d,BLOCK) += X^T (X basis^T); its last column is the sum of squares. */
 static void image_block(void *arg, const la_block *b) {
     const iteration *it = arg;
     size_t d = it->d, width = BLOCK + 1;
@@ -116,7 +116,7 @@ static double dot(const double *a, const double *b, size_t n) {
     return sum;
 }
 
-/* Gram and Schmidt, twice; what depends on the rows before becomes 0. */
+/* Gram-Schmidt, twice; rows that depend on earlier ones become 0. */
 static void orthonormalise(double *rows, size_t count, size_t d) {
     for (size_t i = 0; i < count; i++) {
         double *x = rows + i * d, before = sqrt(dot(x, x, d));
@@ -132,7 +132,7 @@ static void orthonormalise(double *rows, size_t count, size_t d) {
     }
 }
 
-/* Ritz values (falling) and vectors (rows of `turn`) of the basis, from its image. */
+/* Ritz values (descending) and vectors (rows of `turn`) of the basis, from its image. */
 static scant_status ritz(scant_ctx *ctx, const pca *p, double values[BLOCK],
                          double turn[BLOCK * BLOCK]) {
     double small[BLOCK * BLOCK] = {0}, rising[BLOCK], room[256];
@@ -201,8 +201,8 @@ static scant_status narrow_components(scant_ctx *ctx, const la_view *x, pca *p,
     return SCANT_OK;
 }
 
-/* A component and its opposite are as good: the first of its large entries is to be
- * positive. (The largest alone may be two that rounding decides between.) */
+/* Fixes the sign of a component: its first large entry is positive. (The largest entry
+ * may be ambiguous by rounding.) */
 static void fix_sign(double *axes, size_t d, size_t a) {
     double reach = 0;
     size_t first = 0;
@@ -214,7 +214,7 @@ static void fix_sign(double *axes, size_t d, size_t a) {
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-/* Room that serves every product, one after the other. */
+/* A buffer for all products, one after the other. */
 static size_t work_memory(const select_pool *pool, size_t count, unsigned threads) {
     la_rows h = {.n = pool->n, .d = pool->d, .type = LA_F64};
     la_view x = {.h = &h, .m = rows_used(pool)}, shown = {.h = &h, .m = count};

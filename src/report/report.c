@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The files of a results folder that are computed from curve.csv and picks.csv. Each is
- * written whole or not at all, the page last.
+ * Writes the files that are computed from curve.csv and picks.csv. Each is written
+ * atomically, the page last.
  *
- * In place they join what is there. A folder that results are put together in gets
- * curve.csv, picks.csv and theory.csv as well (and calibration.csv, unless numbers are
- * predicted), and sources.txt, which tells it from a folder that an experiment wrote:
- * that one is not overwritten. A chart that these results do not make is removed where an
- * earlier report left it.
+ * A folder that several others are merged into also gets curve.csv, picks.csv and
+ * theory.csv (and calibration.csv, except for regression), and sources.txt, which marks
+ * it as merged: results of an experiment are never overwritten. Charts of an earlier
+ * report that no longer apply are removed.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -24,7 +23,7 @@ typedef struct reporting {
     report_measures measures;
     report_view view;
     const char *out;
-    bool elsewhere; /* out is none of the folders that are read */
+    bool elsewhere; /* out is not one of the folders that are read */
 } reporting;
 
 /* ---- the folder -------------------------------------------------------------------- */
@@ -34,7 +33,7 @@ static scant_status choose_folder(reporting *w, const char *const *dirs, size_t 
     if (!n) return scant__fail(w->ctx, SCANT_EUSAGE, "no folder of results is given");
     if (!out && n > 1)
         return scant__fail(w->ctx, SCANT_EUSAGE,
-                           "several folders are put together in another, which must be "
+                           "several folders are merged into another one, which must be "
                            "given");
     w->out = out ? out : dirs[0];
     w->elsewhere = true;
@@ -42,8 +41,7 @@ static scant_status choose_folder(reporting *w, const char *const *dirs, size_t 
         if (scant__same_file(dirs[i], w->out)) w->elsewhere = false;
     if (!w->elsewhere && n > 1)
         return scant__fail(w->ctx, SCANT_EUSAGE,
-                           "%s: is one of the folders that are put together; another is "
-                           "needed",
+                           "%s: is one of the folders to merge; another one is needed",
                            w->out);
     return SCANT_OK;
 }
@@ -54,10 +52,11 @@ static scant_status check_folder(reporting *w) {
     char *sources = report_path(arena, w->out, "sources.txt");
     if (!curve || !sources) return SCANT_ENOMEM;
     if (w->elsewhere && report_file_exists(curve) && !report_file_exists(sources))
-        return scant__fail(w->ctx, SCANT_EUSAGE,
-                           "%s: holds results of its own, which would be lost; another "
-                           "folder is needed",
-                           w->out);
+        return scant__fail(
+            w->ctx, SCANT_EUSAGE,
+            "%s: holds results of its own, which would be lost; use another "
+            "folder",
+            w->out);
     return scant__folder_make(w->ctx, w->out);
 }
 
@@ -117,14 +116,14 @@ static scant_status write_tables(reporting *w) {
     return SCANT_OK;
 }
 
-/* One of an earlier report, of other results. */
+/* Removes a chart of an earlier report. */
 static scant_status remove_chart(reporting *w, const char *name) {
     char why[SCANT__ERRNO_TEXT];
     char *path = report_path(&w->results.arena, w->out, name);
     if (!path) return SCANT_ENOMEM;
     if (unlink(path) == 0 || errno == ENOENT) return SCANT_OK;
     return scant__fail(w->ctx, SCANT_EIO,
-                       "%s: is of an earlier report and cannot be removed: %s", path,
+                       "%s: belongs to an earlier report and cannot be removed: %s", path,
                        scant__errno_text(errno, why));
 }
 

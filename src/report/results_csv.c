@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CSV files of a results folder. Numbers have all their digits and a point whatever
- * the locale is.
+ * Writes the CSV files of a results folder. Numbers have all their digits, and a point in
+ * any locale.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -23,7 +23,7 @@ void report_write_summary(scant__text *out, const report_results *r,
         }
 }
 
-/* In percent, unless it is the error of numbers to predict. */
+/* In percent; errors of regression as they are. */
 void report_write_auc(scant__text *out, const report_results *r,
                       const report_measures *m) {
     double unit = r->regression ? 1 : 100;
@@ -81,7 +81,7 @@ void report_write_curve(scant__text *out, const report_results *r) {
         }
 }
 
-/* What is read of it. */
+/* The columns that are read. */
 void report_write_theory(scant__text *out, const report_results *r) {
     scant__text_add(out, "strategy,seed,round,labels,lambda,ratio,epochs\n");
     for (size_t i = 0; i < r->n_runs; i++)

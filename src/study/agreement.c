@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether alignment stands for the speed of training (dynamicAL, section 5.2): Kendall's
- * tau between G(S u Q) and A(S u Q) over random sets Q. Sets are independent and shared
- * out among threads; a set costs (|S| + |Q|)^2 classes multiply-adds.
+ * Whether alignment predicts the speed of training (dynamicAL, section 5.2): Kendall's
+ * tau between G(S u Q) and A(S u Q) over random sets Q. Sets are independent and run on
+ * all threads; each costs (|S| + |Q|)^2 classes multiply-adds.
  *
- * p is that of the normal approximation of tau among orders that have nothing to do with
- * each other, ties aside.
+ * p is by the normal approximation of tau for independent orders, without ties.
  */
 #include <math.h>
 #include <string.h>
@@ -27,8 +26,8 @@ typedef struct work {
     const int32_t *labels;
     const float *f;
     uint64_t seed;
-    double *dynamics, *alignment; /* a set each */
-    /* a worker's, one after the other: */
+    double *dynamics, *alignment; /* by set */
+    /* Buffers, one for each worker: */
     double *block; /* (size, size) */
     size_t *order; /* n - start */
     int32_t *own;
@@ -80,17 +79,17 @@ static scant_status check(scant_ctx *ctx, size_t n, const int32_t *labels, size_
                           const study_agreement_opts *o) {
     size_t labelled;
     if (o->sets < 2)
-        return scant__fail(ctx, SCANT_EUSAGE, "two sets at least make an order, not %zu",
+        return scant__fail(ctx, SCANT_EUSAGE, "expected at least 2 sets, not %zu",
                            o->sets);
     if (o->start > n || o->draw > n - o->start)
         return scant__fail(ctx, SCANT_EINPUT,
-                           "%zu samples to start with and %zu more in a set are asked "
-                           "for, but there are %zu",
+                           "a set needs %zu samples to start with and %zu drawn ones, "
+                           "but there are %zu",
                            o->start, o->draw, n);
     TRY(study_check_labels(ctx, labels, n, classes, &labelled));
     if (labelled < n)
         return scant__fail(ctx, SCANT_EINPUT,
-                           "%zu of %zu samples have no label, and all need one",
+                           "%zu of %zu samples have no label, but all need one",
                            n - labelled, n);
     return SCANT_OK;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels as calls of their own: the closed-form tangent kernel between rows of features
- * (linalg/ntk.h), and regression with any kernel, which is what an infinitely wide
- * network that is trained to the end predicts (Arora et al. 2019).
+ * The closed-form tangent kernel between rows of features (linalg/ntk.h), and regression
+ * with any kernel: the predictions of an infinitely wide network trained to convergence
+ * (Arora et al. 2019).
  *
- * Cost: n m values; n^3 / 6 multiply-adds to fit, n c a row to predict. Memory: a fit
- * holds n^2 doubles; the rest, little. The same to the bit at any thread count: the
- * factorization is on one.
+ * Cost: n m values; n^3 / 6 multiply-adds to fit, n c for each row to predict. Memory:
+ * n^2 doubles for a fit. The same bits at any thread count: the factorization runs on one
+ * thread.
  */
 #include <float.h>
 #include <math.h>
@@ -29,7 +29,7 @@ typedef struct operand {
 
 typedef struct between {
     operand a, b;
-    bool same; /* b is a: one triangle is the other */
+    bool same; /* b is a: one triangle is copied */
     double *out, unscale;
     unsigned char *rooms;
     size_t room;
@@ -47,11 +47,9 @@ static scant_status read_side(scant__arena *arena, const scant_array *features,
 }
 
 static scant_status too_large(const between *k, size_t i, size_t j, scant__fault *fault) {
-    return scant__fault_set(fault, SCANT_EINPUT,
-                            "%s row %zu and %s row %zu are so long that their kernel "
-                            "overflows",
-                            scant_array_name(k->a.pool.features), i,
-                            scant_array_name(k->b.pool.features), j);
+    return scant__fault_set(
+        fault, SCANT_EINPUT, "the kernel of %s row %zu and %s row %zu overflows",
+        scant_array_name(k->a.pool.features), i, scant_array_name(k->b.pool.features), j);
 }
 
 static scant_status value_rows(void *arg, size_t block, unsigned worker,
@@ -75,13 +73,13 @@ static scant_status value_rows(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* A thread's, in whole lines of the cache. */
+/* Of one thread, in whole cache lines. */
 static size_t room_of(const la_ntk *a, const la_ntk *b) {
     return size_mul(size_add(la_ntk_room(a, b), 63) / 64, 64);
 }
 
-/* Rows that must be fetched take the most. Before, they are checked: norms of a quarter
- * megabyte a thread, and extremes of at most 65,536 blocks. */
+/* Fetching rows needs the most. Checking them before needs a quarter of a megabyte for
+ * each thread, and the extremes of at most 65,536 blocks. */
 size_t scant_ntk_memory(const scant_ctx *ctx, size_t width) {
     enum { CHECK = (1 << 18) + 64, SPARE = (1 << 20) + 4096 };
     const la_rows rows = {.d = width, .type = LA_F64};
@@ -128,7 +126,7 @@ scant_status scant_ntk_kernel(scant_ctx *ctx, const scant_array *a, const scant_
 typedef struct fit {
     const double *kernel;
     size_t n, c;
-    double shift, least; /* added to the diagonal; squares of pivots are above */
+    double shift, least; /* added to the diagonal; bound of squared pivots */
     double *factor;      /* (n, n) */
     double *alpha;       /* (n, c): the targets, then the solution */
     bool definite;
@@ -154,7 +152,7 @@ static scant_status factorize(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* The largest number of the diagonal; all numbers that are read are finite. */
+/* Finds the largest diagonal number; checks that all numbers are finite. */
 static scant_status check_fit(scant_ctx *ctx, const fit *f, const double *targets,
                               double *top) {
     *top = 0;
@@ -175,8 +173,8 @@ static scant_status check_fit(scant_ctx *ctx, const fit *f, const double *target
     return la_fits(ctx, f->c);
 }
 
-/* Without jitter; then with half of the digits of the largest, where what it changes and
- * what rounding does to such large solutions are about the same; then with more. */
+/* Tries no jitter, then the square root of the precision times the largest diagonal
+ * number (where the error by jitter is about that by rounding), then more. */
 static scant_status solve(scant_ctx *ctx, fit *f, double ridge, double top,
                           double *jitter) {
     double size = top + ridge > 0 ? top + ridge : 1;
@@ -188,8 +186,8 @@ static scant_status solve(scant_ctx *ctx, fit *f, double ridge, double top,
         if (f->definite) return SCANT_OK;
     }
     return scant__fail(ctx, SCANT_EINPUT,
-                       "the kernel is none: a matrix of inner products has no negative "
-                       "eigenvalue, and this one has, beyond rounding");
+                       "the matrix is not a kernel: it has a negative eigenvalue beyond "
+                       "rounding");
 }
 
 scant_status scant_kernel_fit(scant_ctx *ctx, const double *kernel, size_t n,

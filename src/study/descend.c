@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradient descent as theorems mean it: the whole loss 1/2 |f - Y|^2 at once, constant
- * rate, no momentum, in evaluation mode. Training (train.c) is none of this: it has
- * batches, means over samples, statistics that move. Gradients come from the tracer that
- * kernels come from, so both are of the same function; they are added up in double.
+ * Gradient descent as in the theorems: on the whole loss 1/2 |f - Y|^2, with a constant
+ * rate, without momentum, in evaluation mode. (Training, nn/train.c, uses batches, means
+ * over samples and running statistics.) Gradients come from the same tracer as kernels,
+ * so both belong to the same function; they are added up in double.
  *
- * The rate that is stable whatever Y is hangs on the largest eigenvalue of the full
- * kernel J J^T (samples times outputs), which the kernel's mean over classes bounds only
- * by a factor. It is found by power iteration: J^T v is a backward pass, and J u the
- * difference of outputs between two networks a little apart. |J^T v|^2 of a unit v is a
- * value that some direction has, so what comes out is never above the largest but for
- * rounding, and errors of the difference only slow it down.
+ * The largest rate that is stable for any Y depends on the largest eigenvalue of the full
+ * kernel J J^T (samples times outputs). The kernel's mean over classes bounds it only up
+ * to a factor, so it is found by power iteration: J^T v is a backward pass, and J u the
+ * difference of outputs of two networks with slightly different weights. |J^T v|^2 for a
+ * unit v is at most the largest eigenvalue, so the result is never too large, up to
+ * rounding; errors of the difference only slow down convergence.
  *
- * Cost: a forward and a backward pass a step; two forward and one backward an iteration
- * of power, 30 at most. Memory: two vectors of the parameters in double, the outputs, and
- * the tracer's plan.
+ * Cost: a forward and a backward pass for each step; two forward passes and one backward
+ * pass for each power iteration, at most 30. Memory: two vectors of the parameters in
+ * double, the outputs, and the tracer's plan.
  */
 #include <math.h>
 #include <string.h>
@@ -34,12 +34,12 @@ typedef struct work {
     size_t n, classes;
     const int32_t *labels;
     bool last_layer;
-    double *total; /* of the gradient, packed as weights are */
-    float *values; /* a copy of the weights to come back to */
+    double *total; /* the gradient, packed as the weights */
+    float *values; /* a copy of the weights */
     float *v;      /* (n, classes) */
 } work;
 
-/* Which packed numbers move. */
+/* Whether descent changes a parameter. */
 static bool moves(const work *w, size_t param) {
     const nn_net *shape = w->t.net->net;
     const nn_node *head = &shape->nodes[shape->head];
@@ -48,7 +48,7 @@ static bool moves(const work *w, size_t param) {
     return (int)param == head->weight || (head->bias && (int)param == head->bias_at);
 }
 
-/* Adds by times total to the weights that move. */
+/* Adds by * total to the weights that descent changes. */
 static void move(work *w, double by) {
     nn_weights *weights = w->t.net->weights;
     for (size_t p = 0; p < w->t.net->net->n_params; p++) {
@@ -79,7 +79,7 @@ static scant_status add_gradient(work *w) {
     return SCANT_OK;
 }
 
-/* L, and with gradient its gradient in total. */
+/* Computes L, and its gradient in total. */
 static scant_status loss_pass(work *w, bool gradient, double *loss) {
     size_t c = w->classes;
     *loss = 0;
@@ -95,7 +95,7 @@ static scant_status loss_pass(work *w, bool gradient, double *loss) {
             *loss += off * off / 2;
         }
         if (gradient) TRY(add_gradient(w));
-        TRY(scant__tick(w->t.net->ctx, NULL, 0, 0)); /* may be cancelled */
+        TRY(scant__tick(w->t.net->ctx, NULL, 0, 0)); /* allows cancelling */
     }
     return SCANT_OK;
 }
@@ -137,8 +137,8 @@ static double make_unit(float *v, size_t n) {
     return length;
 }
 
-/* v = J u for u = total, by the difference over a step of a thousandth of the weights'
- * own length. */
+/* v = J u for u = total, by a central difference with a step of a thousandth of the
+ * weights' length. */
 static scant_status forth(work *w, double length) {
     nn_weights *weights = w->t.net->weights;
     double size = 0;
@@ -194,8 +194,8 @@ static scant_status descend(work *w, const study_descent_opts *o, double *losses
         TRY(largest(w, &top));
         if (!(top > 0))
             return scant__fail(ctx, SCANT_EINPUT,
-                               "the outputs do not change with the weights: there is "
-                               "nothing to descend");
+                               "the outputs do not depend on the weights, so descent "
+                               "has no effect");
         *rate = 1 / top;
     }
     for (size_t i = 0; i <= o->steps; i++) {
@@ -204,8 +204,8 @@ static scant_status descend(work *w, const study_descent_opts *o, double *losses
         bool diverged = i && status == SCANT_EINPUT; /* outputs that are not finite */
         if (diverged || (status == SCANT_OK && !isfinite(losses[i])))
             return scant__fail(ctx, SCANT_EINPUT,
-                               "the loss after %zu steps of rate %g is not finite: a "
-                               "smaller rate is stable",
+                               "the loss after %zu steps of rate %g is not finite: use a "
+                               "smaller rate",
                                i, *rate);
         TRY(status);
         if (i < o->steps) move(w, -*rate);
@@ -223,13 +223,12 @@ scant_status study_net_descend(scant_net *net, const scant_data *data, const siz
     TRY(nn_input_check(net, data));
     TRY(nn_input_rows_check(net->ctx, data, rows, &n));
     if (!(o.rate >= 0) || !isfinite(o.rate))
-        return scant__fail(net->ctx, SCANT_EUSAGE, "a rate is %g: it must be positive",
-                           o.rate);
+        return scant__fail(net->ctx, SCANT_EUSAGE,
+                           "the rate is %g, expected a positive number", o.rate);
     for (size_t i = 0; i < n; i++)
         if (labels[i] < 0 || (size_t)labels[i] >= net->net->classes)
             return scant__fail(net->ctx, SCANT_EINPUT,
-                               "labels: number %zu is %d, and the network's classes are "
-                               "0 to %zu",
+                               "labels: number %zu is %d, expected a class from 0 to %zu",
                                i, (int)labels[i], net->net->classes - 1);
     work w = {.data = data,
               .rows = rows,

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The empirical neural tangent kernel: inner products of the outputs' gradients between
- * samples, by all trained parameters or by the last layer's.
+ * samples, with respect to all trained parameters or those of the last layer.
  *
- * Both sides are cut into blocks of samples whose traces (every layer's input, and the
- * gradient by its output for every class: one backward pass a class) fit in memory. For
- * each pair of blocks the layers' parts are added up:
+ * Both sides are cut into blocks of samples whose traces fit in memory. A trace is the
+ * input of every layer, and the gradient by its output for every class (one backward pass
+ * for each class). For each pair of blocks the layers' parts are added up:
  *
  *   dense          sum over outputs (d.d') times (x.x' + 1): no gradient is formed;
- *   convolution,   rows of gradients, one a sample and class, for as many of the layer's
- *   normalisation  channels at a time as memory allows, and their products.
+ *   convolution,   products of gradient rows, one row for each sample and class, for as
+ *   normalisation  many of the layer's channels at a time as memory allows.
  *
- * Products are taken in float over at most PIECE numbers and added up in double. Where
- * both sides are the same samples only half of the pairs are computed and the result is
- * symmetric to the bit.
+ * Products are in float over at most PIECE numbers, and added up in double. If both sides
+ * are the same samples, half of the pairs are computed and the result is exactly
+ * symmetric.
  *
- * Cost: classes backward passes a sample and pair of blocks, and n m C P multiply-adds
- * for P parameters of convolutions (C^2 with full). Memory: half of nn_share() for
- * traces, half for rows. The cut depends on sizes and the memory cap, not on threads.
+ * Cost: C backward passes for each sample and pair of blocks, and n m C P multiply-adds
+ * for P parameters of convolutions (C^2 if full). Memory: half of nn_share() for traces,
+ * half for rows. Blocks depend on sizes and the memory cap, not on threads.
  */
 #include <string.h>
 
@@ -29,15 +29,15 @@
 
 enum {
     PIECE = 4096,      /* numbers of a product in float */
-    TILE_ROWS = 256,   /* of a tile of products, samples times classes */
-    TILE_LEAST = 8,    /* samples of a tile, if there are so many: less is slow */
-    TILES_ACROSS = 8,  /* of a block, if it has so many samples: work for all threads */
-    SHARE_MOST = 2048, /* megabytes that blocks take */
-    BLOCKS_FEW = 8     /* more of them, and most time goes into traces made again */
+    TILE_ROWS = 256,   /* samples times classes in a tile of products */
+    TILE_LEAST = 8,    /* samples in a tile, if there are as many: fewer are slow */
+    TILES_ACROSS = 8,  /* in a block, if it has as many samples, to keep threads busy */
+    SHARE_MOST = 2048, /* megabytes for blocks */
+    BLOCKS_FEW = 8     /* with more blocks, most time goes into repeated traces */
 };
 
-/* A block of samples with its traces. Layer after layer: x (samples, x of the layer), d
- * (samples, classes, d of the layer), and rows of gradients. */
+/* A block of samples with its traces, layer by layer: x (samples, inputs of the layer), d
+ * (samples, classes, outputs of the layer), and rows of gradients. */
 typedef struct side {
     const scant_data *data;
     const size_t *rows;
@@ -52,17 +52,17 @@ typedef struct work {
     size_t classes;
     bool full;
     bool half;         /* both sides are the same samples */
-    size_t block;      /* samples at most */
-    size_t tile;       /* samples of a tile */
-    size_t x, d;       /* floats a sample: of all layers' x, of all layers' d */
+    size_t block;      /* most samples in a block */
+    size_t tile;       /* samples in a tile */
+    size_t x, d;       /* floats for each sample: x and d of all layers */
     size_t row_floats; /* of one row of g */
-    float *room;       /* a worker's pieces */
+    float *room;       /* buffers of the workers */
     size_t room_each;
     double *out;
     size_t out_row; /* numbers of a row of out */
-    /* under way */
+    /* Current layer: */
     const nn_layer *layer;
-    size_t x_at, d_at;        /* the layer's begin in x and d, in floats a sample */
+    size_t x_at, d_at;        /* where it begins in x and d, in floats per sample */
     size_t channel, channels; /* rows of weights that g is of */
     const side *a, *b;
     const side *forming;
@@ -111,7 +111,7 @@ static scant_status side_fill(work *w, side *s, size_t first) {
             if (c == 0) TRY(keep_inputs(w, s, at));
             TRY(keep_class(w, s, at, c));
         }
-        TRY(scant__tick(w->t.net->ctx, NULL, 0, 0)); /* may be cancelled */
+        TRY(scant__tick(w->t.net->ctx, NULL, 0, 0)); /* allows cancelling */
     }
     s->first = first;
     s->count = count;
@@ -191,7 +191,7 @@ static scant_status dense_tile(void *arg, size_t task, unsigned worker,
     return SCANT_OK;
 }
 
-/* Numbers of a gradient's row a channel. */
+/* Numbers for each channel in a gradient row. */
 static size_t layer_row(const nn_layer *l) { return l->width + (l->bias ? 1 : 0); }
 
 static size_t row_width(const work *w) { return w->channels * layer_row(w->layer); }
@@ -207,7 +207,7 @@ static scant_status rows_tile(void *arg, size_t task, unsigned worker,
     return SCANT_OK;
 }
 
-/* Rows of gradients of one sample, for all classes. */
+/* Gradient rows of one sample, for all classes. */
 static scant_status form_rows(void *arg, size_t sample, unsigned worker,
                               scant__fault *fault) {
     (void)fault;
@@ -259,9 +259,9 @@ static scant_status add_pair(work *w, const side *a, const side *b) {
     return SCANT_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the kernel ---- */
 
-/* How many samples a block has, and channels at a time. */
+/* Chooses the samples of a block, and the channels at a time. */
 static void cut(work *w, size_t samples) {
     size_t traces =
         size_mul(2 * sizeof(float), size_add(w->x, size_mul(w->classes, w->d)));
@@ -273,7 +273,8 @@ static void cut(work *w, size_t samples) {
         least = size_max(least, layer_row(l));
         most = size_max(most, size_mul(l->rows, layer_row(l)));
     }
-    size_t row = size_mul(2 * sizeof(float), w->classes); /* bytes a float of a row */
+    size_t row =
+        size_mul(2 * sizeof(float), w->classes); /* bytes for each float of a row */
     w->block = size_min(samples, share / size_max(1, traces));
     if (least) w->block = size_min(w->block, share / size_mul(row, least));
     w->block = size_max(1, w->block);
@@ -320,16 +321,15 @@ static bool same_samples(const side *a, const side *b) {
     return true;
 }
 
-/* Each block's traces are made again for every other one. */
+/* Traces of a block are computed again for every other block. */
 static void warn_of_blocks(const work *w, size_t samples) {
     size_t blocks = (samples + w->block - 1) / w->block;
     scant_ctx *ctx = w->t.net->ctx;
     if (blocks <= BLOCKS_FEW || nn_share(ctx, SIZE_MAX) >= (size_t)SHARE_MOST << 20)
         return;
     scant__warn(ctx,
-                "memory is short: the kernel of %zu samples is worked on %zu at a time, "
-                "and gradients of each are computed up to %zu times; with more memory it "
-                "would be faster",
+                "little memory: the kernel of %zu samples is computed in blocks of %zu, "
+                "and their gradients up to %zu times; more memory would make it faster",
                 samples, w->block, blocks);
 }
 

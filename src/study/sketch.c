@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The study of a kernel by its other side. With rows s of sketched gradients the kernel
- * is S S^T, and S^T S (K, K) has the same eigenvalues above 0; its eigenvectors w give
- * the kernel's as S w / sqrt(lambda), so labels' energies follow from S^T Y alone.
- * Nothing of the size of n^2, or of n K, is kept: samples come in blocks.
+ * The study of a kernel without its matrix. With rows s of sketched gradients the kernel
+ * is S S^T, and S^T S (K, K) has the same eigenvalues above 0. Its eigenvectors w give
+ * those of the kernel as S w / sqrt(lambda), so the energies of labels follow from S^T Y.
+ * Samples are read in blocks; nothing of size n^2 or n K is kept.
  *
- * A full kernel has a row for each sample and output. The mean over outputs c is the
- * kernel of gradients of all outputs one behind the other, divided by sqrt(C): such a
- * long row's sketch is the sum of the outputs' sketches, each with its numbers moved to
- * other places and with other signs, so that products between different outputs cancel in
- * the mean.
+ * A full kernel has a row for each sample and output. The mean over outputs is the kernel
+ * of the concatenated gradients of all outputs, divided by sqrt(C). The sketch of such a
+ * long row is the sum of the outputs' sketches, each permuted and with other signs, so
+ * that products between different outputs cancel on average.
  *
- * Error: a product's variance is at most 2 |x|^2 |y|^2 / K, so the mean of |K' - K|^2 is
- * at most 2 Tr(K)^2 / K. What it is, is measured on a few samples, and again with another
- * seed.
+ * Error: the variance of a product is at most 2 |x|^2 |y|^2 / K, so the mean of |K' -
+ * K|^2 is at most 2 Tr(K)^2 / K. The actual error is measured on a few samples, with two
+ * seeds.
  *
- * Cost: a sketch of each output's gradient, and K^2 multiply-adds a row. Memory: 5 K^2
- * doubles and a block of sketches.
+ * Cost: a sketch of each output's gradient, and K^2 multiply-adds for each row. Memory:
+ * 5 K^2 doubles and a block of sketches.
  */
 #include <math.h>
 #include <string.h>
@@ -33,23 +32,23 @@
 enum {
     BLOCK_MOST = 512, /* samples at a time */
     BLOCK_BYTES = 64 << 20,
-    JUDGED = 200 /* samples whose kernel is formed */
+    COMPARED = 200 /* rows of the exact kernel that the error is measured on */
 };
 
 typedef struct work {
     scant_net *net;
     const scant_data *data;
     const size_t *rows;            /* NULL: all */
-    size_t n, classes, k, columns; /* columns of Y: classes, or 1 of a full kernel */
+    size_t n, classes, k, columns; /* columns of Y: classes, or 1 for a full kernel */
     const int32_t *labels;
     const study_sketch_opts *o;
     scant__arena arena;
     size_t block;
-    float *sketches; /* (block, classes, k) */
-    float *s;        /* rows of S: (block, k), or sketches themselves of a full kernel */
-    size_t *which;   /* rows of the block */
-    float *f;        /* outputs of the block */
-    uint32_t *moved; /* (classes, k): 2 * place + (sign is -1) */
+    float *sketches;         /* (block, classes, k) */
+    float *s;                /* rows of S: (block, k); for a full kernel, sketches */
+    size_t *which;           /* rows of the block */
+    float *f;                /* outputs of the block */
+    uint32_t *moved;         /* (classes, k): 2 * new place + (sign is -1) */
     double *gram, *part;     /* (k, k) */
     double *to_y, *to_start; /* (k, columns): S^T Y, S^T (F - Y) */
     double start_square;     /* |F - Y|^2 */
@@ -57,10 +56,10 @@ typedef struct work {
 
 static size_t row_of(const work *w, size_t i) { return w->rows ? w->rows[i] : i; }
 
-/* A random order of places and signs for each output; the first output's stay. */
+/* A random permutation and random signs for each output. */
 static scant_status make_moves(work *w, uint64_t seed) {
     scant__rng rng = {seed, SCANT__RNG_SKETCH};
-    const uint64_t beyond = (uint64_t)1 << 62; /* parameters are counted from 0 */
+    const uint64_t beyond = (uint64_t)1 << 62; /* apart from the counters of parameters */
     size_t *order = scant__arena_alloc(&w->arena, w->k, sizeof *order);
     if (!order) return SCANT_ENOMEM;
     for (size_t c = 0; c < w->classes; c++) {
@@ -95,7 +94,7 @@ static scant_status sketch(work *w, size_t count, uint64_t seed) {
 
 /* ---- sums over samples ----------------------------------------------------------- */
 
-/* Adds s times what column c of Y, and of F - Y, has at this row of the kernel. */
+/* Adds a row of S, times the entry of Y and of F - Y in column c. */
 static void add_row(work *w, const float *s, size_t c, double y, double start) {
     for (size_t b = 0; b < w->k; b++) {
         if (y != 0) w->to_y[b * w->columns + c] += y * (double)s[b];
@@ -169,8 +168,8 @@ static scant_status measure(work *w, const double *k, size_t count, uint64_t see
     return SCANT_OK;
 }
 
-static scant_status judge(work *w, scant_sketch_error *error) {
-    size_t most = size_max(1, JUDGED / (w->o->full ? w->classes : 1));
+static scant_status measure_error(work *w, scant_sketch_error *error) {
+    size_t most = size_max(1, COMPARED / (w->o->full ? w->classes : 1));
     size_t count = size_min(size_min(most, w->block), w->n);
     size_t m = w->o->full ? count * w->classes : count;
     double *k = scant__arena_alloc(&w->arena, m * m, sizeof *k), trace = 0, all = 0;
@@ -183,7 +182,8 @@ static scant_status judge(work *w, scant_sketch_error *error) {
     error->samples = count;
     error->expected = all > 0 ? sqrt(2 / (double)w->k) * trace / sqrt(all) : 0;
     TRY(measure(w, k, count, w->o->seed + 1, &error->second));
-    return measure(w, k, count, w->o->seed, &error->error); /* last: its moves stay */
+    return measure(w, k, count, w->o->seed,
+                   &error->error); /* last: its permutations stay */
 }
 
 /* ---- the study ------------------------------------------------------------------- */
@@ -199,8 +199,8 @@ static double energy_of(const work *w, const double *vector, const double *to,
     return sum;
 }
 
-/* Eigenvalues ascend in values; a study has the largest first, and no more of them than
- * the kernel has rows. */
+/* values ascend; a study has the largest first, and at most as many as the kernel has
+ * rows. */
 static void fill(const work *w, const double *values, scant_study *s,
                  study_lists *lists) {
     double tolerance = s->tolerance > 0 ? s->tolerance : 1e-10;
@@ -231,7 +231,7 @@ static scant_status finish(work *w, scant_study *s, study_lists *lists) {
     TRY(scant__tick(w->net->ctx, "eigenvalues", 1, 1));
     fill(w, values, s, lists);
     s->bound = s->jitter = NAN;
-    study_complete(s, w->classes, 0); /* its sums are in double */
+    study_complete(s, w->classes, 0); /* noise 0: sums are in double */
     double sum = 0;
     for (size_t i = 0; lists->start && i < s->n_values; i++)
         sum += s->values[i] * s->start_energy[i];
@@ -275,7 +275,7 @@ size_t study_sketch_memory(const scant_net *net, size_t n, const study_sketch_op
 static scant_status run(work *w, scant_study *s, study_lists *lists,
                         scant_sketch_error *error) {
     TRY(take_room(w));
-    TRY(judge(w, error));
+    TRY(measure_error(w, error));
     TRY(add_samples(w));
     return finish(w, s, lists);
 }
@@ -289,9 +289,10 @@ scant_status study_sketch(scant_net *net, const scant_data *data, const size_t *
     TRY(nn_input_check(net, data));
     TRY(nn_input_rows_check(ctx, data, rows, &n));
     if (!n || !opts->numbers || opts->numbers > LA_EIGH_MOST)
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "a sketch has 1 to %d numbers, and is of a sample or more",
-                           LA_EIGH_MOST);
+        return scant__fail(
+            ctx, SCANT_EUSAGE,
+            "expected a sketch of 1 to %d numbers, and at least one sample",
+            LA_EIGH_MOST);
     if (labels) TRY(study_check_labels(ctx, labels, n, classes, &labelled));
     work w = {.net = net,
               .data = data,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The study of a kernel matrix: one eigendecomposition, one Cholesky factorization, and
- * what follows from them (study/theory.h). Memory beyond the matrix: 3 n^2 doubles while
- * eigenvectors are found, n^2 without labels; then n^2 for the bound.
+ * The study of a kernel matrix: one eigendecomposition and one Cholesky factorization,
+ * and the quantities of study/theory.h. Memory besides the matrix: 3 n^2 doubles for
+ * eigenvectors, n^2 without labels; then n^2 for the bound.
  *
- * A full kernel has a row for each sample and output, and Y is one vector there: rows of
- * a sample's own class have the label 0, the others none.
+ * A full kernel has a row for each sample and output. Y is one vector then: the row of a
+ * sample's own class has the label 0, the others have none.
  */
 #include "study/study.h"
 
@@ -15,9 +15,9 @@
 #include "linalg/dense.h"
 #include "study/theory.h"
 
-_Static_assert((int)SCANT_STUDY_ROWS == (int)LA_EIGH_MOST, "what scant.h says");
+_Static_assert((int)SCANT_STUDY_ROWS == (int)LA_EIGH_MOST, "as in scant/study.h");
 
-/* A study and what its lists lie in, as one block. */
+/* A study and the arena of its lists. */
 typedef struct owned {
     scant_study study;
     scant__arena arena;
@@ -48,30 +48,31 @@ void scant_study_free(scant_ctx *ctx, scant_study *study) {
     scant__free(ctx, o);
 }
 
-/* ---- what follows from spectrum and energies ------------------------------------- */
+/* ---- numbers from spectrum and energies ------------------------------------------ */
 
-/* What no step reaches: rest, and what lies where eigenvalues count as 0, the last. */
-static double stays(const scant_study *s, const double *energy, double rest) {
+/* Energy that descent does not reduce: rest, and that of eigenvalues that count as 0. */
+static double unreachable(const scant_study *s, const double *energy, double rest) {
     for (size_t i = s->rank; i < s->n_values; i++) rest += energy[i];
     return rest;
 }
 
 static double residual(const scant_study *s, const double *energy, double rest,
                        double rate, double t) {
-    return study_residual(s->values, energy, s->rank, rate, t) + stays(s, energy, rest);
+    return study_residual(s->values, energy, s->rank, rate, t) +
+           unreachable(s, energy, rest);
 }
 
 static double steps(const scant_study *s, const double *energy, double rest, double rate,
                     double part) {
-    double all = residual(s, energy, rest, rate, 0), left = stays(s, energy, rest);
-    /* of E_t^2 without what stays: (part all - left) / (all - left) */
+    double all = residual(s, energy, rest, rate, 0), left = unreachable(s, energy, rest);
+    /* without the unreachable part, the goal is (part all - left) / (all - left) */
     if (!(all > 0)) return 0;
     if (!(part * all > left)) return INFINITY;
     return study_steps(s->values, energy, s->rank, rate,
                        (part * all - left) / (all - left));
 }
 
-static void judge_descent(scant_study *s, size_t classes) {
+static void complete_descent(scant_study *s, size_t classes) {
     double top = s->largest;
     if (!(s->rate > 0)) s->rate = top > 0 ? 1 / top : (double)NAN;
     s->stable_rate = top > 0 ? 2 / top : (double)NAN;
@@ -92,11 +93,12 @@ static void judge_descent(scant_study *s, size_t classes) {
     }
 }
 
-static void judge_spectrum(scant_study *s, double noise) {
+static void complete_spectrum(scant_study *s, double noise) {
     study_spectrum spectrum;
     if (!(s->tolerance > 0)) s->tolerance = STUDY_RANK_TOLERANCE;
     study_spectrum_of(s->values, s->n_values, s->tolerance, &spectrum);
-    if (spectrum.largest > 0) { /* the norm of a matrix of n^2 errors: sqrt(n) of one */
+    if (spectrum.largest >
+        0) { /* the norm of n^2 independent errors is sqrt(n) times one */
         double rows = (double)(s->samples * s->outputs);
         double explained = noise * spectrum.trace / sqrt(rows) / spectrum.largest;
         s->tolerance = fmin(0.5, fmax(s->tolerance, explained));
@@ -110,15 +112,15 @@ static void judge_spectrum(scant_study *s, double noise) {
     s->condition = spectrum.condition;
     s->positive_condition = spectrum.part;
     s->dimension = spectrum.dimension;
-    if (s->n_values < s->samples * s->outputs) { /* the others are 0 */
+    if (s->n_values < s->samples * s->outputs) { /* other eigenvalues are 0 */
         s->smallest = fmin(0, s->smallest);
         s->condition = INFINITY;
     }
 }
 
 void study_complete(scant_study *s, size_t classes, double noise) {
-    judge_spectrum(s, noise);
-    judge_descent(s, classes);
+    complete_spectrum(s, noise);
+    complete_descent(s, classes);
     if (!s->energy) {
         s->alignment = s->alignment_part = s->bound = s->jitter = NAN;
         s->half_square = s->low = s->factor = s->sharp_factor = NAN;
@@ -128,7 +130,7 @@ void study_complete(scant_study *s, size_t classes, double noise) {
     s->alignment_part = s->largest > 0 && labelled > 0
                             ? s->alignment / (labelled * s->largest)
                             : (double)NAN;
-    if (isnan(s->bound)) { /* of a sketch */
+    if (isnan(s->bound)) { /* a sketch has none */
         s->half_square = s->low = s->factor = s->sharp_factor = NAN;
         return;
     }
@@ -157,22 +159,22 @@ double scant_study_loss(const scant_study *s, double rate, double t) {
     return residual(s, s->start_energy, s->start_rest, rate, t) / 2;
 }
 
-/* ---- of a matrix ----------------------------------------------------------------- */
+/* ---- the study of a matrix ------------------------------------------------------- */
 
 typedef struct work {
     scant_ctx *ctx;
     scant__arena arena;
     const double *k;
     size_t n;              /* rows */
-    const int32_t *labels; /* of rows; NULL: none */
+    const int32_t *labels; /* of rows of the kernel; NULL: none */
     size_t classes;        /* of those labels */
-    const double *left;    /* (n, classes): start - Y; NULL: not known */
-    scant__arena heavy;    /* of the eigenvectors, gone before the bound */
+    const double *left;    /* (n, classes): start - Y; NULL: unknown */
+    scant__arena heavy;    /* of the eigenvectors, freed before the bound */
     double *vectors, *room;
     study_lists lists;
 } work;
 
-/* Column sums of Y - F in the direction of each eigenvector. */
+/* The energy of `left` along each eigenvector. */
 static void energies_of(const double *vectors, size_t n, const double *left,
                         size_t classes, double *energy, double *room) {
     for (size_t i = 0; i < n; i++) {
@@ -185,7 +187,7 @@ static void energies_of(const double *vectors, size_t n, const double *left,
     }
 }
 
-static void turn(double *x, size_t n) {
+static void reverse(double *x, size_t n) {
     for (size_t i = 0; i < n / 2; i++) {
         double keep = x[i];
         x[i] = x[n - 1 - i];
@@ -206,17 +208,17 @@ static scant_status decompose(work *w, const scant_study *s) {
     TRY(scant__tick(w->ctx, "eigenvalues", 1, 1));
     if (s->energy) {
         study_energies(w->vectors, n, w->labels, w->classes, w->lists.energy, sums);
-        turn(w->lists.energy, n);
+        reverse(w->lists.energy, n);
     }
     if (s->start_energy) {
         energies_of(w->vectors, n, w->left, w->classes, w->lists.start, sums);
-        turn(w->lists.start, n);
+        reverse(w->lists.start, n);
     }
-    turn(w->lists.values, n);
+    reverse(w->lists.values, n);
     return SCANT_OK;
 }
 
-/* Labels and what is left to learn as the kernel's rows have them. */
+/* Lays out labels and start - Y by the rows of the kernel. */
 static scant_status lay_out(work *w, const scant_study *s, const int32_t *labels,
                             size_t classes, const float *start) {
     size_t outputs = s->outputs;
@@ -238,7 +240,7 @@ static scant_status lay_out(work *w, const scant_study *s, const int32_t *labels
     return SCANT_OK;
 }
 
-/* Tr(R^T K R) in K's own directions. */
+/* Tr(R^T K R), R = start - Y, from the eigenvalues. */
 static double dynamics(const scant_study *s) {
     double sum = 0;
     for (size_t i = 0; i < s->n_values; i++) sum += s->values[i] * s->start_energy[i];
@@ -254,12 +256,12 @@ static scant_status study(work *w, scant_study *s, const int32_t *labels, size_t
     if (status != SCANT_OK) return status;
     s->dynamics = s->start_energy ? dynamics(s) : (double)NAN;
     if (labels) {
-        judge_spectrum(s, noise);
+        complete_spectrum(s, noise);
         double zero = s->rank < w->n ? s->tolerance * s->largest : 0;
         s->alignment = study_alignment(w->k, w->n, w->labels);
         TRY(study_bound(w->ctx, w->k, w->n, w->labels, w->classes, zero, &s->jitter,
                         &s->bound));
-        s->bound *= sqrt((double)s->outputs); /* 2 / n is of samples */
+        s->bound *= sqrt((double)s->outputs); /* n in 2 / n counts samples, not rows */
     }
     study_complete(s, classes, noise);
     return SCANT_OK;
@@ -272,17 +274,16 @@ scant_status scant_study_kernel(scant_ctx *ctx, const double *k, size_t samples,
     size_t outputs = o.outputs ? o.outputs : 1, labelled = 0;
     work w = {.ctx = ctx, .k = k, .n = size_mul(samples, outputs)};
     *out = NULL;
-    if (!samples)
-        return scant__fail(ctx, SCANT_EINPUT, "a kernel of no samples says nothing");
+    if (!samples) return scant__fail(ctx, SCANT_EINPUT, "the kernel has no samples");
     if (labels && (!classes || (outputs > 1 && outputs != classes)))
         return scant__fail(ctx, SCANT_EUSAGE,
-                           "labels are of %zu classes, and a sample has %zu outputs",
+                           "there are %zu classes, but %zu outputs for each sample",
                            classes, outputs);
     if (!(o.rate >= 0) || !isfinite(o.rate) || !(o.tolerance >= 0 && o.tolerance < 1) ||
         !(o.noise >= 0))
         return scant__fail(ctx, SCANT_EUSAGE,
-                           "the rate of a study must be positive, its tolerance below "
-                           "1 and its noise no less than 0");
+                           "expected a rate of at least 0, a tolerance from 0 to 1 and "
+                           "a noise of at least 0");
     TRY(la_eigh_fits(ctx, w.n));
     TRY(study_check_kernel(ctx, k, w.n));
     if (labels) TRY(study_check_labels(ctx, labels, samples, classes, &labelled));
@@ -309,7 +310,7 @@ size_t scant_study_memory(size_t samples, size_t classes, size_t outputs) {
     doubles = size_add(doubles, size_mul(size_add(classes, 1), samples));
     doubles = size_add(doubles, size_mul(n, n));
     doubles = size_add(doubles, la_eigh_room(n, classes != 0));
-    return size_add(size_mul(doubles, sizeof(double)), 16 << 10); /* of blocks' heads */
+    return size_add(size_mul(doubles, sizeof(double)), 16 << 10); /* overhead of blocks */
 }
 
 /* ---- sets of rows ---------------------------------------------------------------- */
@@ -319,14 +320,12 @@ static scant_status check_rows(scant_ctx *ctx, const size_t *rows, size_t count,
     for (size_t i = 0; i < count; i++)
         if (rows[i] >= n)
             return scant__fail(ctx, SCANT_EINPUT,
-                               "row %zu is asked for, and the kernel has %zu", rows[i],
-                               n);
+                               "row %zu is out of range: the kernel has %zu", rows[i], n);
     return SCANT_OK;
 }
 
-/* order: rows, with those that the other set has, too, at its beginning: as often as both
- * have them, by their numbers. own, other: how often each of n rows is in either; spare
- * (n) is spoilt. */
+/* order: rows, those of both sets first, by their numbers, as often as both have them.
+ * own, other: how often each of the n rows is in either set. spare (n) is overwritten. */
 static void shared_first(const size_t *rows, size_t count, const size_t *own,
                          const size_t *other, size_t n, size_t *spare, size_t *order) {
     size_t at = 0;

@@ -12,7 +12,7 @@
 #include "linalg/dense.h"
 #include "linalg/products.h"
 
-/* ---- what comes in --------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------- */
 
 scant_status study_check_kernel(scant_ctx *ctx, const double *k, size_t n) {
     for (size_t i = 0; i < n; i++)
@@ -30,8 +30,7 @@ scant_status study_check_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
     for (size_t i = 0; i < n; i++) {
         if (labels[i] < -1 || (labels[i] >= 0 && (size_t)labels[i] >= classes))
             return scant__fail(ctx, SCANT_EINPUT,
-                               "sample %zu has the label %d, where -1 (none) to %zu were "
-                               "expected",
+                               "sample %zu has the label %d, expected -1 (none) to %zu",
                                i, (int)labels[i], classes - 1);
         *labelled += labels[i] >= 0;
     }
@@ -51,14 +50,14 @@ double study_alignment(const double *k, size_t n, const int32_t *labels) {
 
 /* ---- the bound ------------------------------------------------------------------- */
 
-enum { POWERS = 24 }; /* of ten: past them K has eigenvalues far below -Tr(K) */
+enum { POWERS = 24 }; /* of ten, tried as jitter; then K is not a kernel */
 
 typedef struct bound_call {
     const double *k;
     size_t n, classes;
     const int32_t *labels;
-    double unit;             /* of jitter; 0: none can help */
-    double zero;             /* the least there must be of it; 0: none need be */
+    double unit;             /* the least jitter; 0: no jitter helps */
+    double zero;             /* jitter is at least this; 0: K may be definite */
     double *factor, *solved; /* (n, n), (n, classes) */
     double jitter, bound;
 } bound_call;
@@ -86,13 +85,13 @@ static scant_status bound_block(void *arg, size_t block, unsigned worker,
     while (jitter < c->zero && c->unit > 0 && power++ <= POWERS)
         jitter = next, next *= 10;
     while (!factorize(c, jitter)) {
-        if (!(c->unit > 0)) { /* K = 0, if it is a kernel */
+        if (!(c->unit > 0)) { /* then K = 0 */
             c->jitter = 0, c->bound = INFINITY;
             return SCANT_OK;
         }
         if (power++ > POWERS)
             return scant__fault_set(fault, SCANT_EINPUT,
-                                    "the matrix of %zu rows is no kernel: it has "
+                                    "the matrix of %zu rows is not a kernel: it has "
                                     "eigenvalues far below zero",
                                     n);
         jitter = next;
@@ -138,7 +137,7 @@ scant_status study_bound(scant_ctx *ctx, const double *k, size_t n, const int32_
 
 /* ---- sets ------------------------------------------------------------------------ */
 
-/* The sum over places i of a and j of b, i != j. */
+/* The sum over positions i in a and j in b, i != j. */
 static double pairs_apart(const double *k, size_t apart, const size_t *a, size_t n,
                           const size_t *b, size_t m) {
     double sum = 0;
@@ -256,7 +255,7 @@ double study_steps(const double *values, const double *energy, size_t n, double 
         low = high;
         high *= 2;
     }
-    while (high - low > 1) { /* it falls with t, or would never have been reached */
+    while (high - low > 1) { /* monotonic in t, since the goal was reached */
         double middle = floor((low + high) / 2);
         if (study_residual(values, energy, n, rate, middle) <= goal)
             high = middle;
