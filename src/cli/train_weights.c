@@ -127,12 +127,9 @@ static int read_picks(train_job *job, const char *path) {
     scant__text text = CLI_TEXT;
     int status = cli_read_file(path, MOST_PICKS, &text);
     if (status != CLI_DONE) return status;
-    table t = {.path = path,
-               .at = text.data,
-               .end = text.data + text.size,
-               .line = 1,
-               .cell = CLI_TEXT};
+    table t = {.path = path, .at = text.data, .line = 1, .cell = CLI_TEXT};
     if (text.size) {
+        t.end = text.data + text.size;
         status = read_table(job, &t);
     } else {
         cli_error("%s: is empty", path);

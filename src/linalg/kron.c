@@ -231,7 +231,7 @@ static void along_block(void *arg, const la_block *b) {
     const kron *k = arg;
     const void *own[ROWS], *other[LA_BLOCK];
     double *factor = b->room;
-    for (size_t j = 0; j < k->others; j++) other[j] = k->oa + j * k->classes;
+    for (size_t j = 0; k->oa && j < k->others; j++) other[j] = k->oa + j * k->classes;
     for (size_t i = 0; i < b->count; i += ROWS) {
         size_t rows = b->count - i < ROWS ? b->count - i : ROWS;
         double *z = factor + i * k->others;

@@ -610,7 +610,7 @@ class Mistakes(Train):
         nan = self.save("nan", np.array([[1], [np.nan]], "f4"))
         self.refused(3, "--data", nan, "--labels", self.save("two", np.arange(2)), "--model", "mlp",
                      says=["nan.npy", "sample 1"])
-        self.refused(2, "--data", "blobs", "--model", "mlp", "--augment", "crop", says="pictures")
+        self.refused(2, "--data", "blobs", "--model", "mlp", "--augment", "crop", says="images")
         os.mkdir(self.path("y"))
         self.fails(4, "train", "--data", "blobs", "--model", "mlp", "--width", 5000, "--memory",
                    "1M", "--out", self.path("y"))
