@@ -42,7 +42,7 @@ int net_open_test(net_job *job, const net_samples *samples, const net_means *mea
         test->rows = labelled_rows(test->data, &test->n);
         if (test->n) return CLI_DONE;
     }
-    cli_error("%s has no labels to judge by: give --test-labels FILE", own.spec);
+    cli_error("%s has no labels to evaluate with: give --test-labels FILE", own.spec);
     return CLI_BAD_INPUT;
 }
 

@@ -620,7 +620,7 @@ class Mistakes(Train):
         x = np.zeros((6, 3, 32, 32), np.uint8)
         y = self.save("y", np.arange(6) % 2)
         self.refused(3, "--data", self.save("x", x), "--labels", y, "--model", "cnn",
-                     says=["channels come last: arr.transpose(0, 2, 3, 1)", "16x16 would do"])
+                     says=["channels come last: arr.transpose(0, 2, 3, 1)", "16x16 would work"])
         done = run("train", "--data", self.save("t", x.transpose(0, 2, 3, 1)), "--labels", y,
                    "--model", "cnn", "--epochs", 1, "--out", self.path("z"))
         self.assertNotIn("channels come last", done.stderr)
@@ -630,7 +630,7 @@ class Mistakes(Train):
         small = self.save("small", np.zeros((4, 28, 28, 3), np.uint8))
         fits = self.save("fits", np.zeros((4, 32, 32, 3), np.uint8))
         self.refused(3, "--data", small, "--labels", y, "--model", "vgg11",
-                     says=["28x28", "32x32 would do"])
+                     says=["28x28", "32x32 would work"])
         self.train("a", "--data", fits, "--labels", y, "--model", "vgg11", "--steps", 1)
         self.refused(3, "--data", "moons", "--model", "lenet5", says=["rows of 2", "mlp"])
 

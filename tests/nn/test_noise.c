@@ -348,7 +348,7 @@ static void wrong_options_are_refused(void **state) {
                    "none, dropout or variational, not 'laplace'");
     assert_refused(ctx, "mlp", (scant_net_opts){.samples = 5}, "bayes=dropout");
     assert_refused(ctx, "mlp", (scant_net_opts){.bayes = "dropout", .prior = 2},
-                   "of bayes=variational");
+                   "needs bayes=variational");
     assert_refused(ctx, "mlp", (scant_net_opts){.bayes = "variational", .prior = -1},
                    "a variance");
     assert_refused(ctx, "mlp", (scant_net_opts){.bayes = "variational", .prior = NAN},

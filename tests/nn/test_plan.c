@@ -455,7 +455,7 @@ static void what_a_model_cannot_take_is_refused(void **state) {
         {"lenet9", {.classes = 2}, "there is no model 'lenet9'"},
         {"lenet5", {.shape = {1, 3, 28}}, "cannot take images of 3x28"},
         {"vgg16", {.shape = {3, 16, 16}}, "cannot take images of 16x16"},
-        {"vgg16", {.shape = {3, 40, 16}}, "; 32x32 would do"},
+        {"vgg16", {.shape = {3, 40, 16}}, "; 32x32 would work"},
         {"vgg11", {.shape = {3, 64, 64}, .head = "full"}, "224x224"},
         {"resnet18", {.stem = "tiny"}, "stem is small or original, not 'tiny'"},
         {"mlp", {.activation = "step"}, "activation is"},
@@ -475,7 +475,7 @@ static void what_a_model_cannot_take_is_refused(void **state) {
         if (!strstr(scant_ctx_errmsg(ctx), cases[i].says))
             fail_msg("'%s' lacks '%s'", scant_ctx_errmsg(ctx), cases[i].says);
         if (strstr(cases[i].says, "address")) /* what is too large has no such hint */
-            assert_null(strstr(scant_ctx_errmsg(ctx), "would do"));
+            assert_null(strstr(scant_ctx_errmsg(ctx), "would work"));
     }
 }
 
