@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant embed`, what it does with labels and classes: names of classes, a temperature
- * that is fitted, a network judged by samples.
+ * `scant embed` with labels and classes: names of classes, a fitted temperature, the
+ * evaluation of the network.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 /* ---- classes by name --------------------------------------------------------------- */
 
-/* Where names differ, what is computed from labels would be wrong; labels that are only
- * passed on stay as the data has them, and that is said. */
+/* Where class names differ, results computed from labels would be wrong: an error. Labels
+ * that are only copied keep the data's numbers, with a warning. */
 int embed_match(embed_job *job) {
     const embed_args *a = &job->args;
     bool reads = a->labelled || a->evaluate || a->calibrate_on;
@@ -30,29 +30,14 @@ int embed_match(embed_job *job) {
     return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
 }
 
-/* A cell of CSV: in quotes where it must be. */
-static void add_cell(scant__text *text, const char *name) {
-    if (!name[strcspn(name, ",\"\r\n")]) {
-        scant__text_add(text, name);
-        return;
-    }
-    scant__text_add(text, "\"");
-    for (; *name; name++) {
-        if (*name == '"') scant__text_add(text, "\"");
-        scant__text_bytes(text, name, 1);
-    }
-    scant__text_add(text, "\"");
-}
-
 bool embed_has_names(const embed_job *job) {
     size_t n;
     const char **names = net_names(job->network, &n);
     bool any = names;
     free(names);
     if (!any)
-        cli_error("the network does not know what its classes are called, so there is "
-                  "nothing for --classes-out: the samples it was trained on had no names "
-                  "for them");
+        cli_error("the network's classes have no names for --classes-out: the samples it "
+                  "was trained on had none");
     return any;
 }
 
@@ -63,7 +48,7 @@ int embed_write_classes(embed_job *job) {
     scant__text_add(&text, "label,name\n");
     for (size_t i = 0; names && i < n; i++) {
         scant__text_addf(&text, "%zu,", i);
-        add_cell(&text, names[i] ? names[i] : "");
+        scant__text_csv(&text, names[i] ? names[i] : "");
         scant__text_add(&text, "\n");
     }
     free(names);
@@ -130,18 +115,6 @@ int embed_fit(embed_job *job) {
     return CLI_DONE;
 }
 
-/* The rows to read out that have a label; the answer is new. */
-static size_t *labelled_rows(const embed_job *job, size_t *count) {
-    const int32_t *labels = scant_data_labels(job->data);
-    size_t *rows = cli_calloc(job->n, sizeof *rows);
-    *count = 0;
-    for (size_t i = 0; i < job->n; i++) {
-        size_t row = job->rows ? job->rows[i] : i;
-        if (!labels || labels[row] >= 0) rows[(*count)++] = row;
-    }
-    return rows;
-}
-
 /* A temperature looks better than it is on samples that it was fitted to. */
 static void warn_of_fitted(const embed_job *job, const size_t *rows, size_t count) {
     bool *fitted = cli_calloc(scant_data_count(job->data), sizeof *fitted);
@@ -150,10 +123,10 @@ static void warn_of_fitted(const embed_job *job, const size_t *rows, size_t coun
     for (size_t i = 0; i < count; i++) both += fitted[rows[i]];
     free(fitted);
     if (both)
-        cli_warning("%zu of the %zu samples that --evaluate judges by are those of "
-                    "--calibrate-on: the calibration error with that temperature is too "
-                    "good",
-                    both, count);
+        cli_warning(
+            "%zu of the %zu samples of --evaluate are in --calibrate-on, too: the "
+            "calibration error with that temperature is too low",
+            both, count);
 }
 
 static int print_judgement(const embed_job *job, const scant_evaluation *e,
@@ -183,7 +156,7 @@ static int print_judgement(const embed_job *job, const scant_evaluation *e,
 }
 
 int embed_judge(embed_job *job) {
-    size_t count, *rows = labelled_rows(job, &count);
+    size_t count, *rows = net_labelled_rows(job->data, job->rows, job->n, &count);
     scant_evaluation e;
     scant_calibration scaled;
     bool scales = job->args.temperature && !scant_data_targets(job->data);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant embed`, block by block. What is held at once is a block of every output, 64 MiB
- * of them at most unless a single sample has more.
+ * `scant embed`, block by block. A block of all outputs takes 64 MiB at most, unless a
+ * single sample takes more.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/embed.h"
+#include "core/argmax.h"
 #include "scant/train.h"
 
 enum { BLOCK = 1024, BLOCK_BYTES = 64 << 20, SKETCH = 512 };
@@ -97,14 +98,7 @@ static scant_status open_writers(embed_job *job) {
 
 /* ---- a block ----------------------------------------------------------------------- */
 
-static int32_t predicted(const float *logits, size_t classes) {
-    size_t best = 0;
-    for (size_t c = 1; c < classes; c++)
-        if (logits[c] > logits[best]) best = c;
-    return (int32_t)best;
-}
-
-/* Of a labelled sample its label, of another the class predicted. */
+/* The label of a labelled sample, the predicted class of another. */
 static const int32_t *gradient_labels(embed_job *job) {
     const int32_t *labels = scant_data_labels(job->data);
     size_t classes = scant_net_classes(job->network);
@@ -114,7 +108,8 @@ static const int32_t *gradient_labels(embed_job *job) {
         job->block_labels[i] =
             job->labelled[row] && labels[row] >= 0
                 ? labels[row]
-                : predicted(job->arrays[EMBED_LOGITS].block + i * classes, classes);
+                : (int32_t)scant__argmax(job->arrays[EMBED_LOGITS].block + i * classes,
+                                         classes);
     }
     return job->block_labels;
 }
@@ -236,7 +231,7 @@ int embed_run(embed_job *job) {
         status = run_block(job);
         if (status == SCANT_OK && cli_interrupted()) status = SCANT_ECANCELLED;
     }
-    job->begun = 0; /* what follows has a bar of its own */
+    job->begun = 0; /* what follows has its own progress bar */
     cli_ui_clear(&job->net.ui);
     if (status == SCANT_ECANCELLED) {
         cli_error("interrupted; nothing was written");

@@ -189,7 +189,11 @@ int net_check_labels(const net_samples *samples, const scant_net *network,
 int net_check_training(const cli_command *command, const char *from, const cli_path *outs,
                        size_t n_outs);
 
-/* ---- samples to judge by (net_test.c) ---- */
+/* ---- the test set (net_test.c) ---- */
+
+/* Which of n rows of data (rows NULL: of the first n) have a label; new: free(). */
+size_t *net_labelled_rows(const scant_data *data, const size_t *rows, size_t n,
+                          size_t *count);
 
 typedef struct net_test {
     const char *spec,

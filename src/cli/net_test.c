@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples that what was learnt is judged by: those that --test names, or the data's own
- * part to test with.
+ * The test set: what --test names, or the data's own test part.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,18 +8,19 @@
 #include "cli/net.h"
 #include "scant/train.h"
 
-/* All rows that have a label; *n becomes their number. The answer is new. */
-static size_t *labelled_rows(const scant_data *data, size_t *n) {
+size_t *net_labelled_rows(const scant_data *data, const size_t *rows, size_t n,
+                          size_t *count) {
     const int32_t *labels = scant_data_labels(data);
-    size_t all = scant_data_count(data);
-    size_t *rows = cli_calloc(all, sizeof *rows);
-    *n = 0;
-    for (size_t i = 0; i < all; i++)
-        if (!labels || labels[i] >= 0) rows[(*n)++] = i;
-    return rows;
+    size_t *kept = cli_calloc(n, sizeof *kept);
+    *count = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t row = rows ? rows[i] : i;
+        if (!labels || labels[row] >= 0) kept[(*count)++] = row;
+    }
+    return kept;
 }
 
-/* The classes of the test set have the numbers of those to learn from. */
+/* Numbers the classes of the test set as those of the training set. */
 static int match_classes(net_job *job, const scant_data *data, scant_data *test) {
     size_t n;
     const char **names = net_data_names(data, &n);
@@ -33,13 +33,14 @@ int net_open_test(net_job *job, const net_samples *samples, const net_means *mea
                   const scant_data *data, net_test *test) {
     net_samples own = *samples;
     if (!test->spec && !scant_data_has_test(data)) return CLI_DONE;
-    own.labels = test->labels; /* --labels are of the samples to learn from */
+    own.labels = test->labels; /* --labels are those of --data */
     if (test->spec) own.spec = test->spec;
     int status = net_open_data(job, &own, means, true, &test->data);
     if (status == CLI_DONE) status = match_classes(job, data, test->data);
     if (status != CLI_DONE) return status;
     if (scant_data_labels(test->data) || scant_data_targets(test->data)) {
-        test->rows = labelled_rows(test->data, &test->n);
+        test->rows =
+            net_labelled_rows(test->data, NULL, scant_data_count(test->data), &test->n);
         if (test->n) return CLI_DONE;
     }
     cli_error("%s has no labels to evaluate with: give --test-labels FILE", own.spec);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The samples of `scant train`: those that train, those that are held out, those that
- * the network is judged by.
+ * The samples of `scant train`: training set, validation set, test set.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +13,13 @@ static bool usable(const scant_data *data, size_t row) {
     return !labels || labels[row] >= 0;
 }
 
-/* A sample to train on moves to another place, with its weight. */
+/* Moves a training sample to another place, with its weight. */
 static void keep_row(train_job *job, size_t to, size_t from) {
     job->rows[to] = job->rows[from];
     if (job->weights) job->weights[to] = job->weights[from];
 }
 
-/* The rows that --indices names, or all, without those that have no label. */
+/* The rows of --indices, or all, without those that have no label. */
 static int leave_unlabelled(train_job *job) {
     size_t all = job->rows ? job->n_rows : scant_data_count(job->data), kept = 0;
     if (!job->rows) {
@@ -41,7 +40,7 @@ static int leave_unlabelled(train_job *job) {
     return CLI_DONE;
 }
 
-/* Moves the picked ones of rows to the validation set; places are counted in rows. */
+/* Moves the picks, which are places in rows, to the validation set. */
 static void take_out(train_job *job, const scant_picks *picks) {
     bool *out = cli_calloc(job->n_rows, sizeof *out);
     size_t kept = 0;
@@ -85,15 +84,16 @@ static int open_test(train_job *job) {
     return status;
 }
 
-/* A network that has seen one class only always answers with it. */
+/* A network trained on one class always predicts it. */
 static void warn_of_one_class(const train_job *job) {
     const int32_t *labels = scant_data_labels(job->data);
     if (!labels || job->net.ui.quiet) return;
     for (size_t i = 1; i < job->n_rows; i++)
         if (labels[job->rows[i]] != labels[job->rows[0]]) return;
-    cli_warning("%s: all %zu samples to train on are of one class (%d): there is nothing "
-                "to tell apart",
-                job->args.samples.spec, job->n_rows, (int)labels[job->rows[0]]);
+    cli_warning(
+        "%s: all %zu samples to train on are of one class (%d): the network cannot "
+        "learn to tell classes apart",
+        job->args.samples.spec, job->n_rows, (int)labels[job->rows[0]]);
 }
 
 int train_open_samples(train_job *job) {

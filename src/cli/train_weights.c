@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights of the samples to train on: an array, or the table that `scant select` writes
- * (rank, index, perhaps id, weight, score; what is called otherwise is passed over).
+ * Weights of the training samples: an array, or the table that `scant select` writes
+ * (rank, index, perhaps id, weight, score; other columns are ignored).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int read_array(train_job *job, const scant_array *array, const char *path
 
 /* ---- picks ------------------------------------------------------------------------- */
 
-/* A table on its way. */
+/* A table that is being read. */
 typedef struct table {
     const char *path, *at, *end;
     size_t line;
@@ -37,7 +37,7 @@ typedef struct table {
     bool last;        /* of its row */
 } table;
 
-/* RFC 4180: a cell may be in quotes, and a quote in it is two. */
+/* RFC 4180: a cell may be in quotes, and a quote in it is doubled. */
 static void next_cell(table *t) {
     bool quoted = t->at < t->end && *t->at == '"';
     t->cell.size = 0;

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/ui.h"
+#include "core/clock.h"
 
 static const double patience = 0.3; /* seconds before anything is shown */
 static const double redraw = 0.1;   /* between two states of the bar */
@@ -18,11 +18,7 @@ static const double reprint = 2.0;  /* between two plain lines */
 
 enum { BAR = 24, LINE = 200 };
 
-double cli_now(void) {
-    struct timespec t = {0};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+double cli_now(void) { return scant__now(); }
 
 void cli_ui_begin(cli_ui *ui, bool quiet, bool progress) {
     *ui = (cli_ui){.quiet = quiet, .terminal = isatty(STDERR_FILENO) != 0};

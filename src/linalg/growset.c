@@ -3,8 +3,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/parfor.h"
 #include "core/rng.h"
 
@@ -119,12 +119,6 @@ static scant_status refresh_chunk(void *arg, size_t chunk, unsigned worker,
     return SCANT_OK;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Runs blocks of work, in parallel where it is worth it. Where another process holds a
  * core, a thread on it comes when the scheduler pleases, and little work would wait for
  * it again and again: once some has taken too long, such work is no longer shared. Who
@@ -136,9 +130,9 @@ static scant_status spread(la_growset *set, const char *phase, size_t pairs,
     double work = (double)pairs * (double)width;
     if (work >= SOME_WORK) return scant__parfor(set->ctx, phase, blocks, fn, job);
     if (work >= LITTLE_WORK && blocks > 1 && !set->alone) {
-        double begun = now();
+        double begun = scant__now();
         TRY(scant__parfor(set->ctx, NULL, blocks, fn, job));
-        set->alone = now() - begun > TOO_LONG;
+        set->alone = scant__now() - begun > TOO_LONG;
         return SCANT_OK;
     }
     scant__fault fault;

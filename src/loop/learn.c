@@ -11,8 +11,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/jobpool.h"
 #include "core/mem.h"
 #include "core/rng.h"
@@ -109,12 +109,6 @@ typedef struct worker {
     scant_status status;
 } worker;
 
-static double seconds(void) {
-    struct timespec t = {0};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* These run on the caller's thread. */
 
 static void set_status(worker *w, scant_status status) {
@@ -168,7 +162,7 @@ static void on_message(void *user, scant_log_level level, const char *text) {
 
 static void on_step(void *user, const scant_train_state *state) {
     worker *w = user;
-    double now = seconds();
+    double now = scant__now();
     bool last = state->step == state->steps || state->stopped;
     if (!w->job->opts.report || (!last && now - w->reported < report_pause)) return;
     w->reported = now;

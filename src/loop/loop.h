@@ -413,6 +413,4 @@ scant_status loop_sheet_write(loop_job *job); /* classes.csv, thumbnails (sheet.
 /* A path in the results' folder; of the job's arena. */
 char *loop_path(loop_job *job, const char *name);
 
-double loop_now(void); /* seconds on a clock that only goes forward */
-
 #endif

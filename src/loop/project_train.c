@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/argmax.h"
+#include "core/clock.h"
 #include "core/text.h"
 #include "data/file.h"
 #include "loop/project.h"
@@ -36,12 +37,6 @@ typedef struct training {
     char file[NAME];
     double began;
 } training;
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- labels ------------------------------------------------------------------------ */
 
@@ -187,7 +182,7 @@ static scant_status record(training *t, const scant_array *now) {
     }
     t->model.classes = t->settings.classes;
     t->model.items = scant_array_shape(now)[0];
-    t->model.seconds = seconds() - t->began;
+    t->model.seconds = scant__now() - t->began;
     return store_model_add(t->project, &t->model, audit, verdicts, said,
                            &t->model.number);
 }
@@ -262,7 +257,7 @@ static void describe(char who[WHO]) {
 scant_status scant_project_train(scant_project *project,
                                  const scant_project_train_opts *opts, size_t *model) {
     const scant_project_train_opts none = {0};
-    training t = {.project = project, .opts = opts ? opts : &none, .began = seconds()};
+    training t = {.project = project, .opts = opts ? opts : &none, .began = scant__now()};
     char who[WHO];
     scant_hold *hold;
     describe(who);

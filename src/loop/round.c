@@ -9,24 +9,18 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/json.h"
 #include "loop/loop.h"
 #include "scant/train.h"
-
-double loop_now(void) {
-    struct timespec t = {0};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- progress and log -------------------------------------------------------------- */
 
 void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool before) {
     const loop_job *job = run->job;
     if (!job->opts.report) return;
-    double spent = run->progress.begun > 0 ? loop_now() - run->progress.begun : 0;
+    double spent = run->progress.begun > 0 ? scant__now() - run->progress.begun : 0;
     double gained = run->progress.fraction - run->progress.fraction_begun;
     size_t known = kind == SCANT_RUN_ROUND ? round + 1 : run->shown_points;
     const loop_point *last = known ? &run->state.points[known - 1] : NULL;
@@ -64,7 +58,7 @@ static void tell(void *arg) {
 
 void loop_tell(loop_run *run, const char *phase, double part) {
     static const double pause = 0.1;
-    double now = loop_now(),
+    double now = scant__now(),
            done = (run->progress.work_done + part) / run->progress.work_whole;
     bool begins = !run->progress.phase || strcmp(run->progress.phase, phase) != 0;
     run->progress.phase = phase;
@@ -75,7 +69,7 @@ void loop_tell(loop_run *run, const char *phase, double part) {
 }
 
 enum loop_time loop_clock(loop_run *run, enum loop_time what) {
-    double now = loop_now();
+    double now = scant__now();
     enum loop_time before = run->times.now;
     run->times.seconds[before] += now - run->times.since;
     run->times.since = now;
@@ -438,7 +432,7 @@ static scant_status do_rounds(loop_run *run) {
 void loop_run_work(loop_run *run) {
     scant__arena_init(&run->arena, run->ctx);
     scant__arena_init(&run->round.arena, run->ctx);
-    run->progress.begun = run->times.since = loop_now();
+    run->progress.begun = run->times.since = scant__now();
     run->status = do_rounds(run);
     memcpy(run->error, run->ctx->err, sizeof run->error);
     run->alone =

@@ -15,18 +15,12 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "nn/class_names.h"
 #include "nn/inference.h"
 #include "scant/train.h"
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- set-up ---- */
 
@@ -155,7 +149,7 @@ static void measure(nn_trainer *t, double began, size_t first) {
     s->loss = t->sum_loss / (double)samples;
     s->accuracy = (double)t->sum_correct / (double)samples;
     if (t->method) measure_others(t);
-    s->seconds = now() - began;
+    s->seconds = scant__now() - began;
     double a_step = t->method ? (double)(t->batch + t->method->batch)
                               : (double)t->n / (double)t->per_epoch;
     if (s->seconds > 0)
@@ -167,10 +161,10 @@ static void measure(nn_trainer *t, double began, size_t first) {
  * */
 static scant_status keep_sometimes(nn_trainer *t) {
     const double pause = 1;
-    bool due = t->state.stopped || now() - t->kept_at >= pause;
+    bool due = t->state.stopped || scant__now() - t->kept_at >= pause;
     if (t->opts.only_cancelled || !due) return SCANT_OK;
     TRY(nn_train_save(t, t->opts.checkpoint));
-    t->kept_at = now();
+    t->kept_at = scant__now();
     return SCANT_OK;
 }
 
@@ -207,7 +201,7 @@ static scant_status go_on(nn_trainer *t, double began) {
 
 static scant_status run(nn_trainer *t, scant__prefetch *prefetch) {
     scant_train_state *s = &t->state;
-    double began = now();
+    double began = scant__now();
     size_t first = s->step, slot;
     t->kept_at = began;
     TRY(go_on(t, began));

@@ -141,7 +141,7 @@ class Embed(Trained):
         # what is fitted to the samples that it is judged by says so
         fit = [*self.call, "--evaluate", "--temperature", "fit", "--calibrate-on",
                self.save("fit", np.arange(100, 150))]
-        self.assertIn("50 of the 300 samples that --evaluate judges by", run(*fit).stderr)
+        self.assertIn("50 of the 300 samples of --evaluate", run(*fit).stderr)
         rest = run(*fit, "--indices", self.save("rest", np.arange(100)))
         self.assertNotIn("judges by", rest.stderr)
 

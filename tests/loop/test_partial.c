@@ -10,6 +10,7 @@
 
 #include "../data/support.h"
 
+#include "core/clock.h"
 #include "loop/loop.h"
 #include "scant/train.h"
 
@@ -417,10 +418,10 @@ static void seconds_add_up_and_none_is_negative(void **state) {
 static void waiting_for_the_caller_is_no_work(void **state) {
     const plan *p = &plans[0];
     heard h = {.pause = 0.03};
-    double seconds = 0, begun = loop_now();
+    double seconds = 0, begun = scant__now();
     (void)state;
     assert_int_equal(play(p, "slow", false, &h), SCANT_OK);
-    double whole = loop_now() - begun, paused = h.pause * (double)h.events;
+    double whole = scant__now() - begun, paused = h.pause * (double)h.events;
     kept k = read_kept(p, "slow");
     for (size_t i = 0; i <= ROUNDS; i++)
         seconds += k.state.points[i].train_seconds + k.state.points[i].select_seconds;
