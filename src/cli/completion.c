@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant completion bash`: a completion script from the tables that the parser reads. The
- * script needs bash alone, not the bash-completion package.
+ * `scant completion bash`: a completion script from the tables that the parser reads. It
+ * does not need the bash-completion package.
  *
  * bash cuts words at '=' (COMP_WORDBREAKS), so "--flag=value" and "KEY=VALUE" arrive as
  * three words; the head of the function puts them together again.
@@ -61,13 +61,12 @@ static void reply(scant__text *text, const char *words) {
     scant__text_add(text, "' -- \"$cur\"))");
 }
 
-/* A choice "word:K" is offered as "word:", and no blank after it. */
+/* A choice "word:K" is offered as "word:", without a blank after it. */
 static void reply_choices(scant__text *text, const char *choices) {
     scant__text words = CLI_TEXT;
     bool open = strstr(choices, ":K") != NULL;
     for (const char *c = choices; *c; c++)
         if (!(*c == 'K' && c > choices && c[-1] == ':')) scant__text_bytes(&words, c, 1);
-    scant__text_bytes(&words, "", 1);
     if (open) scant__text_add(text, "compopt -o nospace 2>/dev/null; ");
     reply(text, words.data);
     scant__text_end(&words);
@@ -95,7 +94,6 @@ static void add_options(scant__text *text) {
         scant__text keys = CLI_TEXT;
         for (size_t j = 0; j < list[i]->n_options; j++)
             scant__text_addf(&keys, "%s= ", list[i]->options[j].key);
-        scant__text_bytes(&keys, "", 1);
         reply(text, keys.data);
         scant__text_end(&keys);
         scant__text_add(text, "\n            ;;\n");
@@ -103,7 +101,7 @@ static void add_options(scant__text *text) {
     scant__text_add(text, "        esac\n");
 }
 
-/* Words after a KEY=, where there are some. */
+/* The values of a key, if they are words. */
 static void add_key(scant__text *text, const char *section, const char *key,
                     const char *choices) {
     if (!choices || !strchr(choices, '|')) return;
@@ -112,9 +110,8 @@ static void add_key(scant__text *text, const char *section, const char *key,
     scant__text_add(text, " ;;\n");
 }
 
-/* All keys, where there is none yet. */
+/* All keys, before a key was typed. */
 static void end_keys(scant__text *text, scant__text *all) {
-    scant__text_bytes(all, "", 1);
     scant__text_add(
         text, "        '')\n            compopt -o nospace 2>/dev/null\n            ");
     reply(text, all->data);
@@ -133,7 +130,7 @@ static void add_experiment_keys(scant__text *text) {
     end_keys(text, &all);
 }
 
-/* "a|b" of "a, b"; nothing where that has more than single words, as "auto, 8 to 64". */
+/* "a|b" from "a, b"; nothing from phrases as in "auto, 8 to 64". */
 static void add_words_of(scant__text *text, const char *choices) {
     for (const char *c = choices; *c; c++)
         if (*c == ' ' && (c == choices || c[-1] != ',')) return;
@@ -148,7 +145,6 @@ static void add_project_keys(scant__text *text) {
     for (size_t i = 0; (key = scant_project_key_at(i)); i++) {
         scant__text words = CLI_TEXT;
         add_words_of(&words, key->choices);
-        scant__text_bytes(&words, "", 1);
         scant__text_addf(&all, "%s= ", key->key);
         add_key(text, "", key->key, words.data);
         scant__text_end(&words);
@@ -174,88 +170,97 @@ static void add_file_flags(scant__text *text, const cli_command *command) {
                               "        return ;;\n");
 }
 
-/* What may stand after a flag. */
+static void reply_list(scant__text *text, void (*add)(scant__text *)) {
+    scant__text words = CLI_TEXT;
+    add(&words);
+    reply(text, words.data);
+    scant__text_end(&words);
+}
+
+static void add_setting(scant__text *text, const cli_command *command) {
+    if (command == &cli_cmd_run)
+        add_experiment_keys(text);
+    else if (command == &cli_cmd_new)
+        add_project_keys(text);
+    else
+        add_options(text);
+}
+
+/* The values of a flag, if they are words from a list. */
+static void add_value(scant__text *text, const cli_flag *flag) {
+    const char *bar = flag->arg ? strchr(flag->arg, '|') : NULL;
+    bool words = flag->kind == CLI_WORD && bar;
+    if (flag->kind != CLI_CHOICE && flag->kind != CLI_MODEL && flag->kind != CLI_PICKER &&
+        !words)
+        return;
+    scant__text_add(text, "        ");
+    if (flag->kind == CLI_MODEL)
+        reply_list(text, add_models);
+    else if (flag->kind == CLI_PICKER)
+        reply_list(text, add_strategies);
+    else
+        reply(text, words ? bar + 1 : flag->arg); /* "T|fit": the words after the first */
+    scant__text_add(text, "\n");
+}
+
+/* The values of all flags of a command. */
 static void add_values(scant__text *text, const cli_command *command) {
     add_file_flags(text, command);
     for (size_t i = 0; i < command->n_flags; i++) {
         const cli_flag *flag = &command->flags[i];
         if (flag->kind == CLI_SWITCH || takes_file(flag)) continue;
         scant__text_addf(text, "    %s:--%s)\n", command->name, flag->name);
-        if (flag->kind == CLI_CHOICE) {
-            scant__text_add(text, "        ");
-            reply(text, flag->arg);
-            scant__text_add(text, "\n");
-        } else if (flag->kind == CLI_WORD && strchr(flag->arg, '|')) {
-            scant__text_add(text, "        "); /* "T|fit": the words behind the first */
-            reply(text, strchr(flag->arg, '|') + 1);
-            scant__text_add(text, "\n");
-        } else if (flag->kind == CLI_MODEL) {
-            scant__text models = CLI_TEXT;
-            add_models(&models);
-            scant__text_bytes(&models, "", 1);
-            scant__text_add(text, "        ");
-            reply(text, models.data);
-            scant__text_add(text, "\n");
-            scant__text_end(&models);
-        } else if (flag->kind == CLI_PICKER) {
-            scant__text strategies = CLI_TEXT;
-            add_strategies(&strategies);
-            scant__text_bytes(&strategies, "", 1);
-            scant__text_add(text, "        ");
-            reply(text, strategies.data);
-            scant__text_add(text, "\n");
-            scant__text_end(&strategies);
-        } else if (flag->kind == CLI_SETTING && command == &cli_cmd_run) {
-            add_experiment_keys(text);
-        } else if (flag->kind == CLI_SETTING && command == &cli_cmd_new) {
-            add_project_keys(text);
-        } else if (flag->kind == CLI_SETTING) {
-            add_options(text);
-        }
+        if (flag->kind == CLI_SETTING)
+            add_setting(text, command);
+        else
+            add_value(text, flag);
         scant__text_add(text, "        return ;;\n");
     }
 }
 
-/* Flags and operands of a command; flags alone once the strategy is there. */
-static void add_words(scant__text *text, const cli_command *command) {
+static void reply_flags(scant__text *text, const cli_command *command) {
     size_t count;
     const cli_flag *common = cli_common_flags(&count);
-    scant__text flags = CLI_TEXT, operands = CLI_TEXT;
+    scant__text flags = CLI_TEXT;
     for (size_t i = 0; i < command->n_flags; i++)
         scant__text_addf(&flags, "--%s ", command->flags[i].name);
     for (size_t i = 0; i < count; i++)
         scant__text_addf(&flags, "%s--%s", i ? " " : "", common[i].name);
-    scant__text_bytes(&flags, "", 1);
-    if (command->operand == CLI_TOPIC) add_commands(&operands);
-    if (command->operand == CLI_SHELL) scant__text_add(&operands, "bash");
-    if (command->operand == CLI_TOPIC || command->operand == CLI_STRATEGY)
-        add_strategies(&operands);
-    if (command->operand == CLI_MODEL_NAME) add_models(&operands);
-    scant__text_bytes(&operands, "", 1);
-    bool project = command->operand == CLI_PROJECT || /* a strategy may come before it */
-                   command->operand == CLI_PROJECT_SETTINGS;
+    reply(text, flags.data);
+    scant__text_end(&flags);
+}
+
+static void reply_operands(scant__text *text, cli_operand kind) {
+    scant__text words = CLI_TEXT;
+    if (kind == CLI_TOPIC) add_commands(&words);
+    if (kind == CLI_SHELL) scant__text_add(&words, "bash");
+    if (kind == CLI_TOPIC || kind == CLI_STRATEGY) add_strategies(&words);
+    if (kind == CLI_MODEL_NAME) add_models(&words);
+    reply(text, words.size ? words.data : "");
+    scant__text_end(&words);
+}
+
+/* Flags and operands of a command; only flags after a strategy. */
+static void add_words(scant__text *text, const cli_command *command) {
+    cli_operand kind = command->operand;
+    bool settings = kind == CLI_PROJECT_SETTINGS; /* of a project */
+    bool project = kind == CLI_PROJECT || settings;
     scant__text_addf(text, "    %s)\n        if [[ $cur == -*%s ]]; then\n            ",
                      command->name, project ? "" : " || $strategy");
-    reply(text, flags.data);
-    if (command->operand == CLI_PROJECT_SETTINGS) {
+    reply_flags(text, command);
+    if (settings) {
         scant__text_add(text, "\n        elif ((COMP_CWORD > 2)); then\n");
         add_project_keys(text);
-        scant__text_add(text, "        else\n            ");
-    } else {
-        scant__text_add(text, "\n        else\n            ");
     }
-    if (command->operand == CLI_FOLDERS || project)
-        scant__text_add(text, "compopt -o filenames 2>/dev/null\n            "
-                              "mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")");
-    else if (command->operand == CLI_PATH)
-        scant__text_add(text,
-                        "compopt -o filenames 2>/dev/null\n"
-                        "            mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")");
+    scant__text_addf(text, "%s        else\n            ", settings ? "" : "\n");
+    if (kind == CLI_FOLDERS || kind == CLI_PATH || project)
+        scant__text_addf(text,
+                         "compopt -o filenames 2>/dev/null\n            "
+                         "mapfile -t COMPREPLY < <(compgen -%c -- \"$cur\")",
+                         kind == CLI_PATH ? 'f' : 'd');
     else
-        reply(text, operands.data);
+        reply_operands(text, kind);
     scant__text_add(text, "\n        fi ;;\n");
-    scant__text_end(&flags);
-    scant__text_end(&operands);
 }
 
 static void bash_script(scant__text *text) {
@@ -265,7 +270,6 @@ static void bash_script(scant__text *text) {
     scant__text_add(text, head);
     add_commands(&words);
     scant__text_add(&words, "--help --version");
-    scant__text_bytes(&words, "", 1);
     scant__text_add(text, "        ");
     reply(text, words.data);
     scant__text_end(&words);
@@ -290,9 +294,10 @@ static int run(const cli_command *command, int argc, char **argv) {
     int status = cli_parse(command, argc, argv, NULL, &parsed);
     if (status != CLI_DONE) return status;
     if (parsed.help) return cli_print_page(command);
-    if (!parsed.operand) return cli_usage(command, "for which shell? (bash)");
+    if (!parsed.operand)
+        return cli_usage(command, "the name of a shell is missing: bash");
     if (strcmp(parsed.operand, "bash") != 0)
-        return cli_usage(command, "only bash is known, not '%s'", parsed.operand);
+        return cli_usage(command, "unknown shell '%s', expected bash", parsed.operand);
     bash_script(&text);
     return cli_print(&text);
 }
@@ -306,7 +311,7 @@ const cli_command cli_cmd_completion = {
     .synopsis = "bash",
     .summary = "print a completion script for a shell",
     .about = "Prints a script that lets bash complete commands, flags, strategies, their "
-             "options and names of files.",
+             "options and file names.",
     .operand = CLI_SHELL,
     .hidden = true,
     .examples = examples,

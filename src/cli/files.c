@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files that commands read and write: may they be, and is one of them another, too?
- * Looked at before the work, so that an hour of it does not end at a folder that was
- * never there, or with an input that is gone.
+ * Checks of the files that commands read and write. They run before the work, so that an
+ * hour of it does not end at a missing folder or with an overwritten input.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +13,7 @@
 #include "cli/cli.h"
 #include "cli/ui.h"
 
-/* ---- may it be written? ------------------------------------------------------------ */
+/* ---- can it be written? ------------------------------------------------------------ */
 
 int cli_cannot_write(const char *path, const char *why) {
     cli_error("%s: cannot be written: %s", path, why);
@@ -26,7 +25,7 @@ int cli_cannot_read(const char *path, const char *why) {
     return CLI_BAD_INPUT;
 }
 
-/* The folder that path is in, or is to be in, as it is written. The answer is new. */
+/* The folder of path, as written there. The result is new. */
 static char *folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
     size_t length = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
@@ -54,19 +53,19 @@ int cli_check_file(const char *path) {
         return cli_cannot_write(path, strerror(EISDIR));
     if (stat(path, &info) != 0) {
         if (errno != ENOENT) return cli_cannot_write(path, strerror(errno));
-        /* a link to a file that is to be: writing will tell */
+        /* a link to a file that does not exist yet */
         return lstat(path, &info) == 0 ? CLI_DONE : check_folder(path);
     }
     if (S_ISDIR(info.st_mode)) return cli_cannot_write(path, strerror(EISDIR));
     if (access(path, W_OK) != 0) return cli_cannot_write(path, strerror(errno));
-    if (!S_ISREG(info.st_mode)) return CLI_DONE; /* written straight */
-    char *behind = realpath(path, NULL);         /* behind links is what is replaced */
+    if (!S_ISREG(info.st_mode)) return CLI_DONE; /* a pipe or device */
+    char *behind = realpath(path, NULL);         /* links are followed */
     int status = behind ? check_folder(behind) : CLI_DONE;
     free(behind);
     return status;
 }
 
-/* ---- is it something else, too? ---------------------------------------------------- */
+/* ---- is it another of the files? --------------------------------------------------- */
 
 /* The file behind "FILE" or "FILE.npz:KEY". */
 static bool stat_spec(const char *spec, struct stat *info) {
@@ -83,7 +82,7 @@ static bool same_inode(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Both there: the same file. Neither: the same name in the same folder. */
+/* If both exist: one inode. If neither does: the same name in the same folder. */
 static bool same_file(const char *a, const char *b) {
     struct stat at, other;
     bool there = stat(a, &at) == 0, other_there = stat(b, &other) == 0;
@@ -100,7 +99,6 @@ static bool same_file(const char *a, const char *b) {
     return same;
 }
 
-/* An output that is one of the inputs would eat it. */
 static int check_overwrite(const cli_command *command, const cli_path *out,
                            const cli_path *ins, size_t n_ins) {
     struct stat at, in;
@@ -133,7 +131,7 @@ bool cli_exists(const char *path) {
     return stat(path, &info) == 0 || errno != ENOENT;
 }
 
-/* Appends what is left of the file; 0 or errno. */
+/* Appends the rest of the file; 0 or errno. */
 static int read_rest(int fd, size_t most, scant__text *text) {
     char bytes[1 << 14];
     while (text->size <= most) {
@@ -153,8 +151,7 @@ int cli_read_file(const char *path, size_t most, scant__text *text) {
     bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
     int number = regular ? read_rest(fd, most, text) : 0;
     close(fd);
-    if (!regular) return cli_cannot_read(path, "it is no regular file");
-    if (number == EFBIG)
-        return cli_cannot_read(path, "it is too large to be what is expected here");
+    if (!regular) return cli_cannot_read(path, "it is not a regular file");
+    if (number == EFBIG) return cli_cannot_read(path, "it is too large");
     return number ? cli_cannot_read(path, strerror(number)) : CLI_DONE;
 }

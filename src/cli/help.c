@@ -18,7 +18,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     } else if (scant_strategy_find(parsed.operand)) {
         cli_page_strategy(&text, scant_strategy_find(parsed.operand));
     } else {
-        return cli_usage(command, "neither a command nor a strategy: '%s'",
+        return cli_usage(command, "'%s' is neither a command nor a strategy",
                          parsed.operand);
     }
     return cli_print(&text);

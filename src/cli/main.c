@@ -34,12 +34,12 @@ const cli_command *cli_command_find(const char *name) {
 
 static const cli_exit_row exits[] = {
     {CLI_DONE, "done"},
-    {CLI_FAILED, "anything that is none of the below"},
-    {CLI_USAGE, "the call is wrong"},
+    {CLI_FAILED, "any other error"},
+    {CLI_USAGE, "the command line is wrong"},
     {CLI_BAD_INPUT, "an input is wrong; the message names file, row and value"},
     {CLI_SYSTEM, "out of memory, or the output cannot be written"},
     {CLI_STOP,
-     "done, and more labels would bring little (the stop rule), or none are left"},
+     "done, and more labels are unlikely to help (the stop rule), or none are left"},
     {CLI_INTERRUPTED, "interrupted with Ctrl-C"},
 };
 
@@ -60,8 +60,8 @@ int cli_exit_of(scant_status status) {
     return i < CLI_COUNT_OF(statuses) ? statuses[i] : CLI_FAILED;
 }
 
-/* A standard stream that is closed would be taken by the next file that is opened, and
- * output or messages would go there. What stands in for stdout cannot be written. */
+/* The next file opened would get the number of a closed standard stream, and output or
+ * messages would go there. /dev/null takes its place; as stdout it refuses writes. */
 static void fill_standard_streams(void) {
     for (int fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;

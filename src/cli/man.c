@@ -9,7 +9,7 @@
 #include "cli/select.h"
 #include "core/utf8.h"
 
-/* When what the page says last changed; not the day of the build, which must not show. */
+/* When the page last changed. Not the build date: builds are reproducible. */
 static const char man_date[] = "November 17, 2026";
 
 enum { MAN_COLUMNS = 72 };
@@ -41,7 +41,7 @@ static bool ends_sentence(const char *word, size_t length) {
     return length > 0 && strchr(".!?", word[length - 1]);
 }
 
-/* Running text: a line a sentence, as mdoc wants it; an empty line starts a paragraph. */
+/* Running text, one sentence a line for mdoc; an empty line starts a paragraph. */
 static void man_words(scant__text *text, const char *words) {
     size_t line = text->size; /* where it starts */
     if (!words) return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Data goes to stdout, everything else to stderr. A message is one line, "scant: ...";
- * bytes that would steer a terminal are shown as '?', since names of files get into it.
+ * control characters, as in file names, are shown as '?'.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ctrl-C, what else asks a program to end (SIGTERM, SIGHUP), and files that shrink under
- * us. The flag and the text are the program's only mutable globals: a signal handler has
- * nowhere else to look.
+ * SIGINT, SIGTERM and SIGHUP, and SIGBUS from mapped files that shrink. The flags and the
+ * text are the program's only mutable globals: a signal handler needs them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -13,11 +12,11 @@
 #include "cli/ui.h"
 
 static volatile sig_atomic_t interrupted, spoken;
-static const char *volatile said; /* at the first Ctrl-C */
+static const char *volatile said; /* printed at the first signal */
 
-/* The flag is set before anything is said: whoever reads that may send the next signal,
- * and another thread may be the one to take it. Only a second Ctrl-C is impatience: a
- * terminal that closes and timeout(1) send theirs twice. */
+/* The flag is set before the message, because the next signal may follow the message at
+ * once, on another thread. Only a second SIGINT quits: a closing terminal and timeout(1)
+ * send their signals twice. */
 static void on_interrupt(int number) {
     static const char last[] = "\nscant: quitting at once; nothing more is saved\n";
     int kept = errno;
@@ -35,7 +34,7 @@ static void on_interrupt(int number) {
 
 static void on_bus_error(int number) {
     static const char text[] =
-        "scant: an input file cannot be read any more: was it cut short meanwhile?\n";
+        "scant: an input file can no longer be read: it was probably truncated\n";
     (void)number;
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)ignored;
@@ -45,8 +44,8 @@ static void on_bus_error(int number) {
 void cli_signals_begin(void) {
     struct sigaction action = {0}, old;
     sigemptyset(&action.sa_mask);
-    /* No SA_RESTART: a write that waits for a reader must end. A shell that runs us in
-     * the background has Ctrl-C ignored; it stays so. */
+    /* No SA_RESTART: a blocked write must return. Signals that the parent ignores stay
+     * ignored, as SIGINT of a background job. */
     action.sa_handler = on_interrupt;
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < CLI_COUNT_OF(ends); i++)

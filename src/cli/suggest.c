@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * "Did you mean ...?", and which names there are.
+ * "Did you mean ...?", and lists of known names.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ char *cli_suggest(const char *word, const char *before, const void *names, size_
     return answer;
 }
 
-/* "unknown strategy 'bagde'; did you mean ...", or all there are where none is near. */
+/* "unknown strategy 'bagde'; did you mean ...", or all names if none is close. */
 static int unknown(const cli_command *command, const char *what, const char *word,
                    const void *names, size_t count, cli_name_at name_at) {
     scant__text text = CLI_TEXT;
@@ -73,7 +73,7 @@ static const char *option_key(const void *names, size_t i) {
 static int unknown_option(const cli_command *command, const scant_strategy_info *s,
                           const char *key) {
     if (s->n_options == 0)
-        return cli_usage(command, "%s has no options, so no '%s'", s->name, key);
+        return cli_usage(command, "%s has no options, got '%s'", s->name, key);
     scant__text known = CLI_TEXT;
     for (size_t j = 0; j < s->n_options; j++)
         scant__text_addf(&known, "%s%s", j ? ", " : "", s->options[j].key);
@@ -85,7 +85,7 @@ static int unknown_option(const cli_command *command, const scant_strategy_info 
     return CLI_USAGE;
 }
 
-/* Keys are checked here, as the nearest one can be named; values by the library. */
+/* The library checks values; keys are checked here to suggest the nearest one. */
 int cli_check_options(const cli_command *command, const scant_strategy_info *strategy,
                       const cli_settings *settings) {
     for (size_t i = 0; i < settings->count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The progress bar. On a terminal one line, rewritten ten times a second; elsewhere (when
- * asked for) a plain line now and then. Work that is over in a moment shows nothing.
+ * The progress bar: on a terminal one line, rewritten ten times a second; otherwise, if
+ * requested, a plain line every two seconds. Short work shows nothing.
  */
 #include <stdio.h>
 #include <string.h>
@@ -101,20 +101,20 @@ void cli_ui_progress(void *user, const char *phase, double fraction) {
     ui->shown = now;
     fraction = fraction > 0 ? fraction < 1 ? fraction : 1 : 0; /* NaN: 0 */
 
-    char line[LINE], bar[BAR + 1], elapsed[32], left[32], ahead[48] = "";
+    char line[LINE], bar[BAR + 1], elapsed[32], left[32], eta[48] = "";
     double spent = now - ui->phase_begun;
     if (fraction > 0.005 && fraction < 1 && spent > patience)
-        snprintf(ahead, sizeof ahead, ", %s left",
+        snprintf(eta, sizeof eta, ", %s left",
                  cli_clock(spent * (1 - fraction) / fraction, left, sizeof left));
     cli_clock(now - ui->begun, elapsed, sizeof elapsed);
     if (!ui->terminal) {
         fprintf(stderr, "scant: %s: %.0f%%, %s elapsed%s\n", phase, 100 * fraction,
-                elapsed, ahead);
+                elapsed, eta);
         return;
     }
     for (int i = 0; i < BAR; i++) bar[i] = i < (int)(fraction * BAR + 0.5) ? '#' : '.';
     bar[BAR] = '\0';
     snprintf(line, sizeof line, "%-20s [%s] %3.0f%%  %s%s", phase, bar, 100 * fraction,
-             elapsed, ahead);
+             elapsed, eta);
     draw(ui, line);
 }

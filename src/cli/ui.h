@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Long work in front of a person: warnings, a progress bar, Ctrl-C. (ui.c, signals.c)
+ * Warnings, a progress bar and signals during long work. (ui.c, signals.c)
  */
 #ifndef SCANT_CLI_UI_H
 #define SCANT_CLI_UI_H
@@ -13,22 +13,22 @@
 typedef struct cli_ui {
     bool quiet;                       /* errors only */
     bool bar;                         /* show progress at all */
-    bool terminal;                    /* one line that is rewritten, rather than lines */
-    double begun, shown, phase_begun; /* seconds; shown: when last */
+    bool terminal;                    /* rewrite one line instead of printing several */
+    double begun, shown, phase_begun; /* seconds; shown: the last time */
     char phase[64];
-    size_t width; /* of what stands on the line now */
-    /* takes what a command has put on the screen away, before a message; or NULL */
+    size_t width; /* of the line shown */
+    /* removes a command's own output from the screen before a message; or NULL */
     void (*clear)(void *user);
 } cli_ui;
 
-double cli_now(void); /* seconds on a clock that only goes forward */
+double cli_now(void); /* seconds of a monotonic clock */
 
 void cli_ui_begin(cli_ui *ui, bool quiet, bool progress);
-/* Takes the bar off the screen; it comes back with the next progress. */
+/* Removes the bar from the screen until the next progress. */
 void cli_ui_clear(cli_ui *ui);
 
-/* A line of one's own instead of the bar's: rewritten on a terminal, ten times a second
- * at most unless it is due; elsewhere printed where it is due. */
+/* Shows text instead of the bar. On a terminal it is rewritten at most ten times a second
+ * unless `due`; otherwise it is printed only if `due`. */
 void cli_ui_line(cli_ui *ui, const char *text, bool due);
 /* Columns that a line may take. */
 size_t cli_ui_room(void);
@@ -40,12 +40,11 @@ void cli_ui_log(void *user, scant_log_level level, const char *text);
 void cli_ui_progress(void *user, const char *phase, double fraction);
 int cli_ui_cancel(void *user);
 
-/* From here on the first Ctrl-C is noted, the second ends the program; a mapped file that
- * shrinks ends it with a sentence. */
+/* From here on the first Ctrl-C sets a flag and the second ends the program. A mapped
+ * file that shrinks ends it with a message. */
 void cli_signals_begin(void);
 bool cli_interrupted(void);
-/* What is said at once at the first Ctrl-C, where what is under way takes a while to end.
- * Static text, with its line end; NULL: nothing. */
+/* The message printed at the first Ctrl-C: static text with a newline, or NULL. */
 void cli_signals_say(const char *text);
 
 #endif

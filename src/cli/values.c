@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as people type them after a flag. Counts and sizes in decimal digits only: no
- * sign, no blanks, no "1e3", so that what is read is what is written.
+ * Reads the values of flags. Counts and sizes have decimal digits only: no sign, no
+ * blanks, no "1e3".
  */
 #include <ctype.h>
 #include <math.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The regularised incomplete beta function: its continued fraction is evaluated by
- * Lentz's way. Quantiles by halving an interval, as they are asked for a few times only.
+ * The regularised incomplete beta function by its continued fraction (Lentz's method),
+ * and quantiles by bisection, which is fast enough: few are needed.
  */
 #include "core/beta.h"
 
 #include <math.h>
 
-/* The continued fraction of the incomplete beta function. */
 static double fraction(double a, double b, double x) {
     const double tiny = 1e-300;
     double c = 1, d = 1 - (a + b) * x / (a + 1);
@@ -30,7 +29,7 @@ static double fraction(double a, double b, double x) {
     return f;
 }
 
-/* lgamma() would leave the sign in a global. */
+/* lgamma() writes the sign to a global variable. */
 static double log_gamma(double x) {
     int sign;
     return lgamma_r(x, &sign);
@@ -57,9 +56,9 @@ double scant__beta_quantile(double a, double b, double share) {
     return high;
 }
 
-/* The least probability that gives k successes and more with (1 - level) / 2, and the
- * largest that gives k and fewer with that: quantiles of beta distributions, as sums of
- * binomial probabilities are shares of those. */
+/* The bounds are the probabilities for which k or more, and k or fewer, successes have
+ * probability (1 - level) / 2. Binomial sums are beta probabilities, so both are beta
+ * quantiles. */
 scant__interval scant__share_interval(size_t k, size_t n, double level) {
     double tail = (1 - level) / 2, hits = (double)k, misses = (double)(n - k);
     scant__interval i = {0, 1};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The context as the library's own files see it: error text, log, progress, cancel.
+ * The context inside the library: error text, log, progress, cancel.
  */
 #ifndef SCANT_CORE_CTX_H
 #define SCANT_CORE_CTX_H
@@ -23,13 +23,13 @@ struct scant_ctx {
     scant_ctx_opts opts;
     unsigned threads;         /* resolved: at least 1 */
     size_t cap;               /* bytes */
-    atomic_size_t used, peak; /* changed under the lock, looked at by any thread */
-    atomic_flag lock;         /* held, too, while the caller's allocator is */
-    scant_ctx *payer;         /* whose memory it takes, and counts there, too; NULL */
+    atomic_size_t used, peak; /* written under the lock, read by any thread */
+    atomic_flag lock;         /* also held during the caller's allocator */
+    scant_ctx *payer;         /* a context that allocates and counts, too; or NULL */
     char err[SCANT__ERR_SIZE];
 };
 
-/* Where work on another thread says what went wrong: it must not touch err. */
+/* Error text of work on another thread, which must not write to err. */
 typedef struct scant__fault {
     char text[SCANT__ERR_SIZE];
 } scant__fault;
@@ -37,7 +37,7 @@ typedef struct scant__fault {
 scant_status scant__fault_set(scant__fault *fault, scant_status status, const char *fmt,
                               ...) SCANT__PRINTF(3, 4);
 
-/* Returns early with the status of a call that failed. Only where nothing needs release.
+/* Returns the status of a call if it failed. Only where nothing needs to be freed.
  */
 #define TRY(call)                                                                        \
     do {                                                                                 \
@@ -50,7 +50,7 @@ scant_status scant__fail(scant_ctx *ctx, scant_status status, const char *fmt, .
     SCANT__PRINTF(3, 4);
 void scant__warn(scant_ctx *ctx, const char *fmt, ...) SCANT__PRINTF(2, 3);
 void scant__note(scant_ctx *ctx, const char *fmt, ...) SCANT__PRINTF(2, 3);
-/* Tells progress and asks for cancellation: SCANT_OK or SCANT_ECANCELLED. total may be 0.
+/* Reports progress and polls cancel: SCANT_OK or SCANT_ECANCELLED. total may be 0.
  */
 scant_status scant__tick(scant_ctx *ctx, const char *phase, size_t done, size_t total);
 

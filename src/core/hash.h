@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FNV-1a, 64 bits: whether two things are the same, where nobody means harm. Numbers are
- * hashed as they lie in memory, so a hash is of this machine's kind.
+ * FNV-1a, 64 bits: detects accidental changes; not safe against an attacker. Numbers are
+ * hashed in the machine's byte order.
  */
 #ifndef SCANT_CORE_HASH_H
 #define SCANT_CORE_HASH_H
@@ -11,7 +11,7 @@
 
 static const uint64_t SCANT__HASH_FIRST = 14695981039346656037u;
 
-/* hash is what came out for the bytes before; SCANT__HASH_FIRST: none. */
+/* Continues hash, the result for the bytes before; start with SCANT__HASH_FIRST. */
 static inline uint64_t scant__hash(uint64_t hash, const void *bytes, size_t size) {
     const unsigned char *at = bytes;
     for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 1099511628211u;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allocation under the cap. A block is preceded by 64 bytes that hold what the allocator
- * gave and how much was asked, so that the block is aligned to a cache line and its size
- * is known when it ends. What is counted, and the caller's own allocator, are guarded by
- * a lock: decoders allocate on every thread. It is held for a moment only, and the
- * system's allocator, which has locks of its own, is called outside.
+ * A header before each block holds the allocator's pointer and the size counted, so that
+ * the block can be aligned to a cache line. Decoders allocate on every thread, so a spin
+ * lock guards the counters and the caller's allocator. malloc() is called without it.
  */
 #include "core/mem.h"
 
@@ -46,7 +44,7 @@ static void unlock(scant_ctx *ctx) {
     atomic_flag_clear_explicit(&ctx->lock, memory_order_release);
 }
 
-/* These write to err, of SCANT__ERR_SIZE bytes, where they fail. */
+/* On failure these write to err, of SCANT__ERR_SIZE bytes. */
 static bool charge(scant_ctx *ctx, size_t cost, char *err) {
     size_t cap = ctx->cap > SCANT__MEM_FLOOR ? ctx->cap : SCANT__MEM_FLOOR;
     lock(ctx);
@@ -67,8 +65,7 @@ static void give_back(scant_ctx *ctx, size_t cost) {
     unlock(ctx);
 }
 
-/* Once what was charged is there: a block that could not be had is no part of the peak.
- */
+/* After the allocation: failed ones are not part of the peak. */
 static void note_peak(scant_ctx *ctx) {
     lock(ctx);
     if (ctx->used > ctx->peak) ctx->peak = ctx->used;
@@ -167,8 +164,7 @@ void scant__free(scant_ctx *ctx, void *block) {
         free(h.raw);
 }
 
-/* Each allocation is a block of its own in a list: arenas here hold a few large things.
- */
+/* A list of separate blocks: arenas here hold a few large ones. */
 struct scant__arena_block {
     struct scant__arena_block *next;
 };

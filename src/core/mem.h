@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory under the context's cap, and arenas of it.
+ * Allocation under the context's memory cap, and arenas.
  *
- * Every block is counted against ctx's cap while it lives. A call that gets no memory has
- * already set the error text: return SCANT_ENOMEM. The first SCANT__MEM_FLOOR bytes are
- * granted under any cap, so that inputs can be opened and the number that would do be
- * named.
+ * Every block counts against ctx's cap until it is freed. A call that returns NULL has
+ * set the error text; the caller returns SCANT_ENOMEM. Any cap allows the first
+ * SCANT__MEM_FLOOR bytes, so that inputs can be opened and the error can name the memory
+ * that is needed.
  */
 #ifndef SCANT_CORE_MEM_H
 #define SCANT_CORE_MEM_H
@@ -28,14 +28,14 @@ void scant__free(scant_ctx *ctx, void *block); /* NULL is fine */
 /* As scant__alloc(), but on any thread: the error text goes to fault. scant__free() may
  * be called on any thread. */
 void *scant__worker_alloc(scant_ctx *ctx, size_t count, size_t size, scant__fault *fault);
-/* Counts bytes that another library takes by itself, until scant__uncharge(). False,
- * fault set, where they are too many. */
+/* Counts bytes that another library allocates, until scant__uncharge(). False, with fault
+ * set, if they exceed the cap. */
 bool scant__charge(scant_ctx *ctx, size_t bytes, scant__fault *fault);
 void scant__uncharge(scant_ctx *ctx, size_t bytes);
-/* What scant__alloc() counts for a block: size plus its own bookkeeping. */
+/* What scant__alloc() counts for a block: its size and the bookkeeping. */
 size_t scant__alloc_cost(size_t bytes);
 
-/* Blocks that end together. No growth, no single free: what belongs to one piece of work.
+/* Blocks that are freed together.
  */
 typedef struct scant__arena {
     scant_ctx *ctx;
@@ -48,7 +48,7 @@ void *scant__arena_zalloc(scant__arena *arena, size_t count, size_t size);
 char *scant__arena_strdup(scant__arena *arena, const char *text);
 void scant__arena_end(scant__arena *arena); /* frees all; the arena can be used again */
 
-/* Sizes from outside: false on overflow, *out untouched. */
+/* For sizes from files: false on overflow, with *out unchanged. */
 bool scant__mul(size_t a, size_t b, size_t *out);
 bool scant__add(size_t a, size_t b, size_t *out);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Blocks are handed out in order from one counter. OpenMP by default; POSIX threads where
+ * Workers take blocks in order from one counter. They are OpenMP's, or POSIX threads if
  * SCANT_PTHREADS is defined (the thread sanitizer does not understand libgomp's
- * barriers). Inside a loop BLAS runs on one thread: omp_set_num_threads() is a property
- * of the calling task, and OpenBLAS asks for it.
+ * barriers). Inside a loop BLAS runs on one thread: OpenBLAS reads the setting of
+ * omp_set_num_threads(), which belongs to the calling task.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
@@ -48,9 +48,8 @@ static void job_fail(job *j, size_t block, scant_status status,
 }
 
 static void job_work(job *j, unsigned worker) {
-    /* Asked before a block is taken: a block that was taken runs. As they are taken in
-     * order, every one below the first that fails does, and the lowest failure is found.
-     */
+    /* A block that was taken always runs. Blocks are taken in order, so all those below
+     * a failing one run, and the lowest failure is found. */
     while (!atomic_load(&j->stop)) {
         size_t block = atomic_fetch_add(&j->next, 1);
         if (block >= j->blocks) return;
@@ -106,14 +105,15 @@ static scant_status share_block(void *arg, size_t block, unsigned worker,
 
 void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size_t block),
                  void *arg) {
-    scant_ctx quiet = {.threads = ctx->threads}; /* no callbacks: nothing stops it */
+    scant_ctx quiet = {.threads =
+                           ctx->threads}; /* no callbacks: it cannot be cancelled */
     scant__parfor(&quiet, NULL, blocks, share_block, &(share){fn, arg});
 }
 
 unsigned scant__threads_usual(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
-    return 1; /* more cores than a set has room for */
+    return 1; /* more cores than a cpu_set_t holds */
 }
 
 int scant__threads_enter(const scant_ctx *ctx) { return (void)ctx, 0; }
@@ -145,8 +145,8 @@ void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size
     }
 }
 
-/* A container or `taskset` may leave a process few of the machine's cores, and threads
- * that wait for each other on one core come to a standstill. */
+/* A container or `taskset` may allow a process few of the machine's cores; more threads
+ * than that wait for each other and are very slow. */
 unsigned scant__threads_usual(void) {
     int cores = omp_get_num_procs(), most = omp_get_max_threads();
     return (unsigned)(most < cores ? most : cores);

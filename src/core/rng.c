@@ -58,7 +58,8 @@ uint64_t scant__rng_below(const scant__rng *rng, uint64_t index, uint64_t n) {
     uint64_t excess = (UINT64_MAX % n + 1) % n; /* 2^64 mod n */
     for (uint32_t attempt = 0;; attempt++) {
         uint64_t x = draw(rng, index, attempt);
-        if (x <= UINT64_MAX - excess) return x % n; /* else in the uneven last stretch */
+        if (x <= UINT64_MAX - excess)
+            return x % n; /* else: the incomplete last stretch */
     }
 }
 

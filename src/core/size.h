@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums and products of sizes that stop at SIZE_MAX, which no allocator grants: what a
- * plan can add up without looking at every step.
+ * Sums and products of sizes that saturate at SIZE_MAX, which no allocator grants. Memory
+ * plans can use them without a check at every step.
  */
 #ifndef SCANT_CORE_SIZE_H
 #define SCANT_CORE_SIZE_H

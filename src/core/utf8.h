@@ -14,7 +14,7 @@ enum { SCANT__UTF8_BAD = 0x110000 }; /* above the last code point */
 /* Decodes the character at bytes; size must be at least 1. Returns how many bytes it
  * takes. For a malformed sequence *code is SCANT__UTF8_BAD, and the bytes taken are those
  * that Unicode replaces by one U+FFFD (the longest part that could begin a character).
- * size may be SIZE_MAX for a string that ends in a zero: the zero is never passed. */
+ * For a string that ends in a zero, size may be SIZE_MAX. */
 size_t scant__utf8_next(const char *bytes, size_t size, uint32_t *code);
 /* How many characters there are; each malformed sequence counts as one. */
 size_t scant__utf8_count(const char *bytes, size_t size);
