@@ -55,7 +55,11 @@ static void print(const char *name, double value) {
 static void train(scant_net *net, const scant_data *data, const char *how, size_t steps,
                   size_t batch) {
     scant_train_state state;
-    scant_train_opts opts = {.steps = steps, .lr = 0.001, .report = report};
+    scant_train_opts opts;
+    scant_train_defaults(NULL, NULL, &opts);
+    opts.steps = steps;
+    opts.lr = 0.001;
+    opts.report = report;
     size_t rows[1024];
     if (strcmp(how, "train") != 0) {
         for (size_t i = 0; i < batch; i++) rows[i] = i;

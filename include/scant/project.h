@@ -49,7 +49,7 @@ typedef struct scant_project_opts {
     const char *backbone; /* the model that computes features of images (none) */
     const char *weights;  /* of the backbone */
     uint64_t seed;
-    const scant_setting *settings; /* scant_project_key_at() */
+    const scant_setting *settings; /* scant_project_options() */
     size_t n_settings;
 } scant_project_opts;
 
@@ -70,11 +70,8 @@ SCANT_API void scant_project_free(scant_project *project); /* NULL is fine */
 SCANT_API scant_status scant_project_add(scant_project *project,
                                          const scant_source *source, size_t *added);
 
-/* The settings and their defaults, from i = 0 on; NULL: the end. Static. */
-typedef struct scant_project_key {
-    const char *key, *value, *choices, *help;
-} scant_project_key;
-SCANT_API const scant_project_key *scant_project_key_at(size_t i);
+/* The settings of a project, with their defaults. Static. */
+SCANT_API const scant_option *scant_project_options(size_t *count);
 /* SCANT_EUSAGE: the value is not allowed, or there are answers and it would change the
  * audit set (audit_most; audit_every to or from 0). */
 SCANT_API scant_status scant_project_set(scant_project *project, const char *key,

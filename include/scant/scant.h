@@ -19,6 +19,7 @@
 #ifndef SCANT_H
 #define SCANT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -263,7 +264,7 @@ typedef enum scant_option_kind {
     SCANT_OPTION_FILES     /* paths, repeatable; likewise */
 } scant_option_kind;
 
-enum { SCANT_OPEN_MIN = 1, SCANT_OPEN_MAX = 2 };
+enum { SCANT_OPEN_MIN = 1, SCANT_OPEN_MAX = 2, SCANT_OPEN_BOTH = 3 };
 
 /* One option: a row of a table. Reading, help, manual, completion and printing all follow
  * from it. */
@@ -280,6 +281,7 @@ typedef struct scant_option {
     const char *arg;                /* what help calls a value: "N", "FILE" */
     const char *kernel_value;       /* the default of a call with a kernel; NULL: value */
     const char *(*names)(size_t i); /* of SCANT_OPTION_NAME: the i-th; NULL: no more */
+    const char *group;              /* heading in help */
     size_t at; /* where the value is stored: offset in the options' struct */
 } scant_option;
 

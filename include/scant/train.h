@@ -22,10 +22,10 @@ typedef struct scant_data scant_data;
 typedef struct scant_data_opts {
     /* A file of labels (.npy, .npz:KEY or IDX), of data that does not carry its own. */
     const char *labels;
-    int test;       /* of data that has two parts, the one to test with */
-    int regression; /* labels are numbers to predict, not classes */
-    /* the data's own labels are not looked at; all columns of CSV are numbers */
-    int unlabelled;
+    bool test;       /* of data that has two parts, the one to test with */
+    bool regression; /* labels are numbers to predict, not classes */
+    /* ignore the data's own labels; all columns of a CSV file are features */
+    bool unlabelled;
     size_t side;   /* of a picture of a folder, in pixels; 0: 224 */
     size_t count;  /* of moons, blobs, waves and heavy; 0: 1000 */
     uint64_t seed; /* likewise */
@@ -108,7 +108,7 @@ typedef struct scant_net_opts {
     /* Width of a dense layer with rectifiers before the last one. The default is none;
      * with variational 256, where a model's features come straight from planes. */
     size_t hidden;
-    int no_hidden; /* none, whatever the default */
+    bool no_hidden; /* none, whatever the default */
 } scant_net_opts;
 
 /* How many numbers training such a network would change; none is made. */
@@ -203,98 +203,98 @@ typedef struct scant_train_state {
     scant_stop stopped; /* 0: going on */
 } scant_train_state;
 
-/* How a method learns from samples without labels. Zero is the default; where methods
- * differ it is the method's (scant_methods()). */
+/* How a method learns from unlabelled samples (docs/semi-supervised.md). */
 typedef struct scant_ssl_opts {
-    size_t mu;        /* samples without labels for each labelled one of a batch */
-    double weight;    /* of their loss; negative: 0 */
-    double threshold; /* pseudo-labels count where they are as sure as that */
-    size_t ramp;      /* steps over which the weight grows (0.4 of them all) */
-    int darp; /* FixMatch: pseudo-labels are refined to a distribution of classes */
-    const double *darp_target; /* that: a part each, in the order of classes (uniform) */
-    double
-        darp_alpha; /* entries a class keeps, in parts of its count (2); negative: all */
-    size_t darp_every;  /* steps between two refinements (10) */
-    double darp_warmup; /* the part of all steps before the first (0.4); negative: 0 */
-    size_t cut;         /* pixels a side of the square that a strong view hides (half) */
-    double noise; /* of rows of features, in their deviations (0.3); negative: none */
-    double drop;  /* the part of features a strong view loses (0.2); negative: none */
+    size_t mu;        /* unlabelled samples per labelled sample of a batch */
+    double weight;    /* of their loss */
+    double threshold; /* least confidence of a pseudo-label that counts */
+    size_t ramp;      /* steps over which the weight rises; 0: 0.4 of all */
+    bool darp;        /* FixMatch: refine pseudo-labels to a class distribution */
+    const double *darp_target; /* the distribution, a share per class; NULL: uniform */
+    double darp_alpha;  /* entries a class keeps, as a multiple of its count; 0: all */
+    size_t darp_every;  /* steps between refinements */
+    double darp_warmup; /* share of all steps before the first refinement */
+    size_t cut;         /* side in pixels of the square a strong view hides; 0: half */
+    double noise;       /* on feature rows, in standard deviations */
+    double drop;        /* share of features that a strong view loses */
 } scant_ssl_opts;
 
-/* Zero is the default, which stands in brackets; with a method, what the method usually
- * has (scant_method_fill()). */
+/* Options of a training. Fill them by scant_train_defaults(), then change some: a zero is
+ * a zero. scant_train_options() lists defaults and ranges of those that are settings. */
 typedef struct scant_train_opts {
-    const size_t *rows; /* samples to train on (all that have a label) */
+    const size_t *rows; /* samples to train on; NULL: all that have a label */
     size_t n_rows;
-    const int32_t *labels;    /* theirs, in the order of rows (the data's own) */
-    const float *weights;     /* theirs: the loss of each is multiplied by its own (1) */
-    int draw;                 /* instead of that, samples are drawn with P ~ weights */
-    const scant_data *valid;  /* watched after every epoch (none) */
-    const size_t *valid_rows; /* of it (all) */
+    const int32_t *labels;    /* theirs, in the order of rows; NULL: the data's own */
+    const float *weights;     /* factors of their loss; NULL: 1 each */
+    bool draw;                /* instead, draw samples with P ~ weights */
+    const scant_data *valid;  /* validation set, evaluated after every epoch; or NULL */
+    const size_t *valid_rows; /* rows of it; NULL: all */
     size_t n_valid_rows;
-    const char *optimizer;  /* (sgd), adam */
-    double lr;              /* (0.01; adam 0.001) */
-    double momentum;        /* (0.9); negative: none */
-    int nesterov;           /* negative: not, whatever the method has */
-    double weight_decay;    /* (0); negative: none, whatever the method has */
-    int decay_weights_only; /* not on biases and normalisation; negative: likewise */
-    const char *schedule;   /* (constant), cosine, step (a tenth at 1/2 and at 3/4),
-                             * fixmatch (7 pi / 16), late (a fifth at 4/5) */
-    size_t warmup;          /* steps over which lr grows to its full (0) */
-    double clip;            /* norm of the gradient at most (0: any) */
-    double norm_momentum;   /* of a batch's statistics in the running ones, where the
-                             * network normalises (0.1) */
-    double ema;          /* decay of an average of the weights, which the network has in
-                          * the end (0: none); negative: none, whatever the method has */
-    size_t batch;        /* (128) */
-    size_t epochs;       /* (10) */
-    size_t steps;        /* instead of epochs */
-    double until;        /* training accuracy of an epoch that ends it (0: none) */
-    size_t patience;     /* epochs without gain on valid that end it (0: none) */
-    const char *loss;    /* (ce), mse */
-    const char *augment; /* (none), flip-crop, crop */
+    const char *optimizer; /* sgd, adam */
+    double lr;             /* learning rate */
+    double momentum;       /* of sgd */
+    bool nesterov;
+    double weight_decay;
+    bool decay_weights_only; /* not on biases and normalisation */
+    const char *schedule;    /* constant, cosine, step (a tenth at 1/2 and at 3/4),
+                              * fixmatch (7 pi / 16), late (a fifth at 4/5) */
+    size_t warmup;           /* steps over which lr rises to its full value */
+    double clip;             /* largest norm of the gradient; 0: no limit */
+    double norm_momentum;    /* weight of a batch in running statistics */
+    double ema; /* decay of the average of weights that the network gets at the
+                 * end; 0: no average */
+    size_t batch, epochs;
+    size_t steps;        /* instead of epochs; 0: epochs */
+    double until;        /* training accuracy of an epoch that ends it; 0: none */
+    size_t patience;     /* epochs without gain on valid that end it; 0: none */
+    const char *loss;    /* ce, mse; NULL: by the data */
+    const char *augment; /* none, flip-crop, crop, noise; auto and NULL: by the method */
     uint64_t seed;
-    /* a file written at the end and when cancelled, and after the report of an epoch
-     * where a second has passed since it was (none) */
+    /* A file written at the end and when cancelled, and after an epoch's report if a
+     * second has passed since the last time; NULL: none. */
     const char *checkpoint;
-    int only_cancelled;      /* that file is written when cancelled alone */
-    int resume;              /* go on from that file where it is there */
-    const char *resume_from; /* resume: from this one instead, which is left as it is */
+    bool only_cancelled;     /* write that file only when cancelled */
+    bool resume;             /* continue from that file, if it exists */
+    const char *resume_from; /* resume: from this one instead, which is not changed */
     void *user;
     void (*report)(void *user, const scant_train_state *state);
-    /* learning from samples without labels, too */
-    const char *method;       /* (supervised), and others: scant_methods() */
-    const size_t *unlabelled; /* samples whose labels are not looked at (fixmatch: all of
-                               * the data, the labelled too; other methods: all that are
-                               * not trained on with a label; none of valid_rows, where
-                               * these are of the same data) */
+    const char *method; /* supervised (also NULL) or another: scant_methods() */
+    /* Samples to learn from without their labels. NULL: all but valid_rows of the same
+     * data and, except for fixmatch, those that train with a label. */
+    const size_t *unlabelled;
     size_t n_unlabelled;
     scant_ssl_opts ssl;
-    /* the checkpoint of a training of the same network, perhaps with other labels, whose
-     * weights, average, moments and stored pseudo-labels this one begins with (none) */
+    /* The checkpoint of a training of the same network, perhaps with other labels: its
+     * weights, average, moments and stored pseudo-labels are the start; or NULL. */
     const char *warm;
-    const char *leave; /* a file for the warm of another: this training's end (none) */
+    const char *leave; /* a file for the warm of another training; or NULL */
 } scant_train_opts;
 
 typedef struct scant_method_info {
     const char *name;
     const char *summary; /* one line */
     const char *paper;
-    scant_train_opts usual; /* what it uses where a training's options are zero; weight
-                             * decay, ema and ssl.weight may be negative then: none */
+    const char *takes;             /* keys of scant_train_options() that only methods
+                                    * like this read, with blanks between */
+    const scant_setting *defaults; /* that differ from those of the table */
+    size_t n_defaults;
 } scant_method_info;
 
-/* All methods of training, in the order they are listed to people. Static. */
+/* All training methods, in the order of listings. Static. */
 SCANT_API const scant_method_info *const *scant_methods(size_t *count);
 SCANT_API const scant_method_info *scant_method_find(const char *name); /* or NULL */
-/* What scant_net_train() makes of options that are zero because they are the method's:
- * they get its usual values, of which a negative one is none. A rate and Nesterov's
- * momentum are an optimizer's: next to another than the usual one they stay as they are.
- * To be called twice changes nothing. */
-SCANT_API void scant_method_fill(const scant_method_info *method, scant_train_opts *opts);
-/* 0 itself, for an option whose zero is its default: 0 and less become -1. NaN stays, to
- * be refused. */
-static inline double scant_or_none(double value) { return value <= 0 ? -1 : value; }
+
+/* The tables of settings: those of scant_train_opts, of scant_net_opts and of
+ * scant_data_opts. Static. */
+SCANT_API const scant_option *scant_train_options(size_t *count);
+SCANT_API const scant_option *scant_model_options(size_t *count);
+SCANT_API const scant_option *scant_data_options(size_t *count);
+
+/* Fills opts with the defaults of a method (NULL: supervised) and optimizer (NULL: the
+ * method's). With another optimizer than the method's the learning rate is the
+ * optimizer's, without Nesterov momentum. */
+SCANT_API void scant_train_defaults(const char *method, const char *optimizer,
+                                    scant_train_opts *opts);
 
 /* Trains net on data. Same seed, data and thread count: the same weights to the bit. A
  * cancelled call returns SCANT_ECANCELLED with the weights of the last step in net and in
@@ -439,17 +439,17 @@ SCANT_API scant_status scant_net_gradients(scant_net *net, const scant_data *dat
  * the keys and the files that come out. */
 typedef struct scant_experiment scant_experiment;
 
+enum { SCANT_EXPERIMENT_KEY = 40 };
 typedef struct scant_experiment_key {
-    const char *section, *key;
-    const char *value;   /* the default, as one would write it; "": see help */
-    const char *choices; /* "a|b|c", or what a value is called */
-    const char *help;
+    const char *section;
+    char key[SCANT_EXPERIMENT_KEY];
+    const char *value; /* the default; "": see the option's help */
+    const scant_option *option;
 } scant_experiment_key;
 
-/* The keys, those of a section together, from i = 0 on; NULL: there are no more.
- * Strategies' own options ("npc.candidates") stand in section "loop" beside them. Static.
- */
-SCANT_API const scant_experiment_key *scant_experiment_key_at(size_t i);
+/* The keys, those of a section together, from i = 0 on; false: there are no more.
+ * Strategies' own options ("npc.candidates") are keys of section "loop", too. */
+SCANT_API bool scant_experiment_key_at(size_t i, scant_experiment_key *out);
 
 /* Reads a file (NULL: none) and then settings, whose keys are "section.key" and which
  * override it. Everything is checked that can be without the samples: a failure names

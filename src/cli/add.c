@@ -10,11 +10,6 @@ typedef struct add_args {
     net_means means;
 } add_args;
 
-static const cli_flag flags[] = {
-    PROJECT_SOURCE_FLAGS(add_args, source),
-    PROJECT_MEANS_FLAGS(add_args, means),
-};
-
 static const cli_example examples[] = {
     {"New files in the project's folders:", "scant add birds"},
     {"Another folder:", "scant add birds --images more-photos/"},
@@ -74,8 +69,8 @@ const cli_command cli_cmd_add = {
         "join the audit set, as in 'scant new'.",
     .operand = CLI_PROJECT,
     .project = true,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {PROJECT_SOURCE_FLAGS(add_args, source),
+               PROJECT_MEANS_FLAGS(add_args, means)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "core/json.h"
+#include "core/option.h"
 #include "core/text.h"
 #include "scant/train.h"
 
@@ -96,33 +97,21 @@ bool cli_exists(const char *path);
 
 /* ---- flags (flags.c, values.c) ----------------------------------------------------- */
 
-typedef enum cli_kind {
-    CLI_SWITCH = 1, /* bool */
-    CLI_FILE,       /* const char *: any file */
-    CLI_ARRAY,      /* const char *: FILE.npy or FILE.npz:KEY */
-    CLI_CHOICE,     /* const char *: one of the words of arg, "a|b|c" */
-    CLI_WORD,       /* const char *: for the command to read */
-    CLI_MODEL,      /* const char *: the name of a model */
-    CLI_PICKER,     /* const char *: the name of a strategy */
-    CLI_NUMBER,     /* size_t within [min, max] */
-    CLI_AMOUNT,     /* double within [min, max] */
-    CLI_POSITIVE,   /* double above 0, at most max where that is not 0 */
-    CLI_FRACTION,   /* double from 0 on, below 1 */
-    CLI_SEED,       /* uint64_t */
-    CLI_SIZE,       /* size_t, in bytes: 512M, 1.5G */
-    CLI_SETTING,    /* cli_settings: KEY=VALUE, repeatable */
-    CLI_FILES       /* cli_files: a file each time, repeatable */
-} cli_kind;
+/* Some flags of a command: rows, and where the struct that they fill stands in the
+ * command's own. A row's key with '-' for '_' is the flag. */
+typedef struct cli_table {
+    const scant_option *rows;
+    size_t n;
+    const scant_option *(*list)(size_t *n); /* instead of rows: a table of the library */
+    size_t base;
+} cli_table;
 
-typedef struct cli_flag {
-    const char *name; /* without the dashes */
-    const char *arg;  /* what its value is called; NULL for a switch */
-    cli_kind kind;
-    size_t at;         /* offset of the value in the command's struct */
-    size_t min, max;   /* of a CLI_NUMBER or CLI_AMOUNT; SIZE_MAX: without end */
-    const char *group; /* heading in --help; rows of a group stand together */
-    const char *help;
-} cli_flag;
+#define CLI_FLAGS(rows)                                                                  \
+    { rows, CLI_COUNT_OF(rows), NULL, 0 }
+#define CLI_FLAGS_AT(rows, base)                                                         \
+    { rows, CLI_COUNT_OF(rows), NULL, base }
+#define CLI_SHARED(list, base)                                                           \
+    { NULL, 0, list, base }
 
 typedef struct cli_settings {
     scant_setting *items;
@@ -135,14 +124,10 @@ typedef struct cli_files {
 } cli_files;
 
 bool cli_read_number(const char *text, size_t min, size_t max, size_t *out);
-bool cli_read_seed(const char *text, uint64_t *out);
-bool cli_read_size(const char *text, size_t *out);
 /* A number, finite, in decimal. */
 bool cli_read_real(const char *text, double *out);
 /* The same, and above 0. */
 bool cli_read_positive(const char *text, double *out);
-/* Whether word is one of "a|b|c". */
-bool cli_is_choice(const char *choices, const char *word);
 
 /* ---- commands ---------------------------------------------------------------------- */
 
@@ -163,6 +148,8 @@ typedef struct cli_example {
     const char *what, *call;
 } cli_example;
 
+enum { CLI_TABLES = 8 };
+
 typedef struct cli_command {
     const char *name;
     const char *synopsis; /* after the name */
@@ -172,8 +159,7 @@ typedef struct cli_command {
     cli_operand operand;
     bool hidden;  /* for builds, not for people */
     bool project; /* works on a project */
-    const cli_flag *flags;
-    size_t n_flags;
+    cli_table tables[CLI_TABLES];
     const cli_example *examples;
     size_t n_examples;
     /* argv starts after the command's name; returns the exit status. */
@@ -188,8 +174,24 @@ extern const cli_command cli_cmd_select, cli_cmd_strategies, cli_cmd_models,
 
 const cli_command *const *cli_commands(size_t *count);
 const cli_command *cli_command_find(const char *name);
-/* Flags that every command has. */
-const cli_flag *cli_common_flags(size_t *count);
+
+/* A flag of a command. */
+typedef struct cli_flag {
+    const scant_option *row;
+    char name[40]; /* without the dashes */
+    size_t base;
+} cli_flag;
+
+/* The flags from i = 0 on, in the order of the tables; false: no more. */
+bool cli_flag_at(const cli_command *command, size_t i, cli_flag *out);
+/* The number of a flag; that of all flags if there is none. */
+size_t cli_flag_find(const cli_command *command, const char *name);
+/* The flags by their groups, for pages: calls add for each, first: of its group. */
+void cli_each_flag(const cli_command *command, scant__text *text,
+                   void (*add)(scant__text *text, const cli_flag *flag, bool first,
+                               bool last));
+/* A flag's help, with its default. */
+void cli_flag_help(scant__text *text, const scant_option *row);
 
 typedef struct cli_parsed {
     const char *operand;         /* the first, or NULL */
@@ -209,7 +211,7 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *values,
 /* The same, and which flags were given: a bool each, in the order of the table. */
 int cli_parse_seen(const cli_command *command, int argc, char **argv, void *values,
                    cli_parsed *parsed, bool *seen);
-/* One flag's value into values, as if it had been given; not of CLI_SETTING. A string is
+/* One flag's value into values, as if it had been given; not of a list. A string is
  * borrowed. CLI_DONE, or CLI_USAGE after a message. */
 int cli_store(const cli_command *command, const cli_flag *flag, const char *value,
               void *values);
@@ -238,6 +240,9 @@ int cli_unknown_model(const cli_command *command, const char *word);
 int cli_check_options(const cli_command *command, const scant_strategy_info *strategy,
                       const cli_settings *settings);
 const scant_model_info *cli_model_find(const char *name); /* or NULL */
+/* The i-th name; NULL: no more. */
+const char *cli_strategy_name(size_t i);
+const char *cli_model_name(size_t i);
 
 /* What people read (page.c). */
 void cli_page_program(scant__text *text);

@@ -15,13 +15,13 @@ typedef struct compare_args {
     net_means means;
 } compare_args;
 
-static const cli_flag flags[] = {
-    {"baseline", "NAME", CLI_WORD, offsetof(compare_args, baseline), 0, 0, "Comparison",
-     "each strategy with this one alone (default: all pairs)"},
-    {"csv", "FILE", CLI_FILE, offsetof(compare_args, csv), 0, 0, "Output",
-     "the same as CSV, with all digits, into a file"},
-    {"quiet", NULL, CLI_SWITCH, offsetof(compare_args, means.quiet), 0, 0, "Output",
-     "errors only"},
+static const scant_option flags[] = {
+    OPT_TEXT("baseline", "NAME", NULL, offsetof(compare_args, baseline), "Comparison",
+             "each strategy with this one alone (default: all pairs)"),
+    OPT_FILE("csv", "FILE", offsetof(compare_args, csv), "Output",
+             "the same as CSV, with all digits, into a file"),
+    OPT_SWITCH("quiet", NULL, offsetof(compare_args, means.quiet), "Output",
+               "errors only"),
 };
 
 static const struct {
@@ -368,8 +368,7 @@ const cli_command cli_cmd_compare = {
         "Then, as papers count it, at how many numbers of labels one beats the other. "
         "Several folders are put together as 'scant report' does it.",
     .operand = CLI_FOLDERS,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

@@ -119,49 +119,47 @@ static void end_keys(scant__text *text, scant__text *all) {
     scant__text_end(all);
 }
 
-static void add_experiment_keys(scant__text *text) {
-    const scant_experiment_key *key;
-    scant__text all = CLI_TEXT;
-    scant__text_add(text, "        case $key in\n");
-    for (size_t i = 0; (key = scant_experiment_key_at(i)); i++) {
-        scant__text_addf(&all, "%s.%s= ", key->section, key->key);
-        add_key(text, key->section, key->key, key->choices);
-    }
-    end_keys(text, &all);
+/* The words that a value may be; "" where it may be any number or text. */
+static const char *words_of(const scant_option *row) {
+    if (row->kind == SCANT_OPTION_SWITCH) return "yes|no";
+    return row->choices ? row->choices : "";
 }
 
-/* "a|b" from "a, b"; nothing from phrases as in "auto, 8 to 64". */
-static void add_words_of(scant__text *text, const char *choices) {
-    for (const char *c = choices; *c; c++)
-        if (*c == ' ' && (c == choices || c[-1] != ',')) return;
-    for (const char *c = choices; *c; c++)
-        if (*c != ' ') scant__text_bytes(text, *c == ',' ? "|" : c, 1);
+static void add_experiment_keys(scant__text *text) {
+    scant_experiment_key key;
+    scant__text all = CLI_TEXT;
+    scant__text_add(text, "        case $key in\n");
+    for (size_t i = 0; scant_experiment_key_at(i, &key); i++) {
+        scant__text_addf(&all, "%s.%s= ", key.section, key.key);
+        add_key(text, key.section, key.key, words_of(key.option));
+    }
+    end_keys(text, &all);
 }
 
 static void add_project_keys(scant__text *text) {
-    const scant_project_key *key;
+    size_t count;
+    const scant_option *rows = scant_project_options(&count);
     scant__text all = CLI_TEXT;
     scant__text_add(text, "        case $key in\n");
-    for (size_t i = 0; (key = scant_project_key_at(i)); i++) {
-        scant__text words = CLI_TEXT;
-        add_words_of(&words, key->choices);
-        scant__text_addf(&all, "%s= ", key->key);
-        add_key(text, "", key->key, words.data);
-        scant__text_end(&words);
+    for (size_t i = 0; i < count; i++) {
+        scant__text_addf(&all, "%s= ", rows[i].key);
+        add_key(text, "", rows[i].key, words_of(&rows[i]));
     }
     end_keys(text, &all);
 }
 
-static bool takes_file(const cli_flag *flag) {
-    return flag->kind == CLI_FILE || flag->kind == CLI_FILES || flag->kind == CLI_ARRAY;
+static bool takes_file(const scant_option *row) {
+    return row->kind == SCANT_OPTION_FILE || row->kind == SCANT_OPTION_FILES ||
+           row->kind == SCANT_OPTION_ARRAY;
 }
 
 static void add_file_flags(scant__text *text, const cli_command *command) {
     bool any = false;
-    for (size_t i = 0; i < command->n_flags; i++) {
-        if (!takes_file(&command->flags[i])) continue;
+    cli_flag flag;
+    for (size_t i = 0; cli_flag_at(command, i, &flag); i++) {
+        if (!takes_file(flag.row)) continue;
         scant__text_addf(text, "%s%s:--%s", any ? " | \\\n    " : "    ", command->name,
-                         command->flags[i].name);
+                         flag.name);
         any = true;
     }
     if (any)
@@ -170,62 +168,49 @@ static void add_file_flags(scant__text *text, const cli_command *command) {
                               "        return ;;\n");
 }
 
-static void reply_list(scant__text *text, void (*add)(scant__text *)) {
-    scant__text words = CLI_TEXT;
-    add(&words);
-    reply(text, words.data);
-    scant__text_end(&words);
-}
-
-static void add_setting(scant__text *text, const cli_command *command) {
-    if (command == &cli_cmd_run)
-        add_experiment_keys(text);
-    else if (command == &cli_cmd_new)
-        add_project_keys(text);
-    else
-        add_options(text);
-}
-
-/* The values of a flag, if they are words from a list. */
-static void add_value(scant__text *text, const cli_flag *flag) {
-    const char *bar = flag->arg ? strchr(flag->arg, '|') : NULL;
-    bool words = flag->kind == CLI_WORD && bar;
-    if (flag->kind != CLI_CHOICE && flag->kind != CLI_MODEL && flag->kind != CLI_PICKER &&
-        !words)
-        return;
+static void add_reply(scant__text *text, const char *words) {
     scant__text_add(text, "        ");
-    if (flag->kind == CLI_MODEL)
-        reply_list(text, add_models);
-    else if (flag->kind == CLI_PICKER)
-        reply_list(text, add_strategies);
-    else
-        reply(text, words ? bar + 1 : flag->arg); /* "T|fit": the words after the first */
+    reply(text, words);
     scant__text_add(text, "\n");
 }
 
-/* The values of all flags of a command. */
+static void add_names(scant__text *text, const scant_option *row) {
+    scant__text names = CLI_TEXT;
+    const char *name;
+    for (size_t i = 0; (name = row->names(i)); i++) scant__text_addf(&names, "%s ", name);
+    add_reply(text, names.data);
+    scant__text_end(&names);
+}
+
+/* What may stand after a flag. */
 static void add_values(scant__text *text, const cli_command *command) {
+    cli_flag flag;
     add_file_flags(text, command);
-    for (size_t i = 0; i < command->n_flags; i++) {
-        const cli_flag *flag = &command->flags[i];
-        if (flag->kind == CLI_SWITCH || takes_file(flag)) continue;
-        scant__text_addf(text, "    %s:--%s)\n", command->name, flag->name);
-        if (flag->kind == CLI_SETTING)
-            add_setting(text, command);
-        else
-            add_value(text, flag);
+    for (size_t i = 0; cli_flag_at(command, i, &flag); i++) {
+        const scant_option *row = flag.row;
+        if (row->kind == SCANT_OPTION_SWITCH || takes_file(row)) continue;
+        scant__text_addf(text, "    %s:--%s)\n", command->name, flag.name);
+        if (row->kind == SCANT_OPTION_TEXT && row->arg && strchr(row->arg, '|'))
+            add_reply(text, strchr(row->arg, '|') + 1); /* "T|fit": behind the first */
+        else if (row->kind == SCANT_OPTION_NAME)
+            add_names(text, row);
+        else if (row->kind == SCANT_OPTION_SETTINGS && command == &cli_cmd_run)
+            add_experiment_keys(text);
+        else if (row->kind == SCANT_OPTION_SETTINGS && command == &cli_cmd_new)
+            add_project_keys(text);
+        else if (row->kind == SCANT_OPTION_SETTINGS)
+            add_options(text);
+        else if (row->choices)
+            add_reply(text, row->choices);
         scant__text_add(text, "        return ;;\n");
     }
 }
 
 static void reply_flags(scant__text *text, const cli_command *command) {
-    size_t count;
-    const cli_flag *common = cli_common_flags(&count);
+    cli_flag flag;
     scant__text flags = CLI_TEXT;
-    for (size_t i = 0; i < command->n_flags; i++)
-        scant__text_addf(&flags, "--%s ", command->flags[i].name);
-    for (size_t i = 0; i < count; i++)
-        scant__text_addf(&flags, "%s--%s", i ? " " : "", common[i].name);
+    for (size_t i = 0; cli_flag_at(command, i, &flag); i++)
+        scant__text_addf(&flags, "%s--%s", i ? " " : "", flag.name);
     reply(text, flags.data);
     scant__text_end(&flags);
 }

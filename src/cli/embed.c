@@ -11,61 +11,59 @@
 
 #define AT(field) offsetof(embed_args, field)
 
-static const cli_flag flags[] = {
-    NET_SAMPLES_FLAGS(embed_args, samples),
-    {"regression", NULL, CLI_SWITCH, AT(samples.regression), 0, 0, NET_SAMPLES,
-     "labels are numbers, not classes (with --from, the network says so)"},
-    {"part", "train|test", CLI_CHOICE, AT(part), 0, 0, NET_SAMPLES,
-     "of data that has two (default train)"},
-    {"from", "DIR", CLI_FILE, AT(from), 0, 0, NET_NETWORK,
-     "the network that 'scant train' left in DIR"},
-    {"weights", "FILE", CLI_FILE, AT(model.weights), 0, 0, NET_NETWORK,
-     "or a safetensors file"},
-    {"member", "DIR|FILE", CLI_FILES, AT(members), 0, 0, NET_NETWORK,
-     "a further network, as --from or --weights would name it, of an ensemble, whose "
-     "predictions are averaged (repeatable)"},
-    {"model", "NAME", CLI_MODEL, AT(model.name), 0, 0, NET_NETWORK,
-     "which network --weights are of, where another program wrote them"},
-    NET_MODEL_FLAGS(embed_args, model),
-    {"out", "H.npy", CLI_FILE, AT(arrays[EMBED_FEATURES]), 0, 0, NET_OUTPUT,
-     "n x d features: what goes into the last layer"},
-    {"probs", "P.npy", CLI_FILE, AT(arrays[EMBED_PROBS]), 0, 0, NET_OUTPUT,
-     "n x C class probabilities"},
-    {"logits", "Z.npy", CLI_FILE, AT(arrays[EMBED_LOGITS]), 0, 0, NET_OUTPUT,
-     "n x C logits"},
-    {"calibrated", "Q.npy", CLI_FILE, AT(arrays[EMBED_CALIBRATED]), 0, 0, NET_OUTPUT,
-     "n x C class probabilities softmax(logits / T), with --temperature"},
-    {"temperature", "T|fit", CLI_WORD, AT(temperature), 0, 0, NET_OUTPUT,
-     "of --calibrated and, too, of --evaluate; fit: T of the greatest likelihood on the "
-     "samples of "
-     "--calibrate-on"},
-    {"calibrate-on", "IDX", CLI_ARRAY, AT(calibrate_on), 0, 0, NET_OUTPUT,
-     "labelled samples (rows of --data, counted from 0) that the network was not trained "
-     "on, for --temperature fit"},
-    {"gradients", "G.npy", CLI_FILE, AT(arrays[EMBED_GRADIENTS]), 0, 0, NET_OUTPUT,
-     "n x K sketches of the loss's gradients, at the class predicted"},
-    {"sketch", "K", CLI_NUMBER, AT(sketch), 1, 1 << 24, NET_OUTPUT,
-     "numbers a sketch (default 512): inner products are right to about 1/sqrt(K)"},
-    {"layers", "all|last", CLI_CHOICE, AT(layers), 0, 0, NET_OUTPUT,
-     "whose gradients (default all)"},
-    {"samples-out", "S.npy", CLI_FILE, AT(arrays[EMBED_SAMPLES]), 0, 0, NET_OUTPUT,
-     "m x n x C class probabilities, under each draw of --samples and of each member: "
-     "what bald, batchbald and acs-fw read"},
-    {"labelled", "IDX", CLI_ARRAY, AT(labelled), 0, 0, NET_OUTPUT,
-     "samples whose labels are known: their gradients are taken at the label"},
-    {"labels-out", "Y.npy", CLI_FILE, AT(labels_out), 0, 0, NET_OUTPUT,
-     "n labels, as int64"},
-    {"ids-out", "FILE", CLI_FILE, AT(ids_out), 0, 0, NET_OUTPUT,
-     "the samples' names, one a line (of pictures: their files)"},
-    {"classes-out", "C.csv", CLI_FILE, AT(classes_out), 0, 0, NET_OUTPUT,
-     "which column is which class: label,name"},
-    {"evaluate", NULL, CLI_SWITCH, AT(evaluate), 0, 0, NET_OUTPUT,
-     "print loss, accuracy and calibration error on the samples that have labels"},
-    {"format", "text|json", CLI_CHOICE, AT(format), 0, 0, NET_OUTPUT,
-     "of what --evaluate prints"},
-    {"batch", "N", CLI_NUMBER, AT(batch), 1, 1 << 20, NET_MEANS,
-     "samples read, run and written at a time, at most (default 1024)"},
-    NET_MEANS_FLAGS(embed_args, means),
+static const scant_option flags[] = {
+    OPT_CHOICE("part", "train|test", NULL, AT(part), NET_SAMPLES,
+               "of data that has two (default train)"),
+    OPT_FILE("from", "DIR", AT(from), NET_NETWORK,
+             "the network that 'scant train' left in DIR"),
+    OPT_FILE("weights", "FILE", AT(model.weights), NET_NETWORK, "or a safetensors file"),
+    OPT_FILES(
+        "member", "DIR|FILE", AT(members), NET_NETWORK,
+        "a further network, as --from or --weights would name it, of an ensemble, whose "
+        "predictions are averaged (repeatable)"),
+    OPT_NAME("model", "NAME", cli_model_name, NULL, AT(model.name), NET_NETWORK,
+             "which network --weights are of, where another program wrote them"),
+    OPT_FILE("out", "H.npy", AT(arrays[EMBED_FEATURES]), NET_OUTPUT,
+             "n x d features: what goes into the last layer"),
+    OPT_FILE("probs", "P.npy", AT(arrays[EMBED_PROBS]), NET_OUTPUT,
+             "n x C class probabilities"),
+    OPT_FILE("logits", "Z.npy", AT(arrays[EMBED_LOGITS]), NET_OUTPUT, "n x C logits"),
+    OPT_FILE("calibrated", "Q.npy", AT(arrays[EMBED_CALIBRATED]), NET_OUTPUT,
+             "n x C class probabilities softmax(logits / T), with --temperature"),
+    OPT_TEXT("temperature", "T|fit", NULL, AT(temperature), NET_OUTPUT,
+             "of --calibrated and, too, of --evaluate; fit: T of the greatest likelihood "
+             "on the "
+             "samples of "
+             "--calibrate-on"),
+    OPT_ARRAY("calibrate-on", "IDX", AT(calibrate_on), NET_OUTPUT,
+              "labelled samples (rows of --data, counted from 0) that the network was "
+              "not trained "
+              "on, for --temperature fit"),
+    OPT_FILE("gradients", "G.npy", AT(arrays[EMBED_GRADIENTS]), NET_OUTPUT,
+             "n x K sketches of the loss's gradients, at the class predicted"),
+    OPT_COUNT(
+        "sketch", "K", NULL, AT(sketch), 1, 1 << 24, NET_OUTPUT,
+        "numbers a sketch (default 512): inner products are right to about 1/sqrt(K)"),
+    OPT_CHOICE("layers", "all|last", NULL, AT(layers), NET_OUTPUT,
+               "whose gradients (default all)"),
+    OPT_FILE(
+        "samples-out", "S.npy", AT(arrays[EMBED_SAMPLES]), NET_OUTPUT,
+        "m x n x C class probabilities, under each draw of --samples and of each member: "
+        "what bald, batchbald and acs-fw read"),
+    OPT_ARRAY("labelled", "IDX", AT(labelled), NET_OUTPUT,
+              "samples whose labels are known: their gradients are taken at the label"),
+    OPT_FILE("labels-out", "Y.npy", AT(labels_out), NET_OUTPUT, "n labels, as int64"),
+    OPT_FILE("ids-out", "FILE", AT(ids_out), NET_OUTPUT,
+             "the samples' names, one a line (of pictures: their files)"),
+    OPT_FILE("classes-out", "C.csv", AT(classes_out), NET_OUTPUT,
+             "which column is which class: label,name"),
+    OPT_SWITCH(
+        "evaluate", NULL, AT(evaluate), NET_OUTPUT,
+        "print loss, accuracy and calibration error on the samples that have labels"),
+    OPT_CHOICE("format", "text|json", NULL, AT(format), NET_OUTPUT,
+               "of what --evaluate prints"),
+    OPT_COUNT("batch", "N", NULL, AT(batch), 1, 1 << 20, NET_MEANS,
+              "samples read, run and written at a time, at most (default 1024)"),
 };
 
 static const cli_example examples[] = {
@@ -141,7 +139,7 @@ static int check_files(const embed_job *job) {
                              {"calibrated", a->arrays[EMBED_CALIBRATED]},
                              {"samples-out", a->arrays[EMBED_SAMPLES]}};
     const cli_path ins[] = {
-        {"data", a->samples.spec},       {"labels", a->samples.labels},
+        {"data", a->samples.spec},       {"labels", a->samples.opts.labels},
         {"indices", a->samples.indices}, {"weights", a->model.weights},
         {"labelled", a->labelled},       {"calibrate-on", a->calibrate_on}};
     int status = cli_check_overwrites(job->net.command, outs, CLI_COUNT_OF(outs), ins,
@@ -294,8 +292,8 @@ const cli_command cli_cmd_embed = {
         "the samples have names for their classes (folders, tables), labels are matched "
         "by name.",
     .operand = CLI_NOTHING,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {NET_SAMPLES_FLAGS(embed_args, samples), CLI_FLAGS(flags),
+               NET_MODEL_FLAGS(embed_args, model), NET_MEANS_FLAGS(embed_args, means)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

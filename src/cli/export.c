@@ -14,14 +14,14 @@ typedef struct export_args {
 
 #define AT(field) offsetof(export_args, field)
 
-static const cli_flag flags[] = {
-    {"format", "csv|jsonl|label-studio|npy", CLI_CHOICE, AT(format), 0, 0, NET_OUTPUT,
-     "default: what --out ends in (.csv, .jsonl, .json, .npy), else CSV"},
-    {"out", "FILE", CLI_FILE, AT(out), 0, 0, NET_OUTPUT,
-     "default - (standard output); whole or not at all"},
-    {"model", "FILE", CLI_FILE, AT(model), 0, 0, NET_OUTPUT,
-     "the last model's weights as safetensors; alone, or beside the labels of --out"},
-    PROJECT_MEANS_FLAGS(export_args, means),
+static const scant_option flags[] = {
+    OPT_CHOICE("format", "csv|jsonl|label-studio|npy", NULL, AT(format), NET_OUTPUT,
+               "default: what --out ends in (.csv, .jsonl, .json, .npy), else CSV"),
+    OPT_FILE("out", "FILE", AT(out), NET_OUTPUT,
+             "default - (standard output); whole or not at all"),
+    OPT_FILE(
+        "model", "FILE", AT(model), NET_OUTPUT,
+        "the last model's weights as safetensors; alone, or beside the labels of --out"),
 };
 
 static const cli_example examples[] = {
@@ -120,8 +120,7 @@ const cli_command cli_cmd_export = {
         "writes the last model.",
     .operand = CLI_PROJECT,
     .project = true,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags), PROJECT_MEANS_FLAGS(export_args, means)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

@@ -11,34 +11,79 @@
 
 #include "cli/cli.h"
 
-static const cli_flag common[] = {
-    {.name = "help", .kind = CLI_SWITCH, .group = "Other", .help = "this text"},
-};
+static const scant_option common[] = {OPT_SWITCH("help", NULL, 0, "Other", "this text")};
 
-const cli_flag *cli_common_flags(size_t *count) {
-    *count = CLI_COUNT_OF(common);
-    return common;
+bool cli_flag_at(const cli_command *command, size_t i, cli_flag *out) {
+    static const cli_table last = CLI_FLAGS(common);
+    for (size_t t = 0; t <= CLI_TABLES; t++) {
+        const cli_table *table = t < CLI_TABLES ? &command->tables[t] : &last;
+        size_t n = table->n;
+        const scant_option *rows = table->list ? table->list(&n) : table->rows;
+        if (i >= n) {
+            i -= n;
+            continue;
+        }
+        *out = (cli_flag){.row = &rows[i], .base = table->base};
+        snprintf(out->name, sizeof out->name, "%s", rows[i].key);
+        for (char *at = out->name; *at; at++)
+            if (*at == '_') *at = '-';
+        return true;
+    }
+    return false;
+}
+
+size_t cli_flag_find(const cli_command *command, const char *name) {
+    cli_flag flag;
+    size_t i = 0;
+    while (cli_flag_at(command, i, &flag) && strcmp(flag.name, name) != 0) i++;
+    return i;
+}
+
+/* Whether an earlier flag has the group. */
+static bool has_group(const cli_command *command, const char *group, size_t before) {
+    cli_flag flag;
+    for (size_t i = 0; i < before && cli_flag_at(command, i, &flag); i++)
+        if (strcmp(flag.row->group, group) == 0) return true;
+    return false;
+}
+
+void cli_each_flag(const cli_command *command, scant__text *text,
+                   void (*add)(scant__text *text, const cli_flag *flag, bool first,
+                               bool last)) {
+    cli_flag lead, flag, next;
+    for (size_t i = 0; cli_flag_at(command, i, &lead); i++) {
+        if (has_group(command, lead.row->group, i)) continue;
+        for (size_t k = i; cli_flag_at(command, k, &flag); k++) {
+            if (strcmp(flag.row->group, lead.row->group) != 0) continue;
+            bool last = true;
+            for (size_t j = k + 1; last && cli_flag_at(command, j, &next); j++)
+                last = strcmp(next.row->group, lead.row->group) != 0;
+            add(text, &flag, k == i, last);
+        }
+    }
+}
+
+void cli_flag_help(scant__text *text, const scant_option *row) {
+    bool shown = row->value && *row->value && row->kind != SCANT_OPTION_SWITCH;
+    scant__text_add(text, row->help);
+    if (shown) scant__text_addf(text, " (default %s)", row->value);
+    if (!row->value && row->otherwise)
+        scant__text_addf(text, " (default: %s)", row->otherwise);
 }
 
 static const char *flag_name(const void *names, size_t i) {
     return ((const cli_flag *)names)[i].name;
 }
 
-static const cli_flag *find(const cli_command *command, const char *name, size_t length) {
-    for (size_t i = 0; i < command->n_flags; i++) {
-        const cli_flag *flag = &command->flags[i];
-        if (strlen(flag->name) == length && memcmp(flag->name, name, length) == 0)
-            return flag;
-    }
-    return NULL;
-}
-
 static int unknown_flag(const cli_command *command, const char *word, size_t length) {
     char *bare = cli_strndup(word, length);
-    const char *name = bare + strspn(bare, "-");
-    char *hint = cli_suggest(name, "--", command->flags, command->n_flags, flag_name);
+    size_t count = cli_flag_find(command, "");
+    cli_flag *all = cli_calloc(count, sizeof *all);
+    for (size_t i = 0; i < count; i++) cli_flag_at(command, i, &all[i]);
+    char *hint = cli_suggest(bare + strspn(bare, "-"), "--", all, count, flag_name);
     cli_usage(command, "unknown flag '%s'%s", bare, hint);
     free(hint);
+    free(all);
     free(bare);
     return CLI_USAGE;
 }
@@ -48,8 +93,8 @@ static int add_setting(const cli_command *command, const cli_flag *flag, char *v
                        cli_settings *settings) {
     char *equals = strchr(value, '=');
     if (!equals || equals == value)
-        return cli_usage(command, "--%s wants %s, not '%s'", flag->name, flag->arg,
-                         value);
+        return cli_usage(command, "--%s is '%s', expected %s", flag->name, value,
+                         flag->row->arg);
     *equals = '\0';
     for (size_t i = 0; i < settings->count; i++)
         if (strcmp(settings->items[i].key, value) == 0)
@@ -66,88 +111,17 @@ static int add_file(const char *value, cli_files *files) {
     return CLI_DONE;
 }
 
-static int bad_number(const cli_command *command, const cli_flag *flag,
-                      const char *value) {
-    if (flag->max == SIZE_MAX)
-        return cli_usage(command, "--%s wants a whole number of at least %zu, not '%s'",
-                         flag->name, flag->min, value);
-    return cli_usage(command, "--%s wants a whole number from %zu to %zu, not '%s'",
-                     flag->name, flag->min, flag->max, value);
-}
-
-static int bad_real(const cli_command *command, const cli_flag *flag, const char *value) {
-    char range[64] = "of at least 0 and below 1"; /* CLI_FRACTION */
-    if (flag->kind == CLI_POSITIVE && flag->max)
-        snprintf(range, sizeof range, "above 0 and at most %zu", flag->max);
-    else if (flag->kind == CLI_POSITIVE)
-        snprintf(range, sizeof range, "above 0");
-    else if (flag->kind == CLI_AMOUNT && flag->max == SIZE_MAX)
-        snprintf(range, sizeof range, "of at least %zu", flag->min);
-    else if (flag->kind == CLI_AMOUNT)
-        snprintf(range, sizeof range, "from %zu to %zu", flag->min, flag->max);
-    return cli_usage(command, "--%s wants a number %s, not '%s'", flag->name, range,
-                     value);
-}
-
-static bool read_real(const cli_flag *flag, const char *text, double *out) {
-    double value;
-    if (!cli_read_real(text, &value)) return false;
-    if (flag->kind == CLI_POSITIVE && !(value > 0)) return false;
-    if (flag->kind == CLI_POSITIVE && flag->max && value > (double)flag->max)
-        return false;
-    if (flag->kind == CLI_FRACTION && !(value >= 0 && value < 1)) return false;
-    if (flag->kind == CLI_AMOUNT && value < (double)flag->min) return false;
-    if (flag->kind == CLI_AMOUNT && value > (double)flag->max) return false;
-    *out = value;
-    return true;
-}
-
-int cli_store(const cli_command *command, const cli_flag *flag, const char *value,
+int cli_store(const cli_command *command, const cli_flag *flag, const char *text,
               void *values) {
-    void *at = (char *)values + flag->at;
-    switch (flag->kind) {
-    case CLI_SWITCH:
-        *(bool *)at = true;
-        return CLI_DONE;
-    case CLI_CHOICE:
-        if (!cli_is_choice(flag->arg, value))
-            return cli_usage(command, "--%s is one of %s, not '%s'", flag->name,
-                             flag->arg, value);
-        *(const char **)at = value;
-        return CLI_DONE;
-    case CLI_FILE:
-    case CLI_ARRAY:
-    case CLI_WORD:
-        *(const char **)at = value;
-        return CLI_DONE;
-    case CLI_MODEL:
-        if (!cli_model_find(value)) return cli_unknown_model(command, value);
-        *(const char **)at = value;
-        return CLI_DONE;
-    case CLI_PICKER:
-        if (!scant_strategy_find(value)) return cli_unknown_strategy(command, value);
-        *(const char **)at = value;
-        return CLI_DONE;
-    case CLI_POSITIVE:
-    case CLI_FRACTION:
-    case CLI_AMOUNT:
-        return read_real(flag, value, at) ? CLI_DONE : bad_real(command, flag, value);
-    case CLI_NUMBER:
-        if (cli_read_number(value, flag->min, flag->max, at)) return CLI_DONE;
-        return bad_number(command, flag, value);
-    case CLI_SEED:
-        if (cli_read_seed(value, at)) return CLI_DONE;
-        return cli_usage(command, "--%s wants a whole number from 0 to %llu, not '%s'",
-                         flag->name, (unsigned long long)UINT64_MAX, value);
-    case CLI_SIZE:
-        if (cli_read_size(value, at)) return CLI_DONE;
-        return cli_usage(command, "--%s wants a size as 512M or 4G, not '%s'", flag->name,
-                         value);
-    case CLI_SETTING:
-    case CLI_FILES:
-        break; /* lists */
-    }
-    return CLI_FAILED;
+    char expected[SCANT__EXPECTED];
+    scant__value value;
+    if (!scant__option_read(flag->row, text, &value))
+        return cli_usage(command, "--%s is '%s', expected %s", flag->name, text,
+                         scant__option_expected(flag->row, text, expected));
+    if (flag->row->kind == SCANT_OPTION_BYTES && !value.whole)
+        value.whole = 1; /* 0 is the library's default */
+    scant__option_store(flag->row, text, &value, (char *)values + flag->base);
+    return CLI_DONE;
 }
 
 /* The flag at argv[*i]; moves *i on where its value is the next word. */
@@ -155,26 +129,30 @@ static int parse_flag(const cli_command *command, int argc, char **argv, int *i,
                       void *values, bool *seen) {
     char *word = argv[*i], *name = word + 2, *value = NULL;
     size_t length = strcspn(name, "=");
-    const cli_flag *flag = word[1] == '-' ? find(command, name, length) : NULL;
-    if (!flag) return unknown_flag(command, word, strcspn(word, "="));
-    bool attached = name[length] == '=';
-    if (flag->kind == CLI_SWITCH) {
-        if (attached) return cli_usage(command, "--%s takes no value", flag->name);
+    char *bare = cli_strndup(name, word[1] == '-' ? length : 0);
+    size_t number = cli_flag_find(command, bare);
+    cli_flag flag;
+    free(bare);
+    if (!cli_flag_at(command, number, &flag))
+        return unknown_flag(command, word, strcspn(word, "="));
+    bool attached = name[length] == '=', on = flag.row->kind == SCANT_OPTION_SWITCH;
+    if (on) {
+        if (attached) return cli_usage(command, "--%s takes no value", flag.name);
     } else if (attached) {
         value = name + length + 1;
     } else if (*i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0) {
         value = argv[++*i];
     }
-    if (flag->kind != CLI_SWITCH && !(value && *value))
-        return cli_usage(command, "--%s needs a value: --%s %s", flag->name, flag->name,
-                         flag->arg);
-    void *at = (char *)values + flag->at;
-    if (flag->kind == CLI_SETTING) return add_setting(command, flag, value, at);
-    if (flag->kind == CLI_FILES) return add_file(value, at);
-    if (seen[flag - command->flags])
-        return cli_usage(command, "--%s is given twice", flag->name);
-    seen[flag - command->flags] = true;
-    return cli_store(command, flag, value, values);
+    if (!on && !(value && *value))
+        return cli_usage(command, "--%s needs a value: --%s %s", flag.name, flag.name,
+                         flag.row->arg ? flag.row->arg : flag.row->choices);
+    void *at = (char *)values + flag.base + flag.row->at;
+    if (flag.row->kind == SCANT_OPTION_SETTINGS)
+        return add_setting(command, &flag, value, at);
+    if (flag.row->kind == SCANT_OPTION_FILES) return add_file(value, at);
+    if (seen[number]) return cli_usage(command, "--%s is given twice", flag.name);
+    seen[number] = true;
+    return cli_store(command, &flag, on ? "yes" : value, values);
 }
 
 int cli_parse_seen(const cli_command *command, int argc, char **argv, void *values,
@@ -203,46 +181,28 @@ int cli_parse_seen(const cli_command *command, int argc, char **argv, void *valu
 
 int cli_parse(const cli_command *command, int argc, char **argv, void *values,
               cli_parsed *parsed) {
-    bool *seen = cli_calloc(command->n_flags, sizeof *seen);
+    bool *seen = cli_calloc(cli_flag_find(command, ""), sizeof *seen);
     int status = cli_parse_seen(command, argc, argv, values, parsed, seen);
     free(seen);
     return status;
 }
 
 void cli_flag_json(scant__text *text, const cli_flag *flag, const void *values) {
-    const void *at = (const char *)values + flag->at;
-    const char *word;
-    switch (flag->kind) {
-    case CLI_SWITCH:
-        scant__text_add(text, *(const bool *)at ? "true" : "false");
-        return;
-    case CLI_NUMBER:
-    case CLI_SIZE:
-        if (*(const size_t *)at < (flag->kind == CLI_SIZE ? 1 : flag->min)) break;
-        scant__text_addf(text, "%zu", *(const size_t *)at);
-        return;
-    case CLI_SEED: /* as a string: JSON's numbers are doubles to many */
-        scant__text_addf(text, "\"%llu\"", (unsigned long long)*(const uint64_t *)at);
-        return;
-    case CLI_AMOUNT:
-    case CLI_POSITIVE:
-    case CLI_FRACTION:
-        if (flag->kind == CLI_POSITIVE && !(*(const double *)at > 0)) break;
-        scant__text_json_number(text, *(const double *)at);
-        return;
-    case CLI_FILE:
-    case CLI_ARRAY:
-    case CLI_CHOICE:
-    case CLI_WORD:
-    case CLI_MODEL:
-    case CLI_PICKER:
-        word = *(const char *const *)at;
-        if (!word) break;
+    const scant_option *row = flag->row;
+    const char *word = "";
+    char number[SCANT__NUMBER];
+    scant__value value = {0};
+    if (row->kind != SCANT_OPTION_SETTINGS && row->kind != SCANT_OPTION_FILES)
+        word = scant__option_text(row, (const char *)values + flag->base, number);
+    bool unset = row->kind == SCANT_OPTION_BYTES && strcmp(word, "0") == 0;
+    if (!*word || unset || !scant__option_read(row, word, &value))
+        scant__text_add(text, "null");
+    else if (row->kind == SCANT_OPTION_SWITCH)
+        scant__text_add(text, value.number != 0 ? "true" : "false");
+    else if (row->kind == SCANT_OPTION_NUMBER)
+        scant__text_json_number(text, value.number);
+    else if (row->kind == SCANT_OPTION_COUNT || row->kind == SCANT_OPTION_BYTES)
+        scant__text_add(text, word);
+    else /* a seed, too: JSON's numbers are doubles to many */
         scant__text_json(text, word);
-        return;
-    case CLI_SETTING:
-    case CLI_FILES:
-        break;
-    }
-    scant__text_add(text, "null");
 }

@@ -23,18 +23,20 @@ typedef struct label_args {
 
 static const char labels_group[] = "Labels";
 
-static const cli_flag flags[] = {
-    {"import", "FILE", CLI_FILE, AT(import), 0, 0, labels_group,
-     "CSV (id, label; answer, annotator, time), JSONL (the same keys), or Label Studio's "
-     "JSON; "
-     "-: standard input (required)"},
-    {"partial", NULL, CLI_SWITCH, AT(partial), 0, 0, labels_group,
-     "leave out lines whose id or class is not known, rather than import nothing"},
-    {"add-classes", NULL, CLI_SWITCH, AT(add_classes), 0, 0, labels_group,
-     "a class that is not known is a new one"},
-    {"annotator", "NAME", CLI_WORD, AT(annotator), 0, 0, labels_group,
-     "who labelled what names nobody (default: import)"},
-    {"quiet", NULL, CLI_SWITCH, AT(means.quiet), 0, 0, NET_OUTPUT, "errors only"},
+static const scant_option flags[] = {
+    OPT_FILE("import", "FILE", AT(import), labels_group,
+             "CSV (id, label; answer, annotator, time), JSONL (the same keys), or Label "
+             "Studio's "
+             "JSON; "
+             "-: standard input (required)"),
+    OPT_SWITCH(
+        "partial", NULL, AT(partial), labels_group,
+        "leave out lines whose id or class is not known, rather than import nothing"),
+    OPT_SWITCH("add-classes", NULL, AT(add_classes), labels_group,
+               "a class that is not known is a new one"),
+    OPT_TEXT("annotator", "NAME", NULL, AT(annotator), labels_group,
+             "who labelled what names nobody (default: import)"),
+    OPT_SWITCH("quiet", NULL, AT(means.quiet), NET_OUTPUT, "errors only"),
 };
 
 static const cli_example examples[] = {
@@ -216,8 +218,7 @@ const cli_command cli_cmd_label = {
         "has an answer.",
     .operand = CLI_PROJECT,
     .project = true,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

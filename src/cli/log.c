@@ -24,15 +24,15 @@ typedef struct log_args {
 
 static const char what_group[] = "What";
 
-static const cli_flag flags[] = {
-    {"events", NULL, CLI_SWITCH, AT(events), 0, 0, what_group,
-     "trainings, rounds, imports and changes of settings, rather than answers"},
-    {"person", "NAME", CLI_WORD, AT(person), 0, 0, what_group, "answers of one person"},
-    {"count", "N", CLI_NUMBER, AT(count), 1, SIZE_MAX, what_group,
-     "only the last N (default: all)"},
-    {"format", "text|json", CLI_CHOICE, AT(format), 0, 0, NET_OUTPUT,
-     "for people (default), or a list for programs"},
-    {"quiet", NULL, CLI_SWITCH, AT(means.quiet), 0, 0, NET_OUTPUT, "errors only"},
+static const scant_option flags[] = {
+    OPT_SWITCH("events", NULL, AT(events), what_group,
+               "trainings, rounds, imports and changes of settings, rather than answers"),
+    OPT_TEXT("person", "NAME", NULL, AT(person), what_group, "answers of one person"),
+    OPT_COUNT("count", "N", NULL, AT(count), 1, INFINITY, what_group,
+              "only the last N (default: all)"),
+    OPT_CHOICE("format", "text|json", NULL, AT(format), NET_OUTPUT,
+               "for people (default), or a list for programs"),
+    OPT_SWITCH("quiet", NULL, AT(means.quiet), NET_OUTPUT, "errors only"),
 };
 
 static const cli_example examples[] = {
@@ -256,8 +256,7 @@ const cli_command cli_cmd_log = {
         "alike, import). Answers that were undone or replaced are marked as such.",
     .operand = CLI_PROJECT,
     .project = true,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

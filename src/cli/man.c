@@ -79,21 +79,21 @@ static void man_macro(scant__text *text, const char *macro, const char *argument
     scant__text_add(text, "\n");
 }
 
-static void man_flags(scant__text *text, const cli_flag *flags, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        bool first = i == 0 || strcmp(flags[i].group, flags[i - 1].group) != 0;
-        bool last = i + 1 == count || strcmp(flags[i].group, flags[i + 1].group) != 0;
-        if (first) {
-            scant__text_add(text, ".Pp\n");
-            man_words(text, flags[i].group);
-            scant__text_add(text, ".Bl -tag -width Ds\n");
-        }
-        scant__text_addf(text, ".It Fl \\-%s", flags[i].name);
-        if (flags[i].arg) scant__text_addf(text, " Ar \\&%s", flags[i].arg);
-        scant__text_add(text, "\n");
-        man_words(text, flags[i].help);
-        if (last) scant__text_add(text, ".El\n");
+static void man_flag(scant__text *text, const cli_flag *flag, bool first, bool last) {
+    const char *arg = flag->row->arg ? flag->row->arg : flag->row->choices;
+    scant__text help = CLI_TEXT;
+    if (first) {
+        scant__text_add(text, ".Pp\n");
+        man_words(text, flag->row->group);
+        scant__text_add(text, ".Bl -tag -width Ds\n");
     }
+    scant__text_addf(text, ".It Fl \\-%s", flag->name);
+    if (arg) scant__text_addf(text, " Ar \\&%s", arg);
+    scant__text_add(text, "\n");
+    cli_flag_help(&help, flag->row);
+    man_words(text, help.data);
+    scant__text_end(&help);
+    if (last) scant__text_add(text, ".El\n");
 }
 
 static void man_commands(scant__text *text) {
@@ -103,7 +103,7 @@ static void man_commands(scant__text *text) {
         if (list[i]->hidden) continue;
         scant__text_addf(text, ".Ss scant %s\n", list[i]->name);
         man_words(text, list[i]->about);
-        man_flags(text, list[i]->flags, list[i]->n_flags);
+        cli_each_flag(list[i], text, man_flag);
     }
 }
 

@@ -11,9 +11,9 @@ typedef struct models_args {
     const char *format;
 } models_args;
 
-static const cli_flag flags[] = {
-    {"format", "text|json", CLI_CHOICE, offsetof(models_args, format), 0, 0, "Output",
-     "for people (default) or for programs"},
+static const scant_option flags[] = {
+    OPT_CHOICE("format", "text|json", NULL, offsetof(models_args, format), "Output",
+               "for people (default) or for programs"),
 };
 
 static const struct {
@@ -140,8 +140,7 @@ const cli_command cli_cmd_models = {
              "--dropout all have. Parameters are counted for that input and 10 classes "
              "(mobilenetv2: 1000).",
     .operand = CLI_MODEL_NAME,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

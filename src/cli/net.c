@@ -9,6 +9,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+const scant_option net_sample_rows[2] = {
+    OPT_FILE("data", "SPEC", offsetof(net_samples, spec), NET_SAMPLES,
+             "FILE.npy or FILE.npz:KEY (n x d, n x h x w or n x h x w x c), IDX, CIFAR "
+             "records, CSV, a folder of these or of images, or fashion-mnist, moons, "
+             "blobs, waves, heavy (required)"),
+    OPT_ARRAY("indices", "FILE", offsetof(net_samples, indices), NET_SAMPLES,
+              "only these rows (integers, from 0), in this order"),
+};
+
+const scant_option net_model_rows[3] = {
+    OPT_SWITCH("no-hidden", NULL, offsetof(net_model, opts.no_hidden), NET_NETWORK,
+               "no dense layer before the last one"),
+    OPT_TEXT("mean", "M[,M...]", NULL, offsetof(net_model, mean), NET_NETWORK,
+             "subtracted from images, whose values are 0 to 1: one number, or one per "
+             "channel (default: what --weights were saved with; ImageNet's, if another "
+             "program wrote them for 3 channels)"),
+    OPT_TEXT("deviation", "D[,D...]", NULL, offsetof(net_model, deviation), NET_NETWORK,
+             "divides images after --mean is subtracted"),
+};
+
+const scant_option net_means_rows[5] = {
+    OPT_SEED("seed", "S", offsetof(net_means, seed), NET_MEANS,
+             "seed of every random choice (default 0)"),
+    OPT_COUNT("threads", "T", NULL, offsetof(net_means, threads), 0, 1024, NET_MEANS,
+              "threads; default and 0: all cores, or OMP_NUM_THREADS"),
+    OPT_BYTES("memory", "SIZE", offsetof(net_means, memory), NET_MEANS,
+              "limit on allocated memory, such as 512M or 4G (default: half of the "
+              "machine's)"),
+    OPT_SWITCH("quiet", NULL, offsetof(net_means, quiet), NET_MEANS,
+               "errors only: no warnings, no progress"),
+    OPT_SWITCH("progress", NULL, offsetof(net_means, progress), NET_MEANS,
+               "show progress even if standard error is not a terminal"),
+};
+
 int net_begin(net_job *job, const cli_command *command, const net_means *means,
               void (*progress)(void *user, const char *phase, double fraction)) {
     job->command = command;
@@ -43,15 +77,9 @@ void net_end(net_job *job) {
 
 int net_open_data(net_job *job, const net_samples *samples, const net_means *means,
                   bool test, scant_data **out) {
-    scant_data_opts opts = {
-        .labels = samples->labels,
-        .test = test,
-        .regression = samples->regression,
-        .unlabelled = samples->unlabelled,
-        .side = samples->side,
-        .count = samples->count,
-        .seed = means->seed,
-    };
+    scant_data_opts opts = samples->opts;
+    opts.test = test;
+    opts.seed = means->seed;
     scant_status status = scant_data_open(job->ctx, samples->spec, &opts, out);
     return status == SCANT_OK ? CLI_DONE : net_failed(job, status);
 }
@@ -99,22 +127,9 @@ int net_read_rows(net_job *job, const char *path, const scant_data *data, size_t
 
 scant_net_opts net_options(const net_model *model, const scant_data *data, size_t classes,
                            uint64_t seed) {
-    scant_net_opts opts = {
-        .classes = classes,
-        .width = model->width,
-        .depth = model->depth,
-        .activation = model->activation,
-        .dropout = model->dropout,
-        .norm = model->norm,
-        .stem = model->stem,
-        .head = model->head,
-        .seed = seed,
-        .bayes = model->bayes,
-        .samples = model->samples,
-        .prior = model->prior,
-        .hidden = model->hidden,
-        .no_hidden = model->no_hidden,
-    };
+    scant_net_opts opts = model->opts;
+    opts.classes = classes;
+    opts.seed = seed;
     if (data) scant_data_shape(data, opts.shape);
     return opts;
 }
@@ -212,13 +227,13 @@ static bool is_folder(const scant_data *data) {
 
 int net_check_samples(const net_job *job, const net_samples *samples, const char *other,
                       const scant_data *data, const scant_data *other_data) {
-    if (samples->side && !is_folder(data) && !is_folder(other_data))
+    if (samples->opts.side && !is_folder(data) && !is_folder(other_data))
         return cli_usage(
             job->command,
             "--size is of pictures in a folder, and %s has none: its samples "
             "are of the size they are",
             samples->spec);
-    if (samples->count && !is_drawn(samples->spec) && !is_drawn(other))
+    if (samples->opts.count && !is_drawn(samples->spec) && !is_drawn(other))
         return cli_usage(
             job->command,
             "--count says how many moons, blobs and the like to draw; --indices chooses "

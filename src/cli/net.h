@@ -12,21 +12,14 @@
 
 /* Which samples. */
 typedef struct net_samples {
-    const char *spec, *labels, *indices;
-    size_t side, count;
-    bool regression, unlabelled;
+    const char *spec, *indices;
+    scant_data_opts opts;
 } net_samples;
 
 /* Which network. */
 typedef struct net_model {
     const char *name, *weights;
-    size_t width, depth;
-    const char *activation, *norm, *stem, *head;
-    double dropout;
-    const char *bayes;
-    size_t samples, hidden; /* 0: not said */
-    double prior;
-    bool no_hidden;
+    scant_net_opts opts;
     const char *mean, *deviation; /* "0.5" or "0.5,0.4,0.4" */
 } net_model;
 
@@ -42,90 +35,15 @@ typedef struct net_means {
 #define NET_OUTPUT "Output"
 #define NET_MEANS "Means"
 
-/* A row of a table of flags; what stands below is some of them, where field is the place
- * of the struct above in the command's own. */
-#define NET_FLAG(...)                                                                    \
-    { __VA_ARGS__ }
-
+/* Tables of flags for these structs, field of a command's type. */
+extern const scant_option net_sample_rows[2], net_model_rows[3], net_means_rows[5];
 #define NET_SAMPLES_FLAGS(type, field)                                                   \
-    NET_FLAG(                                                                            \
-        "data", "SPEC", CLI_FILE, offsetof(type, field.spec), 0, 0, NET_SAMPLES,         \
-        "FILE.npy or FILE.npz:KEY (n x d, n x h x w or n x h x w x c), IDX, CIFAR's "    \
-        "records, CSV, a folder of these or of pictures, or fashion-mnist, moons, "      \
-        "blobs, waves, heavy (required)"),                                               \
-        NET_FLAG("labels", "FILE", CLI_ARRAY, offsetof(type, field.labels), 0, 0,        \
-                 NET_SAMPLES, "their labels, where the data does not carry them"),       \
-        NET_FLAG("no-labels", NULL, CLI_SWITCH, offsetof(type, field.unlabelled), 0, 0,  \
-                 NET_SAMPLES,                                                            \
-                 "the data's own labels are not looked at; a CSV file has none: all "    \
-                 "its columns are numbers"),                                             \
-        NET_FLAG("indices", "FILE", CLI_ARRAY, offsetof(type, field.indices), 0, 0,      \
-                 NET_SAMPLES,                                                            \
-                 "only these rows (integers, counted from 0), in this order"),           \
-        NET_FLAG("size", "PIXELS", CLI_NUMBER, offsetof(type, field.side), 1, 8192,      \
-                 NET_SAMPLES,                                                            \
-                 "side that pictures of a folder are brought to (default 224, "          \
-                 "or the trained network's)"),                                           \
-        NET_FLAG("count", "N", CLI_NUMBER, offsetof(type, field.count), 1,               \
-                 (size_t)1 << 40, NET_SAMPLES,                                           \
-                 "how many moons, blobs, waves or heavy to draw (default 1000)")
-
+    CLI_FLAGS_AT(net_sample_rows, offsetof(type, field)),                                \
+        CLI_SHARED(scant_data_options, offsetof(type, field.opts))
 #define NET_MODEL_FLAGS(type, field)                                                     \
-    NET_FLAG("width", "N", CLI_NUMBER, offsetof(type, field.width), 1, 1 << 20,          \
-             NET_NETWORK, "of mlp, onehidden, gapcnn"),                                  \
-        NET_FLAG("depth", "N", CLI_NUMBER, offsetof(type, field.depth), 1, 100,          \
-                 NET_NETWORK, "hidden layers of mlp"),                                   \
-        NET_FLAG("activation", "relu|leaky|tanh|sigmoid|swish|relu6", CLI_CHOICE,        \
-                 offsetof(type, field.activation), 0, 0, NET_NETWORK,                    \
-                 "instead of the model's own"),                                          \
-        NET_FLAG("norm", "batch|folded|none", CLI_CHOICE, offsetof(type, field.norm), 0, \
-                 0, NET_NETWORK,                                                         \
-                 "normalisation of vgg, resnet18, mobilenetv2: by the batch "            \
-                 "(default), multiplied into the weights, or none"),                     \
-        NET_FLAG("stem", "small|original", CLI_CHOICE, offsetof(type, field.stem), 0, 0, \
-                 NET_NETWORK,                                                            \
-                 "first layers of resnet18 (default: small up to 64 pixels)"),           \
-        NET_FLAG("head", "small|full", CLI_CHOICE, offsetof(type, field.head), 0, 0,     \
-                 NET_NETWORK, "last layers of vgg (default small)"),                     \
-        NET_FLAG("bayes", "none|dropout|variational", CLI_CHOICE,                        \
-                 offsetof(type, field.bayes), 0, 0, NET_NETWORK,                         \
-                 "what is known of the last layer's weights: themselves (default, or "   \
-                 "what --weights were saved with); ways to drop features, of rate 0.5 "  \
-                 "where --dropout says no other; a normal law that is trained. (An "     \
-                 "ensemble is several trainings, joined by 'scant embed --member'.)"),   \
-        NET_FLAG("samples", "M", CLI_NUMBER, offsetof(type, field.samples), 1, 1 << 20,  \
-                 NET_NETWORK,                                                            \
-                 "draws of those weights that predictions are averaged over (default "   \
-                 "100)"),                                                                \
-        NET_FLAG("prior", "V", CLI_POSITIVE, offsetof(type, field.prior), 0, 0,          \
-                 NET_NETWORK,                                                            \
-                 "variance of the weights' prior, of variational (default 1)"),          \
-        NET_FLAG("hidden", "N", CLI_NUMBER, offsetof(type, field.hidden), 1, 1 << 20,    \
-                 NET_NETWORK,                                                            \
-                 "width of a dense layer before the last (default: none; variational "   \
-                 "models whose features come straight from planes: 256)"),               \
-        NET_FLAG("no-hidden", NULL, CLI_SWITCH, offsetof(type, field.no_hidden), 0, 0,   \
-                 NET_NETWORK, "no such layer"),                                          \
-        NET_FLAG("mean", "M[,M...]", CLI_WORD, offsetof(type, field.mean), 0, 0,         \
-                 NET_NETWORK,                                                            \
-                 "taken off pictures, whose values are 0 to 1: one number, or one a "    \
-                 "channel (default: what --weights were saved with; ImageNet's, where "  \
-                 "another program wrote them for 3 channels)"),                          \
-        NET_FLAG("deviation", "D[,D...]", CLI_WORD, offsetof(type, field.deviation), 0,  \
-                 0, NET_NETWORK, "what the rest is divided by; with --mean")
-
-#define NET_MEANS_FLAGS(type, field)                                                     \
-    NET_FLAG("seed", "S", CLI_SEED, offsetof(type, field.seed), 0, 0, NET_MEANS,         \
-             "decides every random choice (default 0)"),                                 \
-        NET_FLAG("threads", "T", CLI_NUMBER, offsetof(type, field.threads), 0, 1024,     \
-                 NET_MEANS, "default and 0: all cores, or OMP_NUM_THREADS"),             \
-        NET_FLAG(                                                                        \
-            "memory", "SIZE", CLI_SIZE, offsetof(type, field.memory), 0, 0, NET_MEANS,   \
-            "cap on what is allocated, as 512M or 4G (default: half of the machine's)"), \
-        NET_FLAG("quiet", NULL, CLI_SWITCH, offsetof(type, field.quiet), 0, 0,           \
-                 NET_MEANS, "errors only: no warnings, no progress"),                    \
-        NET_FLAG("progress", NULL, CLI_SWITCH, offsetof(type, field.progress), 0, 0,     \
-                 NET_MEANS, "show progress even where standard error is no terminal")
+    CLI_SHARED(scant_model_options, offsetof(type, field.opts)),                         \
+        CLI_FLAGS_AT(net_model_rows, offsetof(type, field))
+#define NET_MEANS_FLAGS(type, field) CLI_FLAGS_AT(net_means_rows, offsetof(type, field))
 
 /* What a job of such a command starts with, so that it can be the callbacks' user. */
 typedef struct net_job {

@@ -10,18 +10,18 @@
 #include "scant/train.h"
 
 const char *net_option_of(const net_model *model) {
-    return model->width        ? "width"
-           : model->depth      ? "depth"
-           : model->activation ? "activation"
-           : model->norm       ? "norm"
-           : model->stem       ? "stem"
-           : model->head       ? "head"
-           : model->prior > 0  ? "prior"
-           : model->hidden     ? "hidden"
-           : model->no_hidden  ? "no-hidden"
-           : model->mean       ? "mean"
-           : model->deviation  ? "deviation"
-                               : NULL;
+    return model->opts.width        ? "width"
+           : model->opts.depth      ? "depth"
+           : model->opts.activation ? "activation"
+           : model->opts.norm       ? "norm"
+           : model->opts.stem       ? "stem"
+           : model->opts.head       ? "head"
+           : model->opts.prior > 0  ? "prior"
+           : model->opts.hidden     ? "hidden"
+           : model->opts.no_hidden  ? "no-hidden"
+           : model->mean            ? "mean"
+           : model->deviation       ? "deviation"
+                                    : NULL;
 }
 
 int net_check_from(const cli_command *command, const net_call *call) {
@@ -85,9 +85,9 @@ static int open_at(net_job *job, const net_call *call, const char *path,
     status = net_open_network(job, call, path, NULL, network);
     if (status != CLI_DONE) return status;
     scant_net_shape(*network, shape);
-    if (!call->samples->side && shape[1] == shape[2] && shape[1] > 1)
-        call->samples->side = shape[1];
-    if (scant_net_classes(*network) == 1) call->samples->regression = true;
+    if (!call->samples->opts.side && shape[1] == shape[2] && shape[1] > 1)
+        call->samples->opts.side = shape[1];
+    if (scant_net_classes(*network) == 1) call->samples->opts.regression = true;
     return net_open_part(job, call, data);
 }
 
@@ -121,8 +121,8 @@ int net_check_labels(const net_samples *samples, const scant_net *network,
         if (label < 0 || (size_t)label < classes) continue;
         cli_error("%s: sample %zu has label %d, but the network has %zu classes (0 to "
                   "%zu)",
-                  samples->labels ? samples->labels : samples->spec, row, (int)label,
-                  classes, classes - 1);
+                  samples->opts.labels ? samples->opts.labels : samples->spec, row,
+                  (int)label, classes, classes - 1);
         return CLI_BAD_INPUT;
     }
     return CLI_DONE;

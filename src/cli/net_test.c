@@ -33,7 +33,7 @@ int net_open_test(net_job *job, const net_samples *samples, const net_means *mea
                   const scant_data *data, net_test *test) {
     net_samples own = *samples;
     if (!test->spec && !scant_data_has_test(data)) return CLI_DONE;
-    own.labels = test->labels; /* --labels are those of --data */
+    own.opts.labels = test->labels; /* --labels are those of --data */
     if (test->spec) own.spec = test->spec;
     int status = net_open_data(job, &own, means, true, &test->data);
     if (status == CLI_DONE) status = match_classes(job, data, test->data);

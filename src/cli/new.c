@@ -25,22 +25,20 @@ typedef struct new_args {
 static const char classes_group[] = "Classes";
 static const char model_group[] = "Model and settings";
 
-static const cli_flag flags[] = {
-    PROJECT_SOURCE_FLAGS(new_args, source),
-    {"classes", "A,B,C", CLI_WORD, AT(classes), 0, 0, classes_group,
-     "their names; more can be added later"},
-    {"classes-file", "FILE", CLI_FILE, AT(classes_file), 0, 0, classes_group,
-     "the same from a file, a name a line; names may then have commas"},
-    {"backbone", "NAME", CLI_MODEL, AT(backbone), 0, 0, model_group,
-     "a model whose features pictures are read out as, once; a last layer on them is "
-     "trained in a second (default: a small network is trained on the pixels)"},
-    {"weights", "FILE", CLI_FILE, AT(weights), 0, 0, model_group,
-     "safetensors of the backbone"},
-    {"set", "KEY=VALUE", CLI_SETTING, AT(settings), 0, 0, model_group,
-     "a setting of the project; may be given again"},
-    {"seed", "S", CLI_SEED, AT(means.seed), 0, 0, NET_MEANS,
-     "decides every random choice, the audit among them (default 0)"},
-    PROJECT_MEANS_FLAGS(new_args, means),
+static const scant_option flags[] = {
+    OPT_TEXT("classes", "A,B,C", NULL, AT(classes), classes_group,
+             "their names; more can be added later"),
+    OPT_FILE("classes-file", "FILE", AT(classes_file), classes_group,
+             "the same from a file, a name a line; names may then have commas"),
+    OPT_NAME(
+        "backbone", "NAME", cli_model_name, NULL, AT(backbone), model_group,
+        "a model whose features pictures are read out as, once; a last layer on them is "
+        "trained in a second (default: a small network is trained on the pixels)"),
+    OPT_FILE("weights", "FILE", AT(weights), model_group, "safetensors of the backbone"),
+    OPT_SETTINGS("set", "KEY=VALUE", AT(settings), model_group,
+                 "a setting of the project; may be given again"),
+    OPT_SEED("seed", "S", AT(means.seed), NET_MEANS,
+             "decides every random choice, the audit among them (default 0)"),
 };
 
 static const cli_example examples[] = {
@@ -249,8 +247,8 @@ const cli_command cli_cmd_new = {
         "docs/projects.md is a tutorial.",
     .operand = CLI_PROJECT,
     .project = true,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags), PROJECT_SOURCE_FLAGS(new_args, source),
+               PROJECT_MEANS_FLAGS(new_args, means)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

@@ -6,6 +6,7 @@
  */
 #include "cli/ntk.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,64 +15,66 @@
 #define NTK_BESIDE "Measurements"
 #define NTK_FIT "Regression"
 
-static const cli_flag flags[] = {
-    NET_SAMPLES_FLAGS(ntk_args, samples),
-    {"regression", NULL, CLI_SWITCH, AT(samples.regression), 0, 0, NET_SAMPLES,
-     "labels are numbers, not classes (with --from, the network says so)"},
-    {"part", "train|test", CLI_CHOICE, AT(part), 0, 0, NET_SAMPLES,
-     "of data that has two (default train)"},
-    {"from", "DIR", CLI_FILE, AT(from), 0, 0, NET_NETWORK,
-     "the network that 'scant train' left in DIR"},
-    {"weights", "FILE", CLI_FILE, AT(model.weights), 0, 0, NET_NETWORK,
-     "or a safetensors file"},
-    {"model", "NAME", CLI_MODEL, AT(model.name), 0, 0, NET_NETWORK,
-     "or an untrained network of that --seed; with --weights, which network they are of"},
-    {"classes", "C", CLI_NUMBER, AT(classes), 1, 1 << 20, NET_NETWORK,
-     "outputs of an untrained network (default: the data's classes; of numbers 1)"},
-    NET_MODEL_FLAGS(ntk_args, model),
-    {"kernel", "ntk:depth=K", CLI_WORD, AT(kernel), 0, 0, NTK_KERNEL,
-     "instead of the network's own that of an infinitely wide one with K layers of "
-     "rectifiers (1 to 100), in closed form, over the network's features; where no "
-     "network is named, over the samples themselves"},
-    {"bias", NULL, CLI_SWITCH, AT(bias), 0, 0, NTK_KERNEL,
-     "of --kernel: a 1 after each row of features, which gives that network's first "
-     "layer biases; without, its outputs double where a row does"},
-    {"layers", "all|last", CLI_CHOICE, AT(layers), 0, 0, NTK_KERNEL,
-     "by whose parameters (default all)"},
-    {"full", NULL, CLI_SWITCH, AT(full), 0, 0, NTK_KERNEL,
-     "a row for each sample and output, not their mean over outputs: exact for descent, "
-     "but C times as many rows"},
-    {"sketch", "K", CLI_NUMBER, AT(sketch), 16, 30000, NTK_KERNEL,
-     "instead of the n x n matrix a K x K one of sketched gradients: for samples by the "
-     "ten thousand; its error is measured and told"},
-    {"lr", "ETA", CLI_POSITIVE, AT(rate), 0, 0, NTK_KERNEL,
-     "rate of gradient descent on the summed loss |f - Y|^2 / 2 (default 1 / the largest "
-     "eigenvalue)"},
-    {"against", "IDX", CLI_ARRAY, AT(against), 0, 0, NTK_BESIDE,
-     "rows of --data: how far the samples are from these, by the kernel (MMD)"},
-    {"agreement", "M", CLI_NUMBER, AT(agreement), 2, 1 << 20, NTK_BESIDE,
-     "Kendall's tau between alignment and training dynamics over M random sets"},
-    {"start", "N", CLI_NUMBER, AT(start), 1, 1 << 20, NTK_BESIDE,
-     "of --agreement: the first N samples are in all sets (default 500)"},
-    {"draw", "Q", CLI_NUMBER, AT(draw), 1, 1 << 20, NTK_BESIDE,
-     "and Q others are drawn for each (default 250)"},
-    {"descend", "STEPS", CLI_NUMBER, AT(descend), 1, 1 << 20, NTK_BESIDE,
-     "so many steps of gradient descent beside what the kernel predicts of them"},
-    {"fit", NULL, CLI_SWITCH, AT(fit), 0, 0, NTK_FIT,
-     "fit the labels with the kernel, and tell how well that predicts other samples"},
-    {"ridge", "R", CLI_AMOUNT, AT(ridge), 0, SIZE_MAX, NTK_FIT,
-     "added to the kernel's diagonal (default 0: every label is met)"},
-    {"test", "SPEC", CLI_FILE, AT(test), 0, 0, NTK_FIT,
-     "the other samples (default: the data's own part to test with)"},
-    {"test-labels", "FILE", CLI_ARRAY, AT(test_labels), 0, 0, NTK_FIT,
-     "labels of --test"},
-    {"out", "STUDY.json", CLI_FILE, AT(out), 0, 0, NET_OUTPUT,
-     "the numbers (default: standard output)"},
-    {"page", "PAGE.html", CLI_FILE, AT(page), 0, 0, NET_OUTPUT,
-     "the same as a page with charts and explanations"},
-    {"kernel-out", "K.npy", CLI_FILE, AT(kernel_out), 0, 0, NET_OUTPUT,
-     "the kernel matrix itself, as float64"},
-    NET_MEANS_FLAGS(ntk_args, means),
+static const scant_option flags[] = {
+    OPT_CHOICE("part", "train|test", NULL, AT(part), NET_SAMPLES,
+               "of data that has two (default train)"),
+    OPT_FILE("from", "DIR", AT(from), NET_NETWORK,
+             "the network that 'scant train' left in DIR"),
+    OPT_FILE("weights", "FILE", AT(model.weights), NET_NETWORK, "or a safetensors file"),
+    OPT_NAME("model", "NAME", cli_model_name, NULL, AT(model.name), NET_NETWORK,
+             "or an untrained network of that --seed; with --weights, which network they "
+             "are of"),
+    OPT_COUNT(
+        "classes", "C", NULL, AT(classes), 1, 1 << 20, NET_NETWORK,
+        "outputs of an untrained network (default: the data's classes; of numbers 1)"),
+    OPT_TEXT(
+        "kernel", "ntk:depth=K", NULL, AT(kernel), NTK_KERNEL,
+        "instead of the network's own that of an infinitely wide one with K layers of "
+        "rectifiers (1 to 100), in closed form, over the network's features; where no "
+        "network is named, over the samples themselves"),
+    OPT_SWITCH(
+        "bias", NULL, AT(bias), NTK_KERNEL,
+        "of --kernel: a 1 after each row of features, which gives that network's first "
+        "layer biases; without, its outputs double where a row does"),
+    OPT_CHOICE("layers", "all|last", NULL, AT(layers), NTK_KERNEL,
+               "by whose parameters (default all)"),
+    OPT_SWITCH("full", NULL, AT(full), NTK_KERNEL,
+               "a row for each sample and output, not their mean over outputs: exact for "
+               "descent, "
+               "but C times as many rows"),
+    OPT_COUNT("sketch", "K", NULL, AT(sketch), 16, 30000, NTK_KERNEL,
+              "instead of the n x n matrix a K x K one of sketched gradients: for "
+              "samples by the "
+              "ten thousand; its error is measured and told"),
+    OPT_NUMBER("lr", "ETA", NULL, AT(rate), 0, INFINITY, SCANT_OPEN_BOTH, NTK_KERNEL,
+               "rate of gradient descent on the summed loss |f - Y|^2 / 2 (default 1 / "
+               "the largest "
+               "eigenvalue)"),
+    OPT_ARRAY("against", "IDX", AT(against), NTK_BESIDE,
+              "rows of --data: how far the samples are from these, by the kernel (MMD)"),
+    OPT_COUNT("agreement", "M", NULL, AT(agreement), 2, 1 << 20, NTK_BESIDE,
+              "Kendall's tau between alignment and training dynamics over M random sets"),
+    OPT_COUNT("start", "N", NULL, AT(start), 1, 1 << 20, NTK_BESIDE,
+              "of --agreement: the first N samples are in all sets (default 500)"),
+    OPT_COUNT("draw", "Q", NULL, AT(draw), 1, 1 << 20, NTK_BESIDE,
+              "and Q others are drawn for each (default 250)"),
+    OPT_COUNT(
+        "descend", "STEPS", NULL, AT(descend), 1, 1 << 20, NTK_BESIDE,
+        "so many steps of gradient descent beside what the kernel predicts of them"),
+    OPT_SWITCH(
+        "fit", NULL, AT(fit), NTK_FIT,
+        "fit the labels with the kernel, and tell how well that predicts other samples"),
+    OPT_NUMBER("ridge", "R", NULL, AT(ridge), 0, INFINITY, SCANT_OPEN_MAX, NTK_FIT,
+               "added to the kernel's diagonal (default 0: every label is met)"),
+    OPT_FILE("test", "SPEC", AT(test), NTK_FIT,
+             "the other samples (default: the data's own part to test with)"),
+    OPT_ARRAY("test-labels", "FILE", AT(test_labels), NTK_FIT, "labels of --test"),
+    OPT_FILE("out", "STUDY.json", AT(out), NET_OUTPUT,
+             "the numbers (default: standard output)"),
+    OPT_FILE("page", "PAGE.html", AT(page), NET_OUTPUT,
+             "the same as a page with charts and explanations"),
+    OPT_FILE("kernel-out", "K.npy", AT(kernel_out), NET_OUTPUT,
+             "the kernel matrix itself, as float64"),
 };
 
 static const cli_example examples[] = {
@@ -123,10 +126,10 @@ static int check_kernel(const ntk_job *job) {
     if (a->agreement)
         return cli_usage(command, "--agreement needs a network: from outputs of 0 the "
                                   "dynamics equal the alignment");
-    flag = a->classes         ? "classes"
-           : a->model.bayes   ? "bayes"
-           : a->model.samples ? "samples"
-                              : net_option_of(&a->model);
+    flag = a->classes              ? "classes"
+           : a->model.opts.bayes   ? "bayes"
+           : a->model.opts.samples ? "samples"
+                                   : net_option_of(&a->model);
     if (flag && strcmp(flag, "mean") && strcmp(flag, "deviation"))
         return cli_usage(command, "--%s needs a network: --from, --weights or --model",
                          flag);
@@ -192,7 +195,7 @@ static int check_files(const ntk_job *job) {
     const cli_path outs[] = {
         {"out", a->out}, {"page", a->page}, {"kernel-out", a->kernel_out}};
     const cli_path ins[] = {
-        {"data", a->samples.spec},       {"labels", a->samples.labels},
+        {"data", a->samples.spec},       {"labels", a->samples.opts.labels},
         {"indices", a->samples.indices}, {"weights", a->model.weights},
         {"against", a->against},         {"test", a->test},
         {"test-labels", a->test_labels}};
@@ -514,8 +517,8 @@ const cli_command cli_cmd_ntk = {
         "The numbers are JSON; docs/kernels.md explains each of them. Numbers that need "
         "labels are null if samples have none.",
     .operand = CLI_NOTHING,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {NET_SAMPLES_FLAGS(ntk_args, samples), CLI_FLAGS(flags),
+               NET_MODEL_FLAGS(ntk_args, model), NET_MEANS_FLAGS(ntk_args, means)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

@@ -55,38 +55,41 @@ void cli_page_program(scant__text *text) {
         scant__text_addf(text, "  %-5d%s\n", exits[i].status, exits[i].meaning);
 }
 
-static void add_flags(scant__text *text, const cli_flag *flags, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0 || strcmp(flags[i].group, flags[i - 1].group) != 0)
-            scant__text_addf(text, "\n%s\n", flags[i].group);
-        size_t line = text->size;
-        scant__text_addf(text, "  --%s", flags[i].name);
-        if (flags[i].arg) scant__text_addf(text, " %s", flags[i].arg);
-        if (text->size - line >= HELP_COLUMN) scant__text_add(text, "\n"); /* too long */
-        cli_text_pad(text, HELP_COLUMN);
-        cli_text_wrap(text, HELP_COLUMN, flags[i].help);
-    }
+/* What stands on the line since `line`, then help in a column of its own. */
+static void add_help(scant__text *text, size_t line, scant__text *help) {
+    if (text->size - line >= HELP_COLUMN) scant__text_add(text, "\n"); /* too long */
+    cli_text_pad(text, HELP_COLUMN);
+    cli_text_wrap(text, HELP_COLUMN, help->data);
+    scant__text_end(help);
+}
+
+static void add_flag(scant__text *text, const cli_flag *flag, bool first, bool last) {
+    const char *arg = flag->row->arg ? flag->row->arg : flag->row->choices;
+    scant__text help = CLI_TEXT;
+    (void)last;
+    if (first) scant__text_addf(text, "\n%s\n", flag->row->group);
+    size_t line = text->size;
+    scant__text_addf(text, "  --%s", flag->name);
+    if (arg) scant__text_addf(text, " %s", arg);
+    cli_flag_help(&help, flag->row);
+    add_help(text, line, &help);
 }
 
 static void add_keys(scant__text *text) {
-    const scant_experiment_key *key;
+    scant_experiment_key key;
     const char *section = "";
     scant__text_add(text, "\nKeys of an experiment (section.key: default)\n");
-    for (size_t i = 0; (key = scant_experiment_key_at(i)); i++) {
-        if (strcmp(section, key->section) != 0)
-            scant__text_addf(text, "  [%s]\n", key->section);
-        section = key->section;
+    for (size_t i = 0; scant_experiment_key_at(i, &key); i++) {
+        if (strcmp(section, key.section) != 0)
+            scant__text_addf(text, "  [%s]\n", key.section);
+        section = key.section;
         size_t line = text->size;
-        scant__text_addf(text, "  %s = %s", key->key, key->value);
-        if (text->size - line >= HELP_COLUMN) scant__text_add(text, "\n"); /* too long */
-        cli_text_pad(text, HELP_COLUMN);
         scant__text help = CLI_TEXT;
-        bool words = strchr(key->choices, '|') && strcmp(key->choices, "yes|no") != 0;
-        scant__text_addf(&help, "%s%s%s%s", key->help, words ? " (" : "",
-                         words ? key->choices : "", words ? ")" : "");
-        scant__text_bytes(&help, "", 1);
-        cli_text_wrap(text, HELP_COLUMN, help.data);
-        scant__text_end(&help);
+        scant__text_addf(text, "  %s = %s", key.key, key.value);
+        scant__text_add(&help, key.option->help);
+        if (key.option->kind == SCANT_OPTION_CHOICE)
+            scant__text_addf(&help, " (%s)", key.option->choices);
+        add_help(text, line, &help);
     }
     cli_text_pad(text, 2);
     cli_text_wrap(text, 2,
@@ -97,18 +100,17 @@ static void add_keys(scant__text *text) {
 }
 
 static void add_settings(scant__text *text) {
-    const scant_project_key *key;
+    size_t count;
+    const scant_option *rows = scant_project_options(&count);
     scant__text_add(text, "\nSettings of a project (key = default)\n");
-    for (size_t i = 0; (key = scant_project_key_at(i)); i++) {
+    for (size_t i = 0; i < count; i++) {
+        char expected[SCANT__EXPECTED];
         size_t line = text->size;
-        scant__text_addf(text, "  %s = %s", key->key, key->value);
-        if (text->size - line >= HELP_COLUMN) scant__text_add(text, "\n"); /* too long */
-        cli_text_pad(text, HELP_COLUMN);
         scant__text help = CLI_TEXT;
-        scant__text_addf(&help, "%s (%s)", key->help, key->choices);
-        scant__text_bytes(&help, "", 1);
-        cli_text_wrap(text, HELP_COLUMN, help.data);
-        scant__text_end(&help);
+        scant__text_addf(text, "  %s = %s", rows[i].key, rows[i].value);
+        scant__text_addf(&help, "%s (%s)", rows[i].help,
+                         scant__option_expected(&rows[i], NULL, expected));
+        add_help(text, line, &help);
     }
 }
 
@@ -129,11 +131,9 @@ void cli_page_command(scant__text *text, const cli_command *command) {
         cli_text_wrap(text, 2, names.data);
         scant__text_end(&names);
     }
-    add_flags(text, command->flags, command->n_flags);
+    cli_each_flag(command, text, add_flag);
     if (command == &cli_cmd_run) add_keys(text);
     if (command == &cli_cmd_new || command == &cli_cmd_set) add_settings(text);
-    const cli_flag *common = cli_common_flags(&count);
-    add_flags(text, common, count);
     if (command->n_examples) scant__text_add(text, "\nExamples\n");
     add_examples(text, command, SIZE_MAX);
 }

@@ -17,15 +17,15 @@ typedef struct predict_args {
 
 #define AT(field) offsetof(predict_args, field)
 
-static const cli_flag flags[] = {
-    {"unlabelled", NULL, CLI_SWITCH, AT(unlabelled), 0, 0, NET_OUTPUT,
-     "only items that have no label"},
-    {"out", "FILE", CLI_FILE, AT(out), 0, 0, NET_OUTPUT,
-     "default - (standard output); .npy: the probabilities, items x classes; .jsonl: an "
-     "object an item; anything else: CSV"},
-    {"format", "csv|jsonl|npy", CLI_CHOICE, AT(format), 0, 0, NET_OUTPUT,
-     "the format, whatever --out ends in"},
-    PROJECT_MEANS_FLAGS(predict_args, means),
+static const scant_option flags[] = {
+    OPT_SWITCH("unlabelled", NULL, AT(unlabelled), NET_OUTPUT,
+               "only items that have no label"),
+    OPT_FILE("out", "FILE", AT(out), NET_OUTPUT,
+             "default - (standard output); .npy: the probabilities, items x classes; "
+             ".jsonl: an "
+             "object an item; anything else: CSV"),
+    OPT_CHOICE("format", "csv|jsonl|npy", NULL, AT(format), NET_OUTPUT,
+               "the format, whatever --out ends in"),
 };
 
 static const cli_example examples[] = {
@@ -159,8 +159,7 @@ const cli_command cli_cmd_predict = {
              "float32.",
     .operand = CLI_PROJECT,
     .project = true,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags), PROJECT_MEANS_FLAGS(predict_args, means)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

@@ -17,6 +17,17 @@
 
 /* ---- the call ---------------------------------------------------------------------- */
 
+const scant_option project_source_rows[3] = {
+    OPT_FILE("images", "FOLDER|SPEC", offsetof(scant_source, images), PROJECT_ITEMS,
+             "a folder of images, with its subfolders; or images as 'scant train --data' "
+             "takes them: FILE.npy, fashion-mnist, ..."),
+    OPT_ARRAY("features", "F", offsetof(scant_source, features), PROJECT_ITEMS,
+              "n x d numbers, one row per item: FILE.npy, FILE.npz:KEY"),
+    OPT_FILE("manifest", "M.csv|M.jsonl", offsetof(scant_source, manifest), PROJECT_ITEMS,
+             "a table of the items: id, and one of path, row and text; label, group "
+             "(default: ids are paths below the folder, or row numbers)"),
+};
+
 int project_parse(const cli_command *command, int argc, char **argv, void *values,
                   cli_parsed *parsed, bool *over) {
     int status = cli_parse(command, argc, argv, values, parsed);
@@ -72,16 +83,15 @@ int project_check_source(const cli_command *command, const scant_source *source)
 }
 
 static const char *key_name(const void *names, size_t i) {
-    (void)names;
-    return scant_project_key_at(i)->key;
+    return ((const scant_option *)names)[i].key;
 }
 
 int project_check_key(const cli_command *command, const char *key) {
-    const scant_project_key *known;
-    size_t count = 0;
-    for (; (known = scant_project_key_at(count)); count++)
-        if (strcmp(known->key, key) == 0) return CLI_DONE;
-    char *hint = cli_suggest(key, "", NULL, count, key_name);
+    size_t count;
+    const scant_option *rows = scant_project_options(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(rows[i].key, key) == 0) return CLI_DONE;
+    char *hint = cli_suggest(key, "", rows, count, key_name);
     cli_usage(command, "a project has no setting '%s'%s ('scant set DIR' lists them)",
               key, hint);
     free(hint);

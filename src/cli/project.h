@@ -9,29 +9,12 @@
 #include "core/json.h"
 #include "scant/project.h"
 
-/* Rows of a table of flags, where field is the place of a net_means. */
+/* Tables of flags, for a net_means (without the seed) and a scant_source. */
+extern const scant_option project_source_rows[3];
 #define PROJECT_MEANS_FLAGS(type, field)                                                 \
-    NET_FLAG("threads", "T", CLI_NUMBER, offsetof(type, field.threads), 0, 1024,         \
-             NET_MEANS, "default and 0: all cores, or OMP_NUM_THREADS"),                 \
-        NET_FLAG(                                                                        \
-            "memory", "SIZE", CLI_SIZE, offsetof(type, field.memory), 0, 0, NET_MEANS,   \
-            "cap on what is allocated, as 512M or 4G (default: half of the machine's)"), \
-        NET_FLAG("quiet", NULL, CLI_SWITCH, offsetof(type, field.quiet), 0, 0,           \
-                 NET_MEANS, "errors only: no warnings, no progress"),                    \
-        NET_FLAG("progress", NULL, CLI_SWITCH, offsetof(type, field.progress), 0, 0,     \
-                 NET_MEANS, "show progress even where standard error is no terminal")
-
+    { net_means_rows + 1, CLI_COUNT_OF(net_means_rows) - 1, NULL, offsetof(type, field) }
 #define PROJECT_SOURCE_FLAGS(type, field)                                                \
-    NET_FLAG("images", "FOLDER|SPEC", CLI_FILE, offsetof(type, field.images), 0, 0,      \
-             PROJECT_ITEMS,                                                              \
-             "a folder of pictures, with those in folders of it; or pictures as 'scant " \
-             "train --data' takes them: FILE.npy, fashion-mnist, ..."),                  \
-        NET_FLAG("features", "F", CLI_ARRAY, offsetof(type, field.features), 0, 0,       \
-                 PROJECT_ITEMS, "n x d numbers, a row an item: FILE.npy, FILE.npz:KEY"), \
-        NET_FLAG("manifest", "M.csv|M.jsonl", CLI_FILE, offsetof(type, field.manifest),  \
-                 0, 0, PROJECT_ITEMS,                                                    \
-                 "a table of the items: id, and one of path, row and text; label, "      \
-                 "group (default: ids are paths below the folder, or rows' numbers)")
+    CLI_FLAGS_AT(project_source_rows, offsetof(type, field))
 
 #define PROJECT_ITEMS "Items"
 

@@ -24,22 +24,25 @@ typedef struct query_args {
 
 static const char picking_group[] = "Picking";
 
-static const cli_flag flags[] = {
-    {"batch", "B", CLI_NUMBER, AT(batch), 1, 1 << 30, picking_group,
-     "how many items (default: the setting batch)"},
-    {"strategy", "NAME", CLI_PICKER, AT(strategy), 0, 0, picking_group,
-     "see 'scant strategies' (default: the setting strategy; random before the first "
-     "model)"},
-    {"opt", "KEY=VALUE", CLI_SETTING, AT(settings), 0, 0, picking_group,
-     "an option of the strategy, see 'scant strategies NAME'; may be given again"},
-    {"seed", "S", CLI_SEED, AT(means.seed), 0, 0, picking_group,
-     "decides every random choice (default and 0: the project's, another every round)"},
-    {"out", "FILE", CLI_FILE, AT(out), 0, 0, NET_OUTPUT,
-     "default - (standard output); .npy: the items' numbers as int64; .json: one object; "
-     "anything else: CSV"},
-    {"format", "csv|json|npy", CLI_CHOICE, AT(format), 0, 0, NET_OUTPUT,
-     "the format, whatever --out ends in"},
-    PROJECT_MEANS_FLAGS(query_args, means),
+static const scant_option flags[] = {
+    OPT_COUNT("batch", "B", NULL, AT(batch), 1, 1 << 30, picking_group,
+              "how many items (default: the setting batch)"),
+    OPT_NAME(
+        "strategy", "NAME", cli_strategy_name, NULL, AT(strategy), picking_group,
+        "see 'scant strategies' (default: the setting strategy; random before the first "
+        "model)"),
+    OPT_SETTINGS(
+        "opt", "KEY=VALUE", AT(settings), picking_group,
+        "an option of the strategy, see 'scant strategies NAME'; may be given again"),
+    OPT_SEED("seed", "S", AT(means.seed), picking_group,
+             "decides every random choice (default and 0: the project's, another every "
+             "round)"),
+    OPT_FILE("out", "FILE", AT(out), NET_OUTPUT,
+             "default - (standard output); .npy: the items' numbers as int64; .json: one "
+             "object; "
+             "anything else: CSV"),
+    OPT_CHOICE("format", "csv|json|npy", NULL, AT(format), NET_OUTPUT,
+               "the format, whatever --out ends in"),
 };
 
 static const cli_example examples[] = {
@@ -272,8 +275,7 @@ const cli_command cli_cmd_query = {
         "in a shell ends by itself; picks are written in any case.",
     .operand = CLI_PROJECT,
     .project = true,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags), PROJECT_MEANS_FLAGS(query_args, means)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

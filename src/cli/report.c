@@ -12,11 +12,12 @@ typedef struct report_args {
     net_means means;
 } report_args;
 
-static const cli_flag flags[] = {
-    {"out", "DIR", CLI_FILE, offsetof(report_args, out), 0, 0, "Output",
-     "where the files go; needed for several folders (default: the folder itself)"},
-    {"quiet", NULL, CLI_SWITCH, offsetof(report_args, means.quiet), 0, 0, "Output",
-     "errors only"},
+static const scant_option flags[] = {
+    OPT_FILE(
+        "out", "DIR", offsetof(report_args, out), "Output",
+        "where the files go; needed for several folders (default: the folder itself)"),
+    OPT_SWITCH("quiet", NULL, offsetof(report_args, means.quiet), "Output",
+               "errors only"),
 };
 
 static int work(net_job *job, const report_args *args, const cli_parsed *parsed) {
@@ -72,8 +73,7 @@ const cli_command cli_cmd_report = {
         "where two folders have the same strategy with the same seed it is listed once a "
         "folder, as 'name (folder)'. A page is one file that needs no network.",
     .operand = CLI_FOLDERS,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

@@ -12,27 +12,28 @@
 
 static const char what_group[] = "Experiment";
 
-static const cli_flag flags[] = {
-    {"set", "SECTION.KEY=VALUE", CLI_SETTING, AT(settings), 0, 0, what_group,
-     "a key of the experiment, over what the file says; repeatable"},
-    {"print", NULL, CLI_SWITCH, AT(print), 0, 0, what_group,
-     "print the experiment with every default filled in, and run nothing"},
-    {"skip-bad", NULL, CLI_SWITCH, AT(skip_bad), 0, 0, what_group,
-     "leave out pictures that cannot be read"},
-    {"out", "DIR", CLI_FILE, AT(out), 0, 0, NET_OUTPUT,
-     "folder for the results (required)"},
-    {"resume", NULL, CLI_SWITCH, AT(resume), 0, 0, NET_OUTPUT,
-     "go on with the experiment in DIR; without a file and --set it is the one of "
-     "DIR/experiment.ini"},
-    {"jobs", "J", CLI_NUMBER, AT(jobs), 1, 256, NET_MEANS,
-     "runs side by side (default 1)"},
-    {"threads", "T", CLI_NUMBER, AT(run_threads), 0, 1024, NET_MEANS,
-     "of each run (default and 0: all cores, or OMP_NUM_THREADS, divided by --jobs; to "
-     "go on: as before)"},
-    {"memory", "SIZE", CLI_SIZE, AT(means.memory), 0, 0, NET_MEANS,
-     "cap on what is allocated, as 512M or 4G (default: half of the machine's)"},
-    {"quiet", NULL, CLI_SWITCH, AT(means.quiet), 0, 0, NET_MEANS,
-     "errors only: no warnings, no progress"},
+static const scant_option flags[] = {
+    OPT_SETTINGS("set", "SECTION.KEY=VALUE", AT(settings), what_group,
+                 "a key of the experiment, over what the file says; repeatable"),
+    OPT_SWITCH("print", NULL, AT(print), what_group,
+               "print the experiment with every default filled in, and run nothing"),
+    OPT_SWITCH("skip-bad", NULL, AT(skip_bad), what_group,
+               "leave out pictures that cannot be read"),
+    OPT_FILE("out", "DIR", AT(out), NET_OUTPUT, "folder for the results (required)"),
+    OPT_SWITCH(
+        "resume", NULL, AT(resume), NET_OUTPUT,
+        "go on with the experiment in DIR; without a file and --set it is the one of "
+        "DIR/experiment.ini"),
+    OPT_COUNT("jobs", "J", NULL, AT(jobs), 1, 256, NET_MEANS,
+              "runs side by side (default 1)"),
+    OPT_COUNT("threads", "T", NULL, AT(run_threads), 0, 1024, NET_MEANS,
+              "of each run (default and 0: all cores, or OMP_NUM_THREADS, divided by "
+              "--jobs; to "
+              "go on: as before)"),
+    OPT_BYTES("memory", "SIZE", AT(means.memory), NET_MEANS,
+              "cap on what is allocated, as 512M or 4G (default: half of the machine's)"),
+    OPT_SWITCH("quiet", NULL, AT(means.quiet), NET_MEANS,
+               "errors only: no warnings, no progress"),
 };
 
 static const cli_example examples[] = {
@@ -161,8 +162,7 @@ const cli_command cli_cmd_run = {
         "with samples of a posterior. NAME sets sparse-iht and sparse-greedy, NAME-iht "
         "and NAME-greedy one of them.",
     .operand = CLI_PATH,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

@@ -4,6 +4,7 @@
  * (the call, and which inputs it uses), then whether the output can be written, then
  * headers and the plan, and only then the work. Nothing is written on any error before.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,67 +20,81 @@ static const char inputs_group[] = "Inputs (FILE.npy, or FILE.npz:KEY)";
 static const char options_group[] = "Options";
 static const char output_group[] = "Output";
 
-static const cli_flag flags[] = {
-    {"features", "F", CLI_ARRAY, INPUT(IN_FEATURES), 0, 0, inputs_group,
-     "n x d embeddings, one row a sample: float16, float32, float64 or uint8"},
-    {"probs", "P", CLI_ARRAY, INPUT(IN_PROBS), 0, 0, inputs_group,
-     "n x C class probabilities; each row sums to 1 within 1e-3"},
-    {"logits", "Z", CLI_ARRAY, INPUT(IN_LOGITS), 0, 0, inputs_group,
-     "n x C logits instead of --probs; softmax is applied"},
-    {"calibrated", "Q", CLI_ARRAY, INPUT(IN_CALIBRATED), 0, 0, inputs_group,
-     "n x C calibrated class probabilities; or --logits with --temperature"},
-    {"calibrate-on", "IDX", CLI_ARRAY, INPUT(IN_CALIBRATE_ON), 0, 0, inputs_group,
-     "labelled rows (counted from 0) that the model was not trained on, for "
-     "--temperature "
-     "fit"},
-    {"gradients", "G", CLI_ARRAY, INPUT(IN_GRADIENTS), 0, 0, inputs_group,
-     "n x k gradient features, as a sketch of the network's loss gradients: at the label "
-     "of "
-     "a labelled row, at the predicted class of another"},
-    {"samples", "S", CLI_ARRAY, INPUT(IN_SAMPLES), 0, 0, inputs_group,
-     "m x n x C posterior predictive samples (ensemble, MC dropout): sample, row, class"},
-    {"labels", "Y", CLI_ARRAY, INPUT(IN_LABELS), 0, 0, inputs_group,
-     "n integers: the class of a labelled row, -1 of an unlabelled one; absent: nothing "
-     "is labelled"},
-    {"candidates", "IDX", CLI_ARRAY, INPUT(IN_CANDIDATES), 0, 0, inputs_group,
-     "only these rows (counted from 0) may be picked; absent: all unlabelled ones"},
-    {"temperature", "T|fit", CLI_WORD, AT(temperature), 0, 0, more_group,
-     "calibrated class probabilities are softmax(logits / T); fit: T of the greatest "
-     "likelihood on the rows of --calibrate-on"},
-    {"state", "FILE", CLI_FILE, AT(state), 0, 0, more_group,
-     "for a strategy that learns from call to call: what it has learned, as JSON; made "
-     "where it is missing, replaced after the picks are written"},
-    {"ids", "FILE", CLI_FILE, AT(ids), 0, 0, more_group,
-     "your own names of the rows, one a line, or a .npy of strings; the output then has "
-     "them too"},
-    {"batch", "B", CLI_NUMBER, AT(batch), 1, SIZE_MAX, options_group,
-     "how many rows to pick (required)"},
-    {"seed", "S", CLI_SEED, AT(seed), 0, 0, options_group,
-     "decides every random choice: same inputs, seed and options, same output (default "
-     "0)"},
-    {"kernel", "ntk:depth=K", CLI_WORD, AT(kernel), 0, 0, options_group,
-     "npc, crc and bss compare rows of --features by the tangent kernel of an infinitely "
-     "wide network with K layers of rectifiers (1 to 100) instead of by inner products"},
-    {"opt", "KEY=VALUE", CLI_SETTING, AT(settings), 0, 0, options_group,
-     "an option of the strategy, see 'scant strategies NAME'; may be given again"},
-    {"threads", "T", CLI_NUMBER, AT(threads), 0, MOST_THREADS, options_group,
-     "default and 0: all cores, or OMP_NUM_THREADS; the picks do not depend on it"},
-    {"memory", "SIZE", CLI_SIZE, AT(memory), 0, 0, options_group,
-     "cap on what is allocated, as 512M or 4G (default: half of the machine's)"},
-    {"dry-run", NULL, CLI_SWITCH, AT(dry_run), 0, 0, options_group,
-     "print what would be read, held and done, and stop"},
-    {"out", "FILE", CLI_FILE, AT(out), 0, 0, output_group,
-     "default - (standard output); .npy: the indices as int64; .json: one object; "
-     "anything else: CSV"},
-    {"format", "csv|json|npy", CLI_CHOICE, AT(format), 0, 0, output_group,
-     "the format, whatever --out ends in"},
-    {"plot", "FILE.svg", CLI_FILE, AT(plot), 0, 0, output_group,
-     "a picture of the pool, the labelled rows and the picks: --features, or their first "
-     "two principal components"},
-    {"quiet", NULL, CLI_SWITCH, AT(quiet), 0, 0, output_group,
-     "errors only: no warnings, no progress"},
-    {"progress", NULL, CLI_SWITCH, AT(progress), 0, 0, output_group,
-     "show progress even where standard error is no terminal"},
+static const scant_option flags[] = {
+    OPT_ARRAY("features", "F", INPUT(IN_FEATURES), inputs_group,
+              "n x d embeddings, one row a sample: float16, float32, float64 or uint8"),
+    OPT_ARRAY("probs", "P", INPUT(IN_PROBS), inputs_group,
+              "n x C class probabilities; each row sums to 1 within 1e-3"),
+    OPT_ARRAY("logits", "Z", INPUT(IN_LOGITS), inputs_group,
+              "n x C logits instead of --probs; softmax is applied"),
+    OPT_ARRAY("calibrated", "Q", INPUT(IN_CALIBRATED), inputs_group,
+              "n x C calibrated class probabilities; or --logits with --temperature"),
+    OPT_ARRAY("calibrate-on", "IDX", INPUT(IN_CALIBRATE_ON), inputs_group,
+              "labelled rows (counted from 0) that the model was not trained on, for "
+              "--temperature "
+              "fit"),
+    OPT_ARRAY("gradients", "G", INPUT(IN_GRADIENTS), inputs_group,
+              "n x k gradient features, as a sketch of the network's loss gradients: at "
+              "the label "
+              "of "
+              "a labelled row, at the predicted class of another"),
+    OPT_ARRAY("samples", "S", INPUT(IN_SAMPLES), inputs_group,
+              "m x n x C posterior predictive samples (ensemble, MC dropout): sample, "
+              "row, class"),
+    OPT_ARRAY("labels", "Y", INPUT(IN_LABELS), inputs_group,
+              "n integers: the class of a labelled row, -1 of an unlabelled one; absent: "
+              "nothing "
+              "is labelled"),
+    OPT_ARRAY(
+        "candidates", "IDX", INPUT(IN_CANDIDATES), inputs_group,
+        "only these rows (counted from 0) may be picked; absent: all unlabelled ones"),
+    OPT_TEXT(
+        "temperature", "T|fit", NULL, AT(temperature), more_group,
+        "calibrated class probabilities are softmax(logits / T); fit: T of the greatest "
+        "likelihood on the rows of --calibrate-on"),
+    OPT_FILE("state", "FILE", AT(state), more_group,
+             "for a strategy that learns from call to call: what it has learned, as "
+             "JSON; made "
+             "where it is missing, replaced after the picks are written"),
+    OPT_FILE("ids", "FILE", AT(ids), more_group,
+             "your own names of the rows, one a line, or a .npy of strings; the output "
+             "then has "
+             "them too"),
+    OPT_COUNT("batch", "B", NULL, AT(batch), 1, INFINITY, options_group,
+              "how many rows to pick (required)"),
+    OPT_SEED("seed", "S", AT(seed), options_group,
+             "decides every random choice: same inputs, seed and options, same output "
+             "(default "
+             "0)"),
+    OPT_TEXT("kernel", "ntk:depth=K", NULL, AT(kernel), options_group,
+             "npc, crc and bss compare rows of --features by the tangent kernel of an "
+             "infinitely "
+             "wide network with K layers of rectifiers (1 to 100) instead of by inner "
+             "products"),
+    OPT_SETTINGS(
+        "opt", "KEY=VALUE", AT(settings), options_group,
+        "an option of the strategy, see 'scant strategies NAME'; may be given again"),
+    OPT_COUNT(
+        "threads", "T", NULL, AT(threads), 0, MOST_THREADS, options_group,
+        "default and 0: all cores, or OMP_NUM_THREADS; the picks do not depend on it"),
+    OPT_BYTES("memory", "SIZE", AT(memory), options_group,
+              "cap on what is allocated, as 512M or 4G (default: half of the machine's)"),
+    OPT_SWITCH("dry-run", NULL, AT(dry_run), options_group,
+               "print what would be read, held and done, and stop"),
+    OPT_FILE(
+        "out", "FILE", AT(out), output_group,
+        "default - (standard output); .npy: the indices as int64; .json: one object; "
+        "anything else: CSV"),
+    OPT_CHOICE("format", "csv|json|npy", NULL, AT(format), output_group,
+               "the format, whatever --out ends in"),
+    OPT_FILE("plot", "FILE.svg", AT(plot), output_group,
+             "a picture of the pool, the labelled rows and the picks: --features, or "
+             "their first "
+             "two principal components"),
+    OPT_SWITCH("quiet", NULL, AT(quiet), output_group,
+               "errors only: no warnings, no progress"),
+    OPT_SWITCH("progress", NULL, AT(progress), output_group,
+               "show progress even where standard error is no terminal"),
 };
 
 static const cli_example examples[] = {
@@ -211,8 +226,7 @@ const cli_command cli_cmd_select = {
         "Prints CSV with the columns rank, index (row of the input, from 0), id (with "
         "--ids), weight and score, best first.",
     .operand = CLI_STRATEGY,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

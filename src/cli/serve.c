@@ -21,23 +21,25 @@ typedef struct serve_args {
 
 static const char who_group[] = "Who can reach it";
 
-static const cli_flag flags[] = {
-    {"port", "P", CLI_NUMBER, AT(port), 0, 65535, who_group,
-     "default 8080; 0: any that is free"},
-    {"host", "ADDRESS", CLI_WORD, AT(host), 0, 0, who_group,
-     "the address to listen at (default 127.0.0.1: this machine alone); another one "
-     "needs --token"},
-    {"token", "T", CLI_WORD, AT(token), 0, 0, who_group,
-     "what people must know, 16 characters or more (default: SCANT_TOKEN of the "
-     "environment, which others on the machine do not see)"},
-    {"no-training", NULL, CLI_SWITCH, AT(no_training), 0, 0, NET_MEANS,
-     "train and pick only when the page asks for it"},
-    {"threads", "T", CLI_NUMBER, AT(means.threads), 0, 1024, NET_MEANS,
-     "of training (default and 0: all cores but one, which is left for people)"},
-    {"memory", "SIZE", CLI_SIZE, AT(means.memory), 0, 0, NET_MEANS,
-     "cap on what training allocates, as 512M or 4G (default: half of the machine's)"},
-    {"quiet", NULL, CLI_SWITCH, AT(means.quiet), 0, 0, NET_MEANS,
-     "errors only: no warnings, no notes"},
+static const scant_option flags[] = {
+    OPT_COUNT("port", "P", NULL, AT(port), 0, 65535, who_group,
+              "default 8080; 0: any that is free"),
+    OPT_TEXT(
+        "host", "ADDRESS", NULL, AT(host), who_group,
+        "the address to listen at (default 127.0.0.1: this machine alone); another one "
+        "needs --token"),
+    OPT_TEXT("token", "T", NULL, AT(token), who_group,
+             "what people must know, 16 characters or more (default: SCANT_TOKEN of the "
+             "environment, which others on the machine do not see)"),
+    OPT_SWITCH("no-training", NULL, AT(no_training), NET_MEANS,
+               "train and pick only when the page asks for it"),
+    OPT_COUNT("threads", "T", NULL, AT(means.threads), 0, 1024, NET_MEANS,
+              "of training (default and 0: all cores but one, which is left for people)"),
+    OPT_BYTES(
+        "memory", "SIZE", AT(means.memory), NET_MEANS,
+        "cap on what training allocates, as 512M or 4G (default: half of the machine's)"),
+    OPT_SWITCH("quiet", NULL, AT(means.quiet), NET_MEANS,
+               "errors only: no warnings, no notes"),
 };
 
 static const cli_example examples[] = {
@@ -147,8 +149,7 @@ const cli_command cli_cmd_serve = {
         "/api/openapi.json documents the interface behind the page.",
     .operand = CLI_PROJECT,
     .project = true,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

@@ -13,11 +13,10 @@ typedef struct set_args {
     net_means means;
 } set_args;
 
-static const cli_flag flags[] = {
-    {"format", "text|json", CLI_CHOICE, offsetof(set_args, format), 0, 0, NET_OUTPUT,
-     "of the list: for people (default) or for programs"},
-    {"quiet", NULL, CLI_SWITCH, offsetof(set_args, means.quiet), 0, 0, NET_OUTPUT,
-     "errors only"},
+static const scant_option flags[] = {
+    OPT_CHOICE("format", "text|json", NULL, offsetof(set_args, format), NET_OUTPUT,
+               "of the list: for people (default) or for programs"),
+    OPT_SWITCH("quiet", NULL, offsetof(set_args, means.quiet), NET_OUTPUT, "errors only"),
 };
 
 static const cli_example examples[] = {
@@ -27,14 +26,16 @@ static const cli_example examples[] = {
 
 /* ---- listing ----------------------------------------------------------------------- */
 
-static void text_key(scant__text *text, const scant_project_key *key, const char *value) {
+static void text_key(scant__text *text, const scant_option *key, const char *value) {
     enum { COLUMN = 26 };
+    char expected[SCANT__EXPECTED];
     size_t line = text->size;
     scant__text help = CLI_TEXT;
     scant__text_addf(text, "%s = %s", key->key, value);
     if (text->size - line >= COLUMN) scant__text_add(text, "\n"); /* too long */
     cli_text_pad(text, COLUMN);
-    scant__text_addf(&help, "%s (%s", key->help, key->choices);
+    scant__text_addf(&help, "%s (%s", key->help,
+                     scant__option_expected(key, NULL, expected));
     if (*key->value && strcmp(value, key->value) != 0)
         scant__text_addf(&help, "; default %s", key->value);
     scant__text_add(&help, ")");
@@ -44,9 +45,11 @@ static void text_key(scant__text *text, const scant_project_key *key, const char
 }
 
 static int list(project_job *job, bool json) {
-    const scant_project_key *key;
+    size_t count;
+    const scant_option *rows = scant_project_options(&count);
     scant__text text = CLI_TEXT;
-    for (size_t i = 0; (key = scant_project_key_at(i)); i++) {
+    for (size_t i = 0; i < count; i++) {
+        const scant_option *key = &rows[i];
         const char *value = scant_project_get(job->project, key->key);
         if (!json) {
             text_key(&text, key, value ? value : "");
@@ -118,8 +121,7 @@ const cli_command cli_cmd_set = {
              "running server uses a changed setting from its next request on.",
     .operand = CLI_PROJECT_SETTINGS,
     .project = true,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

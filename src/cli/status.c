@@ -15,11 +15,11 @@ typedef struct status_args {
     net_means means;
 } status_args;
 
-static const cli_flag flags[] = {
-    {"format", "text|json", CLI_CHOICE, offsetof(status_args, format), 0, 0, NET_OUTPUT,
-     "for people (default) or for programs"},
-    {"quiet", NULL, CLI_SWITCH, offsetof(status_args, means.quiet), 0, 0, NET_OUTPUT,
-     "errors only"},
+static const scant_option flags[] = {
+    OPT_CHOICE("format", "text|json", NULL, offsetof(status_args, format), NET_OUTPUT,
+               "for people (default) or for programs"),
+    OPT_SWITCH("quiet", NULL, offsetof(status_args, means.quiet), NET_OUTPUT,
+               "errors only"),
 };
 
 static const cli_example examples[] = {
@@ -379,8 +379,7 @@ const cli_command cli_cmd_status = {
         "status 10 if the stop rule holds: more labels are unlikely to help.",
     .operand = CLI_PROJECT,
     .project = true,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

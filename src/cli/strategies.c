@@ -11,9 +11,9 @@ typedef struct strategies_args {
     const char *format;
 } strategies_args;
 
-static const cli_flag flags[] = {
-    {"format", "text|json", CLI_CHOICE, offsetof(strategies_args, format), 0, 0, "Output",
-     "for people (default) or for programs"},
+static const scant_option flags[] = {
+    OPT_CHOICE("format", "text|json", NULL, offsetof(strategies_args, format), "Output",
+               "for people (default) or for programs"),
 };
 
 static void json_field(scant__text *text, const char *name, const char *value) {
@@ -183,8 +183,7 @@ const cli_command cli_cmd_strategies = {
         "when to take it, what it needs, its options, what its score and its figures "
         "mean, its paper.",
     .operand = CLI_STRATEGY,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {CLI_FLAGS(flags)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

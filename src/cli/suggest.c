@@ -58,6 +58,18 @@ int cli_unknown_model(const cli_command *command, const char *word) {
     return unknown(command, "model", word, list, count, model_name);
 }
 
+const char *cli_strategy_name(size_t i) {
+    size_t count;
+    const scant_strategy_info *const *list = scant_strategies(&count);
+    return i < count ? list[i]->name : NULL;
+}
+
+const char *cli_model_name(size_t i) {
+    size_t count;
+    const scant_model_info *const *list = scant_models(&count);
+    return i < count ? list[i]->name : NULL;
+}
+
 const scant_model_info *cli_model_find(const char *name) {
     size_t count;
     const scant_model_info *const *list = scant_models(&count);

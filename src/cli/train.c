@@ -9,128 +9,58 @@
 #include "cli/train.h"
 #include "scant/train.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define AT(field) offsetof(train_args, field)
 
+/* headings of the library's tables, which these rows join */
 static const char training_group[] = "Training";
-static const char method_group[] = "Samples without labels (docs/semi-supervised.md)";
+static const char method_group[] = "Unlabelled samples (docs/semi-supervised.md)";
 
-static const cli_flag flags[] = {
-    NET_SAMPLES_FLAGS(train_args, samples),
-    {"test", "SPEC", CLI_FILE, AT(test), 0, 0, NET_SAMPLES,
-     "samples to judge the network by in the end (default: the data's own part to test "
-     "with, where it has one)"},
-    {"test-labels", "FILE", CLI_ARRAY, AT(test_labels), 0, 0, NET_SAMPLES,
-     "labels of --test"},
-    {"validation", "N", CLI_NUMBER, AT(validation), 1, (size_t)1 << 40, NET_SAMPLES,
-     "samples held out of the training, drawn by the seed, and watched after every "
-     "epoch"},
-    {"sample-weights", "W", CLI_ARRAY, AT(sample_weights), 0, 0, NET_SAMPLES,
-     "a number of 0 or more for each sample of --indices, or else of --data, that its "
-     "loss "
-     "is multiplied by"},
-    {"picks", "P.csv", CLI_FILE, AT(picks), 0, 0, NET_SAMPLES,
-     "the rows and weights that 'scant select' has written, instead of --indices and "
-     "--sample-weights"},
-    {"draw-by-weight", NULL, CLI_SWITCH, AT(draw), 0, 0, NET_SAMPLES,
-     "draw samples with a probability by their weight, instead of weighting the loss"},
-    {"regression", NULL, CLI_SWITCH, AT(samples.regression), 0, 0, NET_SAMPLES,
-     "labels are numbers to predict, not classes"},
-    {"model", "NAME", CLI_MODEL, AT(model.name), 0, 0, NET_NETWORK, "(required)"},
-    NET_MODEL_FLAGS(train_args, model),
-    {"dropout", "P", CLI_FRACTION, AT(model.dropout), 0, 0, NET_NETWORK,
-     "before the last layer (wrn: within blocks; default 0, and 0.5 with --bayes "
-     "dropout, which is before the last layer of any model)"},
-    {"weights", "FILE", CLI_FILE, AT(model.weights), 0, 0, NET_NETWORK,
-     "safetensors to start from; the last layer may be of other classes, and then starts "
-     "anew"},
-    {"epochs", "N", CLI_NUMBER, AT(epochs), 1, 1 << 30, training_group,
-     "passes over the samples (default 10)"},
-    {"steps", "N", CLI_NUMBER, AT(steps), 1, (size_t)1 << 40, training_group,
-     "batches to train on, instead of --epochs"},
-    {"batch", "N", CLI_NUMBER, AT(batch), 1, 1 << 20, training_group,
-     "samples a step (default 128)"},
-    {"optimizer", "sgd|adam", CLI_CHOICE, AT(optimizer), 0, 0, training_group,
-     "(default sgd)"},
-    {"lr", "RATE", CLI_POSITIVE, AT(lr), 0, 0, training_group,
-     "learning rate (default 0.01; adam: 0.001)"},
-    {"momentum", "M", CLI_FRACTION, AT(momentum), 0, 0, training_group,
-     "of sgd (default 0.9)"},
-    {"nesterov", NULL, CLI_SWITCH, AT(nesterov), 0, 0, training_group,
-     "Nesterov's momentum"},
-    {"weight-decay", "D", CLI_AMOUNT, AT(weight_decay), 0, SIZE_MAX, training_group,
-     "(default 0)"},
-    {"decay-weights-only", NULL, CLI_SWITCH, AT(decay_weights_only), 0, 0, training_group,
-     "no decay of biases and normalisation"},
-    {"schedule", "constant|cosine|step|fixmatch|late", CLI_CHOICE, AT(schedule), 0, 0,
-     training_group,
-     "of the learning rate (default constant; step: a tenth at 1/2 and at 3/4; late: a "
-     "fifth at 4/5)"},
-    {"warmup", "N", CLI_NUMBER, AT(warmup), 0, (size_t)1 << 40, training_group,
-     "steps over which the learning rate grows to its full (default 0)"},
-    {"clip", "NORM", CLI_AMOUNT, AT(clip), 0, SIZE_MAX, training_group,
-     "the gradient's norm at most (default 0: any)"},
-    {"norm-momentum", "M", CLI_POSITIVE, AT(norm_momentum), 0, 1, training_group,
-     "of a batch in running statistics, where the network normalises (default 0.1)"},
-    {"ema", "DECAY", CLI_FRACTION, AT(ema), 0, 0, training_group,
-     "the network has an average of its weights in the end (default 0: none)"},
-    {"until", "ACCURACY", CLI_AMOUNT, AT(until), 0, 1, training_group,
-     "stop after an epoch with this training accuracy (default 0: none)"},
-    {"patience", "N", CLI_NUMBER, AT(patience), 0, 1 << 30, training_group,
-     "stop after so many epochs without gain on --validation, with the best weights "
-     "(default 0: don't)"},
-    {"augment", "none|flip-crop|crop|noise", CLI_CHOICE, AT(augment), 0, 0,
-     training_group,
-     "pictures are flipped and shifted at random (default none; with --method crop, and "
-     "noise for rows of features)"},
-    {"loss", "ce|mse", CLI_CHOICE, AT(loss), 0, 0, training_group,
-     "cross-entropy (default), or squared error (--regression: always)"},
-    {"warm", "STATE", CLI_FILE, AT(warm), 0, 0, training_group,
-     "state.safetensors of a training of the same network, perhaps with other labels: "
-     "weights, their average, momentum and stored pseudo-labels to begin with"},
-    {"method", "supervised|fixmatch|mean-teacher|pi|pseudo-label", CLI_CHOICE, AT(method),
-     0, 0, method_group,
-     "learn from samples without labels (-1, or not in --indices), too; each has "
-     "defaults of its own for the flags above (default supervised)"},
-    {"unlabelled", "FILE", CLI_ARRAY, AT(unlabelled), 0, 0, method_group,
-     "rows that train without labels (default: all without one; fixmatch: all samples)"},
-    {"mu", "N", CLI_NUMBER, AT(mu), 1, 1 << 20, method_group,
-     "of them for each labelled one of a batch (default 1; fixmatch: 7)"},
-    {"unlabelled-weight", "W", CLI_AMOUNT, AT(unlabelled_weight), 0, SIZE_MAX,
-     method_group, "of their loss (default 1; mean-teacher: 8, pi: 20)"},
-    {"threshold", "P", CLI_POSITIVE, AT(threshold), 0, 1, method_group,
-     "how sure a pseudo-label must be (fixmatch, pseudo-label; default 0.95)"},
-    {"ramp", "N", CLI_NUMBER, AT(ramp), 1, (size_t)1 << 40, method_group,
-     "steps over which the weight grows (not of fixmatch; default: 0.4 of all)"},
-    {"cut", "PIXELS", CLI_NUMBER, AT(cut), 1, 1 << 20, method_group,
-     "side of the square that a strong view hides (default: half of the picture's)"},
-    {"noise", "D", CLI_AMOUNT, AT(noise), 0, SIZE_MAX, method_group,
-     "of rows of features, in their deviations (default 0.3)"},
-    {"drop", "P", CLI_FRACTION, AT(drop), 0, 0, method_group,
-     "part of the features that a strong view loses (default 0.2)"},
-    {"darp", NULL, CLI_SWITCH, AT(darp), 0, 0, method_group,
-     "fixmatch: refine pseudo-labels to a distribution of classes"},
-    {"darp-target", "T", CLI_ARRAY, AT(darp_target), 0, 0, method_group,
-     "that: a number for each class (default: the same)"},
-    {"darp-alpha", "A", CLI_AMOUNT, AT(darp_alpha), 0, SIZE_MAX, method_group,
-     "entries that a class keeps, in parts of its count; 0: all (default 2)"},
-    {"darp-every", "N", CLI_NUMBER, AT(darp_every), 1, 1 << 30, method_group,
-     "steps between refinements (default 10)"},
-    {"darp-warmup", "P", CLI_AMOUNT, AT(darp_warmup), 0, 1, method_group,
-     "part of all steps before the first refinement (default 0.4)"},
-    NET_MEANS_FLAGS(train_args, means),
-    {"out", "DIR", CLI_FILE, AT(out), 0, 0, NET_OUTPUT,
-     "folder that gets weights.safetensors, state.safetensors (to go on from), "
-     "log.jsonl, train.json and result.json (required)"},
-    {"resume", NULL, CLI_SWITCH, AT(resume), 0, 0, NET_OUTPUT,
-     "go on with the training in DIR; flags that it was begun with need not be repeated, "
-     "and --epochs, --steps, --until and --patience may be others"},
-    {"overwrite", NULL, CLI_SWITCH, AT(overwrite), 0, 0, NET_OUTPUT,
-     "begin anew in a DIR that holds a training"},
-    {"format", "text|json", CLI_CHOICE, AT(format), 0, 0, NET_OUTPUT,
-     "of the summary on standard output"},
+static const scant_option flags[] = {
+    OPT_FILE(
+        "test", "SPEC", AT(test), NET_SAMPLES,
+        "samples to evaluate the network on at the end (default: the data's own test "
+        "part, if it has one)"),
+    OPT_ARRAY("test-labels", "FILE", AT(test_labels), NET_SAMPLES, "labels of --test"),
+    OPT_COUNT("validation", "N", NULL, AT(validation), 1, (size_t)1 << 40, NET_SAMPLES,
+              "size of the validation set, drawn by the seed, held out of the training "
+              "and evaluated after every epoch"),
+    OPT_ARRAY("sample-weights", "W", AT(sample_weights), NET_SAMPLES,
+              "a factor of 0 or more for the loss of each sample of --indices, else of "
+              "--data"),
+    OPT_FILE("picks", "P.csv", AT(picks), NET_SAMPLES,
+             "rows and weights as written by 'scant select', instead of --indices and "
+             "--sample-weights"),
+    OPT_SWITCH("draw-by-weight", NULL, AT(draw), NET_SAMPLES,
+               "draw samples with probability proportional to their weight, instead of "
+               "weighting the loss"),
+    OPT_NAME("model", "NAME", cli_model_name, NULL, AT(model.name), NET_NETWORK,
+             "(required)"),
+    OPT_FILE("weights", "FILE", AT(model.weights), NET_NETWORK,
+             "safetensors to start from; a last layer of other classes starts anew"),
+    OPT_FILE(
+        "warm", "STATE", AT(train.warm), training_group,
+        "start from the state.safetensors of a training of the same network, perhaps "
+        "with other labels: its weights, their average, momentum and stored "
+        "pseudo-labels"),
+    OPT_ARRAY("unlabelled", "FILE", AT(unlabelled), method_group,
+              "rows that train without labels (default: all without one; fixmatch: all "
+              "samples)"),
+    OPT_ARRAY("darp-target", "T", AT(darp_target), method_group,
+              "the class distribution for --darp: a number per class (default: uniform)"),
+    OPT_FILE("out", "DIR", AT(out), NET_OUTPUT,
+             "folder for weights.safetensors, state.safetensors (the checkpoint), "
+             "log.jsonl, train.json and result.json (required)"),
+    OPT_SWITCH("resume", NULL, AT(resume), NET_OUTPUT,
+               "continue the training in DIR; its flags need not be repeated, and "
+               "--epochs, --steps, --until and --patience may change"),
+    OPT_SWITCH("overwrite", NULL, AT(overwrite), NET_OUTPUT,
+               "start over in a DIR that holds a training"),
+    OPT_CHOICE("format", "text|json", NULL, AT(format), NET_OUTPUT,
+               "of the summary on standard output"),
 };
 
 static const cli_example examples[] = {
@@ -167,23 +97,23 @@ static int check_call(const train_job *job) {
         return cli_usage(command, "--test-labels needs --test");
     if (train_given(job, "steps") && train_given(job, "epochs"))
         return cli_usage(command, "give --epochs or --steps, not both");
-    if (a->optimizer && strcmp(a->optimizer, "adam") == 0 &&
+    if (strcmp(a->train.optimizer, "adam") == 0 &&
         (train_given(job, "momentum") || train_given(job, "nesterov")))
-        return cli_usage(command, "--%s is of sgd: adam has none",
+        return cli_usage(command, "--%s applies to sgd: adam has none",
                          train_given(job, "momentum") ? "momentum" : "nesterov");
-    if (a->decay_weights_only && !(a->weight_decay > 0))
+    if (train_given(job, "decay-weights-only") && !(a->train.weight_decay > 0))
         return cli_usage(command, "--decay-weights-only needs --weight-decay");
     if (a->picks && (a->samples.indices || a->sample_weights))
         return cli_usage(command, "--picks names rows and weights already: no --indices, "
                                   "no --sample-weights");
     if (a->draw && !a->picks && !a->sample_weights)
         return cli_usage(command, "--draw-by-weight needs --sample-weights or --picks");
-    if (a->model.bayes && strcmp(a->model.bayes, "dropout") == 0 &&
-        train_given(job, "dropout") && !(a->model.dropout > 0))
+    if (a->model.opts.bayes && strcmp(a->model.opts.bayes, "dropout") == 0 &&
+        train_given(job, "dropout") && !(a->model.opts.dropout > 0))
         return cli_usage(command, "--bayes dropout drops features: --dropout is above 0");
-    if (a->model.hidden && a->model.no_hidden)
+    if (a->model.opts.hidden && a->model.opts.no_hidden)
         return cli_usage(command, "--hidden and --no-hidden contradict each other");
-    if (a->patience && !a->validation)
+    if (a->train.patience && !a->validation)
         return cli_usage(command, "--patience needs --validation N: samples to watch");
     int method = train_check_method(job);
     if (method != CLI_DONE) return method;
@@ -220,7 +150,7 @@ static void compare_classes(const train_job *job) {
 
 static int make_network(train_job *job) {
     const train_args *a = &job->args;
-    size_t classes = a->samples.regression ? 1 : scant_data_classes(job->data);
+    size_t classes = a->samples.opts.regression ? 1 : scant_data_classes(job->data);
     scant_net_opts opts = net_options(&a->model, job->data, classes, a->means.seed);
     if (a->model.weights) {
         int status = net_open_weights(&job->net, &a->model, a->model.weights, &opts, true,
@@ -266,39 +196,22 @@ static const char ending[] =
 
 static scant_status train(train_job *job, const char *checkpoint) {
     const train_args *a = &job->args;
-    scant_train_opts opts = {
-        .rows = job->rows,
-        .n_rows = job->n_rows,
-        .weights = job->weights,
-        .draw = a->draw,
-        .valid = job->valid ? job->data : NULL,
-        .valid_rows = job->valid,
-        .n_valid_rows = job->n_valid,
-        .optimizer = a->optimizer,
-        .lr = a->lr,
-        .momentum = scant_or_none(a->momentum), /* 0 is the library's default */
-        .nesterov = a->nesterov ? 1 : -1,       /* or the method's */
-        .weight_decay = a->weight_decay,
-        .decay_weights_only = a->decay_weights_only ? 1 : -1,
-        .schedule = a->schedule,
-        .warmup = a->warmup,
-        .clip = a->clip,
-        .norm_momentum = a->norm_momentum,
-        .ema = a->ema,
-        .batch = a->batch,
-        .epochs = a->epochs,
-        .steps = a->steps,
-        .until = a->until,
-        .patience = a->patience,
-        .loss = a->loss,
-        .augment = a->augment,
-        .seed = a->means.seed,
-        .checkpoint = checkpoint,
-        .resume = a->resume,
-        .user = job,
-        .report = report,
-    };
-    train_method_options(job, &opts);
+    scant_train_opts opts = a->train;
+    opts.rows = job->rows;
+    opts.n_rows = job->n_rows;
+    opts.weights = job->weights;
+    opts.draw = a->draw;
+    opts.valid = job->valid ? job->data : NULL;
+    opts.valid_rows = job->valid;
+    opts.n_valid_rows = job->n_valid;
+    opts.seed = a->means.seed;
+    opts.checkpoint = checkpoint;
+    opts.resume = a->resume;
+    opts.user = job;
+    opts.report = report;
+    opts.unlabelled = job->unlabelled;
+    opts.n_unlabelled = job->n_unlabelled;
+    opts.ssl.darp_target = job->darp_target;
     job->training = true;
     if (!job->net.ui.quiet) cli_signals_say(job->net.ui.terminal ? ending : ending + 1);
     scant_status status = scant_net_train(job->network, job->data, &opts, &job->state);
@@ -343,7 +256,7 @@ static int finish(train_job *job, scant_status trained) {
         int status = net_failed(&job->net, trained);
         if (trained == SCANT_ENOMEM)
             cli_note("a smaller --batch (it is %zu) or a larger --memory helps",
-                     job->args.batch);
+                     job->args.train.batch);
         if (!job->state.step) train_undo_dir(job);
         return status;
     }
@@ -392,17 +305,10 @@ static int run(const cli_command *command, int argc, char **argv) {
     train_job job = {
         .old_log = CLI_TEXT,
         .net = {.command = command},
-        .args = {.epochs = 10,
-                 .batch = 128,
-                 .momentum = 0.9,
-                 .norm_momentum = 0.1,
-                 .optimizer = "sgd",
-                 .schedule = "constant",
-                 .augment = "none",
-                 .method = "supervised"},
-        .seen = cli_calloc(command->n_flags, sizeof(bool)),
+        .seen = cli_calloc(cli_flag_find(command, ""), sizeof(bool)),
     };
     cli_parsed parsed;
+    scant_train_defaults(NULL, NULL, &job.args.train);
     int status = cli_parse_seen(command, argc, argv, &job.args, &parsed, job.seen);
     if (status == CLI_DONE && parsed.help) {
         free(job.seen);
@@ -455,8 +361,10 @@ const cli_command cli_cmd_train = {
         "--threads, --memory, --quiet, --progress and --format are the flags then. Exit "
         "status 10 where the stop rule holds: more labels would bring little.",
     .operand = CLI_PROJECT,
-    .flags = flags,
-    .n_flags = CLI_COUNT_OF(flags),
+    .tables = {NET_SAMPLES_FLAGS(train_args, samples), CLI_FLAGS(flags),
+               NET_MODEL_FLAGS(train_args, model),
+               CLI_SHARED(scant_train_options, AT(train)),
+               NET_MEANS_FLAGS(train_args, means)},
     .examples = examples,
     .n_examples = CLI_COUNT_OF(examples),
     .run = run,

@@ -21,16 +21,8 @@ typedef struct train_args {
     const char *sample_weights, *picks;
     bool draw;
     net_model model;
-    size_t epochs, steps, batch, warmup, patience;
-    double lr; /* 0: the optimizer's */
-    double momentum, weight_decay, clip, norm_momentum, ema, until;
-    const char *optimizer, *schedule, *augment;
-    const char *loss; /* NULL: by the task */
-    bool nesterov, decay_weights_only;
-    const char *method, *unlabelled, *darp_target, *warm;
-    size_t mu, ramp, cut, darp_every;
-    double unlabelled_weight, threshold, noise, drop, darp_alpha, darp_warmup;
-    bool darp;
+    scant_train_opts train; /* the settings of it */
+    const char *unlabelled, *darp_target;
     net_means means;
     const char *out, *format;
     bool resume, overwrite;
@@ -111,7 +103,6 @@ void train_settle_method(train_job *job);
 int train_check_method(const train_job *job);
 /* The samples that train without labels, once those with labels are known. */
 int train_open_unlabelled(train_job *job);
-void train_method_options(const train_job *job, scant_train_opts *opts);
 
 /* ---- people (train_report.c) ---- */
 

@@ -63,7 +63,7 @@ static bool is_one_of(const char *const *names, const char *name) {
 
 /* Of one call alone. */
 static const char *const passing[] = {"out",   "resume",   "overwrite", "format",
-                                      "quiet", "progress", NULL};
+                                      "quiet", "progress", "help",      NULL};
 /* May be others when a training goes on: how far, and by what means. */
 static const char *const changeable[] = {"epochs",  "steps",  "until", "patience",
                                          "threads", "memory", NULL};
@@ -76,8 +76,8 @@ static const char *typed(const json_t *value, scant__text *text) {
         scant__text_addf(text, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))
         scant__text_json_number(text, json_real_value(value));
-    else if (!json_is_true(value))
-        return NULL;
+    else
+        return json_is_true(value) ? "yes" : NULL;
     scant__text_bytes(text, "", 1);
     return text->data;
 }
@@ -98,7 +98,7 @@ static int compare(train_job *job, const cli_flag *flag, const train_args *befor
                                "--%s is %.*s, but the training in %s was begun with %.*s",
                                flag->name, (int)is.size, is.data, job->args.out,
                                (int)was.size, was.data);
-        else if (flag->kind != CLI_SIZE && strcmp(flag->name, "threads") != 0)
+        else if (strcmp(flag->name, "memory") != 0 && strcmp(flag->name, "threads") != 0)
             job->extended = true;
     }
     scant__text_end(&was);
@@ -106,9 +106,8 @@ static int compare(train_job *job, const cli_flag *flag, const train_args *befor
     return status;
 }
 
-static int recall_flag(train_job *job, size_t i, const json_t *options,
-                       train_args *before, bool own_length) {
-    const cli_flag *flag = &job->net.command->flags[i];
+static int recall_flag(train_job *job, size_t i, const cli_flag *flag,
+                       const json_t *options, train_args *before, bool own_length) {
     scant__text text = CLI_TEXT;
     int status = CLI_DONE;
     if (is_one_of(passing, flag->name)) return CLI_DONE;
@@ -123,44 +122,23 @@ static int recall_flag(train_job *job, size_t i, const json_t *options,
     return status;
 }
 
-/* Sets a flag's value to none. */
-static void clear(const cli_flag *flag, train_args *args) {
-    char *at = (char *)args + flag->at;
-    switch (flag->kind) {
-    case CLI_SWITCH:
-        memset(at, 0, sizeof(bool));
-        break;
-    case CLI_AMOUNT:
-    case CLI_POSITIVE:
-    case CLI_FRACTION:
-        memset(at, 0, sizeof(double));
-        break;
-    case CLI_SEED:
-        memset(at, 0, sizeof(uint64_t));
-        break;
-    case CLI_NUMBER:
-    case CLI_SIZE:
-        memset(at, 0, sizeof(size_t));
-        break;
-    default:
-        memset(at, 0, sizeof(const char *));
-    }
-}
-
 static int recall_options(train_job *job, const json_t *options) {
     const cli_command *command = job->net.command;
     train_args before = job->args; /* as it was begun */
     int status = CLI_DONE;
     bool own_length = false; /* --epochs or --steps is given: both stand as given */
-    for (size_t i = 0; i < command->n_flags; i++) {
-        const char *name = command->flags[i].name;
-        if (job->seen[i] && (!strcmp(name, "epochs") || !strcmp(name, "steps")))
-            own_length = true;
+    static const train_args none;
+    cli_flag flag;
+    for (size_t i = 0; cli_flag_at(command, i, &flag); i++) {
+        if (!job->seen[i]) continue;
+        own_length =
+            own_length || !strcmp(flag.name, "epochs") || !strcmp(flag.name, "steps");
         /* what was not given then had no value */
-        if (job->seen[i]) clear(&command->flags[i], &before);
+        scant__option_copy(flag.row, (const char *)&none + flag.base,
+                           (char *)&before + flag.base);
     }
-    for (size_t i = 0; i < command->n_flags && status == CLI_DONE; i++)
-        status = recall_flag(job, i, options, &before, own_length);
+    for (size_t i = 0; cli_flag_at(command, i, &flag) && status == CLI_DONE; i++)
+        status = recall_flag(job, i, &flag, options, &before, own_length);
     return status;
 }
 
@@ -196,7 +174,7 @@ static bool is_own(const train_job *job, const char *file, const char *name) {
 static int check_replaced(const train_job *job) {
     const struct {
         const char *flag, *file;
-    } given[] = {{"warm", job->args.warm}, {"weights", job->args.model.weights}};
+    } given[] = {{"warm", job->args.train.warm}, {"weights", job->args.model.weights}};
     for (size_t i = 0; i < CLI_COUNT_OF(given); i++)
         if (given[i].file && (is_own(job, given[i].file, "state.safetensors") ||
                               is_own(job, given[i].file, "weights.safetensors")))
@@ -243,14 +221,14 @@ static void json_options(scant__text *text, const train_job *job) {
     const cli_command *command = job->net.command;
     train_args args = job->args;
     bool any = false;
-    if (args.lr == 0) args.lr = strcmp(args.optimizer, "adam") == 0 ? 0.001 : 0.01;
-    if (!args.loss) args.loss = args.samples.regression ? "mse" : "ce";
+    if (!args.train.loss) args.train.loss = args.samples.opts.regression ? "mse" : "ce";
     args.means.threads = scant_ctx_threads(job->net.ctx);
     scant__text_add(text, "\"options\": {");
-    for (size_t i = 0; i < command->n_flags; i++) {
-        if (is_one_of(passing, command->flags[i].name)) continue;
-        scant__text_addf(text, "%s\n  \"%s\": ", any ? "," : "", command->flags[i].name);
-        cli_flag_json(text, &command->flags[i], &args);
+    cli_flag flag;
+    for (size_t i = 0; cli_flag_at(command, i, &flag); i++) {
+        if (is_one_of(passing, flag.name)) continue;
+        scant__text_addf(text, "%s\n  \"%s\": ", any ? "," : "", flag.name);
+        cli_flag_json(text, &flag, &args);
         any = true;
     }
     scant__text_add(text, "}");
@@ -365,7 +343,8 @@ static int look_back(train_job *job) {
 static bool is_behind(const train_job *job) {
     const train_args *a = &job->args;
     if (!job->extended || !job->done_step) return false;
-    return a->steps ? a->steps <= job->done_step : a->epochs <= job->done_epoch;
+    return a->train.steps ? a->train.steps <= job->done_step
+                          : a->train.epochs <= job->done_epoch;
 }
 
 static int say_behind(train_job *job, bool *finished) {
@@ -456,8 +435,8 @@ void train_undo_dir(train_job *job) {
 
 /* Whether an epoch is the best yet, on the validation samples. */
 static bool watch(train_job *job, size_t epoch, double loss, double accuracy) {
-    bool better = job->args.samples.regression ? loss < job->best.loss
-                                               : accuracy > job->best.accuracy;
+    bool better = job->args.samples.opts.regression ? loss < job->best.loss
+                                                    : accuracy > job->best.accuracy;
     if (job->best.epoch && !better) return false;
     job->best.epoch = epoch;
     job->best.loss = loss;
@@ -512,7 +491,7 @@ static void log_epoch(train_job *job, const scant_train_state *s) {
     scant__text_addf(&line, "{\"event\": \"epoch\", \"epoch\": %zu, \"step\": %zu",
                      s->epoch, s->step);
     number(&line, "loss", s->loss);
-    if (!job->args.samples.regression) number(&line, "accuracy", s->accuracy);
+    if (!job->args.samples.opts.regression) number(&line, "accuracy", s->accuracy);
     number(&line, "lr", s->lr);
     if (s->unlabelled_loss >= 0) {
         number(&line, "unlabelled_loss", s->unlabelled_loss);
@@ -520,7 +499,7 @@ static void log_epoch(train_job *job, const scant_train_state *s) {
         number(&line, "balance", s->balance >= 0 ? s->balance : (double)NAN);
     }
     if (job->valid) number(&line, "valid_loss", s->valid_loss);
-    if (job->valid && !job->args.samples.regression)
+    if (job->valid && !job->args.samples.opts.regression)
         number(&line, "valid_accuracy", s->valid_accuracy);
     number(&line, "seconds", s->seconds);
     number(&line, "samples_per_second", s->samples_per_second);
@@ -555,7 +534,7 @@ void train_log_end(train_job *job, const char *error) {
                      job->state.step);
     if (error) json_name(&line, ", \"error\"", error);
     if (job->has_judged) {
-        if (!job->args.samples.regression)
+        if (!job->args.samples.opts.regression)
             number(&line, "test_accuracy", job->judged.accuracy);
         number(&line, "test_loss", job->judged.loss);
     }

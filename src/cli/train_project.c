@@ -19,14 +19,14 @@ static bool is_allowed(const char *flag) {
 }
 
 static int check_flags(const cli_command *command, const bool *seen, const char *dir) {
-    for (size_t i = 0; i < command->n_flags; i++) {
-        const char *name = command->flags[i].name;
-        if (!seen[i] || is_allowed(name)) continue;
+    cli_flag flag;
+    for (size_t i = 0; cli_flag_at(command, i, &flag); i++) {
+        if (!seen[i] || is_allowed(flag.name)) continue;
         return cli_usage(
             command,
             "--%s is for a training without a project: '%s' has its own items, "
             "labels and settings ('scant set %s')",
-            name, dir, dir);
+            flag.name, dir, dir);
     }
     return CLI_DONE;
 }

@@ -23,7 +23,9 @@ const char *train_stop_name(scant_stop stop) {
     return "failed";
 }
 
-static bool has_accuracy(const train_job *job) { return !job->args.samples.regression; }
+static bool has_accuracy(const train_job *job) {
+    return !job->args.samples.opts.regression;
+}
 
 /* Seconds until the last step, at the pace so far. */
 static double time_left(const train_job *job, const scant_train_state *s) {
@@ -84,8 +86,8 @@ static bool has_figures(const train_job *job) {
 static void add_method(scant__text *text, const train_job *job,
                        const scant_train_state *s) {
     bool known = has_figures(job) && s->unlabelled_loss >= 0;
-    scant__text_addf(text, ", \"method\": \"%s\", \"unlabelled\": %zu", job->args.method,
-                     job->n_unlabelled);
+    scant__text_addf(text, ", \"method\": \"%s\", \"unlabelled\": %zu",
+                     job->args.train.method, job->n_unlabelled);
     json_number(text, "unlabelled_loss", s->unlabelled_loss, known);
     json_number(text, "kept", s->kept, known);
     json_number(text, "balance", s->balance, known && s->balance >= 0);
@@ -107,7 +109,7 @@ static void result_json(scant__text *text, const train_job *job, const char *wei
     if (train_by_method(job)) add_method(text, job, s);
     json_number(text, "valid_loss", s->valid_loss, valid);
     json_number(text, "valid_accuracy", s->valid_accuracy, valid && has_accuracy(job));
-    if (job->args.patience && job->best.epoch) {
+    if (job->args.train.patience && job->best.epoch) {
         scant__text_addf(text, ", \"best_epoch\": %zu", job->best.epoch);
         json_number(text, "best_valid_loss", job->best.loss, true);
         json_number(text, "best_valid_accuracy", job->best.accuracy, has_accuracy(job));
@@ -155,7 +157,7 @@ static void result_text(scant__text *text, const train_job *job, const char *wei
         add_figures(text, job, "validation", s->valid_accuracy, s->valid_loss);
         scant__text_addf(text, " (%zu samples)\n", job->n_valid);
     }
-    if (job->args.patience && job->best.epoch) {
+    if (job->args.train.patience && job->best.epoch) {
         add_figures(text, job, "best", job->best.accuracy, job->best.loss);
         scant__text_addf(text, " (validation after epoch %zu: these weights are kept)\n",
                          job->best.epoch);

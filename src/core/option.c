@@ -27,6 +27,14 @@ bool scant__is_choice(const char *choices, const char *text) {
     return false;
 }
 
+bool scant__has_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += length)
+        if ((at == words || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+            return true;
+    return false;
+}
+
 bool scant__switch_read(const char *text, bool *out) {
     static const char *const words[] = {"no",  "yes", "false", "true",
                                         "off", "on",  "0",     "1"};
@@ -122,7 +130,8 @@ static bool read_number(const scant_option *o, const char *text, scant__value *o
 static bool read_count(const scant_option *o, const char *text, scant__value *out) {
     if (!scant__whole_read(text, &out->whole)) return false;
     out->number = (double)out->whole;
-    return within(o, out->number) && out->whole < SIZE_MAX;
+    bool word = o->choices && out->whole == SIZE_MAX; /* stands for one */
+    return within(o, out->number) && out->whole <= SIZE_MAX && !word;
 }
 
 static bool read_name(const scant_option *o, const char *text) {
@@ -191,8 +200,8 @@ static void add_name(const scant_option *o, const char *text, char *out, size_t 
     size_t n = 0;
     while (o->names(n)) n++;
     const char *near = text ? scant__nearest(text, o, n, name_at) : NULL;
-    snprintf(out, size, "the name of a %s%s%s%s", o->arg ? o->arg : o->key,
-             near ? "; the nearest is '" : "", near ? near : "", near ? "'" : "");
+    snprintf(out, size, "a known name%s%s%s", near ? "; the nearest is '" : "",
+             near ? near : "", near ? "'" : "");
 }
 
 const char *scant__option_expected(const scant_option *o, const char *text,
@@ -290,6 +299,34 @@ const char *scant__option_text(const scant_option *o, const void *base,
         text = *(const char *const *)at;
         return text ? text : "";
     }
+}
+
+static bool is_string(const scant_option *o) {
+    return o->kind == SCANT_OPTION_CHOICE ||
+           (o->kind >= SCANT_OPTION_NAME && o->kind <= SCANT_OPTION_ARRAY);
+}
+
+scant_status scant__options_check(scant_ctx *ctx, const scant_option *rows, size_t n,
+                                  const void *base) {
+    char out[SCANT__NUMBER], expected[SCANT__EXPECTED];
+    for (size_t i = 0; i < n; i++) {
+        const char *text = scant__option_text(&rows[i], base, out);
+        scant__value value;
+        if ((is_string(&rows[i]) && !*text) || scant__option_read(&rows[i], text, &value))
+            continue;
+        return scant__fail(ctx, SCANT_EUSAGE, "%s is %s, expected %s", rows[i].key, text,
+                           scant__option_expected(&rows[i], text, expected));
+    }
+    return SCANT_OK;
+}
+
+void scant__option_copy(const scant_option *o, const void *from, void *to) {
+    size_t size = is_string(o)                     ? sizeof(const char *)
+                  : o->kind == SCANT_OPTION_SWITCH ? sizeof(bool)
+                  : o->kind == SCANT_OPTION_NUMBER ? sizeof(double)
+                  : o->kind == SCANT_OPTION_SEED   ? sizeof(uint64_t)
+                                                   : sizeof(size_t);
+    memcpy((char *)to + o->at, (const char *)from + o->at, size);
 }
 
 static bool same_key(const char *a, const char *b) {

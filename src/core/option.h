@@ -15,6 +15,38 @@
 #include "core/number.h"
 #include "scant/scant.h"
 
+/* Rows of tables, by kind; value is the default as text, or NULL. */
+#define OPT_ROW(key_, kind_, arg_, value_, at_, group_, help_, ...)                      \
+    {                                                                                    \
+        .key = key_, .kind = SCANT_OPTION_##kind_, .arg = arg_, .value = value_,         \
+        .at = at_, .group = group_, .help = help_, __VA_ARGS__                           \
+    }
+#define OPT_SWITCH(key, value, at, group, help)                                          \
+    OPT_ROW(key, SWITCH, NULL, value, at, group, help, )
+#define OPT_COUNT(key, arg, value, at, least, most, group, help)                         \
+    OPT_ROW(key, COUNT, arg, value, at, group, help, .min = least, .max = most)
+#define OPT_NUMBER(key, arg, value, at, least, most, open_, group, help)                 \
+    OPT_ROW(key, NUMBER, arg, value, at, group, help, .min = least, .max = most,         \
+            .open = open_)
+#define OPT_CHOICE(key, words, value, at, group, help)                                   \
+    OPT_ROW(key, CHOICE, NULL, value, at, group, help, .choices = words)
+#define OPT_NAME(key, arg, names_, value, at, group, help)                               \
+    OPT_ROW(key, NAME, arg, value, at, group, help, .names = names_)
+#define OPT_TEXT(key, arg, value, at, group, help)                                       \
+    OPT_ROW(key, TEXT, arg, value, at, group, help, )
+#define OPT_FILE(key, arg, at, group, help)                                              \
+    OPT_ROW(key, FILE, arg, NULL, at, group, help, )
+#define OPT_ARRAY(key, arg, at, group, help)                                             \
+    OPT_ROW(key, ARRAY, arg, NULL, at, group, help, )
+#define OPT_SEED(key, arg, at, group, help)                                              \
+    OPT_ROW(key, SEED, arg, NULL, at, group, help, )
+#define OPT_BYTES(key, arg, at, group, help)                                             \
+    OPT_ROW(key, BYTES, arg, NULL, at, group, help, )
+#define OPT_SETTINGS(key, arg, at, group, help)                                          \
+    OPT_ROW(key, SETTINGS, arg, NULL, at, group, help, )
+#define OPT_FILES(key, arg, at, group, help)                                             \
+    OPT_ROW(key, FILES, arg, NULL, at, group, help, )
+
 /* A value as read. */
 typedef struct scant__value {
     double number;  /* a switch: 0 or 1; a choice: which word, from 0 */
@@ -46,10 +78,20 @@ scant_status scant__option_set(scant_ctx *ctx, const char *name,
 const char *scant__option_text(const scant_option *option, const void *base,
                                char out[SCANT__NUMBER]);
 
+/* Whether the values stored in base are within the rows' ranges; strings may be NULL.
+ * SCANT_EUSAGE names the first that is not. */
+scant_status scant__options_check(scant_ctx *ctx, const scant_option *rows, size_t n,
+                                  const void *base);
+
+/* Copies one option's value. */
+void scant__option_copy(const scant_option *option, const void *from, void *to);
+
 /* The row of a key, in which '-' and '_' are the same; NULL: there is none. */
 const scant_option *scant__option_find(const scant_option *rows, size_t n,
                                        const char *key);
 
+/* Whether words, with blanks between, has word. */
+bool scant__has_word(const char *words, const char *word);
 /* Whether word is one of "a|b|c". */
 bool scant__is_choice(const char *choices, const char *word);
 /* Reads yes, no, true, false, on, off, 1 or 0. */

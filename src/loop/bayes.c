@@ -10,7 +10,6 @@
  */
 #include <string.h>
 
-#include "core/number.h"
 #include "loop/loop.h"
 #include "scant/train.h"
 
@@ -30,21 +29,19 @@ size_t loop_members(const loop_settings *set) {
     return loop_is_ensemble(set) ? set->samples : 1;
 }
 
-/* Whether the value is missing or 0, which stands for a default. */
-static bool is_open(const char *text) {
-    double value;
-    return !text || (scant__number_parse(text, &value) && value == 0);
-}
-
+/* Fills in what 0 stands for; the value that was written then is not printed. */
 void loop_bayes_fill(scant_experiment *e) {
-    const char *bayes = e->texts[key_of("bayes")];
-    const char **samples = &e->texts[key_of("samples")];
-    const char **dropout = &e->texts[key_of("dropout")];
-    const char *weights = e->texts[key_of("weights")];
-    if (!bayes || strcmp(bayes, "none") == 0) return;
-    if (is_open(*samples)) *samples = strcmp(bayes, "ensemble") == 0 ? "5" : "100";
-    bool own_rate = weights && *weights; /* that of the weights' file */
-    if (strcmp(bayes, "dropout") == 0 && is_open(*dropout) && !own_rate) *dropout = "0.5";
+    loop_settings *s = &e->set;
+    if (strcmp(s->bayes, "none") == 0) return;
+    if (!s->samples) {
+        s->samples = loop_is_ensemble(s) ? 5 : 100;
+        e->texts[key_of("samples")] = NULL;
+    }
+    bool saved = *s->weights; /* with a rate of their own */
+    if (strcmp(s->bayes, "dropout") == 0 && s->net.dropout == 0 && !saved) {
+        s->net.dropout = 0.5;
+        e->texts[key_of("dropout")] = NULL;
+    }
 }
 
 static void warn_of(scant_experiment *e, const char *key, const char *of) {

@@ -112,7 +112,8 @@ static void on_step(void *user, const scant_train_state *state) {
 static scant_status train_fold(loop_run *run, size_t fold, size_t n_folds,
                                const loop_labelled *part, scant_net **out) {
     const loop_settings *set = &run->job->e->set;
-    size_t epochs = size_min(set->epochs, size_max(set->epochs / SHORT, SHORT_EPOCHS));
+    size_t epochs = size_min(set->training.epochs,
+                             size_max(set->training.epochs / SHORT, SHORT_EPOCHS));
     size_t round = run->round.number, members = run->recipe.members;
     learn_job *jobs = scant__arena_zalloc(&run->round.arena, members, sizeof *jobs);
     scant_train_opts o;

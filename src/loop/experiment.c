@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/near.h"
+#include "core/option.h"
 #include "data/ini.h"
 #include "data/source.h"
 #include "scant/train.h"
@@ -29,47 +30,56 @@ scant_status loop_wrong(scant_experiment *e, const char *origin, const char *for
 /* ---- values ------------------------------------------------------------------------ */
 
 static const char *section_name(const void *names, size_t i) {
-    return ((const loop_key *)names)[i].info.section;
+    (void)names;
+    return loop_section_at(i);
 }
 
-static const char *key_name(const void *names, size_t i) {
-    return ((const loop_key *)names)[i].info.key;
+static bool is_section(const char *name) {
+    const char *known;
+    for (size_t i = 0; (known = loop_section_at(i)); i++)
+        if (strcmp(known, name) == 0) return true;
+    return false;
 }
 
 static scant_status unknown_section(scant_experiment *e, const char *section,
                                     const char *origin) {
+    size_t count = 0;
+    while (loop_section_at(count)) count++;
     if (!*section)
         return loop_wrong(e, origin,
                           "a key stands before any [section]; sections are "
                           "data, model, train and loop");
     return loop_wrong(e, origin, "unknown section [%s]; the nearest is [%s]", section,
-                      scant__nearest(section, loop_keys(), LOOP_KEYS, section_name));
+                      scant__nearest(section, NULL, count, section_name));
 }
 
 static scant_status check_section(scant_experiment *e, const char *section,
                                   const char *origin) {
-    if (loop_section_known(section)) return SCANT_OK;
+    if (is_section(section)) return SCANT_OK;
     if (*section) return unknown_section(e, section, origin);
     return loop_wrong(e, origin,
                       "a section has no name; sections are data, model, train "
                       "and loop");
 }
 
-/* The nearest in its section; where that is far and another section has it, that one. */
+static const char *key_name(const void *names, size_t i) {
+    return ((const loop_key *)names)[i].key;
+}
+
+/* Names the section that has the key; else the nearest key of the section. */
 static scant_status unknown_key(scant_experiment *e, const char *section, const char *key,
                                 const char *origin) {
-    const loop_key *keys = loop_keys();
-    size_t first = 0, count = 0;
-    for (size_t i = 0; i < LOOP_KEYS; i++)
-        if (strcmp(keys[i].info.key, key) == 0)
+    loop_key *keys = scant__arena_alloc(&e->arena, e->n_keys, sizeof *keys), one;
+    size_t count = 0;
+    if (!keys) return SCANT_ENOMEM;
+    for (size_t i = 0; loop_key_at(i, &one); i++) {
+        if (strcmp(one.key, key) == 0)
             return loop_wrong(e, origin, "unknown key %s.%s; the nearest is %s.%s",
-                              section, key, keys[i].info.section, key);
-    while (strcmp(keys[first].info.section, section) != 0) first++;
-    while (first + count < LOOP_KEYS &&
-           strcmp(keys[first + count].info.section, section) == 0)
-        count++;
+                              section, key, one.section, key);
+        if (strcmp(one.section, section) == 0) keys[count++] = one;
+    }
     return loop_wrong(e, origin, "unknown key %s.%s; the nearest is %s.%s", section, key,
-                      section, scant__nearest(key, keys + first, count, key_name));
+                      section, scant__nearest(key, keys, count, key_name));
 }
 
 static scant_status given_twice(scant_experiment *e, const char *section, const char *key,
@@ -95,10 +105,10 @@ static scant_status assign_option(scant_experiment *e, const char *key, char *va
 
 scant_status loop_assign(scant_experiment *e, const char *section, const char *key,
                          const char *value, const char *origin, bool override) {
-    if (!loop_section_known(section)) return unknown_section(e, section, origin);
+    if (!is_section(section)) return unknown_section(e, section, origin);
     size_t i = loop_key_find(section, key);
-    bool option = i == LOOP_KEYS && strcmp(section, "loop") == 0 && strchr(key, '.');
-    if (i == LOOP_KEYS && !option) return unknown_key(e, section, key, origin);
+    bool option = i == e->n_keys && strcmp(section, "loop") == 0 && strchr(key, '.');
+    if (i == e->n_keys && !option) return unknown_key(e, section, key, origin);
     if (!scant__ini_fits(value))
         return loop_wrong(e, origin,
                           "%s.%s has a value that cannot stand in a file: it has a "
@@ -144,15 +154,15 @@ static scant_status check_whole(scant_experiment *e) {
     const loop_settings *s = &e->set;
     bool regression = strcmp(s->task, "regression") == 0;
     bool none = strcmp(s->initial_how, "none") == 0;
-    if (s->patience && !s->validation)
+    if (s->training.patience && !s->validation)
         return loop_wrong(e, origin_of(e, "train", "patience"),
                           "train.patience needs data.validation: samples to watch");
-    if (regression && strcmp(s->loss, "mse") != 0)
+    if (regression && strcmp(s->training.loss, "mse") != 0)
         return loop_wrong(e, origin_of(e, "train", "loss"),
                           "train.loss is %s, but numbers to predict (data.task = "
                           "regression) need mse",
-                          s->loss);
-    if (regression && s->until > 0)
+                          s->training.loss);
+    if (regression && s->training.until > 0)
         return loop_wrong(e, origin_of(e, "train", "until"),
                           "train.until is an accuracy, and data.task = regression has "
                           "none");
@@ -163,7 +173,8 @@ static scant_status check_whole(scant_experiment *e) {
         return loop_wrong(e, origin_of(e, "loop", "initial"),
                           "loop.initial is 0: nothing to train the first network on; "
                           "loop.initial_how = none picks by an untrained one");
-    if (s->nesterov && (strcmp(s->optimizer, "sgd") != 0 || s->momentum == 0))
+    if (s->training.nesterov &&
+        (strcmp(s->training.optimizer, "sgd") != 0 || s->training.momentum == 0))
         return loop_wrong(e, origin_of(e, "train", "nesterov"),
                           "train.nesterov needs the sgd optimizer with momentum");
     if (!*s->train && (*s->train_labels))
@@ -235,7 +246,11 @@ scant_status scant_experiment_open(scant_ctx *ctx, const char *path,
     if (!e) return SCANT_ENOMEM;
     e->ctx = ctx;
     scant__arena_init(&e->arena, ctx);
-    scant_status status = fill(e, path, settings, count);
+    e->n_keys = loop_key_find("", "");
+    e->texts = scant__arena_zalloc(&e->arena, e->n_keys, sizeof *e->texts);
+    e->origins = scant__arena_zalloc(&e->arena, e->n_keys, sizeof *e->origins);
+    scant_status status = SCANT_ENOMEM;
+    if (e->texts && e->origins) status = fill(e, path, settings, count);
     if (status == SCANT_OK)
         *out = e;
     else
@@ -274,16 +289,21 @@ static void print_options(const scant_experiment *e, scant__text *text) {
 }
 
 scant_status scant_experiment_print(scant_experiment *e, void **bytes, size_t *size) {
-    const loop_key *keys = loop_keys();
+    char number[SCANT__NUMBER];
+    const char *section = "";
+    loop_key key;
     scant__text text;
     char *out;
     scant__text_init(&text, e->ctx);
-    for (size_t i = 0; i < LOOP_KEYS; i++) {
-        const char *section = keys[i].info.section;
-        if (!loop_key_counts(e, i)) continue; /* it says nothing here */
-        if (!i || strcmp(section, keys[i - 1].info.section) != 0)
-            scant__text_addf(&text, "%s[%s]\n", i ? "\n" : "", section);
-        scant__ini_write(&text, keys[i].info.key, e->texts[i]);
+    for (size_t i = 0; loop_key_at(i, &key); i++) {
+        if (!loop_key_counts(e, &key)) continue;
+        if (strcmp(section, key.section) != 0)
+            scant__text_addf(&text, "%s[%s]\n", *section ? "\n" : "", key.section);
+        section = key.section;
+        const char *value = e->texts[i];
+        if (!value || !*value)
+            value = scant__option_text(key.row, (char *)&e->set + key.base, number);
+        scant__ini_write(&text, key.key, value);
     }
     print_options(e, &text);
     scant_status status = scant__text_take(&text, &out, size);

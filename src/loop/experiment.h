@@ -15,74 +15,48 @@
 #include "core/text.h"
 #include "scant/train.h"
 
-/* Ways of training that learn from samples without labels, and the keys of each: in units
- * of scant_ssl_opts, but 0 is 0. A method does not have all of them. */
-enum { LOOP_FIXMATCH, LOOP_MEAN_TEACHER, LOOP_PI, LOOP_PSEUDO_LABEL, LOOP_METHODS };
-
-typedef struct loop_method {
-    size_t mu, ramp, cut;
-    double weight, threshold, noise, drop;
-} loop_method;
-
 /* Members of an ensemble at most; networks of a round at most, those of all ensembles. */
 enum { LOOP_MEMBERS = 100, LOOP_PARTS = 1000 };
 
-/* What the keys say. Strings are never NULL; "" is: not given. */
+/* What the keys say. Strings that have a key of their own are never NULL; "" is: not
+ * given. Of the library's structs, only what the keys set is set. */
 typedef struct loop_settings {
     /* data */
     const char *train, *train_labels, *test, *test_labels, *task;
-    size_t pool, test_size, validation, size;
+    size_t pool, test_size, validation;
+    scant_data_opts data; /* the size */
     /* model */
-    const char *model, *weights, *activation, *norm, *stem, *head, *bayes;
-    size_t width, depth, samples, hidden; /* hidden: SIZE_MAX is the model's own */
-    double dropout, prior;
+    const char *model, *weights, *bayes;
+    size_t samples, hidden; /* hidden: SIZE_MAX is the model's own */
+    double prior;
+    scant_net_opts net;
     /* train */
-    const char *method, *optimizer, *schedule, *loss, *augment;
-    bool lr_auto;    /* each round's own; lr is the usual one then */
-    double usual_lr; /* of the optimizer or the method */
-    double lr, momentum, weight_decay, clip, norm_momentum, ema, until;
-    size_t batch, warmup, epochs, steps, patience, initial_models;
-    bool nesterov, decay_weights_only, reinit, warm;
-    const char *use_weights;
-    loop_method methods[LOOP_METHODS];
-    bool darp;
-    const char *darp_target;
-    double darp_alpha, darp_warmup;
-    size_t darp_every;
+    scant_train_opts training;
+    bool lr_auto;    /* each round has its own learning rate */
+    double usual_lr; /* the default of the method and optimizer */
+    bool reinit, warm;
+    const char *use_weights, *darp_target;
+    size_t initial_models;
     /* loop */
     const char *strategies, *seeds, *initial_how, *query_seed, *preset, *theory;
-    size_t initial, query, rounds; /* query: labels a round */
+    size_t initial, query, rounds; /* query: labels per round */
 } loop_settings;
 
-typedef enum loop_kind {
-    LOOP_TEXT = 1, /* const char * */
-    LOOP_CHOICE,   /* const char *: one of "a|b|c"; "" where that is the default. One of
-                    * "yes|no|..." may be written as a switch's */
-    LOOP_MODEL,    /* const char * */
-    LOOP_COUNT,    /* size_t within [min, max] */
-    LOOP_OWN,      /* likewise, or "own": SIZE_MAX */
-    LOOP_NUMBER,   /* double within [min, max]; open: neither of them */
-    LOOP_SWITCH,   /* bool: yes or no */
-    LOOP_RATE,     /* double: above 0, at most max */
-    LOOP_LIST      /* const char *: words with commas between, read elsewhere */
-} loop_kind;
-
+/* A key: an option's row, and where its struct stands in loop_settings. */
 typedef struct loop_key {
-    scant_experiment_key info;
-    loop_kind kind;
-    size_t at; /* place in loop_settings */
-    double min, max;
-    const char *method; /* which it is of; NULL: all */
+    const char *section;
+    char key[SCANT_EXPERIMENT_KEY];
+    const scant_option *row;
+    size_t base;
+    const char *value;  /* the default; NULL: it depends on other keys */
+    const char *method; /* the training method that it belongs to; NULL: all */
 } loop_key;
 
-enum { LOOP_KEYS = 78 };
-
-const loop_key *loop_keys(void); /* LOOP_KEYS of them */
-/* Which key; LOOP_KEYS: none. */
+/* The keys from i = 0 on, those of a section together; false: no more. */
+bool loop_key_at(size_t i, loop_key *out);
+/* The number of a key; the number of all keys if there is none. */
 size_t loop_key_find(const char *section, const char *key);
-bool loop_section_known(const char *section);
-/* Of yes, no and their like; false: it is none. */
-bool loop_read_switch(const char *text, bool *out);
+const char *loop_section_at(size_t i); /* NULL: no more */
 
 /* A strategy's option: its own, or one of the loop's that says how its evidence is made
  * ("layers", "kernel"). */
@@ -104,8 +78,9 @@ typedef struct loop_arm {
 struct scant_experiment {
     scant_ctx *ctx;
     scant__arena arena;
-    const char *texts[LOOP_KEYS];   /* values as written; NULL: not given yet */
-    const char *origins[LOOP_KEYS]; /* where: "FILE:LINE", "--set" */
+    const char **texts;   /* a key each: the value as written; NULL: not given */
+    const char **origins; /* where: "FILE:LINE", "--set" */
+    size_t n_keys;
     loop_settings set;
     loop_option *options; /* given ones first, then what presets and defaults fill in */
     size_t n_options, room_options;
@@ -127,16 +102,13 @@ extern const char loop_origin_set[]; /* "--set" */
 scant_status loop_assign(scant_experiment *e, const char *section, const char *key,
                          const char *value, const char *origin, bool override);
 
-/* Whether the key is of the method that is chosen, or of all (method.c). */
-bool loop_key_counts(const scant_experiment *e, size_t key);
-/* What the method is usually trained with, where nothing was given; a warning of keys
- * that are another method's. Before other defaults. */
-scant_status loop_method_fill(scant_experiment *e);
+/* Whether the key belongs to the chosen method, or to all (method.c). */
+bool loop_key_counts(const scant_experiment *e, const loop_key *key);
+/* Warns of keys that are given and have no effect. */
+void loop_method_warn(const scant_experiment *e);
 /* Whether the rest goes together with the method. */
 scant_status loop_method_check(scant_experiment *e);
 bool loop_supervised(const loop_settings *set);
-/* Which of LOOP_METHODS; that number: supervised. */
-size_t loop_method_find(const char *name);
 
 /* Likewise of Bayesian networks and ensembles (bayes.c). */
 void loop_bayes_fill(scant_experiment *e);
@@ -152,8 +124,6 @@ scant_status loop_resolve(scant_experiment *e);
 /* Whether "strategy.key" could be an option at all; says why not. */
 scant_status loop_option_set(scant_experiment *e, const char *strategy, const char *key,
                              const char *value, const char *origin);
-/* A whole number in decimal digits. */
-bool loop_read_seed(const char *text, uint64_t *out);
 scant_status loop_check_option(scant_experiment *e, const char *name, const char *value,
                                const char *origin);
 

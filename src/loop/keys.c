@@ -1,410 +1,303 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of keys: what an experiment may say, its defaults and ranges. What a build
- * learns later is a row more here; until then it is an unknown key or value.
+ * The keys of an experiment: rows of its own below, and the shared tables of data, model
+ * and training options (scant_data_options() and its like). A row here replaces a shared
+ * one of the same key. Options that only some training methods read have a key for each
+ * method, which carries the method's name: fixmatch_mu, pi_weight.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "core/near.h"
-#include "core/number.h"
+#include "core/option.h"
 #include "loop/experiment.h"
 #include "scant/train.h"
 
 #define AT(field) offsetof(loop_settings, field)
 #define MANY 1e15
 
-/* section, key, default, what a value is, help; kind, place, range */
-#define ROW(section, key, value, choices, help, kind, field, min, max)                   \
-    { {section, key, value, choices, help}, kind, AT(field), min, max, NULL }
+static const char *model_name(size_t i) {
+    size_t count;
+    const scant_model_info *const *list = scant_models(&count);
+    return i < count ? list[i]->name : NULL;
+}
 
-/* of one way of training alone */
-#define OWN(method, key, value, choices, help, kind, field, min, max)                    \
-    { {"train", key, value, choices, help}, kind, AT(field), min, max, method }
-
-/* what several of them have: their names, and where */
-#define MU(method, key, value, at)                                                       \
-    OWN(method, key "_mu", value, "N",                                                   \
-        "samples without labels for each labelled one of a batch", LOOP_COUNT,           \
-        methods[at].mu, 1, 1 << 20)
-#define WEIGHT(method, key, value, at)                                                   \
-    OWN(method, key, value, "W", "of the loss of samples without labels", LOOP_NUMBER,   \
-        methods[at].weight, 0, 1e9)
-#define THRESHOLD(method, key, at)                                                       \
-    OWN(method, key "_threshold", "0.95", "P",                                           \
-        "pseudo-labels count where the network is as sure as that", LOOP_RATE,           \
-        methods[at].threshold, 0, 1)
-#define RAMP(method, key, at)                                                            \
-    OWN(method, key "_ramp", "0", "N",                                                   \
-        "steps over which that weight grows; 0: 0.4 of them all", LOOP_COUNT,            \
-        methods[at].ramp, 0, 1e12)
-#define NOISE(method, key, at)                                                           \
-    OWN(method, key "_noise", "0.3", "S", "of rows of features, in their deviations",    \
-        LOOP_NUMBER, methods[at].noise, 0, 1e9)
-
-static const loop_key keys[LOOP_KEYS] = {
-    ROW("data", "train", "", "SPEC",
-        "samples to choose from: .npy, IDX, CIFAR's records, CSV, a folder of pictures, "
-        "fashion-mnist, moons, blobs, waves or heavy",
-        LOOP_TEXT, train, 0, 0),
-    ROW("data", "train_labels", "", "FILE",
-        "their labels, where they have none with "
-        "them: .npy or IDX",
-        LOOP_TEXT, train_labels, 0, 0),
-    ROW("data", "test", "", "SPEC",
-        "samples to judge networks by (else the data's own part to test with; else "
-        "test_size samples of train, held out by seed 0)",
-        LOOP_TEXT, test, 0, 0),
-    ROW("data", "test_labels", "", "FILE", "their labels", LOOP_TEXT, test_labels, 0, 0),
-    ROW("data", "pool", "0", "N",
-        "only the first N of a shuffle by the run's seed are the pool; 0: all",
-        LOOP_COUNT, pool, 0, MANY),
-    ROW("data", "test_size", "0", "N",
-        "only the first N of a shuffle by seed 0 are tested with; 0: all", LOOP_COUNT,
-        test_size, 0, MANY),
-    ROW("data", "validation", "0", "N",
-        "taken out of the pool by the run's seed, for calibration and early stopping; 0: "
-        "none",
-        LOOP_COUNT, validation, 0, MANY),
-    ROW("data", "size", "0", "PIXELS",
-        "side that pictures of folders are brought to; 0: what the model is usually "
-        "given",
-        LOOP_COUNT, size, 0, 4096),
-    ROW("data", "task", "classification", "classification|regression",
-        "regression: labels are numbers to predict", LOOP_CHOICE, task, 0, 0),
-
-    ROW("model", "name", "lenet5", "NAME", "'scant models' lists them", LOOP_MODEL, model,
-        0, 0),
-    ROW("model", "weights", "", "FILE", "safetensors to start from", LOOP_TEXT, weights,
-        0, 0),
-    ROW("model", "width", "0", "N", "of models that have one; 0: the model's own",
-        LOOP_COUNT, width, 0, 1 << 20),
-    ROW("model", "depth", "0", "N", "likewise", LOOP_COUNT, depth, 0, 100),
-    ROW("model", "activation", "", "relu|leaky|tanh|sigmoid|swish|relu6",
-        "instead of the model's own", LOOP_CHOICE, activation, 0, 0),
-    ROW("model", "dropout", "0", "P",
-        "before the last layer (wrn: within blocks, but with bayes = dropout, where 0 is "
-        "the rate that weights were saved with, or else 0.5)",
-        LOOP_NUMBER, dropout, 0, 0.99),
-    ROW("model", "norm", "", "batch|folded|none", "normalisation, of models that have it",
-        LOOP_CHOICE, norm, 0, 0),
-    ROW("model", "stem", "", "small|original", "first layers of resnet18", LOOP_CHOICE,
-        stem, 0, 0),
-    ROW("model", "head", "", "small|full", "last layers of vgg", LOOP_CHOICE, head, 0, 0),
-
-    ROW("model", "bayes", "none", "none|dropout|variational|ensemble",
-        "networks that say several things of a sample: by what the last layer drops, by "
-        "a law of its weights, or by being several (docs/bayesian.md)",
-        LOOP_CHOICE, bayes, 0, 0),
-    ROW("model", "samples", "0", "M",
-        "how many things: draws of the last layer (0: 100), or members of the ensemble "
-        "(0: 5)",
-        LOOP_COUNT, samples, 0, 1e6),
-    ROW("model", "prior", "1", "V", "variance of the weights' prior, of variational",
-        LOOP_RATE, prior, 0, 1e9),
-    ROW("model", "hidden", "own", "N",
-        "width of a dense layer before the last one; 0: none; own: of variational 256 "
-        "where the model's features come from planes, else none",
-        LOOP_OWN, hidden, 0, 1 << 20),
-
-    ROW("train", "method", "supervised",
-        "supervised|fixmatch|mean-teacher|pi|pseudo-label",
-        "how networks are trained: by labels alone, or by the rest of the pool, too; "
-        "optimizer, lr, nesterov, weight_decay, decay_weights_only, batch, schedule, ema "
-        "and augment are then the method's own where they are not given",
-        LOOP_CHOICE, method, 0, 0),
-    ROW("train", "optimizer", "sgd", "sgd|adam", "what takes the steps", LOOP_CHOICE,
-        optimizer, 0, 0),
-    ROW("train", "lr", "", "RATE|auto",
-        "learning rate (0.01; adam: 0.001); auto: that, or the method's, times how the "
-        "smallest eigenvalue of the labelled samples' kernel changes from round to round",
-        LOOP_RATE, lr, 0, 1e9),
-    ROW("train", "momentum", "0.9", "M", "of sgd", LOOP_NUMBER, momentum, 0, 0.999999),
-    ROW("train", "nesterov", "no", "yes|no", "Nesterov's momentum", LOOP_SWITCH, nesterov,
-        0, 0),
-    ROW("train", "weight_decay", "0", "D", "pull of weights to 0", LOOP_NUMBER,
-        weight_decay, 0, 1e9),
-    ROW("train", "decay_weights_only", "no", "yes|no",
-        "no decay of biases and normalisation", LOOP_SWITCH, decay_weights_only, 0, 0),
-    ROW("train", "batch", "32", "N", "samples a step", LOOP_COUNT, batch, 1, 1 << 20),
-    ROW("train", "schedule", "constant", "constant|cosine|step|fixmatch|late",
-        "of the learning rate", LOOP_CHOICE, schedule, 0, 0),
-    ROW("train", "warmup", "0", "N", "steps over which it grows to its full", LOOP_COUNT,
-        warmup, 0, MANY),
-    ROW("train", "clip", "0", "NORM", "of the gradient at most; 0: any", LOOP_NUMBER,
-        clip, 0, 1e9),
-    ROW("train", "norm_momentum", "0.1", "M",
-        "of a batch in running statistics, where the network normalises", LOOP_RATE,
-        norm_momentum, 0, 1),
-    ROW("train", "ema", "0", "DECAY", "of an average of the weights; 0: none",
-        LOOP_NUMBER, ema, 0, 0.9999999),
-    ROW("train", "patience", "0", "N",
-        "epochs without gain on the validation set that end a training; 0: none",
-        LOOP_COUNT, patience, 0, 1 << 30),
-    ROW("train", "loss", "", "ce|mse", "(ce; of regression mse)", LOOP_CHOICE, loss, 0,
-        0),
-    ROW("train", "epochs", "150", "N",
-        "passes over the labelled samples; of other methods than supervised, over those "
-        "that train without labels",
-        LOOP_COUNT, epochs, 1, 1 << 30),
-    ROW("train", "steps", "0", "N", "batches to train on, instead of epochs; 0: epochs",
-        LOOP_COUNT, steps, 0, 1e12),
-    ROW("train", "until", "0", "ACCURACY",
-        "of training that ends it, epochs being the limit; 0: none", LOOP_NUMBER, until,
-        0, 1),
-    ROW("train", "reinit", "yes", "yes|no",
-        "new weights each round; no: on from the last round's", LOOP_SWITCH, reinit, 0,
-        0),
-    ROW("train", "warm", "no", "yes|no",
-        "go on with all that the last round's training had: weights, their average, "
-        "what the optimizer keeps, stored pseudo-labels (reinit is no then)",
-        LOOP_SWITCH, warm, 0, 0),
-    ROW("train", "use_weights", "no", "yes|no|draw",
-        "train with the weights that a strategy gives its picks: yes, as factors of the "
-        "loss; draw, samples come with a probability by their weight",
-        LOOP_CHOICE, use_weights, 0, 0),
-    ROW("train", "initial_models", "1", "K",
-        "train the initial network K times and go on with the one of median accuracy",
-        LOOP_COUNT, initial_models, 1, 1000),
-    ROW("train", "augment", "none", "none|flip-crop|crop|noise|auto",
-        "pictures are flipped and shifted at random; noise: rows of features, by methods "
-        "that learn from samples without labels; auto: none, by such methods crop or "
-        "noise, whichever the samples take",
-        LOOP_CHOICE, augment, 0, 0),
-    MU("fixmatch", "fixmatch", "7", LOOP_FIXMATCH),
-    WEIGHT("fixmatch", "fixmatch_lambda", "1", LOOP_FIXMATCH),
-    THRESHOLD("fixmatch", "fixmatch", LOOP_FIXMATCH),
-    OWN("fixmatch", "fixmatch_cut", "0", "PIXELS",
-        "side of the square that a strong view of a picture hides; 0: half of it",
-        LOOP_COUNT, methods[LOOP_FIXMATCH].cut, 0, 4096),
-    NOISE("fixmatch", "fixmatch", LOOP_FIXMATCH),
-    OWN("fixmatch", "fixmatch_drop", "0.2", "P",
-        "part of its features that a strong view of a row of them loses", LOOP_NUMBER,
-        methods[LOOP_FIXMATCH].drop, 0, 0.99),
-    OWN("fixmatch", "darp", "no", "yes|no",
-        "pseudo-labels are refined to a distribution of classes", LOOP_SWITCH, darp, 0,
-        0),
-    OWN("fixmatch", "darp_target", "", "FILE",
-        "that: .npy of a number for each class; none: as many of each", LOOP_TEXT,
-        darp_target, 0, 0),
-    OWN("fixmatch", "darp_alpha", "2", "A",
-        "entries that a class keeps, in parts of its count; 0: all", LOOP_NUMBER,
-        darp_alpha, 0, 1e9),
-    OWN("fixmatch", "darp_every", "10", "N", "steps between two refinements", LOOP_COUNT,
-        darp_every, 1, 1 << 30),
-    OWN("fixmatch", "darp_warmup", "0.4", "P", "the part of all steps before the first",
-        LOOP_NUMBER, darp_warmup, 0, 1),
-    MU("mean-teacher", "mean_teacher", "1", LOOP_MEAN_TEACHER),
-    WEIGHT("mean-teacher", "mean_teacher_weight", "8", LOOP_MEAN_TEACHER),
-    RAMP("mean-teacher", "mean_teacher", LOOP_MEAN_TEACHER),
-    NOISE("mean-teacher", "mean_teacher", LOOP_MEAN_TEACHER),
-    MU("pi", "pi", "1", LOOP_PI),
-    WEIGHT("pi", "pi_weight", "20", LOOP_PI),
-    RAMP("pi", "pi", LOOP_PI),
-    NOISE("pi", "pi", LOOP_PI),
-    MU("pseudo-label", "pseudo_label", "1", LOOP_PSEUDO_LABEL),
-    WEIGHT("pseudo-label", "pseudo_label_weight", "1", LOOP_PSEUDO_LABEL),
-    THRESHOLD("pseudo-label", "pseudo_label", LOOP_PSEUDO_LABEL),
-    RAMP("pseudo-label", "pseudo_label", LOOP_PSEUDO_LABEL),
-    NOISE("pseudo-label", "pseudo_label", LOOP_PSEUDO_LABEL),
-
-    ROW("loop", "strategies", "random,badge", "NAME,NAME,...",
-        "'scant strategies' lists them", LOOP_LIST, strategies, 0, 0),
-    ROW("loop", "seeds", "0,1,2", "S,S,...", "a run each, of every strategy", LOOP_LIST,
-        seeds, 0, 0),
-    ROW("loop", "initial", "40", "N", "labelled at the start", LOOP_COUNT, initial, 0,
-        MANY),
-    ROW("loop", "initial_how", "random", "random|balanced|none",
-        "balanced: as many of each class; none: nothing is labelled, and the untrained "
-        "network picks first",
-        LOOP_CHOICE, initial_how, 0, 0),
-    ROW("loop", "batch", "40", "N", "labels a round", LOOP_COUNT, query, 1, MANY),
-    ROW("loop", "rounds", "15", "N", "of picking, labelling, training", LOOP_COUNT,
-        rounds, 0, 1000000),
-    ROW("loop", "query_seed", "", "S",
-        "a network that starts from this seed, trained beside, does the picking",
-        LOOP_LIST, query_seed, 0, 0),
-    ROW("loop", "theory", "last", "none|last|all",
-        "figures of every round, in theory.csv: by the last layer's kernel, or by the "
-        "whole network's",
-        LOOP_CHOICE, theory, 0, 0),
-    ROW("loop", "preset", "", "NAME", "a paper's options of its strategies", LOOP_LIST,
-        preset, 0, 0),
+static const scant_option data_rows[] = {
+    OPT_TEXT("train", "SPEC", "", AT(train), NULL,
+             "samples to choose from: .npy, IDX, CIFAR records, CSV, a folder of images, "
+             "fashion-mnist, moons, blobs, waves or heavy"),
+    OPT_TEXT("train_labels", "FILE", "", AT(train_labels), NULL,
+             "labels of data that does not carry its own: .npy or IDX"),
+    OPT_TEXT("test", "SPEC", "", AT(test), NULL,
+             "the test set; default: the data's own test part, else test_size samples of "
+             "train, held out by seed 0"),
+    OPT_TEXT("test_labels", "FILE", "", AT(test_labels), NULL, "labels of the test set"),
+    OPT_COUNT("pool", "N", "0", AT(pool), 0, MANY, NULL,
+              "the pool is the first N of a shuffle by the run's seed; 0: all"),
+    OPT_COUNT("test_size", "N", "0", AT(test_size), 0, MANY, NULL,
+              "test on the first N of a shuffle by seed 0; 0: all"),
+    OPT_COUNT("validation", "N", "0", AT(validation), 0, MANY, NULL,
+              "size of the validation set, taken out of the pool by the run's seed, for "
+              "calibration and early stopping; 0: none"),
+    OPT_CHOICE("task", "classification|regression", "classification", AT(task), NULL,
+               "regression: labels are numbers to predict"),
 };
 
-const loop_key *loop_keys(void) { return keys; }
+static const scant_option model_rows[] = {
+    OPT_NAME("name", "model", model_name, "lenet5", AT(model), NULL,
+             "'scant models' lists them"),
+    OPT_TEXT("weights", "FILE", "", AT(weights), NULL, "safetensors to start from"),
+    OPT_CHOICE(
+        "bayes", "none|dropout|variational|ensemble", "none", AT(bayes), NULL,
+        "source of posterior draws: dropout masks before the last layer, a trained "
+        "distribution of its weights, or the members of an ensemble "
+        "(docs/bayesian.md)"),
+    OPT_COUNT("samples", "M", "0", AT(samples), 0, 1e6, NULL,
+              "posterior draws (0: 100), or members of the ensemble (0: 5)"),
+    OPT_NUMBER("prior", "V", "1", AT(prior), 0, INFINITY, SCANT_OPEN_BOTH, NULL,
+               "variance of the weights' prior, for bayes = variational"),
+    OPT_ROW("hidden", COUNT, "N", "own", AT(hidden), NULL,
+            "width of a dense layer before the last one; 0: none; own: 256 with bayes = "
+            "variational where features come from convolutions, else none",
+            .max = 1 << 20, .choices = "own"),
+};
 
-const scant_experiment_key *scant_experiment_key_at(size_t i) {
-    return i < LOOP_KEYS ? &keys[i].info : NULL;
+static const scant_option train_rows[] = {
+    OPT_ROW("lr", NUMBER, "RATE|auto", NULL, AT(training.lr), NULL,
+            "learning rate (default 0.01; adam: 0.001; or the method's); auto: the "
+            "default, scaled each round by the change of the smallest eigenvalue of the "
+            "labelled samples' kernel",
+            .otherwise = "0.01; adam: 0.001", .max = INFINITY, .open = SCANT_OPEN_BOTH,
+            .choices = "auto"),
+    OPT_SWITCH("reinit", "yes", AT(reinit), NULL,
+               "new weights each round; no: continue from the last round's"),
+    OPT_SWITCH("warm", "no", AT(warm), NULL,
+               "continue from all that the last round's training had: weights, their "
+               "average, optimizer state, stored pseudo-labels (implies reinit = no)"),
+    OPT_CHOICE("use_weights", "yes|no|draw", "no", AT(use_weights), NULL,
+               "use the weights that a strategy gives its picks: yes, as factors of the "
+               "loss; draw, as probabilities of drawing a sample"),
+    OPT_COUNT("initial_models", "K", "1", AT(initial_models), 1, 1000, NULL,
+              "train the initial network K times and keep the one of median accuracy"),
+    OPT_TEXT("darp_target", "FILE", "", AT(darp_target), NULL,
+             "the class distribution for darp: .npy with a number per class; default: "
+             "uniform"),
+};
+
+static const scant_option loop_rows[] = {
+    OPT_TEXT("strategies", "NAME,NAME,...", "random,badge", AT(strategies), NULL,
+             "'scant strategies' lists them"),
+    OPT_TEXT("seeds", "S,S,...", "0,1,2", AT(seeds), NULL,
+             "one run per strategy and seed"),
+    OPT_COUNT("initial", "N", "40", AT(initial), 0, MANY, NULL, "labels at the start"),
+    OPT_CHOICE(
+        "initial_how", "random|balanced|none", "random", AT(initial_how), NULL,
+        "how the first labels are chosen; balanced: the same number per class; none: "
+        "no first labels, the untrained network picks"),
+    OPT_COUNT("batch", "N", "40", AT(query), 1, MANY, NULL, "labels per round"),
+    OPT_COUNT("rounds", "N", "15", AT(rounds), 0, 1000000, NULL,
+              "rounds of picking, labelling and training"),
+    OPT_TEXT("query_seed", "S", "", AT(query_seed), NULL,
+             "a second network, initialised from this seed and trained alongside, picks"),
+    OPT_CHOICE("theory", "none|last|all", "last", AT(theory), NULL,
+               "figures of every round in theory.csv, by the kernel of the last layer or "
+               "of the whole network"),
+    OPT_TEXT("preset", "NAME", "", AT(preset), NULL,
+             "a paper's options for its strategies"),
+};
+
+/* Defaults of experiments that differ from the shared table's. A method's own defaults
+ * come before them. */
+static const scant_setting other_defaults[] = {{"epochs", "150"}, {"batch", "32"}};
+
+/* ---- the list of keys -------------------------------------------------------------- */
+
+#define ROWS(array) array, sizeof array / sizeof *array
+
+static const struct {
+    const char *name;
+    const scant_option *own;
+    size_t n_own;
+    const scant_option *(*shared)(size_t *count);
+    size_t base;
+} sections[] = {
+    {"data", ROWS(data_rows), scant_data_options, AT(data)},
+    {"model", ROWS(model_rows), scant_model_options, AT(net)},
+    {"train", ROWS(train_rows), scant_train_options, AT(training)},
+    {"loop", ROWS(loop_rows), NULL, 0},
+};
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+/* Of data options an experiment has only the size: the others are keys of a part. */
+static bool is_shared(size_t section, const char *key) {
+    size_t count;
+    const scant_method_info *const *methods = scant_methods(&count);
+    if (scant__option_find(sections[section].own, sections[section].n_own, key))
+        return false;
+    if (section == 0) return strcmp(key, "size") == 0;
+    for (size_t i = 0; section == 2 && i < count; i++)
+        if (methods[i]->takes && scant__has_word(methods[i]->takes, key)) return false;
+    return true;
+}
+
+static const char *default_of(const scant_method_info *method, const char *key) {
+    for (size_t i = 0; method && i < method->n_defaults; i++)
+        if (strcmp(method->defaults[i].key, key) == 0) return method->defaults[i].value;
+    return NULL;
+}
+
+static const char *other_default(size_t section, const char *key) {
+    for (size_t i = 0; section == 2 && i < 2; i++)
+        if (strcmp(other_defaults[i].key, key) == 0) return other_defaults[i].value;
+    return NULL;
+}
+
+/* "pi" and "unlabelled_weight" are "pi_weight"; fixmatch's weight is called lambda, and
+ * DARP, which only fixmatch has, needs no prefix. */
+static void method_key(const char *method, const char *key, char *out, size_t size) {
+    bool weight = strcmp(key, "unlabelled_weight") == 0;
+    bool fixmatch = strcmp(method, "fixmatch") == 0;
+    if (strncmp(key, "darp", 4) == 0)
+        snprintf(out, size, "%s", key);
+    else
+        snprintf(out, size, "%s_%s", method,
+                 !weight    ? key
+                 : fixmatch ? "lambda"
+                            : "weight");
+    for (char *at = out; *at; at++)
+        if (*at == '-') *at = '_';
+}
+
+/* The i-th key that a method has for itself; lowers *i by their number if it has fewer.
+ */
+static bool method_key_at(const scant_method_info *method, size_t *i, loop_key *out) {
+    size_t count;
+    const scant_option *rows = scant_train_options(&count);
+    for (size_t k = 0; k < count; k++) {
+        if (!method->takes || !scant__has_word(method->takes, rows[k].key) || (*i)--)
+            continue;
+        const char *value = default_of(method, rows[k].key);
+        *out = (loop_key){.section = "train",
+                          .row = &rows[k],
+                          .base = AT(training),
+                          .value = value ? value : rows[k].value,
+                          .method = method->name};
+        method_key(method->name, rows[k].key, out->key, sizeof out->key);
+        return true;
+    }
+    return false;
+}
+
+static void set_key(size_t section, const scant_option *row, size_t base, loop_key *out) {
+    const char *value = other_default(section, row->key);
+    *out = (loop_key){.section = sections[section].name,
+                      .row = row,
+                      .base = base,
+                      .value = value ? value : row->value};
+    snprintf(out->key, sizeof out->key, "%s", row->key);
+    /* a key of fixmatch that is no option of the library's: a file */
+    if (strcmp(row->key, "darp_target") == 0) out->method = "fixmatch";
+}
+
+bool loop_key_at(size_t i, loop_key *out) {
+    for (size_t s = 0; s < SECTIONS; s++) {
+        size_t count = 0;
+        const scant_option *rows = sections[s].shared ? sections[s].shared(&count) : NULL;
+        for (size_t k = 0; k < sections[s].n_own; k++)
+            if (!i--) return set_key(s, &sections[s].own[k], 0, out), true;
+        for (size_t k = 0; k < count; k++)
+            if (is_shared(s, rows[k].key) && !i--)
+                return set_key(s, &rows[k], sections[s].base, out), true;
+        if (s != 2) continue;
+        const scant_method_info *const *methods = scant_methods(&count);
+        for (size_t m = 0; m < count; m++)
+            if (method_key_at(methods[m], &i, out)) return true;
+    }
+    return false;
+}
+
+bool scant_experiment_key_at(size_t i, scant_experiment_key *out) {
+    loop_key key;
+    if (!loop_key_at(i, &key)) return false;
+    out->section = key.section;
+    memcpy(out->key, key.key, sizeof out->key);
+    out->value = key.value ? key.value : "";
+    out->option = key.row;
+    return true;
 }
 
 size_t loop_key_find(const char *section, const char *key) {
+    loop_key found;
     size_t i = 0;
-    while (i < LOOP_KEYS &&
-           (strcmp(keys[i].info.section, section) || strcmp(keys[i].info.key, key)))
+    while (loop_key_at(i, &found) &&
+           (strcmp(found.section, section) || strcmp(found.key, key)))
         i++;
     return i;
 }
 
-bool loop_section_known(const char *section) {
-    for (size_t i = 0; i < LOOP_KEYS; i++)
-        if (strcmp(keys[i].info.section, section) == 0) return true;
-    return false;
-}
+const char *loop_section_at(size_t i) { return i < SECTIONS ? sections[i].name : NULL; }
 
 /* ---- values ------------------------------------------------------------------------ */
 
-static bool is_choice(const char *choices, const char *word) {
-    size_t length = strlen(word);
-    while (length) {
-        size_t span = strcspn(choices, "|");
-        if (span == length && memcmp(choices, word, length) == 0) return true;
-        if (!choices[span]) return false;
-        choices += span + 1;
-    }
-    return false;
-}
-
-bool loop_read_switch(const char *text, bool *out) {
-    static const char *const words[] = {"no", "yes", "false", "true",
-                                        "0",  "1",   "off",   "on"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(text, words[i]) == 0) {
-            *out = i % 2;
-            return true;
-        }
-    return false;
-}
-
-static bool read_number(const loop_key *key, const char *text, double *out) {
-    double value;
-    if (!scant__number_parse(text, &value) || !isfinite(value)) return false;
-    if (key->kind == LOOP_RATE && !(value > 0)) return false;
-    bool whole = key->kind == LOOP_COUNT || key->kind == LOOP_OWN;
-    if (whole && (floor(value) != value || strpbrk(text, ".eE+-"))) return false;
-    if (value < key->min || value > key->max) return false;
-    *out = value;
-    return true;
-}
-
-static scant_status wrong_number(scant_experiment *e, size_t i) {
-    const loop_key *key = &keys[i];
-    const char *what = key->kind == LOOP_COUNT ? "a whole number"
-                       : key->kind == LOOP_OWN ? "own or a whole number"
-                                               : "a number";
-    if (key->at == AT(lr))
-        return loop_wrong(e, e->origins[i],
-                          "%s.%s is '%s', expected auto or a number above 0",
-                          key->info.section, key->info.key, e->texts[i]);
-    if (key->kind == LOOP_RATE && key->max < 1e9)
-        return loop_wrong(e, e->origins[i],
-                          "%s.%s is '%s', expected a number above 0 and at most %g",
-                          key->info.section, key->info.key, e->texts[i], key->max);
-    if (key->kind == LOOP_RATE)
-        return loop_wrong(e, e->origins[i], "%s.%s is '%s', expected a number above 0",
-                          key->info.section, key->info.key, e->texts[i]);
-    if (key->max >= MANY)
-        return loop_wrong(e, e->origins[i], "%s.%s is '%s', expected %s of at least %g",
-                          key->info.section, key->info.key, e->texts[i], what, key->min);
-    return loop_wrong(e, e->origins[i], "%s.%s is '%s', expected %s from %g to %.9g",
-                      key->info.section, key->info.key, e->texts[i], what, key->min,
-                      key->max);
-}
-
-static scant_status wrong_choice(scant_experiment *e, size_t i) {
-    return loop_wrong(e, e->origins[i], "%s.%s is '%s', expected one of %s",
-                      keys[i].info.section, keys[i].info.key, e->texts[i],
-                      keys[i].info.choices);
-}
-
-static const char *model_name(const void *names, size_t i) {
-    return ((const scant_model_info *const *)names)[i]->name;
-}
-
-static scant_status check_model(scant_experiment *e, size_t i) {
-    size_t count;
-    const scant_model_info *const *list = scant_models(&count);
-    for (size_t k = 0; k < count; k++)
-        if (strcmp(list[k]->name, e->texts[i]) == 0) return SCANT_OK;
-    return loop_wrong(e, e->origins[i],
-                      "model.name is '%s', which is no model; the nearest is '%s'",
-                      e->texts[i], scant__nearest(e->texts[i], list, count, model_name));
-}
-
-static bool is_auto(const loop_key *key, const char *text) {
-    return key->at == AT(lr) && strcmp(text, "auto") == 0;
-}
-
-static scant_status parse_key(scant_experiment *e, size_t i) {
-    const loop_key *key = &keys[i];
-    void *at = (char *)&e->set + key->at;
+static scant_status parse_key(scant_experiment *e, size_t i, const loop_key *key) {
+    char expected[SCANT__EXPECTED];
+    scant__value value;
+    scant_train_opts idle; /* another method's: checked, and without effect */
     const char *text = e->texts[i];
-    double value;
-    bool on;
-    switch (key->kind) {
-    case LOOP_CHOICE:
-        if (is_choice(key->info.choices, "yes") && loop_read_switch(text, &on))
-            text = e->texts[i] = on ? "yes" : "no";
-        if (!is_choice(key->info.choices, text) && (*text || *key->info.value))
-            return wrong_choice(e, i);
-        break;
-    case LOOP_MODEL:
-        TRY(check_model(e, i));
-        break;
-    case LOOP_OWN:
-        if (strcmp(text, "own") == 0) {
-            *(size_t *)at = SIZE_MAX;
-            return SCANT_OK;
-        }
-        if (!read_number(key, text, &value)) return wrong_number(e, i);
-        *(size_t *)at = (size_t)value;
-        return SCANT_OK;
-    case LOOP_COUNT:
-        if (!read_number(key, text, &value)) return wrong_number(e, i);
-        *(size_t *)at = (size_t)value;
-        return SCANT_OK;
-    case LOOP_RATE:
-        if (is_auto(key, text)) {
-            e->set.lr_auto = true;
-            e->set.lr = e->set.usual_lr;
-            return SCANT_OK;
-        }
-        if (!read_number(key, text, at)) return wrong_number(e, i);
-        return SCANT_OK;
-    case LOOP_NUMBER:
-        if (!read_number(key, text, at)) return wrong_number(e, i);
-        return SCANT_OK;
-    case LOOP_SWITCH:
-        if (!loop_read_switch(text, at)) return wrong_choice(e, i);
-        e->texts[i] = *(bool *)at ? "yes" : "no";
-        return SCANT_OK;
-    case LOOP_TEXT:
-    case LOOP_LIST:
-        break;
-    }
-    *(const char **)at = text;
+    if (!text || (!*text && !key->value)) return SCANT_OK;
+    void *base = (char *)&e->set + key->base;
+    if (key->method && key->base && !loop_key_counts(e, key)) base = &idle;
+    bool on, word = key->row->kind == SCANT_OPTION_CHOICE && *text &&
+                    scant__is_choice(key->row->choices, "yes") &&
+                    scant__switch_read(text, &on);
+    if (word) text = e->texts[i] = on ? "yes" : "no";
+    if (!scant__option_read(key->row, text, &value))
+        return loop_wrong(e, e->origins[i], "%s.%s is '%s', expected %s", key->section,
+                          key->key, text,
+                          scant__option_expected(key->row, text, expected));
+    if (key->row->kind == SCANT_OPTION_SWITCH) e->texts[i] = value.number ? "yes" : "no";
+    scant__option_store(key->row, text, &value, base);
     return SCANT_OK;
 }
 
-/* Defaults that hang on other keys. */
-static scant_status fill_in(scant_experiment *e) {
-    TRY(loop_method_fill(e));
+static const char *given(const scant_experiment *e, const char *key) {
+    return e->texts[loop_key_find("train", key)];
+}
+
+/* A method's own defaults, then those of experiments, then the table's. */
+static void fill_defaults(scant_experiment *e) {
+    const char *name = given(e, "method");
+    const scant_method_info *method = scant_method_find(name ? name : "supervised");
+    scant__value value;
+    loop_key key;
+    scant_train_defaults(name, given(e, "optimizer"), &e->set.training);
+    e->set.usual_lr = e->set.training.lr;
+    for (size_t i = 0; loop_key_at(i, &key); i++) {
+        bool training = key.base == AT(training);
+        bool other = other_default(2, key.row->key) && !default_of(method, key.row->key);
+        if (!key.value || (training && (key.method || !other))) continue;
+        scant__option_read(key.row, key.value, &value);
+        scant__option_store(key.row, key.value, &value, (char *)&e->set + key.base);
+    }
+}
+
+/* Defaults that depend on other keys. */
+static void fill_rest(scant_experiment *e) {
+    loop_settings *s = &e->set;
+    s->lr_auto = isnan(s->training.lr);
+    if (s->lr_auto) s->training.lr = s->usual_lr;
+    if (!s->training.loss)
+        s->training.loss = strcmp(s->task, "regression") == 0 ? "mse" : "ce";
+    if (s->warm && !given(e, "reinit")) s->reinit = false;
+    if (!s->training.momentum && !given(e, "nesterov")) s->training.nesterov = false;
     loop_bayes_fill(e);
-    size_t lr = loop_key_find("train", "lr"), loss = loop_key_find("train", "loss");
-    const char *optimizer = e->texts[loop_key_find("train", "optimizer")];
-    const char *task = e->texts[loop_key_find("data", "task")];
-    for (size_t i = 0; i < LOOP_KEYS; i++)
-        if (!e->texts[i]) e->texts[i] = keys[i].info.value;
-    bool adam = optimizer && strcmp(optimizer, "adam") == 0;
-    if (e->set.usual_lr == 0) e->set.usual_lr = adam ? 0.001 : 0.01;
-    if (!*e->texts[lr]) e->texts[lr] = adam ? "0.001" : "0.01";
-    if (!*e->texts[loss])
-        e->texts[loss] = task && strcmp(task, "regression") == 0 ? "mse" : "ce";
-    return SCANT_OK;
 }
 
 scant_status loop_parse(scant_experiment *e) {
-    TRY(fill_in(e));
-    for (size_t i = 0; i < LOOP_KEYS; i++) TRY(parse_key(e, i));
+    loop_key key;
+    loop_method_warn(e);
+    fill_defaults(e);
+    for (size_t i = 0; loop_key_at(i, &key); i++) TRY(parse_key(e, i, &key));
+    fill_rest(e);
     return SCANT_OK;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/near.h"
+#include "core/option.h"
 #include "loop/experiment.h"
 #include "scant/train.h"
 
@@ -227,18 +228,6 @@ static scant_status read_strategies(scant_experiment *e) {
     return status;
 }
 
-bool loop_read_seed(const char *text, uint64_t *out) {
-    uint64_t value = 0;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        unsigned digit = (unsigned)(*at - '0');
-        if (value > (UINT64_MAX - digit) / 10) return false;
-        value = value * 10 + digit;
-    }
-    *out = value;
-    return at != text && !*at;
-}
-
 static scant_status read_seeds(scant_experiment *e) {
     const char *origin = e->origins[loop_key_find("loop", "seeds")];
     const char *at = e->set.seeds, *word;
@@ -247,7 +236,7 @@ static scant_status read_seeds(scant_experiment *e) {
     if (!e->seeds) return SCANT_ENOMEM;
     while ((word = next_word(e, &at, &status))) {
         uint64_t seed;
-        if (!loop_read_seed(word, &seed))
+        if (!scant__whole_read(word, &seed))
             return loop_wrong(e, origin,
                               "loop.seeds has '%s', expected whole numbers with commas "
                               "between",
@@ -258,7 +247,7 @@ static scant_status read_seeds(scant_experiment *e) {
         e->seeds[e->n_seeds++] = seed;
     }
     if (status != SCANT_OK || !*e->set.query_seed) return status;
-    if (loop_read_seed(e->set.query_seed, &e->query_seed)) return SCANT_OK;
+    if (scant__whole_read(e->set.query_seed, &e->query_seed)) return SCANT_OK;
     return loop_wrong(e, e->origins[loop_key_find("loop", "query_seed")],
                       "loop.query_seed is '%s', expected a whole number",
                       e->set.query_seed);

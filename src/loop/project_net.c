@@ -110,23 +110,23 @@ static scant_train_opts plain_options(const project_settings *set,
     size_t shape[3];
     scant_data_shape(s->data, shape);
     bool variational = set->bayes && strcmp(set->bayes, "variational") == 0;
-    if (!s->features)
-        return (scant_train_opts){
-            .optimizer = "adam",
-            .lr = PIXEL_LR,
-            .weight_decay = variational ? 0 : PIXEL_DECAY,
-            .decay_weights_only = 1,
-            .schedule = "cosine",
-            .batch = PIXEL_BATCH,
-            .steps = steps_for(n, PIXEL_BATCH, PIXEL_STEPS, PIXEL_EPOCHS)};
+    scant_train_opts o;
+    scant_train_defaults(NULL, s->features ? "sgd" : "adam", &o);
+    o.schedule = "cosine";
+    o.decay_weights_only = true;
+    if (!s->features) {
+        o.lr = PIXEL_LR;
+        o.weight_decay = variational ? 0 : PIXEL_DECAY;
+        o.batch = PIXEL_BATCH;
+        o.steps = steps_for(n, PIXEL_BATCH, PIXEL_STEPS, PIXEL_EPOCHS);
+        return o;
+    }
     double wide = (double)shape[0] / HEAD_WIDTH; /* more columns, steeper losses */
-    return (scant_train_opts){.optimizer = "sgd",
-                              .lr = wide > 1 ? HEAD_LR / wide : HEAD_LR,
-                              .weight_decay = variational ? 0 : HEAD_DECAY,
-                              .decay_weights_only = 1,
-                              .schedule = "cosine",
-                              .batch = BATCH,
-                              .steps = steps_for(n, BATCH, HEAD_STEPS, HEAD_EPOCHS)};
+    o.lr = wide > 1 ? HEAD_LR / wide : HEAD_LR;
+    o.weight_decay = variational ? 0 : HEAD_DECAY;
+    o.batch = BATCH;
+    o.steps = steps_for(n, BATCH, HEAD_STEPS, HEAD_EPOCHS);
+    return o;
 }
 
 /* A method that learns from items without labels has options of its own. It gets as many
@@ -135,12 +135,13 @@ static scant_train_opts train_options(const project_settings *set,
                                       const project_samples *s,
                                       const project_training *t) {
     scant_train_opts o = plain_options(set, s, t->n);
-    if (set->method) o = (scant_train_opts){.method = set->method, .steps = o.steps};
-    if (set->lr > 0) o.lr = set->lr;
-    if (set->epochs) {
-        size_t batch = o.batch ? o.batch : BATCH;
-        o.steps = set->epochs * ((t->n + batch - 1) / batch);
+    size_t steps = o.steps;
+    if (set->method) {
+        scant_train_defaults(set->method, NULL, &o);
+        o.steps = steps;
     }
+    if (set->lr > 0) o.lr = set->lr;
+    if (set->epochs) o.steps = set->epochs * ((t->n + o.batch - 1) / o.batch);
     if (t->brief) o.steps = size_max(1, o.steps / BRIEF);
     o.labels = t->labels;
     o.rows = t->rows;
@@ -192,7 +193,7 @@ static scant_status make_recipe(scant_project *project, const project_settings *
 static bool is_copied(scant_ctx *ctx, const project_samples *s,
                       const scant_train_opts *o) {
     size_t each = size_mul(scant__data_width(s->data), sizeof(float));
-    return s->files && !o->method &&
+    return s->files && !o->unlabelled &&
            size_mul(each, o->n_rows) <= scant_ctx_memory(ctx) / 4;
 }
 

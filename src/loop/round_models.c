@@ -21,8 +21,6 @@
 #include "nn/input.h"
 #include "scant/train.h"
 
-static const char *or_null(const char *text) { return *text ? text : NULL; }
-
 uint64_t loop_seed(uint64_t seed, size_t round, size_t model, enum loop_seed_use use) {
     const scant__rng rng = {seed, SCANT__RNG_ROUND};
     return scant__rng_u64(&rng, ((uint64_t)round * 1024 + model) * 8 + use);
@@ -30,40 +28,16 @@ uint64_t loop_seed(uint64_t seed, size_t round, size_t model, enum loop_seed_use
 
 /* ---- networks ---------------------------------------------------------------------- */
 
-/* A training's rows, seed, learning rate and length are its round's. */
-static scant_train_opts train_options(const loop_settings *set) {
-    return (scant_train_opts){
-        .draw = strcmp(set->use_weights, "draw") == 0,
-        .optimizer = set->optimizer,
-        .momentum = scant_or_none(set->momentum),
-        .nesterov = set->nesterov ? 1 : -1, /* 0 is the method's */
-        .weight_decay = set->weight_decay,
-        .decay_weights_only = set->decay_weights_only ? 1 : -1,
-        .schedule = set->schedule,
-        .warmup = set->warmup,
-        .clip = set->clip,
-        .norm_momentum = set->norm_momentum,
-        .ema = set->ema,
-        .batch = set->batch,
-        .until = set->until,
-        .loss = set->loss,
-    };
-}
-
 scant_recipe loop_recipe(const loop_job *job, uint64_t seed) {
     const loop_settings *set = &job->e->set;
     scant_recipe r = {.model = set->model,
                       .weights = set->weights,
-                      .net = {.classes = job->samples.classes,
-                              .width = set->width,
-                              .depth = set->depth,
-                              .activation = or_null(set->activation),
-                              .dropout = set->dropout,
-                              .norm = or_null(set->norm),
-                              .stem = or_null(set->stem),
-                              .head = or_null(set->head)},
+                      .net = set->net,
                       .members = loop_members(set),
-                      .train = train_options(set)};
+                      .train = set->training};
+    r.net.classes = job->samples.classes;
+    r.train.patience = 0; /* a round's training has it, and its validation set */
+    r.train.draw = strcmp(set->use_weights, "draw") == 0;
     loop_bayes_options(set, seed, &r.net);
     return r;
 }
@@ -177,7 +151,7 @@ static void on_step(void *user, const scant_train_state *state) {
 }
 
 double loop_work(const loop_settings *set, size_t labels) {
-    bool same = set->steps || !loop_supervised(set);
+    bool same = set->training.steps || !loop_supervised(set);
     return same ? labels > 0 : (double)labels;
 }
 
@@ -195,12 +169,12 @@ scant_status loop_train_options(loop_run *run, const loop_labelled *labelled,
     o.weights = labelled->weights;
     o.lr = run->round.lr;
     o.epochs = epochs;
-    o.steps = loop_steps(set->steps, epochs, set->epochs);
-    if (set->patience && run->split.n_valid) {
+    o.steps = loop_steps(set->training.steps, epochs, set->training.epochs);
+    if (set->training.patience && run->split.n_valid) {
         o.valid = run->job->samples.train;
         o.valid_rows = run->split.valid;
         o.n_valid_rows = run->split.n_valid;
-        o.patience = set->patience;
+        o.patience = set->training.patience;
     }
     *out = o;
     return loop_method_options(run, labelled, out);
@@ -236,7 +210,8 @@ static scant_status list_jobs(loop_run *run, size_t model, const scant_train_opt
     double counts = loop_work(set, labels) / (double)(run->round.n_models * members);
     double *done = scant__arena_zalloc(&run->round.arena, members, sizeof *done);
     if (!done) return SCANT_ENOMEM;
-    bool evaluates = members == 1 && !run->job->samples.regression && set->ema == 0;
+    bool evaluates =
+        members == 1 && !run->job->samples.regression && set->training.ema == 0;
     *n = 0;
     for (size_t i = 0; i < members; i++) {
         size_t part = model * members + i;
@@ -245,7 +220,7 @@ static scant_status list_jobs(loop_run *run, size_t model, const scant_train_opt
         if (done[i] > 0) continue;
         *w = (watcher){.net = evaluates ? run->round.models[model] : NULL,
                        .phase = "training",
-                       .samples = o->method ? o->n_unlabelled : labels,
+                       .samples = o->unlabelled ? o->n_unlabelled : labels,
                        .done = done,
                        .member = i,
                        .before = counts * (double)(model * members),
@@ -281,7 +256,8 @@ static scant_status train_model(loop_run *run, size_t model) {
     watcher *watchers = scant__arena_zalloc(arena, members, sizeof *watchers);
     scant_train_opts o;
     if (!jobs || !watchers) return SCANT_ENOMEM;
-    TRY(loop_train_options(run, &run->round.labelled, run->job->e->set.epochs, &o));
+    TRY(loop_train_options(run, &run->round.labelled, run->job->e->set.training.epochs,
+                           &o));
     TRY(list_jobs(run, model, &o, jobs, watchers, &n));
     scant_status status = learn_train(run->round.models[model], run->job->samples.train,
                                       &run->recipe, jobs, n);
@@ -375,7 +351,8 @@ static scant_status train_query_net(loop_run *run, uint64_t seed) {
     watcher w = {.phase = "training the query network"};
     scant_train_opts o;
     learn_job job;
-    TRY(loop_train_options(run, &run->round.labelled, run->job->e->set.epochs, &o));
+    TRY(loop_train_options(run, &run->round.labelled, run->job->e->set.training.epochs,
+                           &o));
     TRY(prepare(run, &o, LOOP_QUERY, seed, &w, &job));
     scant_status status =
         learn_train(run->query_net, run->job->samples.train, &run->recipe, &job, 1);

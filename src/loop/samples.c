@@ -40,7 +40,8 @@ static scant_status open_part(const scant_experiment *e, const char *spec,
     scant_data_opts opts = {.labels = or_null(labels),
                             .test = test,
                             .regression = strcmp(set->task, "regression") == 0,
-                            .side = set->size ? set->size : model_side(set->model),
+                            .side =
+                                set->data.side ? set->data.side : model_side(set->model),
                             .count = size_max(DRAWN, at_least)};
     return scant_data_open(e->ctx, spec, &opts, out);
 }
@@ -264,7 +265,7 @@ static scant_status read_target(const scant_experiment *e, scant__arena *arena,
                                 loop_samples *s) {
     const loop_settings *set = &e->set;
     scant_array *array;
-    bool needed = loop_method_find(set->method) == LOOP_FIXMATCH && set->darp;
+    bool needed = set->training.ssl.darp && strcmp(set->training.method, "fixmatch") == 0;
     if (!needed || !*set->darp_target) return SCANT_OK;
     TRY(scant_array_open(e->ctx, set->darp_target, &array));
     scant_status status = take_target(e->ctx, arena, array, s);

@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/option.h"
 #include "data/source.h"
 #include "loop/loop.h"
 
@@ -374,7 +375,7 @@ static scant_status read_root(const expected *x, const json_t *root, scant__aren
             x->path, VERSION);
     if (!json_is_string(strategy) ||
         strcmp(json_string_value(strategy), x->name.strategy) != 0 ||
-        !json_is_string(seed) || !loop_read_seed(json_string_value(seed), &number) ||
+        !json_is_string(seed) || !scant__whole_read(json_string_value(seed), &number) ||
         number != x->name.seed)
         return damaged(x, "it is of another strategy or seed");
     s->over = json_is_true(json_object_get(root, "over"));

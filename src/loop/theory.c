@@ -416,7 +416,7 @@ static scant_status advise(loop_run *run, const loop_labelled *labelled) {
 scant_status loop_theory_rate(loop_run *run) {
     const loop_settings *set = &run->job->e->set;
     const loop_labelled *labelled = &run->round.labelled;
-    run->round.lr = set->lr;
+    run->round.lr = set->training.lr;
     run->round.lr_advice = run->round.lr_stable = (double)NAN;
     if (!labelled->n || (!set->lr_auto && !is_wanted(set))) return SCANT_OK;
     enum loop_time before = loop_clock(run, LOOP_THEORY);

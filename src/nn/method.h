@@ -85,8 +85,11 @@ scant_status nn_train(scant_net *net, const scant_data *data,
                       const scant_train_opts *opts, const nn_method *method,
                       scant_train_state *state);
 
-/* Refuses an option: "what is VALUE: it must be wants". */
-scant_status nn_train_wrong(scant_ctx *ctx, const char *what, double value,
-                            const char *wants);
+/* Defaults of the table of options and of the optimizer (NULL: the table's). */
+void nn_train_defaults(const char *optimizer, scant_train_opts *opts);
+/* Sets one option by its text, which must be a value of it. */
+void nn_train_set(scant_train_opts *opts, const char *key, const char *text);
+/* Whether every option is within its range. */
+scant_status nn_train_check(scant_ctx *ctx, const scant_train_opts *opts);
 
 #endif

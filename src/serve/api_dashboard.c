@@ -131,9 +131,10 @@ static scant_status write_advice(project_handle *h, scant__json *o,
 
 static void write_settings(project_handle *h, scant__json *o) {
     scant__json_open(o, "settings", '{');
-    const scant_project_key *key;
-    for (size_t i = 0; (key = scant_project_key_at(i)); i++)
-        scant__json_string(o, key->key, scant_project_get(h->project, key->key));
+    size_t count;
+    const scant_option *rows = scant_project_options(&count);
+    for (size_t i = 0; i < count; i++)
+        scant__json_string(o, rows[i].key, scant_project_get(h->project, rows[i].key));
     scant__json_close(o, '}');
 }
 

@@ -218,9 +218,10 @@ static uint64_t mix(uint64_t digest, const char *text) {
 /* Of entries, items and settings: a failed step is tried again when they change. */
 static uint64_t digest_of(worker *w, const scant_project_info *info) {
     uint64_t digest = info->entries * UINT64_C(1000003) + info->items;
-    const scant_project_key *key;
-    for (size_t i = 0; (key = scant_project_key_at(i)); i++) {
-        const char *value = scant_project_get(w->handle.project, key->key);
+    size_t count;
+    const scant_option *rows = scant_project_options(&count);
+    for (size_t i = 0; i < count; i++) {
+        const char *value = scant_project_get(w->handle.project, rows[i].key);
         digest = mix(digest, value ? value : "");
     }
     return digest;

@@ -93,30 +93,32 @@ static scant_status begin_teacher(ssl_setup *s) {
     return begin(s);
 }
 
+static const scant_setting teacher_defaults[] = {
+    {"optimizer", "adam"}, {"lr", "4e-4"},   {"schedule", "late"},
+    {"ema", "0.95"},       {"batch", "100"}, {"unlabelled_weight", "8"}};
+
 const ssl_kind ssl_mean_teacher = {
     .info = {.name = "mean-teacher",
              .summary = "predictions must match those of the averaged network",
              .paper = "Tarvainen and Valpola 2017",
-             .usual = {.optimizer = "adam",
-                       .lr = 4e-4,
-                       .weight_decay = -1,
-                       .schedule = "late",
-                       .ema = 0.95,
-                       .batch = 100,
-                       .ssl = {.mu = 1, .weight = 8}}},
+             .takes = "mu unlabelled_weight ramp noise",
+             .defaults = teacher_defaults,
+             .n_defaults = sizeof teacher_defaults / sizeof *teacher_defaults},
     .begin = begin_teacher,
 };
+
+static const scant_setting pi_defaults[] = {{"optimizer", "adam"},
+                                            {"lr", "3e-4"},
+                                            {"schedule", "late"},
+                                            {"batch", "100"},
+                                            {"unlabelled_weight", "20"}};
 
 const ssl_kind ssl_pi = {
     .info = {.name = "pi",
              .summary = "predictions for two noisy views of a sample must agree",
              .paper = "Laine and Aila 2017",
-             .usual = {.optimizer = "adam",
-                       .lr = 3e-4,
-                       .weight_decay = -1,
-                       .schedule = "late",
-                       .ema = -1,
-                       .batch = 100,
-                       .ssl = {.mu = 1, .weight = 20}}},
+             .takes = "mu unlabelled_weight ramp noise",
+             .defaults = pi_defaults,
+             .n_defaults = sizeof pi_defaults / sizeof *pi_defaults},
     .begin = begin,
 };

@@ -89,7 +89,7 @@ scant_status ssl_darp_create(scant__arena *arena, size_t n, size_t c,
     d->c = c;
     d->rows = size_max(ROWS, (n + BLOCKS - 1) / BLOCKS);
     d->blocks = (n + d->rows - 1) / d->rows;
-    d->alpha = o->alpha == 0 ? 2 : o->alpha;
+    d->alpha = o->alpha;
     d->tolerance = o->tolerance > 0 ? o->tolerance : 0.1;
     size_t square;
     if (!scant__mul(c, c, &square)) square = SIZE_MAX;

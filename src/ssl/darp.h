@@ -11,8 +11,8 @@ typedef struct ssl_darp ssl_darp;
 
 typedef struct ssl_darp_opts {
     const double *target; /* weight per class; NULL: uniform */
-    double alpha;     /* entries a class keeps, times its count; 0: 2; negative: all */
-    double tolerance; /* relative to a class's count; 0: 0.1 */
+    double alpha;         /* entries a class keeps, times its count; 0: all */
+    double tolerance;     /* relative to a class's count; 0: 0.1 */
 } ssl_darp_opts;
 
 typedef struct ssl_darp_found {

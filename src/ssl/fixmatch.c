@@ -211,19 +211,26 @@ static scant_status begin(ssl_setup *s) {
     return s->o.ssl.darp ? begin_darp(s, f) : SCANT_OK;
 }
 
+static const scant_setting defaults[] = {
+    {"optimizer", "sgd"},
+    {"lr", "0.03"},
+    {"nesterov", "yes"},
+    {"weight_decay", "5e-4"},
+    {"decay_weights_only", "yes"},
+    {"schedule", "fixmatch"},
+    {"ema", "0.999"},
+    {"batch", "64"},
+    {"mu", "7"},
+};
+
 const ssl_kind ssl_fixmatch = {
     .info = {.name = "fixmatch",
              .summary =
                  "confident predictions for weak views are the labels of strong views",
              .paper = "Sohn et al. 2020; DARP: Kim et al. 2020",
-             .usual = {.optimizer = "sgd",
-                       .lr = 0.03,
-                       .nesterov = 1,
-                       .weight_decay = 5e-4,
-                       .decay_weights_only = 1,
-                       .schedule = "fixmatch",
-                       .ema = 0.999,
-                       .batch = 64,
-                       .ssl = {.mu = 7, .weight = 1, .threshold = 0.95}}},
+             .takes = "mu unlabelled_weight threshold cut noise drop darp darp_target "
+                      "darp_alpha darp_every darp_warmup",
+             .defaults = defaults,
+             .n_defaults = sizeof defaults / sizeof *defaults},
     .begin = begin,
 };

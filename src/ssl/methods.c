@@ -36,44 +36,26 @@ const ssl_kind *ssl_find(const char *name) {
 
 /* ---- defaults ---- */
 
-static void fill_double(double *value, double usual) {
-    if (*value == 0) *value = usual;
+/* Whether a method's default is of its own optimizer only. */
+static bool is_of_optimizer(const char *key) {
+    return strcmp(key, "lr") == 0 || strcmp(key, "nesterov") == 0;
 }
 
-static void fill_count(size_t *value, size_t usual) {
-    if (!*value) *value = usual;
-}
-
-static void fill_word(const char **value, const char *usual) {
-    if (!*value) *value = usual;
-}
-
-static void fill_own(scant_ssl_opts *o, const scant_ssl_opts *usual) {
-    fill_count(&o->mu, usual->mu);
-    fill_double(&o->weight, usual->weight);
-    fill_double(&o->threshold, usual->threshold);
-    fill_double(&o->darp_alpha, 2);
-    fill_count(&o->darp_every, 10);
-    fill_double(&o->darp_warmup, 0.4);
-    fill_double(&o->noise, 0.3);
-    fill_double(&o->drop, 0.2);
-}
-
-void scant_method_fill(const scant_method_info *method, scant_train_opts *o) {
-    const scant_train_opts *usual = &method->usual;
-    if (!usual->optimizer) return; /* supervised: the training core's */
-    fill_word(&o->optimizer, usual->optimizer);
-    if (strcmp(o->optimizer, usual->optimizer) == 0) {
-        fill_double(&o->lr, usual->lr);
-        if (!o->nesterov && o->momentum >= 0) o->nesterov = usual->nesterov;
+void scant_train_defaults(const char *method, const char *optimizer,
+                          scant_train_opts *o) {
+    const scant_method_info *info = method ? scant_method_find(method) : NULL;
+    if (!info) info = &ssl_supervised.info;
+    nn_train_defaults(optimizer, o);
+    o->method = info->name;
+    bool own = true;
+    for (size_t i = 0; i < info->n_defaults; i++) {
+        const scant_setting *s = &info->defaults[i];
+        if (strcmp(s->key, "optimizer") == 0) {
+            own = !optimizer || strcmp(optimizer, s->value) == 0;
+            if (!own) continue;
+        }
+        if (own || !is_of_optimizer(s->key)) nn_train_set(o, s->key, s->value);
     }
-    fill_word(&o->schedule, usual->schedule);
-    fill_count(&o->batch, usual->batch);
-    fill_double(&o->ema, usual->ema);
-    fill_double(&o->weight_decay, usual->weight_decay);
-    if (!o->decay_weights_only && o->weight_decay > 0)
-        o->decay_weights_only = usual->decay_weights_only;
-    fill_own(&o->ssl, &usual->ssl);
 }
 
 /* ---- what methods share ---- */

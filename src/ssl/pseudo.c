@@ -60,16 +60,15 @@ static scant_status begin(ssl_setup *s) {
     return SCANT_OK;
 }
 
+static const scant_setting defaults[] = {
+    {"optimizer", "adam"}, {"lr", "3e-4"}, {"schedule", "late"}, {"batch", "100"}};
+
 const ssl_kind ssl_pseudo_label = {
     .info = {.name = "pseudo-label",
              .summary = "the network's own confident predictions are labels",
              .paper = "Lee 2013",
-             .usual = {.optimizer = "adam",
-                       .lr = 3e-4,
-                       .weight_decay = -1,
-                       .schedule = "late",
-                       .ema = -1,
-                       .batch = 100,
-                       .ssl = {.mu = 1, .weight = 1, .threshold = 0.95}}},
+             .takes = "mu unlabelled_weight threshold ramp noise",
+             .defaults = defaults,
+             .n_defaults = sizeof defaults / sizeof *defaults},
     .begin = begin,
 };

@@ -13,30 +13,24 @@
 
 /* ---- options ---- */
 
-/* Fills open options with the method's defaults; negative values become the 0 they stand
- * for. The core does the same for general options. */
-static void settle(scant_train_opts *o, const scant_method_info *method) {
-    scant_method_fill(method, o);
-    if (o->ssl.weight < 0) o->ssl.weight = 0;
-    if (o->ssl.darp_warmup < 0) o->ssl.darp_warmup = 0;
-}
-
 static scant_status check_target(const ssl_setup *s) {
     const double *target = s->o.ssl.darp_target;
     double sum = 0;
     for (size_t k = 0; target && k < s->classes; k++) {
         if (!(target[k] >= 0) || !isfinite(target[k]))
-            return nn_train_wrong(s->ctx, "darp_target of a class", target[k],
-                                  "0 or more");
+            return scant__fail(s->ctx, SCANT_EUSAGE,
+                               "darp_target of class %zu is %g, expected a finite number "
+                               "of at least 0",
+                               k, target[k]);
         sum += target[k];
     }
     if (!target || (sum > 0 && isfinite(sum))) return SCANT_OK;
-    return nn_train_wrong(s->ctx, "the sum of darp_target", sum, "above 0");
+    return scant__fail(s->ctx, SCANT_EUSAGE,
+                       "darp_target sums to %g, expected a finite number above 0", sum);
 }
 
 static scant_status check(const ssl_setup *s, const ssl_kind *kind) {
     const scant_train_opts *o = &s->o;
-    const scant_ssl_opts *m = &o->ssl;
     if (o->loss && strcmp(o->loss, "ce") != 0)
         return scant__fail(s->ctx, SCANT_EUSAGE,
                            "method=%s needs loss=ce: it learns from classes",
@@ -49,19 +43,10 @@ static scant_status check(const ssl_setup *s, const ssl_kind *kind) {
         return scant__fail(s->ctx, SCANT_EUSAGE,
                            "method=%s needs a network with at least two classes",
                            kind->info.name);
-    if (o->batch > 1 << 20 || m->mu > 1 << 20 || o->batch * m->mu > 1 << 20)
-        return nn_train_wrong(s->ctx, "batch times mu", (double)o->batch * (double)m->mu,
-                              "at most 1048576");
-    if (!isfinite(m->weight))
-        return nn_train_wrong(s->ctx, "weight", m->weight, "finite");
-    if (!(m->threshold >= 0 && m->threshold <= 1))
-        return nn_train_wrong(s->ctx, "threshold", m->threshold, "in (0, 1]");
-    if (!isfinite(m->darp_alpha))
-        return nn_train_wrong(s->ctx, "darp_alpha", m->darp_alpha, "finite");
-    if (!(m->darp_warmup <= 1))
-        return nn_train_wrong(s->ctx, "darp_warmup", m->darp_warmup, "at most 1");
-    if (!isfinite(m->noise)) return nn_train_wrong(s->ctx, "noise", m->noise, "finite");
-    if (!(m->drop < 1)) return nn_train_wrong(s->ctx, "drop", m->drop, "below 1");
+    if (o->batch * o->ssl.mu > 1 << 20)
+        return scant__fail(s->ctx, SCANT_EUSAGE,
+                           "batch times mu is %zu, expected at most 1048576",
+                           o->batch * o->ssl.mu);
     return check_target(s);
 }
 
@@ -138,19 +123,8 @@ static scant_status warn_of_classes(ssl_setup *s) {
 
 /* ---- the call ---- */
 
-static scant_status unknown(scant_ctx *ctx, const char *name) {
-    size_t n, used = 0;
-    char list[200] = "";
-    const scant_method_info *const *all = scant_methods(&n);
-    for (size_t i = 0; i < n; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                 i ? (i + 1 < n ? ", " : " or ") : "", all[i]->name);
-    return scant__fail(ctx, SCANT_EUSAGE, "method is %s, not '%s'", list, name);
-}
-
 static scant_status set_up(ssl_setup *s, const ssl_kind *kind) {
     nn_method *m = &s->method;
-    settle(&s->o, &kind->info);
     TRY(check(s, kind));
     TRY(nn_input_check(s->net, s->data));
     TRY(find_samples(s, kind));
@@ -175,12 +149,13 @@ scant_status ssl_train(scant_net *net, const scant_data *data,
                    .net = net,
                    .data = data,
                    .mixed = mixed,
-                   .o = opts ? *opts : (scant_train_opts){0},
                    .classes = scant_net_classes(net)};
-    if (!s.o.method) s.o.method = ssl_supervised.info.name;
     if (state) *state = (scant_train_state){0};
+    scant_train_defaults(NULL, NULL, &s.o);
+    if (opts) s.o = *opts;
+    if (!s.o.method) s.o.method = ssl_supervised.info.name;
+    TRY(nn_train_check(net->ctx, &s.o));
     const ssl_kind *kind = ssl_find(s.o.method);
-    if (!kind) return unknown(net->ctx, s.o.method);
     if (!kind->begin) {
         if (s.o.unlabelled)
             return scant__fail(

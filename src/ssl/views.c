@@ -75,8 +75,8 @@ static scant_status fit_features(ssl_setup *s) {
     }
     s->views.middle = middle;
     s->views.spread = spread;
-    s->views.noise = s->o.ssl.noise < 0 ? 0 : (float)s->o.ssl.noise;
-    s->views.drop = s->o.ssl.drop < 0 ? 0 : (float)s->o.ssl.drop;
+    s->views.noise = (float)s->o.ssl.noise;
+    s->views.drop = (float)s->o.ssl.drop;
     return SCANT_OK;
 }
 
@@ -87,7 +87,8 @@ scant_status ssl_views_fit(ssl_setup *s) {
     scant_data_shape(s->data, shape);
     s->views =
         (scant__views){.c = shape[0], .h = shape[1], .w = shape[2], .images = images};
-    if (!augment) augment = s->o.augment = images ? "crop" : "noise";
+    if (!augment || strcmp(augment, "auto") == 0)
+        augment = s->o.augment = images ? "crop" : "noise";
     s->changed = strcmp(augment, "none") != 0;
     bool known = images ? !strcmp(augment, "crop") || !strcmp(augment, "flip-crop")
                         : !strcmp(augment, "noise");

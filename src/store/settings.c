@@ -9,199 +9,87 @@
 #include "core/json.h"
 #include "core/near.h"
 #include "core/number.h"
+#include "core/option.h"
 #include "scant/project.h"
 #include "store/store_int.h"
 
-typedef enum value_kind {
-    NAME,
-    WHOLE,     /* a whole number from low to high */
-    REAL,      /* a number from low to high */
-    YES_OR_NO, /* */
-    STRATEGY,
-    MODEL,
-    METHOD,
-    BAYES
-} value_kind;
-
-typedef struct key_info {
-    scant_project_key key; /* first: a caller's pointer is to this */
-    value_kind kind;
-    bool automatic; /* may be "auto" */
-    double low, high;
-} key_info;
-
-static const key_info keys[] = {
-    {{"name", "", "text", "what the project is called (the folder's name)"},
-     NAME,
-     false,
-     0,
-     0},
-    {{"strategy", "badge", "a strategy", "how items to label are picked"},
-     STRATEGY,
-     false,
-     0,
-     0},
-    {{"batch", "20", "1 to 100000", "items of a round"}, WHOLE, false, 1, 100000},
-    {{"audit_every", "10", "0 to 1000",
-      "one in so many is of the audit; 0: no audit (decided before the first answer)"},
-     WHOLE,
-     false,
-     0,
-     1000},
-    {{"audit_most", "auto", "auto, 0 and more",
-      "items that are withheld for the audit; auto: a fifth of all, at most 1000 "
-      "(decided "
-      "before the first answer)"},
-     WHOLE,
-     true,
-     0,
-     1e9},
-    {{"overlap", "1", "1 to 100", "people who are to answer each item"},
-     WHOLE,
-     false,
-     1,
-     100},
-    {{"lease_minutes", "5", "0.1 to 10080", "how long an item is a person's to answer"},
-     REAL,
-     false,
-     0.1,
-     10080},
-    {{"auto_train", "yes", "yes, no", "whether the server trains by itself"},
-     YES_OR_NO,
-     false,
-     0,
-     0},
-    {{"model", "auto", "auto, a model", "the network that is trained"},
-     MODEL,
-     true,
-     0,
-     0},
-    {{"side", "auto", "auto, 8 to 1024", "pixels that pictures are brought to"},
-     WHOLE,
-     true,
-     8,
-     1024},
-    {{"epochs", "auto", "auto, 1 to 100000", "passes over the labels"},
-     WHOLE,
-     true,
-     1,
-     100000},
-    {{"lr", "auto", "auto, above 0 to 10", "the learning rate"}, REAL, true, 1e-9, 10},
-    {{"method", "supervised", "a method", "how a network is trained"},
-     METHOD,
-     false,
-     0,
-     0},
-    {{"bayes", "none", "none, dropout, variational", "what a posterior is drawn by"},
-     BAYES,
-     false,
-     0,
-     0},
-    {{"samples", "50", "2 to 1000", "draws of that posterior"}, WHOLE, false, 2, 1000},
-    {{"stop_width", "0.15", "0 to 1", "the interval is narrow at this width"},
-     REAL,
-     false,
-     0,
-     1},
-    {{"stop_gain", "0.005", "0 to 1",
-      "labels bring little where ten bring less accuracy than this"},
-     REAL,
-     false,
-     0,
-     1},
-    {{"stop_agreement", "0.98", "0 to 1", "models agree from this part of items on"},
-     REAL,
-     false,
-     0,
-     1},
-    {{"stop_labels", "50", "1 to 100000", "labels that the gain is looked at over"},
-     WHOLE,
-     false,
-     1,
-     100000},
-};
-enum { N_KEYS = sizeof keys / sizeof *keys };
-_Static_assert((int)N_KEYS <= (int)STORE_KEYS, "a handle has room for every setting");
-
-const scant_project_key *scant_project_key_at(size_t i) {
-    return i < N_KEYS ? &keys[i].key : NULL;
+static const char *strategy_name(size_t i) {
+    size_t count;
+    const scant_strategy_info *const *list = scant_strategies(&count);
+    return i < count ? list[i]->name : NULL;
 }
 
-static const key_info *find_key(const char *key) {
+static const char *model_name(size_t i) {
+    size_t count;
+    const scant_model_info *const *list = scant_models(&count);
+    return i < count ? list[i]->name : NULL;
+}
+
+static const char *method_name(size_t i) {
+    size_t count;
+    const scant_method_info *const *list = scant_methods(&count);
+    return i < count ? list[i]->name : NULL;
+}
+
+/* Values are stored as text in the database, not in a struct. */
+#define ROW(key, kind, value, help, ...)                                                 \
+    OPT_ROW(key, kind, NULL, value, 0, NULL, help, __VA_ARGS__)
+
+static const scant_option options[] = {
+    ROW("name", TEXT, "", "the project's name (default: the folder's)", ),
+    ROW("strategy", NAME, "badge", "how items to label are picked",
+        .names = strategy_name),
+    ROW("batch", COUNT, "20", "items per round", .min = 1, .max = 100000),
+    ROW("audit_every", COUNT, "10",
+        "one item in so many comes from the audit set; 0: no audit (fixed by the first "
+        "answer)",
+        .max = 1000),
+    ROW("audit_most", COUNT, "auto",
+        "size of the audit set; auto: a fifth of all items, at most 1000 (fixed by the "
+        "first answer)",
+        .max = 1e9, .choices = "auto"),
+    ROW("overlap", COUNT, "1", "people who answer each item", .min = 1, .max = 100),
+    ROW("lease_minutes", NUMBER, "5", "how long an item is reserved for one person",
+        .min = 0.1, .max = 10080),
+    ROW("auto_train", SWITCH, "yes", "whether the server trains by itself", ),
+    ROW("model", NAME, "auto", "the network that is trained", .names = model_name,
+        .choices = "auto"),
+    ROW("side", COUNT, "auto", "side in pixels that images are scaled to", .min = 8,
+        .max = 1024, .choices = "auto"),
+    ROW("epochs", COUNT, "auto", "passes over the labels", .min = 1, .max = 100000,
+        .choices = "auto"),
+    ROW("lr", NUMBER, "auto", "learning rate", .max = 10, .open = SCANT_OPEN_MIN,
+        .choices = "auto"),
+    ROW("method", NAME, "supervised", "training method", .names = method_name),
+    ROW("bayes", CHOICE, "none", "source of posterior draws",
+        .choices = "none|dropout|variational"),
+    ROW("samples", COUNT, "50", "posterior draws", .min = 2, .max = 1000),
+    ROW("stop_width", NUMBER, "0.15", "stop rule: the interval is narrower than this",
+        .max = 1),
+    ROW("stop_gain", NUMBER, "0.005",
+        "stop rule: ten labels gain less accuracy than this", .max = 1),
+    ROW("stop_agreement", NUMBER, "0.98",
+        "stop rule: successive models agree on this share of items", .max = 1),
+    ROW("stop_labels", COUNT, "50", "stop rule: labels over which the gain is measured",
+        .min = 1, .max = 100000),
+};
+enum { N_KEYS = sizeof options / sizeof *options };
+_Static_assert((int)N_KEYS <= (int)STORE_KEYS, "a handle has room for every setting");
+
+const scant_option *scant_project_options(size_t *count) {
+    *count = N_KEYS;
+    return options;
+}
+
+static const scant_option *find_key(const char *key) {
     for (size_t i = 0; i < N_KEYS; i++)
-        if (strcmp(keys[i].key.key, key) == 0) return &keys[i];
+        if (strcmp(options[i].key, key) == 0) return &options[i];
     return NULL;
 }
 
+static bool is_name(const scant_option *row) { return row == options; }
+
 /* ---- values ------------------------------------------------------------------------ */
-
-static scant_status wrong(scant_ctx *ctx, const key_info *k, const char *value) {
-    return scant__fail(ctx, SCANT_EUSAGE, "%s is to be '%s', but must be %s%s",
-                       k->key.key, value,
-                       k->kind == WHOLE  ? "a whole number: "
-                       : k->kind == REAL ? "a number: "
-                                         : "one of: ",
-                       k->key.choices);
-}
-
-static scant_status wrong_name(scant_ctx *ctx, const char *value, const char *what,
-                               const char *nearest) {
-    return scant__fail(ctx, SCANT_EUSAGE, "'%s' is no %s; the nearest is '%s'", value,
-                       what, nearest ? nearest : "");
-}
-
-static const char *strategy_name(const void *list, size_t i) {
-    return ((const scant_strategy_info *const *)list)[i]->name;
-}
-
-static const char *model_name(const void *list, size_t i) {
-    return ((const scant_model_info *const *)list)[i]->name;
-}
-
-static const char *method_name(const void *list, size_t i) {
-    return ((const scant_method_info *const *)list)[i]->name;
-}
-
-static scant_status check_strategy(scant_ctx *ctx, const char *value) {
-    size_t count;
-    if (scant_strategy_find(value)) return SCANT_OK;
-    const void *list = scant_strategies(&count);
-    return wrong_name(ctx, value, "strategy",
-                      scant__nearest(value, list, count, strategy_name));
-}
-
-static scant_status check_model(scant_ctx *ctx, const char *value) {
-    size_t count;
-    const scant_model_info *const *list = scant_models(&count);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(list[i]->name, value) == 0) return SCANT_OK;
-    return wrong_name(ctx, value, "model",
-                      scant__nearest(value, list, count, model_name));
-}
-
-static scant_status check_method(scant_ctx *ctx, const char *value) {
-    size_t count;
-    if (scant_method_find(value)) return SCANT_OK;
-    const void *list = scant_methods(&count);
-    return wrong_name(ctx, value, "method",
-                      scant__nearest(value, list, count, method_name));
-}
-
-static scant_status check_number(scant_ctx *ctx, const key_info *k, const char *value) {
-    double number;
-    if (!scant__number_parse(value, &number) || !(number >= k->low) ||
-        !(number <= k->high))
-        return wrong(ctx, k, value);
-    if (k->kind == WHOLE && number != (double)(int64_t)number)
-        return wrong(ctx, k, value);
-    return SCANT_OK;
-}
-
-static bool one_of(const char *value, const char *const *words, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(words[i], value) == 0) return true;
-    return false;
-}
 
 /* Names are shown on pages and in terminals. */
 static scant_status check_name(scant_ctx *ctx, const char *value) {
@@ -214,39 +102,25 @@ static scant_status check_name(scant_ctx *ctx, const char *value) {
     return SCANT_OK;
 }
 
-static scant_status check_value(scant_ctx *ctx, const key_info *k, const char *value) {
-    static const char *const yes_no[] = {"yes", "no"};
-    static const char *const bayes[] = {"none", "dropout", "variational"};
-    if (k->automatic && strcmp(value, "auto") == 0) return SCANT_OK;
-    switch (k->kind) {
-    case NAME:
-        return check_name(ctx, value);
-    case STRATEGY:
-        return check_strategy(ctx, value);
-    case MODEL:
-        return check_model(ctx, value);
-    case METHOD:
-        return check_method(ctx, value);
-    case YES_OR_NO:
-        return one_of(value, yes_no, 2) ? SCANT_OK : wrong(ctx, k, value);
-    case BAYES:
-        return one_of(value, bayes, 3) ? SCANT_OK : wrong(ctx, k, value);
-    default:
-        return check_number(ctx, k, value);
-    }
+static scant_status check_value(scant_ctx *ctx, const scant_option *row,
+                                const char *value) {
+    char expected[SCANT__EXPECTED];
+    scant__value read;
+    if (is_name(row)) return check_name(ctx, value);
+    if (scant__option_read(row, value, &read)) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EUSAGE, "%s is '%s', expected %s", row->key, value,
+                       scant__option_expected(row, value, expected));
 }
 
 static const char *key_name(const void *list, size_t i) {
-    return ((const key_info *)list)[i].key.key;
+    return ((const scant_option *)list)[i].key;
 }
 
 scant_status store_setting_check(scant_ctx *ctx, const char *key, const char *value) {
-    const key_info *k = find_key(key);
-    if (!k)
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "there is no setting '%s'; the nearest is '%s'", key,
-                           scant__nearest(key, keys, N_KEYS, key_name));
-    return check_value(ctx, k, value);
+    const scant_option *row = find_key(key);
+    if (row) return check_value(ctx, row, value);
+    return scant__fail(ctx, SCANT_EUSAGE, "there is no setting '%s'; the nearest is '%s'",
+                       key, scant__nearest(key, options, N_KEYS, key_name));
 }
 
 /* ---- reading and writing ----------------------------------------------------------- */
@@ -371,25 +245,26 @@ scant_status scant_project_set(scant_project *project, const char *key,
     return scant_project_set_all(project, &(scant_setting){key, value}, 1);
 }
 
-static const char *default_of(const scant_project *project, const key_info *k) {
+static const char *default_of(const scant_project *project, const scant_option *k) {
     const char *slash = strrchr(project->dir, '/');
-    if (k->kind != NAME) return k->key.value;
+    if (!is_name(k)) return k->value;
     return slash && slash[1] ? slash + 1 : project->dir;
 }
 
 /* What is stored, where it is good for something: another version may have put it there.
  * The handle's copy is changed only where the value has, so that it stays borrowed. */
-static scant_status look_up(scant_project *project, const key_info *k, const char **out) {
-    char **slot = &project->values[k - keys];
+static scant_status look_up(scant_project *project, const scant_option *k,
+                            const char **out) {
+    char **slot = &project->values[k - options];
     sqlite3_stmt *statement;
     bool row;
     *out = NULL;
     TRY(store_ask(project, "SELECT value FROM settings WHERE key = ?1",
-                  STORE_VALUES(store_text(k->key.key)), &statement));
+                  STORE_VALUES(store_text(k->key)), &statement));
     TRY(store_row(project, statement, &row));
     const char *value = row ? store_string(statement, 0) : NULL;
     if (!value || check_value(project->ctx, k, value) != SCANT_OK ||
-        (k->kind == NAME && !*value))
+        (is_name(k) && !*value))
         value = default_of(project, k);
     if (!*slot || strcmp(*slot, value) != 0) {
         char *copy = store_strdup(project->ctx, value);
@@ -402,7 +277,7 @@ static scant_status look_up(scant_project *project, const key_info *k, const cha
 }
 
 const char *scant_project_get(scant_project *project, const char *key) {
-    const key_info *k = find_key(key);
+    const scant_option *k = find_key(key);
     const char *value;
     if (!k) return NULL;
     return look_up(project, k, &value) == SCANT_OK ? value : default_of(project, k);
@@ -416,7 +291,7 @@ static double number_of(const char *value) {
 
 scant_status store_setting(scant_project *project, const char *key, double *number,
                            bool *automatic) {
-    const key_info *k = find_key(key);
+    const scant_option *k = find_key(key);
     sqlite3_stmt *statement;
     bool row;
     *number = 0;
@@ -426,7 +301,7 @@ scant_status store_setting(scant_project *project, const char *key, double *numb
                   STORE_VALUES(store_text(key)), &statement));
     TRY(store_row(project, statement, &row));
     const char *value = row ? store_string(statement, 0) : NULL;
-    if (!value || check_value(project->ctx, k, value) != SCANT_OK) value = k->key.value;
+    if (!value || check_value(project->ctx, k, value) != SCANT_OK) value = k->value;
     *number = number_of(value);
     if (automatic) *automatic = strcmp(value, "auto") == 0;
     if (row) store_end(statement);

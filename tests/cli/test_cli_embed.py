@@ -262,7 +262,7 @@ class Mistakes(Trained):
         self.fails(3, "embed", "--data", "blobs", "--from", self.dir, "--out", h,
                    says="weights.safetensors")
         self.fails(2, "embed", "--data", "blobs", "--weights", w, "--model", "mlpp", "--out", h,
-                   says="did you mean 'mlp'?")
+                   says="the nearest is 'mlp'")
         self.fails(3, "embed", "--data", "blobs", "--weights", w, "--model", "linear", "--out", h,
                    says=["does not fit linear", "fc.weight"])
         wide = self.save("wide", np.zeros((4, 5), "f4"))

@@ -182,12 +182,12 @@ class Methods(Train):
         self.fails(3, "train", "--data", self.path("x.npy"), "--labels", self.path("all.npy"), *QUICK,
                    "--method", "pi", *out, says="use --method supervised")
         for says, *flags in (
-                ("--mu is of methods that learn from samples without labels", "--mu", 3),
-                ("--ramp is not of --method fixmatch", "--method", "fixmatch", "--ramp", 3),
+                ("--mu needs a method that learns from unlabelled samples", "--mu", 3),
+                ("--ramp does not apply to --method fixmatch", "--method", "fixmatch", "--ramp", 3),
                 ("--darp-every needs --darp", "--method", "fixmatch", "--darp-every", 3),
-                ("--darp is not of --method pi", "--method", "pi", "--darp"),
-                ("above 0 and at most 1, not '0'", "--method", "fixmatch", "--threshold", 0),
-                ("above 0 and at most 1, not '1.5'", "--method", "fixmatch", "--threshold", 1.5),
+                ("--darp does not apply to --method pi", "--method", "pi", "--darp"),
+                ("--threshold is '0', expected a number above 0 and at most 1", "--method", "fixmatch", "--threshold", 0),
+                ("--threshold is '1.5', expected a number above 0", "--method", "fixmatch", "--threshold", 1.5),
                 ("--method pi needs --loss ce", "--method", "pi", "--loss", "mse"),
                 ("needs classes: no --regression", "--method", "pi", "--regression"),
                 ("supervised|fixmatch", "--method", "fixmach")):

@@ -565,7 +565,7 @@ class Mistakes(Train):
         self.refused(2, "--model", "mlp", says="--data is missing")
         self.refused(2, "--data", "blobs", says=["--model is missing", "scant models"])
         self.fails(2, "train", "--data", "blobs", "--model", "mlp", says="--out is missing")
-        self.refused(2, "--data", "blobs", "--model", "mpl", says="did you mean 'mlp'?")
+        self.refused(2, "--data", "blobs", "--model", "mpl", says="the nearest is 'mlp'")
         self.refused(2, "--data", "blobs", "--model", "mlp", "--patience", 3, says="--validation")
 
     def test_numbers_out_of_range(self):
@@ -574,12 +574,12 @@ class Mistakes(Train):
                             ("norm-momentum", 0), ("norm-momentum", 1.5),
                             ("batch", 0), ("epochs", 0)):
             self.refused(2, "--data", "blobs", "--model", "mlp", f"--{flag}={value}",
-                         says=f"--{flag} wants")
+                         says=f"--{flag} is '")
 
     def test_flags_that_say_nothing_are_refused(self):
         call = ["--data", "blobs", "--model", "mlp"]
         self.refused(2, *call, "--epochs", 2, "--steps", 3, says="not both")
-        self.refused(2, *call, "--optimizer", "adam", "--momentum", 0.5, says="of sgd")
+        self.refused(2, *call, "--optimizer", "adam", "--momentum", 0.5, says="applies to sgd")
         self.refused(2, *call, "--decay-weights-only", says="--weight-decay")
         self.refused(2, *call, "--size", 5, says=["--size", "folder"])
         x = self.save("x", np.zeros((4, 2), "f4"))

@@ -298,7 +298,7 @@ class State(Ways):
         self.fails(3, *self.job, says=["state.json", "too large"])
         os.remove(self.state)
         os.mkfifo(self.state)
-        self.fails(3, *self.job, says=["state.json", "no regular file"])
+        self.fails(3, *self.job, says=["state.json", "not a regular file"])
         os.remove(self.state)
         os.mkdir(self.state)
         self.fails(4, *self.job, says=["state.json"])

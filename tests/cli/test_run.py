@@ -69,7 +69,7 @@ class Keys(Case):
                           ("loop.dynamic.layers=ntk:depth=2", "expected one of last|all\n"),
                           ("loop.npc.kernel=ntk:depth=0", "last|all|ntk:depth=K, K from 1 to 100"),
                           ("loop.crc.layers=ntk", "last|all|ntk:depth=K"),
-                          ("train.reinit=maybe", "yes|no"),
+                          ("train.reinit=maybe", "expected yes or no"),
                           ("loop.npc.candidates=0", "candidates"), ("train.patience=3", "validation"),
                           ("loop.initial=0", "initial_how"), ("loop.preset=nonsense", "the nearest is"),
                           ("nodot=3", "section.key")):

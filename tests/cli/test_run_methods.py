@@ -86,7 +86,7 @@ class Methods(RunCase):
             self.fails(3, "run", *sets(MOONS, train__method="fixmatch", train__darp="yes",
                                        train__darp_target=target), "--out", self.path("w"),
                        says=[target, says])
-        self.assertIn("say nothing: darp_target", run("run", *sets(
+        self.assertIn("ignored because train.darp = no: darp_target", run("run", *sets(
             MOONS, train__method="fixmatch", train__darp_target=target), "--print").stderr)
 
     @unittest.skipUnless(os.path.isdir("/usr/share/datasets/fashion-mnist"), "no fashion-mnist here")

@@ -160,8 +160,10 @@ static void use(scant_ctx *ctx, scant_project *project) {
     check(ctx, store_models(project, see_model, NULL));
     check(ctx, scant_project_rounds(project, see_round, NULL));
     check(ctx, scant_project_events(project, 0, see_event, NULL));
-    for (size_t i = 0; scant_project_key_at(i); i++)
-        if (!scant_project_get(project, scant_project_key_at(i)->key)) abort();
+    size_t count;
+    const scant_option *rows = scant_project_options(&count);
+    for (size_t i = 0; i < count; i++)
+        if (!scant_project_get(project, rows[i].key)) abort();
     answer(ctx, project);
 }
 

@@ -111,7 +111,8 @@ static void values_mean_what_they_say(void **state) {
                        "badge.bias = 1\n");
     assert_string_equal(e->set.train, "moons");
     assert_int_equal(e->set.pool, 50);
-    assert_true(e->set.lr == 0.001 && e->set.until == 0.99 && !e->set.reinit);
+    assert_true(e->set.training.lr == 0.001 && e->set.training.until == 0.99 &&
+                !e->set.reinit);
     assert_int_equal(e->n_seeds, 2);
     assert_int_equal(e->seeds[1], 9);
     assert_int_equal(e->n_arms, 2);
@@ -205,17 +206,17 @@ static void every_key_has_a_default_that_is_taken(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     size_t n = 0;
     (void)state;
-    for (const scant_experiment_key *key; (key = scant_experiment_key_at(n)); n++) {
+    for (scant_experiment_key key; scant_experiment_key_at(n, &key); n++) {
         scant_experiment *e;
         char name[128];
-        snprintf(name, sizeof name, "%s.%s", key->section, key->key);
-        const scant_setting setting = {name, key->value};
+        snprintf(name, sizeof name, "%s.%s", key.section, key.key);
+        const scant_setting setting = {name, key.value};
         if (scant_experiment_open(ctx, NULL, &setting, 1, &e) != SCANT_OK)
             fail_msg("%s", scant_ctx_errmsg(ctx));
         scant_experiment_free(e);
-        assert_true(key->help[0] && key->choices[0]);
+        assert_true(key.option->help[0]);
     }
-    assert_int_equal(n, LOOP_KEYS);
+    assert_int_equal(n, 78); /* a new option adds one; a key must not get lost */
     scant_ctx_free(ctx);
 }
 

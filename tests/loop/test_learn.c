@@ -9,16 +9,18 @@
 #include "loop/loop.h"
 #include "nn/network.h"
 #include "scant/train.h"
+#include "train_opts.h"
 
 /* ---- the learner by itself --------------------------------------------------------- */
 
 enum { WIDTH = 6, SAMPLES = 60 };
 
 static scant_recipe small(size_t members) {
-    return (scant_recipe){.model = "mlp",
-                          .net = {.classes = 2, .width = WIDTH, .seed = 5},
-                          .members = members,
-                          .train = {.epochs = 3, .batch = 8, .seed = 9}};
+    return (scant_recipe){
+        .model = "mlp",
+        .net = {.classes = 2, .width = WIDTH, .seed = 5},
+        .members = members,
+        .train = TRAIN_OPTS(NULL, NULL, with.epochs = 3, with.batch = 8, with.seed = 9)};
 }
 
 static scant_data *open_moons(scant_ctx *ctx) {

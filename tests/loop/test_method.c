@@ -6,6 +6,7 @@
 #include "../data/support.h"
 
 #include "core/number.h"
+#include "core/option.h"
 #include "loop/loop.h"
 #include "scant/train.h"
 
@@ -56,34 +57,24 @@ static void print_to(scant_experiment *e, char text[TEXT]) {
     scant_bytes_free(e->ctx, bytes);
 }
 
-static double or_zero(double value) { return value > 0 ? value : 0; }
-
 static void what_is_not_given_is_as_scant_train_has_it(void **state) {
     scant_ctx *ctx = listening();
-    size_t n;
+    size_t n, rows;
     const scant_method_info *const *infos = scant_methods(&n);
+    const scant_option *row = scant_train_options(&rows);
+    char got[SCANT__NUMBER], want[SCANT__NUMBER];
     (void)state;
     for (size_t i = 0; i < n; i++) {
-        const scant_train_opts *usual = &infos[i]->usual;
-        size_t method = loop_method_find(infos[i]->name);
+        scant_train_opts o;
+        scant_train_defaults(infos[i]->name, NULL, &o);
         scant_experiment *e =
             open_with(ctx, (scant_setting[MORE]){{"train.method", infos[i]->name}});
-        const loop_settings *s = &e->set;
-        if (method == LOOP_METHODS) {
-            assert_string_equal(infos[i]->name, "supervised");
-            assert_string_equal(s->augment, "none");
-        } else {
-            const loop_method *m = &s->methods[method];
-            assert_string_equal(s->optimizer, usual->optimizer);
-            assert_string_equal(s->schedule, usual->schedule);
-            assert_true(s->lr == usual->lr && s->batch == usual->batch);
-            assert_true(s->ema == or_zero(usual->ema));
-            assert_true(s->weight_decay == or_zero(usual->weight_decay));
-            assert_true(s->nesterov == (usual->nesterov != 0));
-            assert_true(s->decay_weights_only == (usual->decay_weights_only != 0));
-            assert_true(m->mu == usual->ssl.mu && m->weight == usual->ssl.weight);
-            assert_true(m->threshold == usual->ssl.threshold);
-        }
+        if (i == 0) o.batch = 32; /* of experiments, where no method has its own */
+        o.epochs = 150;
+        o.loss = "ce";
+        for (size_t k = 0; k < rows; k++)
+            assert_string_equal(scant__option_text(&row[k], &e->set.training, got),
+                                scant__option_text(&row[k], &o, want));
         scant_experiment_free(e);
     }
     assert_int_equal(n, METHODS + 1);
@@ -124,15 +115,17 @@ static void what_is_given_goes_before_it(void **state) {
                                              {"train.ema", "0"},
                                              {"train.weight_decay", "0"},
                                              {"train.fixmatch_mu", "3"}});
-    assert_true(e->set.lr == 0.001 && e->set.ema == 0 && e->set.weight_decay == 0);
-    assert_false(e->set.nesterov || e->set.decay_weights_only);
-    assert_int_equal(e->set.methods[LOOP_FIXMATCH].mu, 3);
+    const scant_train_opts *o = &e->set.training;
+    assert_true(o->lr == 0.001 && o->ema == 0 && o->weight_decay == 0);
+    assert_false(o->nesterov);
+    assert_int_equal(o->ssl.mu, 3);
     scant_experiment_free(e);
     e = open_with(ctx, (scant_setting[MORE]){{"train.method", "fixmatch"},
                                              {"train.momentum", "0"},
                                              {"train.batch", "32"}});
-    assert_false(e->set.nesterov);
-    assert_true(e->set.lr == 0.03 && e->set.batch == 32);
+    o = &e->set.training;
+    assert_false(o->nesterov);
+    assert_true(o->lr == 0.03 && o->batch == 32);
     scant_experiment_free(e);
     e = open_with(ctx, (scant_setting[MORE]){{"train.warm", "yes"}});
     assert_false(e->set.reinit);
@@ -141,98 +134,52 @@ static void what_is_given_goes_before_it(void **state) {
     scant_ctx_free(ctx);
 }
 
-static double zero_or(const char *text) {
-    double value;
-    if (!text) return 0;
-    assert_true(scant__number_parse(text, &value));
-    return scant_or_none(value);
-}
-
-/* What the library makes of options, an experiment makes of keys, whichever of them are
- * given. */
-static void they_are_the_librarys_whatever_is_given(void **state) {
-    static const struct {
-        const char *optimizer, *lr, *momentum, *nesterov, *decay, *only, *ema;
-    } cases[] = {
-        {0},
-        {.optimizer = "sgd"},
-        {.optimizer = "adam"},
-        {.momentum = "0.9"},
-        {.momentum = "0"},
-        {.optimizer = "sgd", .momentum = "0.8"},
-        {.lr = "0.07"},
-        {.optimizer = "adam", .lr = "0.07"},
-        {.ema = "0.5"},
-        {.nesterov = "no"},
-        {.optimizer = "sgd", .nesterov = "yes"},
-        {.decay = "0"},
-        {.decay = "0.01"},
-        {.decay = "0.01", .only = "no"},
-    };
-    enum { CASES = sizeof cases / sizeof *cases };
-    scant_ctx *ctx = listening();
-    (void)state;
-    for (size_t i = 0; i < METHODS * CASES; i++) {
-        size_t k = i % CASES, n = 1;
-        scant_train_opts o = {.optimizer = cases[k].optimizer,
-                              .lr = zero_or(cases[k].lr),
-                              .momentum = zero_or(cases[k].momentum),
-                              .nesterov = !cases[k].nesterov          ? 0
-                                          : *cases[k].nesterov == 'y' ? 1
-                                                                      : -1,
-                              .weight_decay = zero_or(cases[k].decay),
-                              .decay_weights_only = cases[k].only ? -1 : 0,
-                              .ema = zero_or(cases[k].ema)};
-        const scant_setting all[] = {{"train.optimizer", cases[k].optimizer},
-                                     {"train.lr", cases[k].lr},
-                                     {"train.momentum", cases[k].momentum},
-                                     {"train.nesterov", cases[k].nesterov},
-                                     {"train.weight_decay", cases[k].decay},
-                                     {"train.decay_weights_only", cases[k].only},
-                                     {"train.ema", cases[k].ema}};
-        scant_setting given[MORE] = {{"train.method", methods[i / CASES]}};
-        for (size_t j = 0; j < sizeof all / sizeof *all; j++)
-            if (all[j].value) given[n++] = all[j];
-        scant_experiment *e = open_with(ctx, given);
-        scant_method_fill(scant_method_find(methods[i / CASES]), &o);
-        bool adam = strcmp(o.optimizer, "adam") == 0;
-        assert_string_equal(e->set.optimizer, o.optimizer);
-        assert_string_equal(e->set.schedule, o.schedule);
-        assert_true(e->set.lr == (o.lr != 0 ? o.lr : adam ? 0.001 : 0.01));
-        assert_int_equal(e->set.nesterov, o.nesterov > 0);
-        assert_true(e->set.weight_decay == or_zero(o.weight_decay));
-        assert_int_equal(e->set.decay_weights_only, o.decay_weights_only > 0);
-        assert_true(e->set.ema == or_zero(o.ema) && e->set.batch == o.batch);
-        scant_experiment_free(e);
-    }
-    assert_string_equal(said, "");
-    scant_ctx_free(ctx);
-}
-
-/* By hand, of FixMatch: sgd at 0.03 with Nesterov's momentum, decay of weights alone. */
+/* By hand, of FixMatch: sgd at 0.03 with Nesterov momentum, decay of weights alone. */
 static void a_rate_and_nesterov_are_their_optimizers(void **state) {
-    const scant_method_info *fixmatch = scant_method_find("fixmatch");
-    scant_train_opts o = {.optimizer = "sgd", .momentum = 0.8};
+    scant_train_opts o;
     (void)state;
-    scant_method_fill(fixmatch, &o);
-    assert_true(o.lr == 0.03 && o.nesterov == 1 && o.decay_weights_only == 1);
-    assert_true(o.momentum == 0.8 && o.ema == 0.999 && o.ssl.drop == 0.2);
-    o = (scant_train_opts){.momentum = -1, .weight_decay = -1, .ema = -1};
-    scant_method_fill(fixmatch, &o);
-    assert_true(o.lr == 0.03 && !o.nesterov && !o.decay_weights_only && o.ema == -1);
-    scant_train_opts again = o;
-    scant_method_fill(fixmatch, &again);
-    assert_memory_equal(&o, &again, sizeof o);
-    o = (scant_train_opts){.optimizer = "adam"};
-    scant_method_fill(fixmatch, &o);
-    assert_true(o.lr == 0 && !o.nesterov && o.batch == 64);
-    o = (scant_train_opts){.nesterov = -1, .decay_weights_only = -1};
-    scant_method_fill(fixmatch, &o);
-    assert_true(o.nesterov == -1 && o.decay_weights_only == -1);
-    o = (scant_train_opts){0};
-    scant_method_fill(scant_method_find("supervised"), &o);
-    assert_true(!o.optimizer && o.lr == 0 && o.ssl.noise == 0);
+    scant_train_defaults("fixmatch", NULL, &o);
+    assert_true(o.lr == 0.03 && o.nesterov && o.decay_weights_only && o.ema == 0.999);
+    assert_true(o.momentum == 0.9 && o.batch == 64 && o.weight_decay == 5e-4);
+    assert_true(o.ssl.mu == 7 && o.ssl.weight == 1 && o.ssl.drop == 0.2);
+    assert_string_equal(o.optimizer, "sgd");
+    assert_string_equal(o.schedule, "fixmatch");
+    assert_string_equal(o.method, "fixmatch");
+    scant_train_defaults("fixmatch", "adam", &o);
+    assert_true(o.lr == 0.001 && !o.nesterov && o.batch == 64 && o.ssl.mu == 7);
+    scant_train_defaults("pi", NULL, &o);
+    assert_true(o.lr == 3e-4 && o.ema == 0 && o.ssl.weight == 20 && o.batch == 100);
+    scant_train_defaults("mean-teacher", NULL, &o);
+    assert_true(o.lr == 4e-4 && o.ema == 0.95 && o.ssl.weight == 8 && o.ssl.mu == 1);
+    scant_train_defaults("pi", "sgd", &o);
+    assert_true(o.lr == 0.01 && !o.nesterov);
+    scant_train_defaults(NULL, NULL, &o);
+    assert_true(o.lr == 0.01 && o.epochs == 10 && o.batch == 128 && o.momentum == 0.9);
+    scant_train_defaults(NULL, "adam", &o);
+    assert_true(o.lr == 0.001);
     assert_null(scant_method_find("fixmach"));
+}
+
+/* The table names every method, and methods only options of the table. */
+static void the_table_of_options_fits_the_methods(void **state) {
+    size_t n, rows;
+    const scant_method_info *const *infos = scant_methods(&n);
+    const scant_option *row = scant_train_options(&rows);
+    const scant_option *method = scant__option_find(row, rows, "method");
+    char names[200] = "";
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? "|" : "", infos[i]->name);
+        for (size_t k = 0; k < infos[i]->n_defaults; k++) {
+            const scant_setting *s = &infos[i]->defaults[k];
+            scant__value value;
+            const scant_option *o = scant__option_find(row, rows, s->key);
+            assert_non_null(o);
+            assert_true(scant__option_read(o, s->value, &value));
+        }
+    }
+    assert_string_equal(method->choices, names);
 }
 
 static void keys_of_another_method_say_nothing_and_are_told(void **state) {
@@ -257,7 +204,7 @@ static void keys_of_another_method_say_nothing_and_are_told(void **state) {
     e = open_with(ctx, (scant_setting[MORE]){{"train.method", "fixmatch"},
                                              {"train.darp_alpha", "3"}});
     scant_experiment_free(e);
-    assert_non_null(strstr(said, "train.darp = yes"));
+    assert_non_null(strstr(said, "ignored because train.darp = no: darp_alpha"));
     said[0] = 0;
     e = open_with(ctx, (scant_setting[MORE]){{"train.method", "fixmatch"},
                                              {"train.darp", "no"},
@@ -281,7 +228,7 @@ static void contradictions_are_refused(void **state) {
         {{{"train.method", "fixmatch"}, {"train.fixmatch_threshold", "1.1"}},
          "at most 1"},
         {{{"train.norm_momentum", "0"}}, "expected a number above 0 and at most 1"},
-        {{{"train.augment", "noise"}}, "without labels"},
+        {{{"train.augment", "noise"}}, "unlabelled samples"},
         {{{"train.warm", "yes"}, {"train.reinit", "yes"}}, "contradict"},
     };
     scant_ctx *ctx = ctx_threads(1);
@@ -466,7 +413,7 @@ static void samples_to_validate_with_are_not_learnt_from(void **state) {
     for (size_t i = 0; i < METHODS; i++) {
         char folder[32];
         spec s = about("y.npy", methods[i], more);
-        if (i == LOOP_PSEUDO_LABEL) /* it is not sure of anything yet */
+        if (strcmp(methods[i], "pseudo-label") == 0) /* it is not sure of anything yet */
             s.all[count(s.all)] = (scant_setting){"train.pseudo_label_threshold", "0.5"};
         snprintf(folder, sizeof folder, "valid%zu", i);
         outcome a = play("random", folder, s.all);
@@ -649,7 +596,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_given_is_as_scant_train_has_it),
         cmocka_unit_test(what_is_printed_has_it_and_is_the_same_again),
         cmocka_unit_test(what_is_given_goes_before_it),
-        cmocka_unit_test(they_are_the_librarys_whatever_is_given),
+        cmocka_unit_test(the_table_of_options_fits_the_methods),
         cmocka_unit_test(a_rate_and_nesterov_are_their_optimizers),
         cmocka_unit_test(keys_of_another_method_say_nothing_and_are_told),
         cmocka_unit_test(contradictions_are_refused),

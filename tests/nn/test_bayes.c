@@ -4,6 +4,7 @@
  */
 #include "bayes.h"
 #include "scant/train.h"
+#include "train_opts.h"
 
 /* ---- ensembles ---- */
 
@@ -61,7 +62,7 @@ static void a_member_is_trained_by_itself(void **state) {
     scant_net *net = net_of(ctx, "mlp", o), *alone = net_of(ctx, "mlp", o);
     o.seed = 1;
     OK(scant_net_join(net, net_of(ctx, "mlp", o)));
-    scant_train_opts t = {.epochs = 3, .valid = data};
+    scant_train_opts t = TRAIN_OPTS(NULL, NULL, with.epochs = 3, with.valid = data);
     scant_train_state a, b;
     OK(scant_net_train(net, data, &t, &a));
     OK(scant_net_train(alone, data, &t, &b));
@@ -241,8 +242,8 @@ static scant_status whole_life(scant_ctx *ctx) {
     if (s == SCANT_OK) s = scant_net_create(ctx, "mlp", &o, &net);
     o.bayes = "dropout";
     if (s == SCANT_OK) s = scant_net_create(ctx, "mlp", &o, &other);
-    if (s == SCANT_OK)
-        s = scant_net_train(net, data, &(scant_train_opts){.steps = 1}, NULL);
+    scant_train_opts one = TRAIN_OPTS(NULL, NULL, with.steps = 1);
+    if (s == SCANT_OK) s = scant_net_train(net, data, &one, NULL);
     if (s == SCANT_OK) {
         s = scant_net_join(net, other);
         if (s == SCANT_OK) other = NULL;
@@ -286,10 +287,9 @@ static double accuracy_of(const char *bayes, scant_evaluation *e) {
         ctx, "mlp",
         (scant_net_opts){.shape = {2, 1, 1}, .classes = 2, .width = 64, .bayes = bayes});
     scant_train_state state;
-    OK(scant_net_train(
-        net, data,
-        &(scant_train_opts){.optimizer = "adam", .lr = 0.01, .epochs = 60, .valid = test},
-        &state));
+    scant_train_opts o =
+        TRAIN_OPTS(NULL, "adam", with.lr = 0.01, with.epochs = 60, with.valid = test);
+    OK(scant_net_train(net, data, &o, &state));
     OK(scant_net_evaluate(net, test, NULL, 0, e));
     assert_true(state.valid_accuracy == e->accuracy); /* judged by draws, too */
     scant_net_free(net);
@@ -323,8 +323,8 @@ static void a_law_on_lenet5_is_within_a_point_of_the_plain_network(void **state)
         OK(scant_data_open(ctx, "fashion-mnist", &(scant_data_opts){.test = 1}, &test));
         scant_net *net =
             net_of(ctx, "lenet5", (scant_net_opts){.classes = 10, .bayes = kinds[k]});
-        OK(scant_net_train(net, data,
-                           &(scant_train_opts){.optimizer = "adam", .epochs = 5}, NULL));
+        scant_train_opts o = TRAIN_OPTS(NULL, "adam", with.epochs = 5);
+        OK(scant_net_train(net, data, &o, NULL));
         scant_evaluation e;
         OK(scant_net_evaluate(net, test, NULL, 0, &e));
         accuracy[k] = e.accuracy;

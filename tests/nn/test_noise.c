@@ -11,6 +11,7 @@
 #include "nn/noise.h"
 #include "pass.h"
 #include "scant/train.h"
+#include "train_opts.h"
 
 static scant_net *net_of(scant_ctx *ctx, const char *model, scant_net_opts o) {
     scant_net *net;
@@ -418,12 +419,8 @@ static void without_data_the_law_goes_to_the_prior(void **state) {
     bed b = bed_of((scant_net_opts){.bayes = "variational", .prior = 0.25}, 2);
     size_t rows[] = {0, 1};
     float weights[] = {1e-12f, 1e-12f};
-    train(&b, (scant_train_opts){.rows = rows,
-                                 .n_rows = 2,
-                                 .weights = weights,
-                                 .optimizer = "adam",
-                                 .lr = 0.02,
-                                 .steps = 600});
+    train(&b, TRAIN_OPTS(NULL, "adam", with.rows = rows, with.n_rows = 2,
+                         with.weights = weights, with.lr = 0.02, with.steps = 600));
     float *mean = param_of(&b, "fc2.weight");
     for (size_t i = 0; i < 64; i++) assert_true(fabsf(mean[i]) < 0.02f);
     free(mean);
@@ -437,13 +434,9 @@ static void the_prior_pulls_by_one_part_in_as_many_as_there_are_samples(void **s
     size_t rows[] = {0, 1, 2, 3};
     float weights[] = {1e-12f, 1e-12f, 1e-12f, 1e-12f};
     float *before = param_of(&b, "fc2.weight");
-    train(&b, (scant_train_opts){.rows = rows,
-                                 .n_rows = 4,
-                                 .weights = weights,
-                                 .batch = 2,
-                                 .lr = 1,
-                                 .momentum = -1,
-                                 .steps = 1});
+    train(&b, TRAIN_OPTS(NULL, NULL, with.rows = rows, with.n_rows = 4,
+                         with.weights = weights, with.batch = 2, with.lr = 1,
+                         with.momentum = 0, with.steps = 1));
     float *after = param_of(&b, "fc2.weight"); /* w - w / (prior 4) */
     for (size_t i = 0; i < 64; i++)
         assert_true(fabsf(after[i] - 0.5f * before[i]) < 1e-6f);
@@ -458,11 +451,9 @@ static void decay_leaves_rho_alone(void **state) {
         bed b = bed_of((scant_net_opts){.bayes = "variational"}, 1);
         before = mean_rho(&b);
         /* a step so large in decay that rho would be a tenth of what it was */
-        train(&b, (scant_train_opts){.lr = 1e-3,
-                                     .momentum = -1,
-                                     .weight_decay = k ? 900 : 0,
-                                     .batch = 300,
-                                     .steps = 1});
+        train(&b, TRAIN_OPTS(NULL, NULL, with.lr = 1e-3, with.momentum = 0,
+                             with.weight_decay = k ? 900 : 0, with.batch = 300,
+                             with.steps = 1));
         rho[k] = mean_rho(&b);
         bed_end(&b);
     }
@@ -475,7 +466,8 @@ static void a_stopped_training_goes_on_to_the_same_bits(void **state) {
     const char *path = path_of("law.safetensors");
     scant_net_opts o = {.bayes = "variational"};
     bed whole = bed_of(o, 2), half = bed_of(o, 2), rest = bed_of(o, 2);
-    scant_train_opts t = {.batch = 64, .epochs = 4, .seed = 2};
+    scant_train_opts t =
+        TRAIN_OPTS(NULL, NULL, with.batch = 64, with.epochs = 4, with.seed = 2);
     train(&whole, t);
     t.checkpoint = path;
     t.epochs = 2;
@@ -503,11 +495,8 @@ static void methods_with_unlabelled_samples_train_it(void **state) {
         size_t rows[40];
         for (size_t i = 0; i < 40; i++) rows[i] = i;
         double before = mean_rho(&b);
-        train(&b, (scant_train_opts){.rows = rows,
-                                     .n_rows = 40,
-                                     .method = methods[k],
-                                     .batch = 16,
-                                     .steps = 20});
+        train(&b, TRAIN_OPTS(methods[k], NULL, with.rows = rows, with.n_rows = 40,
+                             with.batch = 16, with.steps = 20));
         assert_true(mean_rho(&b) != before);
         bed_end(&b);
     }

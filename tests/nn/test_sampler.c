@@ -9,6 +9,7 @@
 
 #include "nn/network.h"
 #include "scant/train.h"
+#include "train_opts.h"
 
 enum { N = 20, WIDTH = 4, D = 8, FLOATS = WIDTH * D + WIDTH };
 
@@ -46,15 +47,10 @@ static void end(bed *b) {
 static void step(bed *b, bool draw, size_t batch, uint64_t seed, double *out) {
     float moved[FLOATS];
     scant_train_state state;
-    const scant_train_opts opts = {.rows = b->rows,
-                                   .n_rows = N,
-                                   .weights = b->weights,
-                                   .draw = draw,
-                                   .batch = batch,
-                                   .steps = 1,
-                                   .lr = 1,
-                                   .momentum = -1,
-                                   .seed = seed};
+    const scant_train_opts opts =
+        TRAIN_OPTS(NULL, NULL, with.rows = b->rows, with.n_rows = N,
+                   with.weights = b->weights, with.draw = draw, with.batch = batch,
+                   with.steps = 1, with.lr = 1, with.momentum = 0, with.seed = seed);
     assert_int_equal(nn_weights_set(b->net->weights, b->start), SCANT_OK);
     if (scant_net_train(b->net, b->data, &opts, &state) != SCANT_OK)
         fail_msg("%s", scant_ctx_errmsg(b->ctx));

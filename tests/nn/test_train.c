@@ -13,6 +13,7 @@
 
 #include "nn/network.h"
 #include "scant/train.h"
+#include "train_opts.h"
 
 static int stop_after; /* steps; 0: never */
 
@@ -83,7 +84,8 @@ static double accuracy(bed *b) {
 
 static void moons_are_learned_and_lines_cannot(void **state) {
     (void)state;
-    scant_train_opts o = {.epochs = 120, .lr = 0.1, .batch = 50};
+    scant_train_opts o =
+        TRAIN_OPTS(NULL, NULL, with.epochs = 120, with.lr = 0.1, with.batch = 50);
     bed deep = bed_of("moons", 600, "mlp", (scant_net_opts){.width = 32, .depth = 2});
     bed line = bed_of("moons", 600, "linear", (scant_net_opts){0});
     train(&deep, o);
@@ -96,12 +98,14 @@ static void moons_are_learned_and_lines_cannot(void **state) {
 static void both_optimisers_and_losses_learn_blobs(void **state) {
     (void)state;
     const scant_train_opts all[] = {
-        {.lr = 0.05},
-        {.lr = 0.05, .nesterov = 1, .schedule = "cosine", .warmup = 5},
-        {.lr = 0.2, .momentum = -1, .schedule = "step"},
-        {.optimizer = "adam", .lr = 0.02, .weight_decay = 1e-4},
-        {.optimizer = "adam", .lr = 0.02, .loss = "mse"},
-        {.lr = 0.05, .ema = 0.9, .clip = 1, .schedule = "fixmatch"},
+        TRAIN_OPTS(NULL, NULL, with.lr = 0.05),
+        TRAIN_OPTS(NULL, NULL, with.lr = 0.05, with.nesterov = true,
+                   with.schedule = "cosine", with.warmup = 5),
+        TRAIN_OPTS(NULL, NULL, with.lr = 0.2, with.momentum = 0, with.schedule = "step"),
+        TRAIN_OPTS(NULL, "adam", with.lr = 0.02, with.weight_decay = 1e-4),
+        TRAIN_OPTS(NULL, "adam", with.lr = 0.02, with.loss = "mse"),
+        TRAIN_OPTS(NULL, NULL, with.lr = 0.05, with.ema = 0.9, with.clip = 1,
+                   with.schedule = "fixmatch"),
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
@@ -123,7 +127,8 @@ static void both_optimisers_and_losses_learn_blobs(void **state) {
 static void it_ends_at_the_accuracy_asked_for(void **state) {
     (void)state;
     bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
-    scant_train_state s = train(&b, (scant_train_opts){.epochs = 200, .until = 0.98});
+    scant_train_state s =
+        train(&b, TRAIN_OPTS(NULL, NULL, with.epochs = 200, with.until = 0.98));
     assert_int_equal(s.stopped, SCANT_STOP_UNTIL);
     assert_true(s.accuracy >= 0.98);
     assert_true(s.epoch < 200);
@@ -133,9 +138,9 @@ static void it_ends_at_the_accuracy_asked_for(void **state) {
 static void it_ends_when_validation_gains_no_more(void **state) {
     (void)state;
     bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
-    scant_train_state s = train(
-        &b,
-        (scant_train_opts){.epochs = 400, .lr = 0.05, .valid = b.test, .patience = 6});
+    scant_train_state s =
+        train(&b, TRAIN_OPTS(NULL, NULL, with.epochs = 400, with.lr = 0.05,
+                             with.valid = b.test, with.patience = 6));
     assert_int_equal(s.stopped, SCANT_STOP_PATIENCE);
     assert_true(s.epoch < 400);
     /* the network has the best epoch's weights, which are at least as good as the last's
@@ -147,7 +152,8 @@ static void it_ends_when_validation_gains_no_more(void **state) {
 static void it_ends_after_the_steps_asked_for(void **state) {
     (void)state;
     bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
-    scant_train_state s = train(&b, (scant_train_opts){.steps = 7, .batch = 100});
+    scant_train_state s =
+        train(&b, TRAIN_OPTS(NULL, NULL, with.steps = 7, with.batch = 100));
     assert_int_equal(s.step, 7);
     assert_int_equal(s.epoch, 3);
     bed_end(&b);
@@ -170,8 +176,9 @@ static void a_loss_that_is_not_finite_keeps_good_weights(void **state) {
     for (int i = 0; i < 6; i++) {
         bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16, .depth = 6});
         scant_train_state s;
-        scant_train_opts o = {
-            .epochs = 50, .lr = 1e30, .batch = batches[i % 2], .steps = steps[i / 2]};
+        scant_train_opts o =
+            TRAIN_OPTS(NULL, NULL, with.epochs = 50, with.lr = 1e30,
+                       with.batch = batches[i % 2], with.steps = steps[i / 2]);
         float *before = weights_of(&b);
         assert_int_equal(scant_net_train(b.net, b.data, &o, &s), SCANT_EINPUT);
         assert_non_null(strstr(scant_ctx_errmsg(b.ctx), "not a finite number at step"));
@@ -188,8 +195,8 @@ static void good_weights_are_those_of_an_epoch_that_went_well(void **state) {
     (void)state;
     /* Some epochs go well before it explodes, the same in every run: the weights are
      * those of a training that ends with the epoch named. */
-    scant_train_opts o = {
-        .epochs = 200, .batch = 100, .lr = 2.0, .momentum = -1, .loss = "mse"};
+    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.epochs = 200, with.batch = 100,
+                                    with.lr = 2.0, with.momentum = 0, with.loss = "mse");
     bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
     bed same = bed_of("blobs", 300, "linear", (scant_net_opts){0});
     scant_train_state s;
@@ -210,13 +217,13 @@ static void what_is_validated_on_is_checked_before_the_first_epoch(void **state)
     bed three = bed_of("blobs", 300, "mlp", (scant_net_opts){0});
     const size_t far[] = {300};
     scant_train_state s;
-    scant_train_opts o = {.epochs = 1, .valid = three.data};
+    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.epochs = 1, with.valid = three.data);
     assert_int_equal(scant_net_train(b.net, b.data, &o, &s), SCANT_EINPUT);
     assert_non_null(
         strstr(scant_ctx_errmsg(b.ctx), "has label 2, but the network has 2"));
     assert_int_equal(s.step, 0);
-    o = (scant_train_opts){
-        .epochs = 1, .valid = b.test, .valid_rows = far, .n_valid_rows = 1};
+    o = TRAIN_OPTS(NULL, NULL, with.epochs = 1, with.valid = b.test,
+                   with.valid_rows = far, with.n_valid_rows = 1);
     assert_int_equal(scant_net_train(b.net, b.data, &o, &s), SCANT_EINPUT);
     assert_int_equal(s.step, 0);
     bed_end(&b), bed_end(&three);
@@ -224,23 +231,20 @@ static void what_is_validated_on_is_checked_before_the_first_epoch(void **state)
 
 /* ---- the same again ---- */
 
-static const scant_train_opts long_run = {.epochs = 12,
-                                          .lr = 0.03,
-                                          .batch = 32,
-                                          .ema = 0.95,
-                                          .schedule = "cosine",
-                                          .weight_decay = 1e-3,
-                                          .decay_weights_only = 1,
-                                          .seed = 11};
+static scant_train_opts long_run(void) {
+    return TRAIN_OPTS(NULL, NULL, with.epochs = 12, with.lr = 0.03, with.batch = 32,
+                      with.ema = 0.95, with.schedule = "cosine", with.weight_decay = 1e-3,
+                      with.decay_weights_only = true, with.seed = 11);
+}
 
 static void the_same_seed_gives_the_same_bits(void **state) {
     (void)state;
     bed a = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
     bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
     bed c = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
-    scant_train_opts other = long_run;
+    scant_train_opts other = long_run();
     other.seed++;
-    train(&a, long_run), train(&b, long_run), train(&c, other);
+    train(&a, long_run()), train(&b, long_run()), train(&c, other);
     assert_same_weights(&a, &b);
     float *x = weights_of(&a), *y = weights_of(&c);
     assert_memory_not_equal(x, y, a.net->net->n_floats * sizeof *x);
@@ -281,8 +285,8 @@ static void many_steps_of_deep_networks_repeat_to_the_bit(void **state) {
             scant_data_opts d = {.labels = labels};
             assert_int_equal(scant_data_open(b.ctx, images, &d, &b.data), SCANT_OK);
             assert_int_equal(scant_net_create(b.ctx, models[m], &o, &b.net), SCANT_OK);
-            train(&b, (scant_train_opts){
-                          .steps = REPEATED, .batch = 5, .augment = "flip-crop"});
+            train(&b, TRAIN_OPTS(NULL, NULL, with.steps = REPEATED, with.batch = 5,
+                                 with.augment = "flip-crop"));
             weights[twice] = weights_of(&b);
             floats = b.net->net->n_floats;
             bed_end(&b);
@@ -297,7 +301,7 @@ static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
     /* moons with little patience: validation decides when it ends. Broken off at every
      * place where it asks, within epochs and while it validates. */
     bed whole = bed_of("moons", 300, "mlp", (scant_net_opts){.width = 8, .dropout = 0.2});
-    scant_train_opts o = long_run;
+    scant_train_opts o = long_run();
     o.batch = 100;
     o.patience = 2;
     o.valid = whole.test;
@@ -364,7 +368,8 @@ static void short_epochs_are_kept_once_a_second(void **state) {
     bed b = bed_of("moons", 30, "mlp", (scant_net_opts){.width = 8});
     onlooker l = {.path = path_of("often.safetensors")};
     l.copy = path_of("killed.safetensors");
-    scant_train_opts o = {.epochs = 300, .batch = 30, .ema = 0.9, .checkpoint = l.path};
+    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.epochs = 300, with.batch = 30,
+                                    with.ema = 0.9, with.checkpoint = l.path);
     o.user = &l, o.report = look_on;
     clock_gettime(CLOCK_MONOTONIC, &begun);
     train(&a, o);
@@ -392,10 +397,9 @@ static void a_training_goes_on_from_a_file_that_it_leaves(void **state) {
     (void)state;
     bed whole = bed_of("moons", 100, "mlp", (scant_net_opts){.width = 8});
     bed broken = bed_of("moons", 100, "mlp", (scant_net_opts){.width = 8});
-    scant_train_opts o = {.epochs = 20,
-                          .batch = 10,
-                          .only_cancelled = 1,
-                          .checkpoint = path_of("first.safetensors")};
+    scant_train_opts o =
+        TRAIN_OPTS(NULL, NULL, with.epochs = 20, with.batch = 10, with.only_cancelled = 1,
+                   with.checkpoint = path_of("first.safetensors"));
     train(&whole, o);
     stop_after = 60;
     assert_int_equal(scant_net_train(broken.net, broken.data, &o, NULL),
@@ -423,7 +427,8 @@ static void a_checkpoint_of_another_training_is_refused(void **state) {
     bed b = bed_of("moons", 300, "mlp", (scant_net_opts){.width = 8});
     bed tanh_ =
         bed_of("moons", 300, "mlp", (scant_net_opts){.width = 8, .activation = "tanh"});
-    scant_train_opts o = {.epochs = 1, .checkpoint = path_of("one.safetensors")};
+    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.epochs = 1,
+                                    with.checkpoint = path_of("one.safetensors"));
     train(&b, o);
     o.resume = 1;
     float *before = weights_of(&tanh_);
@@ -450,7 +455,8 @@ static void a_weight_of_two_is_a_sample_seen_twice(void **state) {
     const float weights[] = {1, 1, 1, 2};
     bed a = bed_of("blobs", 300, "linear", (scant_net_opts){0});
     bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
-    scant_train_opts o = {.steps = 1, .lr = 0.04, .momentum = -1};
+    scant_train_opts o =
+        TRAIN_OPTS(NULL, NULL, with.steps = 1, with.lr = 0.04, with.momentum = 0);
     o.rows = rows4, o.n_rows = 4, o.weights = weights;
     train(&a, o);
     o.rows = rows5, o.n_rows = 5, o.weights = NULL, o.lr = 0.05;
@@ -475,16 +481,11 @@ static void samples_are_drawn_as_their_weights_say(void **state) {
         labels[i] = i % 2;
         weights[i] = i % 2 ? 3.0f : 1.0f;
     }
-    scant_train_state s = train(&b, (scant_train_opts){.rows = rows,
-                                                       .n_rows = 100,
-                                                       .labels = labels,
-                                                       .weights = weights,
-                                                       .draw = 1,
-                                                       .epochs = 400,
-                                                       .batch = 100,
-                                                       .lr = 0.3,
-                                                       .schedule = "cosine",
-                                                       .seed = 5});
+    scant_train_state s =
+        train(&b, TRAIN_OPTS(NULL, NULL, with.rows = rows, with.n_rows = 100,
+                             with.labels = labels, with.weights = weights, with.draw = 1,
+                             with.epochs = 400, with.batch = 100, with.lr = 0.3,
+                             with.schedule = "cosine", with.seed = 5));
     /* at the optimum P(1) is 3/4 */
     float probs[2];
     assert_int_equal(
@@ -495,13 +496,9 @@ static void samples_are_drawn_as_their_weights_say(void **state) {
     assert_true(s.accuracy > 0.7);
     for (size_t i = 0; i < 100; i++) weights[i] = i % 2 ? 1.0f : 0.0f;
     /* the network says 1 for the one input there is, and no sample of class 0 is drawn */
-    s = train(&b, (scant_train_opts){.rows = rows,
-                                     .n_rows = 100,
-                                     .labels = labels,
-                                     .weights = weights,
-                                     .draw = 1,
-                                     .epochs = 3,
-                                     .lr = 1e-9});
+    s = train(&b, TRAIN_OPTS(NULL, NULL, with.rows = rows, with.n_rows = 100,
+                             with.labels = labels, with.weights = weights, with.draw = 1,
+                             with.epochs = 3, with.lr = 1e-9));
     assert_true(s.accuracy == 1);
     bed_end(&b);
 }
@@ -511,36 +508,41 @@ static void samples_are_drawn_as_their_weights_say(void **state) {
 static void wrong_calls_are_refused(void **state) {
     (void)state;
     bed b = bed_of("blobs", 300, "linear", (scant_net_opts){.classes = 2});
-    const size_t rows[] = {0, 300};
+    const size_t rows[] = {0, 300}, two[] = {0, 1};
+    const int32_t two_labels[] = {0, 1};
     const float negative[] = {1, -1}, zero[] = {0, 0};
     const struct {
         scant_train_opts opts;
         const char *says;
     } cases[] = {
-        {{.epochs = 1}, "label 2, but the network has 2 classes"},
-        {{.rows = rows, .n_rows = 2}, "has 300 samples, so there is no sample 300"},
-        {{.optimizer = "lbfgs"}, "optimizer is sgd or adam, not 'lbfgs'"},
-        {{.schedule = "linear"}, "schedule is constant"},
-        {{.loss = "hinge"}, "loss is ce or mse"},
-        {{.augment = "mixup"}, "augment is"},
-        {{.augment = "flip-crop"}, "changes images"},
-        {{.lr = -1}, "lr is -1"},
-        {{.momentum = 1}, "momentum is 1"},
-        {{.ema = 1.5}, "ema is 1.5"},
-        {{.ema = scant_or_none((double)NAN)}, "ema is "},
-        {{.weight_decay = scant_or_none((double)NAN)}, "weight_decay is "},
-        {{.until = 2}, "until is 2"},
-        {{.patience = 3}, "patience needs"},
-        {{.resume = 1}, "resume needs"},
-        {{.draw = 1}, "needs weights"},
-        {{.nesterov = 1, .optimizer = "adam"}, "nesterov needs"},
-        {{.rows = rows, .n_rows = 1, .weights = zero}, "weight 0"},
-        {{.rows = (const size_t[]){0, 1},
-          .n_rows = 2,
-          .weights = negative,
-          .labels = (const int32_t[]){0, 1}},
+        {TRAIN_OPTS(NULL, NULL, with.epochs = 1),
+         "label 2, but the network has 2 classes"},
+        {TRAIN_OPTS(NULL, NULL, with.rows = rows, with.n_rows = 2),
+         "has 300 samples, so there is no sample 300"},
+        {TRAIN_OPTS(NULL, "lbfgs"), "optimizer is lbfgs, expected one of sgd|adam"},
+        {TRAIN_OPTS(NULL, NULL, with.schedule = "linear"),
+         "schedule is linear, expected one of constant"},
+        {TRAIN_OPTS(NULL, NULL, with.loss = "hinge"),
+         "loss is hinge, expected one of ce|mse"},
+        {TRAIN_OPTS(NULL, NULL, with.augment = "mixup"), "augment is"},
+        {TRAIN_OPTS(NULL, NULL, with.augment = "flip-crop"), "changes images"},
+        {TRAIN_OPTS(NULL, NULL, with.lr = -1), "lr is -1"},
+        {TRAIN_OPTS(NULL, NULL, with.momentum = 1), "momentum is 1"},
+        {TRAIN_OPTS(NULL, NULL, with.ema = 1.5), "ema is 1.5"},
+        {TRAIN_OPTS(NULL, NULL, with.ema = (double)NAN), "ema is nan"},
+        {TRAIN_OPTS(NULL, NULL, with.weight_decay = (double)NAN), "weight_decay is nan"},
+        {TRAIN_OPTS(NULL, NULL, with.until = 2), "until is 2"},
+        {TRAIN_OPTS(NULL, NULL, with.patience = 3), "patience needs"},
+        {TRAIN_OPTS(NULL, NULL, with.resume = 1), "resume needs"},
+        {TRAIN_OPTS(NULL, NULL, with.draw = 1), "needs weights"},
+        {TRAIN_OPTS(NULL, "adam", with.nesterov = 1), "nesterov needs"},
+        {TRAIN_OPTS(NULL, NULL, with.rows = rows, with.n_rows = 1, with.weights = zero),
+         "weight 0"},
+        {TRAIN_OPTS(NULL, NULL, with.rows = two, with.n_rows = 2, with.weights = negative,
+                    with.labels = two_labels),
          "weight -1"},
-        {{.rows = rows, .n_rows = 0}, "no labelled samples"},
+        {TRAIN_OPTS(NULL, NULL, with.rows = rows, with.n_rows = 0),
+         "no labelled samples"},
     };
     float *before = weights_of(&b);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -561,7 +563,7 @@ static void saved_weights_come_back_to_the_bit(void **state) {
     (void)state;
     bed b = bed_of("blobs", 300, "mlp",
                    (scant_net_opts){.width = 13, .depth = 2, .activation = "tanh"});
-    train(&b, (scant_train_opts){.epochs = 2});
+    train(&b, TRAIN_OPTS(NULL, NULL, with.epochs = 2));
     const char *path = path_of("weights.safetensors");
     assert_int_equal(scant_net_save(b.net, path), SCANT_OK);
     bed again = b;

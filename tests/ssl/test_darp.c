@@ -69,7 +69,7 @@ static void sums_of_classes_are_as_asked_for(void **state) {
     assert_true(sums[0] > 1.5 * N / C); /* far from what is asked for */
     for (int given = 0; given < 2; given++)
         for (int all = 0; all < 2; all++) {
-            ssl_darp_opts o = {.target = given ? target : NULL, .alpha = all ? -1 : 0};
+            ssl_darp_opts o = {.target = given ? target : NULL, .alpha = all ? 0 : 2};
             bed b = bed_of(2, N, C, o);
             ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
             assert_true(found.error <= 0.1);
@@ -93,7 +93,7 @@ static void what_is_balanced_already_stays(void **state) {
     for (size_t i = 0; i < N; i++)
         for (size_t k = 0; k < C; k++) a[i * C + k] = a[i / C * C * C + (k + i % C) % C];
     assert_int_equal(N % C, 0);
-    bed b = bed_of(1, N, C, (ssl_darp_opts){.alpha = -1});
+    bed b = bed_of(1, N, C, (ssl_darp_opts){.alpha = 0});
     ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
     assert_int_equal(found.passes, 1);
     for (size_t i = 0; i < N * C; i++)
@@ -178,7 +178,7 @@ static void it_is_what_the_papers_turns_come_to(void **state) {
     skewed(a, N, C, 3);
     slow_clean(a, clean, 2);
     slow_refine(clean, 3000, slow);
-    bed b = bed_of(2, N, C, (ssl_darp_opts){.tolerance = 1e-7});
+    bed b = bed_of(2, N, C, (ssl_darp_opts){.alpha = 2, .tolerance = 1e-7});
     ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
     assert_true(found.error <= 1e-3);
     double sums[C] = {0}, most = 0;
@@ -196,8 +196,8 @@ static void threads_do_not_matter(void **state) {
     enum { MANY = 5000 };
     static float a[MANY * C], one[MANY * C], three[MANY * C];
     skewed(a, MANY, C, 4);
-    bed b = bed_of(1, MANY, C, (ssl_darp_opts){0}),
-        t = bed_of(3, MANY, C, (ssl_darp_opts){0});
+    bed b = bed_of(1, MANY, C, (ssl_darp_opts){.alpha = 2}),
+        t = bed_of(3, MANY, C, (ssl_darp_opts){.alpha = 2});
     ssl_darp_refine(b.darp, a, one);
     ssl_darp_refine(t.darp, a, three);
     assert_memory_equal(one, three, sizeof one);
@@ -208,8 +208,8 @@ static void a_good_beginning_saves_passes(void **state) {
     (void)state;
     static float a[N * C], x[N * C], y[N * C];
     skewed(a, N, C, 5);
-    bed b = bed_of(2, N, C, (ssl_darp_opts){.tolerance = 1e-3});
-    bed cold = bed_of(2, N, C, (ssl_darp_opts){.tolerance = 1e-3});
+    bed b = bed_of(2, N, C, (ssl_darp_opts){.alpha = 2, .tolerance = 1e-3});
+    bed cold = bed_of(2, N, C, (ssl_darp_opts){.alpha = 2, .tolerance = 1e-3});
     ssl_darp_refine(b.darp, a, x);
     for (size_t i = 0; i < N; i += 7) { /* a little else */
         float first = a[i * C];
@@ -241,7 +241,7 @@ static void what_cannot_be_met_ends_all_the_same(void **state) {
             a[i * 3 + 2] = three ? 0.2f : 0;
         }
         for (int all = 0; all < 2; all++) {
-            bed b = bed_of(1, n, 3, (ssl_darp_opts){.alpha = all ? -1 : 0});
+            bed b = bed_of(1, n, 3, (ssl_darp_opts){.alpha = all ? 0 : 2});
             for (int twice = 0; twice < 2; twice++)
                 assert_true(ssl_darp_refine(b.darp, a, x).passes <= 2100);
             assert_rows_sum_to_1(x, n, 3);
@@ -288,7 +288,7 @@ static void memory_that_is_refused_leaves_nothing(void **state) {
         scant__arena_init(&arena, ctx);
         size_t live = m.live;
         m.calls = 0, m.fail_at = k;
-        scant_status s = ssl_darp_create(&arena, 10, 3, &(ssl_darp_opts){0}, &d);
+        scant_status s = ssl_darp_create(&arena, 10, 3, &(ssl_darp_opts){.alpha = 2}, &d);
         bool reached = m.calls > k;
         m.fail_at = SIZE_MAX;
         scant__arena_end(&arena);
@@ -309,7 +309,7 @@ static void answers_that_change_are_refined_each_time(void **state) {
     static float a[LARGEST * CLASSES], x[LARGEST * CLASSES];
     for (size_t s = 0; s < 3; s++) {
         size_t n = sizes[s];
-        bed b = bed_of(1, n, CLASSES, (ssl_darp_opts){0});
+        bed b = bed_of(1, n, CLASSES, (ssl_darp_opts){.alpha = 2});
         for (uint64_t t = 0; t < TIMES; t++) {
             double sums[CLASSES];
             for (size_t i = 0; i < n; i++) {

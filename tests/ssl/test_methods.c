@@ -9,6 +9,7 @@
 #include "data/dataset.h"
 #include "data/safetensors.h"
 #include "scant/train.h"
+#include "train_opts.h"
 
 static const char *const methods[] = {"fixmatch", "mean-teacher", "pi", "pseudo-label"};
 
@@ -17,18 +18,10 @@ static const char *const methods[] = {"fixmatch", "mean-teacher", "pi", "pseudo-
 /* As supervised training has it, nothing changed at random. 12 labelled, 3 a step: the
  * labelled come as in epochs of 4 steps. */
 static scant_train_opts plain(const size_t *rows, size_t n) {
-    return (scant_train_opts){.rows = rows,
-                              .n_rows = n,
-                              .optimizer = "sgd",
-                              .lr = 0.01,
-                              .nesterov = -1,
-                              .schedule = "constant",
-                              .augment = "none",
-                              .weight_decay = 1e-3,
-                              .decay_weights_only = 1,
-                              .batch = 3,
-                              .steps = 50,
-                              .seed = 5};
+    return TRAIN_OPTS(
+        NULL, "sgd", with.rows = rows, with.n_rows = n, with.lr = 0.01, with.nesterov = 0,
+        with.schedule = "constant", with.augment = "none", with.weight_decay = 1e-3,
+        with.decay_weights_only = 1, with.batch = 3, with.steps = 50, with.seed = 5);
 }
 
 static void compare_with_supervised(const char *method, double weight, double threshold,
@@ -40,7 +33,7 @@ static void compare_with_supervised(const char *method, double weight, double th
     scant_train_opts o = plain(rows, n);
     train(&a, o);
     o.method = method;
-    o.ema = strcmp(method, "mean-teacher") == 0 ? 1e-12 : -1; /* the weights themselves */
+    o.ema = strcmp(method, "mean-teacher") == 0 ? 1e-12 : 0; /* the weights themselves */
     o.ssl.weight = weight;
     o.ssl.threshold = threshold;
     scant_train_state s = train_so(&b, o, mixed);
@@ -52,8 +45,8 @@ static void compare_with_supervised(const char *method, double weight, double th
 
 static void without_weight_they_are_supervised_training(void **state) {
     (void)state;
-    for (int i = 0; i < 4; i++) compare_with_supervised(methods[i], -1, 0, false);
-    compare_with_supervised("fixmatch", -1, 0, true);
+    for (int i = 0; i < 4; i++) compare_with_supervised(methods[i], 0, 0.5, false);
+    compare_with_supervised("fixmatch", 0, 0.5, true);
 }
 
 static void where_no_label_is_sure_they_are_too(void **state) {
@@ -65,19 +58,11 @@ static void where_no_label_is_sure_they_are_too(void **state) {
 
 /* ---- one pass or two ---- */
 
-static const scant_train_opts usual = {
-    .batch = 4,
-    .steps = 12,
-    .seed = 7,
-    .ssl = {.mu = 5, .threshold = 0.6, .darp_every = 3, .darp_warmup = 0.25}};
-
 static scant_train_opts with_rows(const char *method, const size_t *rows, size_t n) {
-    scant_train_opts o = usual;
-    o.method = method;
-    o.rows = rows;
-    o.n_rows = n;
-    o.ssl.darp = strcmp(method, "fixmatch") == 0;
-    return o;
+    return TRAIN_OPTS(method, NULL, with.batch = 4, with.steps = 12, with.seed = 7,
+                      with.ssl.mu = 5, with.ssl.threshold = 0.6, with.ssl.darp_every = 3,
+                      with.ssl.darp_warmup = 0.25, with.rows = rows, with.n_rows = n,
+                      with.ssl.darp = strcmp(method, "fixmatch") == 0);
 }
 
 /* Images of 12x12 bytes, and labels that hang on them. */
@@ -226,7 +211,7 @@ static tape taped(unsigned threads) {
                    .graded = 1,
                    .view = tape_view,
                    .evaluate = tape_judge};
-    scant_train_opts o = {.steps = STEPS, .batch = 4};
+    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.steps = STEPS, with.batch = 4);
     assert_int_equal(nn_train(b.net, b.data, &o, &m, NULL), SCANT_OK);
     /* of the first pass each row is there once: 30 draws that all differ */
     for (size_t i = 0; i < ROWS; i++)
@@ -258,19 +243,17 @@ static void they_learn_what_supervised_training_does_not(void **state) {
     const scant_net_opts net = {.width = 64, .depth = 2};
     const size_t rows[] = {0, 1, 2, 3, 4, 5, 6, 7};
     bed plainly = bed_of("moons", 1000, "mlp", net);
-    scant_train_opts o = {.rows = rows,
-                          .n_rows = 8,
-                          .steps = 1200,
-                          .batch = 8,
-                          .optimizer = "adam",
-                          .lr = 0.003,
-                          .ssl = {.mu = 10}};
+    scant_train_opts o =
+        TRAIN_OPTS(NULL, "adam", with.rows = rows, with.n_rows = 8, with.steps = 1200,
+                   with.batch = 8, with.lr = 0.003, with.ssl.mu = 10);
     train(&plainly, o);
     double base = accuracy(&plainly);
     bed_end(&plainly);
     for (int i = 1; i < 3; i++) { /* those that views of rows of features suffice for */
         bed b = bed_of("moons", 1000, "mlp", net);
-        o.method = methods[i];
+        o = TRAIN_OPTS(methods[i], "adam", with.rows = rows, with.n_rows = 8,
+                       with.steps = 1200, with.batch = 8, with.lr = 0.003,
+                       with.ssl.mu = 10);
         train(&b, o);
         if (!(accuracy(&b) > base + 0.02))
             fail_msg("%s: %.3f, supervised %.3f", methods[i], accuracy(&b), base);
@@ -286,12 +269,8 @@ static void fixmatch_reads_digits_from_fifty_labels(void **state) {
     bed b = bed_of(getenv("SCANT_SHARED_DATA"), 0, "lenet5", (scant_net_opts){0});
     size_t rows[64], n = rows_per_class(&b, 5, rows);
     assert_int_equal(n, 50);
-    scant_train_opts o = {.method = "fixmatch",
-                          .rows = rows,
-                          .n_rows = n,
-                          .batch = 32,
-                          .ema = 0.99,
-                          .steps = 2000};
+    scant_train_opts o = TRAIN_OPTS("fixmatch", NULL, with.rows = rows, with.n_rows = n,
+                                    with.batch = 32, with.ema = 0.99, with.steps = 2000);
     train(&b, o);
     if (!(accuracy(&b) >= 0.95)) fail_msg("%.4f", accuracy(&b));
     bed_end(&b);
@@ -306,13 +285,13 @@ static void a_warm_start_begins_where_another_ended(void **state) {
         cold = image_bed(2, "lenet5", 0);
     scant_train_opts o = with_rows("fixmatch", rows, 6);
     o.checkpoint = path_of("warm.safetensors");
-    o.ema = -1; /* the network then has the weights themselves */
+    o.ema = 0; /* the network then has the weights themselves */
     train(&a, o);
     /* other labels, a rate of nothing: the weights that were carried over */
     o.warm = o.checkpoint;
     o.checkpoint = NULL;
     o.rows = more, o.n_rows = 8;
-    o.lr = 1e-30, o.weight_decay = -1, o.steps = 1, o.ssl.darp_warmup = 1;
+    o.lr = 1e-30, o.weight_decay = 0, o.steps = 1, o.ssl.darp_warmup = 1;
     train(&b, o);
     assert_near_weights(&a, &b, 0);
     /* momentum comes along: with an ordinary rate the first step differs from that of a
@@ -473,28 +452,33 @@ static void wrong_calls_are_refused(void **state) {
         scant_train_opts opts;
         const char *says;
     } cases[] = {
-        {{.method = "fixmtch"},
-         "method is supervised, fixmatch, mean-teacher, pi or pseudo-label, not "
-         "'fixmtch'"},
-        {{.method = "fixmatch", .unlabelled = rows, .n_unlabelled = 0},
+        {TRAIN_OPTS(NULL, NULL, with.method = "fixmtch"),
+         "method is fixmtch, expected one of "
+         "supervised|fixmatch|mean-teacher|pi|pseudo-label"},
+        {TRAIN_OPTS("fixmatch", NULL, with.unlabelled = rows, with.n_unlabelled = 0),
          "use method=supervised"},
-        {{.method = "pi"}, "use method=supervised"}, /* all have labels */
-        {{.method = "fixmatch", .unlabelled = far, .n_unlabelled = 1},
+        {TRAIN_OPTS("pi", NULL), "use method=supervised"}, /* all have labels */
+        {TRAIN_OPTS("fixmatch", NULL, with.unlabelled = far, with.n_unlabelled = 1),
          "there is no sample 300"},
-        {{.method = "fixmatch", .rows = far, .n_rows = 1}, "there is no sample 300"},
-        {{.unlabelled = rows, .n_unlabelled = 3}, "need a semi-supervised method"},
-        {{.method = "fixmatch", .loss = "mse"}, "needs loss=ce"},
-        {{.method = "fixmatch", .augment = "crop"}, "augment is none or noise"},
-        {{.method = "fixmatch", .ssl = {.threshold = 1.5}}, "threshold is 1.5"},
-        {{.method = "fixmatch", .ssl = {.weight = (double)NAN}}, "weight is"},
-        {{.method = "fixmatch", .ssl = {.mu = SIZE_MAX}}, "batch times mu"},
-        {{.method = "fixmatch", .ssl = {.drop = 1}}, "drop is 1"},
-        {{.method = "fixmatch", .ssl = {.darp = 1, .darp_target = none}},
-         "the sum of darp_target"},
-        {{.method = "fixmatch", .ssl = {.darp = 1, .darp_target = negative}},
-         "darp_target of a class is -1"},
-        {{.method = "mean-teacher", .rows = rows, .n_rows = 3, .ema = -1}, "needs ema"},
-        {{.method = "fixmatch", .warm = "no/such/file"}, "no/such/file"},
+        {TRAIN_OPTS("fixmatch", NULL, with.rows = far, with.n_rows = 1),
+         "there is no sample 300"},
+        {TRAIN_OPTS(NULL, NULL, with.unlabelled = rows, with.n_unlabelled = 3),
+         "need a semi-supervised method"},
+        {TRAIN_OPTS("fixmatch", NULL, with.loss = "mse"), "needs loss=ce"},
+        {TRAIN_OPTS("fixmatch", NULL, with.augment = "crop"), "augment is none or noise"},
+        {TRAIN_OPTS("fixmatch", NULL, with.ssl.threshold = 1.5), "threshold is 1.5"},
+        {TRAIN_OPTS("fixmatch", NULL, with.ssl.weight = (double)NAN),
+         "unlabelled_weight is nan"},
+        {TRAIN_OPTS("fixmatch", NULL, with.ssl.mu = 1 << 20), "batch times mu"},
+        {TRAIN_OPTS("fixmatch", NULL, with.ssl.drop = 1), "drop is 1"},
+        {TRAIN_OPTS("fixmatch", NULL, with.ssl.darp = 1, with.ssl.darp_target = none),
+         "darp_target sums to 0"},
+        {TRAIN_OPTS("fixmatch", NULL, with.ssl.darp = 1, with.ssl.darp_target = negative),
+         "darp_target of class 1 is -1"},
+        {TRAIN_OPTS("mean-teacher", NULL, with.rows = rows, with.n_rows = 3,
+                    with.ema = 0),
+         "needs ema"},
+        {TRAIN_OPTS("fixmatch", NULL, with.warm = "no/such/file"), "no/such/file"},
     };
     bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
     float *before = weights_of(&b);
@@ -516,8 +500,8 @@ static void classes_without_a_label_are_named(void **state) {
     (void)state;
     bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
     size_t rows[8], n = rows_per_class(&b, 1, rows);
-    scant_train_opts o = {
-        .method = "fixmatch", .rows = rows, .n_rows = n, .steps = 2, .batch = 4};
+    scant_train_opts o = TRAIN_OPTS("fixmatch", NULL, with.rows = rows, with.n_rows = n,
+                                    with.steps = 2, with.batch = 4);
     said[0] = 0;
     train(&b, o);
     assert_string_equal(said, ""); /* one a class is enough */
@@ -540,7 +524,7 @@ static void every_method_is_listed_with_what_it_uses(void **state) {
     assert_string_equal(all[0]->name, "supervised");
     for (size_t i = 1; i < n; i++) {
         assert_string_equal(all[i]->name, methods[i - 1]);
-        assert_true(all[i]->usual.lr > 0 && all[i]->usual.ssl.mu >= 1);
+        assert_true(all[i]->n_defaults > 0 && all[i]->takes);
         assert_ptr_equal(&ssl_find(all[i]->name)->info, all[i]);
     }
     assert_null(ssl_find("nothing"));
@@ -560,12 +544,9 @@ static void refused_memory_leaves_nothing(void **state) {
         size_t live = m.live;
         scant_status s = scant_net_create(ctx, "linear", &n, &net);
         assert_int_equal(s, SCANT_OK);
-        scant_train_opts o = {.method = "fixmatch",
-                              .rows = rows,
-                              .n_rows = 3,
-                              .steps = 2,
-                              .batch = 2,
-                              .ssl = {.mu = 2, .darp = 1, .darp_warmup = -1}};
+        scant_train_opts o = TRAIN_OPTS(
+            "fixmatch", NULL, with.rows = rows, with.n_rows = 3, with.steps = 2,
+            with.batch = 2, with.ssl.mu = 2, with.ssl.darp = 1, with.ssl.darp_warmup = 0);
         m.calls = 0, m.fail_at = k;
         s = scant_net_train(net, data, &o, NULL);
         bool reached = m.calls > k;

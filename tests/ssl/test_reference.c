@@ -9,6 +9,7 @@
 #include "data/dataset.h"
 #include "scant/train.h"
 #include "ssl/darp.h"
+#include "train_opts.h"
 
 enum { N = 90, C = 3, D = 2, STEPS = 29, MOST = 64 };
 
@@ -297,30 +298,18 @@ static void begin_darp(const scant_ssl_opts *o, size_t n, scant__arena *arena,
 /* Ours and the slow one, from the same weights. Returns what the slow one counted. */
 static reference compare_so(const char *method, scant_ssl_opts ssl, bool mixed) {
     bed b = bed_of("blobs", N, "linear", (scant_net_opts){0});
-    double threshold = ssl.threshold;
+    bool thresholds = !strcmp(method, "fixmatch") || !strcmp(method, "pseudo-label");
     size_t rows[MOST], others[N], n_rows = rows_per_class(&b, 3, rows), n_others = 0;
     for (size_t i = 0; i < N; i++)
         if (i % 4 != 1) others[n_others++] = i;
     ssl.mu = 5; /* 20 of 67: batches span passes */
     history got = {0}, want = {0};
-    scant_train_opts o = {.rows = rows,
-                          .n_rows = n_rows,
-                          .unlabelled = others,
-                          .n_unlabelled = n_others,
-                          .method = method,
-                          .optimizer = "sgd",
-                          .nesterov = 1,
-                          .lr = 0.03,
-                          .schedule = "fixmatch",
-                          .weight_decay = 5e-4,
-                          .decay_weights_only = 1,
-                          .ema = 0.9,
-                          .batch = 4, /* of 9: batches span passes */
-                          .steps = STEPS,
-                          .seed = 17,
-                          .ssl = ssl,
-                          .user = &got,
-                          .report = record};
+    scant_train_opts o = TRAIN_OPTS(
+        method, "sgd", with.rows = rows, with.n_rows = n_rows, with.unlabelled = others,
+        with.n_unlabelled = n_others, with.nesterov = 1, with.lr = 0.03,
+        with.schedule = "fixmatch", with.weight_decay = 5e-4, with.decay_weights_only = 1,
+        with.ema = 0.9, with.batch = 4, with.steps = STEPS, with.seed = 17,
+        with.ssl = ssl, with.user = &got, with.report = record);
     float *w = weights_of(&b);
     static reference r;
     scant__arena arena;
@@ -342,7 +331,7 @@ static reference compare_so(const char *method, scant_ssl_opts ssl, bool mixed) 
         kept += want.kept[i];
     }
     /* some count and some do not, or the test says little */
-    if (threshold > 0) assert_true(kept > 0.1 * STEPS && kept < 0.9 * STEPS);
+    if (thresholds) assert_true(kept > 0.1 * STEPS && kept < 0.9 * STEPS);
     w = weights_of(&b);
     for (size_t k = 0; k < C; k++) {
         for (size_t j = 0; j < D; j++)
@@ -355,8 +344,17 @@ static reference compare_so(const char *method, scant_ssl_opts ssl, bool mixed) 
     return r;
 }
 
+static scant_ssl_opts defaults_of(const char *method) {
+    scant_train_opts o;
+    scant_train_defaults(method, NULL, &o);
+    return o.ssl;
+}
+
 static void compare(const char *method, double threshold, double weight, bool mixed) {
-    compare_so(method, (scant_ssl_opts){.weight = weight, .threshold = threshold}, mixed);
+    scant_ssl_opts o = defaults_of(method);
+    o.weight = weight;
+    if (threshold > 0) o.threshold = threshold;
+    compare_so(method, o, mixed);
 }
 
 static void fixmatch_is_the_slow_one(void **state) {
@@ -375,13 +373,13 @@ static void fixmatch_with_darp_is_the_slow_one(void **state) {
     (void)state;
     const double target[C] = {1, 2, 4};
     for (int i = 0; i < 6; i++) {
-        scant_ssl_opts o = {.weight = 1,
-                            .threshold = 0.7,
-                            .darp = 1,
-                            .darp_alpha = i / 2 == 2 ? -1 : 2,
-                            .darp_every = 4,
-                            .darp_warmup = i / 2 == 1 ? -1 : 0.2, /* step 6 */
-                            .darp_target = i / 2 == 2 ? target : NULL};
+        scant_ssl_opts o = defaults_of("fixmatch");
+        o.threshold = 0.7;
+        o.darp = true;
+        o.darp_alpha = i / 2 == 2 ? 0 : 2;
+        o.darp_every = 4;
+        o.darp_warmup = i / 2 == 1 ? 0 : 0.2; /* step 6 */
+        o.darp_target = i / 2 == 2 ? target : NULL;
         reference r = compare_so("fixmatch", o, i % 2 == 1);
         assert_true(r.turned > 5 && r.woken > 5 && r.silenced > 5);
     }
@@ -437,16 +435,10 @@ static void statistics_are_of_all_that_has_a_gradient(void **state) {
         bed b = bed_of("blobs", N, "wrn-28-2", (scant_net_opts){0});
         const nn_net *net = b.net->net;
         const size_t rows[] = {0, 1, 2, 3, 4, 5}, others[] = {20, 30, 40, 50, 60, 70, 80};
-        scant_train_opts o = {.rows = rows,
-                              .n_rows = 6,
-                              .unlabelled = others,
-                              .n_unlabelled = 7,
-                              .method = methods[i],
-                              .batch = 4,
-                              .steps = 1,
-                              .seed = 11,
-                              .norm_momentum = i % 2 ? 0.25 : 0,
-                              .ssl = {.mu = 2}};
+        scant_train_opts o = TRAIN_OPTS(
+            methods[i], NULL, with.rows = rows, with.n_rows = 6, with.unlabelled = others,
+            with.n_unlabelled = 7, with.batch = 4, with.steps = 1, with.seed = 11,
+            with.norm_momentum = i % 2 ? 0.25 : 0.1, with.ssl.mu = 2);
         double by = i % 2 ? 0.25 : 0.1;
         float in[MOST][D], *before = weights_of(&b);
         const float *conv = before + nn_net_find(net, "conv1.weight")->offset;

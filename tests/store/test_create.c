@@ -97,7 +97,7 @@ static void what_is_wrong_is_refused_and_leaves_nothing(void **state) {
     o.settings = (scant_setting[]){{"bach", "3"}}, o.n_settings = 1;
     refuse(&o, SCANT_EUSAGE, "no setting 'bach'; the nearest is 'batch'");
     o.settings = (scant_setting[]){{"batch", "many"}};
-    refuse(&o, SCANT_EUSAGE, "batch is to be 'many'");
+    refuse(&o, SCANT_EUSAGE, "batch is 'many', expected a whole number");
     o.settings = (scant_setting[]){{"strategy", "bagde"}};
     refuse(&o, SCANT_EUSAGE, "the nearest is 'badge'");
 }
@@ -553,8 +553,10 @@ static void settings_are_kept_and_told(void **state) {
     char all[ALL] = "";
     (void)state;
     OK(scant_project_open(ctx, path_of("settings"), &other));
-    for (size_t i = 0; scant_project_key_at(i); i++) { /* every default may be set */
-        const scant_project_key *key = scant_project_key_at(i);
+    size_t count;
+    const scant_option *rows = scant_project_options(&count);
+    for (size_t i = 0; i < count; i++) { /* every default may be set */
+        const scant_option *key = &rows[i];
         assert_non_null(key->help);
         if (*key->value)
             assert_string_equal(scant_project_get(other, key->key), key->value);

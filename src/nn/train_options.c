@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of training options: a row each, with its default. Flags of `scant train`,
+ * keys of experiments, project settings, help, the manual and what is stored with a
+ * training all follow from it. The learning rate's default depends on the optimizer and
+ * is set below. A training method may have defaults of its own (src/ssl).
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/option.h"
+#include "nn/train.h"
+#include "scant/train.h"
+
+#define AT(field) offsetof(scant_train_opts, field)
+
+static const double sgd_rate = 0.01, adam_rate = 0.001;
+
+static const char training[] = "Training";
+static const char unlabelled[] = "Unlabelled samples (docs/semi-supervised.md)";
+
+static const scant_option rows[] = {
+    OPT_COUNT("epochs", "N", "10", AT(epochs), 1, 1 << 30, training,
+              "passes over the training samples; methods other than supervised count "
+              "passes over the unlabelled samples"),
+    OPT_COUNT("steps", "N", "0", AT(steps), 0, 1e12, training,
+              "batches to train on, instead of epochs; 0: train for the epochs"),
+    OPT_COUNT("batch", "N", "128", AT(batch), 1, 1 << 20, training,
+              "labelled samples per step"),
+    OPT_CHOICE("optimizer", "sgd|adam", "sgd", AT(optimizer), training, "update rule"),
+    OPT_ROW("lr", NUMBER, "RATE", NULL, AT(lr), training, "learning rate",
+            .otherwise = "0.01; adam: 0.001", .max = INFINITY, .open = SCANT_OPEN_BOTH),
+    OPT_NUMBER("momentum", "M", "0.9", AT(momentum), 0, 1, SCANT_OPEN_MAX, training,
+               "momentum of sgd"),
+    OPT_SWITCH("nesterov", "no", AT(nesterov), training, "Nesterov momentum"),
+    OPT_NUMBER("weight_decay", "D", "0", AT(weight_decay), 0, INFINITY, SCANT_OPEN_MAX,
+               training, "weight decay (L2 penalty)"),
+    OPT_SWITCH("decay_weights_only", "no", AT(decay_weights_only), training,
+               "no weight decay on biases and normalisation parameters"),
+    OPT_CHOICE("schedule", "constant|cosine|step|fixmatch|late", "constant", AT(schedule),
+               training,
+               "of the learning rate; step: a tenth at 1/2 and at 3/4; fixmatch: cosine "
+               "over 7/16 of a turn; late: a fifth at 4/5"),
+    OPT_COUNT("warmup", "N", "0", AT(warmup), 0, 1e12, training,
+              "steps over which the learning rate rises to its full value"),
+    OPT_NUMBER("clip", "NORM", "0", AT(clip), 0, INFINITY, SCANT_OPEN_MAX, training,
+               "largest norm of the gradient; 0: no limit"),
+    OPT_NUMBER("norm_momentum", "M", "0.1", AT(norm_momentum), 0, 1, SCANT_OPEN_MIN,
+               training,
+               "weight of a batch in the running statistics of batch normalisation"),
+    OPT_NUMBER("ema", "DECAY", "0", AT(ema), 0, 1, SCANT_OPEN_MAX, training,
+               "decay of a moving average of the weights, which the network gets at the "
+               "end; 0: no average"),
+    OPT_NUMBER("until", "ACCURACY", "0", AT(until), 0, 1, 0, training,
+               "stop after an epoch with this training accuracy; 0: never"),
+    OPT_COUNT("patience", "N", "0", AT(patience), 0, 1 << 30, training,
+              "stop after this many epochs without gain on the validation set and keep "
+              "the best weights; 0: never"),
+    OPT_ROW("loss", CHOICE, NULL, NULL, AT(loss), training,
+            "cross-entropy or squared error; regression needs mse", .choices = "ce|mse",
+            .otherwise = "ce; regression: mse"),
+    OPT_CHOICE(
+        "augment", "none|flip-crop|crop|noise|auto", "auto", AT(augment), training,
+        "random changes of training samples: images are shifted (crop) and mirrored "
+        "(flip-crop); feature rows get noise, with methods that use unlabelled "
+        "samples; auto: none, with such methods crop or noise"),
+    OPT_CHOICE(
+        "method", "supervised|fixmatch|mean-teacher|pi|pseudo-label", "supervised",
+        AT(method), unlabelled,
+        "training method; all but supervised learn from unlabelled samples too and "
+        "have defaults of their own for the options above"),
+    OPT_COUNT("mu", "N", "1", AT(ssl.mu), 1, 1 << 20, unlabelled,
+              "unlabelled samples per labelled sample of a batch"),
+    OPT_NUMBER("unlabelled_weight", "W", "1", AT(ssl.weight), 0, INFINITY, SCANT_OPEN_MAX,
+               unlabelled, "weight of the loss of unlabelled samples"),
+    OPT_NUMBER("threshold", "P", "0.95", AT(ssl.threshold), 0, 1, SCANT_OPEN_MIN,
+               unlabelled, "least confidence of a pseudo-label that counts"),
+    OPT_COUNT("ramp", "N", "0", AT(ssl.ramp), 0, 1e12, unlabelled,
+              "steps over which that weight rises; 0: 0.4 of all steps"),
+    OPT_COUNT("cut", "PIXELS", "0", AT(ssl.cut), 0, 1 << 20, unlabelled,
+              "side of the square that a strong view of an image hides; 0: half the "
+              "image's side"),
+    OPT_NUMBER("noise", "S", "0.3", AT(ssl.noise), 0, INFINITY, SCANT_OPEN_MAX,
+               unlabelled, "noise added to feature rows, in standard deviations"),
+    OPT_NUMBER("drop", "P", "0.2", AT(ssl.drop), 0, 1, SCANT_OPEN_MAX, unlabelled,
+               "share of features that a strong view of a feature row loses"),
+    OPT_SWITCH("darp", "no", AT(ssl.darp), unlabelled,
+               "refine pseudo-labels to a given class distribution (DARP)"),
+    OPT_NUMBER("darp_alpha", "A", "2", AT(ssl.darp_alpha), 0, INFINITY, SCANT_OPEN_MAX,
+               unlabelled,
+               "entries that a class keeps, as a multiple of its count; 0: all"),
+    OPT_COUNT("darp_every", "N", "10", AT(ssl.darp_every), 1, 1 << 30, unlabelled,
+              "steps between refinements"),
+    OPT_NUMBER("darp_warmup", "P", "0.4", AT(ssl.darp_warmup), 0, 1, 0, unlabelled,
+               "share of all steps before the first refinement"),
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+const scant_option *scant_train_options(size_t *count) {
+    *count = ROWS;
+    return rows;
+}
+
+void nn_train_set(scant_train_opts *o, const char *key, const char *text) {
+    const scant_option *row = scant__option_find(rows, ROWS, key);
+    scant__value value;
+    bool read = scant__option_read(row, text, &value);
+    assert(read);
+    if (read) scant__option_store(row, text, &value, o);
+}
+
+void nn_train_defaults(const char *optimizer, scant_train_opts *o) {
+    *o = (scant_train_opts){0};
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].value) nn_train_set(o, rows[i].key, rows[i].value);
+    if (optimizer) o->optimizer = optimizer;
+    o->lr = strcmp(o->optimizer, "adam") == 0 ? adam_rate : sgd_rate;
+}
+
+scant_status nn_train_check(scant_ctx *ctx, const scant_train_opts *o) {
+    return scant__options_check(ctx, rows, ROWS, o);
+}
