@@ -212,19 +212,13 @@ static const char *const shapes[SHAPES] = {"m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 
                                            "m0-5.5l5.5 5.5l-5.5 5.5l-5.5-5.5z"};
 
 static void add_point(scant__text *out, double x, double y) {
-    scant__text_add(out, "M");
-    report_add_tenths(out, x);
-    scant__text_add(out, " ");
-    report_add_tenths(out, y);
+    report_addf(out, "M%f %f", x, y);
 }
 
 static void add_words(scant__text *out, double x, double y, const char *class_name) {
-    scant__text_add(out, "<text x=\"");
-    report_add_tenths(out, x);
-    scant__text_add(out, "\" y=\"");
-    report_add_tenths(out, y);
-    scant__text_addf(out, "\"%s%s%s>", class_name ? " class=\"" : "",
-                     class_name ? class_name : "", class_name ? "\"" : "");
+    report_addf(out, "<text x=\"%f\" y=\"%f\"", x, y);
+    if (class_name) report_addf(out, " class=\"%s\"", class_name);
+    scant__text_add(out, ">");
 }
 
 static void draw_background(scant__text *out, const scene *s) {
@@ -271,24 +265,13 @@ static void draw_pick(scant__text *out, const scene *s, size_t i) {
     const scant_pick *pick = &s->picks->items[s->ranks[i]];
     bool numbered = s->picks->count <= NUMBERED;
     bool explained = s->picks->count <= EXPLAINED;
-    if (explained) {
-        scant__text_addf(out, "<g><title>pick %zu: row %zu, score ", s->ranks[i] + 1,
-                         pick->index);
-        report_add_number(out, pick->score);
-        if (s->weighted) {
-            scant__text_add(out, ", weight ");
-            report_add_number(out, pick->weight);
-        }
-        scant__text_add(out, "</title>");
-    }
     double r = radius(s, pick->weight);
-    scant__text_add(out, "<circle cx=\"");
-    report_add_tenths(out, at[0]);
-    scant__text_add(out, "\" cy=\"");
-    report_add_tenths(out, at[1]);
-    scant__text_add(out, "\" r=\"");
-    report_add_tenths(out, r);
-    scant__text_add(out, "\"/>");
+    if (explained)
+        report_addf(out, "<g><title>pick %zu: row %zu, score %g", s->ranks[i] + 1,
+                    pick->index, pick->score);
+    if (explained && s->weighted) report_addf(out, ", weight %g", pick->weight);
+    scant__text_add(out, explained ? "</title>" : "");
+    report_addf(out, "<circle cx=\"%f\" cy=\"%f\" r=\"%f\"/>", at[0], at[1], r);
     if (numbered) {
         bool inside = !s->weighted;
         add_words(out, at[0] + (inside ? 0 : r + 2), at[1] + 3, inside ? NULL : "beside");

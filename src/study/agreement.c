@@ -15,11 +15,6 @@
 #include "study/study.h"
 #include "study/theory.h"
 
-typedef struct owned {
-    scant_agreement agreement;
-    scant__arena arena;
-} owned;
-
 typedef struct work {
     const double *k;
     size_t n, classes, start, size; /* rows of all, of S, of S and Q */
@@ -99,19 +94,15 @@ static double two_sided(double tau, double n) {
     return isnan(tau) ? tau : erfc(fabs(tau) / deviation / sqrt(2));
 }
 
-scant_status study_kernel_agreement(scant_ctx *ctx, const double *k, size_t n,
+scant_status study_kernel_agreement(scant__arena *arena, const double *k, size_t n,
                                     const int32_t *labels, size_t classes, const float *f,
                                     const study_agreement_opts *opts,
-                                    scant_agreement **out) {
+                                    scant_agreement *out) {
     study_agreement_opts o = opts ? *opts : (study_agreement_opts){0};
     if (!o.sets) o.sets = 150;
     if (!o.start) o.start = 500;
     if (!o.draw) o.draw = 250;
-    *out = NULL;
-    TRY(check(ctx, n, labels, classes, &o));
-    owned *a = scant__zalloc(ctx, 1, sizeof *a);
-    if (!a) return SCANT_ENOMEM;
-    scant__arena_init(&a->arena, ctx);
+    TRY(check(arena->ctx, n, labels, classes, &o));
     work w = {.k = k,
               .n = n,
               .classes = classes,
@@ -120,29 +111,17 @@ scant_status study_kernel_agreement(scant_ctx *ctx, const double *k, size_t n,
               .labels = labels,
               .f = f,
               .seed = o.seed};
-    w.dynamics = scant__arena_alloc(&a->arena, o.sets, sizeof *w.dynamics);
-    w.alignment = scant__arena_alloc(&a->arena, o.sets, sizeof *w.alignment);
-    scant_status s =
-        w.dynamics && w.alignment ? draw_sets(ctx, &w, o.sets) : SCANT_ENOMEM;
-    if (s != SCANT_OK) {
-        study_agreement_free(ctx, &a->agreement);
-        return s;
-    }
+    w.dynamics = scant__arena_alloc(arena, o.sets, sizeof *w.dynamics);
+    w.alignment = scant__arena_alloc(arena, o.sets, sizeof *w.alignment);
+    if (!w.dynamics || !w.alignment) return SCANT_ENOMEM;
+    TRY(draw_sets(arena->ctx, &w, o.sets));
     double tau = study_kendall(w.dynamics, w.alignment, o.sets);
-    a->agreement = (scant_agreement){.sets = o.sets,
-                                     .start = o.start,
-                                     .draw = o.draw,
-                                     .tau = tau,
-                                     .p = two_sided(tau, (double)o.sets),
-                                     .dynamics = w.dynamics,
-                                     .alignment = w.alignment};
-    *out = &a->agreement;
+    *out = (scant_agreement){.sets = o.sets,
+                             .start = o.start,
+                             .draw = o.draw,
+                             .tau = tau,
+                             .p = two_sided(tau, (double)o.sets),
+                             .dynamics = w.dynamics,
+                             .alignment = w.alignment};
     return SCANT_OK;
-}
-
-void study_agreement_free(scant_ctx *ctx, scant_agreement *agreement) {
-    owned *a = (owned *)(void *)agreement;
-    if (!a) return;
-    scant__arena_end(&a->arena);
-    scant__free(ctx, a);
 }

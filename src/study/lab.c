@@ -21,7 +21,6 @@ typedef struct lab {
     scant_ctx *ctx;
     const scant_lab_opts *o;
     scant_study *study;
-    scant_agreement *agreement;
     scant__arena arena;   /* of results */
     scant__arena scratch; /* freed at the end of the run */
     size_t outputs;       /* rows of the kernel for each sample */
@@ -167,10 +166,11 @@ static scant_status agree(lab *l) {
     const scant_lab_opts *o = l->o;
     study_agreement_opts opts = {
         .sets = o->sets, .start = o->start, .draw = o->draw, .seed = o->seed};
-    TRY(study_kernel_agreement(l->ctx, l->out.k, o->n, o->labels, o->classes, l->start,
-                               &opts, &l->agreement));
-    l->out.agreement = l->agreement;
-    return SCANT_OK;
+    scant_agreement *agreement = scant__arena_alloc(&l->arena, 1, sizeof *agreement);
+    if (!agreement) return SCANT_ENOMEM;
+    l->out.agreement = agreement;
+    return study_kernel_agreement(&l->arena, l->out.k, o->n, o->labels, o->classes,
+                                  l->start, &opts, agreement);
 }
 
 /* The largest move of an eigenvalue during descent, and the spectral norm of the kernel's
@@ -402,7 +402,6 @@ void scant_lab_free(scant_ctx *ctx, scant_lab *result) {
     lab *l = (lab *)(void *)result;
     if (!l) return;
     scant_study_free(ctx, l->study);
-    study_agreement_free(ctx, l->agreement);
     scant__arena_end(&l->arena);
     scant__free(ctx, l);
 }

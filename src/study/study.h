@@ -38,13 +38,11 @@ typedef struct study_agreement_opts {
     uint64_t seed;
 } study_agreement_opts;
 
-/* k (n, n), with a label each; f: n x classes outputs. On SCANT_OK *out is new:
- * study_agreement_free() ends it; else NULL. */
-scant_status study_kernel_agreement(scant_ctx *ctx, const double *k, size_t n,
+/* k (n, n), with a label each; f: n x classes outputs. Lists are in the arena. */
+scant_status study_kernel_agreement(scant__arena *arena, const double *k, size_t n,
                                     const int32_t *labels, size_t classes, const float *f,
                                     const study_agreement_opts *opts,
-                                    scant_agreement **out);
-void study_agreement_free(scant_ctx *ctx, scant_agreement *agreement);
+                                    scant_agreement *out);
 
 /* A study without the kernel matrix, from the K x K matrix of sketched gradients, which
  * has the same eigenvalues above 0 up to the sketch's error. For tens of thousands of

@@ -285,9 +285,11 @@ static void agreement_is_of_the_sets_it_says(void **state) {
         a[which] = study_alignment(part, S + 1, own);
         g[which] = study_training_dynamics(part, S + 1, own, C, out);
     }
-    scant_agreement *got, *one;
+    scant_agreement result, other, *got = &result, *one = &other;
+    scant__arena arena, single;
+    scant__arena_init(&arena, ctx);
     study_agreement_opts opts = {.sets = SETS, .start = S, .draw = 1, .seed = 3};
-    assert_int_equal(study_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
+    assert_int_equal(study_kernel_agreement(&arena, k, N, labels, C, f, &opts, got),
                      SCANT_OK);
     size_t seen[2] = {0};
     for (size_t i = 0; i < SETS; i++) {
@@ -301,18 +303,19 @@ static void agreement_is_of_the_sets_it_says(void **state) {
     assert_true((got->tau > 0) == ((a[1] > a[0]) == (g[1] > g[0])));
     assert_true(got->p < 1e-6);
     scant_ctx *alone = ctx_threads(1);
-    assert_int_equal(study_kernel_agreement(alone, k, N, labels, C, f, &opts, &one),
+    scant__arena_init(&single, alone);
+    assert_int_equal(study_kernel_agreement(&single, k, N, labels, C, f, &opts, one),
                      SCANT_OK);
     assert_memory_equal(one->dynamics, got->dynamics, SETS * sizeof(double));
-    study_agreement_free(alone, one);
+    scant__arena_end(&single);
     scant_ctx_free(alone);
-    study_agreement_free(ctx, got);
+    scant__arena_end(&arena);
     opts.draw = 3;
-    assert_int_equal(study_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
+    assert_int_equal(study_kernel_agreement(&arena, k, N, labels, C, f, &opts, got),
                      SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "there are 14"));
     labels[3] = -1, opts.draw = 1;
-    assert_int_equal(study_kernel_agreement(ctx, k, N, labels, C, f, &opts, &got),
+    assert_int_equal(study_kernel_agreement(&arena, k, N, labels, C, f, &opts, got),
                      SCANT_EINPUT);
 }
 
@@ -344,7 +347,8 @@ static void thread_counts_do_not_change_a_bit(void **state) {
 static scant_status all_calls(scant_ctx *c, const double *k, const int32_t *labels,
                               const float *f) {
     scant_study *s;
-    scant_agreement *g;
+    scant_agreement g;
+    scant__arena arena;
     double mmd;
     const size_t a[] = {0, 1, 2}, b[] = {1, 2, 3, 4};
     scant_status status =
@@ -354,8 +358,9 @@ static scant_status all_calls(scant_ctx *c, const double *k, const int32_t *labe
     status = study_kernel_mmd(c, k, N, a, 3, b, 4, &mmd);
     if (status != SCANT_OK) return status;
     study_agreement_opts opts = {.sets = 4, .start = 5, .draw = 3};
-    status = study_kernel_agreement(c, k, N, labels, C, f, &opts, &g);
-    if (status == SCANT_OK) study_agreement_free(c, g);
+    scant__arena_init(&arena, c);
+    status = study_kernel_agreement(&arena, k, N, labels, C, f, &opts, &g);
+    scant__arena_end(&arena);
     return status;
 }
 
