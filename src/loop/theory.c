@@ -13,7 +13,7 @@
  * of S's loss gradients at their labels: the speed at which the loss falls (dynamicAL)
  *   ratio      R(Q|S): the sum of the increases of G by each row of Q alone, divided by
  * the increase by all of Q; Q is labelled by the predicted classes alignment, bound, mmd
- * of K (study/theory.h); mmd between the initial set and S
+ * of K (study/quantities.h); mmd between the initial set and S
  *
  * Also the learning rate that S suggests. The papers' sufficient rate is O(lambda) with
  * an unknown constant, and lambda grows with the number of rows n, while the loss is a
@@ -38,7 +38,7 @@
 #include "linalg/kron.h"
 #include "loop/loop.h"
 #include "scant/study.h"
-#include "study/theory.h"
+#include "study/quantities.h"
 
 /* Most rows of a kernel; and of a matrix whose eigenvalues are computed every round even
  * if the learning rate does not depend on them. */

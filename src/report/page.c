@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/experiment.h"
+#include "report/experiment_ini.h"
 #include "report/results_int.h"
 #include "report/thumbnails.h"
 #include "scant/train.h"

@@ -15,7 +15,7 @@
 #include "data/file.h"
 #include "data/names.h"
 #include "data/source.h"
-#include "report/experiment.h"
+#include "report/experiment_ini.h"
 #include "report/results_int.h"
 #include "scant/train.h"
 

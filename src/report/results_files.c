@@ -9,7 +9,7 @@
 
 #include "data/names.h"
 #include "data/source.h"
-#include "report/experiment.h"
+#include "report/experiment_ini.h"
 #include "report/results_int.h"
 
 enum { MOST_CLASSES = 100000, MOST_THUMBNAILS = 100000, MOST_TEXT = 1 << 20 };

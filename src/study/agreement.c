@@ -12,8 +12,8 @@
 #include "core/mem.h"
 #include "core/parfor.h"
 #include "core/rng.h"
+#include "study/quantities.h"
 #include "study/study.h"
-#include "study/theory.h"
 
 typedef struct work {
     const double *k;

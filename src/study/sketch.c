@@ -26,8 +26,8 @@
 #include "linalg/products.h"
 #include "nn/input.h"
 #include "nn/persample.h"
+#include "study/quantities.h"
 #include "study/study.h"
-#include "study/theory.h"
 
 enum {
     BLOCK_MOST = 512, /* samples at a time */

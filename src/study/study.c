@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The study of a kernel matrix: one eigendecomposition and one Cholesky factorization,
- * and the quantities of study/theory.h. Memory besides the matrix: 3 n^2 doubles for
+ * and the quantities of study/quantities.h. Memory besides the matrix: 3 n^2 doubles for
  * eigenvectors, n^2 without labels; then n^2 for the bound.
  *
  * A full kernel has a row for each sample and output. Y is one vector then: the row of a
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "linalg/dense.h"
-#include "study/theory.h"
+#include "study/quantities.h"
 
 _Static_assert((int)SCANT_STUDY_ROWS == (int)LA_EIGH_MOST, "as in scant/study.h");
 

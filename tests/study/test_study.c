@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 #include "context.h"
+#include "study/quantities.h"
 #include "study/study.h"
-#include "study/theory.h"
 
 enum { N = 14, C = 3 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plain sums in double, but for one Cholesky factorization (theory.h).
+ * Plain sums in double, but for one Cholesky factorization (quantities.h).
  */
-#include "study/theory.h"
+#include "study/quantities.h"
 
 #include <math.h>
 #include <string.h>

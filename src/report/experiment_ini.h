@@ -3,8 +3,8 @@
  * The settings in a folder's experiment.ini. Unknown keys are fine, and reading stops at
  * the first bad line without failing: a report can be made of results of any version.
  */
-#ifndef SCANT_REPORT_EXPERIMENT_H
-#define SCANT_REPORT_EXPERIMENT_H
+#ifndef SCANT_REPORT_EXPERIMENT_INI_H
+#define SCANT_REPORT_EXPERIMENT_INI_H
 
 #include "report/results.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/mem.h"
 #include "linalg/dense.h"
-#include "study/theory.h"
+#include "study/quantities.h"
 #include "support.h"
 
 enum { MOST = 40, CLASSES = 4 };

@@ -13,8 +13,8 @@
  * its smallest eigenvalues are rounding error. Then B is of K + jitter I, and the
  * smallest eigenvalue is the least above STUDY_RANK_TOLERANCE times the largest.
  */
-#ifndef SCANT_STUDY_THEORY_H
-#define SCANT_STUDY_THEORY_H
+#ifndef SCANT_STUDY_QUANTITIES_H
+#define SCANT_STUDY_QUANTITIES_H
 
 #include "core/ctx.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/experiment.h"
+#include "report/experiment_ini.h"
 
 #include <string.h>
 
