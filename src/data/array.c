@@ -9,9 +9,7 @@
 #include <string.h>
 
 #include "core/mem.h"
-#include "data/dtype.h"
 #include "data/npy.h"
-#include "data/source.h"
 
 scant_array *scant__array_create(scant_ctx *ctx, const char *name) {
     size_t length = strlen(name) + 1;
@@ -44,47 +42,51 @@ scant_status scant_array_open(scant_ctx *ctx, const char *spec, scant_array **ou
     array->ndim = header.ndim;
     memcpy(array->shape, header.shape, sizeof array->shape);
     array->count = header.count;
-    array->map = source.map;
-    array->map_size = source.map_size;
-    array->owned = source.owned;
+    array->source = source;
     *out = array;
+    return SCANT_OK;
+}
+
+scant_status scant__array_set_shape(scant_ctx *ctx, scant_array *array, scant_dtype dtype,
+                                    size_t ndim, const size_t *shape) {
+    array->dtype = dtype;
+    array->item = scant__dtype_size(dtype);
+    array->ndim = ndim;
+    if (!array->item)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: %d is not a dtype", array->name,
+                           (int)dtype);
+    if (ndim > SCANT_MAX_DIMS)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s: has %zu dimensions, at most %d are supported",
+                           array->name, ndim, SCANT_MAX_DIMS);
+    for (size_t i = 0; i < ndim; i++) array->shape[i] = shape[i];
+    if (!scant__shape_count(ndim, shape, array->item, &array->count))
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: its shape is too large to address",
+                           array->name);
     return SCANT_OK;
 }
 
 scant_status scant_array_wrap(scant_ctx *ctx, const char *name, const void *data,
                               scant_dtype dtype, size_t ndim, const size_t *shape,
                               scant_array **out) {
-    size_t item = scant__dtype_size(dtype), count;
     *out = NULL;
-    if (!item)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: %d is not a dtype", name, (int)dtype);
-    if (ndim > SCANT_MAX_DIMS)
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "%s: has %zu dimensions, at most %d are supported", name, ndim,
-                           SCANT_MAX_DIMS);
-    if (!scant__shape_count(ndim, shape, item, &count))
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: its shape is too large to address",
-                           name);
-    if (count && !data)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: data is NULL, expected %zu elements",
-                           name, count);
     scant_array *array = scant__array_create(ctx, name);
     if (!array) return SCANT_ENOMEM;
     array->data = data;
-    array->dtype = dtype;
-    array->item = item;
-    array->ndim = ndim;
-    for (size_t i = 0; i < ndim; i++) array->shape[i] = shape[i];
-    array->count = count;
-    *out = array;
-    return SCANT_OK;
+    scant_status status = scant__array_set_shape(ctx, array, dtype, ndim, shape);
+    if (status == SCANT_OK && array->count && !data)
+        status = scant__fail(ctx, SCANT_EUSAGE, "%s: data is NULL, expected %zu elements",
+                             name, array->count);
+    if (status == SCANT_OK)
+        *out = array;
+    else
+        scant_array_free(array);
+    return status;
 }
 
 void scant_array_free(scant_array *array) {
     if (!array) return;
-    scant__source source = {
-        .map = array->map, .map_size = array->map_size, .owned = array->owned};
-    scant__source_close(array->ctx, &source);
+    scant__source_close(array->ctx, &array->source);
     scant__free(array->ctx, array);
 }
 

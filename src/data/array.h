@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/ctx.h"
+#include "data/source.h"
 
 struct scant_array {
     scant_ctx *ctx;
@@ -21,20 +22,34 @@ struct scant_array {
     size_t item;  /* bytes per element */
     size_t ndim;
     size_t shape[SCANT_MAX_DIMS];
-    size_t count; /* elements: product of shape; count * item does not overflow */
-    /* released by close: */
-    void *map;
-    size_t map_size;
-    void *owned; /* inflated bytes, from scant__alloc */
+    size_t count;         /* elements: product of shape; count * item does not overflow */
+    scant__source source; /* what data points into; empty if it is the caller's */
 };
 
 /* A handle with only its name set, for readers of formats other than .npy, which fill in
  * the rest. NULL with the error text set. */
 scant_array *scant__array_create(scant_ctx *ctx, const char *name);
+/* Sets dtype, item, ndim, shape and count; SCANT_EUSAGE if they are invalid. */
+scant_status scant__array_set_shape(scant_ctx *ctx, scant_array *array, scant_dtype dtype,
+                                    size_t ndim, const size_t *shape);
+
+/* ---- element types (dtype.c) ---- */
 
 const char *scant__dtype_name(scant_dtype dtype); /* "float32" */
 bool scant__dtype_is_float(scant_dtype dtype);
 bool scant__dtype_is_integer(scant_dtype dtype);
+size_t scant__dtype_size(scant_dtype dtype);      /* bytes; 0: not a dtype */
+const char *scant__dtype_code(scant_dtype dtype); /* NumPy's code: "f4" */
+/* The dtype of NumPy's kind letter and size; 0 if there is none. */
+scant_dtype scant__dtype_find(char kind, size_t size);
+bool scant__little_endian(void); /* this machine's byte order */
+
+/* Product of the dimensions; false if that many elements of item bytes cannot be
+ * addressed. As in NumPy, zero dimensions are left out of the check, so the product of
+ * any subset of the dimensions does not overflow either. */
+bool scant__shape_count(size_t ndim, const size_t *shape, size_t item, size_t *count);
+
+/* ---- reading (convert.c) ---- */
 
 /* Whether data can be used directly as elements of dtype: native byte order and aligned.
  * */

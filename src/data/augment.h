@@ -18,7 +18,7 @@
 void scant__augment_flip_crop(const float *in, float *out, size_t c, size_t h, size_t w,
                               uint64_t seed, uint64_t draw, bool flip);
 
-/* ---- its two halves, for other streams of random numbers and other pixels ---- */
+/* ---- its two steps, for other random streams and pixel types ---- */
 
 typedef struct scant__move {
     ptrdiff_t down, across; /* offset of the first pixel in the source image */

@@ -40,7 +40,7 @@ typedef struct job {
 
 static size_t plane_of(const job *j) { return j->h * j->w; }
 
-/* ---- tables: a byte for a byte ---- */
+/* ---- byte tables ---- */
 
 static void look_up(const unsigned char *in, unsigned char *out, size_t n,
                     const unsigned char *table) {
@@ -115,7 +115,7 @@ static void by_channel(const job *j, bool (*make)(const unsigned char *in, size_
 static void autocontrast(const job *j) { by_channel(j, stretch_table); }
 static void equalize(const job *j) { by_channel(j, even_table); }
 
-/* ---- blends: what is kept of the image, the rest of a poorer one ---- */
+/* ---- blends of the image with a degraded one ---- */
 
 static float kept(const job *j) { return (float)(.05 + .09 * j->level); }
 
@@ -290,7 +290,7 @@ static void translate_y(const job *j) {
                      (double[]){0, pixels(j->level, j->h)}));
 }
 
-/* ---- all of them ---- */
+/* ---- registry ---- */
 
 static const struct {
     void (*run)(const job *j);

@@ -151,7 +151,7 @@ static void drop_some(const scant__views *v, const scant__rng *rng, uint64_t dra
     }
 }
 
-/* ---- either ---- */
+/* ---- images or features ---- */
 
 void scant__augment_weak(const scant__views *v, const scant__rng *rng, uint64_t draw,
                          const float *in, float *out) {

@@ -51,7 +51,7 @@ void scant__augment_strong_bytes(const scant__views *views, const scant__rng *rn
                                  uint64_t draw, const unsigned char *in,
                                  unsigned char *out, void *scratch);
 
-/* ---- what a draw does, apart from doing it ---- */
+/* ---- the operations of a draw ---- */
 
 typedef struct scant__augment_step {
     scant__operation operation;

@@ -78,7 +78,7 @@ static scant_status begin(scant_data *data, const scant_data_opts *opts) {
     return SCANT_OK;
 }
 
-/* ---- how long a record is ---------------------------------------------------------- */
+/* ---- record size ------------------------------------------------------------------- */
 
 /* The first record whose labels are out of the format's range; count if none is. */
 static size_t first_misfit(const unsigned char *bytes, size_t count, size_t record) {

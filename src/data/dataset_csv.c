@@ -272,7 +272,8 @@ static scant_status set_labels(table *t) {
     return kind == WORDS ? set_words(t) : set_classes(t);
 }
 
-/* ---- the whole --------------------------------------------------------------------- */
+/* ---- whole file ---------------------------------------------------------------------
+ */
 
 static scant_status read_table(table *t, bool regression) {
     TRY(count_rows(t));

@@ -6,7 +6,6 @@
  * The part reads the sample; finding the part is a binary search. Only row lists are
  * copied.
  */
-#include "data/dataset_parts.h"
 
 #include <string.h>
 
@@ -47,7 +46,7 @@ scant_status scant__data_open_files(scant_ctx *ctx, const char *folder,
     return status;
 }
 
-/* ---- one after the other ----------------------------------------------------------- */
+/* ---- concatenation ----------------------------------------------------------------- */
 
 typedef struct joined {
     size_t n;
@@ -142,7 +141,7 @@ scant_status scant__data_join(scant_ctx *ctx, scant_data **parts, size_t n,
     return status;
 }
 
-/* ---- some of them ------------------------------------------------------------------ */
+/* ---- subsets ----------------------------------------------------------------------- */
 
 typedef struct chosen {
     scant_data *of;

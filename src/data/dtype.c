@@ -2,7 +2,7 @@
  *
  * Element types and element counts. An unknown dtype gets the table's first row.
  */
-#include "data/dtype.h"
+#include "data/array.h"
 
 #include <string.h>
 

@@ -26,7 +26,7 @@ struct scant_ids {
     char *utf8; /* converted U strings; else NULL */
 };
 
-/* ---- text ----------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------- */
 
 /* The line at *at without its end; moves *at past it. */
 static span next_line(const char **at, const char *end) {
@@ -56,7 +56,7 @@ static scant_status read_text(scant_ids *ids, const char *name) {
     return SCANT_OK;
 }
 
-/* ---- strings -------------------------------------------------------------------- */
+/* ---- strings ----------------------------------------------------------------------- */
 
 static scant_status zero_inside(scant_ids *ids, const char *name, size_t row) {
     return scant__fail(ids->ctx, SCANT_EINPUT,
@@ -156,7 +156,7 @@ static scant_status read_npy(scant_ids *ids, const char *name) {
     return h.kind == 'S' ? read_bytes(ids, name, &h) : read_utf32(ids, name, &h);
 }
 
-/* ---- the handle ----------------------------------------------------------------- */
+/* ---- the handle -------------------------------------------------------------------- */
 
 scant_status scant_ids_open(scant_ctx *ctx, const char *spec, scant_ids **out) {
     *out = NULL;

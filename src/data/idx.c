@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/mem.h"
-#include "data/dtype.h"
 #include "data/filetype.h"
 #include "data/source.h"
 #include "data/unpack.h"
@@ -82,9 +81,7 @@ static scant_status open_plain(scant_ctx *ctx, scant__source *source,
     if (source->size - header != body_size(array))
         return wrong_size(ctx, array, source->size - header, "");
     array->data = bytes + header;
-    array->map = source->map;
-    array->map_size = source->map_size;
-    array->owned = source->owned;
+    array->source = *source;
     *source = (scant__source){0}; /* taken over */
     return SCANT_OK;
 }
@@ -99,14 +96,14 @@ static scant_status unpack_into(scant_ctx *ctx, scant__unpack *u, scant_array *a
     if (got < size) return cut_short(ctx, array->name);
     TRY(read_header(ctx, header, array));
     size = body_size(array);
-    array->owned = scant__alloc(ctx, size, 1);
-    if (!array->owned)
+    array->source.owned = scant__alloc(ctx, size, 1);
+    if (!array->source.owned)
         return scant__fail(ctx, SCANT_ENOMEM,
                            "%s: unpacking needs %zu bytes of memory (%zu of %zu in use); "
                            "an uncompressed file needs none",
                            array->name, scant__alloc_cost(size), ctx->used, ctx->cap);
-    array->data = array->owned;
-    TRY(scant__unpack_read(u, array->owned, size, &got));
+    array->data = array->source.owned;
+    TRY(scant__unpack_read(u, array->source.owned, size, &got));
     if (got < size) return wrong_size(ctx, array, got, "");
     TRY(scant__unpack_read(u, &beyond, 1, &got));
     return got ? wrong_size(ctx, array, size, " and more") : SCANT_OK;

@@ -8,7 +8,6 @@
 
 #include "core/mem.h"
 #include "data/dataset_int.h"
-#include "data/dataset_parts.h"
 #include "data/decode.h"
 #include "data/paths.h"
 #include "data/resize.h"
@@ -98,7 +97,7 @@ scant_status scant__data_set_files(scant_data *data, size_t side) {
     return SCANT_OK;
 }
 
-/* ---- finding them ------------------------------------------------------------------ */
+/* ---- search ------------------------------------------------------------------------ */
 
 typedef struct walk {
     scant_ctx *ctx;

@@ -45,7 +45,7 @@ typedef struct reader {
     char id[NUMBER], label[NUMBER], person[NUMBER]; /* text of those that are numbers */
 } reader;
 
-/* ---- what is wrong ----------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------ */
 
 /* "line 3", or in a list "task 3". */
 static size_t where(const reader *r, const char **word) {
@@ -265,7 +265,8 @@ static scant_status read_object(reader *r) {
                        json_object_get(o, "annotator"), first_of(o, times, 2));
 }
 
-/* ---- the whole --------------------------------------------------------------------- */
+/* ---- whole file ---------------------------------------------------------------------
+ */
 
 static scant_status check_columns(const reader *r) {
     bool id = scant__fields_has(&r->fields, ID);

@@ -59,7 +59,7 @@ static scant_status check_columns(const scant__fields *f) {
 }
 
 /* Warns once about all unused columns. */
-static scant_status tell_others(const scant__fields *f) {
+static scant_status warn_unused(const scant__fields *f) {
     scant__text list;
     char *text;
     size_t size;
@@ -88,7 +88,7 @@ read_all(scant__fields *f, scant_status (*fn)(void *user, const scant__manifest_
         TRY(fn(user, &row));
     }
     if (!rows) return scant__fail(f->ctx, SCANT_EINPUT, "%s: has no rows", f->name);
-    return tell_others(f);
+    return warn_unused(f);
 }
 
 scant_status scant__manifest_read(scant_ctx *ctx, const char *path,

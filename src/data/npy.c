@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "core/mem.h"
-#include "data/dtype.h"
 #include "data/filetype.h"
 
 static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
@@ -21,7 +20,7 @@ bool scant__npy_magic(const unsigned char *bytes, size_t size) {
     return size >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
 }
 
-/* ---- dtype ---------------------------------------------------------------------- */
+/* ---- dtype ------------------------------------------------------------------------- */
 
 /* Describes a kind, and what to do where numbers or strings were expected. */
 static const struct {
@@ -82,7 +81,7 @@ static scant_status check_dtype(scant_ctx *ctx, const char *name, scant__npy_wan
                        name, h->descr, expected);
 }
 
-/* ---- shape and size ------------------------------------------------------------- */
+/* ---- shape and size ---------------------------------------------------------------- */
 
 static void print_shape(const size_t *shape, size_t ndim, char *out, size_t size) {
     size_t at = 0;
@@ -109,7 +108,7 @@ static scant_status check_shape(scant_ctx *ctx, const char *name, scant__npy *h)
     return SCANT_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------ */
+/* ---- whole file -------------------------------------------------------------------- */
 
 static scant_status not_npy(scant_ctx *ctx, const char *name, const unsigned char *bytes,
                             size_t size) {
@@ -169,7 +168,7 @@ scant_status scant__npy_parse(scant_ctx *ctx, const char *name,
     return SCANT_OK;
 }
 
-/* ---- writing -------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------- */
 
 /* Prints the dict literal and returns its length, including the blanks NumPy leaves for
  * shape[0] to grow in place. */

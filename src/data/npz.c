@@ -72,7 +72,7 @@ bool scant__npz_magic(const unsigned char *bytes, size_t size) {
     return size >= 4 && (is(bytes, local_magic) || is(bytes, end_magic));
 }
 
-/* ---- the directory -------------------------------------------------------------- */
+/* ---- the directory ----------------------------------------------------------------- */
 
 static bool find_end(const archive *a, size_t *at) {
     if (a->size < END_SIZE) return false;
@@ -159,7 +159,7 @@ static scant_status next_entry(const archive *a, size_t *at, entry *e, bool *mor
     return SCANT_OK;
 }
 
-/* ---- keys ----------------------------------------------------------------------- */
+/* ---- keys -------------------------------------------------------------------------- */
 
 static bool is_npy(const entry *e) {
     return e->name_size >= 4 && memcmp(e->name + e->name_size - 4, ".npy", 4) == 0;
@@ -216,7 +216,7 @@ static scant_status find_entry(const archive *a, const char *key, entry *found) 
     return SCANT_OK;
 }
 
-/* ---- the member ----------------------------------------------------------------- */
+/* ---- the member -------------------------------------------------------------------- */
 
 /* Like Python, refuses overlapping members: they are how zip bombs work. */
 static scant_status check_overlap(const archive *a, const entry *mine, uint64_t end) {

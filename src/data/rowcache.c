@@ -66,7 +66,7 @@ static scant_status write_header(const scant__rowcache *g, size_t rows) {
 
 /* Whether the file has our exact header, this width and all the rows it counts; sets
  * rows. */
-static bool is_sound(scant__rowcache *g) {
+static bool is_valid(scant__rowcache *g) {
     unsigned char found[SCANT__NPY_HEADER], want[SCANT__NPY_HEADER];
     scant__npy npy = {.ndim = 0};
     const char *why;
@@ -109,7 +109,7 @@ static scant_status open_locked(scant__rowcache *g) {
 
 /* Keeps the lock on the old file until the new one is locked, so that two processes that
  * find the same damage are serialised. */
-static scant_status make_anew(scant__rowcache *g) {
+static scant_status recreate(scant__rowcache *g) {
     struct stat st;
     int old = g->fd;
     g->rows = 0;
@@ -123,7 +123,7 @@ static scant_status make_anew(scant__rowcache *g) {
 
 static scant_status open_file(scant__rowcache *g) {
     TRY(open_locked(g));
-    if (!is_sound(g)) return make_anew(g);
+    if (!is_valid(g)) return recreate(g);
     off_t size = (off_t)(g->header + g->rows * g->width * sizeof(float));
     return ftruncate(g->fd, size) == 0 ? SCANT_OK : cannot(g, "cannot be truncated");
 }

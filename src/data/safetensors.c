@@ -18,7 +18,6 @@
 
 #include "core/mem.h"
 #include "data/array.h"
-#include "data/dtype.h"
 #include "data/filetype.h"
 #include "data/source.h"
 
@@ -274,7 +273,7 @@ static uint64_t header_length(const unsigned char bytes[LENGTH_SIZE]) {
 }
 
 /* The type name may end with a hint about arrays, which does not apply here. */
-static scant_status no_safetensors(const scant__tensors *t) {
+static scant_status not_safetensors(const scant__tensors *t) {
     const char *what = scant__filetype_name(t->source.bytes, t->source.size);
     const char *hint = strstr(what, " (save");
     return scant__fail(t->ctx, SCANT_EINPUT,
@@ -287,7 +286,7 @@ static scant_status read_file(scant__tensors *t) {
     const unsigned char *bytes = t->source.bytes;
     size_t size = t->source.size;
     if (!size) return scant__fail(t->ctx, SCANT_EINPUT, "%s: is empty", t->path);
-    if (size <= LENGTH_SIZE || bytes[LENGTH_SIZE] != '{') return no_safetensors(t);
+    if (size <= LENGTH_SIZE || bytes[LENGTH_SIZE] != '{') return not_safetensors(t);
     uint64_t length = header_length(bytes);
     if (length > size - LENGTH_SIZE)
         return scant__fail(t->ctx, SCANT_EINPUT,
@@ -331,7 +330,7 @@ void scant__tensors_close(scant__tensors *tensors) {
     scant__free(ctx, tensors);
 }
 
-/* ---- what is in it ----------------------------------------------------------------- */
+/* ---- contents ---------------------------------------------------------------------- */
 
 size_t scant__tensors_count(const scant__tensors *tensors) { return tensors->count; }
 

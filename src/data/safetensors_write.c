@@ -11,7 +11,7 @@
 
 #include "core/json.h"
 #include "core/utf8.h"
-#include "data/dtype.h"
+#include "data/array.h"
 #include "data/file.h"
 
 enum { LENGTH_SIZE = 8, ALIGNMENT = 8 };

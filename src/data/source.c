@@ -7,11 +7,9 @@
 #include "data/source.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "core/mem.h"
 #include "data/filetype.h"
-#include "data/map.h"
 #include "data/npz.h"
 
 /* The ':' between FILE.npz and KEY, or NULL. The last ".npz:" counts, so the path may
@@ -27,14 +25,11 @@ static const char *find_key(const char *spec) {
 
 static scant_status open_path(scant_ctx *ctx, const char *spec, const char *path,
                               scant__source *out) {
-    scant__map map;
     scant__fault fault;
-    scant_status status = scant__map_open(path, spec, &map, &fault);
+    scant_status status = scant__map_open(path, spec, &out->map, &fault);
     if (status != SCANT_OK) return scant__fail(ctx, status, "%s", fault.text);
-    out->bytes = map.bytes;
-    out->size = map.size;
-    out->map = map.map;
-    out->map_size = map.size;
+    out->bytes = out->map.bytes;
+    out->size = out->map.size;
     return SCANT_OK;
 }
 
@@ -48,9 +43,7 @@ static scant_status open_member(scant_ctx *ctx, const char *spec, const char *ke
     if (!member.deflated) return SCANT_OK;
     TRY(scant__npz_inflate(ctx, spec, &member, &out->owned));
     out->bytes = out->owned;
-    munmap(out->map, out->map_size);
-    out->map = NULL;
-    out->map_size = 0;
+    scant__map_close(&out->map);
     return SCANT_OK;
 }
 
@@ -85,7 +78,7 @@ scant_status scant__source_map(scant_ctx *ctx, const char *path, scant__source *
 }
 
 void scant__source_close(scant_ctx *ctx, scant__source *source) {
-    if (source->map) munmap(source->map, source->map_size);
+    scant__map_close(&source->map);
     scant__free(ctx, source->owned);
     *source = (scant__source){0};
 }

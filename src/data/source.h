@@ -8,14 +8,14 @@
 #include <stdbool.h>
 
 #include "core/ctx.h"
+#include "data/map.h"
 
 typedef struct scant__source {
     const unsigned char
         *bytes; /* of the file or member; borrowed from map or owned; never NULL */
     size_t size;
     bool member; /* of an archive */
-    void *map;
-    size_t map_size;
+    scant__map map;
     void *owned; /* inflated bytes, from scant__alloc() */
 } scant__source;
 

@@ -12,7 +12,6 @@
 
 #include "core/mem.h"
 #include "data/dataset_int.h"
-#include "data/dataset_parts.h"
 #include "data/decode.h"
 #include "data/encode.h"
 #include "data/resize.h"
@@ -52,7 +51,7 @@ static void on_row(void *self, const unsigned char *rgb) {
     scant__resize_row(&((canvas *)self)->resize, rgb);
 }
 
-/* ---- where pixels come from -------------------------------------------------------- */
+/* ---- geometry ---------------------------------------------------------------------- */
 
 static scant_status draw_file(canvas *c, const scant_data *data, size_t row, bool *png) {
     char path[PATH_MAX];
@@ -104,7 +103,8 @@ static scant_status draw_array(canvas *c, const scant_data *data, size_t at) {
     return status;
 }
 
-/* ---- the whole --------------------------------------------------------------------- */
+/* ---- whole file ---------------------------------------------------------------------
+ */
 
 static scant_status encode(const canvas *c, bool png, bool grey, void **bytes,
                            size_t *size, const char **type) {

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/mem.h"
-#include "data/dtype.h"
 #include "data/file.h"
 #include "data/npy.h"
 
@@ -33,23 +32,14 @@ static scant_status open_file(scant_ctx *ctx, scant_writer *w, const scant_array
 
 scant_status scant_writer_open(scant_ctx *ctx, const char *path, scant_dtype dtype,
                                size_t ndim, const size_t *shape, scant_writer **out) {
-    size_t item = scant__dtype_size(dtype), length = strlen(path) + 1;
-    scant_array array = {.dtype = dtype, .item = item, .ndim = ndim};
+    scant_array array = {.name = (char *)(uintptr_t)path};
+    size_t length = strlen(path) + 1;
     *out = NULL;
-    if (!item)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: %d is not a dtype", path, (int)dtype);
-    if (ndim > SCANT_MAX_DIMS)
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "%s: has %zu dimensions, at most %d are supported", path, ndim,
-                           SCANT_MAX_DIMS);
-    if (!scant__shape_count(ndim, shape, item, &array.count))
-        return scant__fail(ctx, SCANT_EUSAGE, "%s: its shape is too large to address",
-                           path);
-    for (size_t i = 0; i < ndim; i++) array.shape[i] = shape[i];
+    TRY(scant__array_set_shape(ctx, &array, dtype, ndim, shape));
     scant_writer *w = scant__alloc(ctx, 1, sizeof *w + length);
     if (!w) return SCANT_ENOMEM;
     memcpy(w->path, path, length);
-    w->promised = array.count * item;
+    w->promised = array.count * array.item;
     w->written = 0;
     w->failed = SCANT_OK;
     scant_status status = open_file(ctx, w, &array);

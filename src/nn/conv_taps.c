@@ -153,7 +153,7 @@ scant_status nn_taps_weights(scant_ctx *ctx, const nn_net *net, const nn_node *n
     return scant__parfor(ctx, NULL, blocks, job, &t);
 }
 
-/* ---- forward, and by data ---- */
+/* ---- forward, and gradient by data ---- */
 
 typedef struct slices {
     const nn_node *node;

@@ -104,10 +104,10 @@ static scant_status draw_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* ---- what they are drawn of ---- */
+/* ---- the posterior ---- */
 
 /* Copies the current last layer. rho holds deviations. */
-static scant_status read_law(scant_net *net, nn_draws *d) {
+static scant_status copy_posterior(scant_net *net, nn_draws *d) {
     const nn_net *shape = net->net;
     const nn_node *head = &shape->nodes[shape->head];
     size_t n = d->classes * d->width;
@@ -134,7 +134,7 @@ static scant_status new_draws(scant_net *net, nn_draws **out) {
     if (shape->bayes == NN_BAYES_VARIATIONAL)
         d->rho = scant__alloc(ctx, classes, size_mul(width, sizeof *d->rho));
     bool law = d->rho || shape->bayes != NN_BAYES_VARIATIONAL;
-    scant_status s = d->mean && d->bias && law ? read_law(net, d) : SCANT_ENOMEM;
+    scant_status s = d->mean && d->bias && law ? copy_posterior(net, d) : SCANT_ENOMEM;
     if (s == SCANT_OK) return SCANT_OK;
     nn_draws_destroy(ctx, d);
     *out = NULL;

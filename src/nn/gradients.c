@@ -291,7 +291,7 @@ static scant_status front_room(work *w, const scant_gradients *out) {
     return nn_weights_repack(weights, w->opts->direction, true, w->packed);
 }
 
-/* ---- layers after each other ---- */
+/* ---- sequences of layers ---- */
 
 static scant_status run_layers(work *w, const wanted *want) {
     w->want = *want;

@@ -54,26 +54,26 @@ static scant_status fill(void *arg, size_t item, size_t slot, scant__fault *faul
     return SCANT_OK;
 }
 
-/* ---- what members and draws say together ---- */
+/* ---- averages over members and draws ---- */
 
-typedef struct chorus {
-    bool many;     /* false: a single draw's logits are passed on unchanged */
-    size_t voices; /* draws of all members */
-    double *sums;  /* batch x classes */
+typedef struct average {
+    bool many;    /* false: a single draw's logits are passed on unchanged */
+    size_t draws; /* draws of all members */
+    double *sums; /* batch x classes */
     float *probs, *logits;
     float *room; /* scratch of nn_draws_add() */
-} chorus;
+} average;
 
 static scant_net *member_at(scant_net *net, size_t i) {
     return i ? net->members[i - 1] : net;
 }
 
-static scant_status chorus_room(scant_net *net, size_t members, size_t batch,
-                                bool sampled, scant__arena *arena, chorus *c) {
+static scant_status average_room(scant_net *net, size_t members, size_t batch,
+                                 bool sampled, scant__arena *arena, average *c) {
     size_t classes = net->net->classes;
     for (size_t i = 0; i < members; i++) {
         scant_net *m = member_at(net, i);
-        c->voices += m->net->draws;
+        c->draws += m->net->draws;
         c->many = c->many || m->net->bayes != NN_BAYES_NONE || i > 0;
     }
     if (!c->many && !sampled) return SCANT_OK;
@@ -99,10 +99,10 @@ static void add_plain(const float *logits, size_t n, size_t classes, double *sum
 
 /* Averages all draws and sets logits whose softmax is the mean. A mean that is 0 in float
  * becomes the smallest float, so no logit is infinite. */
-static void settle(const chorus *c, size_t n, size_t classes) {
+static void finish_average(const average *c, size_t n, size_t classes) {
     const double least = (double)FLT_MIN;
     for (size_t i = 0; i < n * classes; i++) {
-        double mean = c->sums[i] / (double)c->voices;
+        double mean = c->sums[i] / (double)c->draws;
         c->probs[i] = classes > 1 ? (float)mean : 1;
         if (classes > 1) mean = log(mean < least ? least : mean);
         c->logits[i] = (float)mean;
@@ -110,8 +110,8 @@ static void settle(const chorus *c, size_t n, size_t classes) {
 }
 
 /* Runs one member on a batch. */
-static scant_status sing(scant_net *m, const stream *s, const float *input, size_t count,
-                         nn_plan **plan) {
+static scant_status run_member(scant_net *m, const stream *s, const float *input,
+                               size_t count, nn_plan **plan) {
     TRY(nn_network_plan(m, s->batch, NN_PREDICT, plan));
     float *to = nn_plan_input(*plan);
     memcpy(to, input, s->batch * s->width * sizeof *to);
@@ -119,18 +119,18 @@ static scant_status sing(scant_net *m, const stream *s, const float *input, size
     return nn_plan_forward(*plan, 0, 0);
 }
 
-static scant_status run_batch(const stream *s, chorus *c, nn_inference *r, size_t members,
-                              const float *input, nn_outputs *said) {
-    size_t classes = s->net->net->classes, n = said->count, voice = 0;
+static scant_status run_batch(const stream *s, average *c, nn_inference *r,
+                              size_t members, const float *input, nn_outputs *said) {
+    size_t classes = s->net->net->classes, n = said->count, draw = 0;
     nn_plan *plan;
     if (c->sums) memset(c->sums, 0, n * classes * sizeof *c->sums);
     for (size_t i = 0; i < members; i++) {
         scant_net *m = member_at(s->net, i);
-        TRY(sing(m, s, input, n, &plan));
+        TRY(run_member(m, s, input, n, &plan));
         if (i == 0) said->features = nn_plan_features(plan);
         if (i == 0) said->logits = nn_plan_logits(plan);
-        float *samples = r->samples ? r->samples + voice * r->apart : NULL;
-        voice += m->net->draws;
+        float *samples = r->samples ? r->samples + draw * r->apart : NULL;
+        draw += m->net->draws;
         if (!c->sums) continue;
         const nn_draws *draws = m->drawn;
         if (m->net->bayes != NN_BAYES_NONE)
@@ -140,13 +140,13 @@ static scant_status run_batch(const stream *s, chorus *c, nn_inference *r, size_
             add_plain(nn_plan_logits(plan), n, classes, c->sums, samples, c->probs);
     }
     if (!c->many) return SCANT_OK;
-    settle(c, n, classes);
+    finish_average(c, n, classes);
     said->logits = c->logits;
     said->probs = c->probs;
     return SCANT_OK;
 }
 
-static scant_status run_batches(stream *s, chorus *c, nn_inference *r, size_t members) {
+static scant_status run_batches(stream *s, average *c, nn_inference *r, size_t members) {
     size_t batches = (s->n + s->batch - 1) / s->batch, slot;
     scant_ctx *ctx = s->net->ctx;
     scant__prefetch *prefetch = NULL;
@@ -186,7 +186,7 @@ scant_status nn_infer(scant_net *net, const scant_data *data, const size_t *rows
                 .width = scant__data_width(data),
                 .raw = members > 1};
     if (r->most) s.batch = size_min(s.batch, r->most);
-    chorus c = {0};
+    average c = {0};
     nn_plan *plan;
     const nn_draws *draws;
     scant__arena arena;
@@ -197,7 +197,7 @@ scant_status nn_infer(scant_net *net, const scant_data *data, const size_t *rows
         if (status == SCANT_OK) status = nn_draws_of(member_at(net, i), &draws);
     }
     if (status == SCANT_OK)
-        status = chorus_room(net, members, s.batch, r->samples != NULL, &arena, &c);
+        status = average_room(net, members, s.batch, r->samples != NULL, &arena, &c);
     if (status == SCANT_OK) {
         s.slots = scant__arena_alloc(&arena, SLOTS * s.batch, s.width * sizeof *s.slots);
         status = s.slots ? run_batches(&s, &c, r, members) : SCANT_ENOMEM;

@@ -496,7 +496,7 @@ static scant_status check_bayes(scant_ctx *ctx, const char *name, const scant_ne
                            name, o->prior);
     if (o->hidden > 1 << 20 || (o->hidden && o->no_hidden))
         return scant__fail(ctx, SCANT_EUSAGE, "%s: hidden is %s", name,
-                           o->no_hidden ? "a width, or none: not both"
+                           o->no_hidden ? "a width or none, not both"
                                         : "at most 1048576");
     return SCANT_OK;
 }
@@ -553,7 +553,7 @@ static scant_status build(scant_ctx *ctx, const model *m, const scant_net_opts *
 }
 
 /* Refuses a sample size: the model's text and a size that works. */
-static scant_status say_size(scant_ctx *ctx, const model *m, const scant_net_opts *o) {
+static scant_status refuse_size(scant_ctx *ctx, const model *m, const scant_net_opts *o) {
     enum { LARGEST = 512 };
     char why[SCANT__ERR_SIZE / 2];
     snprintf(why, sizeof why, "%s", scant_ctx_errmsg(ctx));
@@ -592,5 +592,5 @@ scant_status nn_model_build(scant_ctx *ctx, const char *name, const scant_net_op
     if (!o.classes) o.classes = m->info.classes;
     TRY(check_options(ctx, m, &o));
     scant_status status = build(ctx, m, &o, out);
-    return status == SCANT_EINPUT ? say_size(ctx, m, &o) : status;
+    return status == SCANT_EINPUT ? refuse_size(ctx, m, &o) : status;
 }

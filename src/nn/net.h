@@ -100,7 +100,7 @@ typedef struct nn_net {
     uint64_t draw_seed;
 } nn_net;
 
-/* ---- writing one down (net.c) ---- */
+/* ---- builder (net.c) ---- */
 
 /* A builder: after a failure calls do nothing, and nn_net_end() returns the error. Each
  * call returns the new node. */

@@ -117,7 +117,7 @@ scant_status scant_net_save(scant_net *n, const char *path) {
     return s;
 }
 
-/* ---- what differs ---- */
+/* ---- differences ---- */
 
 enum { DIFFERENCES = 6 }; /* listed at most */
 
@@ -350,7 +350,7 @@ static scant_status load(scant_net *n, const char *path, const scant__tensors *f
 }
 
 /* Turns errors about a file into SCANT_EINPUT with the path. */
-static scant_status blame(scant_ctx *ctx, const char *path, scant_status s) {
+static scant_status blame_file(scant_ctx *ctx, const char *path, scant_status s) {
     char text[SCANT__ERR_SIZE];
     bool fault = s == SCANT_EUSAGE || s == SCANT_EINPUT;
     snprintf(text, sizeof text, "%s", scant_ctx_errmsg(ctx));
@@ -361,12 +361,12 @@ static scant_status blame(scant_ctx *ctx, const char *path, scant_status s) {
 scant_status scant_net_load(scant_net *n, const char *path, int any_head) {
     scant__tensors *file;
     TRY(scant__tensors_open(n->ctx, path, &file));
-    scant_status s = blame(n->ctx, path, load(n, path, file, any_head != 0));
+    scant_status s = blame_file(n->ctx, path, load(n, path, file, any_head != 0));
     scant__tensors_close(file);
     return s;
 }
 
-/* ---- which network a file is of ---- */
+/* ---- finding the network of a file ---- */
 
 static size_t meta_size(const scant__tensors *file, const char *key, size_t otherwise) {
     const char *text = scant__tensors_meta(file, key);
@@ -384,7 +384,7 @@ static uint64_t meta_seed(const scant__tensors *file, const char *key) {
 }
 
 /* The posterior stated by the file. Draws and prior of another kind are ignored. */
-static void recall_posterior(const scant__tensors *file, scant_net_opts *o) {
+static void complete_posterior(const scant__tensors *file, scant_net_opts *o) {
     const char *bayes = scant__tensors_meta(file, "scant.bayes");
     const char *hidden = scant__tensors_meta(file, "scant.hidden");
     const char *prior = scant__tensors_meta(file, "scant.prior");
@@ -404,8 +404,8 @@ static void recall_posterior(const scant__tensors *file, scant_net_opts *o) {
 
 /* Completes opts from the file's metadata; strings point into the file. Metadata of
  * another model is ignored. */
-static scant_net_opts recall(const scant__tensors *file, const char *model,
-                             const scant_net_opts *given) {
+static scant_net_opts complete_opts(const scant__tensors *file, const char *model,
+                                    const scant_net_opts *given) {
     scant_net_opts o = given ? *given : (scant_net_opts){0};
     const char *written = scant__tensors_meta(file, "scant.model");
     if (model && written && strcmp(model, written) != 0) return o;
@@ -421,7 +421,7 @@ static scant_net_opts recall(const scant__tensors *file, const char *model,
     double rate;
     if (o.dropout == 0 && dropout && scant__number_parse(dropout, &rate) && rate < 1)
         o.dropout = fmax(rate, 0);
-    recall_posterior(file, &o);
+    complete_posterior(file, &o);
     return o;
 }
 
@@ -483,7 +483,7 @@ static scant_status find_variant(scant_ctx *ctx, const char *path, const char *m
 }
 
 /* Warns that another program's file does not state its scaling. */
-static void tell_scaling(const scant_net *n, const char *path, bool train) {
+static void warn_scaling(const scant_net *n, const char *path, bool train) {
     nn_shape s = nn_net_input(n->net);
     if (s.h * s.w > 1 && (s.c == 3 || !train)) /* otherwise training measures its data */
         scant__warn(n->ctx, "%s: does not say how images were scaled: %s", path,
@@ -501,7 +501,7 @@ static scant_status check_call(scant_ctx *ctx, const char *path, const char *mod
             "%s does not name its model: choose one (`scant models` lists them)", path);
     if (!model) {
         scant_status s = nn_model_build(ctx, written, NULL, &net);
-        if (s != SCANT_OK) return blame(ctx, path, s);
+        if (s != SCANT_OK) return blame_file(ctx, path, s);
         nn_net_destroy(net);
         model = written;
     }
@@ -513,7 +513,7 @@ static scant_status check_call(scant_ctx *ctx, const char *path, const char *mod
 }
 
 /* Warns if a network trained without dropout is to draw by dropout. */
-static void tell_dropout(const scant_net *n, const char *path, const scant__tensors *file,
+static void warn_dropout(const scant_net *n, const char *path, const scant__tensors *file,
                          const scant_net_opts *o) {
     scant_net_opts plain = *o;
     nn_net *net;
@@ -538,7 +538,7 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
     scant__tensors *file;
     TRY(scant__tensors_open(ctx, path, &file));
     const char *written = scant__tensors_meta(file, "scant.model");
-    scant_net_opts o = recall(file, model, opts);
+    scant_net_opts o = complete_opts(file, model, opts);
     const char *drawn = scant__tensors_meta(file, "scant.bayes");
     bool by_dropout = drawn && o.bayes && strcmp(drawn, "dropout") == 0 &&
                       strcmp(o.bayes, "dropout") == 0;
@@ -551,10 +551,10 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
     if (s == SCANT_OK) s = find_variant(ctx, path, model, file, any_head, &o);
     if (s == SCANT_OK) s = scant_net_create(ctx, model, &o, out);
     if (s == SCANT_OK) s = load(*out, path, file, any_head);
-    if (s == SCANT_OK && !any_head) tell_dropout(*out, path, file, &o);
-    if (s != SCANT_OK && right) s = blame(ctx, path, s);
+    if (s == SCANT_OK && !any_head) warn_dropout(*out, path, file, &o);
+    if (s != SCANT_OK && right) s = blame_file(ctx, path, s);
     if (s == SCANT_OK && !written && !scant__tensors_meta(file, "scant.mean"))
-        tell_scaling(*out, path, any_head);
+        warn_scaling(*out, path, any_head);
     if (s != SCANT_OK) {
         scant_net_free(*out);
         *out = NULL;

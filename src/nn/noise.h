@@ -39,7 +39,7 @@ scant_status nn_noise_forward(scant_ctx *ctx, const nn_noise *noise,
 scant_status nn_noise_back(scant_ctx *ctx, const nn_noise *noise, const float *d,
                            float *d_h, float *d_rho);
 
-/* ---- the divergence of the law from its prior ---- */
+/* ---- divergence from the prior ---- */
 
 /* KL = 1/2 sum of s^2/v0 + M^2/v0 - 1 - ln(s^2/v0); 0 without such a layer. Weights are
  * packed. */

@@ -407,7 +407,7 @@ static scant_status dense_create(nn_op *op) {
     return SCANT_OK;
 }
 
-/* ---- batch normalisation; its backward pass does all at once ---- */
+/* ---- batch normalisation: one backward pass for all gradients ---- */
 
 static scant_status norm_create(nn_op *op) {
     nn_backend *b = op->backend;
@@ -450,7 +450,7 @@ static scant_status norm_create(nn_op *op) {
     return SCANT_OK;
 }
 
-/* ---- activations on their own ---- */
+/* ---- activations ---- */
 
 static scant_status act_create(nn_op *op) {
     nn_backend *b = op->backend;

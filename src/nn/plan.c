@@ -85,7 +85,7 @@ scant_status nn_plan_reorder(nn_plan *p, int node, const nn_layout *from, int re
     return SCANT_OK;
 }
 
-scant_status nn_plan_bring(nn_plan *p, int node, const nn_layout *want, int *ref) {
+scant_status nn_plan_reordered(nn_plan *p, int node, const nn_layout *want, int *ref) {
     const nn_layout *have = nn_ref_is_param(*ref)
                                 ? p->weights->slices[(-2 - *ref) / 2].layout
                                 : p->tensors[*ref].layout;
@@ -214,11 +214,11 @@ static scant_status forward_taps(nn_plan *p, int i, const nn_layout *dst) {
     nn_place *place = &p->places[i];
     TRY(nn_plan_taps(p, i));
     int in = place->src, weight = nn_ref_value(node->weight);
-    TRY(nn_plan_bring(p, i, place->taps[0], &in));
-    TRY(nn_plan_bring(p, i, place->taps[2], &weight));
+    TRY(nn_plan_reordered(p, i, place->taps[0], &in));
+    TRY(nn_plan_reordered(p, i, place->taps[2], &weight));
     int out = nn_plan_tensor(p, place->taps[1], 0);
     nn_plan_emit_simple(p, NN_STEP_TAPS_FORWARD, i, in, weight, out, NULL, 1);
-    TRY(nn_plan_bring(p, i, dst, &out));
+    TRY(nn_plan_reordered(p, i, dst, &out));
     place->value = out;
     const nn_node *act = nn_plan_absorbed(p, i);
     if (act) nn_plan_emit_simple(p, NN_STEP_APPLY, i, out, NN_NONE, out, act, 1);
@@ -237,14 +237,14 @@ static scant_status forward_weighted(nn_plan *p, int i) {
         TRY(nn_plan_plain(p, i, &dst));
     }
     const nn_layout *w = nn_op_layout(place->op, NN_FORWARD, NN_W);
-    TRY(nn_weights_want(p->weights, node->weight, w));
+    TRY(nn_weights_request(p->weights, node->weight, w));
     int in = value_of(p, node->in[0]), weight = nn_ref_value(node->weight);
     if (nn_taps_pay_all(p->net, node)) {
         place->src = in;
         return forward_taps(p, i, dst);
     }
-    TRY(nn_plan_bring(p, i, src, &in));
-    TRY(nn_plan_bring(p, i, w, &weight));
+    TRY(nn_plan_reordered(p, i, src, &in));
+    TRY(nn_plan_reordered(p, i, w, &weight));
     place->src = in;
     place->value = nn_plan_tensor(p, dst, 0);
     nn_step s = nn_op_step(i, place->op, NN_FORWARD);
@@ -303,7 +303,7 @@ static bool may_overwrite(const nn_plan *p, int node) {
 static scant_status forward_sum(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     int a = value_of(p, node->in[0]), b = value_of(p, node->in[1]);
-    TRY(nn_plan_bring(p, i, p->tensors[a].layout, &b));
+    TRY(nn_plan_reordered(p, i, p->tensors[a].layout, &b));
     int c =
         may_overwrite(p, node->in[0]) ? a : nn_plan_tensor(p, p->tensors[a].layout, 0);
     nn_plan_emit_simple(p, NN_STEP_SUM, i, a, b, c, nn_plan_absorbed(p, i), 1);

@@ -22,7 +22,7 @@ static scant_status give(nn_plan *p, int node, int t) {
         return SCANT_OK;
     }
     int have = to->grad, sum = have;
-    TRY(nn_plan_bring(p, node, p->tensors[have].layout, &t));
+    TRY(nn_plan_reordered(p, node, p->tensors[have].layout, &t));
     if (p->tensors[have].waiting > 1 || p->mode == NN_TRACE) {
         sum = nn_plan_tensor(p, p->tensors[have].layout, 0);
         p->tensors[have].waiting--;
@@ -42,7 +42,7 @@ static scant_status own_gradient(nn_plan *p, int i, int *out) {
     bool alone = p->tensors[g].waiting == 0 && p->mode != NN_TRACE;
     bool kernel_does = act && node_at(p, i)->kind == NN_NORM && nn_plan_act_inside(p, i);
     if (act && !kernel_does) {
-        TRY(nn_plan_bring(p, i, p->tensors[place->value].layout, &g));
+        TRY(nn_plan_reordered(p, i, p->tensors[place->value].layout, &g));
         int masked = alone ? g : nn_plan_tensor(p, p->tensors[g].layout, 0);
         nn_plan_emit_simple(p, NN_STEP_MASK, i, place->value, g, masked, act, 1);
         g = masked;
@@ -72,8 +72,8 @@ static scant_status back_taps(nn_plan *p, int i, int g) {
     nn_place *place = &p->places[i];
     TRY(nn_plan_taps(p, i));
     int src = place->src, dw = nn_plan_tensor(p, place->taps[2], 0);
-    TRY(nn_plan_bring(p, i, place->taps[0], &src));
-    TRY(nn_plan_bring(p, i, place->taps[1], &g));
+    TRY(nn_plan_reordered(p, i, place->taps[0], &src));
+    TRY(nn_plan_reordered(p, i, place->taps[1], &g));
     nn_plan_emit_simple(p, NN_STEP_TAPS, i, src, g, dw, NULL, 1);
     return nn_plan_reorder(p, i, place->taps[2], dw,
                            p->weights->slices[node->weight].layout,
@@ -84,11 +84,11 @@ static scant_status back_taps_data(nn_plan *p, int i, int g) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
     int weight = nn_ref_value(node->weight);
-    TRY(nn_plan_bring(p, i, place->taps[1], &g));
-    TRY(nn_plan_bring(p, i, place->taps[2], &weight));
+    TRY(nn_plan_reordered(p, i, place->taps[1], &g));
+    TRY(nn_plan_reordered(p, i, place->taps[2], &weight));
     int d_src = nn_plan_tensor(p, place->taps[0], 0);
     nn_plan_emit_simple(p, NN_STEP_TAPS_DATA, i, g, weight, d_src, NULL, 1);
-    TRY(nn_plan_bring(p, i, nn_op_layout(place->op, NN_BACK_DATA, NN_D_SRC), &d_src));
+    TRY(nn_plan_reordered(p, i, nn_op_layout(place->op, NN_BACK_DATA, NN_D_SRC), &d_src));
     return give(p, node->in[0], d_src);
 }
 
@@ -109,8 +109,10 @@ static scant_status back_weights(nn_plan *p, int i, int g) {
     if (!strips && nn_taps_pay(p->net, node)) return back_taps(p, i, g);
     int src = place->src;
     if (!rows) {
-        TRY(nn_plan_bring(p, i, nn_op_layout(place->op, NN_BACK_WEIGHTS, NN_SRC), &src));
-        TRY(nn_plan_bring(p, i, nn_op_layout(place->op, NN_BACK_WEIGHTS, NN_D_DST), &g));
+        TRY(nn_plan_reordered(p, i, nn_op_layout(place->op, NN_BACK_WEIGHTS, NN_SRC),
+                              &src));
+        TRY(nn_plan_reordered(p, i, nn_op_layout(place->op, NN_BACK_WEIGHTS, NN_D_DST),
+                              &g));
     }
     const nn_layout *dw = nn_op_layout(place->op, NN_BACK_WEIGHTS, NN_D_W);
     const nn_layout *packed = p->weights->slices[node->weight].layout;
@@ -138,7 +140,7 @@ static scant_status back_weighted(nn_plan *p, int i) {
     const nn_layout *layout = NULL;
     if (rows) {
         TRY(nn_plan_plain(p, i, &layout));
-        TRY(nn_plan_bring(p, i, layout, &g));
+        TRY(nn_plan_reordered(p, i, layout, &g));
     }
     trace(p, i, place->src, g);
     size_t before = p->n_steps;
@@ -150,11 +152,11 @@ static scant_status back_weighted(nn_plan *p, int i) {
     if (rows)
         TRY(nn_plan_plain(p, node->in[0], &layout));
     else {
-        TRY(nn_plan_bring(p, i, nn_op_layout(place->op, NN_BACK_DATA, NN_D_DST), &g));
+        TRY(nn_plan_reordered(p, i, nn_op_layout(place->op, NN_BACK_DATA, NN_D_DST), &g));
         layout = nn_op_layout(place->op, NN_BACK_DATA, NN_D_SRC);
     }
     int weight = nn_ref_value(node->weight), d_src = nn_plan_tensor(p, layout, 0);
-    TRY(nn_plan_bring(p, i, w, &weight));
+    TRY(nn_plan_reordered(p, i, w, &weight));
     nn_step s = nn_op_step(i, place->op, NN_BACK_DATA);
     s.slot[NN_D_DST] = g;
     s.slot[NN_W] = weight;
@@ -168,7 +170,7 @@ static scant_status back_unweighted(nn_plan *p, int i) {
     nn_place *place = &p->places[i];
     int g;
     TRY(own_gradient(p, i, &g));
-    TRY(nn_plan_bring(p, i, nn_op_layout(place->op, NN_BACK_DATA, NN_D_DST), &g));
+    TRY(nn_plan_reordered(p, i, nn_op_layout(place->op, NN_BACK_DATA, NN_D_DST), &g));
     int d_src = nn_plan_tensor(p, nn_op_layout(place->op, NN_BACK_DATA, NN_D_SRC), 0);
     nn_step s = nn_op_step(i, place->op, NN_BACK_DATA);
     if (nn_op_layout(place->op, NN_BACK_DATA, NN_SRC)) s.slot[NN_SRC] = place->src;
@@ -219,13 +221,13 @@ static scant_status back_node(nn_plan *p, int i) {
     case NN_ACT:
         if (!nn_act_invertible(node->act)) return back_unweighted(p, i);
         TRY(own_gradient(p, i, &g));
-        TRY(nn_plan_bring(p, i, p->tensors[place->value].layout, &g));
+        TRY(nn_plan_reordered(p, i, p->tensors[place->value].layout, &g));
         d = nn_plan_tensor(p, p->tensors[g].layout, 0);
         nn_plan_emit_simple(p, NN_STEP_MASK, i, place->value, g, d, node, 1);
         return give(p, node->in[0], d);
     case NN_DROPOUT:
         TRY(own_gradient(p, i, &g));
-        TRY(nn_plan_bring(p, i, p->tensors[place->value].layout, &g));
+        TRY(nn_plan_reordered(p, i, p->tensors[place->value].layout, &g));
         d = nn_plan_tensor(p, p->tensors[g].layout, 0);
         nn_plan_emit_simple(p, NN_STEP_DROP_BACK, i, g, place->work, d, NULL, node->rate);
         return give(p, node->in[0], d);
@@ -250,7 +252,7 @@ scant_status nn_plan_write_backward(nn_plan *p) {
     if (!first) return SCANT_OK;
     int g = p->places[first].grad;
     TRY(nn_plan_plain(p, first, &plain));
-    TRY(nn_plan_bring(p, first, plain, &g));
+    TRY(nn_plan_reordered(p, first, plain, &g));
     nn_plan_emit_simple(p, NN_STEP_FRONT_BACK, first, g, NN_NONE, g, NULL, 1);
     p->steps[p->n_steps - 1].of_weights = true;
     p->front_grad = g;

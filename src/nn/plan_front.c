@@ -44,7 +44,7 @@ scant_status nn_plan_front_weights(nn_plan *p) {
         const nn_param *w = &p->net->params[node->weight];
         nn_layout *plain;
         TRY(nn_layout_plain(p->weights->backend, w->ndim, w->dims, &plain));
-        scant_status s = nn_weights_want(p->weights, node->weight, plain);
+        scant_status s = nn_weights_request(p->weights, node->weight, plain);
         const nn_layout *got = p->weights->slices[node->weight].layout;
         if (s == SCANT_OK && !nn_layout_same(got, plain))
             s = scant__fail(p->ctx, SCANT_EINTERNAL, "%s: weights are not in plain order",

@@ -92,7 +92,7 @@ struct nn_plan {
     float *copy[2];  /* buffers that nn_plan_trace() reorders into */
 };
 
-/* ---- writing steps down (plan.c) ---- */
+/* ---- planning steps (plan.c) ---- */
 
 /* A new tensor of a layout (borrowed for the plan's life) or of a number of bytes. */
 int nn_plan_tensor(nn_plan *plan, const nn_layout *layout, size_t bytes);
@@ -110,7 +110,7 @@ scant_status nn_plan_reorder(nn_plan *plan, int node, const nn_layout *from, int
 /* For a convolution run by conv_taps.h: layouts with channels last, made on demand. */
 scant_status nn_plan_taps(nn_plan *plan, int i);
 /* Makes *ref available in the wanted layout: itself, or a reordered copy. */
-scant_status nn_plan_bring(nn_plan *plan, int node, const nn_layout *want, int *ref);
+scant_status nn_plan_reordered(nn_plan *plan, int node, const nn_layout *want, int *ref);
 /* The activation that node i absorbed; NULL: none. And whether its kernel computes it. */
 const nn_node *nn_plan_absorbed(const nn_plan *plan, int i);
 bool nn_plan_act_inside(const nn_plan *plan, int i);

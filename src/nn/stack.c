@@ -42,27 +42,27 @@ void nn_stack_destroy(nn_stack *t) {
 }
 
 /* The work of one block. */
-typedef struct desk {
+typedef struct block_work {
     const nn_stack *t;
     const float *params;
     size_t block, first, samples;
     unsigned worker;
-} desk;
+} block_work;
 
-static desk desk_of(const nn_stack *t, const float *params, size_t n, size_t block,
-                    unsigned worker) {
+static block_work desk_of(const nn_stack *t, const float *params, size_t n, size_t block,
+                          unsigned worker) {
     size_t first = block * NN_LANES;
-    return (desk){t, params, block, first, size_min(n - first, NN_LANES), worker};
+    return (block_work){t, params, block, first, size_min(n - first, NN_LANES), worker};
 }
 
-static float *floats(const desk *k, const stack_place *p) {
+static float *floats(const block_work *k, const stack_place *p) {
     const nn_stack *t = k->t;
     float *area = p->kept ? t->kept + k->block * t->kept_size
                           : t->scratch + k->worker * t->scratch_size;
     return area + p->at;
 }
 
-static nn_view view(const desk *k, const stack_place *p) {
+static nn_view view(const block_work *k, const stack_place *p) {
     return (nn_view){floats(k, p), p->plane, p->row, p->col};
 }
 
@@ -71,7 +71,7 @@ static nn_view plain(float *at, size_t h, size_t w) {
     return (nn_view){at, h * w * NN_LANES, w * NN_LANES, NN_LANES};
 }
 
-static int32_t *index_of(const desk *k, const stack_stage *st) {
+static int32_t *index_of(const block_work *k, const stack_stage *st) {
     return k->t->training ? (int32_t *)(void *)floats(k, &st->index) : NULL;
 }
 
@@ -84,7 +84,7 @@ typedef struct forward_job {
     size_t n;
 } forward_job;
 
-static void forward_stage(const desk *k, size_t i) {
+static void forward_stage(const block_work *k, size_t i) {
     const stack_stage *st = &k->t->stages[i], *before = i ? st - 1 : NULL;
     const nn_stage *s = &st->s;
     const nn_kernels *kernels = k->t->kernels;
@@ -121,7 +121,7 @@ static scant_status forward_block(void *arg, size_t block, unsigned worker,
     const forward_job *j = arg;
     const nn_stack *t = j->t;
     const nn_stage *first = &t->stages[0].s, *last = &t->stages[t->n_stages - 1].s;
-    desk k = desk_of(t, j->params, j->n, block, worker);
+    block_work k = desk_of(t, j->params, j->n, block, worker);
     nn_view x = view(&k, &t->stages[0].in), y = view(&k, &t->out);
     (void)fault;
     t->kernels->pack(j->rows + k.first * (first->ic * first->ih * first->iw), k.samples,
@@ -166,7 +166,7 @@ typedef struct backward_job {
 } backward_job;
 
 /* Sums or passes on gradients by parameters. */
-static void give(const backward_job *j, const desk *k, size_t first, size_t at,
+static void give(const backward_job *j, const block_work *k, size_t first, size_t at,
                  size_t count, const float *g) {
     const nn_stack *t = j->t;
     if (j->fn) {
@@ -178,7 +178,8 @@ static void give(const backward_job *j, const desk *k, size_t first, size_t at,
     }
 }
 
-static void backward_params(const backward_job *j, const desk *k, const stack_stage *st) {
+static void backward_params(const backward_job *j, const block_work *k,
+                            const stack_stage *st) {
     const nn_stage *s = &st->s;
     float *lane = floats(k, &k->t->lane);
     nn_view x = view(k, &st->in), g = view(k, &st->grad);
@@ -203,7 +204,8 @@ static void backward_params(const backward_job *j, const desk *k, const stack_st
 
 /* Gradient by a convolution's input: convolves the output's gradient, with zeros where
  * strides skip, with the flipped kernel. */
-static void backward_input(const desk *k, const stack_stage *st, const nn_view *dx) {
+static void backward_input(const block_work *k, const stack_stage *st,
+                           const nn_view *dx) {
     const nn_stage *s = &st->s;
     nn_view g = view(k, &st->grad);
     nn_conv c = {.ic = s->oc,
@@ -225,7 +227,7 @@ static void backward_input(const desk *k, const stack_stage *st, const nn_view *
 
 /* Stage i, or a max pool with the convolution before it: computes dx from dy. Returns the
  * next stage to do. */
-static size_t backward_stage(const backward_job *j, const desk *k, size_t i,
+static size_t backward_stage(const backward_job *j, const block_work *k, size_t i,
                              const nn_view *dy, float *dx_at) {
     const nn_stack *t = k->t;
     const stack_stage *st = &t->stages[i];
@@ -257,7 +259,7 @@ static size_t backward_stage(const backward_job *j, const desk *k, size_t i,
     return i;
 }
 
-static void backward_block(const backward_job *j, const desk *k) {
+static void backward_block(const backward_job *j, const block_work *k) {
     const nn_stack *t = k->t;
     const nn_stage *first = &t->stages[0].s, *last = &t->stages[t->n_stages - 1].s;
     float *d = floats(k, &t->d[0]), *other = floats(k, &t->d[1]);
@@ -284,7 +286,7 @@ static scant_status backward_group(void *arg, size_t group, unsigned worker,
     (void)fault;
     if (!j->fn) memset(t->parts + group * t->part_size, 0, t->part_size * sizeof(float));
     for (size_t block = first; block < end; block++) {
-        desk k = desk_of(t, j->params, j->n, block, worker);
+        block_work k = desk_of(t, j->params, j->n, block, worker);
         backward_block(j, &k);
     }
     return SCANT_OK;

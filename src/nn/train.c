@@ -108,7 +108,7 @@ static scant_status validate(nn_trainer *t) {
 }
 
 /* Checks the end conditions at an epoch's end. */
-static void find_end(nn_trainer *t) {
+static void check_end(nn_trainer *t) {
     if (t->opts.until > 0 && t->state.accuracy >= t->opts.until)
         t->state.stopped = SCANT_STOP_UNTIL;
     if (t->best && t->state.epoch - t->best_epoch >= t->opts.patience)
@@ -159,7 +159,7 @@ static void measure(nn_trainer *t, double began, size_t first) {
 /* Writes the checkpoint, but not more often than once a second: an epoch may be a step or
  * two, cheaper than syncing a file. A crash loses at most a second's work plus an epoch.
  * */
-static scant_status keep_sometimes(nn_trainer *t) {
+static scant_status save_sometimes(nn_trainer *t) {
     const double pause = 1;
     bool due = t->state.stopped || scant__now() - t->kept_at >= pause;
     if (t->opts.only_cancelled || !due) return SCANT_OK;
@@ -173,7 +173,7 @@ static scant_status keep_sometimes(nn_trainer *t) {
 static scant_status end_epoch(nn_trainer *t) {
     scant_train_state *s = &t->state;
     TRY(validate(t));
-    find_end(t);
+    check_end(t);
     t->sum_loss = 0;
     t->sum_correct = t->sum_samples = 0;
     t->sum_other = 0;
@@ -182,17 +182,17 @@ static scant_status end_epoch(nn_trainer *t) {
     if (t->opts.report) t->opts.report(t->opts.user, s);
     /* after the report: after a crash in between, an epoch is reported twice rather than
      * never */
-    return keep_sometimes(t);
+    return save_sometimes(t);
 }
 
 /* A training that was read from a file may stand at an epoch's end. */
-static scant_status go_on(nn_trainer *t, double began) {
+static scant_status run_epochs(nn_trainer *t, double began) {
     scant_train_state *s = &t->state;
     if (!s->step || !at_end_of_epoch(t)) return SCANT_OK;
     s->epoch = (s->step - 1) / t->per_epoch + 1;
     s->epoch_ended = 1;
     if (!t->sum_samples) {
-        find_end(t);
+        check_end(t);
         return SCANT_OK;
     }
     measure(t, began, s->step);
@@ -204,7 +204,7 @@ static scant_status run(nn_trainer *t, scant__prefetch *prefetch) {
     double began = scant__now();
     size_t first = s->step, slot;
     t->kept_at = began;
-    TRY(go_on(t, began));
+    TRY(run_epochs(t, began));
     while (s->step < s->steps && !s->stopped) {
         s->epoch = s->step / t->per_epoch + 1;
         TRY(scant__prefetch_take(prefetch, &slot));

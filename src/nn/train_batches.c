@@ -182,8 +182,8 @@ scant_status nn_train_samples(nn_trainer *t) {
 /* ---- batches ---- */
 
 /* Hands out count samples, starting at position `first` of all passes. */
-static void deal(const nn_trainer *t, nn_cycle *c, uint64_t first, size_t count,
-                 size_t *out) {
+static void hand_out(const nn_trainer *t, nn_cycle *c, uint64_t first, size_t count,
+                     size_t *out) {
     scant__rng rng = {t->opts.seed, c->purpose};
     for (size_t n; count; first += n, out += n, count -= n) {
         uint64_t pass = first / c->n;
@@ -198,11 +198,11 @@ static void deal(const nn_trainer *t, nn_cycle *c, uint64_t first, size_t count,
 /* The first sample whose cumulative weight exceeds u of the total. */
 static size_t draw(const nn_trainer *t, uint64_t index) {
     scant__rng rng = {t->opts.seed, SCANT__RNG_DRAW};
-    double want = scant__rng_unit(&rng, index) * t->running[t->n - 1];
+    double target = scant__rng_unit(&rng, index) * t->running[t->n - 1];
     size_t low = 0, high = t->n - 1;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (t->running[middle] > want)
+        if (t->running[middle] > target)
             high = middle;
         else
             low = middle + 1;
@@ -216,17 +216,17 @@ static void prepare(void *arg, size_t item, size_t slot) {
     const nn_method *m = t->method;
     uint64_t epoch = item / t->per_epoch, at = item % t->per_epoch * t->batch;
     b->count = m ? t->batch : size_min(t->batch, t->n - (size_t)at);
-    if (m) deal(t, &t->others, (uint64_t)item * m->batch, m->batch, b->items);
+    if (m) hand_out(t, &t->others, (uint64_t)item * m->batch, m->batch, b->items);
     if (t->running) {
         for (size_t i = 0; i < b->count; i++)
             b->picks[i] = draw(t, (uint64_t)item * t->batch + i);
         return;
     }
     uint64_t first = m ? (uint64_t)item * t->batch : epoch * t->n + at;
-    deal(t, &t->cycle, first, b->count, b->picks);
+    hand_out(t, &t->cycle, first, b->count, b->picks);
 }
 
-static void want(const nn_trainer *t, nn_batch *b, size_t i) {
+static void set_target(const nn_trainer *t, nn_batch *b, size_t i) {
     size_t pick = b->picks[i], c = scant_net_classes(t->net);
     b->weights[i] = t->opts.weights && !t->running ? t->opts.weights[pick] : 1;
     if (t->targets) {
@@ -252,7 +252,7 @@ static scant_status fill_labelled(const nn_trainer *t, nn_batch *b, size_t item,
             scant__augment_weak(&t->views, &rng, (uint64_t)item * t->batch + i, b->row,
                                 to);
         nn_input_scale(t->net, to);
-        want(t, b, i);
+        set_target(t, b, i);
     }
     return SCANT_OK;
 }

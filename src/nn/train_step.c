@@ -32,7 +32,7 @@ void nn_train_swap_average(nn_trainer *t) {
     if (t->average) nn_optim_swap(t->ctx, w->n_trained, w->values, t->average);
 }
 
-/* ---- samples without labels ---- */
+/* ---- unlabelled samples ---- */
 
 scant_status nn_train_aside(nn_trainer *t) {
     const nn_method *m = t->method;
@@ -50,7 +50,7 @@ scant_status nn_train_aside(nn_trainer *t) {
     return nn_network_plan(t->net, m->batch, t->aside_mode, &plan);
 }
 
-static scant_status look_aside(nn_trainer *t, const nn_batch *b) {
+static scant_status aside_pass(nn_trainer *t, const nn_batch *b) {
     const nn_method *m = t->method;
     size_t width = scant__data_width(t->data);
     nn_plan *plan;
@@ -76,7 +76,7 @@ static scant_status begin_seen(nn_trainer *t, const nn_batch *b) {
                         .n_chosen = m->batch,
                         .n_block = m->batch};
     if (!m->aside) return SCANT_OK;
-    TRY(look_aside(t, b));
+    TRY(aside_pass(t, b));
     t->seen.aside = t->aside_logits;
     if (!m->choose) return SCANT_OK;
     size_t part = (m->batch + SIZES - 1) / SIZES;
@@ -108,8 +108,8 @@ static bool all_finite(const float *x, size_t n) {
 /* ---- a step ---- */
 
 /* The pass with gradient, and the loss of the labelled samples. */
-static scant_status look(nn_trainer *t, const nn_batch *b, nn_plan **plan,
-                         nn_score *score) {
+static scant_status forward_pass(nn_trainer *t, const nn_batch *b, nn_plan **plan,
+                                 nn_score *score) {
     size_t c = nn_trainer_classes(t);
     size_t others = t->method ? t->method->graded * t->seen.n_block : 0;
     TRY(nn_network_plan(t->net, b->count + others, NN_TRAIN, plan));
@@ -164,7 +164,7 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
     nn_plan *plan;
     nn_score score;
     if (t->method) TRY(begin_seen(t, b));
-    TRY(look(t, b, &plan, &score));
+    TRY(forward_pass(t, b, &plan, &score));
     if (t->state.step % t->per_epoch == 0) {
         memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
         t->good_epoch = t->state.epoch - 1;
@@ -193,5 +193,5 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
 scant_status nn_train_check_weights(nn_trainer *t, const nn_batch *b) {
     nn_plan *plan;
     nn_score score;
-    return look(t, b, &plan, &score);
+    return forward_pass(t, b, &plan, &score);
 }

@@ -64,7 +64,7 @@ void nn_weights_destroy(nn_weights *w) {
     scant__free(w->ctx, w);
 }
 
-scant_status nn_weights_want(nn_weights *w, int param, const nn_layout *layout) {
+scant_status nn_weights_request(nn_weights *w, int param, const nn_layout *layout) {
     if (w->packed || w->slices[param].layout) return SCANT_OK;
     return nn_layout_copy(w->backend, layout, &w->slices[param].layout);
 }

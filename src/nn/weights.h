@@ -39,7 +39,7 @@ void nn_weights_destroy(nn_weights *weights); /* NULL is fine */
 void nn_weights_draw(const nn_net *net, uint64_t seed, float *plain);
 
 /* Before packing: requests a layout for a parameter. The first request wins. */
-scant_status nn_weights_want(nn_weights *weights, int param, const nn_layout *layout);
+scant_status nn_weights_request(nn_weights *weights, int param, const nn_layout *layout);
 scant_status nn_weights_pack(nn_weights *weights);
 
 /* Converts between a packed vector (like values; all tensors or only the trained) and the

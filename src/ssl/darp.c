@@ -210,7 +210,7 @@ static void clean(void *arg, size_t block) {
 /* ---- multipliers ---- */
 
 /* exp(-t) for t up to 1/16, to about 1e-12. */
-static inline double little(double t) {
+static inline double exp_small(double t) {
     const double third = 1.0 / 3, fifth = 1.0 / 5, sixth = 1.0 / 6;
     return 1 - t * (1 - t * 0.5 *
                             (1 - t * third *
@@ -235,7 +235,7 @@ static double row_at(const ssl_darp *d, size_t i, double *restrict p) {
     double h = (double)d->entropy[i], low = d->low, sum = 0;
     if (h < FROZEN) return frozen_row(d, a, p);
     if (d->span * h < 1.0 / 16)
-        for (size_t k = 0; k < c; k++) p[k] = (double)a[k] * little((at[k] - low) * h);
+        for (size_t k = 0; k < c; k++) p[k] = (double)a[k] * exp_small((at[k] - low) * h);
     else
         for (size_t k = 0; k < c; k++) {
             double t = (at[k] - low) * h;
@@ -278,7 +278,7 @@ static void aim(ssl_darp *d, const double *v) {
 
 /* Turns column sums into deficits. Classes that no row has are ignored: their deficit is
  * shared among the others, because rows sum to 1. */
-static void lack(ssl_darp *d) {
+static void set_deficits(ssl_darp *d) {
     double *sums = d->gradient, mean = 0;
     size_t some = 0;
     for (size_t k = 0; k < d->c; k++) {
@@ -307,7 +307,7 @@ static double value_at(ssl_darp *d, const double *v, bool curved) {
         for (size_t k = 0; k < c; k++) d->gradient[k] += sums[1 + k];
         for (size_t k = 0; k < square; k++) d->curve[k] += curve[k];
     }
-    lack(d);
+    set_deficits(d);
     for (size_t k = 0; k < c; k++) f += d->counts[k] * v[k];
     return f;
 }
@@ -350,7 +350,7 @@ static bool solve(ssl_darp *d) {
 /* Takes a Newton step, possibly shortened, that lowers f, and updates *f, gradient and
  * Hessian. Most steps are full, so the Hessian is computed at once. False: there is no
  * such step. */
-static bool improve(ssl_darp *d, size_t most, double *f, size_t *passes) {
+static bool newton_step(ssl_darp *d, size_t most, double *f, size_t *passes) {
     size_t c = d->c;
     double slope = 0, part = 1;
     if (!solve(d)) return false;
@@ -370,7 +370,7 @@ static bool improve(ssl_darp *d, size_t most, double *f, size_t *passes) {
 }
 
 /* Only differences matter: the lowest multiplier becomes 0. */
-static void settle(ssl_darp *d) {
+static void normalise(ssl_darp *d) {
     aim(d, d->v);
     double low = d->low;
     for (size_t k = 0; k < d->c; k++) d->v[k] -= low;
@@ -393,11 +393,11 @@ static size_t passes_most(const ssl_darp *d) {
 }
 
 /* Newton's method from the current multipliers. False: not converged. */
-static bool descend(ssl_darp *d, size_t most, size_t *passes) {
+static bool newton(ssl_darp *d, size_t most, size_t *passes) {
     double f = value_at(d, d->v, true);
     ++*passes;
     while (error_of(d) > d->tolerance)
-        if (!improve(d, most, &f, passes)) return false;
+        if (!newton_step(d, most, &f, passes)) return false;
     return true;
 }
 
@@ -413,14 +413,14 @@ ssl_darp_found ssl_darp_refine(ssl_darp *d, const float *a, float *x) {
     d->x = x;
     if (d->alpha > 0) scant__loop(d->ctx, d->c, look_at_column, d);
     scant__loop(d->ctx, d->blocks, clean, d);
-    bool warm = any(d->v, d->c), met = warm && descend(d, WARM, &found.passes);
+    bool warm = any(d->v, d->c), met = warm && newton(d, WARM, &found.passes);
     if (warm && !met) memset(d->v, 0, d->c * sizeof *d->v);
-    if (!met && !descend(d, passes_most(d), &found.passes)) {
+    if (!met && !newton(d, passes_most(d), &found.passes)) {
         value_at(d, d->v, false); /* the last trial was no better */
         found.passes++;
     }
     found.error = error_of(d);
-    settle(d);
+    normalise(d);
     scant__loop(d->ctx, d->blocks, write_block, d);
     return found;
 }

@@ -144,7 +144,7 @@ static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
     }
 }
 
-/* ---- beginning ---- */
+/* ---- setup ---- */
 
 static bool check(void *arg) {
     const fixmatch *f = arg;

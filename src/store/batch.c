@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "data/dataset_int.h"
-#include "data/dataset_parts.h"
 #include "data/file.h"
 #include "data/manifest.h"
 #include "scant/project.h"

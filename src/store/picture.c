@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/dataset_parts.h"
+#include "data/dataset.h"
 #include "data/file.h"
 #include "data/paths.h"
 #include "scant/project.h"

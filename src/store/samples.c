@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/dataset_parts.h"
+#include "data/dataset.h"
 #include "data/paths.h"
 #include "scant/project.h"
 #include "store/store_int.h"

@@ -4,7 +4,7 @@
  */
 #include "samples.h"
 
-#include "data/dataset_parts.h"
+#include "data/dataset.h"
 #include "data/paths.h"
 #include "scant/train.h"
 

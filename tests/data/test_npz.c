@@ -67,8 +67,8 @@ static void stored_members_cost_no_memory_for_their_bytes(void **state) {
     scant_array *array;
     const char *spec = spec_of(put_buffer("two.npz", &z.out), "a");
     assert_int_equal(scant_array_open(ctx, spec, &array), SCANT_OK);
-    assert_non_null(array->map);
-    assert_null(array->owned);
+    assert_non_null(array->source.map.map);
+    assert_null(array->source.owned);
     scant_array_free(array);
 }
 

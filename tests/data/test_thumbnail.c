@@ -4,7 +4,7 @@
  */
 #include "samples.h"
 
-#include "data/dataset_parts.h"
+#include "data/dataset.h"
 #include "data/decode.h"
 #include "data/encode.h"
 #include "data/map.h"

@@ -5,7 +5,7 @@
 #include "fuzz_data_samples.h"
 
 #include "core/mem.h"
-#include "data/dataset_parts.h"
+#include "data/dataset.h"
 #include "scant/train.h"
 
 static void show(size_t most) {
